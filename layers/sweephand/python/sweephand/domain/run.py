@@ -1,0 +1,135 @@
+"""The life of one occurrence: its closed table of states and reasons, and what an attempt came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """The phase of a run."""
+
+    SCHEDULED = "SCHEDULED"
+    RUNNING = "RUNNING"
+    COMPLETED = "COMPLETED"
+
+
+class State(StrEnum):
+    """How a run stands or ended. SCHEDULED is computed from the schedule: no row has it."""
+
+    SCHEDULED = "SCHEDULED"
+    TRIGGERED = "TRIGGERED"
+    ACK_RECVD = "ACK_RECVD"
+    ACK_NOT_RECVD = "ACK_NOT_RECVD"
+    RETRY_WAIT = "RETRY_WAIT"
+    HELD = "HELD"
+    QUEUED = "QUEUED"
+    SUCCESS = "SUCCESS"
+    ERROR = "ERROR"
+    REQUEST_ERROR = "REQUEST_ERROR"
+    UNKNOWN = "UNKNOWN"
+    TIMEOUT = "TIMEOUT"
+    SKIPPED = "SKIPPED"
+    MISSED = "MISSED"
+    EXPIRED = "EXPIRED"
+    CANCELLED = "CANCELLED"
+
+    @property
+    def status(self) -> Status:
+        if self is State.SCHEDULED:
+            return Status.SCHEDULED
+        return Status.COMPLETED if self in TERMINAL else Status.RUNNING
+
+
+TERMINAL = frozenset(
+    {
+        State.SUCCESS,
+        State.ERROR,
+        State.REQUEST_ERROR,
+        State.UNKNOWN,
+        State.TIMEOUT,
+        State.SKIPPED,
+        State.MISSED,
+        State.EXPIRED,
+        State.CANCELLED,
+    }
+)
+FAILED = frozenset({State.ERROR, State.REQUEST_ERROR, State.UNKNOWN, State.TIMEOUT})
+AWAITING_RESULT = frozenset({State.ACK_RECVD, State.ACK_NOT_RECVD})
+CLAIMABLE = frozenset({State.RETRY_WAIT, State.QUEUED, State.HELD})
+
+
+class Reason(StrEnum):
+    """Why a run is in its state: a closed list, one meaning each."""
+
+    ON_TIME = "ON_TIME"
+    LATE = "LATE"
+    HTTP_STATUS = "HTTP_STATUS"
+    DNS = "DNS"
+    TLS = "TLS"
+    CONNECT = "CONNECT"
+    NO_ANSWER = "NO_ANSWER"
+    GUARD = "GUARD"
+    DEADLINE = "DEADLINE"
+    CALLBACK = "CALLBACK"
+    BAD_PAYLOAD = "BAD_PAYLOAD"
+    UNKNOWN_TASK = "UNKNOWN_TASK"
+    EXECUTOR_LOST = "EXECUTOR_LOST"
+    UNDELIVERED = "UNDELIVERED"
+    CIRCUIT_OPEN = "CIRCUIT_OPEN"
+    OVERLAP = "OVERLAP"
+    PAUSED = "PAUSED"
+    DISABLED = "DISABLED"
+    SUPERSEDED = "SUPERSEDED"
+    CALENDAR = "CALENDAR"
+    BY_HAND = "BY_HAND"
+    QUOTA = "QUOTA"
+    SERVICE_OUTAGE = "SERVICE_OUTAGE"
+    CONSUMER_AWAY = "CONSUMER_AWAY"
+    MAX_LATENESS = "MAX_LATENESS"
+    MAX_AGE = "MAX_AGE"
+    BY_USER = "BY_USER"
+    REPLACED = "REPLACED"
+    OWNER_GONE = "OWNER_GONE"
+
+
+UNREACHABLE = frozenset({Reason.DNS, Reason.TLS, Reason.CONNECT})
+LATE_AFTER_MS = 5_000
+
+
+class Kind(StrEnum):
+    SCHEDULED = "scheduled"
+    MANUAL = "manual"
+    ERROR_ACTION = "error_action"
+    BACKFILL = "backfill"
+
+
+class Verdict(StrEnum):
+    """What an attempt came to, before retries and policies have their say."""
+
+    SUCCEEDED = "succeeded"
+    ACCEPTED = "accepted"
+    """The target took the work and will report later (202 where the job waits for the callback)."""
+    SILENT = "silent"
+    """No answer in time where the job's policy is to wait for the callback all the same."""
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one attempt of an action came to.
+
+    reason: of a failure; None where the action succeeded, was accepted or stayed silent.
+    http_status: of the answer, None without one. answer: body as text, at most 16 KB, decoded with replacement.
+    message: one plain sentence for people, never a secret. retryable: worth another try under `retryOn: transient`;
+    stop: never again whatever the policy but `any` (410). retry_after_s: what the target asked for, already capped.
+    """
+
+    verdict: Verdict
+    reason: Reason | None = None
+    http_status: int | None = None
+    answer: str | None = None
+    message: str | None = None
+    retryable: bool = False
+    stop: bool = False
+    retry_after_s: int | None = None

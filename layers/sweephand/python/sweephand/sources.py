@@ -1,0 +1,49 @@
+"""The only place where time, ids and chance come from. Everything else is given them, so any history can be replayed."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+from sweephand.ids import uuid7
+
+
+class Clock(Protocol):
+    """Wall time for decisions (aware UTC), a monotonic count of seconds for durations, and the right to wait."""
+
+    def now(self) -> datetime: ...
+    def monotonic(self) -> float: ...
+    def sleep(self, seconds: float) -> None: ...
+
+
+class Chance(Protocol):
+    """New ids and random numbers."""
+
+    def new_id(self, now: datetime) -> str: ...
+    def uniform(self, low: float, high: float) -> float: ...
+    def token(self, size: int) -> bytes: ...
+
+
+class SystemClock:
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+class SystemChance:
+    def new_id(self, now: datetime) -> str:
+        return uuid7(int(now.timestamp() * 1000), os.urandom(10))
+
+    def uniform(self, low: float, high: float) -> float:
+        return random.uniform(low, high)
+
+    def token(self, size: int) -> bytes:
+        return os.urandom(size)
