@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 
@@ -133,3 +134,67 @@ class Outcome:
     retryable: bool = False
     stop: bool = False
     retry_after_s: int | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """One row of the ledger.
+
+    uuid: computed (ids.run_uuid); schedule_id None: a run of the job itself. attempt: the one under way or last made,
+    from 1. lost: attempts whose executor vanished. owner and lease_until: of the executor that holds it, only while
+    TRIGGERED. not_before: of the next attempt. wake_at: when the sweeper sends its pointer again. range_until and
+    range_count: of a row that stands for many occurrences.
+    """
+
+    tenant: str
+    job_id: str
+    schedule_id: str | None
+    uuid: str
+    kind: Kind
+    state: State
+    planned_at: datetime
+    reason: Reason | None = None
+    enqueued_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    first_started_at: datetime | None = None
+    attempt: int = 1
+    max_attempts: int = 1
+    lost: int = 0
+    owner: str | None = None
+    lease_until: datetime | None = None
+    not_before: datetime | None = None
+    generation: int = 0
+    http_status: int | None = None
+    answer: str | None = None
+    message: str | None = None
+    result_digest: str | None = None
+    deadline_at: datetime | None = None
+    parent_uuid: str | None = None
+    wake_at: datetime | None = None
+    expires_at: datetime | None = None
+    range_until: datetime | None = None
+    range_count: int | None = None
+
+    @property
+    def id(self) -> str:
+        """The native id: the schedule's (or the job's) and the run's."""
+        return f"{self.schedule_id or self.job_id}_{self.uuid}"
+
+    @property
+    def finished(self) -> bool:
+        return self.state in TERMINAL
+
+    @property
+    def lateness_ms(self) -> int | None:
+        """From the planned instant to the start of the first attempt; None before it. Only for planned occurrences."""
+        started = self.first_started_at or self.started_at
+        if started is None:
+            return None
+        return max(0, int((started - self.planned_at).total_seconds() * 1000))
+
+
+def success_reason(run: Run) -> Reason:
+    """ON_TIME or LATE (over 5 s), from the first attempt's start."""
+    late = run.lateness_ms
+    return Reason.LATE if late is not None and late > LATE_AFTER_MS else Reason.ON_TIME

@@ -1,0 +1,134 @@
+"""The gate: what a delivered pointer may do, from what is there now. Pure; the executor carries it out.
+
+For a run without a row the schedule's state, its generations and the lateness decide; for one with a row, the row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sweephand.domain.job import Job
+from sweephand.domain.message import Pointer
+from sweephand.domain.run import AWAITING_RESULT, Kind, Reason, Run, State
+from sweephand.domain.schedule import Schedule, ScheduleState
+
+MAX_AGE = timedelta(days=4)
+"""Queues keep messages for 14 days; one this late is ended, not acted on."""
+MAX_LOST_ATTEMPTS = 1
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Acknowledge and leave no row: the occurrence belongs to nobody, or to another plan."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class End:
+    """End it without acting: as a new row, or [not terminal] where there is one."""
+
+    state: State
+    reason: Reason
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Take this attempt; with `run`, of a row that waits."""
+
+    attempt: int
+
+
+@dataclass(frozen=True)
+class TakeOver:
+    """The holder's lease is over: the same attempt again."""
+
+
+@dataclass(frozen=True)
+class EndLost:
+    """Too many executors were lost with it."""
+
+
+@dataclass(frozen=True)
+class EndUnanswered:
+    """The callback did not come in time."""
+
+
+@dataclass(frozen=True)
+class Effects:
+    """It is finished: repeat what follows from its end, acknowledge."""
+
+
+@dataclass(frozen=True)
+class Later:
+    """Not now: come back at `at`, do not acknowledge."""
+
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Acknowledge:
+    """Something else answers for it."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class SendPointer:
+    """The retry's own pointer may be lost: send it, then acknowledge."""
+
+
+Admission = Drop | End | Claim | TakeOver | EndLost | EndUnanswered | Effects | Later | Acknowledge | SendPointer
+
+
+def admit(pointer: Pointer, job: Job | None, schedule: Schedule | None, run: Run | None, now: datetime) -> Admission:
+    if run is not None:
+        return _with_row(pointer, job, schedule, run, now)
+    return _without_row(pointer, job, schedule, now)
+
+
+def _without_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, now: datetime) -> Admission:  # noqa: PLR0911 - one clause a line, in the protocol's order
+    if pointer.kind is not Kind.SCHEDULED:
+        return Drop("a run that was to be written before its message")
+    if job is None or schedule is None:
+        return Drop("its schedule is gone")
+    if pointer.instant > now:
+        return Later(pointer.instant)
+    if pointer.generation < schedule.generation:
+        ended_at = schedule.ended_at.get(pointer.generation)
+        if ended_at is None:
+            return Drop("planned by a generation that is no longer listed")
+        if pointer.instant.timestamp() > ended_at:
+            return Drop("a change planned this instant anew")
+    if not pointer.decided and schedule.missed_to is not None and pointer.instant <= schedule.missed_to:
+        return Drop("the catch-up decides on it")
+    if now - pointer.instant > MAX_AGE:
+        return End(State.EXPIRED, Reason.MAX_AGE)
+    if not job.active or schedule.state in (ScheduleState.INACTIVE, ScheduleState.BROKEN):
+        return End(State.SKIPPED, Reason.DISABLED)
+    if job.pause is not None or schedule.state is ScheduleState.PAUSED:
+        return End(State.SKIPPED, Reason.PAUSED)
+    return Claim(1)
+
+
+def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run: Run, now: datetime) -> Admission:  # noqa: PLR0911 - as above
+    if run.finished:
+        return Effects()
+    if job is None or (run.schedule_id is not None and schedule is None):
+        return End(State.CANCELLED, Reason.OWNER_GONE)
+    if run.state is State.TRIGGERED:
+        if run.lease_until is not None and run.lease_until > now:
+            return Later(run.lease_until)
+        most = 0 if job.policies.get("delivery") == "at_most_once" else MAX_LOST_ATTEMPTS
+        return TakeOver() if run.lost < most else EndLost()
+    if run.state in AWAITING_RESULT:
+        over = run.deadline_at is not None and run.deadline_at <= now
+        return EndUnanswered() if over else Acknowledge("it waits for its callback")
+    if run.not_before is not None and run.not_before > now:
+        if run.wake_at is not None:
+            return Acknowledge("its wake row answers for it")
+        return SendPointer() if pointer.attempt < run.attempt else Later(run.not_before)
+    if pointer.attempt < run.attempt:
+        return SendPointer()
+    return Claim(run.attempt)

@@ -1,0 +1,38 @@
+"""Instants as the table and the API write them. Inside, an instant is an aware datetime in UTC."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND = timedelta(seconds=1)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def epoch_s(instant: datetime) -> int:
+    """Whole seconds since 1970, rounded down."""
+    return (instant - EPOCH) // _SECOND
+
+
+def epoch_ms(instant: datetime) -> int:
+    """Whole milliseconds since 1970, rounded down."""
+    return (instant - EPOCH) // _MILLISECOND
+
+
+def from_s(seconds: int) -> datetime:
+    return EPOCH + timedelta(seconds=seconds)
+
+
+def from_ms(milliseconds: int) -> datetime:
+    return EPOCH + timedelta(milliseconds=milliseconds)
+
+
+def text(instant: datetime) -> str:
+    """RFC 3339 in UTC with whole seconds: 2027-01-01T09:00:00Z."""
+    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def text_ms(instant: datetime) -> str:
+    """RFC 3339 in UTC with milliseconds: 2027-01-01T09:00:00.123Z."""
+    instant = instant.astimezone(UTC)
+    return f"{instant.strftime('%Y-%m-%dT%H:%M:%S')}.{instant.microsecond // 1000:03d}Z"

@@ -1,0 +1,133 @@
+"""A job: what to do, for whom, under which policies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+DEFAULT_COLLECTION = "default"
+SCHEDULES_AT_ONCE = 40
+"""Schedules that one request may bring: they are written in one transaction with the job."""
+
+
+class JobState(StrEnum):
+    ACTIVE = "ACTIVE"
+    INACTIVE = "INACTIVE"
+    PAUSED = "PAUSED"
+    COMPLETED = "COMPLETED"
+    FAULTED = "FAULTED"
+
+
+@dataclass(frozen=True)
+class Payload:
+    """What is sent to the target: `text` exactly as it goes out; is_json tells how it came in."""
+
+    text: str
+    is_json: bool
+
+
+@dataclass(frozen=True)
+class ActionSpec:
+    """The typed target of a job, as it is stored: no secret, no payload.
+
+    params: what `actions/<kind>.py` made of the caller's fields. retry: the retry policy's members.
+    payload_version: which payload item holds the payload; None without one.
+    """
+
+    kind: str
+    params: Mapping[str, Any]
+    retry: Mapping[str, Any]
+    payload_version: int | None = None
+
+
+@dataclass(frozen=True)
+class Pause:
+    since: datetime
+    note: str | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """revision: the user's, raised by each change of theirs. secret_version: which item holds the encrypted secrets.
+
+    schedule_ids: of a job with at most 40 schedules, so that a list reads them by key; empty with `many_schedules`.
+    """
+
+    tenant: str
+    id: str
+    collection: str
+    name: str
+    action: ActionSpec
+    created_at: datetime
+    modified_at: datetime
+    description: str | None = None
+    facade: str = "native"
+    active: bool = True
+    start_at: datetime | None = None
+    end_at: datetime | None = None
+    resource_id: str | None = None
+    tags: tuple[str, ...] = ()
+    error_action: ActionSpec | None = None
+    policies: Mapping[str, Any] = field(default_factory=dict)
+    secret_version: int | None = None
+    revision: int = 1
+    pause: Pause | None = None
+    state_reason: str | None = None
+    schedule_ids: tuple[str, ...] = ()
+    many_schedules: bool = False
+
+    @property
+    def running(self) -> bool:
+        """True while its schedules may plan occurrences."""
+        return self.active and self.pause is None
+
+
+@dataclass(frozen=True)
+class ActionDraft:
+    """An action that a caller asks for: params and retry checked, secrets in the clear, not yet written anywhere.
+
+    secrets: field path -> text; the path is relative to the action: `authentication.password`. A field in `kept`
+    keeps the value that is stored.
+    """
+
+    kind: str
+    params: Mapping[str, Any]
+    retry: Mapping[str, Any]
+    payload: Payload | None = None
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    kept: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class ScheduleDraft:
+    """A schedule that a caller asks for. timing: the members of schedules.timing as the caller wrote them."""
+
+    name: str | None
+    timing: Mapping[str, Any]
+    active: bool = True
+    payload: Payload | None = None
+    policies: Mapping[str, Any] = field(default_factory=dict)
+    id: str | None = None
+
+
+@dataclass(frozen=True)
+class JobDraft:
+    """A job that a caller asks for. schedules None: those that are there stay."""
+
+    name: str | None
+    action: ActionDraft
+    collection: str = DEFAULT_COLLECTION
+    description: str | None = None
+    active: bool = True
+    start_at: datetime | None = None
+    end_at: datetime | None = None
+    resource_id: str | None = None
+    tags: tuple[str, ...] = ()
+    error_action: ActionDraft | None = None
+    policies: Mapping[str, Any] = field(default_factory=dict)
+    schedules: tuple[ScheduleDraft, ...] | None = ()
+    facade: str = "native"

@@ -1,0 +1,82 @@
+"""JSON text that keeps what its author wrote: numbers come back digit for digit, members in their order.
+
+Spaces between tokens and the spelling of escapes are not kept; they carry no meaning (RFC 8259).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from json.encoder import encode_basestring
+from typing import Any
+
+
+class Number(float):
+    """A float that remembers its digits, so that 1.10 is written as 1.10 and not as 1.1."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> Number:
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+    def __reduce__(self) -> tuple[type[Number], tuple[str]]:
+        return Number, (self.text,)
+
+
+def dumps(value: Any) -> str:
+    """Compact JSON; characters beyond ASCII stay as they are.
+
+    Raises ValueError for NaN and the infinities, TypeError for what JSON does not know. Recursive: the depth of parsed
+    input is bounded by strict_json.
+    """
+    pieces: list[str] = []
+    _write(value, pieces.append)
+    return "".join(pieces)
+
+
+def _write(value: Any, write: Any) -> None:
+    if isinstance(value, str):
+        write(encode_basestring(value))
+    elif value is None:
+        write("null")
+    elif isinstance(value, bool):
+        write("true" if value else "false")
+    elif isinstance(value, int):
+        write(int.__repr__(value))
+    elif isinstance(value, float):
+        write(_float_text(value))
+    elif isinstance(value, Mapping):
+        _write_object(value, write)
+    elif isinstance(value, Sequence):
+        mark = "["
+        for item in value:
+            write(mark)
+            _write(item, write)
+            mark = ","
+        write("]" if value else "[]")
+    else:
+        raise TypeError(f"JSON has no {type(value).__name__}")
+
+
+def _write_object(value: Mapping[Any, Any], write: Any) -> None:
+    mark = "{"
+    for name, member in value.items():
+        if not isinstance(name, str):
+            raise TypeError("names of JSON members are texts")
+        write(mark)
+        write(encode_basestring(name))
+        write(":")
+        _write(member, write)
+        mark = ","
+    write("}" if value else "{}")
+
+
+def _float_text(value: float) -> str:
+    if isinstance(value, Number):
+        return value.text
+    if not math.isfinite(value):
+        raise ValueError("JSON has no NaN and no infinity")
+    return float.__repr__(value)

@@ -1,0 +1,94 @@
+"""A schedule: when a job runs, and how far its series has come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sweephand.domain.job import Job
+
+GENERATIONS_KEPT = 20
+
+
+class ScheduleState(StrEnum):
+    ACTIVE = "ACTIVE"
+    INACTIVE = "INACTIVE"
+    PAUSED = "PAUSED"
+    ENDING = "ENDING"
+    COMPLETED = "COMPLETED"
+    BROKEN = "BROKEN"
+
+
+class StateReason(StrEnum):
+    """Why a schedule or a job stands as it does, where that is not the caller's plain wish."""
+
+    ONE_TIME_DONE = "ONE_TIME_DONE"
+    NO_FUTURE_DATES = "NO_FUTURE_DATES"
+    END_REACHED = "END_REACHED"
+    COUNT_REACHED = "COUNT_REACHED"
+    UNREACHABLE = "UNREACHABLE"
+    UNREADABLE = "UNREADABLE"
+    JOB_INACTIVE = "JOB_INACTIVE"
+    BY_USER = "BY_USER"
+
+
+class Lane(StrEnum):
+    """Which run queue: fast for answers within 15 s, slow beyond."""
+
+    FAST = "fast"
+    SLOW = "slow"
+
+
+LIVE = frozenset({ScheduleState.ACTIVE, ScheduleState.ENDING})
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """generation: raised by every change of timing or state. ended_at: generation -> epoch seconds at which it ended.
+
+    timing: the caller's members, for the answer. packed: what schedules.timing.load reads. next_run_at: the earliest
+    instant not yet sent (of an ENDING schedule: when it is looked at again), None while nothing waits.
+    last_planned_at: the last counted instant. planned_total: occurrences sent so far.
+    """
+
+    tenant: str
+    job_id: str
+    id: str
+    name: str
+    timing: Mapping[str, Any]
+    packed: str
+    lane: Lane
+    created_at: datetime
+    modified_at: datetime
+    active: bool = True
+    state: ScheduleState = ScheduleState.ACTIVE
+    state_reason: str | None = None
+    misfire: str = "sap"
+    generation: int = 1
+    ended_at: Mapping[int, int] = field(default_factory=dict)
+    planned_total: int = 0
+    last_planned_at: datetime | None = None
+    payload_version: int | None = None
+    policies: Mapping[str, Any] = field(default_factory=dict)
+    next_run_at: datetime | None = None
+    missed_to: datetime | None = None
+
+
+def wanted_state(job: Job, active: bool) -> tuple[ScheduleState, StateReason | None]:
+    """The state that a schedule with occurrences ahead shall have, from its own wish and its job's."""
+    if not active:
+        return ScheduleState.INACTIVE, StateReason.BY_USER
+    if not job.active:
+        return ScheduleState.INACTIVE, StateReason.JOB_INACTIVE
+    if job.pause is not None:
+        return ScheduleState.PAUSED, StateReason.BY_USER
+    return ScheduleState.ACTIVE, None
+
+
+def ended_generations(schedule: Schedule, effective_at: int) -> dict[int, int]:
+    """The generations that a change at `effective_at` (epoch seconds) leaves behind: the last 20."""
+    ended = {**schedule.ended_at, schedule.generation: effective_at}
+    return dict(sorted(ended.items())[-GENERATIONS_KEPT:])

@@ -1,0 +1,54 @@
+"""The chain of a schedule's occurrences: what is due in a window, and how the series goes on. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sweephand.schedules.timing import Timing
+
+MOST_AT_ONCE = 1_000
+"""Occurrences of one schedule that one look takes up: what is left follows at the next."""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """instants: due, in order. next_at: the first that is not, None when the series is over (or its count is reached)."""
+
+    instants: tuple[datetime, ...]
+    next_at: datetime | None
+
+    @property
+    def over(self) -> bool:
+        return self.next_at is None
+
+
+def due(timing: Timing, next_at: datetime, until: datetime, planned_total: int, sent_at: datetime) -> Stretch:
+    """The occurrences from `next_at` up to and including `until`, within the count that is left.
+
+    next_at: the earliest occurrence not yet sent. sent_at: the sweep's own instant, from which an interval with
+    align `actual_start` goes on when the occurrence is late (SAP's repeatInterval).
+    """
+    left = MOST_AT_ONCE if timing.count is None else min(MOST_AT_ONCE, timing.count - planned_total)
+    instants: list[datetime] = []
+    upcoming: datetime | None = next_at
+    while upcoming is not None and upcoming <= until and len(instants) < left:
+        instants.append(upcoming)
+        upcoming = following(timing, upcoming, sent_at)
+    if timing.count is not None and planned_total + len(instants) >= timing.count:
+        upcoming = None
+    return Stretch(tuple(instants), upcoming)
+
+
+def following(timing: Timing, occurrence: datetime, sent_at: datetime) -> datetime | None:
+    """The occurrence after this one."""
+    if timing.actual_start_interval_s is None:
+        return timing.rule.next_after(occurrence)
+    upcoming = max(occurrence, sent_at.replace(microsecond=0)) + timedelta(seconds=timing.actual_start_interval_s)
+    return upcoming if timing.rule.next_after(upcoming - timedelta(seconds=1)) is not None else None
+
+
+def first(timing: Timing, now: datetime) -> datetime | None:
+    """The first occurrence of a new or re-planned series: not before `now`, an instant of `now` itself included."""
+    whole = now.replace(microsecond=0)
+    return timing.rule.next_after(whole if whole < now else whole - timedelta(seconds=1))

@@ -1,0 +1,71 @@
+"""What the next-run index knows of a row that waits: enough for the sweeper to act without reading the row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from sweephand.domain.instants import epoch_s, from_s
+from sweephand.domain.run import Kind, Run
+from sweephand.domain.schedule import Lane
+
+
+class Waits(StrEnum):
+    """For what a row waits."""
+
+    OCCURRENCE = "S"
+    """A schedule: its next occurrence."""
+    END = "E"
+    """An ENDING schedule: to be looked at until it is COMPLETED."""
+    RUN = "R"
+    """A run: its pointer is due (retry, deadline, lost message)."""
+
+
+class UnknownKind(LookupError):
+    """A row of a kind that a later version wrote: to be left alone."""
+
+
+@dataclass(frozen=True)
+class SweepText:
+    """The packed attribute `sweep`. packed: of a schedule, the text that schedules.timing.load reads; of a run, WaitingRun's."""
+
+    waits: Waits
+    lane: Lane
+    misfire: str = ""
+    packed: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.waits};{self.lane};{self.misfire};{self.packed}"
+
+    @classmethod
+    def read(cls, text: str) -> SweepText:
+        """Raises UnknownKind for a row of a later version, ValueError for a text that nobody wrote."""
+        waits, lane, misfire, packed = text.split(";", 3)
+        try:
+            kind = Waits(waits)
+        except ValueError as unknown:
+            raise UnknownKind(waits) from unknown
+        return cls(kind, Lane(lane), misfire, packed)
+
+
+@dataclass(frozen=True)
+class WaitingRun:
+    """What a run's pointer needs beside the row's key."""
+
+    job_id: str
+    kind: Kind
+    attempt: int
+    planned_at: datetime
+
+    def __str__(self) -> str:
+        return f"{self.job_id},{self.kind},{self.attempt},{epoch_s(self.planned_at)}"
+
+    @classmethod
+    def of(cls, run: Run) -> WaitingRun:
+        return cls(run.job_id, run.kind, run.attempt, run.planned_at)
+
+    @classmethod
+    def read(cls, text: str) -> WaitingRun:
+        job_id, kind, attempt, planned_at = text.split(",")
+        return cls(job_id, Kind(kind), int(attempt), from_s(int(planned_at)))

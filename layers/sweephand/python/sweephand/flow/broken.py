@@ -1,0 +1,48 @@
+"""A schedule whose text cannot be read any more: taken out of the index, never silent."""
+
+from __future__ import annotations
+
+from pynamodb.expressions.condition import Condition
+
+from sweephand import ids
+from sweephand.domain.instants import epoch_ms, epoch_s
+from sweephand.domain.run import Kind, Reason, Run, State
+from sweephand.domain.schedule import Lane, ScheduleState, StateReason
+from sweephand.flow.retention import expiry
+from sweephand.flow.world import World
+from sweephand.store import ledger
+from sweephand.store.conditional import assign
+from sweephand.store.table import ScheduleItem
+from sweephand.store.waiting import WaitingRow
+
+
+def take_out(world: World, row: WaitingRow) -> None:
+    """First its line in the ledger, then out of the index [next_run_at as read]: a crash between repeats both."""
+    now = world.clock.now()
+    run = Run(
+        tenant=row.tenant,
+        job_id=row.owner,
+        schedule_id=row.own_id,
+        uuid=ids.run_uuid(row.tenant, row.own_id, epoch_ms(row.next_run_at), Kind.SCHEDULED.value),
+        kind=Kind.SCHEDULED,
+        state=State.ERROR,
+        reason=Reason.BAD_PAYLOAD,
+        planned_at=row.next_run_at,
+        finished_at=now,
+        message="the stored text of this schedule cannot be read: the schedule was taken out of service",
+        expires_at=expiry(now),
+        generation=row.generation,
+    )
+    ledger.finish_without_attempt(
+        world.table, run, shards=world.settings.shards, lane=Lane.FAST, counts={"failed": 1}
+    )
+    as_read: Condition = ScheduleItem.next_run_at == epoch_s(row.next_run_at)
+    actions = [
+        assign(ScheduleItem.state, ScheduleState.BROKEN.value),
+        assign(ScheduleItem.state_reason, StateReason.UNREADABLE.value),
+        assign(ScheduleItem.next_run_at, None),
+        assign(ScheduleItem.schedule_id, None),
+    ]
+    world.table.update(row.pk, row.sk, actions, as_read)
+    world.journal.error("a schedule cannot be read", tenant=row.tenant, job=row.owner, schedule=row.own_id)
+    world.journal.count("Broken")

@@ -1,0 +1,188 @@
+"""The sweep: one look at everything that waits and is due within the look-ahead. Send, then advance.
+
+Two sweepers on one minute are as good as one: a message repeats under the same run id, an advance is conditional.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from sweephand import ids
+from sweephand.domain import series
+from sweephand.domain.instants import epoch_ms
+from sweephand.domain.message import Pointer, Subject
+from sweephand.domain.run import Kind
+from sweephand.domain.waiting import SweepText, UnknownKind, WaitingRun, Waits
+from sweephand.errors import Unavailable
+from sweephand.flow import broken
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.schedules.timing import load
+from sweephand.store import waiting
+from sweephand.store.waiting import Advance, Advanced, WaitingRow
+
+FRESH = timedelta(minutes=2)
+"""Rows this young come first: what was missed never holds up what is due now."""
+TICK_DEADLINE_S = 50.0
+WAKE_AGAIN = timedelta(minutes=15)
+MOST_THREADS = 16
+ADVANCE_TRIES = 4
+GROUP = 25
+"""Rows that are sent and advanced together: a crash between repeats at most their messages."""
+
+
+@dataclass
+class Tally:
+    """What one tick did. resent: advances that did not come through, so that the next tick sends the same again."""
+
+    rows: int = 0
+    sent: int = 0
+    advanced: int = 0
+    left: int = 0
+    resent: int = 0
+    broken: int = 0
+    cut_short: bool = False
+
+    def add(self, other: Tally) -> None:
+        self.rows += other.rows
+        self.sent += other.sent
+        self.advanced += other.advanced
+        self.left += other.left
+        self.resent += other.resent
+        self.broken += other.broken
+        self.cut_short = self.cut_short or other.cut_short
+
+
+@dataclass(frozen=True)
+class Step:
+    """One row's part of the sweep: what to send, then how to move on."""
+
+    advance: Advance
+    deliveries: tuple[Delivery, ...] = field(default=())
+
+
+def tick(world: World, shards: Iterable[int]) -> Tally:
+    """Sweeps these shards until all is done or 50 s are over: what is left is the next tick's."""
+    shards = list(shards)
+    deadline = world.clock.monotonic() + TICK_DEADLINE_S
+    total = Tally()
+    with ThreadPoolExecutor(max_workers=max(1, min(MOST_THREADS, len(shards)))) as pool:
+        for tally in pool.map(lambda shard: _sweep_shard(world, shard, deadline), shards):
+            total.add(tally)
+    world.journal.info("tick", rows=total.rows, sent=total.sent, advanced=total.advanced, left=total.left, resent=total.resent)
+    if total.resent:
+        world.journal.count("Resent", total.resent)
+    return total
+
+
+def _sweep_shard(world: World, shard: int, deadline: float) -> Tally:
+    """One shard, fresh rows before overdue ones. What the table refuses for now is the next tick's."""
+    now = world.clock.now()
+    horizon = now + timedelta(seconds=world.settings.look_ahead_s)
+    tally = Tally()
+    fresh = waiting.due(world.table, shard, now - FRESH, horizon)
+    overdue = waiting.due(world.table, shard, None, now - FRESH - timedelta(seconds=1))
+    try:
+        for page in itertools.chain(fresh, overdue):
+            for begin in range(0, len(page), GROUP):
+                if world.clock.monotonic() > deadline:
+                    tally.cut_short = True
+                    return tally
+                tally.add(_sweep_group(world, page[begin : begin + GROUP], horizon, deadline))
+    except Unavailable:
+        tally.cut_short = True
+        world.journal.warning("shard cut short", shard=shard)
+    return tally
+
+
+def _sweep_group(world: World, rows: Sequence[WaitingRow], horizon: datetime, deadline: float) -> Tally:
+    now = world.clock.now()
+    steps: list[Step] = []
+    unreadable = 0
+    for row in rows:
+        try:
+            steps.append(plan_row(row, now, horizon))
+        except UnknownKind as later:
+            world.journal.warning("a row of a later version is left alone", kind=str(later))
+        except ValueError:
+            broken.take_out(world, row)
+            unreadable += 1
+    unsent = set(world.queue.send([delivery for step in steps for delivery in step.deliveries]))
+    whole = [step.advance for step in steps if unsent.isdisjoint(step.deliveries)]
+    moved = _advance(world, whole, deadline)
+    return Tally(
+        rows=len(rows),
+        sent=sum(len(step.deliveries) for step in steps) - len(unsent),
+        advanced=len(moved.done),
+        left=len(moved.left),
+        resent=len(steps) - len(whole) + len(moved.again),
+        broken=unreadable,
+    )
+
+
+def _advance(world: World, steps: Sequence[Advance], deadline: float) -> Advanced:
+    """The advance of a group; what was throttled or in conflict is tried again with jitter while the tick lasts."""
+    done: tuple[Advance, ...] = ()
+    left: tuple[Advance, ...] = ()
+    open_steps = tuple(steps)
+    for tries in range(ADVANCE_TRIES):
+        if not open_steps or world.clock.monotonic() > deadline:
+            break
+        if tries:
+            world.clock.sleep(world.chance.uniform(0.01, 0.05 * 2**tries))
+        moved = waiting.advance(world.table, open_steps)
+        done, left, open_steps = done + moved.done, left + moved.left, moved.again
+    return Advanced(done, left, open_steps)
+
+
+def plan_row(row: WaitingRow, now: datetime, horizon: datetime) -> Step:
+    """What the sweep does with one row. Raises ValueError if its text cannot be read any more, UnknownKind for a later version's."""
+    sweep = SweepText.read(row.sweep)
+    match sweep.waits:
+        case Waits.OCCURRENCE:
+            return _occurrences(row, sweep, now, horizon)
+        case Waits.END:
+            return _wake(row, sweep, now, end_pointer(row.tenant, row.owner, row.own_id, row.next_run_at))
+        case Waits.RUN:
+            return _wake(row, sweep, now, _run_pointer(row, WaitingRun.read(sweep.packed)))
+
+
+def _occurrences(row: WaitingRow, sweep: SweepText, now: datetime, horizon: datetime) -> Step:
+    timing = load(sweep.packed)
+    stretch = series.due(timing, row.next_run_at, horizon, row.planned_total, now)
+    deliveries = tuple(
+        Delivery(occurrence_pointer(row.tenant, row.owner, row.own_id, instant, row.generation), instant, sweep.lane)
+        for instant in stretch.instants
+    )
+    planned_total = row.planned_total + len(stretch.instants)
+    if stretch.next_at is not None:
+        return Step(Advance(row, stretch.next_at, planned_total), deliveries)
+    last = stretch.instants[-1] if stretch.instants else row.next_run_at
+    return Step(Advance(row, max(last, now) + WAKE_AGAIN, planned_total, ending=True, last_at=last), deliveries)
+
+
+def occurrence_pointer(tenant: str, job_id: str, schedule_id: str, instant: datetime, generation: int) -> Pointer:
+    run = ids.run_uuid(tenant, schedule_id, epoch_ms(instant), Kind.SCHEDULED.value)
+    return Pointer(tenant, job_id, schedule_id, run, instant, generation=generation)
+
+
+def end_pointer(tenant: str, job_id: str, schedule_id: str, at: datetime) -> Pointer:
+    """Asks the executor to see whether an ENDING schedule is over."""
+    return Pointer(tenant, job_id, schedule_id, "", at, subject=Subject.SCHEDULE)
+
+
+def _run_pointer(row: WaitingRow, run: WaitingRun) -> Pointer:
+    schedule = row.owner if row.owner != run.job_id else None
+    return Pointer(
+        row.tenant, run.job_id, schedule, row.own_id, run.planned_at, kind=run.kind, attempt=run.attempt, decided=True
+    )
+
+
+def _wake(row: WaitingRow, sweep: SweepText, now: datetime, pointer: Pointer) -> Step:
+    """The pointer goes out for the row's instant; the row stays, 15 minutes on, until what it waits for has come."""
+    delivery = Delivery(pointer, row.next_run_at, sweep.lane)
+    return Step(Advance(row, max(row.next_run_at, now) + WAKE_AGAIN), (delivery,))

@@ -1,0 +1,39 @@
+"""The collaborators of every verb, made once (wiring.py) and given to each: no verb reaches for anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from sweephand.actions.call import Call
+    from sweephand.domain.run import Outcome
+    from sweephand.messaging.run_queue import RunQueue
+    from sweephand.security.secrets import SecretBox
+    from sweephand.settings import Settings
+    from sweephand.sources import Chance, Clock
+    from sweephand.store.conditional import Table
+
+
+class Journal(Protocol):
+    """Structured log lines; every member is on the allow-list of telemetry.py."""
+
+    def info(self, message: str, /, **members: object) -> None: ...
+    def warning(self, message: str, /, **members: object) -> None: ...
+    def error(self, message: str, /, **members: object) -> None: ...
+    def count(self, metric: str, amount: float = 1) -> None: ...
+
+
+@dataclass(frozen=True)
+class World:
+    """perform: carries out an action of a kind: (kind, params, call) -> Outcome."""
+
+    settings: Settings
+    clock: Clock
+    chance: Chance
+    table: Table
+    queue: RunQueue
+    secrets: SecretBox
+    perform: Callable[[str, Mapping[str, Any], Call], Outcome]
+    journal: Journal

@@ -1,0 +1,86 @@
+"""The run queues: pointers that arrive on their second."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from sweephand.domain.message import Pointer, encode
+from sweephand.domain.schedule import Lane
+from sweephand.errors import Unavailable
+from sweephand.sources import Clock
+
+BATCH_MOST = 10
+DELAY_MOST_S = 900
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """A pointer and the instant before which it must not arrive."""
+
+    pointer: Pointer
+    at: datetime
+    lane: Lane
+
+
+class RunQueue:
+    """Both run queues. client: a botocore SQS client; urls: by lane."""
+
+    def __init__(self, client: Any, urls: Mapping[Lane, str], clock: Clock) -> None:
+        self._client = client
+        self._urls = urls
+        self._clock = clock
+
+    def send(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
+        """Sends all, ten a call; a call's `Failed` are sent once more. Returns those that did not go out: not an error.
+
+        An instant more than 15 minutes ahead goes out with the longest delay that SQS has: the executor waits for the rest.
+        """
+        unsent: list[Delivery] = []
+        for lane in Lane:
+            mine = [delivery for delivery in deliveries if delivery.lane is lane]
+            for begin in range(0, len(mine), BATCH_MOST):
+                batch = mine[begin : begin + BATCH_MOST]
+                failed = self._send_batch(lane, batch)
+                unsent += self._send_batch(lane, failed) if failed else []
+        return unsent
+
+    def send_one(self, delivery: Delivery) -> None:
+        """Raises Unavailable if it did not go out."""
+        if self.send([delivery]):
+            raise Unavailable("the run queue did not take the message")
+
+    def postpone(self, lane: Lane, receipts: Mapping[str, float]) -> None:
+        """Sets how many seconds from now each received message stays invisible. Best effort: it only moves a retry."""
+        entries = [
+            {"Id": str(n), "ReceiptHandle": receipt, "VisibilityTimeout": max(0, min(43_200, round(seconds)))}
+            for n, (receipt, seconds) in enumerate(receipts.items())
+        ]
+        for begin in range(0, len(entries), BATCH_MOST):
+            try:
+                self._client.change_message_visibility_batch(
+                    QueueUrl=self._urls[lane], Entries=entries[begin : begin + BATCH_MOST]
+                )
+            except (ClientError, BotoCoreError):  # noqa: PERF203 - each batch stands for itself
+                continue
+
+    def _send_batch(self, lane: Lane, batch: Sequence[Delivery]) -> list[Delivery]:
+        now = self._clock.now()
+        entries = [
+            {"Id": str(n), "MessageBody": encode(delivery.pointer), "DelaySeconds": delay_s(delivery.at, now)}
+            for n, delivery in enumerate(batch)
+        ]
+        try:
+            answer = self._client.send_message_batch(QueueUrl=self._urls[lane], Entries=entries)
+        except (ClientError, BotoCoreError):
+            return list(batch)
+        return [batch[int(failed["Id"])] for failed in answer.get("Failed", [])]
+
+
+def delay_s(at: datetime, now: datetime) -> int:
+    """Whole seconds, rounded up, so that nothing arrives early: 0 to 900."""
+    return max(0, min(DELAY_MOST_S, -((now - at) // timedelta(seconds=1))))

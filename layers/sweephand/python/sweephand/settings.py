@@ -1,0 +1,61 @@
+"""The environment of a function, parsed once. Names and bounds are the template's parameters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sweephand.domain.schedule import Lane
+
+
+@dataclass(frozen=True)
+class Settings:
+    """look_ahead_s: how far ahead of its instant an occurrence is taken up. call_deadline_s < lease_s < function < visibility_s."""
+
+    stack_name: str
+    table_name: str
+    region: str | None = None
+    shards: int = 16
+    look_ahead_s: int = 150
+    queue_urls: Mapping[Lane, str] = field(default_factory=dict)
+    dead_letter_queue_url: str = ""
+    archive_queue_url: str = ""
+    event_bus_name: str = ""
+    key_id: str = ""
+    stack_secret_id: str = ""
+    public_base_url: str = ""
+    allowed_private_targets: tuple[str, ...] = ()
+    plain_http_targets: bool = False
+    lane: Lane = Lane.FAST
+    call_deadline_s: float = 15.0
+    lease_s: float = 25.0
+    visibility_s: float = 180.0
+    facade: str = "native"
+
+
+def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
+    """Raises KeyError for a variable that every function needs, ValueError for a number that is none."""
+    env = os.environ if environment is None else environment
+    defaults = Settings("", "")
+    return Settings(
+        stack_name=env.get("STACK_NAME", "sweephand"),
+        table_name=env["TABLE_NAME"],
+        region=env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION"),
+        shards=int(env.get("SHARDS", defaults.shards)),
+        look_ahead_s=int(env.get("LOOK_AHEAD_S", defaults.look_ahead_s)),
+        queue_urls={Lane.FAST: env.get("FAST_QUEUE_URL", ""), Lane.SLOW: env.get("SLOW_QUEUE_URL", "")},
+        dead_letter_queue_url=env.get("DEAD_LETTER_QUEUE_URL", ""),
+        archive_queue_url=env.get("ARCHIVE_QUEUE_URL", ""),
+        event_bus_name=env.get("EVENT_BUS_NAME", ""),
+        key_id=env.get("KEY_ID", ""),
+        stack_secret_id=env.get("STACK_SECRET_ID", ""),
+        public_base_url=env.get("PUBLIC_BASE_URL", "").rstrip("/"),
+        allowed_private_targets=tuple(part.strip() for part in env.get("ALLOWED_PRIVATE_TARGETS", "").split(",") if part.strip()),
+        plain_http_targets=env.get("PLAIN_HTTP_TARGETS", "refuse") == "allow",
+        lane=Lane(env.get("LANE", defaults.lane)),
+        call_deadline_s=float(env.get("CALL_DEADLINE_S", defaults.call_deadline_s)),
+        lease_s=float(env.get("LEASE_S", defaults.lease_s)),
+        visibility_s=float(env.get("VISIBILITY_S", defaults.visibility_s)),
+        facade=env.get("FACADE", defaults.facade),
+    )

@@ -1,0 +1,302 @@
+"""Reads and conditional writes on the one table, through PynamoDB's own connection.
+
+PynamoDB's models are the schema; its models and connection lack `ReturnValuesOnConditionCheckFailure`, so writes go
+to the connection's client with expressions that PynamoDB serialises. A failed condition is a value (`Refused`, with
+the item that was there), never an exception: the SDK may have met its own success after a lost answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from botocore.exceptions import BotoCoreError, ClientError
+from pynamodb.attributes import Attribute
+from pynamodb.connection import Connection
+from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.operand import Path
+from pynamodb.expressions.update import Action, AddAction, RemoveAction, SetAction, Update
+
+from sweephand.errors import Unavailable
+from sweephand.sources import Chance, Clock
+from sweephand.store.table import Item
+
+CONFLICT_TRIES = 5
+BATCH_GET_MOST = 100
+TRANSACTION_MOST = 100
+
+I = TypeVar("I", bound=Item)  # noqa: E741 - an Item of one model
+
+
+@dataclass(frozen=True)
+class Written:
+    """The condition held."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The condition failed. old: the item that was there, in DynamoDB's JSON; None if there was none."""
+
+    old: Mapping[str, Any] | None
+
+    def read(self, model: type[I]) -> I | None:
+        return model.from_raw_data(dict(self.old)) if self.old else None
+
+
+@dataclass(frozen=True)
+class Op:
+    """One part of a transaction. `name` says which part a refusal came from."""
+
+    name: str
+    request: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Cancelled:
+    """A transaction that did not happen. refused: the name of each part whose condition failed -> what was there."""
+
+    refused: Mapping[str, Refused] = field(default_factory=dict)
+
+
+class Table:
+    """One open table. Cheap to make; the client is made at the first call.
+
+    Timeouts are short (connect 1 s, read 3 s, 3 attempts in all), so that the worst case stays below API Gateway's 30 s.
+    """
+
+    def __init__(self, name: str, clock: Clock, chance: Chance, *, region: str | None = None) -> None:
+        self.name = name
+        self._clock = clock
+        self._chance = chance
+        self._connection = Connection(
+            region=region,
+            connect_timeout_seconds=1,
+            read_timeout_seconds=3,
+            max_retry_attempts=2,
+            max_pool_connections=16,
+        )
+
+    @property
+    def client(self) -> Any:
+        return self._connection.client
+
+    def call(self, operation: str, **kwargs: Any) -> Any:
+        """One call. Raises Unavailable for throttling, time-outs and faults of DynamoDB; other ClientErrors as they are."""
+        try:
+            return getattr(self.client, operation)(**kwargs)
+        except ClientError as refused:
+            if refused.response.get("Error", {}).get("Code") in PASSING or _is_server_fault(refused):
+                raise Unavailable("the table did not answer in time") from refused
+            raise
+        except BotoCoreError as silent:
+            raise Unavailable("the table did not answer in time") from silent
+
+    # Reading
+
+    def get(self, model: type[I], pk: str, sk: str, *, consistent: bool = True) -> I | None:
+        answer = self.call("get_item", TableName=self.name, Key=key(pk, sk), ConsistentRead=consistent)
+        return model.from_raw_data(answer["Item"]) if "Item" in answer else None
+
+    def batch_get(self, keys: Iterable[tuple[str, str]], *, consistent: bool = True) -> dict[tuple[str, str], dict[str, Any]]:
+        """Those of the items that exist, by (pk, sk), in DynamoDB's JSON. Asks again for what DynamoDB left over."""
+        wanted = [key(pk, sk) for pk, sk in dict.fromkeys(keys)]
+        found: dict[tuple[str, str], dict[str, Any]] = {}
+        tries = 0
+        while wanted:
+            page, wanted = wanted[:BATCH_GET_MOST], wanted[BATCH_GET_MOST:]
+            answer = self.call("batch_get_item", RequestItems={self.name: {"Keys": page, "ConsistentRead": consistent}})
+            for item in answer["Responses"].get(self.name, []):
+                found[item["pk"]["S"], item["sk"]["S"]] = item
+            left = answer.get("UnprocessedKeys", {}).get(self.name, {}).get("Keys", [])
+            if left:
+                tries += 1
+                if tries > CONFLICT_TRIES:
+                    raise Unavailable("the table is throttled")
+                self._clock.sleep(self._chance.uniform(0.01, 0.05 * 2**tries))
+                wanted = left + wanted
+        return found
+
+    def query(
+        self,
+        pk: str | int,
+        sort: Condition | None = None,
+        *,
+        index: str | None = None,
+        partition: Attribute[Any] | None = None,
+        forward: bool = True,
+        limit: int | None = None,
+        start: Mapping[str, Any] | None = None,
+        consistent: bool = False,
+    ) -> tuple[list[dict[str, Any]], Mapping[str, Any] | None]:
+        """One page: items in DynamoDB's JSON and the key to go on from. partition: the index's hash attribute."""
+        hash_attribute = partition if partition is not None else Item.pk
+        condition = (hash_attribute == pk) if sort is None else (hash_attribute == pk) & sort
+        names: dict[str, str] = {}
+        values: dict[str, Any] = {}
+        kwargs: dict[str, Any] = {
+            "TableName": self.name,
+            "KeyConditionExpression": condition.serialize(names, values),
+            "ScanIndexForward": forward,
+            "ExpressionAttributeNames": _names(names),
+            "ExpressionAttributeValues": values,
+        }
+        if index is not None:
+            kwargs["IndexName"] = index
+        if limit is not None:
+            kwargs["Limit"] = limit
+        if start is not None:
+            kwargs["ExclusiveStartKey"] = start
+        if consistent:
+            kwargs["ConsistentRead"] = True
+        answer = self.call("query", **kwargs)
+        return answer["Items"], answer.get("LastEvaluatedKey")
+
+    def query_all(self, pk: str | int, sort: Condition | None = None, **kwargs: Any) -> Iterator[dict[str, Any]]:
+        start = None
+        while True:
+            items, start = self.query(pk, sort, start=start, **kwargs)
+            yield from items
+            if start is None:
+                return
+
+    # Writing
+
+    def put(self, item: Item, condition: Condition | None = None) -> Written | Refused:
+        return self._single("put_item", {"TableName": self.name, "Item": item.serialize()}, condition)
+
+    def update(self, pk: str, sk: str, actions: Sequence[Action], condition: Condition | None = None) -> Written | Refused:
+        kwargs = {"TableName": self.name, "Key": key(pk, sk)}
+        return self._single("update_item", kwargs, condition, actions)
+
+    def delete(self, pk: str, sk: str, condition: Condition | None = None) -> Written | Refused:
+        return self._single("delete_item", {"TableName": self.name, "Key": key(pk, sk)}, condition)
+
+    def _single(
+        self, operation: str, kwargs: dict[str, Any], condition: Condition | None, actions: Sequence[Action] = ()
+    ) -> Written | Refused:
+        kwargs |= _expressions(condition, actions)
+        if condition is not None:
+            kwargs["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        try:
+            self.call(operation, **kwargs)
+        except ClientError as refused:
+            if refused.response["Error"]["Code"] != "ConditionalCheckFailedException":
+                raise
+            return Refused(refused.response.get("Item"))
+        return Written()
+
+    # Transactions
+
+    def put_op(self, name: str, item: Item, condition: Condition | None = None) -> Op:
+        return self._op(name, "Put", {"Item": item.serialize()}, condition)
+
+    def update_op(self, name: str, pk: str, sk: str, actions: Sequence[Action], condition: Condition | None = None) -> Op:
+        return self._op(name, "Update", {"Key": key(pk, sk)}, condition, actions)
+
+    def delete_op(self, name: str, pk: str, sk: str, condition: Condition | None = None) -> Op:
+        return self._op(name, "Delete", {"Key": key(pk, sk)}, condition)
+
+    def check_op(self, name: str, pk: str, sk: str, condition: Condition) -> Op:
+        return self._op(name, "ConditionCheck", {"Key": key(pk, sk)}, condition)
+
+    def _op(
+        self, name: str, verb: str, request: dict[str, Any], condition: Condition | None, actions: Sequence[Action] = ()
+    ) -> Op:
+        request |= {"TableName": self.name} | _expressions(condition, actions)
+        if condition is not None:
+            request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        return Op(name, {verb: request})
+
+    def transact(self, ops: Sequence[Op]) -> Written | Cancelled:
+        """All or nothing. A conflict with another transaction is tried again, 5 times with jitter (the SDK does not).
+
+        Raises Unavailable if conflicts or throttling last.
+        """
+        for tries in range(CONFLICT_TRIES):
+            try:
+                self.call("transact_write_items", TransactItems=[dict(op.request) for op in ops])
+            except ClientError as cancelled:
+                if cancelled.response["Error"]["Code"] != "TransactionCanceledException":
+                    raise
+                reasons = cancelled.response.get("CancellationReasons", [])
+                refused = {
+                    op.name: Refused(reason.get("Item"))
+                    for op, reason in zip(ops, reasons, strict=True)
+                    if reason.get("Code") == "ConditionalCheckFailed"
+                }
+                if refused:
+                    return Cancelled(refused)
+                if not any(reason.get("Code") in PASSING for reason in reasons):
+                    raise
+                self._clock.sleep(self._chance.uniform(0.01, 0.05 * 2**tries))
+            else:
+                return Written()
+        raise Unavailable("other changes of the same items went on for too long")
+
+    def statements(self, statements: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Up to 25 PartiQL updates in one call: the answer of each, in order, with `Error` where it failed."""
+        answer = self.call("batch_execute_statement", Statements=list(statements))
+        return list(answer["Responses"])
+
+
+PASSING = frozenset(
+    {
+        "ThrottlingException",
+        "ThrottlingError",
+        "ProvisionedThroughputExceededException",
+        "ProvisionedThroughputExceeded",
+        "RequestLimitExceeded",
+        "TransactionConflict",
+        "TransactionConflictException",
+        "TransactionInProgressException",
+        "InternalServerError",
+        "ServiceUnavailable",
+    }
+)
+"""Error codes after which the same call may succeed."""
+
+
+def key(pk: str, sk: str) -> dict[str, dict[str, str]]:
+    return {"pk": {"S": pk}, "sk": {"S": sk}}
+
+
+def _is_server_fault(error: ClientError) -> bool:
+    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) >= 500
+
+
+def _names(placeholders: Mapping[str, str]) -> dict[str, str]:
+    return {placeholder: name for name, placeholder in placeholders.items()}
+
+
+def _expressions(condition: Condition | None, actions: Sequence[Action]) -> dict[str, Any]:
+    names: dict[str, str] = {}
+    values: dict[str, Any] = {}
+    kwargs: dict[str, Any] = {}
+    if condition is not None:
+        kwargs["ConditionExpression"] = condition.serialize(names, values)
+    if actions:
+        kwargs["UpdateExpression"] = Update(*actions).serialize(names, values)
+    if names:
+        kwargs["ExpressionAttributeNames"] = _names(names)
+    if values:
+        kwargs["ExpressionAttributeValues"] = values
+    return kwargs
+
+
+def assign(attribute: Attribute[Any], value: Any) -> Action:
+    """Set the attribute, or remove it where the value is None."""
+    path: Path = Path(attribute)
+    return RemoveAction(path) if value is None else SetAction(path, path._to_operand(_typed(attribute, value)))  # noqa: SLF001
+
+
+def add(attribute: Attribute[Any], amount: int) -> AddAction:
+    """Add to a number, from 0 if absent. Only inside a transaction whose condition lets it happen once."""
+    path: Path = Path(attribute)
+    return AddAction(path, path._to_operand(_typed(attribute, amount)))  # noqa: SLF001
+
+
+def _typed(attribute: Attribute[Any], value: Any) -> Any:
+    from pynamodb.expressions.operand import Value  # noqa: PLC0415 - beside its only use
+
+    return Value(value, attribute=attribute)

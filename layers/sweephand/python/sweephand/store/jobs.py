@@ -1,0 +1,299 @@
+"""Jobs, schedules, their payloads and secrets: rows to nouns and back, and the parts of their transactions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.update import Action
+
+from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s
+from sweephand.domain.job import ActionSpec, Job, Pause, Payload
+from sweephand.domain.schedule import LIVE, Lane, Schedule, ScheduleState
+from sweephand.domain.waiting import SweepText, Waits
+from sweephand.ids import shard_of
+from sweephand.store import keys
+from sweephand.store.conditional import Op, Table, assign
+from sweephand.store.table import (
+    EntryItem,
+    JobItem,
+    PayloadItem,
+    RevisionItem,
+    ScheduleItem,
+    SecretItem,
+)
+
+# Rows to nouns
+
+
+def job_of(item: JobItem) -> Job:
+    pause = json.loads(item.pause) if item.pause else None
+    error = json.loads(item.error_action) if item.error_action else None
+    return Job(
+        tenant=keys.parts(item.pk)[1],
+        id=item.job_id,
+        collection=item.collection,
+        name=item.name,
+        action=_action(json.loads(item.action)),
+        created_at=from_ms(item.created_at),
+        modified_at=from_ms(item.modified_at),
+        description=item.description,
+        facade=item.facade,
+        active=item.active,
+        start_at=_s(item.start_at),
+        end_at=_s(item.end_at),
+        resource_id=item.resource_id,
+        tags=tuple(json.loads(item.tags)) if item.tags else (),
+        error_action=_action(error) if error else None,
+        policies=json.loads(item.policies),
+        secret_version=item.secret_version,
+        revision=item.revision,
+        pause=Pause(from_ms(pause["since"]), pause.get("note"), _s(pause.get("until"))) if pause else None,
+        state_reason=item.state_reason,
+        schedule_ids=tuple(json.loads(item.schedule_ids)) if item.schedule_ids else (),
+        many_schedules=bool(item.many_schedules),
+    )
+
+
+def schedule_of(item: ScheduleItem) -> Schedule:
+    _, tenant, _, job_id = keys.parts(item.pk)
+    sweep = SweepText.read(item.sweep)
+    return Schedule(
+        tenant=tenant,
+        job_id=job_id,
+        id=keys.parts(item.sk)[1],
+        name=item.name,
+        timing=json.loads(item.timing),
+        packed=sweep.packed,
+        lane=sweep.lane,
+        misfire=sweep.misfire,
+        created_at=from_ms(item.created_at),
+        modified_at=from_ms(item.modified_at),
+        active=item.active,
+        state=ScheduleState(item.state),
+        state_reason=item.state_reason,
+        generation=item.generation,
+        ended_at={int(g): at for g, at in json.loads(item.ended_at).items()} if item.ended_at else {},
+        planned_total=item.planned_total,
+        last_planned_at=_s(item.last_planned_at),
+        payload_version=item.payload_version,
+        policies=json.loads(item.policies) if item.policies else {},
+        next_run_at=_s(item.next_run_at),
+        missed_to=_s(item.missed_to),
+    )
+
+
+def job_item(job: Job) -> JobItem:
+    return JobItem(
+        pk=keys.job(job.tenant, job.id),
+        sk=keys.JOB,
+        job_id=job.id,
+        collection=job.collection,
+        name=job.name,
+        description=job.description,
+        facade=job.facade,
+        active=job.active,
+        start_at=_to_s(job.start_at),
+        end_at=_to_s(job.end_at),
+        resource_id=job.resource_id,
+        tags=_json(job.tags) if job.tags else None,
+        action=_json(_action_json(job.action)),
+        error_action=_json(_action_json(job.error_action)) if job.error_action else None,
+        policies=_json(job.policies),
+        secret_version=job.secret_version,
+        revision=job.revision,
+        pause=_json(_pause_json(job.pause)) if job.pause else None,
+        state_reason=job.state_reason,
+        schedule_ids=_json(job.schedule_ids) if job.schedule_ids else None,
+        many_schedules=True if job.many_schedules else None,
+        created_at=epoch_ms(job.created_at),
+        modified_at=epoch_ms(job.modified_at),
+    )
+
+
+def schedule_item(schedule: Schedule, shards: int) -> ScheduleItem:
+    live = schedule.state in LIVE
+    return ScheduleItem(
+        pk=keys.job(schedule.tenant, schedule.job_id),
+        sk=keys.schedule(schedule.id),
+        shard=shard_of(schedule.id, shards),
+        next_run_at=_to_s(schedule.next_run_at),
+        schedule_id=schedule.id if live else None,
+        sweep=sweep_text(schedule),
+        name=schedule.name,
+        timing=_json(schedule.timing),
+        policies=_json(schedule.policies) if schedule.policies else None,
+        active=schedule.active,
+        state=schedule.state.value,
+        state_reason=schedule.state_reason,
+        generation=schedule.generation,
+        ended_at=_json(schedule.ended_at) if schedule.ended_at else None,
+        planned_total=schedule.planned_total,
+        last_planned_at=_to_s(schedule.last_planned_at),
+        missed_to=_to_s(schedule.missed_to),
+        payload_version=schedule.payload_version,
+        created_at=epoch_ms(schedule.created_at),
+        modified_at=epoch_ms(schedule.modified_at),
+    )
+
+
+def sweep_text(schedule: Schedule) -> str:
+    waits = Waits.END if schedule.state is ScheduleState.ENDING else Waits.OCCURRENCE
+    return str(SweepText(waits, schedule.lane, schedule.misfire, schedule.packed))
+
+
+# Reading
+
+
+def read_job(table: Table, tenant: str, job_id: str) -> Job | None:
+    item = table.get(JobItem, keys.job(tenant, job_id), keys.JOB)
+    return job_of(item) if item is not None else None
+
+
+def read_schedule(table: Table, tenant: str, job_id: str, schedule_id: str) -> Schedule | None:
+    item = table.get(ScheduleItem, keys.job(tenant, job_id), keys.schedule(schedule_id))
+    return schedule_of(item) if item is not None else None
+
+
+def read_schedules(table: Table, tenant: str, job_id: str) -> list[Schedule]:
+    """All schedules of a job, by creation."""
+    sort = ScheduleItem.sk.startswith("SCH#")
+    rows = table.query_all(keys.job(tenant, job_id), sort, consistent=True)
+    return [schedule_of(ScheduleItem.from_raw_data(row)) for row in rows]
+
+
+def read_payload(table: Table, tenant: str, job_id: str, owner: str, version: int) -> Payload | None:
+    item = table.get(PayloadItem, keys.job(tenant, job_id), keys.payload(owner, version))
+    return Payload(item.text, item.is_json) if item is not None else None
+
+
+def read_secrets(table: Table, tenant: str, job_id: str, version: int) -> dict[str, str]:
+    """field -> ciphertext."""
+    item = table.get(SecretItem, keys.job(tenant, job_id), keys.secret(version))
+    return json.loads(item.sealed) if item is not None else {}
+
+
+# Parts of transactions
+
+ABSENT: Condition = JobItem.pk.does_not_exist()
+
+
+def revision_is(number: int) -> Condition:
+    return JobItem.revision == number
+
+
+def as_read(schedule: Schedule) -> Condition:
+    """[the generation and next_run_at that were read]: the sweeper has not moved it, nobody else changed it."""
+    same = ScheduleItem.generation == schedule.generation
+    if schedule.next_run_at is None:
+        return same & ScheduleItem.next_run_at.does_not_exist()
+    return same & (ScheduleItem.next_run_at == epoch_s(schedule.next_run_at))
+
+
+def payload_op(table: Table, tenant: str, job_id: str, owner: str, version: int, payload: Payload) -> Op:
+    item = PayloadItem(
+        pk=keys.job(tenant, job_id), sk=keys.payload(owner, version), text=payload.text, is_json=payload.is_json
+    )
+    return table.put_op(f"payload {owner}", item)
+
+
+def secret_op(table: Table, tenant: str, job_id: str, version: int, sealed: Mapping[str, str]) -> Op:
+    item = SecretItem(pk=keys.job(tenant, job_id), sk=keys.secret(version), sealed=_json(sealed))
+    return table.put_op("secret", item)
+
+
+def revision_op(table: Table, job: Job, body: str, actor: str | None, at: datetime) -> Op:
+    """The job as it was at job.revision, before the change."""
+    item = RevisionItem(
+        pk=keys.job(job.tenant, job.id), sk=keys.revision(job.revision), body=body, actor=actor, at=epoch_ms(at)
+    )
+    return table.put_op("revision", item)
+
+
+def entry_keys(job: Job) -> dict[str, tuple[str, str]]:
+    """Where a job's lean rows are: part name -> key. The name's row is the one that must be absent."""
+    found = {
+        "name": (keys.names(job.tenant, job.collection), keys.name(job.name)),
+        "directory": (keys.directory(job.tenant), keys.job_entry(job.id)),
+    }
+    if job.resource_id is not None:
+        found["resource"] = (keys.resource(job.tenant, job.resource_id), keys.job_entry(job.id))
+    for tag in job.tags:
+        found[f"tag {tag}"] = (keys.tag(job.tenant, tag), keys.job_entry(job.id))
+    return found
+
+
+def entry_ops(table: Table, job: Job, before: Job | None = None) -> list[Op]:
+    """Puts the lean rows of a job; with `before`, removes those that it no longer has."""
+    now = entry_keys(job)
+    gone = {part: key for part, key in entry_keys(before).items() if key not in now.values()} if before else {}
+    ops = [table.delete_op(f"old {part}", *key) for part, key in gone.items()]
+    for part, (pk, sk) in now.items():
+        item = EntryItem(
+            pk=pk,
+            sk=sk,
+            job_id=job.id,
+            name=job.name if part != "name" else None,
+            collection=job.collection if part != "name" else None,
+            facade=job.facade,
+            active=job.active,
+        )
+        taken = part == "name" and (before is None or entry_keys(before)["name"] != (pk, sk))
+        ops.append(table.put_op(part, item, ABSENT if taken else None))
+    return ops
+
+
+def drop_entry_ops(table: Table, job: Job) -> list[Op]:
+    return [table.delete_op(part, *key) for part, key in entry_keys(job).items()]
+
+
+def schedule_update_actions(schedule: Schedule, shards: int) -> list[Action]:
+    """Every attribute that a change may touch, as it shall be."""
+    item = schedule_item(schedule, shards)
+    names = (
+        "shard next_run_at schedule_id sweep name timing policies active state state_reason generation ended_at"
+        " planned_total last_planned_at payload_version modified_at"
+    )
+    return [assign(getattr(ScheduleItem, name), getattr(item, name)) for name in names.split()]
+
+
+def job_keys(tenant: str, job_ids: Iterable[str]) -> list[tuple[str, str]]:
+    return [(keys.job(tenant, job_id), keys.JOB) for job_id in job_ids]
+
+
+# JSON inside attributes
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _action(stored: Mapping[str, Any]) -> ActionSpec:
+    return ActionSpec(stored["kind"], stored["params"], stored["retry"], stored.get("payload"))
+
+
+def _action_json(action: ActionSpec) -> dict[str, Any]:
+    stored = {"kind": action.kind, "params": dict(action.params), "retry": dict(action.retry)}
+    if action.payload_version is not None:
+        stored["payload"] = action.payload_version
+    return stored
+
+
+def _pause_json(pause: Pause) -> dict[str, Any]:
+    return {"since": epoch_ms(pause.since), "note": pause.note, "until": _to_s(pause.until)}
+
+
+def _s(value: int | None) -> datetime | None:
+    return None if value is None else from_s(value)
+
+
+def _to_s(value: datetime | None) -> int | None:
+    return None if value is None else epoch_s(value)
+
+
+def lane_for(answer_timeout_s: int) -> Lane:
+    """Answers within 15 s go through the fast queue."""
+    return Lane.FAST if answer_timeout_s <= 15 else Lane.SLOW

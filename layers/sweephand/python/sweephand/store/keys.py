@@ -1,0 +1,102 @@
+"""Keys of the one table. Each part is encoded, so that no name can forge a key; every partition begins with the tenant."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from urllib.parse import unquote
+
+JOB = "JOB"
+TENANT = "TENANT"
+STACK_TENANTS = "STACK#TENANTS"
+
+
+def part(text: str) -> str:
+    """A user's text as part of a key: % and # are percent-encoded."""
+    return text.replace("%", "%25").replace("#", "%23")
+
+
+def parts(key: str) -> list[str]:
+    return [unquote(piece) for piece in key.split("#")]
+
+
+def tenant(name: str) -> str:
+    return f"TENANT#{part(name)}"
+
+
+def job(tenant_name: str, job_id: str) -> str:
+    return f"{tenant(tenant_name)}#JOB#{part(job_id)}"
+
+
+def runs(tenant_name: str, owner: str) -> str:
+    """The ledger partition of a schedule, or of a job for runs without a schedule."""
+    return f"{tenant(tenant_name)}#SCH#{part(owner)}"
+
+
+def names(tenant_name: str, collection: str) -> str:
+    return f"{tenant(tenant_name)}#COL#{part(collection)}"
+
+
+def tag(tenant_name: str, text: str) -> str:
+    return f"{tenant(tenant_name)}#TAG#{part(text)}"
+
+
+def resource(tenant_name: str, text: str) -> str:
+    return f"{tenant(tenant_name)}#RES#{part(text)}"
+
+
+def directory(tenant_name: str) -> str:
+    return f"{tenant(tenant_name)}#DIR"
+
+
+def idempotency(tenant_name: str) -> str:
+    return f"{tenant(tenant_name)}#IDEM"
+
+
+def attention_day(tenant_name: str, instant: datetime) -> str:
+    """Partition of the attention index: one tenant's day in UTC."""
+    return f"{tenant(tenant_name)}#{instant.strftime('%Y-%m-%d')}"
+
+
+def collection(name: str) -> str:
+    return f"COL#{part(name)}"
+
+
+def credential(credential_id: str) -> str:
+    return f"CRED#{part(credential_id)}"
+
+
+def schedule(schedule_id: str) -> str:
+    return f"SCH#{part(schedule_id)}"
+
+
+def stats(schedule_id: str) -> str:
+    return f"STATS#{part(schedule_id)}"
+
+
+def payload(owner: str, version: int) -> str:
+    return f"PAY#{part(owner)}#{version}"
+
+
+def secret(version: int) -> str:
+    return f"SECRET#{version}"
+
+
+def revision(number: int) -> str:
+    return f"REV#{number:08d}"
+
+
+def name(text: str) -> str:
+    return f"NAME#{part(text)}"
+
+
+def job_entry(job_id: str) -> str:
+    """A job's row in the directory, under a tag or under a resource."""
+    return f"JOB#{part(job_id)}"
+
+
+def run(uuid: str) -> str:
+    return f"RUN#{uuid}"
+
+
+def attempt(uuid: str, number: int) -> str:
+    return f"RUN#{uuid}#A#{number:02d}"

@@ -1,0 +1,325 @@
+"""The ledger: one row a run. Claims, terminal writes and waits, each with its named condition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.update import Action
+
+from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s
+from sweephand.domain.message import Pointer
+from sweephand.domain.run import CLAIMABLE, TERMINAL, Kind, Reason, Run, State
+from sweephand.domain.schedule import Lane
+from sweephand.domain.waiting import SweepText, WaitingRun, Waits
+from sweephand.ids import shard_of
+from sweephand.store import keys
+from sweephand.store.conditional import Op, Refused, Table, Written, add, assign
+from sweephand.store.table import AttemptItem, RunItem, StatsItem
+
+TERMINAL_TEXTS = tuple(sorted(TERMINAL))
+
+
+# Rows and runs
+
+
+def run_of(item: RunItem) -> Run:
+    tenant = keys.parts(item.pk)[1]
+    return Run(
+        tenant=tenant,
+        job_id=item.job_id,
+        schedule_id=item.schedule,
+        uuid=keys.parts(item.sk)[1],
+        kind=Kind(item.kind),
+        state=State(item.state),
+        planned_at=from_ms(item.planned_at),
+        reason=Reason(item.reason) if item.reason else None,
+        enqueued_at=_ms(item.enqueued_at),
+        first_started_at=_ms(item.first_started_at),
+        started_at=_ms(item.started_at),
+        finished_at=_ms(item.finished_at),
+        attempt=item.attempt,
+        max_attempts=item.max_attempts or 1,
+        lost=item.lost or 0,
+        owner=item.owner,
+        lease_until=_ms(item.lease_until),
+        not_before=_ms(item.not_before),
+        generation=item.generation or 0,
+        http_status=item.http_status,
+        answer=item.answer,
+        message=item.message,
+        result_digest=item.result_digest,
+        deadline_at=_ms(item.deadline_at),
+        parent_uuid=item.parent_uuid,
+        wake_at=_s(item.next_run_at),
+        expires_at=_s(item.expires_at),
+        range_until=_ms(item.range_until),
+        range_count=item.range_count,
+    )
+
+
+def item_of(run: Run, *, shards: int, lane: Lane) -> RunItem:
+    """A new row. A wake puts it into the next-run index; a state other than plain success into `attention`."""
+    item = RunItem(
+        pk=keys.runs(run.tenant, run.schedule_id or run.job_id),
+        sk=keys.run(run.uuid),
+        job_id=run.job_id,
+        schedule=run.schedule_id,
+        kind=run.kind.value,
+        state=run.state.value,
+        reason=run.reason.value if run.reason else None,
+        planned_at=epoch_ms(run.planned_at),
+        enqueued_at=_to_ms(run.enqueued_at),
+        first_started_at=_to_ms(run.first_started_at),
+        started_at=_to_ms(run.started_at),
+        finished_at=_to_ms(run.finished_at),
+        attempt=run.attempt,
+        max_attempts=run.max_attempts if run.max_attempts != 1 else None,
+        owner=run.owner,
+        lease_until=_to_ms(run.lease_until),
+        not_before=_to_ms(run.not_before),
+        generation=run.generation or None,
+        http_status=run.http_status,
+        answer=run.answer,
+        message=run.message,
+        parent_uuid=run.parent_uuid,
+        range_until=_to_ms(run.range_until),
+        range_count=run.range_count,
+        expires_at=_to_s(run.expires_at),
+    )
+    if run.wake_at is not None:
+        item.shard = shard_of(run.uuid, shards)
+        item.sweep = wake_text(run, lane)
+        item.next_run_at = epoch_s(run.wake_at)
+    if run.state in _NEEDS_ATTENTION:
+        item.attention_day = keys.attention_day(run.tenant, run.planned_at)
+        item.attention_at = epoch_ms(run.planned_at)
+    return item
+
+
+_NEEDS_ATTENTION = frozenset(set(State) - {State.SUCCESS, State.TRIGGERED, State.SCHEDULED})
+
+
+def read(table: Table, tenant: str, owner: str, uuid: str) -> Run | None:
+    item = table.get(RunItem, keys.runs(tenant, owner), keys.run(uuid))
+    return run_of(item) if item is not None else None
+
+
+# Conditions: each a clause of the protocol, by its name
+
+ABSENT: Condition = RunItem.pk.does_not_exist()
+NOT_TERMINAL: Condition = RunItem.pk.exists() & ~RunItem.state.is_in(*TERMINAL_TEXTS)
+
+
+def claimable(attempt: int, now: datetime) -> Condition:
+    """The row waits for exactly this attempt, and its time has come."""
+    return (
+        (RunItem.attempt == attempt)
+        & RunItem.state.is_in(*sorted(CLAIMABLE))
+        & (RunItem.not_before.does_not_exist() | (RunItem.not_before <= epoch_ms(now)))
+    )
+
+
+def own_lease(owner: str) -> Condition:
+    return (RunItem.state == State.TRIGGERED.value) & (RunItem.owner == owner)
+
+
+def lease_as_read(run: Run) -> Condition:
+    """The holder whose lease is over is still the one that was read."""
+    return (
+        (RunItem.state == State.TRIGGERED.value)
+        & (RunItem.attempt == run.attempt)
+        & (RunItem.owner == run.owner)
+        & (RunItem.lease_until == _to_ms(run.lease_until))
+    )
+
+
+# Claim
+
+
+def claim_first(table: Table, run: Run, *, shards: int, lane: Lane) -> Written | Refused:
+    """The first attempt of an occurrence that has no row: the row is the claim."""
+    return table.put(item_of(run, shards=shards, lane=lane), ABSENT)
+
+
+def claim_again(table: Table, run: Run, *, owner: str, now: datetime, lease_until: datetime, attempt: int) -> Written | Refused:
+    """A further attempt, or the first of a run that was written before its message (manual, error action)."""
+    return table.update(
+        *_key(run),
+        [
+            *_held_by(owner, now, lease_until),
+            assign(RunItem.first_started_at, epoch_ms(run.first_started_at or now)),
+            assign(RunItem.not_before, None),
+        ],
+        claimable(attempt, now),
+    )
+
+
+def take_over(table: Table, run: Run, *, owner: str, now: datetime, lease_until: datetime) -> Written | Refused:
+    """The same attempt again, from an executor whose lease is over."""
+    return table.update(
+        *_key(run), [*_held_by(owner, now, lease_until), assign(RunItem.lost, run.lost + 1)], lease_as_read(run)
+    )
+
+
+def _held_by(owner: str, now: datetime, lease_until: datetime) -> list[Action]:
+    return [
+        assign(RunItem.state, State.TRIGGERED.value),
+        assign(RunItem.reason, None),
+        assign(RunItem.owner, owner),
+        assign(RunItem.lease_until, epoch_ms(lease_until)),
+        assign(RunItem.started_at, epoch_ms(now)),
+        assign(RunItem.attention_day, None),
+        assign(RunItem.attention_at, None),
+    ]
+
+
+# Ends and waits
+
+
+def succeed(table: Table, run: Run) -> Written | Refused:
+    """The one cheap end: nothing but the row. run: as it shall be. Whoever reports it first wins, with or without lease."""
+    return table.update(*_key(run), _ending(run), NOT_TERMINAL)
+
+
+def finish(table: Table, run: Run, condition: Condition, counts: dict[str, int], attempts: Sequence[AttemptItem]) -> Written | Refused:
+    """Any other end, with its counts and what is known of the attempts: one transaction. run: as it shall be."""
+    actions = _ending(run)
+    actions += [
+        assign(RunItem.attention_day, keys.attention_day(run.tenant, run.planned_at)),
+        assign(RunItem.attention_at, epoch_ms(run.planned_at)),
+    ]
+    return _with_counts(table, run, table.update_op("run", *_key(run), actions, condition), counts, attempts)
+
+
+def finish_without_attempt(table: Table, run: Run, *, shards: int, lane: Lane, counts: dict[str, int]) -> Written | Refused:
+    """A run that ends before it began (skipped, expired, missed): row and counts in one transaction."""
+    put = table.put_op("run", item_of(run, shards=shards, lane=lane), ABSENT)
+    return _with_counts(table, run, put, counts, ())
+
+
+def wait(
+    table: Table, run: Run, *, shards: int, lane: Lane, condition: Condition, counts: dict[str, int], attempts: Sequence[AttemptItem]
+) -> Written | Refused:
+    """Leave TRIGGERED for a wait: RETRY_WAIT with its next attempt, or ACK_* with its deadline. run: as it shall be."""
+    actions = [
+        assign(RunItem.state, run.state.value),
+        assign(RunItem.reason, run.reason.value if run.reason else None),
+        assign(RunItem.attempt, run.attempt),
+        assign(RunItem.not_before, _to_ms(run.not_before)),
+        assign(RunItem.deadline_at, _to_ms(run.deadline_at)),
+        assign(RunItem.finished_at, _to_ms(run.finished_at)),
+        assign(RunItem.http_status, run.http_status),
+        assign(RunItem.answer, run.answer),
+        assign(RunItem.message, run.message),
+        assign(RunItem.max_attempts, run.max_attempts),
+        assign(RunItem.owner, None),
+        assign(RunItem.lease_until, None),
+        assign(RunItem.attention_day, keys.attention_day(run.tenant, run.planned_at)),
+        assign(RunItem.attention_at, epoch_ms(run.planned_at)),
+    ]
+    if run.wake_at is not None:
+        actions += wake_actions(run, run.wake_at, shards=shards, lane=lane)
+    return _with_counts(table, run, table.update_op("run", *_key(run), actions, condition), counts, attempts)
+
+
+def drop_wake(table: Table, run: Run) -> Written | Refused:
+    """After the effects are done: nothing waits for this run any more."""
+    actions = [assign(RunItem.shard, None), assign(RunItem.sweep, None), assign(RunItem.next_run_at, None)]
+    return table.update(*_key(run), actions, RunItem.pk.exists() & RunItem.state.is_in(*TERMINAL_TEXTS))
+
+
+def _ending(run: Run) -> list[Action]:
+    """Whoever ends a run without its lease sets a wake, so that somebody does the effects: it stays until they are done."""
+    actions = [
+        assign(RunItem.state, run.state.value),
+        assign(RunItem.reason, run.reason.value if run.reason else None),
+        assign(RunItem.finished_at, _to_ms(run.finished_at)),
+        assign(RunItem.http_status, run.http_status),
+        assign(RunItem.answer, run.answer),
+        assign(RunItem.message, run.message),
+        assign(RunItem.expires_at, _to_s(run.expires_at)),
+        assign(RunItem.owner, None),
+        assign(RunItem.lease_until, None),
+        assign(RunItem.not_before, None),
+        assign(RunItem.deadline_at, None),
+    ]
+    if run.state is State.SUCCESS:
+        actions += [assign(RunItem.attention_day, None), assign(RunItem.attention_at, None)]
+    return actions
+
+
+def _with_counts(table: Table, run: Run, op: Op, counts: dict[str, int], attempts: Sequence[AttemptItem]) -> Written | Refused:
+    ops = [op]
+    if counts:
+        pk = keys.job(run.tenant, run.job_id)
+        actions: list[Action] = [add(getattr(StatsItem, name), amount) for name, amount in counts.items()]
+        ops.append(table.update_op("stats", pk, keys.stats(run.schedule_id or run.job_id), actions))
+    ops += [table.put_op(f"attempt {item.attempt}", item) for item in attempts]
+    done = table.transact(ops)
+    return done if isinstance(done, Written) else done.refused["run"]
+
+
+def attempt_item(run: Run, *, reason: Reason | None, answer: str | None) -> AttemptItem:
+    """The row of the attempt that `run` has just made. answer: up to 16 KB of it."""
+    started = run.started_at or run.planned_at
+    return AttemptItem(
+        pk=keys.runs(run.tenant, run.schedule_id or run.job_id),
+        sk=keys.attempt(run.uuid, run.attempt),
+        attempt=run.attempt,
+        started_at=epoch_ms(started),
+        finished_at=epoch_ms(run.finished_at or started),
+        reason=reason.value if reason else None,
+        http_status=run.http_status,
+        message=run.message,
+        answer=answer,
+        expires_at=_to_s(run.expires_at),
+    )
+
+
+def pointer_to(run: Run) -> Pointer:
+    return Pointer(
+        tenant=run.tenant,
+        job=run.job_id,
+        schedule=run.schedule_id,
+        run=run.uuid,
+        instant=from_s(epoch_s(run.planned_at)),
+        kind=run.kind,
+        attempt=run.attempt,
+        generation=run.generation,
+        decided=True,
+    )
+
+
+def _key(run: Run) -> tuple[str, str]:
+    return keys.runs(run.tenant, run.schedule_id or run.job_id), keys.run(run.uuid)
+
+
+def _ms(value: int | None) -> datetime | None:
+    return None if value is None else from_ms(value)
+
+
+def _s(value: int | None) -> datetime | None:
+    return None if value is None else from_s(value)
+
+
+def _to_ms(value: datetime | None) -> int | None:
+    return None if value is None else epoch_ms(value)
+
+
+def _to_s(value: datetime | None) -> int | None:
+    return None if value is None else epoch_s(value)
+
+
+def wake_text(run: Run, lane: Lane) -> str:
+    return str(SweepText(Waits.RUN, lane, packed=str(WaitingRun.of(run))))
+
+
+def wake_actions(run: Run, wake_at: datetime, *, shards: int, lane: Lane) -> list[Action]:
+    """Somebody will look at this run at `wake_at`."""
+    return [
+        assign(RunItem.shard, shard_of(run.uuid, shards)),
+        assign(RunItem.sweep, wake_text(run, lane)),
+        assign(RunItem.next_run_at, epoch_s(wake_at)),
+    ]

@@ -1,0 +1,224 @@
+"""The models: the only schema of the one table. Attribute names, types and (de)serialisation come from here alone.
+
+Instants: `_at` of runs and jobs are epoch milliseconds, those that an index sorts or the sweep compares (next_run_at,
+last_planned_at, ended_at, missed_to, expires_at) epoch seconds. User JSON is stored as text.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pynamodb.attributes import BooleanAttribute, NumberAttribute, UnicodeAttribute, UnicodeSetAttribute
+from pynamodb.models import Model
+
+NEXT_RUN = "next-run"
+CATALOGUE = "catalogue"
+ATTENTION = "attention"
+
+
+class Integer(NumberAttribute):
+    """A whole number: reads back as int."""
+
+    def deserialize(self, value: str) -> int:  # type: ignore[override]
+        return int(value)
+
+
+class Item(Model):
+    """What every item has. The table's name belongs to store.conditional.Table, so two tables can be open at once."""
+
+    class Meta:
+        table_name = "sweephand"
+
+    pk = UnicodeAttribute(hash_key=True)
+    sk = UnicodeAttribute(range_key=True)
+    expires_at = Integer(null=True)
+
+
+class TenantItem(Item):
+    tenant = UnicodeAttribute()
+    state = UnicodeAttribute(default="ACTIVE")
+    description = UnicodeAttribute(null=True)
+    created_at = Integer()
+
+
+class CollectionItem(Item):
+    name = UnicodeAttribute()
+    state = UnicodeAttribute(default="ENABLED")
+    settings = UnicodeAttribute(default="{}")
+    revision = Integer(default=1)
+    job_count = Integer(default=0)
+    created_at = Integer()
+    modified_at = Integer()
+
+
+class CredentialItem(Item):
+    tenant = UnicodeAttribute(null=True)
+    credential_id = UnicodeAttribute()
+    name = UnicodeAttribute(null=True)
+    secret_hash = UnicodeAttribute()
+    scopes = UnicodeAttribute()
+    generation = Integer(default=1)
+    created_at = Integer()
+
+
+class JobItem(Item):
+    job_id = UnicodeAttribute()
+    collection = UnicodeAttribute()
+    name = UnicodeAttribute()
+    description = UnicodeAttribute(null=True)
+    facade = UnicodeAttribute()
+    active = BooleanAttribute()
+    start_at = Integer(null=True)
+    end_at = Integer(null=True)
+    resource_id = UnicodeAttribute(null=True)
+    tags = UnicodeAttribute(null=True)
+    action = UnicodeAttribute()
+    error_action = UnicodeAttribute(null=True)
+    policies = UnicodeAttribute()
+    secret_version = Integer(null=True)
+    revision = Integer()
+    pause = UnicodeAttribute(null=True)
+    state_reason = UnicodeAttribute(null=True)
+    schedule_ids = UnicodeAttribute(null=True)
+    many_schedules = BooleanAttribute(null=True)
+    created_at = Integer()
+    modified_at = Integer()
+
+
+class ScheduleItem(Item):
+    """shard: always. next_run_at: only while it waits. schedule_id: only while enabled (the catalogue's key)."""
+
+    shard = Integer()
+    next_run_at = Integer(null=True)
+    schedule_id = UnicodeAttribute(null=True)
+    sweep = UnicodeAttribute()
+    name = UnicodeAttribute()
+    timing = UnicodeAttribute()
+    policies = UnicodeAttribute(null=True)
+    active = BooleanAttribute()
+    state = UnicodeAttribute()
+    state_reason = UnicodeAttribute(null=True)
+    generation = Integer()
+    ended_at = UnicodeAttribute(null=True)
+    planned_total = Integer()
+    last_planned_at = Integer(null=True)
+    missed_to = Integer(null=True)
+    payload_version = Integer(null=True)
+    created_at = Integer()
+    modified_at = Integer()
+
+
+class PayloadItem(Item):
+    text = UnicodeAttribute()
+    is_json = BooleanAttribute()
+
+
+class SecretItem(Item):
+    """sealed: JSON of field -> ciphertext (base64)."""
+
+    sealed = UnicodeAttribute()
+
+
+class RevisionItem(Item):
+    """body: the job as it was before the change, secrets masked."""
+
+    body = UnicodeAttribute()
+    actor = UnicodeAttribute(null=True)
+    at = Integer()
+
+
+class EntryItem(Item):
+    """A job's lean row: in its collection by name, in the directory, under a tag, under a resource."""
+
+    job_id = UnicodeAttribute()
+    name = UnicodeAttribute(null=True)
+    collection = UnicodeAttribute(null=True)
+    facade = UnicodeAttribute(null=True)
+    active = BooleanAttribute(null=True)
+
+
+class IdempotencyItem(Item):
+    digest = UnicodeAttribute()
+    answer = UnicodeAttribute()
+
+
+class StatsItem(Item):
+    """Counts of what did not simply succeed, and of terminal runs up to settled_to (epoch ms, planned instant)."""
+
+    failed = Integer(default=0)
+    failed_attempts = Integer(default=0)
+    skipped = Integer(default=0)
+    missed = Integer(default=0)
+    settled_total = Integer(default=0)
+    settled_to = Integer(null=True)
+
+
+class RunItem(Item):
+    """shard and next_run_at: only while a wake is set. attention_day and attention_at: unless it simply succeeded."""
+
+    job_id = UnicodeAttribute()
+    schedule = UnicodeAttribute(null=True)
+    kind = UnicodeAttribute()
+    state = UnicodeAttribute()
+    reason = UnicodeAttribute(null=True)
+    planned_at = Integer()
+    enqueued_at = Integer(null=True)
+    first_started_at = Integer(null=True)
+    started_at = Integer(null=True)
+    finished_at = Integer(null=True)
+    attempt = Integer()
+    max_attempts = Integer(null=True)
+    lost = Integer(null=True)
+    owner = UnicodeAttribute(null=True)
+    lease_until = Integer(null=True)
+    not_before = Integer(null=True)
+    generation = Integer(null=True)
+    http_status = Integer(null=True)
+    answer = UnicodeAttribute(null=True)
+    message = UnicodeAttribute(null=True)
+    result_digest = UnicodeAttribute(null=True)
+    deadline_at = Integer(null=True)
+    parent_uuid = UnicodeAttribute(null=True)
+    range_until = Integer(null=True)
+    range_count = Integer(null=True)
+    notes = UnicodeSetAttribute(null=True)
+    sweep = UnicodeAttribute(null=True)
+    shard = Integer(null=True)
+    next_run_at = Integer(null=True)
+    attention_day = UnicodeAttribute(null=True)
+    attention_at = Integer(null=True)
+
+
+class AttemptItem(Item):
+    attempt = Integer()
+    started_at = Integer()
+    finished_at = Integer()
+    reason = UnicodeAttribute(null=True)
+    http_status = Integer(null=True)
+    message = UnicodeAttribute(null=True)
+    answer = UnicodeAttribute(null=True)
+
+
+class WaitingItem(Item):
+    """What the next-run index holds of a schedule, a run or another row that waits."""
+
+    shard = Integer()
+    next_run_at = Integer()
+    sweep = UnicodeAttribute()
+    generation = Integer(null=True)
+    planned_total = Integer(null=True)
+
+
+class CatalogueItem(Item):
+    shard = Integer()
+    schedule_id = UnicodeAttribute()
+
+
+class AttentionItem(Item):
+    attention_day = UnicodeAttribute()
+    attention_at = Integer()
+
+
+def raw(item: Item) -> dict[str, Any]:
+    """The item in DynamoDB's JSON."""
+    return item.serialize()

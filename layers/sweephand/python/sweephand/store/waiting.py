@@ -1,0 +1,161 @@
+"""The next-run index: what is due, and the batched conditional advance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sweephand.domain.instants import epoch_s, from_s
+from sweephand.domain.schedule import ScheduleState
+from sweephand.domain.waiting import SweepText, Waits
+from sweephand.errors import Unavailable
+from sweephand.store import keys
+from sweephand.store.conditional import Table
+from sweephand.store.table import NEXT_RUN, WaitingItem
+
+BATCH_MOST = 25
+PAGE = 500
+
+
+@dataclass(frozen=True)
+class WaitingRow:
+    """A row of the index. sweep: packed text, unread; next_run_at: as the index has it (it may lag)."""
+
+    pk: str
+    sk: str
+    next_run_at: datetime
+    sweep: str
+    generation: int
+    planned_total: int
+
+    @property
+    def tenant(self) -> str:
+        return keys.parts(self.pk)[1]
+
+    @property
+    def owner(self) -> str:
+        """The job's id of a schedule's row; the schedule's (or the job's) of a run's row."""
+        return keys.parts(self.pk)[3]
+
+    @property
+    def own_id(self) -> str:
+        return keys.parts(self.sk)[1]
+
+
+def due(table: Table, shard: int, since: datetime | None, until: datetime) -> Iterator[list[WaitingRow]]:
+    """Pages of the shard's rows, earliest first, from `since` (None: from the beginning) to `until`, both included."""
+    if since is None:
+        sort = WaitingItem.next_run_at <= epoch_s(until)
+    else:
+        sort = WaitingItem.next_run_at.between(epoch_s(since), epoch_s(until))
+    start = None
+    while True:
+        items, start = table.query(
+            shard, sort, index=NEXT_RUN, partition=WaitingItem.shard, limit=PAGE, start=start
+        )
+        if items:
+            yield [_row(item) for item in items]
+        if start is None:
+            return
+
+
+def oldest(table: Table, shard: int) -> datetime | None:
+    """The shard's earliest instant."""
+    items, _ = table.query(shard, None, index=NEXT_RUN, partition=WaitingItem.shard, limit=1)
+    return from_s(int(items[0]["next_run_at"]["N"])) if items else None
+
+
+def _row(item: dict[str, Any]) -> WaitingRow:
+    row = WaitingItem.from_raw_data(item)
+    return WaitingRow(
+        pk=row.pk,
+        sk=row.sk,
+        next_run_at=from_s(row.next_run_at),
+        sweep=row.sweep,
+        generation=row.generation or 0,
+        planned_total=row.planned_total or 0,
+    )
+
+
+@dataclass(frozen=True)
+class Advance:
+    """One conditional step of a row: absolute values, so that it may be sent twice.
+
+    planned_total, last_at: of a schedule (last_at only with `ending`). ending: the series is over; the row stays as a wake.
+    """
+
+    row: WaitingRow
+    next_run_at: datetime
+    planned_total: int | None = None
+    ending: bool = False
+    last_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Advanced:
+    """done: written now or before (own success read back). left: changed by somebody else. again: throttled or in conflict."""
+
+    done: tuple[Advance, ...] = ()
+    left: tuple[Advance, ...] = ()
+    again: tuple[Advance, ...] = ()
+
+
+def advance(table: Table, steps: Sequence[Advance]) -> Advanced:
+    """Up to 25 steps in one call [next_run_at = old AND generation = g]; each answer is judged by itself.
+
+    Source: the batched update costs 14 times less CPU a row than single updates (docs/benchmarks.md).
+    """
+    try:
+        answers = table.statements([_statement(table.name, step) for step in steps])
+    except Unavailable:
+        return Advanced(again=tuple(steps))
+    done, left, again = [], [], []
+    for step, answer in zip(steps, answers, strict=True):
+        error = answer.get("Error")
+        if error is None:
+            done.append(step)
+        elif error.get("Code") == "ConditionalCheckFailed":
+            (done if _own_success(step, error.get("Item")) else left).append(step)
+        else:
+            again.append(step)
+    return Advanced(tuple(done), tuple(left), tuple(again))
+
+
+def _own_success(step: Advance, old: dict[str, Any] | None) -> bool:
+    """The SDK repeated a request that had been carried out: the row already is where this step brings it."""
+    if not old or "next_run_at" not in old:
+        return False
+    same_generation = int(old.get("generation", {"N": "0"})["N"]) == step.row.generation
+    return same_generation and int(old["next_run_at"]["N"]) == epoch_s(step.next_run_at)
+
+
+def _statement(table_name: str, step: Advance) -> dict[str, Any]:
+    changes: list[tuple[str, dict[str, str]]] = [("next_run_at", _number(epoch_s(step.next_run_at)))]
+    if step.planned_total is not None:
+        changes.append(("planned_total", _number(step.planned_total)))
+    if step.ending:
+        packed = replace(SweepText.read(step.row.sweep), waits=Waits.END)
+        changes += [("state", {"S": ScheduleState.ENDING.value}), ("sweep", {"S": str(packed)})]
+    if step.last_at is not None:
+        changes.append(("last_planned_at", _number(epoch_s(step.last_at))))
+    conditions: list[tuple[str, dict[str, str]]] = [
+        ("pk", {"S": step.row.pk}),
+        ("sk", {"S": step.row.sk}),
+        ("next_run_at", _number(epoch_s(step.row.next_run_at))),
+    ]
+    if step.row.generation:
+        conditions.append(("generation", _number(step.row.generation)))
+    return {
+        "Statement": f'UPDATE "{table_name}" '
+        + " ".join(f'SET "{name}"=?' for name, _ in changes)
+        + " WHERE "
+        + " AND ".join(f'"{name}"=?' for name, _ in conditions),
+        "Parameters": [value for _, value in changes + conditions],
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+
+
+def _number(value: int) -> dict[str, str]:
+    return {"N": str(value)}
