@@ -125,10 +125,8 @@ def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run:
     if run.state in AWAITING_RESULT:
         over = run.deadline_at is not None and run.deadline_at <= now
         return EndUnanswered() if over else Acknowledge("it waits for its callback")
-    if run.not_before is not None and run.not_before > now:
-        if run.wake_at is not None:
-            return Acknowledge("its wake row answers for it")
-        return SendPointer() if pointer.attempt < run.attempt else Later(run.not_before)
     if pointer.attempt < run.attempt:
-        return SendPointer()
+        return SendPointer() if run.wake_at is None else Acknowledge("its wake row answers for it")
+    if run.not_before is not None and run.not_before > now:
+        return Later(run.not_before) if run.wake_at is None else Acknowledge("its wake row answers for it")
     return Claim(run.attempt)

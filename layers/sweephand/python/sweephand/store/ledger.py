@@ -135,6 +135,11 @@ def lease_as_read(run: Run) -> Condition:
     )
 
 
+def state_as_read(run: Run) -> Condition:
+    """A row that waits still waits for the same thing."""
+    return (RunItem.state == run.state.value) & (RunItem.attempt == run.attempt)
+
+
 # Claim
 
 

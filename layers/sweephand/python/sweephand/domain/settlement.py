@@ -1,0 +1,84 @@
+"""From the outcome of an attempt to the state of its run: success, a wait, a retry, or a final failure. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from sweephand.domain.job import ActionSpec
+from sweephand.domain.retry import RetryAt, next_attempt, read_policy
+from sweephand.domain.run import UNREACHABLE, Outcome, Reason, Run, State, Verdict, success_reason
+
+SHORT_RETRY = timedelta(minutes=15)
+"""A retry this near goes out as a delayed message; one further away waits as a row."""
+EXCERPT_BYTES = 200
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """run: as its row shall be. counts: what the schedule's statistics gain. retry_at: when the next attempt is due."""
+
+    run: Run
+    counts: dict[str, int]
+    retry_at: datetime | None = None
+
+
+def settle(run: Run, outcome: Outcome, action: ActionSpec, now: datetime, chance: float) -> Settlement:
+    """chance: uniform in 0..1, for the retry's jitter. The caller sets expires_at of a finished run."""
+    seen = replace(
+        run,
+        finished_at=now,
+        http_status=outcome.http_status,
+        answer=excerpt(outcome.answer),
+        message=outcome.message,
+        owner=None,
+        lease_until=None,
+    )
+    match outcome.verdict:
+        case Verdict.SUCCEEDED:
+            return Settlement(replace(seen, state=State.SUCCESS, reason=success_reason(run)), {})
+        case Verdict.ACCEPTED | Verdict.SILENT:
+            state = State.ACK_RECVD if outcome.verdict is Verdict.ACCEPTED else State.ACK_NOT_RECVD
+            deadline = now + timedelta(seconds=callback_timeout_s(action))
+            waiting = replace(seen, state=state, reason=None, finished_at=None, deadline_at=deadline, wake_at=deadline)
+            return Settlement(waiting, {})
+        case Verdict.FAILED:
+            return _failed(seen, outcome, action, now, chance)
+
+
+def _failed(run: Run, outcome: Outcome, action: ActionSpec, now: datetime, chance: float) -> Settlement:
+    decision = next_attempt(read_policy(action.retry), run.attempt, outcome, now, chance, run.first_started_at or now)
+    reason = outcome.reason or Reason.NO_ANSWER
+    if isinstance(decision, RetryAt):
+        far = decision.at - now > SHORT_RETRY
+        waiting = replace(
+            run,
+            state=State.RETRY_WAIT,
+            reason=reason,
+            attempt=run.attempt + 1,
+            not_before=decision.at,
+            wake_at=decision.at if far else run.wake_at,
+        )
+        return Settlement(waiting, {"failed_attempts": 1}, decision.at)
+    ended = replace(run, state=failure_state(reason, outcome.http_status), reason=decision.reason or reason)
+    return Settlement(ended, {"failed_attempts": 1, "failed": 1})
+
+
+def failure_state(reason: Reason, http_status: int | None) -> State:
+    """REQUEST_ERROR where the request itself could not be made or was refused (4xx, no connection), else ERROR."""
+    if reason in UNREACHABLE or reason in (Reason.GUARD, Reason.BAD_PAYLOAD):
+        return State.REQUEST_ERROR
+    if reason is Reason.HTTP_STATUS and http_status is not None and 400 <= http_status < 500:
+        return State.REQUEST_ERROR
+    return State.ERROR
+
+
+def callback_timeout_s(action: ActionSpec) -> int:
+    return int(action.params.get("outcome", {}).get("callbackTimeoutSeconds", 1_800))
+
+
+def excerpt(answer: str | None) -> str | None:
+    """The first 200 bytes of the answer, cut between characters."""
+    if not answer:
+        return None
+    return answer.encode()[:EXCERPT_BYTES].decode(errors="ignore")

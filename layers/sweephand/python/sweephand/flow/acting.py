@@ -1,0 +1,71 @@
+"""Carrying out one claimed attempt: payload and secrets are read, the action is performed within lease and deadline."""
+
+from __future__ import annotations
+
+from sweephand.actions.call import Call
+from sweephand.domain.job import Job, Payload
+from sweephand.domain.run import Kind, Outcome, Reason, Run, Verdict
+from sweephand.domain.schedule import Schedule
+from sweephand.flow.settle import action_of
+from sweephand.flow.world import World
+from sweephand.store import jobs
+
+LEASE_MARGIN_S = 2.0
+"""What must be left of the lease for the terminal write."""
+
+
+def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
+    """One attempt. Never raises for what the target does; raises Unavailable if table or key service do not answer."""
+    action = action_of(job, run.kind)
+    payload = _payload(world, run, job, schedule)
+    secrets = _secrets(world, run, job)
+    assert run.lease_until is not None
+    left_s = (run.lease_until - world.clock.now()).total_seconds() - LEASE_MARGIN_S
+    if left_s <= 0:
+        return Outcome(Verdict.FAILED, Reason.DEADLINE, message="the lease was over before the call began", retryable=True)
+    call = Call(
+        tenant=run.tenant,
+        job_id=run.job_id,
+        schedule_id=run.schedule_id,
+        run_id=run.id,
+        planned_at=run.planned_at,
+        attempt=run.attempt,
+        payload=payload.text if payload else None,
+        payload_is_json=payload.is_json if payload else False,
+        secrets=secrets,
+        callback_url=_callback_url(world, run),
+        callback_token=None,
+        hop=1,
+        deadline_s=min(world.settings.call_deadline_s, left_s),
+        clock=world.clock,
+    )
+    return world.perform(action.kind, action.params, call)
+
+
+def _payload(world: World, run: Run, job: Job, schedule: Schedule | None) -> Payload | None:
+    """The schedule's payload replaces the action's; the error action has its own."""
+    if run.kind is Kind.ERROR_ACTION:
+        owner, version = "errorAction", action_of(job, run.kind).payload_version
+    elif schedule is not None and schedule.payload_version is not None:
+        owner, version = schedule.id, schedule.payload_version
+    else:
+        owner, version = "action", job.action.payload_version
+    return None if version is None else jobs.read_payload(world.table, job.tenant, job.id, owner, version)
+
+
+def _secrets(world: World, run: Run, job: Job) -> dict[str, str]:
+    """The action's secrets in the clear, by their field within the action."""
+    if job.secret_version is None:
+        return {}
+    prefix = "errorAction." if run.kind is Kind.ERROR_ACTION else "action."
+    sealed = jobs.read_secrets(world.table, job.tenant, job.id, job.secret_version)
+    return {
+        field.removeprefix(prefix): world.secrets.decrypt(job.tenant, job.id, field, text)
+        for field, text in sealed.items()
+        if field.startswith(prefix)
+    }
+
+
+def _callback_url(world: World, run: Run) -> str | None:
+    base = world.settings.public_base_url
+    return f"{base}/v1/runs/{run.id}/result" if base else None

@@ -1,0 +1,50 @@
+"""The end of a series: an ENDING schedule is COMPLETED once every occurrence that was sent has ended."""
+
+from __future__ import annotations
+
+from sweephand.domain.message import Pointer
+from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
+from sweephand.flow.world import World
+from sweephand.schedules.timing import load
+from sweephand.store import jobs, views
+from sweephand.store.conditional import Refused, assign
+from sweephand.store.table import ScheduleItem
+from sweephand.store import keys
+
+
+def look(world: World, pointer: Pointer) -> None:
+    """What the wake row of an ENDING schedule asks for."""
+    assert pointer.schedule is not None
+    schedule = jobs.read_schedule(world.table, pointer.tenant, pointer.job, pointer.schedule)
+    if schedule is not None and schedule.state is ScheduleState.ENDING:
+        complete_if_over(world, schedule)
+
+
+def complete_if_over(world: World, schedule: Schedule) -> None:
+    """COMPLETED [ENDING, planned_total as read] once terminal counted rows = planned_total."""
+    totals = views.totals_of(world.table, schedule)
+    if totals.ended < schedule.planned_total:
+        return
+    still = (ScheduleItem.state == ScheduleState.ENDING.value) & (ScheduleItem.planned_total == schedule.planned_total)
+    actions = [
+        assign(ScheduleItem.state, ScheduleState.COMPLETED.value),
+        assign(ScheduleItem.state_reason, completion_reason(schedule).value),
+        assign(ScheduleItem.next_run_at, None),
+        assign(ScheduleItem.schedule_id, None),
+    ]
+    result = world.table.update(keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id), actions, still)
+    if not isinstance(result, Refused):
+        world.journal.info("completed", tenant=schedule.tenant, job=schedule.job_id, schedule=schedule.id)
+
+
+def completion_reason(schedule: Schedule) -> StateReason:
+    timing = load(schedule.packed)
+    if not timing.recurring:
+        return StateReason.ONE_TIME_DONE
+    if timing.count is not None and schedule.planned_total >= timing.count:
+        return StateReason.COUNT_REACHED
+    if schedule.timing.get("endTime") is not None:
+        return StateReason.END_REACHED
+    return StateReason.NO_FUTURE_DATES
+
+

@@ -1,0 +1,233 @@
+"""The executor: a batch of pointers, each through gate, claim, act, settle, effects. Only here is a run settled.
+
+A message is acknowledged only when its run is finished and the effects are done, or when something else answers for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from sweephand.domain import admission
+from sweephand.domain.job import Job
+from sweephand.domain.message import Pointer, Subject, Unreadable, decode
+from sweephand.domain.run import Kind, Outcome, Reason, Run, State
+from sweephand.domain.schedule import Lane, Schedule
+from sweephand.errors import Unavailable
+from sweephand.flow import effects, endings, settle
+from sweephand.flow.acting import act
+from sweephand.flow.world import World
+from sweephand.store import gate, ledger
+from sweephand.store.conditional import Refused, Written
+from sweephand.store.gate import Seen
+
+AT_ONCE = 10
+CLAIM_MARGIN_S = 5
+SHORT_WAIT = timedelta(seconds=2)
+LOOKS = 3
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """A received message. received_at: by this function's clock; sent_at: the queue's stamp."""
+
+    message_id: str
+    receipt: str
+    body: str
+    received_at: datetime
+    sent_at: datetime | None = None
+    receive_count: int = 1
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """acknowledged False: the message is reported failed and comes back; back_in_s: when, if not by itself."""
+
+    acknowledged: bool
+    back_in_s: float | None = None
+
+
+DONE = Verdict(acknowledged=True)
+AGAIN = Verdict(acknowledged=False)
+
+
+def batch(world: World, lane: Lane, request_id: str, messages: Sequence[Delivered]) -> list[str]:
+    """Works on up to ten messages at once. Returns the ids of those that were not acknowledged.
+
+    Messages that come for a further time run after the others have settled: one that kills its function takes no other
+    along. The batch's visibility is shortened to the lease, so that a killed function's runs go on after one lease.
+    """
+    world.queue.postpone(lane, {message.receipt: world.settings.lease_s + 10 for message in messages})
+    verdicts: dict[str, Verdict] = {}
+    for again in (False, True):
+        group = [message for message in messages if (message.receive_count > 1) is again]
+        if group:
+            with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+                results = pool.map(lambda message: _guarded(world, lane, request_id, message), group)
+                verdicts |= {message.receipt: verdict for message, verdict in zip(group, results, strict=True)}
+    waits = {receipt: verdict.back_in_s for receipt, verdict in verdicts.items() if verdict.back_in_s is not None}
+    if waits:
+        world.queue.postpone(lane, waits)
+    return [message.message_id for message in messages if not verdicts[message.receipt].acknowledged]
+
+
+def _guarded(world: World, lane: Lane, request_id: str, message: Delivered) -> Verdict:
+    try:
+        return one(world, lane, request_id, message)
+    except Unavailable as unavailable:
+        world.journal.warning("a run waits for the table or the queue", reason=unavailable.reason)
+        return AGAIN
+    except Exception as unexpected:  # noqa: BLE001 - one message must not fail its batch; it comes back and ends as UNDELIVERED
+        world.journal.error("a message failed", error=type(unexpected).__name__, exception=unexpected)
+        return AGAIN
+
+
+def one(world: World, lane: Lane, request_id: str, message: Delivered) -> Verdict:
+    try:
+        pointer = decode(message.body)
+    except Unreadable as unreadable:
+        world.journal.error("a message cannot be read", reason=str(unreadable))
+        return AGAIN
+    if pointer.subject is Subject.SCHEDULE:
+        endings.look(world, pointer)
+        return DONE
+    if timedelta(0) < pointer.instant - world.clock.now() <= SHORT_WAIT:
+        world.clock.sleep((pointer.instant - world.clock.now()).total_seconds())
+    seen = gate.look(world.table, pointer)
+    for _ in range(LOOKS):
+        verdict = _attempt(world, lane, f"{request_id}/{message.receipt[-24:]}", message, pointer, seen)
+        if isinstance(verdict, Verdict):
+            return verdict
+        seen = replace(seen, run=verdict)
+    return AGAIN
+
+
+def _attempt(  # noqa: PLR0911 - one line for each answer of the gate
+    world: World, lane: Lane, owner: str, message: Delivered, pointer: Pointer, seen: Seen
+) -> Verdict | Run | None:
+    """What the gate says, carried out. A Run (or None): another write came first, this is the row as it is now."""
+    now = world.clock.now()
+    match admission.admit(pointer, seen.job, seen.schedule, seen.run, now):
+        case admission.Drop(why) | admission.Acknowledge(why):
+            world.journal.info("dropped" if seen.run is None else "acknowledged", run=pointer.run, reason=why)
+            return DONE
+        case admission.Later(at):
+            return Verdict(acknowledged=False, back_in_s=max(1.0, (at - now).total_seconds()) + world.chance.uniform(1, 5))
+        case admission.SendPointer():
+            assert seen.run is not None
+            settle.send_pointer(world, lane, seen.run)
+            return DONE
+        case admission.Effects():
+            assert seen.run is not None
+            effects.after(world, lane, seen.run, seen.job, seen.schedule)
+            return DONE
+        case admission.End(state, reason):
+            return _end(world, lane, pointer, seen, state, reason)
+        case admission.EndLost():
+            return _end(world, lane, pointer, seen, State.UNKNOWN, Reason.EXECUTOR_LOST)
+        case admission.EndUnanswered():
+            return _end(world, lane, pointer, seen, State.UNKNOWN, Reason.DEADLINE)
+        case admission.Claim(attempt):
+            return _claim_and_act(world, lane, owner, message, pointer, seen, attempt=attempt)
+        case admission.TakeOver():
+            return _claim_and_act(world, lane, owner, message, pointer, seen, attempt=None)
+
+
+def _end(world: World, lane: Lane, pointer: Pointer, seen: Seen, state: State, reason: Reason) -> Verdict | Run | None:
+    ended = settle.end_unacted(world, lane, pointer, seen.run, state, reason)
+    if isinstance(ended, Refused):
+        return _read(ended)
+    effects.after(world, lane, ended, seen.job, seen.schedule)
+    return DONE
+
+
+def _claim_and_act(
+    world: World, lane: Lane, owner: str, message: Delivered, pointer: Pointer, seen: Seen, *, attempt: int | None
+) -> Verdict | Run | None:
+    assert seen.job is not None
+    now = world.clock.now()
+    if now > message.received_at + timedelta(seconds=world.settings.visibility_s - CLAIM_MARGIN_S):
+        return AGAIN
+    mine = _mine(world, owner, message, pointer, seen, now, attempt=attempt)
+    refused = _claim(world, lane, mine, seen.run, attempt=attempt)
+    if refused is not None:
+        there = _read(refused)
+        if there is None or there.owner != owner:
+            return there
+        mine = there
+    outcome = act(world, mine, seen.job, seen.schedule)
+    return _settle(world, lane, mine, outcome, seen.job, seen.schedule)
+
+
+def _settle(world: World, lane: Lane, mine: Run, outcome: Outcome, job: Job, schedule: Schedule | None) -> Verdict:
+    settled = settle.settle(world, lane, mine, outcome, job)
+    if settled is None:
+        world.journal.warning("the lease was lost before the outcome was written", run=mine.id)
+        return AGAIN
+    if settled.finished:
+        effects.after(world, lane, settled, job, schedule)
+    _log(world, settled)
+    return DONE
+
+
+def _mine(
+    world: World, owner: str, message: Delivered, pointer: Pointer, seen: Seen, now: datetime, *, attempt: int | None
+) -> Run:
+    """The row as the claim will leave it."""
+    lease_until = now + timedelta(seconds=world.settings.lease_s)
+    held = {"state": State.TRIGGERED, "owner": owner, "lease_until": lease_until, "started_at": now}
+    if seen.run is not None:
+        lost = seen.run.lost + (1 if attempt is None else 0)
+        first = seen.run.first_started_at or now
+        return replace(seen.run, **held, reason=None, not_before=None, lost=lost, first_started_at=first)
+    return Run(
+        tenant=pointer.tenant,
+        job_id=pointer.job,
+        schedule_id=pointer.schedule,
+        uuid=pointer.run,
+        kind=Kind.SCHEDULED,
+        planned_at=pointer.instant,
+        enqueued_at=message.sent_at,
+        first_started_at=now,
+        max_attempts=settle.max_attempts(seen.job, Kind.SCHEDULED),
+        generation=pointer.generation,
+        **held,
+    )
+
+
+def _claim(world: World, lane: Lane, mine: Run, there: Run | None, *, attempt: int | None) -> Refused | None:
+    assert mine.owner is not None
+    assert mine.lease_until is not None
+    assert mine.started_at is not None
+    lease: Mapping[str, object] = {"owner": mine.owner, "now": mine.started_at, "lease_until": mine.lease_until}
+    result: Written | Refused
+    if there is None:
+        result = ledger.claim_first(world.table, mine, shards=world.settings.shards, lane=lane)
+    elif attempt is None:
+        result = ledger.take_over(world.table, there, **lease)  # type: ignore[arg-type]
+    else:
+        result = ledger.claim_again(world.table, there, attempt=attempt, **lease)  # type: ignore[arg-type]
+    return result if isinstance(result, Refused) else None
+
+
+def _read(refused: Refused) -> Run | None:
+    item = refused.read(ledger.RunItem)
+    return ledger.run_of(item) if item is not None else None
+
+
+def _log(world: World, run: Run) -> None:
+    """One line a run."""
+    world.journal.info(
+        "run",
+        tenant=run.tenant,
+        job=run.job_id,
+        schedule=run.schedule_id,
+        run=run.uuid,
+        state=run.state,
+        reason=run.reason,
+        status=run.http_status,
+        attempt=run.attempt,
+        lateness_ms=run.lateness_ms,
+    )

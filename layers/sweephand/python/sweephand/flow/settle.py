@@ -1,0 +1,153 @@
+"""Every outcome ends here: the row, its counts and the next attempt's message, in the order that a crash may cut anywhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from pynamodb.expressions.condition import Condition
+
+from sweephand.domain import settlement
+from sweephand.domain.job import ActionSpec, Job
+from sweephand.domain.message import Pointer
+from sweephand.domain.retry import read_policy
+from sweephand.domain.run import FAILED, Kind, Outcome, Reason, Run, State
+from sweephand.domain.schedule import Lane
+from sweephand.flow.retention import expiry
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.store import ledger
+from sweephand.store.conditional import Refused, Written
+from sweephand.store.table import AttemptItem
+
+ANSWER_BYTES = 16_384
+
+
+def action_of(job: Job, kind: Kind) -> ActionSpec:
+    """What a run of this kind carries out."""
+    if kind is Kind.ERROR_ACTION and job.error_action is not None:
+        return job.error_action
+    return job.action
+
+
+def max_attempts(job: Job | None, kind: Kind) -> int:
+    return 1 if job is None else read_policy(action_of(job, kind).retry).max_attempts
+
+
+def settle(world: World, lane: Lane, run: Run, outcome: Outcome, job: Job) -> Run | None:
+    """Writes what the attempt came to. Returns the row as it is now, None if this executor had lost its lease.
+
+    A retry within 15 minutes: first the row, then its message, then (by the caller) the acknowledgement.
+    """
+    now = world.clock.now()
+    settled = settlement.settle(run, outcome, action_of(job, run.kind), now, world.chance.uniform(0, 1))
+    after = settled.run
+    if after.finished:
+        after = replace(after, expires_at=expiry(now, _retention_days(job)))
+    attempts = _attempts(run, after, outcome, job, now)
+    result = _write(world, lane, run, after, settled.counts, attempts)
+    if isinstance(result, Refused):
+        there = result.read(ledger.RunItem)
+        current = ledger.run_of(there) if there is not None else None
+        if current is None or not _is_mine(current, after):
+            return _ended_elsewhere(current)
+        after = current
+    if after.state is State.RETRY_WAIT and after.wake_at is None:
+        send_pointer(world, lane, after)
+    return after
+
+
+def _write(
+    world: World, lane: Lane, run: Run, after: Run, counts: dict[str, int], attempts: list[AttemptItem]
+) -> Written | Refused:
+    assert run.owner is not None
+    if after.state is State.SUCCESS and not attempts:
+        return ledger.succeed(world.table, after)
+    mine = ledger.own_lease(run.owner)
+    if after.finished:
+        condition: Condition = ledger.NOT_TERMINAL if after.state is State.SUCCESS else mine
+        return ledger.finish(world.table, after, condition, counts, attempts)
+    return ledger.wait(
+        world.table, after, shards=world.settings.shards, lane=lane, condition=mine, counts=counts, attempts=attempts
+    )
+
+
+def _is_mine(there: Run, wanted: Run) -> bool:
+    """A refused write whose wanted row is already there was this executor's own: its answer was lost."""
+    return (there.state, there.attempt, there.started_at, there.finished_at) == (
+        wanted.state,
+        wanted.attempt,
+        wanted.started_at,
+        wanted.finished_at,
+    )
+
+
+def _ended_elsewhere(there: Run | None) -> Run | None:
+    """Somebody ended the run first (callback, cancel): this executor does the effects of that end."""
+    return there if there is not None and there.finished else None
+
+
+def end_unacted(
+    world: World, lane: Lane, pointer: Pointer, run: Run | None, state: State, reason: Reason
+) -> Run | Refused:
+    """Ends a run without acting: a new row where there is none. Counts go along in the same transaction."""
+    now = world.clock.now()
+    counts = _counts(state)
+    if run is None:
+        ended = Run(
+            tenant=pointer.tenant,
+            job_id=pointer.job,
+            schedule_id=pointer.schedule,
+            uuid=pointer.run,
+            kind=pointer.kind,
+            state=state,
+            reason=reason,
+            planned_at=pointer.instant,
+            finished_at=now,
+            generation=pointer.generation,
+            expires_at=expiry(now),
+        )
+        result = ledger.finish_without_attempt(
+            world.table, ended, shards=world.settings.shards, lane=lane, counts=counts
+        )
+    else:
+        ended = replace(
+            run, state=state, reason=reason, finished_at=now, owner=None, lease_until=None, expires_at=expiry(now)
+        )
+        condition = ledger.lease_as_read(run) if run.state is State.TRIGGERED else ledger.state_as_read(run)
+        result = ledger.finish(world.table, ended, condition, counts, ())
+    return result if isinstance(result, Refused) else ended
+
+
+def send_pointer(world: World, lane: Lane, run: Run) -> None:
+    """The message of a run that waits for its next attempt. Raises Unavailable if it did not go out."""
+    world.queue.send_one(Delivery(ledger.pointer_to(run), run.not_before or world.clock.now(), lane))
+
+
+def _counts(state: State) -> dict[str, int]:
+    if state in FAILED:
+        return {"failed": 1, "failed_attempts": 1}
+    return {"missed": 1} if state is State.MISSED else {"skipped": 1}
+
+
+def _attempts(run: Run, after: Run, outcome: Outcome, job: Job, now: datetime) -> list[AttemptItem]:
+    """Rows of their own for attempts that were not the only one, and for answers that the run's row cannot hold."""
+    keep = str(job.policies.get("keepAnswer", "failures"))
+    failed = after.state is not State.SUCCESS
+    answer = outcome.answer if keep == "all" or (keep == "failures" and failed) else None
+    longer = answer is not None and answer != settlement.excerpt(answer)
+    if not longer and after.state is not State.RETRY_WAIT and not (failed and run.attempt > 1):
+        return []
+    made = replace(
+        run,
+        finished_at=now,
+        http_status=outcome.http_status,
+        message=outcome.message,
+        expires_at=expiry(now + timedelta(days=600)) if not after.finished else after.expires_at,
+    )
+    cut = answer.encode()[:ANSWER_BYTES].decode(errors="ignore") if answer else None
+    return [ledger.attempt_item(made, reason=outcome.reason, answer=cut)]
+
+
+def _retention_days(job: Job) -> int:
+    return int(job.policies.get("retentionDays", 0))
