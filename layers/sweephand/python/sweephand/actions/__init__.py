@@ -1,0 +1,75 @@
+"""The actions: one module a kind, imported when a job of that kind is first read, so that a cold start pays for none.
+
+A module gives `parse`, `to_json`, `from_json`, `check_payload`, `kept_secrets` (pure) and `perform`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from sweephand.domain import retry
+from sweephand.domain.fields import below
+from sweephand.domain.job import ActionDraft, ActionSpec, Payload
+from sweephand.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from sweephand.actions.call import Call
+    from sweephand.domain.run import Outcome
+    from sweephand.security.guard import GuardSettings, Outbound
+
+KINDS = {"http": "sweephand.actions.http"}
+_LATER = frozenset({"sqs", "sns", "events", "lambda", "states", "ecs", "event", "job", "queue"})
+
+
+def draft(fields: object, *, field: str, guard: GuardSettings, stored: ActionSpec | None = None) -> ActionDraft:
+    """The action that a caller asks for. stored: the action that a change replaces, whose secrets may be kept.
+
+    Raises InvalidRequest with the path, whatever JSON `fields` is.
+    """
+    if not isinstance(fields, Mapping):
+        raise InvalidRequest(field, "must be an object")
+    kind = _kind(fields.get("type"), below(field, "type"))
+    action = _module(kind)
+    params = action.parse(fields, field=field, guard=guard)
+    old = action.from_json(stored.params) if stored is not None and stored.kind == kind else None
+    return ActionDraft(
+        kind=kind,
+        params=action.to_json(params),
+        retry=retry.to_json(retry.parse(fields.get("retry"), below(field, "retry"))),
+        payload=params.payload,
+        secrets=params.secrets,
+        kept=action.kept_secrets(params, old, field=field, guard=guard),
+    )
+
+
+def check_payload(kind: str, params: Mapping[str, Any], payload: Payload | None, field: str) -> None:
+    """Can a schedule's payload take the place of the action's? Raises InvalidRequest if not."""
+    action = _module(kind)
+    action.check_payload(action.from_json(params), payload, field)
+
+
+def perform(kind: str, params: Mapping[str, Any], call: Call, outbound: Outbound) -> Outcome:
+    """One attempt; never raises for what the target does."""
+    action = _module(kind)
+    outcome: Outcome = action.perform(action.from_json(params), call, outbound)
+    return outcome
+
+
+def _module(kind: str) -> ModuleType:
+    return importlib.import_module(KINDS[kind])
+
+
+def _kind(value: object, field: str) -> str:
+    if value is None:
+        raise InvalidRequest(field, "is required")
+    if not isinstance(value, str):
+        raise InvalidRequest(field, "must be a text")
+    if value in _LATER or value.startswith("azure_"):
+        raise InvalidRequest(field, f"not available yet: {value[:40]}")
+    if value not in KINDS:
+        raise InvalidRequest(field, f"must be one of {', '.join(sorted(KINDS))}")
+    return value

@@ -1,0 +1,175 @@
+"""Retries: whether and when a failed attempt is made again. Pure: time and chance are arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, assert_never
+
+from sweephand.domain import fields
+from sweephand.domain.run import Outcome, Reason
+from sweephand.errors import InvalidRequest
+
+LONGEST_S = 548 * 86_400
+MOST_RETRIES = 49
+MOST_ATTEMPTS = MOST_RETRIES + 1
+
+_MEMBERS = (
+    *("type", "maxRetries", "delaySeconds", "maxDelaySeconds", "retryOn", "maxAgeSeconds"),
+    *("immediate", "delayed", "increaseSeconds"),
+)
+
+
+class RetryType(StrEnum):
+    NONE = "none"
+    FIXED = "fixed"
+    EXPONENTIAL = "exponential"
+    TWO_LEVEL = "two_level"
+
+
+class RetryOn(StrEnum):
+    TRANSIENT = "transient"
+    ANY = "any"
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """Seconds throughout. max_age_s: no attempt begins later than that after the planned instant of the run.
+
+    two_level: rounds of one attempt and `immediate` further ones at once; `delayed` further rounds, each `increase_s`
+    later than the one before waited (NServiceBus).
+    """
+
+    type: RetryType = RetryType.NONE
+    max_retries: int = 4
+    delay_s: int = 30
+    max_delay_s: int = 3_600
+    retry_on: RetryOn = RetryOn.TRANSIENT
+    max_age_s: int | None = None
+    immediate: int = 5
+    delayed: int = 3
+    increase_s: int = 10
+
+    @property
+    def max_attempts(self) -> int:
+        match self.type:
+            case RetryType.NONE:
+                return 1
+            case RetryType.FIXED | RetryType.EXPONENTIAL:
+                return self.max_retries + 1
+            case RetryType.TWO_LEVEL:
+                return (self.immediate + 1) * (self.delayed + 1)
+            case _:
+                assert_never(self.type)
+
+
+NO_RETRY = RetryPolicy()
+
+
+@dataclass(frozen=True)
+class RetryAt:
+    """The next attempt is made at `at`, aware UTC, never before now."""
+
+    at: datetime
+
+
+@dataclass(frozen=True)
+class GiveUp:
+    """No further attempt. reason: MAX_AGE where only the age forbids it; None: the outcome's own reason stands."""
+
+    reason: Reason | None = None
+
+
+def parse(value: object, field: str) -> RetryPolicy:
+    """The policy of a `retry` member; None gives `none`.
+
+    Every type takes every member, so that a merge patch may change the type alone; what a type does not use is dropped.
+    Raises InvalidRequest with the path.
+    """
+    if value is None:
+        return NO_RETRY
+    given = fields.members(value, field, _MEMBERS)
+    default = RetryPolicy()
+
+    def seconds(name: str, otherwise: int) -> int:
+        return fields.whole(given.get(name, otherwise), fields.below(field, name), 0, LONGEST_S)
+
+    def count(name: str, otherwise: int) -> int:
+        return fields.whole(given.get(name, otherwise), fields.below(field, name), 0, MOST_RETRIES)
+
+    age = given.get("maxAgeSeconds")
+    policy = RetryPolicy(
+        type=RetryType(fields.one_of(given.get("type", "none"), fields.below(field, "type"), tuple(RetryType))),
+        max_retries=count("maxRetries", default.max_retries),
+        delay_s=seconds("delaySeconds", default.delay_s),
+        max_delay_s=seconds("maxDelaySeconds", default.max_delay_s),
+        retry_on=RetryOn(
+            fields.one_of(given.get("retryOn", default.retry_on), fields.below(field, "retryOn"), tuple(RetryOn))
+        ),
+        max_age_s=None if age is None else fields.whole(age, fields.below(field, "maxAgeSeconds"), 1, LONGEST_S),
+        immediate=count("immediate", default.immediate),
+        delayed=count("delayed", default.delayed),
+        increase_s=seconds("increaseSeconds", default.increase_s),
+    )
+    if policy.max_attempts > MOST_ATTEMPTS:
+        raise InvalidRequest(field, f"makes {policy.max_attempts} attempts; the most is {MOST_ATTEMPTS}")
+    return policy
+
+
+def to_json(policy: RetryPolicy) -> dict[str, Any]:
+    """The members that the policy's type uses, under the API's names; `parse` reads them back."""
+    shown: dict[str, Any] = {"type": policy.type.value}
+    if policy.type is RetryType.NONE:
+        return shown
+    if policy.type is RetryType.TWO_LEVEL:
+        shown |= {"immediate": policy.immediate, "delayed": policy.delayed, "increaseSeconds": policy.increase_s}
+    else:
+        shown |= {"maxRetries": policy.max_retries, "delaySeconds": policy.delay_s}
+    if policy.type is RetryType.EXPONENTIAL:
+        shown["maxDelaySeconds"] = policy.max_delay_s
+    return shown | {"retryOn": policy.retry_on.value, "maxAgeSeconds": policy.max_age_s}
+
+
+def next_attempt(
+    policy: RetryPolicy,
+    attempt: int,
+    outcome: Outcome,
+    now: datetime,
+    chance_uniform: Callable[[float, float], float],
+    first_planned: datetime,
+) -> RetryAt | GiveUp:
+    """What follows a failed attempt. attempt: the one that failed, from 1. first_planned: the run's planned instant.
+
+    The target's Retry-After, capped by the action, is waited for where it is longer than the policy's own delay.
+    """
+    if attempt >= policy.max_attempts or not _worth_it(policy, outcome):
+        return GiveUp()
+    delay_s = max(_delay_s(policy, attempt, chance_uniform), outcome.retry_after_s or 0)
+    at = now + timedelta(seconds=delay_s)
+    if policy.max_age_s is not None and at > first_planned + timedelta(seconds=policy.max_age_s):
+        return GiveUp(Reason.MAX_AGE)
+    return RetryAt(at)
+
+
+def _worth_it(policy: RetryPolicy, outcome: Outcome) -> bool:
+    if policy.retry_on is RetryOn.ANY:
+        return True
+    return outcome.retryable and not outcome.stop
+
+
+def _delay_s(policy: RetryPolicy, attempt: int, chance_uniform: Callable[[float, float], float]) -> float:
+    match policy.type:
+        case RetryType.NONE:
+            return 0
+        case RetryType.FIXED:
+            return policy.delay_s
+        case RetryType.EXPONENTIAL:
+            # Full jitter: retries of many runs that failed together must not come back together.
+            return chance_uniform(0, min(policy.max_delay_s, policy.delay_s * 2 ** (attempt - 1)))
+        case RetryType.TWO_LEVEL:
+            rounds, within = divmod(attempt, policy.immediate + 1)
+            return 0 if within else rounds * policy.increase_s
+        case _:
+            assert_never(policy.type)

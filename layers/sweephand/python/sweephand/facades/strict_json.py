@@ -1,0 +1,123 @@
+"""The one parser of request bodies: what it lets through can be stored, sent on and written again.
+
+Python's json module takes NaN, 1e400, duplicate members, lone surrogates and a depth that ends in RecursionError.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from sweephand.domain.json_text import Number, dumps
+from sweephand.errors import InvalidRequest
+
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_NUMBER", "canonical_text", "dumps", "loads"]
+
+MAX_BYTES = 262_144
+MAX_DEPTH = 32
+MAX_NUMBER = 100
+"""Characters of a number: far beyond 256-bit integers, far below Python's limit of 4,300 digits."""
+
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
+"""From a quote it always matches, closed or not: linear on any text."""
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+"""Group 1: half of a surrogate pair without the other half."""
+_SHOWN = 60
+
+
+def loads(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Any:
+    """The value of a JSON text in UTF-8; floats are json_text.Number, so that they are written as they came.
+
+    Raises InvalidRequest: TOO_LARGE over max_bytes; else INVALID_JSON, with the position in characters if known.
+    """
+    if len(body) > max_bytes:
+        raise InvalidRequest(None, f"the body is larger than {max_bytes} bytes", code="TOO_LARGE")
+    text = _decoded(body)
+    _check_depth(text, max_depth)
+    try:
+        value = json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_int=_integer,
+            parse_float=_float,
+            parse_constant=_constant,
+        )
+    except json.JSONDecodeError as wrong:
+        raise _invalid(f"not JSON: {wrong.msg}", wrong.pos) from wrong
+    for escape in _ESCAPE.finditer(text):
+        if escape[1]:
+            raise _invalid("half of a surrogate pair stands for no character", escape.start())
+    return value
+
+
+def canonical_text(value: Any) -> str:
+    """The text under which user JSON is stored: compact, members in their order, numbers digit for digit."""
+    return dumps(value)
+
+
+def _decoded(body: bytes) -> str:
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as wrong:
+        raise _invalid("not UTF-8", wrong.start) from wrong
+    if text.startswith("\ufeff"):
+        raise _invalid("a byte order mark does not belong to JSON", 0)
+    return text
+
+
+def _check_depth(text: str, max_depth: int) -> None:
+    """Before the parser recurses: it would end in RecursionError."""
+    depth = 0
+    for token in _STRING_OR_BRACKET.finditer(text):
+        mark = token[0]
+        if mark in "[{":
+            depth += 1
+            if depth > max_depth:
+                raise _invalid(f"nested deeper than {max_depth} levels", token.start())
+        elif mark in "]}":
+            depth -= 1
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise _invalid(f"the member {_shown(name)} appears twice")
+            seen.add(name)
+    return members
+
+
+def _integer(text: str) -> int | float:
+    _check_length(text)
+    return Number(text) if text == "-0" else int(text)
+
+
+def _float(text: str) -> float:
+    _check_length(text)
+    number = Number(text)
+    if number in (float("inf"), float("-inf")):
+        raise _invalid(f"the number {_shown(text)} is too large")
+    return number
+
+
+def _constant(text: str) -> Any:
+    raise _invalid(f"{text} is not JSON")
+
+
+def _check_length(text: str) -> None:
+    if len(text) > MAX_NUMBER:
+        raise _invalid(f"the number {text[:20]}... has more than {MAX_NUMBER} characters")
+
+
+def _shown(text: str) -> str:
+    short = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+    return json.dumps(short)
+
+
+def _invalid(reason: str, position: int | None = None) -> InvalidRequest:
+    return InvalidRequest(None, reason, position=position, code="INVALID_JSON")

@@ -1,0 +1,306 @@
+"""The outbound guard: which address a job may call. Judged at creation, and at each call with what it resolves to.
+
+Nothing here connects: outbound.py does, only to addresses that `resolve` has judged. Own lists instead of
+ipaddress.is_global, which calls multicast, NAT64, 6to4 and the metadata services of other clouds global.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
+
+from sweephand.domain.run import Reason
+from sweephand.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    import ssl
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+MAX_URL = 2_048
+CREDENTIALS_IN_CLEAR = "credentials never go over plain http to a public address"
+_DENIED: tuple[Network, ...] = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+        *("192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24"),
+        *("203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4", "168.63.129.16/32"),
+        *("::/8", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16"),
+        *("3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"),
+    )
+)
+_NEVER: tuple[Network, ...] = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        *("0.0.0.0/8", "169.254.0.0/16", "192.0.0.0/24", "224.0.0.0/4", "240.0.0.0/4", "168.63.129.16/32"),
+        *("::/128", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "fd00:ec2::/32", "fe80::/10", "ff00::/8"),
+    )
+)
+"""Not even as an allowed private target: metadata services, "this host", multicast, tunnels into IPv4."""
+
+_LOCALHOST = re.compile(r"(?:.*\.)?localhost", re.ASCII)
+_PRIVATE_NAME = re.compile(r"[^.]+|.*\.(?:localdomain|local|internal|home\.arpa)", re.ASCII)
+_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)", re.ASCII)
+_NUMERIC_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
+_PORT = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
+_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<rest>[^#]*)(?:#.*)?", re.ASCII)
+_UNWANTED = re.compile(r"[\x00-\x20\x7f-\xa0\\\u2028\u2029\ufeff\ud800-\udfff]")
+_KEPT_IN_PATH = "%/?:@!$&'()*+,;=-._~[]"
+_DEFAULT_PORT = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True)
+class GuardSettings:
+    """What this stack allows beyond https to public addresses.
+
+    private: AllowedPrivateTargets. plain_http: PlainHttpTargets. closed_loopback_ports: ours, whatever is allowed
+    (Lambda's runtime API, the endpoint of an embedded AWS).
+    """
+
+    private: tuple[Network, ...] = ()
+    plain_http: bool = False
+    closed_loopback_ports: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a request goes. host: A-labels without a final dot, or a canonical address; target: path and query."""
+
+    scheme: str
+    host: str
+    port: int
+    target: str
+    literal: Address | None = None
+
+    @property
+    def origin(self) -> tuple[str, str, int]:
+        return self.scheme, self.host, self.port
+
+    @property
+    def host_header(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _DEFAULT_PORT[self.scheme] else f"{host}:{self.port}"
+
+
+class CallFailed(Exception):
+    """A call that brought no answer. timed_out: the deadline passed after the connection was made."""
+
+    def __init__(self, reason: Reason, message: str, *, timed_out: bool = False) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+        self.timed_out = timed_out
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """A point on the monotonic clock by which the whole call must be over."""
+
+    at: float
+    monotonic: Callable[[], float]
+
+    def left(self) -> float:
+        """Seconds; 0 or less once it has passed."""
+        return self.at - self.monotonic()
+
+
+Lookup = Callable[..., Iterable[tuple[Any, ...]]]
+"""As socket.getaddrinfo."""
+
+
+@dataclass(frozen=True)
+class Outbound:
+    """How calls leave this process. ssl_context: None for the shared one, made at the first https call."""
+
+    settings: GuardSettings
+    lookup: Lookup = socket.getaddrinfo
+    ssl_context: ssl.SSLContext | None = None
+
+
+def networks(text: str) -> tuple[Network, ...]:
+    """The networks of a parameter, separated by commas: `127.0.0.0/8,::1/128`. Raises ValueError with the culprit."""
+    return tuple(ipaddress.ip_network(piece.strip()) for piece in text.split(",") if piece.strip())
+
+
+def loopback_ports(endpoints: Iterable[str]) -> frozenset[int]:
+    """The ports of those own endpoints (URLs, or host:port) that lie on this machine."""
+    split = [urlsplit(text if "://" in text else f"//{text}") for text in endpoints]
+    here = [
+        url
+        for url in split
+        if url.hostname and (url.hostname in {"localhost", "::1"} or url.hostname.startswith("127."))
+    ]
+    return frozenset(url.port or _DEFAULT_PORT.get(url.scheme, 80) for url in here)
+
+
+def check_url(url: str, settings: GuardSettings) -> Target:
+    """The target of a URL; raises InvalidRequest(None, reason) for what this stack never calls.
+
+    Pure: a name that resolves to a private address passes here and is refused by `resolve`. A fragment is not sent.
+    """
+    if not 1 <= len(url) <= MAX_URL:
+        raise _refused(f"must have 1 to {MAX_URL:,} characters")
+    unwanted = _UNWANTED.search(url)
+    if unwanted:
+        raise _refused("a URL holds no blank, control character or backslash", unwanted.start())
+    parts = _URL.fullmatch(url)
+    scheme = parts["scheme"].lower() if parts else ""
+    if not parts or scheme not in _DEFAULT_PORT:
+        raise _refused("must begin with https:// or http://")
+    if scheme == "http" and not settings.plain_http:
+        raise _refused("plain http is not allowed by this stack (parameter PlainHttpTargets)")
+    host, port = _split_authority(parts["authority"], _DEFAULT_PORT[scheme])
+    rest = parts["rest"] if parts["rest"].startswith("/") else "/" + parts["rest"]
+    target = quote(rest, safe=_KEPT_IN_PATH)
+    literal = _literal(host)
+    if literal is None:
+        host = _checked_name(host, settings)
+    else:
+        host = str(literal)
+        _check_literal(literal, port, settings)
+    return Target(scheme, host, port, target, literal)
+
+
+def resolve(target: Target, outbound: Outbound, deadline: Deadline, *, with_credentials: bool) -> list[Address]:
+    """The addresses of a target, each judged, in the resolver's order; looked up once, within the deadline.
+
+    Raises CallFailed: DNS (no address, or none in time); GUARD if any of them must not be called, or not with
+    credentials over plain http.
+    """
+    if target.literal is not None:
+        found: list[Address] = [target.literal]
+    else:
+        found = _looked_up(target, outbound.lookup, deadline)
+    settings = outbound.settings
+    for address in found:
+        # Which address it was is not said: the answer would map the inside of the network.
+        if not allowed(address, settings):
+            raise CallFailed(Reason.GUARD, f"{target.host} leads to an address that is not public")
+        if address.is_loopback and target.port in settings.closed_loopback_ports:
+            raise CallFailed(Reason.GUARD, f"port {target.port} is the service's own")
+        if with_credentials and target.scheme == "http" and is_public(address):
+            raise CallFailed(Reason.GUARD, CREDENTIALS_IN_CLEAR)
+    return found
+
+
+def allowed(address: Address, settings: GuardSettings) -> bool:
+    """May this address be called? Public ones, and those of the allowed private networks but for the never-list."""
+    address = unwrapped(address)
+    return not _within(address, _NEVER) and (is_public(address) or _within(address, settings.private))
+
+
+def is_public(address: Address) -> bool:
+    return not _within(unwrapped(address), _DENIED)
+
+
+def unwrapped(address: Address) -> Address:
+    """The IPv4 address inside ::ffff:0:0/96, else the address itself."""
+    return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
+
+
+def _within(address: Address, nets: Iterable[Network]) -> bool:
+    return any(address.version == net.version and address in net for net in nets)
+
+
+def _split_authority(authority: str, default_port: int) -> tuple[str, int]:
+    if "@" in authority:
+        raise _refused("user and password do not belong into a URL")
+    if authority.startswith("["):
+        host, closing, after = authority[1:].partition("]")
+        host = f"[{host}]"
+        if not closing or (after and not after.startswith(":")):
+            raise _refused("has no valid host")
+        port = after[1:] if after else None
+    else:
+        host, colon, after = authority.partition(":")
+        port = after if colon else None
+    if port is None:
+        return host, default_port
+    if not _PORT.fullmatch(port) or int(port) > 65_535:
+        raise _refused("the port must be within 1..65535")
+    return host, int(port)
+
+
+def _literal(host: str) -> Address | None:
+    """The address that a host stands for; refuses spellings that only some programs read as one (0x7f.1, 127.1)."""
+    try:
+        if host.startswith("["):
+            if "%" in host:
+                raise _refused("an address with a zone is not allowed")
+            return unwrapped(IPv6Address(host[1:-1]))
+        if host.isascii() and _NUMERIC_LABEL.fullmatch(host.removesuffix(".").rpartition(".")[2].lower()):
+            return IPv4Address(host)
+    except ipaddress.AddressValueError as wrong:
+        raise _refused("is neither a name nor an address in its usual form") from wrong
+    return None
+
+
+def _check_literal(address: Address, port: int, settings: GuardSettings) -> None:
+    if not allowed(address, settings):
+        raise _refused("the address is not public (parameter AllowedPrivateTargets)")
+    if address.is_loopback and port in settings.closed_loopback_ports:
+        raise _refused(f"port {port} is the service's own")
+
+
+def _checked_name(host: str, settings: GuardSettings) -> str:
+    """A name in A-labels. Raises for names of private networks, unless such a network is allowed."""
+    if not host.isascii():
+        host = _a_labels(host)
+        if _literal(host) is not None:
+            raise _refused("is neither a name nor an address in its usual form")
+    host = host.lower().removesuffix(".")
+    if not 1 <= len(host) <= 253 or not all(_LABEL.fullmatch(label) for label in host.split(".")):
+        raise _refused("has no valid host")
+    if _LOCALHOST.fullmatch(host):
+        wanted = any(net.network_address.is_loopback for net in settings.private)
+    elif _PRIVATE_NAME.fullmatch(host):
+        wanted = any(not net.network_address.is_loopback for net in settings.private)
+    else:
+        wanted = True
+    if not wanted:
+        raise _refused("the name belongs to a private network (parameter AllowedPrivateTargets)")
+    return host
+
+
+def _a_labels(host: str) -> str:
+    """As browsers do it (UTS 46): circled digits and ideographic full stops become plain ones and are judged again."""
+    import idna  # noqa: PLC0415 - its tables take 8 ms, and few names need them
+
+    try:
+        return idna.encode(host, uts46=True).decode("ascii")
+    except (idna.IDNAError, UnicodeError) as wrong:
+        raise _refused("has no valid host") from wrong
+
+
+def _looked_up(target: Target, lookup: Lookup, deadline: Deadline) -> list[Address]:
+    """getaddrinfo knows no time limit: it runs in a thread of its own, which is left behind when the time is over."""
+    answers: list[list[Address] | Exception] = []
+
+    def ask() -> None:
+        try:
+            rows = lookup(target.host, target.port, type=socket.SOCK_STREAM)
+            answers.append([ipaddress.ip_address(str(row[4][0]).partition("%")[0]) for row in rows])
+        except (OSError, ValueError) as wrong:
+            answers.append(wrong)
+
+    asking = threading.Thread(target=ask, name="dns", daemon=True)
+    asking.start()
+    asking.join(max(0.0, deadline.left()))
+    if not answers:
+        raise CallFailed(Reason.DNS, f"no address of {target.host} came in time")
+    found = answers[0]
+    if isinstance(found, Exception) or not found:
+        raise CallFailed(Reason.DNS, f"{target.host} has no address")
+    return list(dict.fromkeys(unwrapped(address) for address in found))
+
+
+def _refused(reason: str, position: int | None = None) -> InvalidRequest:
+    return InvalidRequest(None, reason, position=position)
