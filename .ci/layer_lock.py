@@ -1,4 +1,4 @@
-"""Writes layers/dependencies/requirements.txt: the lock of the runtime without what the Lambda runtime brings itself."""
+"""Writes layers/dependencies/requirements.txt: the runtime's lock without what the Lambda runtime brings itself."""
 
 from __future__ import annotations
 

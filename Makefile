@@ -1,0 +1,96 @@
+# All that is done with this repository. Python 3.11 or newer, git and make are enough; the rest is installed here.
+
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+export PYTHONPATH := layers/sweephand/python
+export SAM_CLI_TELEMETRY := 0
+export ARCHITECTURE ?= x86_64
+
+PY := .venv/bin/python
+LOCAL := $(PY) -m sweephand.local
+SAM := PATH="$(CURDIR)/.venv-sam/bin:$$PATH" AWS_DEFAULT_REGION="$${AWS_DEFAULT_REGION:-us-east-1}" sam
+SECONDS ?= 300
+PARTS ?=
+
+.PHONY: help
+help: ## What can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1@/' | awk -F@ '{printf "  make %-18s %s\n", substr($$1, 3), $$2}'
+
+# ---- Environments ----------------------------------------------------------------------------------------------------
+
+.PHONY: setup
+setup: ## Install everything but the SAM CLI into .venv
+	@.ci/venv .venv requirements/dev.txt
+
+.PHONY: setup-sam
+setup-sam: ## Install the SAM CLI into .venv-sam: its pins clash with the emulator's
+	@.ci/venv .venv-sam requirements/sam.txt
+
+.PHONY: layer-lock
+layer-lock: setup ## Write the layer's requirements anew after a change of requirements/runtime.txt
+	@$(PY) .ci/layer_lock.py
+
+# ---- The local stack -------------------------------------------------------------------------------------------------
+
+.PHONY: run
+run: setup ## The whole service on this machine with a demo, its ledger live; Ctrl-C stops it
+	@$(LOCAL) run
+
+.PHONY: stack
+stack: setup ## The same without the demo, in the background; see .local/stack.json
+	@$(LOCAL) stack
+
+.PHONY: stack-stop
+stack-stop: setup ## Stop the background stack; its state stays
+	@$(LOCAL) stop
+
+.PHONY: demo-report
+demo-report: setup ## Run the demo for SECONDS=300 and print lateness, early and lost runs
+	@$(LOCAL) report --seconds $(SECONDS)
+
+# ---- Judging ---------------------------------------------------------------------------------------------------------
+
+.PHONY: test
+test: setup setup-sam ## All tests, with the time of each part; PARTS="unit template" runs some
+	@$(PY) .ci/test.py $(PARTS)
+
+.PHONY: lint
+lint: setup ## ruff, mypy, import-linter
+	@.venv/bin/ruff check
+	@.venv/bin/ruff format --check
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports --config .importlinter
+
+.PHONY: format
+format: setup ## Bring the code into its form
+	@.venv/bin/ruff check --fix
+	@.venv/bin/ruff format
+
+.PHONY: bench
+bench: setup setup-sam ## The budgets: cold start, write units, calls of an idle tick
+	@$(PY) -m pytest tests/bench -s
+
+# ---- The real SAM CLI ------------------------------------------------------------------------------------------------
+
+.PHONY: sam-validate
+sam-validate: setup-sam ## sam validate --lint
+	@$(SAM) validate --lint
+
+.PHONY: sam-build
+sam-build: setup-sam ## sam build; ARCHITECTURE=arm64 for that processor
+	@$(SAM) build --parameter-overrides Architecture=$(ARCHITECTURE)
+
+.PHONY: sam-deploy-local
+sam-deploy-local: setup sam-build ## sam deploy of what was built to the local stack's emulator, as a stack of its own
+	@$(PY) .ci/sam_deploy_local.py
+
+.PHONY: sam-env
+sam-env: setup ## Write env.json for sam local from the running local stack
+	@$(PY) .ci/sam_env.py
+
+.PHONY: clean
+clean: ## Remove what was built and installed, and the local stack's state
+	@if [ -e .local/stack.json ] && [ -x $(PY) ]; then $(LOCAL) stop; fi
+	rm -rf .venv .venv-sam .aws-sam .local .cache env.json .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -type d -name __pycache__ -prune -exec rm -rf {} +

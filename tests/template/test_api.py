@@ -1,0 +1,93 @@
+"""Guards of the door: routes, throttling, and who knows its address."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.template.cloudformation import of_type
+
+ROUTES = {"/v1/{proxy+}", "/oauth/token"}
+ANY = "x-amazon-apigateway-any-method"
+ADDRESS_OF_THE_GATEWAY = "https://${Api}.execute-api.eu-central-1.amazonaws.com"
+
+
+def test_the_routes_are_greedy_so_that_404_and_405_are_ours(stack):
+    paths = stack["Resources"]["Api"]["Properties"]["Body"]["paths"]
+
+    assert paths.keys() == ROUTES
+    assert all(path.keys() == {ANY} for path in paths.values())
+
+
+@pytest.mark.parametrize("route", sorted(ROUTES))
+def test_every_route_goes_to_the_api_function_with_payload_2(stack, route):
+    integration = stack["Resources"]["Api"]["Properties"]["Body"]["paths"][route][ANY][
+        "x-amazon-apigateway-integration"
+    ]
+
+    assert integration["type"] == "aws_proxy"
+    assert "${ApiFunction.Arn}" in str(integration["uri"])
+    assert integration["payloadFormatVersion"] == "2.0"
+
+
+def test_no_route_has_an_authorizer_because_the_function_establishes_who_calls(stack):
+    body = stack["Resources"]["Api"]["Properties"]["Body"]
+
+    assert "securitySchemes" not in body.get("components", {})
+    assert all("security" not in path[ANY] for path in body["paths"].values())
+
+
+def test_no_function_can_be_reached_around_the_door(stack):
+    assert of_type(stack, "AWS::Lambda::Url") == {}
+    assert list(of_type(stack, "AWS::ApiGatewayV2::Api")) == ["Api"]
+
+
+def test_the_gateway_throttles_all_routes_by_parameters(deployed):
+    (stage,) = of_type(deployed(ApiRateLimit=11, ApiBurstLimit=22), "AWS::ApiGatewayV2::Stage").values()
+
+    assert stage["DefaultRouteSettings"] == {"ThrottlingRateLimit": 11, "ThrottlingBurstLimit": 22}
+
+
+def test_the_gateway_throttles_guesses_at_secrets_harder_than_the_rest(stack):
+    (stage,) = of_type(stack, "AWS::ApiGatewayV2::Stage").values()
+    token = stage["RouteSettings"]["ANY /oauth/token"]
+
+    assert token["ThrottlingRateLimit"] < stage["DefaultRouteSettings"]["ThrottlingRateLimit"]
+    assert token["ThrottlingBurstLimit"] < stage["DefaultRouteSettings"]["ThrottlingBurstLimit"]
+
+
+def test_a_throttled_route_exists_under_that_very_name(stack):
+    (stage,) = of_type(stack, "AWS::ApiGatewayV2::Stage").values()
+
+    assert {key.removeprefix("ANY ") for key in stage["RouteSettings"]} <= ROUTES
+
+
+def test_the_function_answers_before_the_gateway_gives_up(stack):
+    gateway_waits_s = 30
+
+    assert stack["Resources"]["ApiFunction"]["Properties"]["Timeout"] < gateway_waits_s
+
+
+def test_the_api_function_never_refers_to_the_api_which_would_be_circular(raw):
+    assert "${Api}" not in str(raw["Resources"]["ApiFunction"])
+    assert "PUBLIC_BASE_URL" not in raw["Globals"]["Function"]["Environment"]["Variables"]
+
+
+def test_without_the_parameter_the_api_function_takes_its_address_from_the_request(stack):
+    assert "PUBLIC_BASE_URL" not in _environment(stack, "ApiFunction")
+
+
+@pytest.mark.parametrize("function", ["ExecutorFunction", "ExecutorSlowFunction"])
+def test_without_the_parameter_the_executors_know_the_gateway_s_address(stack, function):
+    assert _environment(stack, function)["PUBLIC_BASE_URL"] == ADDRESS_OF_THE_GATEWAY
+
+
+@pytest.mark.parametrize("function", ["ApiFunction", "ExecutorFunction", "ExecutorSlowFunction"])
+def test_with_the_parameter_all_who_name_the_service_name_it_alike(deployed, function):
+    stack = deployed(PublicBaseUrl="https://jobs.example.org")
+
+    assert _environment(stack, function)["PUBLIC_BASE_URL"] == "https://jobs.example.org"
+    assert stack["Outputs"]["ApiUrl"]["Value"] == "https://jobs.example.org"
+
+
+def _environment(stack, function):
+    return stack["Resources"][function]["Properties"]["Environment"]["Variables"]

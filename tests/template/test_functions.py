@@ -1,0 +1,198 @@
+"""Guards of the functions: environment, concurrency, logs, code."""
+
+from __future__ import annotations
+
+import pytest
+
+from sweephand import settings
+from tests.template.cloudformation import ROOT, of_type
+
+EVERYWHERE = {"STACK_NAME", "TABLE_NAME", "POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE", "PYTHONTZPATH"}
+SENDS = {"SHARDS", "FAST_QUEUE_URL", "SLOW_QUEUE_URL"}
+CALLS_OUT = {"ALLOWED_PRIVATE_TARGETS", "PLAIN_HTTP_TARGETS", "KEY_ID", "STACK_SECRET_ID"}
+SETTLES = {"LANE", "CALL_DEADLINE_S", "LEASE_S", "VISIBILITY_S", "EVENT_BUS_NAME", "PUBLIC_BASE_URL"}
+VARIABLES = {
+    "ApiFunction": EVERYWHERE | SENDS | CALLS_OUT | {"LOOK_AHEAD_S", "FACADE"},
+    "SweeperFunction": EVERYWHERE | SENDS | {"LOOK_AHEAD_S"},
+    "ExecutorFunction": EVERYWHERE | SENDS | CALLS_OUT | SETTLES | {"DEAD_LETTER_QUEUE_URL", "ARCHIVE_QUEUE_URL"},
+    "ExecutorSlowFunction": EVERYWHERE | SENDS | CALLS_OUT | SETTLES,
+    "AuditorFunction": EVERYWHERE | SENDS | {"LOOK_AHEAD_S"},
+}
+FOLDERS = {
+    "ApiFunction": "functions/api",
+    "SweeperFunction": "functions/sweeper",
+    "ExecutorFunction": "functions/executor",
+    "ExecutorSlowFunction": "functions/executor",
+    "AuditorFunction": "functions/auditor",
+}
+RESERVES = {
+    "ApiFunction": "ApiReservedConcurrency",
+    "SweeperFunction": "SweeperReservedConcurrency",
+    "ExecutorFunction": "ExecutorReservedConcurrency",
+    "ExecutorSlowFunction": "ExecutorSlowReservedConcurrency",
+}
+LOGS = {
+    "ApiFunction": "ApiLogs",
+    "SweeperFunction": "SweeperLogs",
+    "ExecutorFunction": "ExecutorLogs",
+    "ExecutorSlowFunction": "ExecutorSlowLogs",
+    "AuditorFunction": "AuditorLogs",
+}
+LAYERS = {"CodeLayer": "layers/sweephand", "DependenciesLayer": "layers/dependencies"}
+
+
+def test_the_functions_are_those_that_these_guards_know(stack):
+    assert sorted(of_type(stack, "AWS::Lambda::Function")) == sorted(FOLDERS)
+
+
+@pytest.mark.parametrize("function", FOLDERS)
+def test_a_function_gets_the_variables_that_it_needs_and_no_more(stack, function):
+    assert _environment(stack, function).keys() == VARIABLES[function]
+
+
+@pytest.mark.parametrize("function", FOLDERS)
+def test_every_variable_of_the_template_is_read_by_the_settings(stack, function):
+    read_by_others = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE", "PYTHONTZPATH"}
+
+    variables = _Recording({name: _sample(value) for name, value in _environment(stack, function).items()})
+    settings.from_environment(variables)
+
+    assert variables.keys() - variables.read == read_by_others
+
+
+@pytest.mark.parametrize("function", FOLDERS)
+def test_zone_rules_come_from_the_lock_and_not_from_the_host(stack, function):
+    assert _environment(stack, function)["PYTHONTZPATH"] == ""
+
+
+@pytest.mark.parametrize("function", FOLDERS)
+def test_an_emulator_s_address_is_absent_on_aws_and_never_empty(deployed, function):
+    on_aws = _environment(deployed(), function)
+    on_emulator = _environment(deployed(EndpointUrl="http://127.0.0.1:4566"), function)
+
+    assert "AWS_ENDPOINT_URL" not in on_aws
+    assert on_emulator["AWS_ENDPOINT_URL"] == "http://127.0.0.1:4566"
+
+
+@pytest.mark.parametrize(("function", "lane"), [("ExecutorFunction", "fast"), ("ExecutorSlowFunction", "slow")])
+def test_each_executor_knows_its_lane(stack, function, lane):
+    assert _environment(stack, function)["LANE"] == lane
+
+
+def test_the_api_function_serves_the_native_facade(stack):
+    assert _environment(stack, "ApiFunction")["FACADE"] == "native"
+
+
+@pytest.mark.parametrize("function", ["ApiFunction", "ExecutorFunction", "ExecutorSlowFunction"])
+def test_by_default_jobs_may_call_neither_private_networks_nor_plain_http(stack, function):
+    environment = _environment(stack, function)
+
+    assert (environment["ALLOWED_PRIVATE_TARGETS"], environment["PLAIN_HTTP_TARGETS"]) == ("", "refuse")
+
+
+@pytest.mark.parametrize("function", FOLDERS)
+def test_a_new_account_s_ten_executions_are_not_reserved_by_default(stack, function):
+    assert "ReservedConcurrentExecutions" not in stack["Resources"][function]["Properties"]
+
+
+@pytest.mark.parametrize(("function", "parameter"), RESERVES.items())
+def test_executions_are_reserved_by_parameter_for_one_function_alone(deployed, function, parameter):
+    reserved = {
+        name: properties.get("ReservedConcurrentExecutions")
+        for name, properties in of_type(deployed(**{parameter: 7}), "AWS::Lambda::Function").items()
+    }
+
+    assert reserved == dict.fromkeys(FOLDERS) | {function: 7}
+
+
+@pytest.mark.parametrize("function", ["SweeperFunction", "ExecutorFunction", "ExecutorSlowFunction"])
+def test_retries_through_the_stack_s_own_queues_are_not_stopped_as_a_loop(stack, function):
+    assert stack["Resources"][function]["Properties"]["RecursiveLoop"] == "Allow"
+
+
+@pytest.mark.parametrize("function", ["ApiFunction", "AuditorFunction"])
+def test_a_function_outside_the_retry_s_way_keeps_lambda_s_guard_against_loops(stack, function):
+    assert stack["Resources"][function]["Properties"].get("RecursiveLoop", "Terminate") == "Terminate"
+
+
+@pytest.mark.parametrize("function", FOLDERS)
+def test_logs_are_json_and_go_to_a_group_of_the_function_s_own(stack, function):
+    logging = stack["Resources"][function]["Properties"]["LoggingConfig"]
+
+    assert logging["LogFormat"] == "JSON"
+    assert logging["LogGroup"] == {"Ref": LOGS[function]}
+
+
+def test_no_log_is_kept_for_ever(deployed):
+    groups = of_type(deployed(LogRetentionDays=7), "AWS::Logs::LogGroup")
+
+    assert {name: group["RetentionInDays"] for name, group in groups.items()} == dict.fromkeys(LOGS.values(), 7)
+
+
+@pytest.mark.parametrize("function", FOLDERS)
+def test_no_function_carries_a_tracing_sdk_or_asks_for_traces(stack, function):
+    assert "TracingConfig" not in stack["Resources"][function]["Properties"]
+
+
+@pytest.mark.parametrize("architecture", ["x86_64", "arm64"])
+def test_runtime_and_processor_are_the_same_for_all(deployed, architecture):
+    functions = of_type(deployed(Architecture=architecture), "AWS::Lambda::Function").values()
+
+    assert {(f["Runtime"], *f["Architectures"], f["Handler"]) for f in functions} == {
+        ("python3.13", architecture, "app.handler")
+    }
+
+
+@pytest.mark.parametrize(("function", "folder"), FOLDERS.items())
+def test_a_function_s_folder_is_its_handler_alone_so_that_any_python_can_build_it(raw, function, folder):
+    assert raw["Resources"][function]["Properties"]["CodeUri"] == folder
+    assert (ROOT / folder / "app.py").is_file()
+    assert not (ROOT / folder / "requirements.txt").exists()
+
+
+@pytest.mark.parametrize("function", FOLDERS)
+def test_every_function_loads_the_dependencies_and_the_code_as_layers(raw, translated, function):
+    layers = [layer["Ref"] for layer in translated["Resources"][function]["Properties"]["Layers"]]
+
+    assert raw["Globals"]["Function"]["Layers"] == [{"Ref": "DependenciesLayer"}, {"Ref": "CodeLayer"}]
+    assert [translated["Resources"][layer]["Type"] for layer in layers] == ["AWS::Lambda::LayerVersion"] * 2
+
+
+@pytest.mark.parametrize(("layer", "folder"), LAYERS.items())
+def test_a_layer_is_built_by_its_makefile_on_any_host(raw, layer, folder):
+    resource = raw["Resources"][layer]
+
+    assert resource["Metadata"] == {"BuildMethod": "makefile"}
+    assert resource["Properties"]["ContentUri"] == folder
+    assert f"build-{layer}:" in (ROOT / folder / "Makefile").read_text()
+
+
+def test_functions_have_names_of_cloudformation_s_own_so_that_two_stacks_fit_into_one_account(stack):
+    functions = of_type(stack, "AWS::Lambda::Function").values()
+
+    assert all("FunctionName" not in function for function in functions)
+
+
+def _environment(stack, function):
+    return stack["Resources"][function]["Properties"]["Environment"]["Variables"]
+
+
+def _sample(value):
+    """What the function sees at run time: text; a reference has become some name."""
+    return str(value) if not isinstance(value, dict) else "name"
+
+
+class _Recording(dict):
+    """A mapping that remembers which of its members were asked for."""
+
+    def __init__(self, members):
+        super().__init__(members)
+        self.read = set()
+
+    def __getitem__(self, name):
+        self.read.add(name)
+        return super().__getitem__(name)
+
+    def get(self, name, default=None):
+        self.read.add(name)
+        return super().get(name, default)

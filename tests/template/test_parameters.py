@@ -1,0 +1,133 @@
+"""Guards of what a user may set, and of what the stack says of itself."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import pytest
+
+from tests.template.cloudformation import ROOT, raw_template
+
+PARAMETERS = raw_template()["Parameters"]
+OUTPUTS = {
+    "ApiUrl",
+    "TableName",
+    "RunQueueUrl",
+    "SlowQueueUrl",
+    "DeadLetterQueueUrl",
+    "ArchiveQueueUrl",
+    "TickDeadLetterQueueUrl",
+    "EventBusName",
+    "StackSecretArn",
+    "KeyArn",
+    "ApiFunctionName",
+    "SweeperFunctionName",
+    "ExecutorFunctionName",
+    "ExecutorSlowFunctionName",
+    "AuditorFunctionName",
+}
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_a_parameter_says_what_it_is_for(name):
+    assert PARAMETERS[name]["Description"].endswith(".")
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_a_parameter_has_bounds(name):
+    parameter = PARAMETERS[name]
+
+    if parameter["Type"] == "Number":
+        assert "AllowedValues" in parameter or {"MinValue", "MaxValue"} <= parameter.keys()
+    else:
+        assert parameter["Type"] == "String"
+        assert parameter.keys() & {"AllowedValues", "AllowedPattern"}
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_a_parameter_s_default_lies_within_its_bounds_so_that_a_deploy_asks_nothing(name):
+    assert _allows(PARAMETERS[name], PARAMETERS[name]["Default"])
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_a_parameter_is_used(raw, name):
+    used = str({section: raw[section] for section in ("Conditions", "Globals", "Resources")})
+
+    assert f"{{'Ref': '{name}'}}" in used or f"${{{name}}}" in used
+
+
+def test_the_form_of_the_console_shows_every_parameter_once(raw):
+    groups = raw["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
+
+    assert sorted(name for group in groups for name in group["Parameters"]) == sorted(PARAMETERS)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PublicBaseUrl", "https://jobs.example.org"),
+        ("PublicBaseUrl", "http://127.0.0.1:8080"),
+        ("EndpointUrl", "http://host.docker.internal:4566"),
+        ("AllowedPrivateTargets", "10.1.0.0/16"),
+        ("AllowedPrivateTargets", "127.0.0.0/8,::1/128"),
+        ("WarmReadUnits", "12000"),
+        ("WarmReadUnits", "200000"),
+        ("WarmWriteUnits", "4000"),
+        ("SweepWorkers", 5),
+        ("Shards", 256),
+    ],
+)
+def test_a_sensible_value_is_taken(name, value):
+    assert _allows(PARAMETERS[name], value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PublicBaseUrl", "jobs.example.org"),
+        ("PublicBaseUrl", "https://jobs.example.org/"),
+        ("PublicBaseUrl", "https://user@jobs.example.org"),
+        ("EndpointUrl", "ftp://host"),
+        ("AllowedPrivateTargets", "10.1.0.0"),
+        ("AllowedPrivateTargets", "10.1.0.0/16, 10.2.0.0/16"),
+        ("AllowedPrivateTargets", "*"),
+        ("PlainHttpTargets", "yes"),
+        ("WarmReadUnits", "11999"),
+        ("WarmWriteUnits", "3999"),
+        ("SweepWorkers", 6),
+        ("SweepWorkers", 0),
+        ("Shards", 0),
+        ("Shards", 257),
+        ("LookAheadSeconds", 60),
+        ("LookAheadSeconds", 900),
+        ("FastConcurrency", 1),
+    ],
+)
+def test_a_value_that_cannot_work_is_refused_before_anything_is_made(name, value):
+    assert not _allows(PARAMETERS[name], value)
+
+
+def test_the_stack_says_where_its_parts_are(stack):
+    assert stack["Outputs"].keys() == OUTPUTS
+    assert all(output["Description"] for output in stack["Outputs"].values())
+
+
+def test_no_output_shows_a_secret(stack):
+    assert "resolve:secretsmanager" not in str(stack)
+
+
+def test_sam_deploy_asks_before_it_changes_anything_and_takes_no_more_rights_than_it_needs():
+    config = tomllib.loads((ROOT / "samconfig.toml").read_text())["default"]
+
+    assert config["deploy"]["parameters"]["confirm_changeset"] is True
+    assert config["deploy"]["parameters"]["capabilities"] == "CAPABILITY_IAM"
+    assert config["validate"]["parameters"]["lint"] is True
+
+
+def _allows(parameter, value):
+    if "AllowedValues" in parameter:
+        return value in parameter["AllowedValues"]
+    if "AllowedPattern" in parameter:
+        return re.fullmatch(parameter["AllowedPattern"], value) is not None
+    return parameter["MinValue"] <= value <= parameter["MaxValue"]

@@ -1,0 +1,173 @@
+"""Guards of what each function may do: exact actions on exact resources."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.template.cloudformation import of_type
+
+ITEMS = {
+    "dynamodb:GetItem",
+    "dynamodb:BatchGetItem",
+    "dynamodb:PutItem",
+    "dynamodb:UpdateItem",
+    "dynamodb:ConditionCheckItem",
+}
+READS_POINTERS = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ChangeMessageVisibility"}
+WRITES_LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
+
+# Role -> resource -> actions. A new line here is a new right: say in the template what it is for.
+GRANTED = {
+    "ApiRole": {
+        "ApiLogs": WRITES_LOG,
+        "Table": ITEMS | {"dynamodb:Query", "dynamodb:DeleteItem"},
+        "${Table.Arn}/index/attention": {"dynamodb:Query"},
+        "RunQueue": {"sqs:SendMessage"},
+        "SlowQueue": {"sqs:SendMessage"},
+        "Key": {"kms:Encrypt"},
+        "StackSecret": {"secretsmanager:GetSecretValue"},
+    },
+    "SweeperRole": {
+        "SweeperLogs": WRITES_LOG,
+        "Table": ITEMS | {"dynamodb:DeleteItem", "dynamodb:PartiQLUpdate"},
+        "${Table.Arn}/index/next-run": {"dynamodb:Query"},
+        "RunQueue": {"sqs:SendMessage"},
+        "SlowQueue": {"sqs:SendMessage"},
+        "TickDeadLetterQueue": {"sqs:SendMessage"},
+    },
+    "ExecutorRole": {
+        "ExecutorLogs": WRITES_LOG,
+        "Table": ITEMS | {"dynamodb:Query"},
+        "RunQueue": READS_POINTERS | {"sqs:SendMessage"},
+        "SlowQueue": {"sqs:SendMessage"},
+        "DeadLetterQueue": READS_POINTERS,
+        "ArchiveQueue": {"sqs:SendMessage"},
+        "Key": {"kms:Decrypt"},
+        "StackSecret": {"secretsmanager:GetSecretValue"},
+        "EventBus": {"events:PutEvents"},
+    },
+    "ExecutorSlowRole": {
+        "ExecutorSlowLogs": WRITES_LOG,
+        "Table": ITEMS | {"dynamodb:Query"},
+        "RunQueue": {"sqs:SendMessage"},
+        "SlowQueue": READS_POINTERS | {"sqs:SendMessage"},
+        "Key": {"kms:Decrypt"},
+        "StackSecret": {"secretsmanager:GetSecretValue"},
+        "EventBus": {"events:PutEvents"},
+    },
+    "AuditorRole": {
+        "AuditorLogs": WRITES_LOG,
+        "Table": {"dynamodb:Query", "dynamodb:GetItem", "dynamodb:UpdateItem"},
+        "${Table.Arn}/index/catalogue": {"dynamodb:Query"},
+        "${Table.Arn}/index/next-run": {"dynamodb:Query"},
+        "RunQueue": {"sqs:SendMessage"},
+        "SlowQueue": {"sqs:SendMessage"},
+        "TickDeadLetterQueue": {"sqs:SendMessage"},
+    },
+}
+ROLE_OF = {
+    "ApiFunction": "ApiRole",
+    "SweeperFunction": "SweeperRole",
+    "ExecutorFunction": "ExecutorRole",
+    "ExecutorSlowFunction": "ExecutorSlowRole",
+    "AuditorFunction": "AuditorRole",
+}
+
+
+def test_each_function_has_a_role_of_its_own(stack):
+    functions = of_type(stack, "AWS::Lambda::Function")
+
+    assert {name: function["Role"]["Fn::GetAtt"][0] for name, function in functions.items()} == ROLE_OF
+    assert sorted(of_type(stack, "AWS::IAM::Role")) == sorted(ROLE_OF.values())
+
+
+@pytest.mark.parametrize("role", GRANTED)
+def test_a_function_may_do_exactly_what_it_calls_where_it_calls_it(stack, role):
+    assert _granted(stack, role) == GRANTED[role]
+
+
+@pytest.mark.parametrize("role", GRANTED)
+def test_no_right_ends_in_a_star(stack, role):
+    for statement in _statements(stack, role):
+        assert not [action for action in _listed(statement["Action"]) if "*" in action]
+
+
+@pytest.mark.parametrize("role", GRANTED)
+def test_no_right_is_for_every_resource(stack, role):
+    for statement in _statements(stack, role):
+        assert not [resource for resource in _listed(statement["Resource"]) if "*" in str(resource)]
+
+
+@pytest.mark.parametrize("role", GRANTED)
+def test_no_role_brings_rights_that_are_written_elsewhere(stack, role):
+    assert "ManagedPolicyArns" not in stack["Resources"][role]["Properties"]
+
+
+@pytest.mark.parametrize("role", GRANTED)
+def test_every_right_is_given_and_says_what_it_is_for(stack, role):
+    for statement in _statements(stack, role):
+        assert statement["Effect"] == "Allow"
+        assert statement["Sid"].isalnum()
+        assert statement.keys().isdisjoint({"NotAction", "NotResource"})
+
+
+@pytest.mark.parametrize("role", GRANTED)
+def test_a_role_can_be_taken_by_lambda_alone(stack, role):
+    assert stack["Resources"][role]["Properties"]["AssumeRolePolicyDocument"]["Statement"] == [
+        {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    ]
+
+
+@pytest.mark.parametrize("role", GRANTED)
+def test_nobody_may_read_the_whole_table_or_change_the_table_itself(stack, role):
+    actions = set().union(*_granted(stack, role).values())
+
+    assert actions.isdisjoint(
+        {"dynamodb:Scan", "dynamodb:DeleteTable", "dynamodb:UpdateTable", "dynamodb:PartiQLSelect"}
+    )
+
+
+def test_who_seals_secrets_cannot_open_them_and_the_reverse(stack):
+    rights = {role: _granted(stack, role).get("Key", set()) for role in GRANTED}
+
+    assert rights == {
+        "ApiRole": {"kms:Encrypt"},
+        "SweeperRole": set(),
+        "ExecutorRole": {"kms:Decrypt"},
+        "ExecutorSlowRole": {"kms:Decrypt"},
+        "AuditorRole": set(),
+    }
+
+
+def test_what_is_due_is_read_by_sweeper_and_auditor_alone(stack):
+    readers = {role for role in GRANTED if "${Table.Arn}/index/next-run" in _granted(stack, role)}
+
+    assert readers == {"SweeperRole", "AuditorRole"}
+
+
+def test_the_key_has_no_policy_that_lets_others_in(stack):
+    assert "KeyPolicy" not in stack["Resources"]["Key"]["Properties"]
+
+
+def _statements(stack, role):
+    policies = stack["Resources"][role]["Properties"]["Policies"]
+    return [statement for policy in policies for statement in policy["PolicyDocument"]["Statement"]]
+
+
+def _granted(stack, role):
+    granted = {}
+    for statement in _statements(stack, role):
+        for resource in _listed(statement["Resource"]):
+            granted.setdefault(_name(resource), set()).update(_listed(statement["Action"]))
+    return granted
+
+
+def _name(resource):
+    if isinstance(resource, str):
+        return resource
+    ((_, target),) = resource.items()
+    return target if isinstance(target, str) else target[0]
+
+
+def _listed(value):
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,149 @@
+"""Guards of what waits: queues, their readers, and the times that must nest."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.template.cloudformation import of_type
+
+FOURTEEN_DAYS_S = 14 * 24 * 3600
+READERS = {
+    "ExecutorFunctionRuns": ("RunQueue", "ExecutorFunction"),
+    "ExecutorFunctionDeadLetters": ("DeadLetterQueue", "ExecutorFunction"),
+    "ExecutorSlowFunctionRuns": ("SlowQueue", "ExecutorSlowFunction"),
+}
+EVERY_QUEUE = ("RunQueue", "SlowQueue", "DeadLetterQueue", "ArchiveQueue", "TickDeadLetterQueue")
+
+
+def test_the_queues_are_those_that_these_guards_know(stack):
+    assert sorted(of_type(stack, "AWS::SQS::Queue")) == sorted(EVERY_QUEUE)
+
+
+def test_the_readers_are_those_that_these_guards_know(stack):
+    mappings = of_type(stack, "AWS::Lambda::EventSourceMapping")
+
+    assert {
+        name: (mapping["EventSourceArn"]["Fn::GetAtt"][0], mapping["FunctionName"]["Ref"])
+        for name, mapping in mappings.items()
+    } == READERS
+
+
+@pytest.mark.parametrize("queue", EVERY_QUEUE)
+def test_every_queue_keeps_its_messages_for_14_days(stack, queue):
+    assert stack["Resources"][queue]["Properties"]["MessageRetentionPeriod"] == FOURTEEN_DAYS_S
+
+
+@pytest.mark.parametrize("queue", EVERY_QUEUE)
+def test_every_queue_is_encrypted(stack, queue):
+    assert stack["Resources"][queue]["Properties"]["SqsManagedSseEnabled"] is True
+
+
+@pytest.mark.parametrize("queue", EVERY_QUEUE)
+def test_every_queue_has_a_name_of_cloudformation_s_own(stack, queue):
+    assert "QueueName" not in stack["Resources"][queue]["Properties"]
+
+
+@pytest.mark.parametrize("queue", ["RunQueue", "SlowQueue"])
+def test_a_message_that_ten_receives_could_not_settle_goes_to_the_dead_letters(stack, queue):
+    assert stack["Resources"][queue]["Properties"]["RedrivePolicy"] == {
+        "deadLetterTargetArn": {"Fn::GetAtt": ["DeadLetterQueue", "Arn"]},
+        "maxReceiveCount": 10,
+    }
+
+
+def test_dead_letters_are_tried_until_they_are_too_old_and_never_moved_on_unsettled(stack):
+    assert "RedrivePolicy" not in stack["Resources"]["DeadLetterQueue"]["Properties"]
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_message_stays_hidden_six_times_as_long_as_its_reader_may_run(stack, reader):
+    queue, function = READERS[reader]
+
+    visibility_s = stack["Resources"][queue]["Properties"]["VisibilityTimeout"]
+    assert visibility_s == 6 * stack["Resources"][function]["Properties"]["Timeout"]
+
+
+@pytest.mark.parametrize(
+    ("function", "queue", "times_s"),
+    [("ExecutorFunction", "RunQueue", (15, 25, 30, 180)), ("ExecutorSlowFunction", "SlowQueue", (60, 75, 90, 540))],
+)
+def test_a_call_ends_before_its_lease_the_lease_before_the_function_and_that_before_the_message_returns(
+    stack, function, queue, times_s
+):
+    properties = stack["Resources"][function]["Properties"]
+    environment = properties["Environment"]["Variables"]
+
+    times = (
+        int(environment["CALL_DEADLINE_S"]),
+        int(environment["LEASE_S"]),
+        properties["Timeout"],
+        stack["Resources"][queue]["Properties"]["VisibilityTimeout"],
+    )
+    assert times == times_s
+    assert list(times) == sorted(set(times))
+    assert int(environment["VISIBILITY_S"]) == times[-1]
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_one_failed_message_does_not_bring_back_the_nine_beside_it(stack, reader):
+    assert stack["Resources"][reader]["Properties"]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_ten_messages_a_batch_and_no_waiting_for_them(stack, reader):
+    mapping = stack["Resources"][reader]["Properties"]
+
+    assert (mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"]) == (10, 0)
+
+
+@pytest.mark.parametrize(
+    ("reader", "parameter", "default"),
+    [
+        ("ExecutorFunctionRuns", "FastConcurrency", 4),
+        ("ExecutorSlowFunctionRuns", "SlowConcurrency", 2),
+        ("ExecutorFunctionDeadLetters", "DeadLetterConcurrency", 2),
+    ],
+)
+def test_no_queue_takes_more_executions_than_its_parameter_says(stack, deployed, reader, parameter, default):
+    chosen = deployed(**{parameter: 77})
+
+    assert stack["Resources"][reader]["Properties"]["ScalingConfig"] == {"MaximumConcurrency": default}
+    assert chosen["Resources"][reader]["Properties"]["ScalingConfig"] == {"MaximumConcurrency": 77}
+
+
+def test_by_default_the_queues_leave_two_of_a_new_account_s_ten_executions_to_api_and_sweeper(stack):
+    mappings = of_type(stack, "AWS::Lambda::EventSourceMapping").values()
+
+    assert sum(mapping["ScalingConfig"]["MaximumConcurrency"] for mapping in mappings) == 8
+
+
+def test_only_the_two_rules_may_put_messages_into_a_queue_without_a_role(stack):
+    ((name, policy),) = of_type(stack, "AWS::SQS::QueuePolicy").items()
+
+    assert (name, policy["Queues"]) == ("TickDeadLetterPolicy", [{"Ref": "TickDeadLetterQueue"}])
+    assert policy["PolicyDocument"]["Statement"] == [
+        {
+            "Effect": "Allow",
+            "Principal": {"Service": "events.amazonaws.com"},
+            "Action": "sqs:SendMessage",
+            "Resource": {"Fn::GetAtt": ["TickDeadLetterQueue", "Arn"]},
+            "Condition": {
+                "ArnEquals": {
+                    "aws:SourceArn": [{"Fn::GetAtt": ["MinuteRule", "Arn"]}, {"Fn::GetAtt": ["AuditRule", "Arn"]}]
+                }
+            },
+        }
+    ]
+
+
+def test_what_is_sent_ahead_never_waits_longer_than_a_queue_can_delay(raw):
+    sqs_longest_delay_s, one_tick_s = 900, 60
+
+    assert raw["Parameters"]["LookAheadSeconds"]["MaxValue"] <= sqs_longest_delay_s - one_tick_s
+
+
+def test_the_look_ahead_bears_the_loss_of_one_tick(raw):
+    two_ticks_s = 120
+
+    assert raw["Parameters"]["LookAheadSeconds"]["Default"] > two_ticks_s
+    assert raw["Parameters"]["LookAheadSeconds"]["MinValue"] > two_ticks_s / 2

@@ -1,0 +1,102 @@
+"""Guards of the clocks: minute rule and audit rule."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.template.cloudformation import of_type
+
+TICKED = {"MinuteRule": "SweeperFunction", "AuditRule": "AuditorFunction"}
+
+
+def test_the_clocks_are_those_that_these_guards_know(stack):
+    assert sorted(of_type(stack, "AWS::Events::Rule")) == sorted(TICKED)
+
+
+@pytest.mark.parametrize(("rule", "rate"), [("MinuteRule", "rate(1 minute)"), ("AuditRule", "rate(1 hour)")])
+def test_the_sweep_is_ticked_each_minute_and_the_audit_each_hour(stack, rule, rate):
+    properties = stack["Resources"][rule]["Properties"]
+
+    assert (properties["ScheduleExpression"], properties["State"]) == (rate, "ENABLED")
+    assert {target["Arn"]["Fn::GetAtt"][0] for target in properties["Targets"]} == {TICKED[rule]}
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 4, 5])
+def test_each_sweep_worker_is_told_which_of_how_many_it_is(deployed, workers):
+    targets = deployed(SweepWorkers=workers)["Resources"]["MinuteRule"]["Properties"]["Targets"]
+
+    assert [json.loads(target["Input"]) for target in targets] == [
+        {"worker": worker, "workers": workers} for worker in range(workers)
+    ]
+    assert len({target["Id"] for target in targets}) == workers
+
+
+def test_a_rule_takes_no_more_targets_than_there_may_be_workers(raw):
+    most_targets_of_a_rule = 5
+
+    assert raw["Parameters"]["SweepWorkers"]["MaxValue"] == most_targets_of_a_rule
+    assert raw["Parameters"]["SweepWorkers"]["MinValue"] == 1
+
+
+def test_a_tick_older_than_a_minute_is_dropped_because_the_next_one_reads_the_same_rows(deployed):
+    targets = deployed(SweepWorkers=5)["Resources"]["MinuteRule"]["Properties"]["Targets"]
+
+    assert [target["RetryPolicy"] for target in targets] == [
+        {"MaximumRetryAttempts": 2, "MaximumEventAgeInSeconds": 60}
+    ] * 5
+
+
+def test_an_audit_is_tried_again_but_not_beside_the_next_one(stack):
+    (target,) = stack["Resources"]["AuditRule"]["Properties"]["Targets"]
+
+    assert target["RetryPolicy"]["MaximumRetryAttempts"] == 2
+    assert target["RetryPolicy"]["MaximumEventAgeInSeconds"] < 3600 / 2
+
+
+@pytest.mark.parametrize("rule", TICKED)
+def test_a_tick_that_could_not_be_delivered_is_kept_as_evidence(deployed, rule):
+    targets = deployed(SweepWorkers=5)["Resources"][rule]["Properties"]["Targets"]
+
+    assert [target["DeadLetterConfig"] for target in targets] == [
+        {"Arn": {"Fn::GetAtt": ["TickDeadLetterQueue", "Arn"]}}
+    ] * len(targets)
+
+
+@pytest.mark.parametrize(
+    ("function", "attempts", "oldest_s"), [("SweeperFunction", 0, 60), ("AuditorFunction", 1, 900)]
+)
+def test_a_ticked_function_that_fails_is_not_repeated_by_lambda_s_default_and_leaves_evidence(
+    stack, function, attempts, oldest_s
+):
+    (config,) = (
+        config
+        for config in of_type(stack, "AWS::Lambda::EventInvokeConfig").values()
+        if config["FunctionName"] == {"Ref": function}
+    )
+
+    assert (config["MaximumRetryAttempts"], config["MaximumEventAgeInSeconds"]) == (attempts, oldest_s)
+    assert config["DestinationConfig"] == {"OnFailure": {"Destination": {"Fn::GetAtt": ["TickDeadLetterQueue", "Arn"]}}}
+
+
+@pytest.mark.parametrize(("rule", "function"), TICKED.items())
+def test_a_rule_may_start_its_own_function_and_no_other(stack, rule, function):
+    granted = [
+        permission
+        for permission in of_type(stack, "AWS::Lambda::Permission").values()
+        if permission["FunctionName"] == {"Ref": function}
+    ]
+
+    assert granted == [
+        {
+            "Action": "lambda:InvokeFunction",
+            "FunctionName": {"Ref": function},
+            "Principal": "events.amazonaws.com",
+            "SourceArn": {"Fn::GetAtt": [rule, "Arn"]},
+        }
+    ]
+
+
+def test_no_service_may_start_a_function_without_naming_the_resource_that_asks(stack):
+    assert all("SourceArn" in permission for permission in of_type(stack, "AWS::Lambda::Permission").values())

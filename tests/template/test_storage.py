@@ -1,0 +1,149 @@
+"""Guards of what is kept: table, key, secret."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.template.cloudformation import of_type
+
+KEPT = ("Table", "Key", "StackSecret")
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_is_kept_outlives_the_stack_and_its_own_replacement(stack, name):
+    resource = stack["Resources"][name]
+
+    assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("Retain", "Retain")
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_is_kept_has_no_physical_name_that_would_block_the_next_deploy(stack, name):
+    properties = stack["Resources"][name]["Properties"]
+
+    assert properties.keys().isdisjoint({"TableName", "Name", "AliasName", "KeyId"})
+
+
+def test_the_table_cannot_be_deleted_by_one_call(stack):
+    assert stack["Resources"]["Table"]["Properties"]["DeletionProtectionEnabled"] is True
+
+
+def test_the_table_can_be_restored_to_any_second_of_its_last_weeks(stack):
+    recovery = stack["Resources"]["Table"]["Properties"]["PointInTimeRecoverySpecification"]
+
+    assert recovery == {"PointInTimeRecoveryEnabled": True}
+
+
+def test_the_table_is_encrypted_under_a_key_that_is_logged(stack):
+    assert stack["Resources"]["Table"]["Properties"]["SSESpecification"] == {"SSEEnabled": True}
+
+
+def test_the_table_drops_what_has_expired(stack):
+    expiry = stack["Resources"]["Table"]["Properties"]["TimeToLiveSpecification"]
+
+    assert expiry == {"AttributeName": "expires_at", "Enabled": True}
+
+
+def test_the_table_is_paid_by_request(stack):
+    table = stack["Resources"]["Table"]["Properties"]
+
+    assert table["BillingMode"] == "PAY_PER_REQUEST"
+    assert "ProvisionedThroughput" not in table
+
+
+def test_the_table_is_keyed_by_partition_and_sort_key(stack):
+    table = stack["Resources"]["Table"]["Properties"]
+
+    assert _key(table) == ("pk", "sk")
+    assert _types(table)["pk"] == _types(table)["sk"] == "S"
+
+
+def test_the_index_next_run_sorts_each_shard_by_instant_and_carries_what_the_sweeper_needs_and_no_more(stack):
+    table, index = _index(stack, "next-run")
+
+    assert _key(index) == ("shard", "next_run_at")
+    assert (_types(table)["shard"], _types(table)["next_run_at"]) == ("N", "N")
+    assert index["Projection"] == {
+        "ProjectionType": "INCLUDE",
+        "NonKeyAttributes": ["sweep", "generation", "planned_total"],
+    }
+
+
+def test_the_index_catalogue_lists_schedules_by_their_keys_alone(stack):
+    table, index = _index(stack, "catalogue")
+
+    assert _key(index) == ("shard", "schedule_id")
+    assert _types(table)["schedule_id"] == "S"
+    assert index["Projection"] == {"ProjectionType": "KEYS_ONLY"}
+
+
+def test_the_index_attention_lists_runs_of_a_day_by_their_keys_alone(stack):
+    table, index = _index(stack, "attention")
+
+    assert _key(index) == ("attention_day", "attention_at")
+    assert (_types(table)["attention_day"], _types(table)["attention_at"]) == ("S", "N")
+    assert index["Projection"] == {"ProjectionType": "KEYS_ONLY"}
+
+
+def test_there_is_one_table_with_three_indexes(stack):
+    tables = of_type(stack, "AWS::DynamoDB::Table")
+
+    assert list(tables) == ["Table"]
+    assert [index["IndexName"] for index in tables["Table"]["GlobalSecondaryIndexes"]] == [
+        "next-run",
+        "catalogue",
+        "attention",
+    ]
+
+
+@pytest.mark.parametrize("only", [{}, {"WarmReadUnits": "12000"}, {"WarmWriteUnits": "4000"}])
+def test_the_table_is_not_warmed_unless_both_rates_are_named(deployed, only):
+    table = deployed(**only)["Resources"]["Table"]["Properties"]
+
+    assert "WarmThroughput" not in table
+    assert all("WarmThroughput" not in index for index in table["GlobalSecondaryIndexes"])
+
+
+def test_a_warmed_table_warms_the_index_that_each_advance_writes(deployed):
+    table = deployed(WarmReadUnits="20000", WarmWriteUnits="9000")["Resources"]["Table"]["Properties"]
+
+    warm = {"ReadUnitsPerSecond": "20000", "WriteUnitsPerSecond": "9000"}
+    assert table["WarmThroughput"] == warm
+    assert {i["IndexName"]: i.get("WarmThroughput") for i in table["GlobalSecondaryIndexes"]} == {
+        "next-run": warm,
+        "catalogue": None,
+        "attention": None,
+    }
+
+
+def test_the_key_is_symmetric_and_rotates(stack):
+    key = stack["Resources"]["Key"]["Properties"]
+
+    assert key["EnableKeyRotation"] is True
+    assert key.get("KeySpec", "SYMMETRIC_DEFAULT") == "SYMMETRIC_DEFAULT"
+    assert key.get("KeyUsage", "ENCRYPT_DECRYPT") == "ENCRYPT_DECRYPT"
+
+
+def test_the_first_credential_is_made_by_the_account_and_stands_in_no_file(stack):
+    secret = stack["Resources"]["StackSecret"]["Properties"]
+
+    assert "SecretString" not in secret
+    assert secret["GenerateSecretString"] == {
+        "SecretStringTemplate": '{"clientId": "provider.admin"}',
+        "GenerateStringKey": "secret",
+        "PasswordLength": 48,
+        "ExcludePunctuation": True,
+    }
+
+
+def _index(stack, name):
+    table = stack["Resources"]["Table"]["Properties"]
+    (index,) = (index for index in table["GlobalSecondaryIndexes"] if index["IndexName"] == name)
+    return table, index
+
+
+def _key(keyed):
+    return tuple(part["AttributeName"] for part in sorted(keyed["KeySchema"], key=lambda part: part["KeyType"]))
+
+
+def _types(table):
+    return {attribute["AttributeName"]: attribute["AttributeType"] for attribute in table["AttributeDefinitions"]}
