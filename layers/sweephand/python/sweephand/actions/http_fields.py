@@ -20,6 +20,8 @@ QUERY_METHODS = frozenset({"GET", "DELETE", "HEAD"})
 MAX_PAYLOAD = 65_536
 MAX_HEADERS = 50
 MAX_HEADER_BYTES = 8_192
+MAX_SECRET = 4_096
+"""Bytes; security.secrets seals no more."""
 MASK = "***"
 PASSWORD = "authentication.password"  # noqa: S105 - the path of a field
 TOKEN = "authentication.token"  # noqa: S105 - the path of a field
@@ -38,7 +40,7 @@ _NOT_YOURS = frozenset(
 _NOT_YOUR_PREFIXES = ("proxy-", "sweephand-", "webhook-")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}", re.ASCII)
 _HEADER_VALUE = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?", re.ASCII)
-_BEARER = re.compile(r"[!-~]{1,8192}", re.ASCII)
+_VISIBLE = re.compile(r"[!-~]+", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _STATUSES = re.compile(r"([1-5])xx|([1-5][0-9][0-9])(?:-([1-5][0-9][0-9]))?", re.ASCII)
 
@@ -221,6 +223,8 @@ def _parse_headers(value: object, field: str) -> tuple[tuple[tuple[str, str], ..
         seen.add(lower)
         size += len(name) + len(content) + 4
         if lower == "authorization":
+            if len(content) > MAX_SECRET:
+                raise InvalidRequest(path, f"must have at most {MAX_SECRET:,} bytes")
             secret = content
             content = MASK  # noqa: PLW2901 - from here on the value exists only among the secrets
         headers.append((name, content))
@@ -256,16 +260,22 @@ def _parse_authentication(value: object, field: str) -> tuple[str, str | None, d
     if kind == "basic":
         username = _parse_username(given.get("username"), below(field, "username"))
         if "password" in given:
-            password = read.text(given["password"], below(field, "password"), 0, 4_096)
-            if _CONTROL.search(password):
-                raise InvalidRequest(below(field, "password"), "holds a control character")
-            secrets[PASSWORD] = password
+            secrets[PASSWORD] = _parse_password(given["password"], below(field, "password"))
     elif kind == "bearer" and "token" in given:
-        token = read.text(given["token"], below(field, "token"), 1, 8_192)
-        if not _BEARER.fullmatch(token):
+        token = read.text(given["token"], below(field, "token"), 1, MAX_SECRET)
+        if not _VISIBLE.fullmatch(token):
             raise InvalidRequest(below(field, "token"), "must be visible ASCII without blanks")
         secrets[TOKEN] = token
     return kind, username, secrets
+
+
+def _parse_password(value: object, field: str) -> str:
+    password = read.text(value, field, 0, MAX_SECRET)
+    if len(password.encode()) > MAX_SECRET:
+        raise InvalidRequest(field, f"must have at most {MAX_SECRET:,} bytes")
+    if _CONTROL.search(password):
+        raise InvalidRequest(field, "holds a control character")
+    return password
 
 
 def _parse_username(value: object, field: str) -> str:

@@ -142,10 +142,10 @@ class _JudgedAddresses(httpcore.NetworkBackend):
 
     def connect_tcp(
         self,
-        host: str,
+        host: str,  # noqa: ARG002 - only judged addresses count
         port: int,
         *_: Any,
-        **__: Any,  # noqa: ARG002 - only judged addresses count
+        **__: Any,
     ) -> httpcore.NetworkStream:
         """The first address that answers; those still to be tried share the time that is left."""
         message = f"no connection to {self._host}:{port} in time"

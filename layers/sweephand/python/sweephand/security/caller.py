@@ -1,0 +1,253 @@
+"""The door: who calls, by a credential or by a token that was issued for one.
+
+The form is checked before anything is looked up; what was looked up is kept for a short time. Every refusal is the same
+sentence, so that nobody learns which ids exist.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from sweephand.errors import Forbidden, InvalidRequest, Unauthenticated
+from sweephand.security import tokens
+from sweephand.security.tokens import AccessClaims, StackKeys
+from sweephand.sources import Chance
+
+PROVIDER = "provider"
+"""In the place of the tenant in a client id; no tenant may have this name."""
+PROVIDER_ALL = "provider:*"
+TENANT_SCOPES = frozenset({"jobs:read", "jobs:write", "runs:write", "tasks:write", "errors:edit", "admin"})
+PROVIDER_SCOPES = frozenset({PROVIDER_ALL, "provider:admin"})
+SCOPES = TENANT_SCOPES | PROVIDER_SCOPES
+FIRST_ID = "admin"
+KNOWN_FOR = timedelta(seconds=60)
+UNKNOWN_FOR = timedelta(seconds=10)
+REMEMBERED = 1_000
+
+_TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
+_CLIENT_ID = re.compile(rf"({_TENANT.pattern})\.([A-Za-z0-9]{{1,32}})", re.ASCII)
+_SECRET = re.compile(r"[!-~]{1,256}", re.ASCII)
+_BASIC = re.compile(r"[Bb][Aa][Ss][Ii][Cc] ([A-Za-z0-9+/]{1,600}={0,2})", re.ASCII)
+_BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] ([A-Za-z0-9_.~+/-]{1,8192}=*)", re.ASCII)
+_LONGEST_HEADER = 8_300
+
+
+@dataclass(frozen=True)
+class ClientSecret:
+    """tenant None: provider level. id: what follows the dot of the client id."""
+
+    tenant: str | None
+    id: str
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class BearerToken:
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Credential:
+    """As it is stored. secret_hash: SHA-256 in hex; the secret has 256 random bits, so no salt and no slow hash."""
+
+    tenant: str | None
+    id: str
+    secret_hash: str
+    scopes: frozenset[str]
+    generation: int = 1
+
+    @property
+    def client_id(self) -> str:
+        return f"{self.tenant or PROVIDER}.{self.id}"
+
+
+@dataclass(frozen=True)
+class Caller:
+    """A verified identity. tenant None: provider level, which names the tenant that it acts for with each request."""
+
+    tenant: str | None
+    credential_id: str
+    scopes: frozenset[str]
+    generation: int = 1
+
+    @property
+    def provider(self) -> bool:
+        return self.tenant is None
+
+    def allows(self, scope: str) -> bool:
+        return scope in self.scopes or (self.provider and PROVIDER_ALL in self.scopes)
+
+    def require(self, scope: str) -> None:
+        """Raises Forbidden without this scope."""
+        if not self.allows(scope):
+            raise Forbidden(f"this needs the scope {scope}")
+
+    def acting_for(self, named: str | None) -> str:
+        """The tenant whose data this request may touch. named: header Sweephand-Tenant.
+
+        Raises Forbidden where a tenant names another, InvalidRequest where a provider names none.
+        """
+        if self.tenant is not None:
+            if named not in {None, self.tenant}:
+                raise Forbidden("a tenant acts only for itself")
+            return self.tenant
+        if named is None or not is_tenant_name(named):
+            raise InvalidRequest("Sweephand-Tenant", "this header must name the tenant", code="INVALID_QUERY")
+        return named
+
+
+FindCredential = Callable[[str | None, str], Credential | None]
+"""(tenant or None for provider level, id) -> what is stored."""
+
+
+class Door:
+    """Tells who calls. Holds for one process; not shared by threads that must see a change at once."""
+
+    def __init__(self, keys: StackKeys, first_secret: str, find_credential: FindCredential) -> None:
+        """first_secret: of provider.admin, whose credential is the stack's own and in no table."""
+        self._keys = keys
+        self._first = Credential(None, FIRST_ID, hash_secret(first_secret), frozenset({PROVIDER_ALL}))
+        self._find = find_credential
+        self._known: OrderedDict[tuple[str | None, str], tuple[datetime, Credential]] = OrderedDict()
+        self._unknown: OrderedDict[tuple[str | None, str], datetime] = OrderedDict()
+
+    def identify(self, authorization: str | None, now: datetime) -> Caller:
+        """The caller by the header `Authorization`. Raises Unauthenticated."""
+        match parse_authorization(authorization):
+            case ClientSecret() as given:
+                return self.by_secret(given, now)
+            case BearerToken(token):
+                return self._by_token(token, now)
+
+    def by_secret(self, given: ClientSecret, now: datetime) -> Caller:
+        hashed = hash_secret(given.secret)
+        credential = self._credential(
+            given.tenant, given.id, now, lambda found: hmac.compare_digest(found.secret_hash, hashed)
+        )
+        return Caller(credential.tenant, credential.id, credential.scopes, credential.generation)
+
+    def issue(self, caller: Caller, now: datetime, wanted: Iterable[str] = ()) -> tuple[str, frozenset[str]]:
+        """A token of one hour and its scopes: those wanted, else all of the caller's.
+
+        Raises InvalidRequest for a scope that does not exist, Forbidden for one that the caller lacks.
+        """
+        scopes = frozenset(wanted) or caller.scopes
+        for scope in scopes:
+            if scope not in SCOPES:
+                raise InvalidRequest("scope", "is not a scope")
+            caller.require(scope)
+        claims = AccessClaims(caller.tenant, caller.credential_id, caller.generation, scopes)
+        return tokens.issue(self._keys, claims, now), scopes
+
+    def _by_token(self, token: str, now: datetime) -> Caller:
+        claims = tokens.verify(self._keys, token, now)
+        credential = self._credential(
+            claims.tenant, claims.credential_id, now, lambda found: found.generation == claims.generation
+        )
+        # A scope that was taken from the credential is taken from its tokens too.
+        present = Caller(credential.tenant, credential.id, credential.scopes)
+        scopes = frozenset(scope for scope in claims.scopes if present.allows(scope))
+        return Caller(credential.tenant, credential.id, scopes, credential.generation)
+
+    def _credential(
+        self, tenant: str | None, name: str, now: datetime, fits: Callable[[Credential], bool]
+    ) -> Credential:
+        """The stored credential that fits. One that does not is read again, at most every 10 s: it may have changed."""
+        if tenant is None and name == FIRST_ID:
+            credential: Credential | None = self._first
+        else:
+            credential = self._remembered(tenant, name, now, KNOWN_FOR)
+            if credential is not None and not fits(credential):
+                credential = self._remembered(tenant, name, now, UNKNOWN_FOR)
+        if credential is None or not fits(credential):
+            raise _nobody()
+        return credential
+
+    def _remembered(self, tenant: str | None, name: str, now: datetime, for_up_to: timedelta) -> Credential | None:
+        key = tenant, name
+        known = self._known.get(key)
+        if known is not None and now - known[0] < for_up_to:
+            return known[1]
+        refused_at = self._unknown.get(key)
+        if refused_at is not None and now - refused_at < UNKNOWN_FOR:
+            return None
+        found = self._find(tenant, name)
+        self._known.pop(key, None)
+        self._unknown.pop(key, None)
+        if found is None:
+            # In a memory of their own: guessed ids must not push out the real ones.
+            self._unknown[key] = now
+            _bound(self._unknown)
+        else:
+            self._known[key] = now, found
+            _bound(self._known)
+        return found
+
+
+def parse_authorization(header: str | None) -> ClientSecret | BearerToken:
+    """What the header brings, by its form alone. Raises Unauthenticated."""
+    if header is None or len(header) > _LONGEST_HEADER:
+        raise _nobody()
+    bearer = _BEARER.fullmatch(header)
+    if bearer:
+        return BearerToken(bearer[1])
+    basic = _BASIC.fullmatch(header)
+    if not basic:
+        raise _nobody()
+    try:
+        client_id, _, secret = base64.b64decode(basic[1], validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError) as wrong:
+        raise _nobody() from wrong
+    return client_secret(client_id, secret)
+
+
+def client_secret(client_id: str, secret: str) -> ClientSecret:
+    """A client's id and secret, as Basic or the form of /oauth/token brings them. Raises Unauthenticated."""
+    parts = _CLIENT_ID.fullmatch(client_id)
+    if not parts or not _SECRET.fullmatch(secret):
+        raise _nobody()
+    return ClientSecret(None if parts[1] == PROVIDER else parts[1], parts[2], secret)
+
+
+def is_tenant_name(text: str) -> bool:
+    return text != PROVIDER and _TENANT.fullmatch(text) is not None
+
+
+def new_credential(tenant: str | None, scopes: Iterable[str], chance: Chance) -> tuple[Credential, str]:
+    """A new credential and its secret of 256 bits, which is shown once: only the hash is stored."""
+    secret = base64.urlsafe_b64encode(chance.token(32)).decode().rstrip("=")
+    name = base64.b32encode(chance.token(10)).decode().lower()
+    return Credential(tenant, name, hash_secret(secret), frozenset(scopes)), secret
+
+
+def new_secret(credential: Credential, chance: Chance) -> tuple[Credential, str]:
+    """The credential with another secret; its tokens end, by the next generation."""
+    fresh, secret = new_credential(credential.tenant, credential.scopes, chance)
+    renewed = Credential(
+        credential.tenant, credential.id, fresh.secret_hash, credential.scopes, credential.generation + 1
+    )
+    return renewed, secret
+
+
+def hash_secret(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _bound(
+    memory: OrderedDict[tuple[str | None, str], datetime]
+    | OrderedDict[tuple[str | None, str], tuple[datetime, Credential]],
+) -> None:
+    while len(memory) > REMEMBERED:
+        memory.popitem(last=False)
+
+
+def _nobody() -> Unauthenticated:
+    return Unauthenticated("valid credentials are needed")

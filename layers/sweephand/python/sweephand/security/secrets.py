@@ -1,0 +1,101 @@
+"""Secrets of jobs: sealed by KMS under {tenant, job, field}, so that a ciphertext opens only where it was made.
+
+The API may only seal, the executor only open.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import Lock
+from typing import Any, Protocol
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from sweephand.errors import InvalidRequest, NotFound, Unavailable
+
+LARGEST = 4_096
+"""Bytes; KMS encrypts no more in one call."""
+KEPT_S = 300.0
+KEPT_VALUES = 512
+_UNOPENABLE = frozenset({"InvalidCiphertextException", "IncorrectKeyException", "ValidationException"})
+
+
+class Kms(Protocol):
+    """What is used of boto3's KMS client."""
+
+    def encrypt(self, **arguments: Any) -> dict[str, Any]: ...
+    def decrypt(self, **arguments: Any) -> dict[str, Any]: ...
+
+
+class SecretBox:
+    """Seals and opens; safe for threads. Opened values are kept for five minutes, the least recently used go first.
+
+    monotonic: seconds, of sources.Clock.
+    """
+
+    def __init__(self, kms: Kms, key_id: str, monotonic: Callable[[], float]) -> None:
+        self._kms = kms
+        self._key_id = key_id
+        self._monotonic = monotonic
+        self._opened: OrderedDict[tuple[str, str, str, str], tuple[float, str]] = OrderedDict()
+        self._lock = Lock()
+
+    def encrypt(self, tenant: str, job: str, field: str, plaintext: str) -> str:
+        """The ciphertext in Base64. Raises InvalidRequest over 4,096 bytes, Unavailable if KMS does not answer."""
+        plain = plaintext.encode()
+        if len(plain) > LARGEST:
+            raise InvalidRequest(field, f"must have at most {LARGEST:,} bytes")
+        try:
+            # KMS refuses an empty text; NUL cannot be part of a password, so it stands for the empty one.
+            answer = self._kms.encrypt(
+                KeyId=self._key_id, Plaintext=plain or b"\x00", EncryptionContext=_context(tenant, job, field)
+            )
+        except (BotoCoreError, ClientError) as wrong:
+            raise Unavailable("the key service does not answer") from wrong
+        return base64.b64encode(answer["CiphertextBlob"]).decode()
+
+    def decrypt(self, tenant: str, job: str, field: str, sealed: str) -> str:
+        """The plaintext. Raises NotFound if this is no ciphertext of this tenant, job and field; Unavailable else."""
+        key = (tenant, job, field, sealed)
+        kept = self._kept(key)
+        if kept is not None:
+            return kept
+        try:
+            answer = self._kms.decrypt(
+                KeyId=self._key_id,
+                CiphertextBlob=base64.b64decode(sealed, validate=True),
+                EncryptionContext=_context(tenant, job, field),
+            )
+        except binascii.Error as wrong:
+            raise NotFound(f"the secret {field} cannot be opened") from wrong
+        except ClientError as wrong:
+            if wrong.response["Error"]["Code"] in _UNOPENABLE:
+                raise NotFound(f"the secret {field} cannot be opened") from wrong
+            raise Unavailable("the key service does not answer") from wrong
+        except BotoCoreError as wrong:
+            raise Unavailable("the key service does not answer") from wrong
+        plain: bytes = answer["Plaintext"]
+        return self._keep(key, "" if plain == b"\x00" else plain.decode())
+
+    def _kept(self, key: tuple[str, str, str, str]) -> str | None:
+        with self._lock:
+            found = self._opened.get(key)
+            if found is None or found[0] <= self._monotonic():
+                self._opened.pop(key, None)
+                return None
+            self._opened.move_to_end(key)
+            return found[1]
+
+    def _keep(self, key: tuple[str, str, str, str], plaintext: str) -> str:
+        with self._lock:
+            self._opened[key] = (self._monotonic() + KEPT_S, plaintext)
+            while len(self._opened) > KEPT_VALUES:
+                self._opened.popitem(last=False)
+        return plaintext
+
+
+def _context(tenant: str, job: str, field: str) -> dict[str, str]:
+    return {"tenant": tenant, "job": job, "field": field}

@@ -1,0 +1,161 @@
+"""What the stack's secret signs: access tokens of one hour, and the tokens of result callbacks.
+
+Keys are derived (HKDF-SHA256, RFC 5869), one a purpose, so that none tells of another or of the secret. Two secrets
+hold at once, so that a rotation breaks nothing; the one before can still sign until the next rotation drops it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sweephand.errors import Unauthenticated
+
+LIFETIME_S = 3_600
+SKEW_S = 60
+_PURPOSES = (b"sweephand/kid/1", b"sweephand/access-token/1", b"sweephand/callback/1")
+_TOKEN = re.compile(r"([A-Za-z0-9_-]{1,512})\.[A-Za-z0-9_-]{1,3072}\.[A-Za-z0-9_-]{1,128}", re.ASCII)
+"""The head is small, so that its JSON, read before the signature, cannot be deep."""
+_CALLBACK = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class StackKey:
+    """kid: names the key without telling of it."""
+
+    kid: str
+    access: bytes = field(repr=False)
+    callback: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class StackKeys:
+    """audience: the stack's name; a token of another stack is none here. previous: holds until the next rotation."""
+
+    audience: str
+    current: StackKey
+    previous: StackKey | None = None
+
+    def all(self) -> tuple[StackKey, ...]:
+        return (self.current,) if self.previous is None else (self.current, self.previous)
+
+
+@dataclass(frozen=True)
+class AccessClaims:
+    """tenant None: provider level. generation: of the credential; raised, it ends all its tokens."""
+
+    tenant: str | None
+    credential_id: str
+    generation: int
+    scopes: frozenset[str]
+
+
+def derive_keys(stack: str, secret: str, previous: str | None = None) -> StackKeys:
+    """The keys of a stack from its secret, and from the one before the last rotation."""
+    before = None if previous in {None, "", secret} else _derive_key(stack, str(previous))
+    return StackKeys(stack, _derive_key(stack, secret), before)
+
+
+def issue(keys: StackKeys, claims: AccessClaims, now: datetime) -> str:
+    """A JWT (HS256) that holds for one hour from `now`."""
+    import jwt  # noqa: PLC0415 - some 90 ms with its cryptography, which calls with Basic do not pay
+
+    issued = int(now.timestamp())
+    members: dict[str, Any] = {
+        "aud": keys.audience,
+        "sub": claims.credential_id,
+        "gen": claims.generation,
+        "scope": " ".join(sorted(claims.scopes)),
+        "iat": issued,
+        "exp": issued + LIFETIME_S,
+    }
+    if claims.tenant is not None:
+        members["tenant"] = claims.tenant
+    return jwt.encode(members, keys.current.access, algorithm="HS256", headers={"kid": keys.current.kid})
+
+
+def verify(keys: StackKeys, token: str, now: datetime) -> AccessClaims:
+    """The claims of a token that this stack issued and that holds at `now`. Raises Unauthenticated."""
+    form = _TOKEN.fullmatch(token)
+    if form is None:
+        raise _unknown()
+    import jwt  # noqa: PLC0415 - as in issue
+
+    try:
+        kid = jwt.get_unverified_header(token).get("kid")
+        key = next((key for key in keys.all() if key.kid == kid), None)
+        if key is None:
+            raise _unknown()
+        members = jwt.decode(
+            token,
+            key.access,
+            algorithms=["HS256"],
+            audience=keys.audience,
+            # Time is an argument here: the library would ask the machine's clock.
+            options={
+                "require": ["aud", "sub", "gen", "scope", "iat", "exp"],
+                "verify_exp": False,
+                "verify_iat": False,
+                "verify_nbf": False,
+            },
+        )
+    except jwt.PyJWTError as wrong:
+        raise _unknown() from wrong
+    return _claims(members, now)
+
+
+def callback_token(keys: StackKeys, run_id: str) -> str:
+    """The token with which the target of a run reports its result: the same for all attempts, nothing is stored."""
+    return _callback_token(keys.current, run_id)
+
+
+def is_callback_token(keys: StackKeys, run_id: str, token: str) -> bool:
+    """Was this token made for this run? Takes the same time for a wrong one."""
+    if not _CALLBACK.fullmatch(token):
+        return False
+    matches = [hmac.compare_digest(_callback_token(key, run_id), token) for key in keys.all()]
+    return any(matches)
+
+
+def hkdf_sha256(secret: bytes, salt: bytes, purpose: bytes, length: int) -> bytes:
+    """RFC 5869; length at most 8,160 bytes."""
+    extracted = hmac.digest(salt or bytes(32), secret, hashlib.sha256)
+    block, derived = b"", b""
+    for number in range(1, -(-length // 32) + 1):
+        block = hmac.digest(extracted, block + purpose + bytes([number]), hashlib.sha256)
+        derived += block
+    return derived[:length]
+
+
+def _derive_key(stack: str, secret: str) -> StackKey:
+    kid, access, callback = (hkdf_sha256(secret.encode(), stack.encode(), purpose, 32) for purpose in _PURPOSES)
+    return StackKey(kid[:8].hex(), access, callback)
+
+
+def _callback_token(key: StackKey, run_id: str) -> str:
+    return base64.urlsafe_b64encode(hmac.digest(key.callback, run_id.encode(), hashlib.sha256)).decode().rstrip("=")
+
+
+def _claims(members: Mapping[str, Any], now: datetime) -> AccessClaims:
+    at = now.timestamp()
+    tenant, sub, generation = members.get("tenant"), members["sub"], members["gen"]
+    issued, expires, scope = members["iat"], members["exp"], members["scope"]
+    typed = (
+        isinstance(sub, str)
+        and isinstance(scope, str)
+        and (tenant is None or isinstance(tenant, str))
+        and all(isinstance(number, int) for number in (generation, issued, expires))
+    )
+    if not typed or not issued - SKEW_S <= at < expires:
+        raise _unknown()
+    return AccessClaims(tenant, sub, generation, frozenset(scope.split()))
+
+
+def _unknown() -> Unauthenticated:
+    return Unauthenticated("the token is not valid here, or no longer")
