@@ -1,0 +1,137 @@
+"""Wall times picked by minute, hour, day, month and weekday, each a bit mask: bit n of `hours` is hour n."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date
+from itertools import pairwise
+
+from sweephand.schedules.rule import Series
+
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+_FIRST_YEAR, _LAST_YEAR = 1969, 2200  # one beyond the horizon on each side, for zones off UTC
+_LENGTHS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_LONGEST = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_SIX_WEEKS = sum(1 << 7 * week for week in range(6))
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarMasks(Series):
+    """A series of wall seconds, all on whole minutes.
+
+    weekdays: bit 0 is Sunday. either: a day counts if `days` or `weekdays` has it (Vixie cron's rule when both are
+    restricted), else both must. No search looks at more than the months of 231 years.
+    """
+
+    minutes: int
+    hours: int
+    days: int
+    months: int
+    weekdays: int
+    either: bool
+    _weeks: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_weeks", self.weekdays * _SIX_WEEKS << 1)
+
+    def ever(self) -> bool:
+        """Whether any day of the calendar matches. Every date falls on every weekday within the horizon."""
+        if self.either and self.weekdays:
+            return bool(self.months)
+        return any(self.months >> month & 1 and self.days & (2 << _LONGEST[month]) - 2 for month in range(1, 13))
+
+    def after(self, second: int) -> int | None:
+        day, clock = divmod(second, 86_400)
+        on = date.fromordinal(day + _EPOCH_DAY)
+        year, month = on.year, on.month
+        left = self._days_of(year, month) >> on.day if self.months >> month & 1 else 0
+        if left & 1:
+            time = self._clock_after(clock // 60)
+            if time is not None:
+                return day * 86_400 + time
+        left &= -2
+        if left:
+            day += (left & -left).bit_length() - 1
+            return day * 86_400 + self._first_time()
+        while True:
+            later = self.months >> month + 1
+            if later:
+                month += (later & -later).bit_length()
+            else:
+                year, month = year + 1, (self.months & -self.months).bit_length() - 1
+                if year > _LAST_YEAR:
+                    return None
+            days = self._days_of(year, month)
+            if days:
+                first = date(year, month, 1).toordinal() - _EPOCH_DAY
+                return (first + (days & -days).bit_length() - 2) * 86_400 + self._first_time()
+
+    def until(self, second: int) -> int | None:
+        day, clock = divmod(second, 86_400)
+        on = date.fromordinal(day + _EPOCH_DAY)
+        year, month = on.year, on.month
+        days = self._days_of(year, month) & (2 << on.day) - 1 if self.months >> month & 1 else 0
+        if days >> on.day & 1:
+            time = self._clock_until(clock // 60)
+            if time is not None:
+                return day * 86_400 + time
+            days ^= 1 << on.day
+        while not days:
+            earlier = self.months & (1 << month) - 1
+            if not earlier:
+                year, earlier = year - 1, self.months
+                if year < _FIRST_YEAR:
+                    return None
+            month = earlier.bit_length() - 1
+            days = self._days_of(year, month)
+        return (date(year, month, days.bit_length() - 1).toordinal() - _EPOCH_DAY) * 86_400 + self._last_time()
+
+    def shortest_gap_s(self) -> int:
+        """The smallest distance between two wall times, as if every day matched."""
+        minutes, hours = bits(self.minutes), bits(self.hours)
+        hour_gap = min(later - hour for hour, later in zip(hours, [*hours[1:], hours[0] + 24], strict=True))
+        within = [later - minute for minute, later in pairwise(minutes)]
+        return 60 * min([hour_gap * 60 - (minutes[-1] - minutes[0]), *within])
+
+    def _days_of(self, year: int, month: int) -> int:
+        """The matching days of a month: bit n is day n."""
+        length = 29 if month == 2 and year % 4 == 0 and (year % 100 or year % 400 == 0) else _LENGTHS[month]
+        in_weeks = self._weeks >> date(year, month, 1).toordinal() % 7
+        return (self.days | in_weeks if self.either else self.days & in_weeks) & (2 << length) - 2
+
+    def _clock_after(self, minute: int) -> int | None:
+        """Second of the day of the first time after that minute of the day."""
+        hour, minute = divmod(minute, 60)
+        if self.hours >> hour & 1:
+            left = self.minutes >> minute + 1
+            if left:
+                return hour * 3600 + (minute + (left & -left).bit_length()) * 60
+        later = self.hours >> hour + 1
+        if not later:
+            return None
+        return (hour + (later & -later).bit_length()) * 3600 + ((self.minutes & -self.minutes).bit_length() - 1) * 60
+
+    def _clock_until(self, minute: int) -> int | None:
+        """Second of the day of the last time at or before that minute of the day."""
+        hour, minute = divmod(minute, 60)
+        if self.hours >> hour & 1:
+            left = self.minutes & (2 << minute) - 1
+            if left:
+                return hour * 3600 + (left.bit_length() - 1) * 60
+        earlier = self.hours & (1 << hour) - 1
+        if not earlier:
+            return None
+        return (earlier.bit_length() - 1) * 3600 + (self.minutes.bit_length() - 1) * 60
+
+    def _first_time(self) -> int:
+        return ((self.hours & -self.hours).bit_length() - 1) * 3600 + (
+            (self.minutes & -self.minutes).bit_length() - 1
+        ) * 60
+
+    def _last_time(self) -> int:
+        return (self.hours.bit_length() - 1) * 3600 + (self.minutes.bit_length() - 1) * 60
+
+
+def bits(mask: int) -> list[int]:
+    """The numbers of the set bits, rising."""
+    return [number for number in range(mask.bit_length()) if mask >> number & 1]

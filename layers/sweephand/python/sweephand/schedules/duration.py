@@ -1,0 +1,70 @@
+"""Durations as callers write them: "10 seconds", "PT10S", "P1Y6M". Linear time, whole numbers only."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules import members
+
+EXPECTED = 'a duration such as "10 seconds" or "PT10S"'
+_WORDS = re.compile(r"([0-9]+) +([a-z]+)", re.ASCII | re.IGNORECASE)
+_UNIT_S = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
+_DATE_PART = {"Y": ("months", 12), "M": ("months", 1), "W": ("seconds", 604_800), "D": ("seconds", 86_400)}
+_TIME_PART = {"H": ("seconds", 3600), "M": ("seconds", 60), "S": ("seconds", 1)}
+_NUMBER = re.compile(r"[0-9]+", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Duration:
+    """Elapsed seconds, calendar months, or both (which only the caller can judge)."""
+
+    seconds: int
+    months: int
+
+
+def read(value: object, field: str) -> Duration:
+    """ISO 8601 (a day has 24 hours; months and years are calendar units) or a number and a unit up to weeks.
+
+    Raises InvalidRequest with the position at which the text leaves the grammar.
+    """
+    text = members.text(value, field, EXPECTED)
+    return _iso(text, field) if text[0] == "P" else _words(text, field)
+
+
+def _words(text: str, field: str) -> Duration:
+    found = _WORDS.fullmatch(text)
+    if found is None:
+        number = _NUMBER.match(text)
+        raise InvalidRequest(field, f"expected {EXPECTED}", position=number.end() if number else 0)
+    unit = found[2].lower().removesuffix("s")
+    if unit in ("month", "year"):
+        iso = f"P{found[1]}{unit[0].upper()}" if len(found[1]) < 5 else f"P1{unit[0].upper()}"
+        raise InvalidRequest(
+            field, f"a {unit} has no fixed length; for calendar {unit}s write {iso}", position=found.start(2)
+        )
+    if unit not in _UNIT_S:
+        raise InvalidRequest(field, "expected seconds, minutes, hours, days or weeks", position=found.start(2))
+    return Duration(int(found[1]) * _UNIT_S[unit], 0)
+
+
+def _iso(text: str, field: str) -> Duration:
+    sums = {"seconds": 0, "months": 0}
+    position, units, left = 1, _DATE_PART, "YMWD"
+    while position < len(text) or position == 1:
+        if text[position : position + 1] == "T" and units is _DATE_PART:
+            position, units, left = position + 1, _TIME_PART, "HMS"
+        if not left:
+            raise InvalidRequest(field, "expected the end of the text", position=position)
+        number = _NUMBER.match(text, position)
+        if number is None:
+            raise InvalidRequest(field, f"expected a whole number and one of {', '.join(left)}", position=position)
+        letter = text[number.end() : number.end() + 1]
+        if not letter or letter not in left:
+            raise InvalidRequest(field, f"expected one of {', '.join(left)}", position=number.end())
+        kind, size = units[letter]
+        sums[kind] += int(number[0]) * size
+        left = left[left.index(letter) + 1 :]
+        position = number.end() + 1
+    return Duration(sums["seconds"], sums["months"])

@@ -1,0 +1,133 @@
+"""Plain English for calendar masks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sweephand.schedules.calendar_masks import CalendarMasks
+
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+MONTHS_SHORT = tuple(name[:3].lower() for name in MONTHS)
+WEEKDAYS_SHORT = tuple(name[:3].lower() for name in WEEKDAYS)
+_MOST_TIMES = 6
+
+
+def calendar(masks: CalendarMasks, zone: str) -> str:
+    """ "at 02:30 on Monday to Friday, Europe/Berlin"; the zone is left out if it is UTC."""
+    days = _days(masks)
+    sentence = _times(masks) + (f" {days}" if days else "")
+    return sentence if zone == "UTC" else f"{sentence}, {zone}"
+
+
+def listed(parts: Sequence[str], last: str = "and") -> str:
+    """ "a", "a and b", "a, b and c"."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {last} {parts[-1]}"
+
+
+def _times(masks: CalendarMasks) -> str:
+    minutes, hours = _numbers(masks.minutes), _numbers(masks.hours)
+    if len(hours) == 24 and minutes == [0]:
+        return "every hour"
+    if len(minutes) * len(hours) <= _MOST_TIMES:
+        return f"at {listed([f'{hour:02d}:{minute:02d}' for hour in hours for minute in minutes])}"
+    step = _step(minutes, 60)
+    if step == 1:
+        often = "every minute"
+    elif step and minutes[0] == 0:
+        often = f"every {step} minutes"
+    else:
+        often = f"at minute{'' if len(minutes) == 1 else 's'} {_spans(minutes)}"
+    if len(hours) == 24:
+        return often if often.startswith("every") else f"{often} of every hour"
+    hour_step = _step(hours, 24)
+    if hour_step and hours[0] == 0:
+        return f"{often} of every {_ordinal(hour_step)} hour from 00:00"
+    spans = [
+        f"from {low:02d}:00 to {high:02d}:59"
+        if high > low + 1
+        else listed([f"{hour:02d}:00 to {hour:02d}:59" for hour in sorted({low, high})])
+        for low, high in _runs(hours)
+    ]
+    return f"{often} {listed(spans)}"
+
+
+def _days(masks: CalendarMasks) -> str:
+    dates = "" if _full(masks.days, 1, 31) else f"on day {_spans(_numbers(masks.days))} of the month"
+    weekdays = "" if _full(masks.weekdays, 0, 6) else f"on {_weekdays(masks.weekdays)}"
+    if dates and weekdays:
+        both = f"{dates} or {weekdays}" if masks.either else f"{dates} if it is a {weekdays.removeprefix('on ')}"
+    elif masks.either:
+        both = ""  # one of the two lists names every day, and either is enough
+    else:
+        both = dates or weekdays
+    months = "" if _full(masks.months, 1, 12) else f"in {_named(_numbers(masks.months), MONTHS, 1)}"
+    return " ".join(part for part in (both, months) if part)
+
+
+def _weekdays(mask: int) -> str:
+    """From Monday on, so that a weekend is one span: "Saturday and Sunday"."""
+    monday_first = (mask >> 1) | (mask & 1) << 6
+    return _named(_numbers(monday_first), (*WEEKDAYS[1:], WEEKDAYS[0]), 0)
+
+
+def _named(numbers: Sequence[int], names: Sequence[str], base: int) -> str:
+    parts = []
+    for low, high in _runs(numbers):
+        if high > low + 1:
+            parts.append(f"{names[low - base]} to {names[high - base]}")
+        else:
+            parts.extend(names[number - base] for number in sorted({low, high}))
+    return listed(parts)
+
+
+def _spans(numbers: Sequence[int]) -> str:
+    parts = []
+    for low, high in _runs(numbers):
+        parts.extend([f"{low} to {high}"] if high > low + 1 else [str(number) for number in sorted({low, high})])
+    return listed(parts)
+
+
+def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """The numbers as unbroken runs (first, last)."""
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+    return runs
+
+
+def _step(numbers: Sequence[int], size: int) -> int:
+    """The step if the numbers are equal steps around the whole clock, else 0."""
+    gaps = {later - number for number, later in zip(numbers, [*numbers[1:], numbers[0] + size], strict=True)}
+    return gaps.pop() if len(gaps) == 1 else 0
+
+
+def _ordinal(number: int) -> str:
+    return {2: "second", 3: "third"}.get(number, f"{number}th")
+
+
+def _full(mask: int, low: int, high: int) -> bool:
+    return mask == (2 << high) - (1 << low)
+
+
+def _numbers(mask: int) -> list[int]:
+    return [number for number in range(mask.bit_length()) if mask >> number & 1]

@@ -1,0 +1,69 @@
+"""JSON members whose values may be anything: the right type and range, or a refusal that says what was expected."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import TypeVar
+
+from sweephand.errors import InvalidRequest
+
+LONGEST_TEXT = 1_000
+_UNPRINTABLE = re.compile(r"[^\t\x20-\x7e]", re.ASCII)
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+def never_fires(field: str, reason: str) -> InvalidRequest:
+    return InvalidRequest(field, reason, code="NEVER_FIRES")
+
+
+def kind_of(value: object) -> str:
+    """The JSON name of a value's type, for a refusal: "a number", "null"."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, int | float):
+        return "a number"
+    if isinstance(value, str):
+        return "text"
+    return "an object" if isinstance(value, dict) else "a list" if isinstance(value, list | tuple) else "something else"
+
+
+def text(value: object, field: str, expected: str) -> str:
+    """Printable ASCII (and tabs) of 1 to 1,000 characters. expected: what the refusal of another type asks for."""
+    if not isinstance(value, str):
+        raise InvalidRequest(field, f"expected {expected}, not {kind_of(value)}")
+    if len(value) > LONGEST_TEXT:
+        raise InvalidRequest(field, f"{len(value)} characters are more than {LONGEST_TEXT:,}", position=LONGEST_TEXT)
+    strange = _UNPRINTABLE.search(value)
+    if strange is not None:
+        code = f"U+{ord(strange[0]):04X}"
+        raise InvalidRequest(
+            field, f"character {code} is not printable ASCII; expected {expected}", position=strange.start()
+        )
+    if not value.strip():
+        raise InvalidRequest(field, f"empty; expected {expected}", position=0)
+    return value
+
+
+def choice(value: object, field: str, choices: type[Choice]) -> Choice:
+    """One of the texts of an enumeration, exactly as written there."""
+    names = " or ".join(f'"{member}"' for member in choices)
+    if not isinstance(value, str):
+        raise InvalidRequest(field, f"expected {names}, not {kind_of(value)}")
+    for member in choices:
+        if member.value == value:
+            return member
+    raise InvalidRequest(field, f"expected {names}", position=0)
+
+
+def whole(value: object, field: str, least: int, most: int) -> int:
+    """A JSON integer within bounds; true, false and 1.0 are none."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        what = "a number with a fraction or exponent" if isinstance(value, float) else kind_of(value)
+        raise InvalidRequest(field, f"expected a whole number from {least:,} to {most:,}, not {what}")
+    if not least <= value <= most:
+        raise InvalidRequest(field, f"outside {least:,} to {most:,}")
+    return value

@@ -1,0 +1,74 @@
+"""Equal steps of calendar months on the clock on the wall."""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+
+from sweephand.schedules.localtime import LAST_SECOND
+from sweephand.schedules.rule import Series
+
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+_FIRST_WALL = -2 * 86_400
+_LAST_WALL = LAST_SECOND + 2 * 86_400
+
+
+class MonthOverflow(StrEnum):
+    """What becomes of a day that its month does not have: 31 April."""
+
+    SKIP = "skip"
+    CLAMP = "clamp"  # the last day of that month; the next month has its own day again
+    NEXT = "next"  # the first day of the following month
+
+
+@dataclass(frozen=True, slots=True)
+class Months(Series):
+    """The wall times anchor + k * step months for every whole k, each counted from the anchor, so that nothing drifts.
+
+    anchor: wall seconds. step: 1 or more. From 1970 to 2199.
+    """
+
+    anchor: int
+    step: int
+    overflow: MonthOverflow
+
+    def after(self, second: int) -> int | None:
+        k = (_month_of(second) - _month_of(self.anchor)) // self.step - 1
+        while True:
+            wall, nominal = self._wall(k)
+            if wall is not None and wall > second:
+                return wall if wall <= _LAST_WALL else None
+            if nominal > _LAST_WALL:
+                return None
+            k += 1
+
+    def until(self, second: int) -> int | None:
+        k = (_month_of(second) - _month_of(self.anchor)) // self.step + 1
+        while True:
+            wall, nominal = self._wall(k)
+            if wall is not None and wall <= second:
+                return wall
+            if nominal < _FIRST_WALL:
+                return None
+            k -= 1
+
+    def _wall(self, k: int) -> tuple[int | None, int]:
+        """(the k-th wall time, None where its month lacks the day; the first of that month)."""
+        day, clock = divmod(self.anchor, 86_400)
+        begun = date.fromordinal(day + _EPOCH_DAY)
+        months = begun.year * 12 + begun.month - 1 + k * self.step
+        year, month = divmod(months, 12)
+        first = (date(year, month + 1, 1).toordinal() - _EPOCH_DAY) * 86_400
+        longest = monthrange(year, month + 1)[1]
+        if begun.day <= longest:
+            return first + (begun.day - 1) * 86_400 + clock, first
+        if self.overflow is MonthOverflow.SKIP:
+            return None, first
+        return first + (longest - (self.overflow is MonthOverflow.CLAMP)) * 86_400 + clock, first
+
+
+def _month_of(wall: int) -> int:
+    on = date.fromordinal(wall // 86_400 + _EPOCH_DAY)
+    return on.year * 12 + on.month - 1

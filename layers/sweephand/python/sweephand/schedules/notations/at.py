@@ -1,0 +1,38 @@
+"""`at`: one instant, RFC 3339. Without an offset it is wall time, and the zone's own changes are taken into account."""
+
+from __future__ import annotations
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules import instants
+from sweephand.schedules.localtime import Gap, Overlap, instant_text, wall_text
+from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules
+from sweephand.schedules.rule import Once
+from sweephand.schedules.wallclock import OnWallClock
+
+FIELD = "at"
+
+
+def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - an instant needs no anchor
+    """{"second"} of a text with offset, {"wall"} of one without.
+
+    A wall time in a gap or an overlap is refused with both instants named, unless the caller states the rule for it.
+    """
+    written = instants.read(value, FIELD)
+    second = instants.resolve(written, FIELD, rules.zone, rules.gap, rules.overlap)
+    if written.second is not None:
+        return {"second": second}
+    both = rules.zone.instants(written.wall)
+    if rules.overlap is Overlap.BOTH and len(both) > 1:
+        first, again = (instant_text(copy) for copy in (both[0], both[-1]))
+        raise InvalidRequest(FIELD, f"one instant, but dstOverlap asks for both {first} and {again}", position=0)
+    return {"wall": written.wall}
+
+
+def compile_(facts: Facts, rules: Rules) -> Compiled:
+    if "second" in facts:
+        second = int(facts["second"])
+        return Compiled(Once(second), lambda: f"once at {instant_text(second)}", recurring=False)
+    wall = int(facts["wall"])
+    overlap = Overlap.SECOND if rules.overlap is Overlap.SECOND else Overlap.FIRST
+    series = OnWallClock(Once(wall), rules.zone, rules.gap or Gap.NEXT_VALID, overlap)
+    return Compiled(series, lambda: f"once at {wall_text(wall)}, {rules.zone.name}", recurring=False)

@@ -1,0 +1,123 @@
+"""`every`: equal steps, of elapsed time (seconds to weeks; a day is 24 hours) or of calendar months and years.
+
+align says where the grid of the steps lies (decision 0011):
+  start         on startTime, which is itself an occurrence; without one, on the moment of creation plus one step
+  actual_start  like start; the sweeper goes on from the instant at which a late occurrence really began
+  epoch         on 1970-01-01T00:00:00Z
+  clock         on the wall clock of `timezone`: steps that divide a day lie on the multiples of the step since local
+                midnight (2 hours: 00:00, 02:00, ...), months on the first of the month at 00:00, all others as epoch
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import partial
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules import duration, members
+from sweephand.schedules.localtime import Gap, Overlap, Zone, instant_text, wall_text, zone
+from sweephand.schedules.months import MonthOverflow, Months
+from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules
+from sweephand.schedules.rule import Steps
+from sweephand.schedules.wallclock import OnWallClock, certain_gap
+
+FIELD = "every"
+LONGEST_S = 548 * 86_400
+LONGEST_MONTHS = 18
+_DAY_S = 86_400
+_UTC = "UTC"
+
+
+class Align(StrEnum):
+    START = "start"
+    CLOCK = "clock"
+    EPOCH = "epoch"
+    ACTUAL_START = "actual_start"
+
+
+def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
+    """{"seconds" or "months", "align"}, with "anchor" where the grid lies on a start, and "earliest" of a fresh one."""
+    step = duration.read(value, FIELD)
+    align = Align.START if beginning.align is None else members.choice(beginning.align, "align", Align)
+    if step.months:
+        return _read_months(step, align, rules.zone, beginning)
+    if not 1 <= step.seconds <= LONGEST_S:
+        raise InvalidRequest(FIELD, "expected 1 second to 548 days", position=0)
+    facts: dict[str, int | str] = {"seconds": step.seconds, "align": align.value}
+    if align in (Align.START, Align.ACTUAL_START):
+        facts["anchor"] = beginning.now + step.seconds if beginning.start is None else beginning.start
+    return facts
+
+
+def _read_months(step: duration.Duration, align: Align, where: Zone, beginning: Beginning) -> Facts:
+    if step.seconds:
+        raise InvalidRequest(FIELD, "months and years cannot be mixed with weeks, days or times", position=0)
+    if step.months > LONGEST_MONTHS:
+        raise InvalidRequest(FIELD, f"expected 1 to {LONGEST_MONTHS} months", position=0)
+    if align is Align.ACTUAL_START:
+        raise InvalidRequest("align", "actual_start needs a step of fixed length, not of months", position=0)
+    facts: dict[str, int | str] = {"months": step.months, "align": align.value}
+    if align is Align.START:
+        facts["anchor"] = where.wall(beginning.now if beginning.start is None else beginning.start)
+        if beginning.start is None:
+            facts["earliest"] = beginning.now + 1
+    return facts
+
+
+def compile_(facts: Facts, rules: Rules) -> Compiled:
+    align = Align(facts["align"])
+    if "months" in facts:
+        return _compile_months(int(facts["months"]), align, facts, rules)
+    step_s = int(facts["seconds"])
+    if align is Align.CLOCK and _DAY_S % step_s == 0:
+        series = on_the_clock(step_s, rules.zone)
+        summary = partial("{} by the clock, {}".format, _words(step_s), rules.zone.name)
+        return Compiled(series, summary, interval=partial(certain_gap, series, step_s))
+    if align in (Align.CLOCK, Align.EPOCH):
+        return Compiled(Steps(0, step_s), partial("{} since 1970, UTC".format, _words(step_s)), interval=lambda: step_s)
+    anchor = int(facts["anchor"])
+    late = ", counted from each actual start" if align is Align.ACTUAL_START else ""
+    return Compiled(
+        Steps(anchor, step_s),
+        lambda: f"{_words(step_s)} from {instant_text(anchor)}{late}",
+        earliest=anchor,
+        interval=lambda: step_s,
+        actual_start_interval_s=step_s if align is Align.ACTUAL_START else None,
+    )
+
+
+def on_the_clock(step_s: int, where: Zone) -> OnWallClock:
+    """Multiples of a step since local midnight. Clock changes lose none and double none, whatever the caller's rules.
+
+    Up to an hour each reading of the clock counts, also the second of an overlap. A longer step has each of its wall
+    times once: one in a gap at the first instant after it, one that comes twice the first time.
+    """
+    if step_s <= 3600:
+        return OnWallClock(Steps(0, step_s), where, Gap.SKIP, Overlap.BOTH, marked=False)
+    return OnWallClock(Steps(0, step_s), where, Gap.NEXT_VALID, Overlap.FIRST)
+
+
+def _compile_months(months: int, align: Align, facts: Facts, rules: Rules) -> Compiled:
+    where = zone(_UTC) if align is Align.EPOCH else rules.zone
+    anchor = int(facts["anchor"]) if align is Align.START else 0
+    pattern = Months(anchor, months, rules.month_overflow or MonthOverflow.CLAMP)
+    series = OnWallClock(pattern, where, rules.gap or Gap.NEXT_VALID, rules.overlap or Overlap.FIRST)
+    return Compiled(
+        series,
+        lambda: f"{_months_words(months)} from {wall_text(anchor)}, {where.name}",
+        earliest=int(facts.get("earliest", 0)),
+        interval=partial(certain_gap, series, (months * 28 - 1) * _DAY_S),  # a day for a second change on the way
+    )
+
+
+def _words(step_s: int) -> str:
+    for unit, size in (("week", 604_800), ("day", _DAY_S), ("hour", 3600), ("minute", 60), ("second", 1)):
+        if step_s % size == 0:
+            number = step_s // size
+            return f"every {unit}" if number == 1 else f"every {number:,} {unit}s"
+    raise AssertionError(step_s)
+
+
+def _months_words(months: int) -> str:
+    number, unit = (months // 12, "year") if months % 12 == 0 else (months, "month")
+    return f"every {unit}" if number == 1 else f"every {number} {unit}s"

@@ -1,0 +1,62 @@
+"""What every notation takes and gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sweephand.schedules.localtime import FIRST_SECOND, Gap, Overlap, Zone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sweephand.schedules.months import MonthOverflow
+    from sweephand.schedules.rule import Series
+
+Facts = Any
+"""JSON: text, or an object of whole numbers and texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a schedule says beside its notation. None: not said, the notation has its own default."""
+
+    zone: Zone
+    gap: Gap | None = None
+    overlap: Overlap | None = None
+    month_overflow: MonthOverflow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Where a series may take its anchor from (Unix seconds). start: the schedule's startTime, else its job's."""
+
+    now: int
+    start: int | None
+    align: object = None  # the member as the caller wrote it; only `every` knows it
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A series and what is known about it. earliest: nothing before it counts (Unix seconds).
+
+    summary: makes the sentence, when asked. interval: finds the smallest gap between two occurrences that is certain,
+    in seconds, when asked; None for one instant.
+    """
+
+    series: Series
+    summary: Callable[[], str]
+    recurring: bool = True
+    earliest: int = FIRST_SECOND
+    interval: Callable[[], int] | None = None
+    actual_start_interval_s: int | None = None
+
+
+class Notation(Protocol):
+    """What each module of this package offers."""
+
+    def read(self, value: object, rules: Rules, beginning: Beginning) -> Facts:
+        """The facts of a caller's value. Raises InvalidRequest for anything else, whatever its JSON type."""
+
+    def compile_(self, facts: Facts, rules: Rules) -> Compiled:
+        """The series of these facts. Raises any of LookupError, TypeError, ValueError for facts it did not write."""

@@ -1,0 +1,214 @@
+"""What every schedule comes down to: a set of whole seconds that answers "next after?" and "last until?".
+
+Rule       the two questions in datetimes: all that the rest of the service knows
+Series     the same in Unix seconds, with the questions that only schedules ask; the base of all that follow
+├── Once         one instant
+├── Steps        equal steps of elapsed time from an anchor
+├── OnWallClock  a pattern of wall times in a zone (wallclock.py)
+├── Window       another series, cut to its first and last second
+└── Jittered     another series, each occurrence put off by a stable hash of itself
+
+All are frozen values: equal and hashable by content, safe to share between threads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Protocol
+
+from sweephand.schedules.localtime import to_instant, to_second
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+
+class Rule(Protocol):
+    """Any set of planned instants. Hashable."""
+
+    def next_after(self, instant: datetime) -> datetime | None:
+        """The first occurrence strictly after `instant`, aware UTC, whole seconds; None when there is none up to 2199.
+
+        instant: aware, any zone. Raises ValueError if it is naive.
+        """
+
+    def last_until(self, instant: datetime) -> datetime | None:
+        """The latest occurrence at or before `instant`; None before the first. Its cost does not grow with age."""
+
+
+@dataclass(frozen=True)
+class MovedBy:
+    """A time rule that decided an occurrence. rule: dstGap or dstOverlap; local_time: the wall time it stands for."""
+
+    rule: str
+    local_time: str
+
+
+class Series:
+    """A Rule in Unix seconds. Subclasses are frozen dataclasses and answer `after` and `until`."""
+
+    __slots__ = ()
+
+    def after(self, second: int) -> int | None:
+        """The first occurrence strictly after `second`."""
+        raise NotImplementedError
+
+    def until(self, second: int) -> int | None:
+        """The latest occurrence at or before `second`."""
+        raise NotImplementedError
+
+    def moved_by(self, second: int) -> MovedBy | None:  # noqa: ARG002 - most series know no wall clock
+        """What a time rule did to the occurrence at `second`; None if nothing."""
+        return None
+
+    def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:  # noqa: ARG002 - as above
+        """(second of a clock change in (after, until], a wall time that a time rule drops there), rising."""
+        return iter(())
+
+    def count(self, after: int, until: int, limit: int) -> int:
+        """How many occurrences lie in (after, until], at most `limit`."""
+        return sum(1 for _ in islice(self.seconds(after, until), max(0, limit)))
+
+    def seconds(self, after: int, until: int) -> Iterator[int]:
+        """The occurrences in (after, until], rising."""
+        upcoming = self.after(after)
+        while upcoming is not None and upcoming <= until:
+            yield upcoming
+            upcoming = self.after(upcoming)
+
+    def next_after(self, instant: datetime) -> datetime | None:
+        found = self.after(to_second(instant))
+        return None if found is None else to_instant(found)
+
+    def last_until(self, instant: datetime) -> datetime | None:
+        found = self.until(to_second(instant))
+        return None if found is None else to_instant(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Once(Series):
+    """One instant."""
+
+    second: int
+
+    def after(self, second: int) -> int | None:
+        return self.second if second < self.second else None
+
+    def until(self, second: int) -> int | None:
+        return self.second if second >= self.second else None
+
+
+@dataclass(frozen=True, slots=True)
+class Steps(Series):
+    """anchor + k * step_s for every whole k, also below 0: elapsed seconds, so no clock change touches it."""
+
+    anchor: int
+    step_s: int
+
+    def after(self, second: int) -> int | None:
+        return second + self.step_s - (second - self.anchor) % self.step_s
+
+    def until(self, second: int) -> int | None:
+        return second - (second - self.anchor) % self.step_s
+
+    def count(self, after: int, until: int, limit: int) -> int:
+        steps = (until - self.anchor) // self.step_s - (after - self.anchor) // self.step_s
+        return max(0, min(steps, limit))
+
+
+@dataclass(frozen=True, slots=True)
+class Window(Series):
+    """The occurrences of `series` from `first` to `last`, both included."""
+
+    series: Series
+    first: int
+    last: int
+
+    def after(self, second: int) -> int | None:
+        found = self.series.after(max(second, self.first - 1))
+        return None if found is None or found > self.last else found
+
+    def until(self, second: int) -> int | None:
+        found = self.series.until(min(second, self.last))
+        return None if found is None or found < self.first else found
+
+    def moved_by(self, second: int) -> MovedBy | None:
+        return self.series.moved_by(second)
+
+    def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
+        return self.series.dropped(max(after, self.first - 1), min(until, self.last))
+
+    def count(self, after: int, until: int, limit: int) -> int:
+        after, until = max(after, self.first - 1), min(until, self.last)
+        return self.series.count(after, until, limit) if after < until else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Jittered(Series):
+    """Each occurrence of `series` put off by 0 to `spread_s` seconds, always by the same for the same salt and instant.
+
+    Never onto or past the next occurrence, so the order stays, and never past `last`, the end of the window.
+    """
+
+    series: Series
+    spread_s: int
+    salt: str
+    last: int
+
+    def after(self, second: int) -> int | None:
+        begun = self.series.until(second)
+        if begun is not None and (put_off := self._put_off(begun)) > second:
+            return put_off
+        upcoming = self.series.after(second)
+        return None if upcoming is None else self._put_off(upcoming)
+
+    def until(self, second: int) -> int | None:
+        begun = self.series.until(second)
+        if begun is None or (put_off := self._put_off(begun)) <= second:
+            return None if begun is None else put_off
+        earlier = self.series.until(begun - 1)  # put off to before `begun` at the latest
+        return None if earlier is None else self._put_off(earlier)
+
+    def moved_by(self, second: int) -> MovedBy | None:
+        planned = self.series.until(second)
+        return None if planned is None else self.series.moved_by(planned)
+
+    def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
+        return self.series.dropped(after, until)
+
+    def count(self, after: int, until: int, limit: int) -> int:
+        if after >= until:
+            return 0
+        counted = self.series.count(after, until, limit + 1) - self._pending(until) + self._pending(after)
+        return max(0, min(counted, limit))
+
+    def _pending(self, second: int) -> int:
+        """1 if the latest occurrence planned at or before `second` comes after it, else 0."""
+        begun = self.series.until(second)
+        return 1 if begun is not None and self._put_off(begun) > second else 0
+
+    def _put_off(self, second: int) -> int:
+        upcoming = self.series.after(second)
+        room = self.last - second if upcoming is None else upcoming - second - 1
+        most = min(self.spread_s, room)
+        digest = hashlib.sha256(f"{self.salt}\x00{second}".encode()).digest()
+        return second + (int.from_bytes(digest[:8], "big") * (most + 1) >> 64)
+
+
+def count_between(rule: Rule, after: datetime, until: datetime, limit: int) -> int:
+    """How many occurrences lie in (after, until], at most `limit`. Constant cost for steps of elapsed time."""
+    if isinstance(rule, Series):
+        return rule.count(to_second(after), to_second(until), limit)
+    return len(between(rule, after, until, limit))
+
+
+def between(rule: Rule, after: datetime, until: datetime, limit: int) -> list[datetime]:
+    """The occurrences in (after, until], rising, at most `limit` of them."""
+    found: list[datetime] = []
+    upcoming = rule.next_after(after)
+    while upcoming is not None and upcoming <= until and len(found) < limit:
+        found.append(upcoming)
+        upcoming = rule.next_after(upcoming)
+    return found

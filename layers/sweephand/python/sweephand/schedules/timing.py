@@ -1,0 +1,234 @@
+"""When a schedule fires: from the caller's JSON members to a Timing, and from a Timing to the table and back.
+
+The same schedule is parsed once and loaded at every tick, so `packed` holds all that `load` needs, and both build the
+series by one way: `_build`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules import instants, members
+from sweephand.schedules.instants import parse_instant
+from sweephand.schedules.localtime import (
+    FIRST_SECOND,
+    IANA_VERSION,
+    LAST_SECOND,
+    Gap,
+    Overlap,
+    Zone,
+    instant_text,
+    to_second,
+    to_second_up,
+    zone,
+)
+from sweephand.schedules.months import MonthOverflow
+from sweephand.schedules.notations import NOTATIONS
+from sweephand.schedules.notations.shapes import Beginning, Compiled, Rules
+from sweephand.schedules.rule import Jittered, Rule, Series, Window, between, count_between
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+__all__ = ["TIMING_MEMBERS", "Rule", "Timing", "between", "count_between", "load", "parse", "parse_instant"]
+
+TIMING_MEMBERS = frozenset(
+    {
+        *NOTATIONS,
+        "align",
+        "timezone",
+        "dstGap",
+        "dstOverlap",
+        "monthOverflow",
+        "startTime",
+        "endTime",
+        "count",
+        "jitterSeconds",
+    }
+)
+"""The JSON members that this module owns."""
+
+MOST_COUNT = 2**31 - 1
+MOST_JITTER_S = 3_600
+
+_PACKED_MEMBERS = frozenset({*NOTATIONS, "zone", "gap", "overlap", "month", "first", "last", "count", "jitter", "salt"})
+_UTC = "UTC"
+
+
+@dataclass(frozen=True)
+class Timing:
+    """When a schedule fires. Window (startTime, endTime inclusive) and jitter are part of `rule`; `count` is not.
+
+    actual_start_interval_s: only with align actual_start: the caller advances by it.
+    packed: JSON text, all that `load` needs; under 400 bytes unless the notation's own text is long.
+    """
+
+    notation: str
+    rule: Series
+    recurring: bool
+    count: int | None
+    jitter_s: int
+    actual_start_interval_s: int | None
+    packed: str
+    _compiled: Compiled = field(repr=False, compare=False)
+
+    @property
+    def summary(self) -> str:
+        """A sentence in plain English: "at 02:30 on Monday to Friday, Europe/Berlin"."""
+        return self._compiled.summary()
+
+    @property
+    def interval_s(self) -> int | None:
+        """The smallest certain gap between two occurrences, jitter left out; None for one instant."""
+        return None if self._compiled.interval is None else self._compiled.interval()
+
+
+def parse(
+    fields: Mapping[str, object],
+    *,
+    now: datetime,
+    job_start: datetime | None = None,
+    job_end: datetime | None = None,
+    salt: str = "",
+) -> Timing:
+    """The timing that a caller asks for.
+
+    fields: the members of TIMING_MEMBERS as in the caller's JSON, of any JSON type; null is absent, others are not
+    looked at. now: the moment of creation, the anchor of `every` without startTime. job_start, job_end: the job's own
+    window; the schedule's is cut to it. salt: the schedule's id; the jitter is a hash of it.
+    Raises InvalidRequest (INVALID_FIELD, or NEVER_FIRES if nothing lies in the window), nothing else. That all its
+    occurrences are past is no error here.
+    """
+    notation = _notation_of(fields)
+    rules = Rules(
+        zone=_zone_member(fields),
+        gap=_choice_member(fields, "dstGap", Gap),
+        overlap=_choice_member(fields, "dstOverlap", Overlap),
+        month_overflow=_choice_member(fields, "monthOverflow", MonthOverflow),
+    )
+    start, end = _limits(fields, rules)
+    job_first = None if job_start is None else to_second_up(job_start)
+    job_last = None if job_end is None else to_second(job_end)
+    align = fields.get("align")
+    if align is not None and notation != "every":
+        raise InvalidRequest("align", "acts on every only")
+    beginning = Beginning(now=to_second_up(now), start=job_first if start is None else start, align=align)
+    first = max(limit for limit in (start, job_first, FIRST_SECOND) if limit is not None)
+    last = min(limit for limit in (end, job_last, LAST_SECOND) if limit is not None)
+    packed = {
+        notation: NOTATIONS[notation].read(fields[notation], rules, beginning),
+        "zone": None if rules.zone.name == _UTC else rules.zone.name,
+        "gap": rules.gap,
+        "overlap": rules.overlap,
+        "month": rules.month_overflow,
+        "first": None if first == FIRST_SECOND else first,
+        "last": None if last == LAST_SECOND else last,
+        "count": _whole_member(fields, "count", 1, MOST_COUNT),
+        "jitter": _whole_member(fields, "jitterSeconds", 0, MOST_JITTER_S) or None,
+    }
+    if packed["jitter"]:
+        packed["salt"] = salt
+    timing = _build({short: value for short, value in packed.items() if value is not None})
+    if timing.rule.after(first - 1) is None:
+        raise members.never_fires(notation, _why_never(first, last))
+    return timing
+
+
+@lru_cache(maxsize=4096)
+def load(packed: str) -> Timing:
+    """The timing of a text that `parse` packed. Raises ValueError, and only that, when it cannot be read any more."""
+    try:
+        read = json.loads(packed)
+        return _build(read, packed)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise ValueError(f"cannot be read as a timing with time-zone data {IANA_VERSION}: {packed[:200]!r}") from error
+
+
+def _build(packed: Mapping[str, Any], text: str | None = None) -> Timing:
+    """The one way from facts to a Timing. text: what the facts were read from."""
+    unknown = packed.keys() - _PACKED_MEMBERS
+    if unknown:
+        raise ValueError(f"unknown members {sorted(unknown)}")
+    (notation,) = packed.keys() & NOTATIONS.keys()
+    rules = Rules(
+        zone=zone(packed.get("zone", _UTC)),
+        gap=Gap(packed["gap"]) if "gap" in packed else None,
+        overlap=Overlap(packed["overlap"]) if "overlap" in packed else None,
+        month_overflow=MonthOverflow(packed["month"]) if "month" in packed else None,
+    )
+    compiled = NOTATIONS[notation].compile_(packed[notation], rules)
+    first, last = int(packed.get("first", FIRST_SECOND)), int(packed.get("last", LAST_SECOND))
+    series: Series = Window(compiled.series, max(first, compiled.earliest), last)
+    jitter_s = int(packed.get("jitter", 0))
+    if jitter_s:
+        series = Jittered(series, jitter_s, str(packed.get("salt", "")), last)
+    return Timing(
+        notation=notation,
+        rule=series,
+        recurring=compiled.recurring,
+        count=int(packed["count"]) if "count" in packed else None,
+        jitter_s=jitter_s,
+        actual_start_interval_s=compiled.actual_start_interval_s,
+        packed=json.dumps(packed, separators=(",", ":")) if text is None else text,
+        _compiled=compiled,
+    )
+
+
+def _notation_of(fields: Mapping[str, object]) -> str:
+    given = [name for name in NOTATIONS if fields.get(name) is not None]
+    if not given:
+        first, *others = NOTATIONS
+        raise InvalidRequest(first, f"one of {first}, {', '.join(others)} is needed")
+    if len(given) > 1:
+        raise InvalidRequest(given[1], f"only one of {', '.join(NOTATIONS)} may be given; {given[0]} is there too")
+    return given[0]
+
+
+def _zone_member(fields: Mapping[str, object]) -> Zone:
+    given = fields.get("timezone")
+    if given is None:
+        return zone(_UTC)
+    name = members.text(given, "timezone", 'an IANA zone such as "Europe/Berlin"')
+    try:
+        return zone(name)
+    except KeyError:
+        known = f'expected an IANA zone such as "Europe/Berlin" (data {IANA_VERSION})'
+        raise InvalidRequest("timezone", known, position=0) from None
+
+
+def _choice_member(fields: Mapping[str, object], name: str, choices: type[members.Choice]) -> members.Choice | None:
+    given = fields.get(name)
+    return None if given is None else members.choice(given, name, choices)
+
+
+def _whole_member(fields: Mapping[str, object], name: str, least: int, most: int) -> int | None:
+    given = fields.get(name)
+    return None if given is None else members.whole(given, name, least, most)
+
+
+def _limits(fields: Mapping[str, object], rules: Rules) -> tuple[int | None, int | None]:
+    """(startTime, endTime) in Unix seconds. Of a wall time that comes twice `both` means the wider window."""
+    gap = Gap.NEXT_VALID if rules.gap is Gap.SKIP else rules.gap
+    found: list[int | None] = []
+    for name, when_both in (("startTime", Overlap.FIRST), ("endTime", Overlap.SECOND)):
+        given = fields.get(name)
+        overlap = when_both if rules.overlap is Overlap.BOTH else rules.overlap
+        written = None if given is None else instants.read(given, name)
+        found.append(None if written is None else instants.resolve(written, name, rules.zone, gap, overlap))
+    start, end = found
+    if start is not None and end is not None and start > end:
+        raise InvalidRequest("endTime", "lies before startTime")
+    return start, end
+
+
+def _why_never(first: int, last: int) -> str:
+    if first > last:
+        return "no instant is left between startTime and endTime, the job's own among them"
+    if first == FIRST_SECOND and last == LAST_SECOND:
+        return "fires at no instant of the years 1970 to 2199"
+    return f"fires at no instant from {instant_text(first)} to {instant_text(last)}"

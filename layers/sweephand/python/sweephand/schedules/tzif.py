@@ -1,0 +1,156 @@
+"""Reads the time-zone files of the `tzdata` package (RFC 9636) into plain tables of offset changes.
+
+zoneinfo answers "which offset now?" but not "when does it change?", and every rule about daylight saving turns on the
+change. The host's own files are never looked at: two machines must not disagree about an instant.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+import struct
+from datetime import date
+from functools import lru_cache
+
+import tzdata  # type: ignore[import-untyped]  # no stubs, one constant
+
+IANA_VERSION: str = tzdata.IANA_VERSION
+LAST_YEAR = 2200
+"""The last year whose changes are worked out: one beyond the horizon, so that its end has neighbours."""
+
+ALWAYS = -(1 << 40)
+"""A start before all instants that this package knows."""
+
+Table = tuple[tuple[int, ...], tuple[int, ...]]
+"""(starts, offsets): from starts[i] on (Unix seconds; the first is ALWAYS) offsets[i] seconds east of UTC rule."""
+
+_NOT_PLACES = frozenset({"Factory", "localtime", "posixrules"})
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+_HEADER = struct.Struct(">4s1s15x6l")
+
+
+@lru_cache(maxsize=1)
+def names() -> frozenset[str]:
+    """All IANA names of the package. Its other files (zone.tab, tzdata.zi) are no zones and not among them."""
+    listed = pkgutil.get_data("tzdata", "zones")
+    if listed is None:
+        raise FileNotFoundError("the tzdata package lacks its list of zones")
+    return frozenset(listed.decode("ascii").split()) - _NOT_PLACES
+
+
+def table(name: str) -> Table:
+    """The changes of offset of one zone, from the first recorded one to the end of LAST_YEAR.
+
+    Raises KeyError for a name that is not in `names()`, ValueError for a file that cannot be read.
+    """
+    if name not in names():
+        raise KeyError(name)
+    content = pkgutil.get_data("tzdata", f"zoneinfo/{name}")
+    if content is None:
+        raise KeyError(name)
+    instants, offsets, initial, footer = _parse(content)
+    last = instants[-1] if instants else 0
+    later = [change for change in _Footer.parse(footer).changes(last) if change[0] > last]
+    return _merge(initial, [*zip(instants, offsets, strict=True), *later])
+
+
+def _merge(initial: int, changes: list[tuple[int, int]]) -> Table:
+    """Drops changes that leave the offset as it was (a new abbreviation, the isdst flag)."""
+    starts, offsets = [ALWAYS], [initial]
+    for start, offset in changes:
+        if offset != offsets[-1]:
+            starts.append(start)
+            offsets.append(offset)
+    return tuple(starts), tuple(offsets)
+
+
+def _parse(content: bytes) -> tuple[list[int], list[int], int, str]:
+    """(instants, offsets from each on, offset before the first, footer) of the 64-bit block of a TZif file."""
+    first = _counts(content, 0)
+    base = 44 + _block_size(first, 4)
+    isutc, isstd, leaps, times, types, letters = _counts(content, base)
+    start = base + 44
+    instants = list(struct.unpack_from(f">{times}q", content, start))
+    indexes = content[start + 8 * times : start + 9 * times]
+    records = start + 9 * times
+    by_type = [struct.unpack_from(">l", content, records + 6 * number)[0] for number in range(types)]
+    end = base + 44 + _block_size((isutc, isstd, leaps, times, types, letters), 8)
+    footer = content[end:].strip(b"\n").decode("ascii")
+    return instants, [by_type[index] for index in indexes], by_type[0], footer
+
+
+def _counts(content: bytes, at: int) -> tuple[int, int, int, int, int, int]:
+    magic, version, *counts = _HEADER.unpack_from(content, at)
+    if magic != b"TZif" or version < b"2":
+        raise ValueError("not a time-zone file of version 2 or later")
+    isutc, isstd, leaps, times, types, letters = counts
+    return isutc, isstd, leaps, times, types, letters
+
+
+def _block_size(counts: tuple[int, int, int, int, int, int], width: int) -> int:
+    isutc, isstd, leaps, times, types, letters = counts
+    return times * (width + 1) + types * 6 + letters + leaps * (width + 4) + isstd + isutc
+
+
+_NAME = r"(?:<[A-Za-z0-9+-]+>|[A-Za-z]+)"
+_CLOCK = r"[+-]?[0-9]+(?::[0-9]+){0,2}"
+_DAY = r"(?:M[0-9]+\.[0-9]\.[0-9]|J?[0-9]+)"
+_FOOTER = re.compile(
+    rf"{_NAME}({_CLOCK})(?:{_NAME}({_CLOCK})?,({_DAY})(?:/({_CLOCK}))?,({_DAY})(?:/({_CLOCK}))?)?", re.ASCII
+)
+
+
+class _Footer:
+    """The rule for the years after the last recorded change: POSIX TZ text, with hours from -167 to 167."""
+
+    def __init__(
+        self, standard: int, summer: int, starts: tuple[str, int] | None, ends: tuple[str, int] | None
+    ) -> None:
+        self.standard = standard
+        self.summer = summer
+        self._starts = starts
+        self._ends = ends
+
+    @classmethod
+    def parse(cls, text: str) -> _Footer:
+        found = _FOOTER.fullmatch(text)
+        if found is None:
+            raise ValueError(f"unknown form of a time-zone rule: {text!r}")
+        standard = -_clock(found[1])
+        if found[3] is None:
+            return cls(standard, standard, None, None)
+        summer = -_clock(found[2]) if found[2] else standard + 3600
+        starts = (found[3], _clock(found[4] or "2"))
+        return cls(standard, summer, starts, (found[5], _clock(found[6] or "2")))
+
+    def changes(self, after: int) -> list[tuple[int, int]]:
+        """(Unix second, offset from it on), rising, from the year of `after` to LAST_YEAR; often none."""
+        if self._starts is None or self._ends is None:
+            return []
+        found = []
+        for year in range(date.fromordinal(after // 86_400 + _EPOCH_DAY).year, LAST_YEAR + 1):
+            found.append((_day(year, self._starts[0]) * 86_400 + self._starts[1] - self.standard, self.summer))
+            found.append((_day(year, self._ends[0]) * 86_400 + self._ends[1] - self.summer, self.standard))
+        return sorted(found)
+
+
+def _clock(text: str) -> int:
+    """Seconds of `[+-]h[:m[:s]]`."""
+    sign = -1 if text[0] == "-" else 1
+    hours, minutes, seconds = ([int(part) for part in text.lstrip("+-").split(":")] + [0, 0])[:3]
+    return sign * (hours * 3600 + minutes * 60 + seconds)
+
+
+def _day(year: int, rule: str) -> int:
+    """Days since 1970-01-01 of `Mm.w.d` (week 5: the last), `Jn` (29 February is never counted) or `n` (from 0)."""
+    if rule[0] == "M":
+        month, week, weekday = (int(part) for part in rule[1:].split("."))
+        first = date(year, month, 1).toordinal()
+        day = first + (weekday - first) % 7 + (week - 1) * 7
+        beyond = date(year + month // 12, month % 12 + 1, 1).toordinal()
+        return (day if day < beyond else day - 7) - _EPOCH_DAY
+    if rule[0] == "J":
+        leap = date(year, 12, 31).timetuple().tm_yday == 366
+        number = int(rule[1:])
+        return date(year, 1, 1).toordinal() - _EPOCH_DAY + number - (0 if leap and number >= 60 else 1)
+    return date(year, 1, 1).toordinal() - _EPOCH_DAY + int(rule)

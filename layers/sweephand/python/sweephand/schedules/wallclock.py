@@ -1,0 +1,156 @@
+"""Wall times in a zone: a pattern of what the clock on the wall should read, turned into instants."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from math import gcd
+from typing import TYPE_CHECKING
+
+from sweephand.schedules.localtime import Gap, Overlap, Zone, wall_text
+from sweephand.schedules.rule import MovedBy, Series
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NEAR = 2 * 86_400
+"""More than the largest jump of any clock (Apia and Kwajalein: a whole day), less than the shortest piece (a week)."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnWallClock(Series):
+    """The instants at which the clock of `zone` reads a time of `pattern`, with a rule for each gap and overlap.
+
+    pattern: a series of wall seconds (localtime.py), not of Unix seconds.
+    marked: False where each real hour counts for itself, so that nothing is moved and nothing is doubled.
+
+    Each piece of constant offset is searched by itself, in rising order of time; within it wall time and time line
+    differ by a constant. So two wall times in the wrong order (a shifted one behind the next) need no special care.
+    """
+
+    pattern: Series
+    zone: Zone
+    gap: Gap
+    overlap: Overlap
+    marked: bool = True
+
+    def after(self, second: int) -> int | None:
+        starts, offsets = self.zone.starts, self.zone.offsets
+        piece = bisect_right(starts, second + 1) - 1
+        first = True
+        while True:
+            offset = offsets[piece]
+            begin, end = self._bounds(piece)
+            wall = self.pattern.after((second if second >= begin else begin - 1) + offset)
+            found = None if wall is None or wall - offset >= end else wall - offset
+            moved = self._moved_after(piece, second)
+            if moved is not None and (found is None or moved < found):
+                return moved
+            if found is not None:
+                return found
+            following = piece + 1
+            if following == len(starts) or (wall is None and not first):
+                return None
+            # The piece right behind may repeat wall times that lie behind us; from there on, none before `wall` match.
+            if wall is not None and not first:
+                following = max(following, self.zone.piece(wall - offset - _NEAR))
+            piece, second, first = following, starts[following] - 1, False
+
+    def until(self, second: int) -> int | None:
+        starts, offsets = self.zone.starts, self.zone.offsets
+        piece = bisect_right(starts, second) - 1
+        first = True
+        while True:
+            offset = offsets[piece]
+            begin, end = self._bounds(piece)
+            wall = self.pattern.until((second if second < end else end - 1) + offset)
+            found = None if wall is None or wall - offset < begin else wall - offset
+            moved = self._moved_until(piece, second)
+            if moved is not None and (found is None or moved > found):
+                return moved
+            if found is not None:
+                return found
+            if piece == 0 or (wall is None and not first):
+                return None
+            preceding = piece - 1
+            if wall is not None and not first:
+                preceding = min(preceding, self.zone.piece(wall - offset + _NEAR))
+            second, piece, first = starts[preceding + 1] - 1, preceding, False
+
+    def moved_by(self, second: int) -> MovedBy | None:
+        if not self.marked:
+            return None
+        piece = self.zone.piece(second)
+        start, jump = self.zone.starts[piece], self.zone.jump(piece)
+        wall = second + self.zone.offsets[piece]
+        if jump > 0 and second < start + jump and self.pattern.until(wall) != wall:
+            before = self.zone.offsets[piece - 1]
+            missing = second + before if self.gap is Gap.SHIFT else self.pattern.after(start + before - 1)
+            return None if missing is None else MovedBy("dstGap", wall_text(missing))
+        again = self.zone.end(piece)
+        back = self.zone.jump(piece + 1) if piece + 1 < len(self.zone.starts) else 0
+        if (jump < 0 and second < start - jump) or (back < 0 and second >= again + back):
+            return MovedBy("dstOverlap", wall_text(wall))
+        return None
+
+    def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
+        if not self.marked or self.gap is not Gap.SKIP:
+            return
+        for piece in range(self.zone.piece(after) + 1, self.zone.piece(until) + 1):
+            start, before = self.zone.starts[piece], self.zone.offsets[piece - 1]
+            missing = self.pattern.after(start + before - 1)
+            while missing is not None and missing < start + self.zone.offsets[piece]:
+                yield start, MovedBy("dstGap", wall_text(missing))
+                missing = self.pattern.after(missing)
+
+    def _bounds(self, piece: int) -> tuple[int, int]:
+        """(first, end) of the seconds of a piece that count: without the copy that the overlap rule drops."""
+        zone = self.zone
+        begin, end = zone.starts[piece], zone.end(piece)
+        if self.overlap is Overlap.FIRST:
+            begin -= min(0, zone.jump(piece))
+        elif self.overlap is Overlap.SECOND and piece + 1 < len(zone.starts):
+            end += min(0, zone.jump(piece + 1))
+        return begin, end
+
+    def _moved_after(self, piece: int, second: int) -> int | None:
+        """The first instant after `second` that stands for a wall time in the gap at the start of the piece."""
+        jump = self.zone.jump(piece)
+        start = self.zone.starts[piece]
+        if jump <= 0 or second >= start + jump or self.gap is Gap.SKIP:
+            return None
+        before = self.zone.offsets[piece - 1]
+        if self.gap is Gap.SHIFT:
+            wall = self.pattern.after(max(second, start - 1) + before)
+            return None if wall is None or wall >= start + before + jump else wall - before
+        wall = self.pattern.after(start + before - 1) if second < start else None
+        return None if wall is None or wall >= start + before + jump else start
+
+    def _moved_until(self, piece: int, second: int) -> int | None:
+        """The latest instant at or before `second` that stands for a wall time in the gap at the start of the piece."""
+        jump = self.zone.jump(piece)
+        if jump <= 0 or self.gap is Gap.SKIP:
+            return None
+        start, before = self.zone.starts[piece], self.zone.offsets[piece - 1]
+        last = min(second, start + jump - 1) if self.gap is Gap.SHIFT else start + jump - 1
+        wall = self.pattern.until(last + before)
+        if wall is None or wall < start + before:
+            return None
+        return wall - before if self.gap is Gap.SHIFT else start
+
+
+def certain_gap(series: OnWallClock, wall_gap_s: int) -> int:
+    """The smallest distance in seconds between two occurrences that is certain, at least 1.
+
+    wall_gap_s: the smallest distance between two wall times of the pattern. A clock change can bring occurrences closer
+    together by as much as the clock jumps, and a wall time that runs twice comes back after that much.
+    """
+    zone = series.zone
+    jumps = [abs(zone.jump(piece)) for piece in range(1, len(zone.starts)) if zone.starts[piece] >= 0]
+    if not jumps:
+        return wall_gap_s
+    if wall_gap_s <= max(jumps):
+        common = gcd(wall_gap_s, *jumps)
+        return min(common, 60) if series.marked else common
+    nearest = wall_gap_s - max(jumps)
+    return min(nearest, *jumps) if series.overlap is Overlap.BOTH else nearest
