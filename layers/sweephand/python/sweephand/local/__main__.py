@@ -1,0 +1,226 @@
+"""python -m sweephand.local run | stack | stop | report --seconds N | deploy"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from sweephand.local import control, demo, demo_endpoint, report
+from sweephand.local import settings as choices
+from sweephand.local.api import Api, Refused, Unreachable
+from sweephand.local.console import say, say_error
+from sweephand.local.failures import EmulatorFailed, LocalFailure, NotRunning
+from sweephand.local.follow import Arrivals, Follower, header
+from sweephand.sources import SystemChance, SystemClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sweephand.local.settings import Settings
+    from sweephand.local.stack_file import StackFile
+    from sweephand.sources import Clock
+
+STEP_S = 0.2
+OWN_PORT = 9000
+
+
+def where(stack: StackFile, place: Settings) -> str:
+    """What the user wants to know first: where everything is, and a line that makes an own job."""
+    credential = stack.tenants[demo.TENANT]
+    body = (
+        f'{{"name": "mine", "schedules": [{{"every": "PT10S"}}], '
+        f'"action": {{"type": "http", "method": "GET", "url": "http://127.0.0.1:{OWN_PORT}/"}}}}'
+    )
+    return f"""
+Sweephand is up.
+  API               {stack.base_url}/v1
+  credentials       {place.folder.stack_file}
+  AWS endpoint      {stack.aws_endpoint_url}
+  log of emulator   {place.folder.emulator_log}
+
+An own job, against an own endpoint, in other terminals:
+  python3 -m http.server {OWN_PORT} --bind 127.0.0.1
+  curl -u {credential.client_id}:{credential.secret} {stack.base_url}/v1/jobs \\
+    -H 'Content-Type: application/json' \\
+    -d '{body}'
+"""
+
+
+class Demo:
+    """The demo on a running stack: its endpoint, its jobs, and the ledger as it grows."""
+
+    def __init__(self, running: control.Running, place: Settings, clock: Clock, show: Callable[[str], None]) -> None:
+        self._clock = clock
+        self._apis = {tenant: Api(running.stack.base_url, pair) for tenant, pair in running.stack.tenants.items()}
+        standing = demo_endpoint.standing(place.folder)
+        self._endpoint = None if standing else demo_endpoint.open_endpoint(place.folder, clock)
+        url, closed_url = standing or (self._own().url, self._own().closed_url)
+        self._jobs = demo.jobs(url, closed_url)
+        self._ids = demo.ensure(self._apis[demo.TENANT], self._jobs)
+        self._arrivals = Arrivals(url)
+        width = shutil.get_terminal_size((100, 24)).columns
+        self._follower = Follower(self._apis, self._arrivals, clock, show, width)
+        show(header(width))
+
+    def _own(self) -> demo_endpoint.DemoEndpoint:
+        assert self._endpoint is not None
+        return self._endpoint
+
+    def follow(self, seconds: float | None) -> None:
+        """Shows what finishes, for so many seconds, or until it is interrupted. Raises Refused, Unreachable."""
+        end = None if seconds is None else self._clock.monotonic() + seconds
+        while end is None or self._clock.monotonic() < end:
+            self._follower.step()
+            self._clock.sleep(STEP_S)
+
+    def summary(self) -> report.Summary:
+        """What has happened since the demo began."""
+        window = report.Window(self._follower.begin, self._clock.now())
+        runs = list(self._follower.runs.values())
+        demos = {demo_job.name: demo_job for demo_job in self._jobs}
+        ours = [run for run in runs if run["jobId"] in self._ids.values() and run.get("scheduleId") is not None]
+        fresh = [run for run in ours if report.instant(run["plannedAt"]) >= window.begin]
+        judged = [self._follower.arrived_late_ms(run) for run in fresh if demos[run["job"]].reaches_us]
+        lost = sum(
+            report.lost([run for run in ours if run["job"] == name], demo_job.period_s, window)
+            for name, demo_job in demos.items()
+        )
+        states, unfinished = report.count_states(runs)
+        lateness = [late for late in judged if late is not None]
+        return report.Summary(window, lateness, lost, states, unfinished)
+
+    def close(self, *, suspend: bool) -> None:
+        """suspend: switch the jobs off, because the stack stays up and the endpoint goes (if it is ours)."""
+        try:
+            if suspend and self._endpoint is not None:
+                demo.suspend(self._apis[demo.TENANT], list(self._ids.values()))
+        except (Refused, Unreachable) as error:
+            say_error(f"The demo's jobs could not be switched off: {error}")
+        if self._endpoint is not None:
+            self._endpoint.close()
+        self._arrivals.close()
+        for api in self._apis.values():
+            api.close()
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """SIGTERM and SIGHUP end the command as Ctrl-C does: with the summary, and the stack stopped in order."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, action in before.items():
+            signal.signal(number, action)
+
+
+def run_demo(place: Settings, clock: Clock, *, seconds: float | None) -> int:
+    """The demo, for so many seconds or until Ctrl-C. With seconds: the summary alone, and its verdict as status."""
+    quiet = seconds is not None
+    running = control.start(place, clock, say_error if quiet else say, owned=True)
+    status = 0
+    try:
+        if not quiet:
+            say(where(running.stack, place))
+        the_demo = Demo(running, place, clock, (lambda _: None) if quiet else say)
+        try:
+            the_demo.follow(seconds)
+        except KeyboardInterrupt:
+            say("")
+        finally:
+            summary = the_demo.summary()
+            the_demo.close(suspend=not running.ours)
+        say("\n".join(summary.lines()))
+        status = int(quiet and not summary.good)
+    except KeyboardInterrupt:
+        say("")
+    except Unreachable as error:
+        raise EmulatorFailed(f"The stack is gone ({error}). See {place.folder.service_log}") from error
+    finally:
+        if running.ours and not quiet:
+            say("Stopping; the state is kept ...")
+        control.release(running, place, clock)
+    return status
+
+
+def start_in_background(place: Settings, clock: Clock) -> int:
+    running = control.start(place, clock, say, owned=False)
+    say(f"Sweephand is up: {running.stack.base_url}/v1, all addresses and credentials in {place.folder.stack_file}")
+    return 0
+
+
+def stop(place: Settings, clock: Clock) -> int:
+    try:
+        control.stop(place, clock)
+    except NotRunning as nothing:
+        say(str(nothing))
+    else:
+        say("Stopped; the state is kept.")
+    return 0
+
+
+def deploy(place: Settings, clock: Clock, stack_name: str | None) -> int:
+    """Puts today's code and template on the running stack; or mends a stack that the SAM CLI put on its emulator."""
+    running = control.attach(place, clock)
+    if running is None:
+        raise NotRunning(f"No stack runs in {place.folder.root}.")
+    control.redeploy(running, place, clock, stack_name)
+    return 0
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m sweephand.local", description="Sweephand on this machine.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("run", help="start, load the demo and follow the ledger until Ctrl-C")
+    commands.add_parser("stack", help="start in the background; returns when ready")
+    commands.add_parser("stop", help="stop the background stack; its state is kept")
+    report_command = commands.add_parser("report", help="run the demo for a while and print its summary alone")
+    report_command.add_argument("--seconds", type=float, default=300.0)
+    deploy_command = commands.add_parser("deploy", help="put today's code and template on the running stack")
+    deploy_command.add_argument("--repair", metavar="STACK", help="only mend a stack that `sam deploy` made there")
+    serve_command = commands.add_parser("serve")
+    serve_command.add_argument("report_to", type=int)
+    serve_command.add_argument("owner")
+    return parser.parse_args(arguments)
+
+
+def _commands(place: Settings, clock: Clock) -> dict[str, Callable[[argparse.Namespace], int]]:
+    return {
+        "run": lambda _: run_demo(place, clock, seconds=None),
+        "report": lambda options: run_demo(place, clock, seconds=options.seconds),
+        "stack": lambda _: start_in_background(place, clock),
+        "stop": lambda _: stop(place, clock),
+        "deploy": lambda options: deploy(place, clock, options.repair),
+    }
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(arguments)
+    clock = SystemClock()
+    try:
+        place = choices.read(os.environ)
+        if options.command == "serve":
+            from sweephand.local.service import serve  # noqa: PLC0415 - boto3 is slow to import
+
+            owner = None if options.owner == "-" else int(options.owner)
+            return serve(place, clock, SystemChance(), report_to=options.report_to, owner=owner)
+        with interruptible():
+            return _commands(place, clock)[options.command](options)
+    except LocalFailure as failure:
+        say_error(str(failure))
+        return failure.status
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,79 @@
+"""A small client of the public API, as any user could write it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sweephand.local.stack_file import Credential
+
+PAGE = 200
+TIMEOUT_S = 30.0
+
+
+class Refused(Exception):  # noqa: N818 - an answer of the API
+    """An answer other than 2xx. code: of the problem document, empty where the answer is none."""
+
+    def __init__(self, method: str, path: str, response: httpx.Response) -> None:
+        problem = _json(response)
+        self.status = response.status_code
+        self.code = str(problem.get("code", "")) if isinstance(problem, dict) else ""
+        super().__init__(f"{method} {path}: {response.status_code} {response.text[:500]}")
+
+
+class Unreachable(Exception):  # noqa: N818
+    """No answer: the stack is gone, or going."""
+
+
+def _json(response: httpx.Response) -> Any:
+    try:
+        return response.json()
+    except ValueError:
+        return None
+
+
+class Api:
+    """Calls of one credential. Safe to use from several threads."""
+
+    def __init__(self, base_url: str, credential: Credential, *, for_tenant: str | None = None) -> None:
+        """for_tenant: the tenant that a provider-level credential acts for."""
+        headers = {} if for_tenant is None else {"Sweephand-Tenant": for_tenant}
+        auth = httpx.BasicAuth(credential.client_id, credential.secret)
+        self._client = httpx.Client(
+            base_url=base_url, auth=auth, headers=headers, timeout=TIMEOUT_S, trust_env=False, follow_redirects=False
+        )
+
+    def call(self, method: str, path: str, body: Any = None, *, query: Mapping[str, str | int] | None = None) -> Any:
+        """The answer's JSON, None if it has none. Raises Refused, Unreachable."""
+        try:
+            response = self._client.request(method, path, json=body, params=query)
+        except httpx.TransportError as error:
+            raise Unreachable(f"{method} {path}: {error}") from error
+        if not response.is_success:
+            raise Refused(method, path, response)
+        return _json(response)
+
+    def pages(
+        self, path: str, *, limit: int = PAGE, query: Mapping[str, str | int] | None = None
+    ) -> Iterator[list[Any]]:
+        """The pages of a list, as they are asked for."""
+        cursor: str | None = None
+        while True:
+            more = {} if cursor is None else {"cursor": cursor}
+            page = self.call("GET", path, query={"limit": limit, **(query or {}), **more})
+            yield page["items"]
+            cursor = page.get("nextCursor")
+            if cursor is None:
+                return
+
+    def items(self, path: str, *, query: Mapping[str, str | int] | None = None) -> Iterator[Any]:
+        """Every item of a list."""
+        for page in self.pages(path, query=query):
+            yield from page
+
+    def close(self) -> None:
+        self._client.close()

@@ -1,0 +1,105 @@
+"""What runs inside the emulator's process: MiniStack, with its state saved every few seconds.
+
+By itself MiniStack saves on SIGTERM only, and keeps every log line and metric for ever. Both are mended here by names
+of its inside, which is why its version is pinned.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sweephand.sources import Clock, SystemClock
+
+SAVE_EVERY_S = 5.0
+# Saving a large state competes with the emulator for the interpreter: at most a tenth of the time goes into it.
+REST_PER_SAVING = 9.0
+SAVE_ATTEMPTS = 5
+KEPT_STREAMS = 300  # one stream an invocation
+KEPT_POINTS = 2_000
+
+Snapshots = Mapping[str, Callable[[], dict[str, Any] | None]]
+
+
+def save(snapshots: Snapshots, write: Callable[[str, dict[str, Any]], None]) -> list[str]:
+    """Writes each service's state. Returns the services that changed under every attempt to copy them."""
+    missed = []
+    for service, snapshot in snapshots.items():
+        for _ in range(SAVE_ATTEMPTS):
+            try:
+                state = snapshot()
+            except RuntimeError:  # a dictionary changed while it was copied
+                continue
+            if state is not None:
+                write(service, state)
+            break
+        else:
+            missed.append(service)
+    return missed
+
+
+def trim_logs(groups: Any) -> None:
+    """Forgets all but the latest streams of each log group. groups: MiniStack's store, streams in order of creation."""
+    for _, group in list(groups.all_items()):
+        streams = group["streams"]
+        for name in list(streams)[:-KEPT_STREAMS]:
+            streams.pop(name, None)
+
+
+def trim_metrics(metrics: Any) -> None:
+    """Forgets all but the latest points of each metric, in place."""
+    for _, points in list(metrics.all_items()):
+        del points[:-KEPT_POINTS]
+
+
+def _autosave(clock: Clock, guard: threading.Lock) -> None:
+    from ministack import app  # noqa: PLC0415 - reads its environment at import
+    from ministack.core.persistence import save_state  # noqa: PLC0415
+
+    pause = SAVE_EVERY_S
+    while True:
+        clock.sleep(pause)
+        began = clock.monotonic()
+        _trim()
+        with guard:
+            missed = save(app._build_persistence_save_dict(), save_state)  # noqa: SLF001 - there is no public name
+        if missed:
+            sys.stderr.write(f"autosave: no quiet moment for {', '.join(missed)}\n")
+        pause = max(SAVE_EVERY_S, REST_PER_SAVING * (clock.monotonic() - began))
+
+
+def _trim() -> None:
+    logs = sys.modules.get("ministack.services.cloudwatch_logs")
+    if logs is not None:
+        trim_logs(logs._log_groups)  # noqa: SLF001
+    metrics = sys.modules.get("ministack.services.cloudwatch")
+    if metrics is not None:
+        trim_metrics(metrics._metrics)  # noqa: SLF001
+
+
+def _stop_with_owner() -> None:
+    """Waits for the owner's end of the pipe to close, by whatever death, and then stops as if asked to."""
+    while os.read(0, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main() -> None:
+    from ministack import app  # noqa: PLC0415
+
+    guard = threading.Lock()
+    save_all = app.save_all
+
+    def save_all_alone(snapshots: Snapshots) -> None:
+        with guard:  # else the last save and an autosave would write the same draft file
+            save_all(snapshots)
+
+    app.save_all = save_all_alone
+    threading.Thread(target=_autosave, args=(SystemClock(), guard), name="autosave", daemon=True).start()
+    threading.Thread(target=_stop_with_owner, name="owner", daemon=True).start()
+    sys.argv[1:] = []  # MiniStack reads options of its own
+    app.main()

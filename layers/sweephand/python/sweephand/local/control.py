@@ -1,0 +1,171 @@
+"""The stack seen from the command line: attach to it, start it, stop it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sweephand.local import stack_file
+from sweephand.local.failures import BY_STATUS, EmulatorFailed, LocalFailure, NotRunning
+from sweephand.local.folder import held, holder
+from sweephand.local.settings import ALREADY_RUNNING, PACKAGE_ROOT, parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sweephand.local.settings import Settings
+    from sweephand.local.stack_file import StackFile
+    from sweephand.sources import Clock
+
+COMES_UP_WITHIN_S = 180.0
+GOES_DOWN_WITHIN_S = 60.0
+
+
+@dataclass(frozen=True)
+class Running:
+    """A stack that answers. owner: our end of the pipe whose closing ends the stack; None if it is not ours to end."""
+
+    stack: StackFile
+    owner: int | None = None
+
+    @property
+    def ours(self) -> bool:
+        return self.owner is not None
+
+
+def attach(settings: Settings, clock: Clock) -> Running | None:
+    """The stack that runs in the folder, once it is ready; None if there is none."""
+    end = clock.monotonic() + COMES_UP_WITHIN_S
+    while held(settings.folder):
+        stack = stack_file.read(settings.folder) if holder(settings.folder) is not None else None
+        if stack is not None:
+            return Running(stack)
+        if clock.monotonic() > end:
+            raise EmulatorFailed(
+                f"The stack in {settings.folder.root} does not come up. See {settings.folder.service_log}"
+            )
+        clock.sleep(0.1)
+    return None
+
+
+def start(settings: Settings, clock: Clock, say: Callable[[str], None], *, owned: bool) -> Running:
+    """Starts the stack, or attaches to the one that runs. owned: it ends with this process, however that ends.
+
+    Raises LocalFailure, of the kind that the background process met.
+    """
+    attached = attach(settings, clock)
+    if attached is not None:
+        return attached
+    settings.folder.root.mkdir(parents=True, exist_ok=True)
+    report, report_end = os.pipe()
+    owner_end, owner = os.pipe()
+    with settings.folder.service_log.open("wb") as log:
+        child = subprocess.Popen(  # noqa: S603 - our own interpreter and code
+            [sys.executable, "-m", "sweephand.local", "serve", str(report_end), str(owner_end) if owned else "-"],
+            env={**os.environ, **_environment(settings)},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=(report_end, owner_end) if owned else (report_end,),
+            start_new_session=True,
+        )
+    os.close(report_end)
+    os.close(owner_end)
+    try:
+        _follow_start(report, say, settings)
+    except _SomebodyElse:
+        child.wait()
+        attached = attach(settings, clock)
+        if attached is None:
+            raise EmulatorFailed("The stack was started and stopped elsewhere at the same time. Try again.") from None
+        return attached
+    except LocalFailure:
+        child.wait()
+        raise
+    stack = stack_file.read(settings.folder)
+    if stack is None:
+        raise EmulatorFailed(f"The stack ended as soon as it was up. See {settings.folder.service_log}")
+    if not owned:
+        os.close(owner)
+        return Running(stack)
+    return Running(stack, owner)
+
+
+class _SomebodyElse(Exception):  # noqa: N818
+    """Another process took the lock between our look and our start."""
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    return {
+        "SWEEPHAND_STATE": str(settings.folder.root),
+        "SWEEPHAND_PORT": str(settings.port),
+        "SWEEPHAND_TEMPLATE": str(settings.template),
+        **({} if settings.aws_port is None else {"SWEEPHAND_AWS_PORT": settings.aws_port}),
+        "PYTHONPATH": str(PACKAGE_ROOT),
+    }
+
+
+def _follow_start(report: int, say: Callable[[str], None], settings: Settings) -> None:
+    with os.fdopen(report, encoding="utf-8") as lines:
+        for line in lines:
+            message: dict[str, Any] = json.loads(line)
+            if "say" in message:
+                say(message["say"])
+            elif message.get("status") == ALREADY_RUNNING:
+                raise _SomebodyElse
+            elif "failed" in message:
+                raise BY_STATUS.get(message["status"], LocalFailure)(message["failed"])
+            else:
+                return
+    raise EmulatorFailed(f"The stack ended before it was up. See {settings.folder.service_log}")
+
+
+def stop(settings: Settings, clock: Clock) -> None:
+    """Ends the stack of the folder; its state is saved. Raises NotRunning if there is none."""
+    if not held(settings.folder):
+        raise NotRunning(f"No stack runs in {settings.folder.root}.")
+    process = holder(settings.folder)
+    if process is not None:
+        os.kill(process, signal.SIGTERM)
+    _await_end(settings, clock)
+
+
+def _await_end(settings: Settings, clock: Clock) -> None:
+    end = clock.monotonic() + GOES_DOWN_WITHIN_S
+    while held(settings.folder):
+        if clock.monotonic() > end:
+            raise EmulatorFailed(f"The stack in {settings.folder.root} does not end. See {settings.folder.service_log}")
+        clock.sleep(0.05)
+
+
+def release(running: Running, settings: Settings, clock: Clock) -> None:
+    """Ends a stack that is ours; leaves any other alone."""
+    if running.owner is None:
+        return
+    os.close(running.owner)
+    _await_end(settings, clock)
+
+
+def redeploy(running: Running, settings: Settings, clock: Clock, repair_only: str | None) -> None:
+    """Puts the present code and template on the running stack. Raises DeployFailed.
+
+    repair_only: name of another stack on the same emulator, made by the SAM CLI: it gets what the emulator left out.
+    """
+    from sweephand.local import deploy as deploys  # noqa: PLC0415 - boto3 is slow to import
+    from sweephand.local import template as templates  # noqa: PLC0415
+
+    aws = deploys.Aws(endpoint_url=running.stack.aws_endpoint_url, region=running.stack.region)
+    if repair_only is not None:
+        stack = deploys.read_stack(aws, repair_only)
+        deploys.repair_routes(aws, stack)
+        deploys.repair_time_to_live(aws, stack, templates.load(settings.template))
+        return
+    settings.folder.check(templates.data_shape(templates.load(settings.template)))
+    name = running.stack.stack_name
+    given = parameters(running.stack.base_url)
+    deploys.deploy(aws, clock, path=settings.template, stack_name=name, parameters=given)

@@ -1,0 +1,68 @@
+"""The demo: a handful of jobs in one tenant, made through the public API, against the demo's own endpoint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sweephand.local.api import Api
+
+TENANT = "acme"
+
+
+@dataclass(frozen=True)
+class DemoJob:
+    """period_s: seconds between two occurrences. reaches_us: whether the endpoint sees it, and its clock can judge."""
+
+    name: str
+    period_s: int
+    reaches_us: bool
+    body: dict[str, Any]
+
+
+def _job(name: str, url: str, schedule: dict[str, Any], **action: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "description": "Part of the demo of the local stack",
+        "active": True,
+        "action": {"type": "http", "method": "POST", "url": url, "payload": {"demo": name}, **action},
+        "schedules": [schedule],
+    }
+
+
+def jobs(url: str, closed_url: str) -> tuple[DemoJob, ...]:
+    """The jobs of the demo. url: of the endpoint; closed_url: where nobody listens."""
+    retry = {"type": "fixed", "maxRetries": 4, "delaySeconds": 5}
+    return (
+        DemoJob("demo-beat", 10, True, _job("demo-beat", f"{url}/sync", {"name": "10s", "every": "PT10S"})),
+        DemoJob(
+            "demo-flaky", 20, True, _job("demo-flaky", f"{url}/flaky", {"name": "20s", "every": "PT20S"}, retry=retry)
+        ),
+        DemoJob("demo-slow", 30, True, _job("demo-slow", f"{url}/slow", {"name": "30s", "every": "PT30S"})),
+        DemoJob("demo-minute", 60, True, _job("demo-minute", f"{url}/sync", {"name": "cron", "cron": "* * * * *"})),
+        DemoJob("demo-closed", 60, False, _job("demo-closed", f"{closed_url}/", {"name": "60s", "every": "PT60S"})),
+    )
+
+
+def ensure(api: Api, wanted: Sequence[DemoJob]) -> dict[str, str]:
+    """Makes the jobs, or brings those of an earlier run back to life at today's address. Returns job id by name."""
+    there = {job["name"]: job for job in api.items("/v1/jobs")}
+    ids = {}
+    for demo in wanted:
+        job = there.get(demo.name)
+        if job is None:
+            job = api.call("POST", "/v1/jobs", demo.body)
+        elif not job["active"] or job["action"]["url"] != demo.body["action"]["url"]:
+            patch = {"active": True, "action": {"url": demo.body["action"]["url"]}}
+            api.call("PATCH", f"/v1/jobs/{job['id']}", patch)
+        ids[demo.name] = job["id"]
+    return ids
+
+
+def suspend(api: Api, ids: Sequence[str]) -> None:
+    """Switches the jobs off: without us there is no endpoint that they could call."""
+    for job_id in ids:
+        api.call("PATCH", f"/v1/jobs/{job_id}", {"active": False})

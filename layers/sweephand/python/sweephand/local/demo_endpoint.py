@@ -1,0 +1,160 @@
+"""The demo's endpoint: a real HTTP server on loopback that answers at once, only the third time, or slowly.
+
+It notes when each request arrives, by its own clock: lateness is judged by that, not by what the service says.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections import OrderedDict, deque
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+
+from sweephand.local.folder import read_json, write_private
+from sweephand.local.launcher import LOOPBACK
+
+if TYPE_CHECKING:
+    from sweephand.local.folder import StateFolder
+    from sweephand.sources import Clock
+
+KEPT_ARRIVALS = 20_000
+KEPT_RUNS = 5_000
+FAILURES_OF_FLAKY = 2
+SLOW_S = 3.0
+
+
+class Book:
+    """What arrived, in order of arrival, and how often each run was refused. Safe between threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._arrivals: deque[dict[str, Any]] = deque(maxlen=KEPT_ARRIVALS)
+        self._count = 0
+        self._refusals: OrderedDict[str, int] = OrderedDict()
+
+    def note(self, run_id: str, attempt: int, at_ms: int) -> None:
+        with self._lock:
+            self._count += 1
+            self._arrivals.append({"number": self._count, "runId": run_id, "attempt": attempt, "atMs": at_ms})
+
+    def after(self, number: int) -> list[dict[str, Any]]:
+        """The arrivals with a greater number."""
+        with self._lock:
+            return [arrival for arrival in self._arrivals if arrival["number"] > number]
+
+    def refuses(self, run_id: str) -> bool:
+        """Whether this request of the run is one of those that fail."""
+        with self._lock:
+            refused = self._refusals.get(run_id, 0)
+            if refused >= FAILURES_OF_FLAKY:
+                return False
+            self._refusals[run_id] = refused + 1
+            while len(self._refusals) > KEPT_RUNS:
+                self._refusals.popitem(last=False)
+            return True
+
+
+class DemoEndpoint:
+    """Answers below `url`: POST /sync, /flaky, /slow; GET /arrivals?after=<number>."""
+
+    def __init__(self, clock: Clock, state: str, port: int) -> None:
+        """state: folder of the stack that it belongs to. port: 0 takes a free one. Raises OSError if it is taken."""
+        self.book = Book()
+
+        class Handler(_Handler):
+            book = self.book
+            owner = state
+            time = clock
+
+        self._server = _Server((LOOPBACK, port), Handler)
+        self.port = int(self._server.server_address[1])
+        self.url = f"http://{LOOPBACK}:{self.port}"
+        # Bound and never listening: whoever connects is refused, for as long as we live.
+        self._closed = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._closed.bind((LOOPBACK, 0))
+        self.closed_url = f"http://{LOOPBACK}:{self._closed.getsockname()[1]}"
+        threading.Thread(target=self._server.serve_forever, name="demo endpoint", daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._closed.close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A caller that hangs up is no news."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    book: Book
+    owner: str
+    time: Clock
+
+    def do_POST(self) -> None:
+        at_ms = int(self.time.now().timestamp() * 1000)
+        run_id = self.headers.get("Sweephand-Run-Id", "")
+        attempt = self.headers.get("Sweephand-Attempt", "")
+        self.book.note(run_id, int(attempt) if attempt.isdigit() else 0, at_ms)
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.path == "/slow":
+            self.time.sleep(SLOW_S)
+        if self.path == "/flaky" and self.book.refuses(run_id):
+            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, {"done": False})
+        else:
+            self._answer(HTTPStatus.OK, {"done": True})
+
+    def do_GET(self) -> None:
+        address = urlsplit(self.path)
+        if address.path == "/arrivals":
+            number = parse_qs(address.query).get("after", ["0"])[0]
+            self._answer(HTTPStatus.OK, {"items": self.book.after(int(number) if number.isdigit() else 0)})
+        elif address.path == "/about":
+            self._answer(HTTPStatus.OK, {"demoOf": self.owner})
+        else:
+            self._answer(HTTPStatus.NOT_FOUND, {})
+
+    def _answer(self, status: HTTPStatus, value: Any) -> None:
+        body = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        """The ledger is the log."""
+
+
+def standing(folder: StateFolder) -> tuple[str, str] | None:
+    """(url, closed url) of the endpoint that another process keeps for this stack; None if there is none."""
+    kept = read_json(folder.demo_file)
+    if kept is None:
+        return None
+    try:
+        about = httpx.get(f"{kept['url']}/about", trust_env=False, timeout=2.0).json()
+    except (httpx.HTTPError, ValueError):
+        return None
+    return (kept["url"], kept["closedUrl"]) if about == {"demoOf": str(folder.root)} else None
+
+
+def open_endpoint(folder: StateFolder, clock: Clock) -> DemoEndpoint:
+    """An endpoint on the port of the last time, so that the demo's jobs still find it, or on a free one."""
+    kept = read_json(folder.demo_file)
+    wanted = 0 if kept is None else int(urlsplit(kept["url"]).port or 0)
+    try:
+        endpoint = DemoEndpoint(clock, str(folder.root), wanted)
+    except OSError:
+        endpoint = DemoEndpoint(clock, str(folder.root), 0)
+    write_private(folder.demo_file, {"url": endpoint.url, "closedUrl": endpoint.closed_url})
+    return endpoint

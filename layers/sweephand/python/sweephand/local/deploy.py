@@ -1,0 +1,275 @@
+"""Puts the template on the emulator without the SAM CLI, and mends what the emulator leaves out of it.
+
+MiniStack 1.5.33 ignores the body of an HTTP API (every route), a table's TimeToLiveSpecification and the
+ExcludePunctuation of a generated secret, and takes a concurrency that comes from a parameter for text. Each repair has a
+test that fails once the emulator does it by itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from sweephand.local import template as templates
+from sweephand.local.failures import DeployFailed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sweephand.sources import Clock
+
+BUCKET = "sweephand-local-code"
+DEPLOYED_WITHIN_S = 120.0
+HASH_TAG = "sweephand:deployed"
+
+
+@dataclass(frozen=True)
+class Aws:
+    """How to reach the emulator as if it were AWS."""
+
+    endpoint_url: str
+    region: str
+    access_key_id: str = "test"
+    secret_access_key: str = "test"  # noqa: S105 - the emulator checks none
+    _clients: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def client(self, service: str) -> Any:
+        """A boto3 client; made once, safe to share between threads."""
+        if service not in self._clients:
+            self._clients[service] = boto3.client(
+                service,
+                endpoint_url=self.endpoint_url,
+                region_name=self.region,
+                aws_access_key_id=self.access_key_id,
+                aws_secret_access_key=self.secret_access_key,
+                config=Config(
+                    retries={"max_attempts": 2}, connect_timeout=5, read_timeout=120, max_pool_connections=32
+                ),
+            )
+        return self._clients[service]
+
+    def invoke(self, function: str, event: Any) -> Any:
+        """The function's answer. Raises DeployFailed with its error if it raised."""
+        answer = self.client("lambda").invoke(FunctionName=function, Payload=json.dumps(event).encode())
+        payload = json.loads(answer["Payload"].read() or b"null")
+        if "FunctionError" in answer:
+            message = payload.get("errorMessage", payload) if isinstance(payload, Mapping) else payload
+            raise DeployFailed(f"{function} failed: {message}")
+        return payload
+
+
+@dataclass(frozen=True)
+class Stack:
+    """What stands on the emulator. outputs: of the template; physical: physical id by logical id."""
+
+    name: str
+    outputs: Mapping[str, str]
+    physical: Mapping[str, str]
+
+
+def deploy(aws: Aws, clock: Clock, *, path: Path, stack_name: str, parameters: Mapping[str, str]) -> Stack:
+    """Creates the stack, or updates it where code, template or parameters differ from what stands. Raises DeployFailed.
+
+    path: template.yaml; code addresses in it are relative to its folder.
+    """
+    source = templates.load(path)
+    packed, objects = templates.pack(source, path.parent, BUCKET)
+    fingerprint = hashlib.sha256(
+        json.dumps([packed, dict(parameters)], sort_keys=True, default=str).encode()
+    ).hexdigest()
+    try:
+        if _standing(aws, stack_name) != fingerprint:
+            _upload(aws, objects)
+            _put_stack(aws, clock, stack_name, _request(stack_name, packed, parameters, fingerprint))
+        stack = read_stack(aws, stack_name)
+        repair_routes(aws, stack)
+        repair_time_to_live(aws, stack, source)
+        repair_concurrency(aws)
+    except (ClientError, ValueError) as error:
+        raise DeployFailed(f"The deploy of {path.name} failed: {error}") from error
+    return stack
+
+
+def _describe(aws: Aws, stack_name: str) -> dict[str, Any] | None:
+    try:
+        stacks = aws.client("cloudformation").describe_stacks(StackName=stack_name)["Stacks"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "ValidationError":  # unknown
+            return None
+        raise
+    found: dict[str, Any] | None = stacks[0] if stacks else None
+    return None if found is None or found["StackStatus"] == "DELETE_COMPLETE" else found
+
+
+def _standing(aws: Aws, stack_name: str) -> str | None:
+    """The fingerprint of what stands whole; None if nothing does. Kept with the stack: both are saved, or neither."""
+    stack = _describe(aws, stack_name)
+    if stack is None or stack["StackStatus"] not in {"CREATE_COMPLETE", "UPDATE_COMPLETE"}:
+        return None
+    return next((tag["Value"] for tag in stack.get("Tags", []) if tag["Key"] == HASH_TAG), None)
+
+
+def _upload(aws: Aws, objects: Mapping[str, bytes]) -> None:
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket=BUCKET)
+    there = {item["Key"] for item in s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])}
+    for key, content in objects.items():
+        if key not in there:
+            s3.put_object(Bucket=BUCKET, Key=key, Body=content)
+    for key in there - objects.keys():
+        s3.delete_object(Bucket=BUCKET, Key=key)
+
+
+def _request(
+    stack_name: str, packed: Mapping[str, Any], parameters: Mapping[str, str], fingerprint: str
+) -> dict[str, Any]:
+    return {
+        "StackName": stack_name,
+        "TemplateBody": json.dumps(packed, default=str),
+        "Parameters": [{"ParameterKey": key, "ParameterValue": value} for key, value in sorted(parameters.items())],
+        "Capabilities": ["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"],
+        "Tags": [{"Key": HASH_TAG, "Value": fingerprint}],
+    }
+
+
+def _put_stack(aws: Aws, clock: Clock, stack_name: str, request: Mapping[str, Any]) -> None:
+    cloudformation = aws.client("cloudformation")
+    before = _describe(aws, stack_name)
+    if before is not None and before["StackStatus"] in {"ROLLBACK_COMPLETE", "CREATE_FAILED"}:
+        cloudformation.delete_stack(StackName=stack_name)
+        _await(aws, clock, stack_name, {"DELETE_COMPLETE"})
+        before = None
+    if before is None:
+        cloudformation.create_stack(**request)
+        _await(aws, clock, stack_name, {"CREATE_COMPLETE"})
+    else:
+        cloudformation.update_stack(**request)
+        _await(aws, clock, stack_name, {"UPDATE_COMPLETE"})
+
+
+def _await(aws: Aws, clock: Clock, stack_name: str, wanted: set[str]) -> None:
+    end = clock.monotonic() + DEPLOYED_WITHIN_S
+    while clock.monotonic() < end:
+        stack = _describe(aws, stack_name)
+        status = "DELETE_COMPLETE" if stack is None else stack["StackStatus"]
+        if status in wanted:
+            return
+        if status.endswith(("_FAILED", "ROLLBACK_COMPLETE")):
+            raise DeployFailed(f"The stack {stack_name} ended as {status}: {_first_failure(aws, stack_name)}")
+        clock.sleep(0.05)
+    raise DeployFailed(f"The stack {stack_name} was not ready in {DEPLOYED_WITHIN_S:.0f} s.")
+
+
+def _first_failure(aws: Aws, stack_name: str) -> str:
+    events = aws.client("cloudformation").describe_stack_events(StackName=stack_name)["StackEvents"]
+    failed = [event for event in events if event.get("ResourceStatus", "").endswith("_FAILED")]
+    if not failed:
+        return "no reason given"
+    return f"{failed[-1]['LogicalResourceId']}: {failed[-1].get('ResourceStatusReason', 'no reason given')}"
+
+
+def read_stack(aws: Aws, stack_name: str) -> Stack:
+    """What stands now. Raises DeployFailed if nothing does."""
+    described = _describe(aws, stack_name)
+    if described is None:
+        raise DeployFailed(f"There is no stack {stack_name}.")
+    found = aws.client("cloudformation").describe_stack_resources(StackName=stack_name)["StackResources"]
+    return Stack(
+        name=stack_name,
+        outputs={output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs", [])},
+        physical={resource["LogicalResourceId"]: resource["PhysicalResourceId"] for resource in found},
+    )
+
+
+def repair_routes(aws: Aws, stack: Stack) -> None:
+    """Makes the routes that the body of each HTTP API names; one function stands behind each, without authorizer.
+
+    Leaves an API alone whose routes are right already. Raises ValueError for a body that it cannot rebuild.
+    """
+    body = aws.client("cloudformation").get_template(StackName=stack.name, TemplateStage="Processed")["TemplateBody"]
+    processed = json.loads(body) if isinstance(body, str) else body
+    for logical_id, properties in templates.resources(processed, "AWS::ApiGatewayV2::Api"):
+        wanted = {
+            route: stack.physical[function]
+            for route, function in templates.routes_of(properties.get("Body", {})).items()
+        }
+        _put_routes(aws, stack.physical[logical_id], wanted)
+
+
+def _put_routes(aws: Aws, api_id: str, wanted: Mapping[str, str]) -> None:
+    """wanted: function name by route key."""
+    gateway = aws.client("apigatewayv2")
+    arns = {
+        name: aws.client("lambda").get_function(FunctionName=name)["Configuration"]["FunctionArn"]
+        for name in set(wanted.values())
+    }
+    integrations = {
+        item["IntegrationId"]: item.get("IntegrationUri") for item in _all(gateway, "get_integrations", api_id)
+    }
+    routes = list(_all(gateway, "get_routes", api_id))
+    standing = {
+        route["RouteKey"]: integrations.get(route.get("Target", "").removeprefix("integrations/")) for route in routes
+    }
+    if standing == {route: arns[name] for route, name in wanted.items()}:
+        return
+    for route in routes:
+        gateway.delete_route(ApiId=api_id, RouteId=route["RouteId"])
+    for integration_id in integrations:
+        gateway.delete_integration(ApiId=api_id, IntegrationId=integration_id)
+    made = {
+        name: gateway.create_integration(
+            ApiId=api_id,
+            IntegrationType="AWS_PROXY",
+            IntegrationUri=arn,
+            PayloadFormatVersion="2.0",
+            IntegrationMethod="POST",
+        )["IntegrationId"]
+        for name, arn in sorted(arns.items())
+    }
+    for route_key, name in wanted.items():
+        gateway.create_route(ApiId=api_id, RouteKey=route_key, Target=f"integrations/{made[name]}")
+
+
+def _all(gateway: Any, operation: str, api_id: str) -> Iterator[dict[str, Any]]:
+    yield from gateway.get_paginator(operation).paginate(ApiId=api_id).search("Items[]")
+
+
+def repair_time_to_live(aws: Aws, stack: Stack, source: Mapping[str, Any]) -> None:
+    """Switches on the TTL that the template gives a table."""
+    dynamodb = aws.client("dynamodb")
+    for logical_id, properties in templates.resources(source, "AWS::DynamoDB::Table"):
+        wanted = properties.get("TimeToLiveSpecification")
+        if wanted is None:
+            continue
+        table = stack.physical[logical_id]
+        standing = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
+        if standing.get("TimeToLiveStatus") != "ENABLED" or standing.get("AttributeName") != wanted["AttributeName"]:
+            dynamodb.update_time_to_live(
+                TableName=table,
+                TimeToLiveSpecification={"AttributeName": wanted["AttributeName"], "Enabled": True},
+            )
+
+
+def repair_concurrency(aws: Aws) -> None:
+    """Makes numbers of the event sources' MaximumConcurrency: as text, they end every poll of every queue."""
+    functions = aws.client("lambda")
+    for source in functions.get_paginator("list_event_source_mappings").paginate().search("EventSourceMappings[]"):
+        maximum = source.get("ScalingConfig", {}).get("MaximumConcurrency")
+        if isinstance(maximum, str):
+            scaling = {"MaximumConcurrency": int(maximum)}
+            functions.update_event_source_mapping(UUID=source["UUID"], ScalingConfig=scaling)
+
+
+def put_secret(aws: Aws, secret_id: str, client_id: str, secret: str) -> None:
+    """Gives the stack's secret a value of ours: the emulator's own has quotes and backslashes in it."""
+    manager = aws.client("secretsmanager")
+    wanted = {"clientId": client_id, "secret": secret}
+    if json.loads(manager.get_secret_value(SecretId=secret_id)["SecretString"]) != wanted:
+        manager.put_secret_value(SecretId=secret_id, SecretString=json.dumps(wanted))

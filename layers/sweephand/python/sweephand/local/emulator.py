@@ -1,0 +1,61 @@
+"""The embedded AWS behind five calls: start, deploy, base_url, credentials, stop. Another emulator replaces this module
+together with launcher.py, child.py and deploy.py; nothing else of the local stack knows which one it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sweephand.local import deploy as deploys
+from sweephand.local.deploy import Aws, Stack
+from sweephand.local.launcher import REGION, Launcher, choose_port
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from sweephand.local.folder import StateFolder
+    from sweephand.sources import Clock
+
+STACK_NAME = "sweephand"
+
+
+class Emulator:
+    """One embedded AWS with its state in a folder."""
+
+    def __init__(
+        self, folder: StateFolder, clock: Clock, *, port: str | None = None, inherited: tuple[int, ...] = ()
+    ) -> None:
+        """port: of the AWS endpoint; None takes 4570, or a free one if that is in use. Raises PortTaken.
+
+        inherited: descriptors that its process keeps open while it lives.
+        """
+        self._clock = clock
+        self._launcher = Launcher(folder, clock, choose_port(port), inherited)
+        self._aws = Aws(endpoint_url=self._launcher.url, region=REGION)
+
+    def start(self) -> None:
+        """Returns when it answers, with the state of its folder. Raises EmulatorFailed."""
+        self._launcher.start()
+
+    def deploy(self, path: Path, parameters: Mapping[str, str]) -> Stack:
+        """Puts a SAM template on it; unchanged, it leaves what stands alone. Raises DeployFailed."""
+        return deploys.deploy(self._aws, self._clock, path=path, stack_name=STACK_NAME, parameters=parameters)
+
+    def base_url(self, api_id: str) -> str:
+        """Address of an HTTP API's root, without a slash at the end. Not a root URL: the front makes it one."""
+        return f"{self._launcher.url}/_aws/execute-api/{api_id}/$default"
+
+    def credentials(self) -> Aws:
+        """How boto3 reaches it."""
+        return self._aws
+
+    def running(self) -> bool:
+        return self._launcher.running()
+
+    @property
+    def process_id(self) -> int:
+        return self._launcher.process_id
+
+    def stop(self) -> None:
+        """Saves the state and ends the process."""
+        self._launcher.stop()

@@ -1,0 +1,340 @@
+"""A root URL on loopback for an HTTP API that the emulator only serves below a long path.
+
+Passes method, target, headers and body on byte for byte. It judges nothing but what API Gateway itself judges before it
+calls a function: the grammar of HTTP/1.1 (400), 10,240 bytes of head (431), 10 MB of body (413); 503 while nothing
+stands behind it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import h11
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import AsyncIterator, Sequence
+
+MAX_HEAD_BYTES = 10_240
+MAX_BODY_BYTES = 10_000_000
+IDLE_S = 75.0
+REQUEST_WITHIN_S = 60.0
+ANSWER_WITHIN_S = 100.0  # longer than any function of the template may take to answer a request
+LINGER_S = 5.0
+CHUNK = 65_536
+
+# Of one connection, not of the message (RFC 9110, 7.6.1); Host and Content-Length are set anew.
+HOP_BY_HOP = frozenset(
+    {b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"expect"}
+)
+PER_CONNECTION = HOP_BY_HOP | {b"host", b"content-length"}
+
+Headers = list[tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """Where the API is: host and port, and the path below which its root hangs (no slash at the end)."""
+
+    host: str
+    port: int
+    prefix: str
+
+
+@dataclass(frozen=True)
+class Request:
+    method: bytes
+    target: bytes
+    headers: Headers
+    body: bytes
+    has_body: bool
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: Headers
+    body: bytes
+
+
+class _Refused(Exception):  # noqa: N818 - an answer, not an error of ours
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.answer = _own_answer(status, message)
+
+
+class _UpstreamGone(Exception):  # noqa: N818
+    """The connection to the emulator broke. before_answer: whether it had said nothing yet."""
+
+
+def _own_answer(status: int, message: str) -> Answer:
+    body = b'{"message":"%s"}' % message.encode()
+    headers = [(b"Content-Type", b"application/json"), (b"Content-Length", str(len(body)).encode())]
+    return Answer(status, headers, body)
+
+
+def path_and_query(target: bytes) -> bytes | None:
+    """The target in origin form (`/path?query`); None for a form that names no path of ours (RFC 9112, 3.2)."""
+    if target.startswith(b"/"):
+        return target
+    scheme, separator, rest = target.partition(b"://")
+    if not separator or scheme.lower() not in {b"http", b"https"}:
+        return None
+    authority_end = next((index for index, byte in enumerate(rest) if byte in b"/?#"), len(rest))
+    path = rest[authority_end:]
+    return path if path.startswith(b"/") else b"/" + path
+
+
+def end_to_end(headers: Sequence[tuple[bytes, bytes]]) -> Headers:
+    """The headers without those of one connection, and those that Connection names."""
+    named = {
+        token.strip().lower() for name, value in headers if name.lower() == b"connection" for token in value.split(b",")
+    }
+    return [
+        (name, value) for name, value in headers if name.lower() not in PER_CONNECTION and name.lower() not in named
+    ]
+
+
+class _Peer:
+    """One TCP connection and the grammar on it."""
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, role: type[h11.CLIENT | h11.SERVER]
+    ) -> None:
+        self.reader = reader
+        self.writer = writer
+        self.http = h11.Connection(role, max_incomplete_event_size=MAX_HEAD_BYTES if role is h11.SERVER else 65_536)
+
+    async def event(self) -> h11.Event | type[h11.PAUSED]:
+        while True:
+            event = self.http.next_event()
+            if event is not h11.NEED_DATA:
+                assert not isinstance(event, type) or event is h11.PAUSED
+                return event
+            if self.http.they_are_waiting_for_100_continue:
+                await self.send(h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue"))
+            self.http.receive_data(await self.reader.read(CHUNK))
+
+    async def send(self, *events: h11.Event) -> None:
+        for event in events:
+            part = self.http.send(event)
+            if part:
+                self.writer.write(part)
+        await self.writer.drain()
+
+    async def close(self) -> None:
+        self.writer.close()
+        with contextlib.suppress(OSError):
+            await self.writer.wait_closed()
+
+
+class _Exchange:
+    """One client's connection, with a connection of its own to the emulator: requests stay in order, clients apart."""
+
+    def __init__(self, client: _Peer, upstream: Upstream) -> None:
+        self._client = client
+        self._upstream = upstream
+        self._behind: _Peer | None = None
+
+    async def run(self) -> None:
+        try:
+            while await self._one():
+                self._client.http.start_next_cycle()
+        finally:
+            if self._behind is not None:
+                await self._behind.close()
+            await self._client.close()
+
+    async def _one(self) -> bool:
+        """Answers one request. Whether another may follow on this connection."""
+        try:
+            request = await self._request()
+            if request is None:
+                return False
+            answer = await self._forward(request)
+        except _Refused as refused:
+            await self._answer(refused.answer, last=True)
+            return False
+        except h11.RemoteProtocolError as error:
+            if self._client.http.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+                status = error.error_status_hint
+                text = "Request Header Fields Too Large" if status == 431 else "Bad Request"
+                await self._answer(_own_answer(status, text), last=True)
+            return False
+        await self._answer(answer)
+        return self._client.http.our_state is h11.DONE and self._client.http.their_state is h11.DONE
+
+    async def _request(self) -> Request | None:
+        """The next request, whole; None if the client has gone."""
+        async with asyncio.timeout(IDLE_S):
+            head = await self._client.event()
+        if not isinstance(head, h11.Request):
+            return None
+        target = path_and_query(head.target)
+        if target is None:
+            raise _Refused(400, "Bad Request")
+        raw = list(head.headers.raw_items())
+        has_body = any(name in {b"content-length", b"transfer-encoding"} for name, _ in head.headers)
+        parts: list[bytes] = []
+        size = 0
+        async with asyncio.timeout(REQUEST_WITHIN_S):
+            async for part in self._body():
+                size += len(part)
+                if size > MAX_BODY_BYTES:
+                    raise _Refused(413, "Request Entity Too Large")
+                parts.append(part)
+        return Request(head.method, target, end_to_end(raw), b"".join(parts), has_body)
+
+    async def _body(self) -> AsyncIterator[bytes]:
+        while isinstance(event := await self._client.event(), h11.Data):
+            yield bytes(event.data)
+        if not isinstance(event, h11.EndOfMessage):
+            raise h11.RemoteProtocolError("the request ended too early")
+
+    async def _forward(self, request: Request) -> Answer:
+        """The emulator's answer. A connection that it closed while idle is made anew, once."""
+        kept = self._behind is not None
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                try:
+                    return await self._ask(request)
+                except (OSError, _UpstreamGone):
+                    await self._leave()
+                    if not kept:
+                        raise
+                    return await self._ask(request)
+        except TimeoutError:
+            await self._leave()
+            return _own_answer(504, "Gateway Timeout")
+        except (OSError, _UpstreamGone, h11.ProtocolError):
+            await self._leave()
+            return _own_answer(503, "Service Unavailable")
+
+    async def _ask(self, request: Request) -> Answer:
+        if self._behind is None:
+            reader, writer = await asyncio.open_connection(self._upstream.host, self._upstream.port)
+            self._behind = _Peer(reader, writer, h11.CLIENT)
+        behind = self._behind
+        headers = [(b"Host", f"{self._upstream.host}:{self._upstream.port}".encode()), *request.headers]
+        if request.has_body:
+            headers.append((b"Content-Length", str(len(request.body)).encode()))
+        target = self._upstream.prefix.encode() + request.target
+        try:
+            head = h11.Request(method=request.method, target=target, headers=headers)
+            await behind.send(head, *([h11.Data(data=request.body)] if request.body else []), h11.EndOfMessage())
+            answer = await self._read(behind)
+        except h11.RemoteProtocolError as error:
+            raise _UpstreamGone from error
+        if behind.http.our_state is h11.DONE and behind.http.their_state is h11.DONE:
+            behind.http.start_next_cycle()
+        else:
+            await self._leave()
+        return answer
+
+    async def _read(self, behind: _Peer) -> Answer:
+        head = await behind.event()
+        while isinstance(head, h11.InformationalResponse):
+            head = await behind.event()
+        if not isinstance(head, h11.Response):
+            raise _UpstreamGone
+        parts: list[bytes] = []
+        while isinstance(event := await behind.event(), h11.Data):
+            parts.append(bytes(event.data))
+        raw = list(head.headers.raw_items())
+        kept = [(name, value) for name, value in raw if name.lower() == b"content-length"]
+        return Answer(head.status_code, end_to_end(raw) + kept, b"".join(parts))
+
+    async def _leave(self) -> None:
+        behind, self._behind = self._behind, None
+        if behind is not None:
+            await behind.close()
+
+    async def _answer(self, answer: Answer, *, last: bool = False) -> None:
+        """Writes the answer. last: the connection ends after it, however much of the request is still on its way."""
+        headers = list(answer.headers)
+        bodiless = answer.status in {204, 304}
+        if not bodiless and not any(name.lower() == b"content-length" for name, _ in headers):
+            headers.append((b"Content-Length", str(len(answer.body)).encode()))
+        if last:
+            headers.append((b"Connection", b"close"))
+        head = h11.Response(status_code=answer.status, headers=headers, reason=_reason(answer.status))
+        body = [h11.Data(data=answer.body)] if answer.body and not bodiless else []
+        await self._client.send(head, *body, h11.EndOfMessage())
+        if last:
+            await self._drain()
+
+    async def _drain(self) -> None:
+        """Reads what the client still sends: closing at once would make its system throw our answer away."""
+        self._client.writer.write_eof()
+        with contextlib.suppress(TimeoutError, OSError):
+            async with asyncio.timeout(LINGER_S):
+                while await self._client.reader.read(CHUNK):
+                    pass
+
+
+def _reason(status: int) -> bytes:
+    from http import HTTPStatus  # noqa: PLC0415
+
+    try:
+        return HTTPStatus(status).phrase.encode()
+    except ValueError:
+        return b""
+
+
+class Front:
+    """Serves on a socket that is bound already, in a thread of its own."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+        self._loop = asyncio.new_event_loop()
+        self._stop = asyncio.Event()
+        self._thread: threading.Thread | None = None
+        self._upstream: Upstream | None = None
+
+    @property
+    def port(self) -> int:
+        return int(self._socket.getsockname()[1])
+
+    def serve(self, upstream: Upstream) -> None:
+        """Starts to listen; returns once it does."""
+        self._upstream = upstream
+        self._socket.listen(128)
+        listening = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(listening,), name="front", daemon=True)
+        self._thread.start()
+        listening.wait()
+
+    def _run(self, listening: threading.Event) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_until_complete(self._serve(listening))
+        self._loop.close()
+
+    async def _serve(self, listening: threading.Event) -> None:
+        server = await asyncio.start_server(self._connection, sock=self._socket)
+        listening.set()
+        await self._stop.wait()
+        server.close()
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        assert self._upstream is not None
+        exchange = _Exchange(_Peer(reader, writer, h11.SERVER), self._upstream)
+        # A client that goes away, stays silent or is cut off at our stop ends its own connection and nothing else.
+        with contextlib.suppress(OSError, TimeoutError, h11.LocalProtocolError, asyncio.CancelledError):
+            await exchange.run()
+
+    def close(self) -> None:
+        """Stops serving and gives the port back."""
+        if self._thread is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join()
+        else:
+            self._loop.close()
+        self._socket.close()

@@ -1,0 +1,165 @@
+"""The emulator as a child process: its environment, its port, its health, its end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import httpx
+
+from sweephand.local.failures import EmulatorFailed, PortTaken
+from sweephand.local.settings import PACKAGE_ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from sweephand.local.folder import StateFolder
+    from sweephand.sources import Clock
+
+LOOPBACK = "127.0.0.1"
+REGION = "us-east-1"
+PREFERRED_PORT = 4570
+READY_WITHIN_S = 60.0
+STOP_WITHIN_S = 20.0
+CHILD = "import sys; sys.path.insert(0, sys.argv[1]); from sweephand.local.child import main; main()"
+# What the child gets from the user's environment. The rest stays away: the functions' workers inherit it all.
+INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "SYSTEMROOT")
+
+
+def clean_environment(user: Mapping[str, str], home: Path, port: int) -> dict[str, str]:
+    """The whole environment of the emulator. user: the environment of this process; home: the emulator's own folder."""
+    return {
+        **{name: user[name] for name in INHERITED if name in user},
+        # Its default is 0.0.0.0: anyone on the network could run code as a function.
+        "BIND_HOST": LOOPBACK,
+        "GATEWAY_PORT": str(port),
+        # Else it opens 8883 on all interfaces as soon as the package cryptography is there.
+        "IOT_MTLS_ENABLED": "0",
+        "SFTP_ENABLED": "0",
+        "PERSIST_STATE": "1",
+        "STATE_DIR": str(home / "state"),
+        "S3_PERSIST": "1",
+        "S3_DATA_DIR": str(home / "s3"),
+        # Workers unpack their code here, and a kill leaves it behind: emptied at each start.
+        "TMPDIR": str(home / "tmp"),
+        "LAMBDA_EXECUTOR": "local",
+        "LOG_LEVEL": "WARNING",
+        "MINISTACK_REGION": REGION,
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        # The user's own profile and instance role must never be found.
+        "HOME": str(home),
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "POWERTOOLS_TRACE_DISABLED": "1",
+    }
+
+
+def bind(port: int, *, name: str) -> socket.socket:
+    """A socket bound to loopback, not listening yet. port: 0 takes a free one. name: the variable that sets the port.
+
+    Raises PortTaken.
+    """
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((LOOPBACK, port))
+    except OSError as error:
+        sock.close()
+        raise PortTaken(
+            f"Port {port} on {LOOPBACK} is taken ({error.strerror}). Choose another with {name}=<port>."
+        ) from error
+    return sock
+
+
+def choose_port(wanted: str | None) -> int:
+    """The emulator's port: the wanted one or PortTaken; without a wish the usual one, or a free one."""
+    if wanted:
+        with bind(int(wanted), name="SWEEPHAND_AWS_PORT"):
+            return int(wanted)
+    try:
+        with bind(PREFERRED_PORT, name="SWEEPHAND_AWS_PORT"):
+            return PREFERRED_PORT
+    except PortTaken:
+        with bind(0, name="SWEEPHAND_AWS_PORT") as sock:
+            return int(sock.getsockname()[1])
+
+
+class Launcher:
+    """Starts and stops one emulator process."""
+
+    def __init__(self, folder: StateFolder, clock: Clock, port: int, inherited: tuple[int, ...] = ()) -> None:
+        """inherited: descriptors that the child keeps open."""
+        self._folder = folder
+        self._clock = clock
+        self._child: subprocess.Popen[bytes] | None = None
+        self.url = f"http://{LOOPBACK}:{port}"
+        self._port = port
+        self._inherited = inherited
+
+    def start(self) -> None:
+        """Returns when the emulator answers. Raises EmulatorFailed."""
+        home = self._folder.emulator
+        shutil.rmtree(home / "tmp", ignore_errors=True)
+        for name in ("state", "s3", "tmp"):
+            (home / name).mkdir(parents=True, exist_ok=True)
+        with self._folder.emulator_log.open("wb") as log:
+            self._child = subprocess.Popen(  # noqa: S603 - our own interpreter and code
+                [sys.executable, "-P", "-c", CHILD, str(PACKAGE_ROOT)],
+                env=clean_environment(os.environ, home, self._port),
+                stdin=subprocess.PIPE,  # the child stops when this pipe closes: it never outlives us
+                stdout=log,
+                stderr=log,
+                pass_fds=self._inherited,
+                start_new_session=True,  # a Ctrl-C in the terminal is for us; we stop it in order
+            )
+        self._await_health()
+
+    def _await_health(self) -> None:
+        end = self._clock.monotonic() + READY_WITHIN_S
+        with httpx.Client(trust_env=False, timeout=2.0) as client:
+            while self.running():
+                try:
+                    if client.get(f"{self.url}/_ministack/health").is_success:
+                        return
+                except httpx.TransportError:
+                    pass
+                if self._clock.monotonic() > end:
+                    self.stop()
+                    raise EmulatorFailed(
+                        f"The emulator gave no answer in {READY_WITHIN_S:.0f} s. See {self._folder.emulator_log}"
+                    )
+                self._clock.sleep(0.05)
+        raise EmulatorFailed(f"The emulator ended at its start: {self._last_words()}. See {self._folder.emulator_log}")
+
+    def _last_words(self) -> str:
+        lines = self._folder.emulator_log.read_text(encoding="utf-8", errors="replace").split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "no word")
+
+    def running(self) -> bool:
+        return self._child is not None and self._child.poll() is None
+
+    @property
+    def process_id(self) -> int:
+        assert self._child is not None
+        return self._child.pid
+
+    def stop(self) -> None:
+        """SIGTERM, which saves the state; a kill if that takes too long (what was saved last is then what is kept)."""
+        if self._child is None:
+            return
+        self._child.terminate()
+        try:
+            self._child.wait(STOP_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self._child.wait()
+        if self._child.stdin is not None:
+            self._child.stdin.close()

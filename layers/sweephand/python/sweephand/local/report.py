@@ -1,0 +1,123 @@
+"""The demo's account of itself: lateness by the endpoint's clock, early and lost runs. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from sweephand.domain.run import TERMINAL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+TERMINAL_NAMES = frozenset(state.value for state in TERMINAL)
+# A change of a schedule takes effect 5 s after it; the rest is room for a slow start.
+SETTLES_IN_S = 10
+# What is planned later than this before the end may still be on its way.
+GRACE_S = 15
+
+
+def instant(text: str) -> datetime:
+    """An instant of the API (RFC 3339, UTC)."""
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def lateness_ms(planned_at: str, arrived_ms: int) -> int:
+    """Milliseconds from the planned instant to the arrival; negative if it came early."""
+    return arrived_ms - round(instant(planned_at).timestamp() * 1000)
+
+
+def percentile(values: Sequence[int], share: float) -> int:
+    """The smallest value that at least `share` (0..1) of the values do not exceed (nearest rank). values: not empty."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+@dataclass(frozen=True)
+class Window:
+    """What is judged: from the start of the demo to its end."""
+
+    begin: datetime
+    end: datetime
+
+    @property
+    def seconds(self) -> int:
+        return round((self.end - self.begin).total_seconds())
+
+
+def explained(run: Mapping[str, Any], period_s: int) -> set[datetime]:
+    """The instants that a row of the ledger answers for: its own, or all of its range."""
+    span = run.get("range")
+    if not span:
+        return {instant(run["plannedAt"])}
+    first, last = instant(span["from"]), instant(span["to"])
+    count = int((last - first).total_seconds()) // period_s + 1
+    return {first + timedelta(seconds=period_s * step) for step in range(count)}
+
+
+def lost(runs: Iterable[Mapping[str, Any]], period_s: int, window: Window) -> int:
+    """How many occurrences of a series with a fixed period should be in the ledger by now and are not, or hang there.
+
+    The grid is read off the rows themselves: the first row may be late by one period and the time a change takes.
+    """
+    latest = window.end - timedelta(seconds=GRACE_S)
+    rows = list(runs)
+    present = {at for run in rows for at in explained(run, period_s) if window.begin <= at <= latest}
+    hanging = sum(
+        1
+        for run in rows
+        if run["state"] not in TERMINAL_NAMES
+        and window.begin <= instant(run["plannedAt"]) <= window.end - timedelta(seconds=60 + GRACE_S)
+    )
+    expected_by = window.begin + timedelta(seconds=SETTLES_IN_S + period_s)
+    if not present:
+        return hanging + (1 + int((latest - expected_by).total_seconds()) // period_s if latest >= expected_by else 0)
+    first = min(present)
+    before = max(0, math.ceil((first - expected_by).total_seconds() / period_s))
+    due = int((latest - first).total_seconds()) // period_s + 1
+    return hanging + before + max(0, due - len(present))
+
+
+@dataclass(frozen=True)
+class Summary:
+    """lateness: of the first attempts, in ms by the endpoint's clock. states: all finished runs, also of other jobs."""
+
+    window: Window
+    lateness: Sequence[int]
+    lost: int
+    states: Mapping[str, int]
+    unfinished: int
+
+    @property
+    def early(self) -> int:
+        return sum(1 for value in self.lateness if value < 0)
+
+    @property
+    def good(self) -> bool:
+        return self.early == 0 and self.lost == 0 and bool(self.lateness)
+
+    def lines(self) -> list[str]:
+        late = self.lateness
+        minutes, seconds = divmod(self.window.seconds, 60)
+        figures = (
+            f"p50 {percentile(late, 0.5)}   p99 {percentile(late, 0.99)}   max {max(late)}   (of {len(late)})"
+            if late
+            else "none: nothing arrived"
+        )
+        states = ", ".join(f"{state} {count}" for state, count in sorted(self.states.items())) or "none"
+        return [
+            f"Demo of {minutes} min {seconds} s, recurring jobs, by the clock of the endpoint:",
+            f"  lateness in ms   {figures}",
+            f"  early {self.early}   lost {self.lost}",
+            f"  runs finished    {states}; under way {self.unfinished}",
+        ]
+
+
+def count_states(runs: Iterable[Mapping[str, Any]]) -> tuple[dict[str, int], int]:
+    """(finished runs by state, how many are not finished)."""
+    states = Counter(run["state"] for run in runs)
+    finished = {state: count for state, count in states.items() if state in TERMINAL_NAMES}
+    return finished, sum(states.values()) - sum(finished.values())

@@ -1,0 +1,156 @@
+"""The process that runs a stack: emulator, deploy, front, tenants, first sweep and audit; then it waits for its end.
+
+It lives in the background under a lock on the state folder. What it has to say goes through a pipe to whoever started
+it, one JSON object a line: {"say": text}, {"failed": text, "status": n} or {"ready": true}.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from sweephand.local import stack_file, tenants
+from sweephand.local import template as templates
+from sweephand.local.api import Refused, Unreachable
+from sweephand.local.deploy import put_secret
+from sweephand.local.emulator import Emulator
+from sweephand.local.failures import DeployFailed, EmulatorFailed, LocalFailure
+from sweephand.local.folder import Lock
+from sweephand.local.front import Front, Upstream
+from sweephand.local.launcher import LOOPBACK, bind
+from sweephand.local.settings import ALREADY_RUNNING, Settings, parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from sweephand.local.deploy import Aws, Stack
+    from sweephand.sources import Chance, Clock
+
+WATCH_EVERY_S = 1.0
+SWEEP_EVENT = {"worker": 0, "workers": 1}
+AUDIT_EVENT = {"all": True}
+
+
+class Service:
+    """One stack from its start to its stop."""
+
+    def __init__(
+        self, settings: Settings, clock: Clock, chance: Chance, lock: Lock, say: Callable[[str], None]
+    ) -> None:
+        self._settings = settings
+        self._lock = lock
+        self._folder = settings.folder
+        self._clock = clock
+        self._chance = chance
+        self._say = say
+        self._front: Front | None = None
+        self._emulator: Emulator | None = None
+
+    def start(self) -> None:
+        """Returns when everything answers and stack.json is written. Raises LocalFailure."""
+        shape = templates.data_shape(templates.load(self._settings.template))
+        self._folder.check(shape)
+        self._front = Front(bind(self._settings.port, name="SWEEPHAND_PORT"))
+        base_url = f"http://{LOOPBACK}:{self._front.port}"
+        self._emulator = Emulator(
+            self._folder, self._clock, port=self._settings.aws_port, inherited=(self._lock.descriptor,)
+        )
+        self._folder.stamp(shape)
+        self._say("Starting the emulator ...")
+        self._emulator.start()
+        self._say("Deploying the template ...")
+        stack = self._emulator.deploy(self._settings.template, parameters(base_url))
+        aws = self._emulator.credentials()
+        known = tenants.kept(self._folder, self._chance)
+        put_secret(aws, stack.outputs["StackSecretArn"], known.provider.client_id, known.provider.secret)
+        behind = urlsplit(self._emulator.base_url(stack.physical["Api"]))
+        self._front.serve(Upstream(LOOPBACK, behind.port or 80, behind.path))
+        try:
+            known = tenants.ensure(self._folder, base_url, known)
+        except (Refused, Unreachable) as error:
+            raise DeployFailed(f"The API of the stack refused its first requests: {error}") from error
+        self._recover(aws, stack)
+        described = stack_file.describe(base_url, aws, stack, provider=known.provider, tenants=known.tenants)
+        stack_file.write(self._folder, described)
+
+    def _recover(self, aws: Aws, stack: Stack) -> None:
+        """One sweep and the whole audit: a killed emulator's table and queue may be seconds apart, and the rule first
+        ticks a minute from now. A failure is told and leaves the stack up: the user will want to look at it."""
+        for role, event in (("sweeper", SWEEP_EVENT), ("auditor", AUDIT_EVENT)):
+            try:
+                aws.invoke(stack.outputs[stack_file.FUNCTION_OUTPUTS[role]], event)
+            except DeployFailed as failure:
+                self._say(f"Warning: {failure}")
+
+    def running(self) -> bool:
+        return self._emulator is not None and self._emulator.running()
+
+    def stop(self) -> None:
+        """Ends what was started, in whatever state the start was left; the state is saved."""
+        self._folder.stack_file.unlink(missing_ok=True)
+        if self._front is not None:
+            self._front.close()
+        if self._emulator is not None:
+            self._emulator.stop()
+
+
+class Report:
+    """Our end of the pipe to whoever started us. They may leave before we do."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._pipe = os.fdopen(descriptor, "w", encoding="utf-8")
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        with contextlib.suppress(BrokenPipeError, ValueError):  # ValueError: closed already
+            self._pipe.write(json.dumps(message) + "\n")
+            self._pipe.flush()
+
+    def close(self) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            self._pipe.close()
+
+
+def serve(settings: Settings, clock: Clock, chance: Chance, *, report_to: int, owner: int | None) -> int:
+    """The background process. Returns its exit status.
+
+    report_to: descriptor of the pipe. owner: descriptor of a pipe whose end says that our owner is gone, or None.
+    """
+    report = Report(report_to)
+    lock = Lock(settings.folder)
+    if not lock.take(clock):
+        report.send({"failed": "Another process runs this stack.", "status": ALREADY_RUNNING})
+        return ALREADY_RUNNING
+    settings.folder.stack_file.unlink(missing_ok=True)  # a killed stack's
+    over = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: over.set())
+    if owner is not None:
+        threading.Thread(target=_watch_owner, args=(owner, over), name="owner", daemon=True).start()
+    service = Service(settings, clock, chance, lock, lambda text: report.send({"say": text}))
+    try:
+        service.start()
+        report.send({"ready": True})
+        report.close()
+        while not over.wait(WATCH_EVERY_S):
+            if not service.running():
+                raise EmulatorFailed(f"The emulator ended by itself. See {settings.folder.emulator_log}")
+    except LocalFailure as failure:
+        sys.stderr.write(f"{failure}\n")
+        report.send({"failed": str(failure), "status": failure.status})
+        return failure.status
+    finally:
+        service.stop()
+        lock.close()
+    return 0
+
+
+def _watch_owner(descriptor: int, over: threading.Event) -> None:
+    while os.read(descriptor, 1):
+        pass
+    over.set()

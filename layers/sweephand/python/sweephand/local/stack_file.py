@@ -1,0 +1,117 @@
+"""`stack.json`: where everything of the running stack is. Tools and tests read it; it is there while the stack runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sweephand.local.folder import read_json, write_private
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sweephand.local.deploy import Aws, Stack
+    from sweephand.local.folder import StateFolder
+
+PROVIDER_CLIENT = "provider.admin"
+# Output of the template by the role of the function.
+FUNCTION_OUTPUTS = {
+    "api": "ApiFunctionName",
+    "sweeper": "SweeperFunctionName",
+    "executor": "ExecutorFunctionName",
+    "executorSlow": "ExecutorSlowFunctionName",
+    "auditor": "AuditorFunctionName",
+}
+
+
+@dataclass(frozen=True)
+class Credential:
+    client_id: str
+    secret: str
+
+
+@dataclass(frozen=True)
+class StackFile:
+    """The content of stack.json. functions: physical name by role; tenants: credential by tenant."""
+
+    base_url: str
+    aws_endpoint_url: str
+    region: str
+    stack_name: str
+    table_name: str
+    run_queue_url: str
+    slow_queue_url: str
+    dead_letter_queue_url: str
+    event_bus_name: str
+    provider: Credential
+    functions: Mapping[str, str]
+    tenants: Mapping[str, Credential]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "baseUrl": self.base_url,
+            "consoleUrl": None,
+            "awsEndpointUrl": self.aws_endpoint_url,
+            "region": self.region,
+            "stackName": self.stack_name,
+            "tableName": self.table_name,
+            "runQueueUrl": self.run_queue_url,
+            "slowQueueUrl": self.slow_queue_url,
+            "deadLetterQueueUrl": self.dead_letter_queue_url,
+            "eventBusName": self.event_bus_name,
+            "provider": {"clientId": self.provider.client_id, "secret": self.provider.secret},
+            "functions": dict(self.functions),
+            "tenants": [
+                {"tenant": tenant, "clientId": credential.client_id, "secret": credential.secret}
+                for tenant, credential in self.tenants.items()
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> StackFile:
+        tenants: Sequence[Mapping[str, str]] = value["tenants"]
+        return cls(
+            base_url=value["baseUrl"],
+            aws_endpoint_url=value["awsEndpointUrl"],
+            region=value["region"],
+            stack_name=value["stackName"],
+            table_name=value["tableName"],
+            run_queue_url=value["runQueueUrl"],
+            slow_queue_url=value["slowQueueUrl"],
+            dead_letter_queue_url=value["deadLetterQueueUrl"],
+            event_bus_name=value["eventBusName"],
+            provider=Credential(value["provider"]["clientId"], value["provider"]["secret"]),
+            functions=value["functions"],
+            tenants={item["tenant"]: Credential(item["clientId"], item["secret"]) for item in tenants},
+        )
+
+
+def describe(
+    base_url: str, aws: Aws, stack: Stack, *, provider: Credential, tenants: Mapping[str, Credential]
+) -> StackFile:
+    """The file for a deployed stack. Raises KeyError for a template without one of the outputs that the file names."""
+    outputs = stack.outputs
+    return StackFile(
+        base_url=base_url,
+        aws_endpoint_url=aws.endpoint_url,
+        region=aws.region,
+        stack_name=stack.name,
+        table_name=outputs["TableName"],
+        run_queue_url=outputs["RunQueueUrl"],
+        slow_queue_url=outputs["SlowQueueUrl"],
+        dead_letter_queue_url=outputs["DeadLetterQueueUrl"],
+        event_bus_name=outputs["EventBusName"],
+        provider=provider,
+        functions={role: outputs[output] for role, output in FUNCTION_OUTPUTS.items()},
+        tenants=tenants,
+    )
+
+
+def write(folder: StateFolder, stack: StackFile) -> None:
+    write_private(folder.stack_file, stack.as_json())
+
+
+def read(folder: StateFolder) -> StackFile | None:
+    """None while no stack runs in the folder, or has not come up yet."""
+    value = read_json(folder.stack_file)
+    return None if value is None else StackFile.from_json(value)

@@ -1,0 +1,149 @@
+"""The template as the local deploy needs it: read from YAML, its code packed, its routes found. No AWS calls."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import io
+import json
+import re
+import zipfile
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# A zip cannot hold an earlier date. Fixed, so that the same code has the same hash.
+ZIP_DATE = (1980, 1, 1, 0, 0, 0)
+SKIPPED_FOLDERS = frozenset({"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"})
+# These packages are for the user's machine; the built layer has none of them either (layers/sweephand/Makefile).
+USERS_MACHINE = frozenset({"sweephand/local", "sweephand/cli", "sweephand/sdk"})
+
+
+class _Loader(yaml.SafeLoader):
+    """SafeLoader that knows CloudFormation's short forms."""
+
+
+def _short_form(loader: yaml.Loader | yaml.SafeLoader, suffix: str, node: yaml.Node) -> dict[str, Any]:
+    value: Any
+    if isinstance(node, yaml.ScalarNode):
+        value = loader.construct_scalar(node)
+    elif isinstance(node, yaml.SequenceNode):
+        value = loader.construct_sequence(node, deep=True)
+    else:
+        assert isinstance(node, yaml.MappingNode)
+        value = loader.construct_mapping(node, deep=True)
+    if suffix in {"Ref", "Condition"}:
+        return {suffix: value}
+    if suffix == "GetAtt" and isinstance(value, str):
+        value = value.split(".", 1)
+    return {f"Fn::{suffix}": value}
+
+
+_Loader.add_multi_constructor("!", _short_form)
+# A date such as the template's version stays the text that it is.
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def load(path: Path) -> dict[str, Any]:
+    """The template with its short forms spelled out (`!Ref x` is `{"Ref": "x"}`)."""
+    loaded = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506 - a SafeLoader
+    if not isinstance(loaded, dict) or "Resources" not in loaded:
+        raise ValueError(f"{path} is not a CloudFormation template")
+    return loaded
+
+
+def resources(template: Mapping[str, Any], kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(logical id, properties) of every resource of type `kind`."""
+    for logical_id, resource in template["Resources"].items():
+        if resource["Type"] == kind:
+            yield logical_id, resource.get("Properties", {})
+
+
+def data_shape(template: Mapping[str, Any]) -> str:
+    """A hash over what stored rows depend on: the tables' keys and the number of shards.
+
+    A change of the rest is an update; a change of this would make the emulator replace the table and lose its rows.
+    """
+    keys = {
+        logical_id: properties.get("KeySchema")
+        for logical_id, properties in resources(template, "AWS::DynamoDB::Table")
+    }
+    shards = template.get("Parameters", {}).get("Shards", {}).get("Default")
+    return hashlib.sha256(json.dumps([keys, shards], sort_keys=True).encode()).hexdigest()[:16]
+
+
+def zip_folder(folder: Path, prefix: str = "") -> bytes:
+    """A zip of `folder`: the same bytes for the same files, whatever their dates. prefix: path in it, ends in `/`."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(folder.rglob("*")):
+            inner = path.relative_to(folder)
+            if not path.is_file() or SKIPPED_FOLDERS & set(inner.parts) or "/".join(inner.parts[:2]) in USERS_MACHINE:
+                continue
+            entry = zipfile.ZipInfo(prefix + inner.as_posix(), ZIP_DATE)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, path.read_bytes())
+    return stream.getvalue()
+
+
+def empty_zip() -> bytes:
+    """A zip of one empty file: for a layer whose packages the workers find in the emulator's own environment."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr(zipfile.ZipInfo("python/.keep", ZIP_DATE), b"")
+    return stream.getvalue()
+
+
+def pack(template: Mapping[str, Any], root: Path, bucket: str) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The template with its code addresses pointing into `bucket`, and the objects that must be there, by key.
+
+    root: folder that CodeUri and ContentUri are relative to. A key holds the hash of its object, so that unchanged code
+    leaves the template unchanged.
+    """
+    packed = copy.deepcopy(dict(template))
+    objects: dict[str, bytes] = {}
+    for _, properties in resources(packed, "AWS::Serverless::Function"):
+        properties["CodeUri"] = _place(zip_folder(root / properties["CodeUri"]), bucket, objects)
+    for _, properties in resources(packed, "AWS::Serverless::LayerVersion"):
+        sources = root / properties["ContentUri"] / "python"
+        content = zip_folder(sources, "python/") if sources.is_dir() else empty_zip()
+        properties["ContentUri"] = _place(content, bucket, objects)
+    return packed, objects
+
+
+def _place(content: bytes, bucket: str, objects: dict[str, bytes]) -> str:
+    key = f"{hashlib.sha256(content).hexdigest()[:32]}.zip"
+    objects[key] = content
+    return f"s3://{bucket}/{key}"
+
+
+FUNCTION_IN_URI = re.compile(r"\$\{(\w+)\.Arn\}")
+
+
+def routes_of(body: Mapping[str, Any]) -> dict[str, str]:
+    """Logical id of the function behind each route (`ANY /v1/{proxy+}`) of an HTTP API's OpenAPI body.
+
+    Raises ValueError for a route that needs an authorizer or calls anything but a function: neither is rebuilt here.
+    """
+    found: dict[str, str] = {}
+    for path, methods in body.get("paths", {}).items():
+        for method, operation in methods.items():
+            verb = "ANY" if method == "x-amazon-apigateway-any-method" else method.upper()
+            route = "$default" if path == "/$default" else f"{verb} {path}"
+            uri = operation.get("x-amazon-apigateway-integration", {}).get("uri")
+            text = uri.get("Fn::Sub") if isinstance(uri, Mapping) else uri
+            match = FUNCTION_IN_URI.search(text) if isinstance(text, str) else None
+            if match is None:
+                raise ValueError(f"route {route} does not lead to a function of the template")
+            if any("NONE" not in need for need in operation.get("security", [])):
+                raise ValueError(f"route {route} needs an authorizer")
+            found[route] = match[1]
+    return found
