@@ -37,7 +37,6 @@ class OnWallClock(Series):
     def after(self, second: int) -> int | None:
         starts, offsets = self.zone.starts, self.zone.offsets
         piece = bisect_right(starts, second + 1) - 1
-        first = True
         while True:
             offset = offsets[piece]
             begin, end = self._bounds(piece)
@@ -49,17 +48,19 @@ class OnWallClock(Series):
             if found is not None:
                 return found
             following = piece + 1
-            if following == len(starts) or (wall is None and not first):
+            if following == len(starts):
                 return None
-            # The piece right behind may repeat wall times that lie behind us; from there on, none before `wall` match.
-            if wall is not None and not first:
+            # No wall time before `wall` matches, so pieces before it are passed over; but close to an end the next piece
+            # may repeat wall times that are already behind us.
+            if self.zone.end(piece) - second > _NEAR:
+                if wall is None:
+                    return None
                 following = max(following, self.zone.piece(wall - offset - _NEAR))
-            piece, second, first = following, starts[following] - 1, False
+            piece, second = following, starts[following] - 1
 
     def until(self, second: int) -> int | None:
         starts, offsets = self.zone.starts, self.zone.offsets
         piece = bisect_right(starts, second) - 1
-        first = True
         while True:
             offset = offsets[piece]
             begin, end = self._bounds(piece)
@@ -70,12 +71,14 @@ class OnWallClock(Series):
                 return moved
             if found is not None:
                 return found
-            if piece == 0 or (wall is None and not first):
+            if piece == 0:
                 return None
             preceding = piece - 1
-            if wall is not None and not first:
+            if second - starts[piece] > _NEAR:  # as above, in the other direction
+                if wall is None:
+                    return None
                 preceding = min(preceding, self.zone.piece(wall - offset + _NEAR))
-            second, piece, first = starts[preceding + 1] - 1, preceding, False
+            second, piece = starts[preceding + 1] - 1, preceding
 
     def moved_by(self, second: int) -> MovedBy | None:
         if not self.marked:
