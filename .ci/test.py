@@ -1,0 +1,59 @@
+"""`make test`: every part of the tests with its time, and one closing line. .ci/test.py unit template: these alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Fast ones first, so that a mistake shows early. Each is a folder of tests, and a selection by marker.
+PARTS = {
+    "architecture": ["tests/architecture"],
+    "template": ["tests/template", "-m", "not sam"],
+    "unit": ["tests/unit"],
+    "contract": ["tests/contract"],
+    "faults": ["tests/faults"],
+    "local_stack": ["tests/local_stack"],
+    "sam": ["tests/template", "-m", "sam"],
+}
+
+
+def main(names: list[str]) -> int:
+    unknown = set(names) - PARTS.keys()
+    if unknown:
+        sys.exit(f"no such part: {', '.join(sorted(unknown))}; there are: {', '.join(PARTS)}")
+    chosen = [name for name in PARTS if name in names] if names else [name for name in PARTS if _has_tests(name)]
+    results = [(name, *_run(name)) for name in chosen]
+    for name, status, seconds in results:
+        sys.stdout.write(f"{name:<14} {seconds:7.1f} s  {'passed' if status == 0 else f'FAILED ({status})'}\n")
+    failed = sum(status != 0 for _, status, _ in results)
+    sys.stdout.write(f"{'all':<14} {sum(seconds for *_, seconds in results):7.1f} s\n")
+    sys.stdout.write(f"parts: {len(results) - failed} passed, {failed} failed\n")
+    return 1 if failed or not results else 0
+
+
+def _has_tests(name: str) -> bool:
+    return any((ROOT / PARTS[name][0]).rglob("test_*.py"))
+
+
+def _run(name: str) -> tuple[int, float]:
+    """Exit status and seconds. A part whose selection holds no test has failed: pytest says so with status 5."""
+    sys.stdout.write(f"== {name}\n")
+    sys.stdout.flush()
+    began = time.monotonic()  # noqa: TID251 - how long a part takes is no decision of the service
+    done = subprocess.run(  # noqa: S603 - our own tests
+        [sys.executable, "-m", "pytest", *PARTS[name]],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": "layers/sweephand/python"},
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    return done.returncode, time.monotonic() - began  # noqa: TID251
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

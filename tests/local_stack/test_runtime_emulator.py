@@ -1,0 +1,170 @@
+"""Each handler under AWS's own runtime client: its name in the template, its context, answers that JSON can carry."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from contextlib import ExitStack
+
+import pytest
+
+from sweephand.local.emulator import Emulator
+from sweephand.local.folder import StateFolder
+from sweephand.local.service import parameters
+from sweephand.sources import SystemClock
+from tests.local_stack import runtime_emulator
+from tests.local_stack.runtime_emulator import ROOT, free_port
+from tests.template.cloudformation import raw_template
+
+pytestmark = [
+    pytest.mark.emulator,
+    pytest.mark.skipif(
+        not sys.platform.startswith("linux") or platform.machine() not in runtime_emulator.MACHINES,
+        reason="AWS builds its runtime interface emulator for Linux on x86_64 and arm64",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def aws(tmp_path_factory):
+    """An embedded AWS with the template on it, for this module alone; its minute rule does not tick."""
+    emulator = Emulator(StateFolder(tmp_path_factory.mktemp("emulator")), SystemClock(), port=str(free_port()))
+    emulator.start()
+    try:
+        stack = emulator.deploy(ROOT / "template.yaml", parameters("http://127.0.0.1:1"))
+        aws = emulator.credentials()
+        aws.client("events").disable_rule(Name=stack.physical["MinuteRule"])
+        yield aws, stack
+    finally:
+        emulator.stop()
+
+
+@pytest.fixture(scope="module")
+def variables(aws):
+    """variables("SweeperFunction"): the environment that the template gives the function, and where its AWS is."""
+    credentials, stack = aws
+
+    def of(function):
+        config = credentials.client("lambda").get_function_configuration(FunctionName=stack.physical[function])
+        return config["Environment"]["Variables"] | {
+            "AWS_ENDPOINT_URL": credentials.endpoint_url,
+            "AWS_REGION": credentials.region,
+            "AWS_DEFAULT_REGION": credentials.region,
+            "AWS_ACCESS_KEY_ID": credentials.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": credentials.secret_access_key,
+        }
+
+    return of
+
+
+@pytest.fixture(scope="module")
+def runtime(tmp_path_factory, variables):
+    """runtime("SweeperFunction"): the function's folder and handler, as the template names them, in AWS's runtime."""
+    emulator = runtime_emulator.binary(tmp_path_factory.mktemp("rie"))
+    template = raw_template()
+    started = {}
+    with ExitStack() as stack:
+
+        def of(function):
+            if function not in started:
+                folder = ROOT / template["Resources"][function]["Properties"]["CodeUri"]
+                handler = template["Globals"]["Function"]["Handler"]
+                log = tmp_path_factory.mktemp(function) / "log"
+                run = runtime_emulator.running(emulator, folder, handler, variables(function), log)
+                started[function] = stack.enter_context(run)
+            return started[function]
+
+        yield of
+
+
+@pytest.fixture(scope="module")
+def sample():
+    """sample("executor/runs"): an event of events/, the same file as sam local takes."""
+    return lambda name: json.loads((ROOT / "events" / f"{name}.json").read_text())
+
+
+def test_the_api_answers_health_without_credentials(runtime, sample):
+    answer = runtime("ApiFunction").invoke(sample("api/get_health"))
+
+    assert answer["statusCode"] == 200
+    assert "version" in json.loads(answer["body"])
+
+
+def test_the_api_refuses_a_job_of_nobody_with_a_problem_document(runtime, sample):
+    answer = runtime("ApiFunction").invoke(sample("api/post_jobs"))
+
+    assert answer["statusCode"] == 401
+    assert _header(answer, "content-type").startswith("application/problem+json")
+    assert json.loads(answer["body"])["status"] == 401
+
+
+def test_the_api_refuses_a_token_for_a_secret_that_it_never_gave(runtime, sample):
+    answer = runtime("ApiFunction").invoke(sample("api/post_token"))
+
+    assert answer["statusCode"] == 401
+
+
+def test_the_sweeper_takes_up_a_tick_with_nothing_due_and_says_so(runtime, sample):
+    counts = runtime("SweeperFunction").invoke(sample("sweeper/tick"))
+
+    assert "errorType" not in counts
+    assert counts
+    assert set(counts.values()) <= {0, None}
+
+
+def test_the_sweeper_answers_tick_after_tick_in_one_process(runtime, sample):
+    answers = [runtime("SweeperFunction").invoke(sample("sweeper/tick")) for _ in range(3)]
+
+    assert answers[0] == answers[1] == answers[2]
+
+
+@pytest.mark.parametrize("function", ["ExecutorFunction", "ExecutorSlowFunction"])
+def test_an_executor_settles_the_pointer_of_a_schedule_that_is_gone(runtime, sample, function):
+    answer = runtime(function).invoke(sample("executor/runs"))
+
+    assert answer == {"batchItemFailures": []}
+
+
+def test_the_executor_reports_the_one_message_that_it_cannot_read_and_settles_its_neighbour(runtime, sample):
+    event = sample("executor/runs")
+    event["Records"].append(
+        event["Records"][0]
+        | {
+            "messageId": "unreadable",
+            "receiptHandle": "AQEB-unreadable",
+            "body": "not a pointer",
+        }
+    )
+
+    answer = runtime("ExecutorFunction").invoke(event)
+
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "unreadable"}]}
+
+
+def test_the_executor_takes_dead_letters_too(runtime, variables, sample):
+    event = sample("executor/dead_letters")
+    queue = variables("ExecutorFunction")["DEAD_LETTER_QUEUE_URL"].rpartition("/")[2]
+    event["Records"][0]["eventSourceARN"] = f"arn:aws:sqs:us-east-1:000000000000:{queue}"
+
+    answer = runtime("ExecutorFunction").invoke(event)
+
+    assert answer == {"batchItemFailures": []}
+
+
+@pytest.mark.parametrize("event", ["auditor/hour", "auditor/everything"])
+def test_the_auditor_finds_nothing_in_an_empty_table(runtime, sample, event):
+    answer = runtime("AuditorFunction").invoke(sample(event))
+
+    assert "errorType" not in answer
+
+
+def test_a_handler_that_raises_is_seen_as_lambda_shows_it(runtime):
+    answer = runtime("ExecutorFunction").invoke({"no": "records"})
+
+    assert answer["errorType"] == "KeyError"
+
+
+def _header(answer, name):
+    (value,) = (value for key, value in answer["headers"].items() if key.lower() == name)
+    return value

@@ -1,0 +1,87 @@
+"""The real SAM CLI: it finds the template good, builds it on this machine's Python, and deploys it to the emulator."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from sweephand.local.emulator import Emulator
+from sweephand.local.folder import StateFolder
+from sweephand.sources import SystemClock
+from tests.local_stack.runtime_emulator import free_port
+from tests.template.cloudformation import ROOT
+
+pytestmark = pytest.mark.sam
+
+SAM = ROOT / ".venv-sam" / "bin" / "sam"
+FUNCTIONS = ("ApiFunction", "SweeperFunction", "ExecutorFunction", "AuditorFunction")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The folder of `sam build`, away from the one that a user may be working with."""
+    folder = tmp_path_factory.mktemp("sam")
+    done = _run(
+        [
+            *(SAM, "build", "--config-file", ROOT / "samconfig.toml"),
+            *("--build-dir", folder / "build", "--cache-dir", folder / "cache"),
+        ]
+    )
+    assert done.returncode == 0, done.stderr
+    return folder / "build"
+
+
+def test_sam_validate_finds_nothing_to_lint():
+    done = _run([SAM, "validate", "--lint"])
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "is a valid SAM Template" in done.stdout
+
+
+def test_sam_build_makes_each_function_its_handler_alone(built):
+    for function in FUNCTIONS:
+        assert [path.name for path in (built / function).iterdir()] == ["app.py"]
+
+
+def test_sam_build_makes_both_layers(built):
+    assert (built / "CodeLayer" / "python" / "sweephand" / "wiring.py").is_file()
+    assert (built / "DependenciesLayer" / "python" / "httpx").is_dir()
+
+
+def test_sam_deploy_brings_up_a_stack_that_answers(built, tmp_path):
+    emulator = Emulator(StateFolder(tmp_path), SystemClock(), port=str(free_port()))
+    emulator.start()
+    try:
+        endpoint = emulator.credentials().endpoint_url
+        done = _run(
+            [sys.executable, ROOT / ".ci" / "sam_deploy_local.py", "--endpoint", endpoint, "--build-dir", built]
+        )
+    finally:
+        emulator.stop()
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"/v1/health: .*\"version\"", done.stdout)
+
+
+def _run(command):
+    assert SAM.exists(), "the SAM CLI is not installed: make setup-sam"
+    inherited = {name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}}
+    return subprocess.run(
+        list(map(str, command)),
+        cwd=ROOT,
+        env=inherited
+        | {
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "PATH": f"{SAM.parent}:{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT / "layers" / "sweephand" / "python"),
+            "SAM_CLI_TELEMETRY": "0",
+        },
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
