@@ -25,8 +25,9 @@ class Settings:
     key_id: str = ""
     stack_secret_id: str = ""
     public_base_url: str = ""
-    allowed_private_targets: tuple[str, ...] = ()
+    allowed_private_targets: str = ""
     plain_http_targets: bool = False
+    aws_endpoint_url: str = ""
     lane: Lane = Lane.FAST
     call_deadline_s: float = 15.0
     lease_s: float = 25.0
@@ -51,7 +52,8 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         key_id=env.get("KEY_ID", ""),
         stack_secret_id=env.get("STACK_SECRET_ID", ""),
         public_base_url=env.get("PUBLIC_BASE_URL", "").rstrip("/"),
-        allowed_private_targets=tuple(part.strip() for part in env.get("ALLOWED_PRIVATE_TARGETS", "").split(",") if part.strip()),
+        allowed_private_targets=env.get("ALLOWED_PRIVATE_TARGETS", ""),
+        aws_endpoint_url=env.get("AWS_ENDPOINT_URL", ""),
         plain_http_targets=env.get("PLAIN_HTTP_TARGETS", "refuse") == "allow",
         lane=Lane(env.get("LANE", defaults.lane)),
         call_deadline_s=float(env.get("CALL_DEADLINE_S", defaults.call_deadline_s)),

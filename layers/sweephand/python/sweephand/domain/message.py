@@ -20,13 +20,15 @@ class Subject(StrEnum):
 
     RUN = "run"
     SCHEDULE = "schedule"
+    CLEAN_UP = "clean_up"
 
 
 @dataclass(frozen=True)
 class Pointer:
     """instant: planned, whole seconds. attempt: the attempt that it asks for. generation: of the schedule that planned it.
 
-    decided: its lateness was already judged (catch-up, change, audit). subject SCHEDULE: see whether the schedule is over.
+    decided: its lateness was already judged (catch-up, change, audit). subject SCHEDULE: see whether the schedule is over; CLEAN_UP:
+    end what a deleted owner left (run: the name of the clean-up row).
     """
 
     tenant: str

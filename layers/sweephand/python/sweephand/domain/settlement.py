@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from sweephand.domain import retry
 from sweephand.domain.job import ActionSpec
-from sweephand.domain.retry import RetryAt, next_attempt, read_policy
-from sweephand.domain.run import UNREACHABLE, Outcome, Reason, Run, State, Verdict, success_reason
+from sweephand.domain.run import UNREACHABLE, Kind, Outcome, Reason, Run, State, Verdict, success_reason
 
 SHORT_RETRY = timedelta(minutes=15)
 """A retry this near goes out as a delayed message; one further away waits as a row."""
@@ -23,8 +24,10 @@ class Settlement:
     retry_at: datetime | None = None
 
 
-def settle(run: Run, outcome: Outcome, action: ActionSpec, now: datetime, chance: float) -> Settlement:
-    """chance: uniform in 0..1, for the retry's jitter. The caller sets expires_at of a finished run."""
+def settle(
+    run: Run, outcome: Outcome, action: ActionSpec, now: datetime, uniform: Callable[[float, float], float]
+) -> Settlement:
+    """uniform: for the retry's jitter. The caller sets expires_at of a finished run."""
     seen = replace(
         run,
         finished_at=now,
@@ -43,13 +46,16 @@ def settle(run: Run, outcome: Outcome, action: ActionSpec, now: datetime, chance
             waiting = replace(seen, state=state, reason=None, finished_at=None, deadline_at=deadline, wake_at=deadline)
             return Settlement(waiting, {})
         case Verdict.FAILED:
-            return _failed(seen, outcome, action, now, chance)
+            return _failed(seen, outcome, action, now, uniform)
 
 
-def _failed(run: Run, outcome: Outcome, action: ActionSpec, now: datetime, chance: float) -> Settlement:
-    decision = next_attempt(read_policy(action.retry), run.attempt, outcome, now, chance, run.first_started_at or now)
+def _failed(
+    run: Run, outcome: Outcome, action: ActionSpec, now: datetime, uniform: Callable[[float, float], float]
+) -> Settlement:
+    policy = retry.parse(action.retry, "retry")
+    decision = retry.next_attempt(policy, run.attempt, outcome, now, uniform, run.planned_at)
     reason = outcome.reason or Reason.NO_ANSWER
-    if isinstance(decision, RetryAt):
+    if isinstance(decision, retry.RetryAt):
         far = decision.at - now > SHORT_RETRY
         waiting = replace(
             run,
@@ -59,9 +65,14 @@ def _failed(run: Run, outcome: Outcome, action: ActionSpec, now: datetime, chanc
             not_before=decision.at,
             wake_at=decision.at if far else run.wake_at,
         )
-        return Settlement(waiting, {"failed_attempts": 1}, decision.at)
+        return Settlement(waiting, counted(run, "failed_attempts"), decision.at)
     ended = replace(run, state=failure_state(reason, outcome.http_status), reason=decision.reason or reason)
-    return Settlement(ended, {"failed_attempts": 1, "failed": 1})
+    return Settlement(ended, counted(run, "failed_attempts", "failed"))
+
+
+def counted(run: Run, *names: str) -> dict[str, int]:
+    """What the statistics of the schedule gain: they count its planned occurrences only."""
+    return dict.fromkeys(names, 1) if run.kind is Kind.SCHEDULED else {}
 
 
 def failure_state(reason: Reason, http_status: int | None) -> State:

@@ -30,16 +30,14 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
         run_id=run.id,
         planned_at=run.planned_at,
         attempt=run.attempt,
+        deadline_s=min(world.settings.call_deadline_s, left_s),
+        clock=world.clock,
         payload=payload.text if payload else None,
         payload_is_json=payload.is_json if payload else False,
         secrets=secrets,
         callback_url=_callback_url(world, run),
-        callback_token=None,
-        hop=1,
-        deadline_s=min(world.settings.call_deadline_s, left_s),
-        clock=world.clock,
     )
-    return world.perform(action.kind, action.params, call)
+    return world.perform(action.kind, action.params, call, world.outbound)
 
 
 def _payload(world: World, run: Run, job: Job, schedule: Schedule | None) -> Payload | None:

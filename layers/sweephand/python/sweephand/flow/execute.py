@@ -5,7 +5,7 @@ A message is acknowledged only when its run is finished and the effects are done
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ from sweephand.domain.message import Pointer, Subject, Unreadable, decode
 from sweephand.domain.run import Kind, Outcome, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import Unavailable
-from sweephand.flow import effects, endings, settle
+from sweephand.flow import cleaning, effects, endings, settle
 from sweephand.flow.acting import act
 from sweephand.flow.world import World
 from sweephand.store import gate, ledger
@@ -92,6 +92,9 @@ def one(world: World, lane: Lane, request_id: str, message: Delivered) -> Verdic
         return AGAIN
     if pointer.subject is Subject.SCHEDULE:
         endings.look(world, pointer)
+        return DONE
+    if pointer.subject is Subject.CLEAN_UP:
+        cleaning.clean(world, pointer)
         return DONE
     if timedelta(0) < pointer.instant - world.clock.now() <= SHORT_WAIT:
         world.clock.sleep((pointer.instant - world.clock.now()).total_seconds())
@@ -177,23 +180,28 @@ def _mine(
 ) -> Run:
     """The row as the claim will leave it."""
     lease_until = now + timedelta(seconds=world.settings.lease_s)
-    held = {"state": State.TRIGGERED, "owner": owner, "lease_until": lease_until, "started_at": now}
-    if seen.run is not None:
-        lost = seen.run.lost + (1 if attempt is None else 0)
-        first = seen.run.first_started_at or now
-        return replace(seen.run, **held, reason=None, not_before=None, lost=lost, first_started_at=first)
-    return Run(
+    waiting = seen.run or Run(
         tenant=pointer.tenant,
         job_id=pointer.job,
         schedule_id=pointer.schedule,
         uuid=pointer.run,
         kind=Kind.SCHEDULED,
+        state=State.TRIGGERED,
         planned_at=pointer.instant,
         enqueued_at=message.sent_at,
-        first_started_at=now,
         max_attempts=settle.max_attempts(seen.job, Kind.SCHEDULED),
         generation=pointer.generation,
-        **held,
+    )
+    return replace(
+        waiting,
+        state=State.TRIGGERED,
+        reason=None,
+        owner=owner,
+        lease_until=lease_until,
+        started_at=now,
+        first_started_at=waiting.first_started_at or now,
+        not_before=None,
+        lost=waiting.lost + (1 if attempt is None else 0),
     )
 
 
@@ -201,20 +209,19 @@ def _claim(world: World, lane: Lane, mine: Run, there: Run | None, *, attempt: i
     assert mine.owner is not None
     assert mine.lease_until is not None
     assert mine.started_at is not None
-    lease: Mapping[str, object] = {"owner": mine.owner, "now": mine.started_at, "lease_until": mine.lease_until}
+    lease = ledger.Lease(mine.owner, mine.started_at, mine.lease_until)
     result: Written | Refused
     if there is None:
         result = ledger.claim_first(world.table, mine, shards=world.settings.shards, lane=lane)
     elif attempt is None:
-        result = ledger.take_over(world.table, there, **lease)  # type: ignore[arg-type]
+        result = ledger.take_over(world.table, there, lease)
     else:
-        result = ledger.claim_again(world.table, there, attempt=attempt, **lease)  # type: ignore[arg-type]
+        result = ledger.claim_again(world.table, there, lease, attempt)
     return result if isinstance(result, Refused) else None
 
 
 def _read(refused: Refused) -> Run | None:
-    item = refused.read(ledger.RunItem)
-    return ledger.run_of(item) if item is not None else None
+    return ledger.run_in(refused)
 
 
 def _log(world: World, run: Run) -> None:

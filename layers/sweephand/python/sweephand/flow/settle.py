@@ -7,10 +7,9 @@ from datetime import datetime, timedelta
 
 from pynamodb.expressions.condition import Condition
 
-from sweephand.domain import settlement
+from sweephand.domain import retry, settlement
 from sweephand.domain.job import ActionSpec, Job
 from sweephand.domain.message import Pointer
-from sweephand.domain.retry import read_policy
 from sweephand.domain.run import FAILED, Kind, Outcome, Reason, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.flow.retention import expiry
@@ -31,7 +30,7 @@ def action_of(job: Job, kind: Kind) -> ActionSpec:
 
 
 def max_attempts(job: Job | None, kind: Kind) -> int:
-    return 1 if job is None else read_policy(action_of(job, kind).retry).max_attempts
+    return 1 if job is None else retry.parse(action_of(job, kind).retry, "retry").max_attempts
 
 
 def settle(world: World, lane: Lane, run: Run, outcome: Outcome, job: Job) -> Run | None:
@@ -40,15 +39,14 @@ def settle(world: World, lane: Lane, run: Run, outcome: Outcome, job: Job) -> Ru
     A retry within 15 minutes: first the row, then its message, then (by the caller) the acknowledgement.
     """
     now = world.clock.now()
-    settled = settlement.settle(run, outcome, action_of(job, run.kind), now, world.chance.uniform(0, 1))
+    settled = settlement.settle(run, outcome, action_of(job, run.kind), now, world.chance.uniform)
     after = settled.run
     if after.finished:
         after = replace(after, expires_at=expiry(now, _retention_days(job)))
     attempts = _attempts(run, after, outcome, job, now)
     result = _write(world, lane, run, after, settled.counts, attempts)
     if isinstance(result, Refused):
-        there = result.read(ledger.RunItem)
-        current = ledger.run_of(there) if there is not None else None
+        current = ledger.run_in(result)
         if current is None or not _is_mine(current, after):
             return _ended_elsewhere(current)
         after = current
@@ -92,7 +90,6 @@ def end_unacted(
 ) -> Run | Refused:
     """Ends a run without acting: a new row where there is none. Counts go along in the same transaction."""
     now = world.clock.now()
-    counts = _counts(state)
     if run is None:
         ended = Run(
             tenant=pointer.tenant,
@@ -108,14 +105,14 @@ def end_unacted(
             expires_at=expiry(now),
         )
         result = ledger.finish_without_attempt(
-            world.table, ended, shards=world.settings.shards, lane=lane, counts=counts
+            world.table, ended, shards=world.settings.shards, lane=lane, counts=_counts(ended)
         )
     else:
         ended = replace(
             run, state=state, reason=reason, finished_at=now, owner=None, lease_until=None, expires_at=expiry(now)
         )
         condition = ledger.lease_as_read(run) if run.state is State.TRIGGERED else ledger.state_as_read(run)
-        result = ledger.finish(world.table, ended, condition, counts, ())
+        result = ledger.finish(world.table, ended, condition, _counts(ended), ())
     return result if isinstance(result, Refused) else ended
 
 
@@ -124,10 +121,10 @@ def send_pointer(world: World, lane: Lane, run: Run) -> None:
     world.queue.send_one(Delivery(ledger.pointer_to(run), run.not_before or world.clock.now(), lane))
 
 
-def _counts(state: State) -> dict[str, int]:
-    if state in FAILED:
-        return {"failed": 1, "failed_attempts": 1}
-    return {"missed": 1} if state is State.MISSED else {"skipped": 1}
+def _counts(run: Run) -> dict[str, int]:
+    if run.state in FAILED:
+        return settlement.counted(run, "failed", "failed_attempts")
+    return settlement.counted(run, "missed" if run.state is State.MISSED else "skipped")
 
 
 def _attempts(run: Run, after: Run, outcome: Outcome, job: Job, now: datetime) -> list[AttemptItem]:

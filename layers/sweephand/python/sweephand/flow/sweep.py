@@ -149,6 +149,9 @@ def plan_row(row: WaitingRow, now: datetime, horizon: datetime) -> Step:
             return _wake(row, sweep, now, end_pointer(row.tenant, row.owner, row.own_id, row.next_run_at))
         case Waits.RUN:
             return _wake(row, sweep, now, _run_pointer(row, WaitingRun.read(sweep.packed)))
+        case Waits.CLEAN_UP:
+            pointer = Pointer(row.tenant, row.owner, None, row.own_id, row.next_run_at, subject=Subject.CLEAN_UP)
+            return _wake(row, sweep, now, pointer)
 
 
 def _occurrences(row: WaitingRow, sweep: SweepText, now: datetime, horizon: datetime) -> Step:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from sweephand.actions.call import Call
     from sweephand.domain.run import Outcome
     from sweephand.messaging.run_queue import RunQueue
+    from sweephand.security.guard import Outbound
     from sweephand.security.secrets import SecretBox
     from sweephand.settings import Settings
     from sweephand.sources import Chance, Clock
@@ -27,7 +28,7 @@ class Journal(Protocol):
 
 @dataclass(frozen=True)
 class World:
-    """perform: carries out an action of a kind: (kind, params, call) -> Outcome."""
+    """perform: carries out one attempt of an action of a kind."""
 
     settings: Settings
     clock: Clock
@@ -35,5 +36,6 @@ class World:
     table: Table
     queue: RunQueue
     secrets: SecretBox
-    perform: Callable[[str, Mapping[str, Any], Call], Outcome]
+    outbound: Outbound
+    perform: Callable[[str, Mapping[str, Any], Call, Outbound], Outcome]
     journal: Journal

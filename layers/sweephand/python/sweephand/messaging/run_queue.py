@@ -28,12 +28,13 @@ class Delivery:
 
 
 class RunQueue:
-    """Both run queues. client: a botocore SQS client; urls: by lane."""
+    """Both run queues. client: a botocore SQS client; urls: by lane; archive_url: where dead letters are kept."""
 
-    def __init__(self, client: Any, urls: Mapping[Lane, str], clock: Clock) -> None:
+    def __init__(self, client: Any, urls: Mapping[Lane, str], clock: Clock, *, archive_url: str = "") -> None:
         self._client = client
         self._urls = urls
         self._clock = clock
+        self._archive_url = archive_url
 
     def send(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
         """Sends all, ten a call; a call's `Failed` are sent once more. Returns those that did not go out: not an error.
@@ -67,6 +68,13 @@ class RunQueue:
                 )
             except (ClientError, BotoCoreError):  # noqa: PERF203 - each batch stands for itself
                 continue
+
+    def archive(self, body: str) -> None:
+        """Keeps a copy of a dead letter for 14 days. Raises Unavailable if that did not work."""
+        try:
+            self._client.send_message(QueueUrl=self._archive_url, MessageBody=body)
+        except (ClientError, BotoCoreError) as refused:
+            raise Unavailable("the archive queue did not take the message") from refused
 
     def _send_batch(self, lane: Lane, batch: Sequence[Delivery]) -> list[Delivery]:
         now = self._clock.now()

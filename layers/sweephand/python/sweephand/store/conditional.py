@@ -81,6 +81,11 @@ class Table:
     def client(self) -> Any:
         return self._connection.client
 
+    @property
+    def session(self) -> Any:
+        """The botocore session, for clients of other services: a second one would load its data again."""
+        return self._connection.session
+
     def call(self, operation: str, **kwargs: Any) -> Any:
         """One call. Raises Unavailable for throttling, time-outs and faults of DynamoDB; other ClientErrors as they are."""
         try:
@@ -259,6 +264,14 @@ PASSING = frozenset(
 
 def key(pk: str, sk: str) -> dict[str, dict[str, str]]:
     return {"pk": {"S": pk}, "sk": {"S": sk}}
+
+
+def every(*clauses: Condition) -> Condition:
+    """All clauses must hold."""
+    whole = clauses[0]
+    for clause in clauses[1:]:
+        whole = whole & clause
+    return whole
 
 
 def _is_server_fault(error: ClientError) -> bool:

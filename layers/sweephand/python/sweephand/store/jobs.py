@@ -16,7 +16,7 @@ from sweephand.domain.schedule import LIVE, Lane, Schedule, ScheduleState
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.ids import shard_of
 from sweephand.store import keys
-from sweephand.store.conditional import Op, Table, assign
+from sweephand.store.conditional import Op, Table, assign, every
 from sweephand.store.table import (
     EntryItem,
     JobItem,
@@ -170,6 +170,14 @@ def read_payload(table: Table, tenant: str, job_id: str, owner: str, version: in
     return Payload(item.text, item.is_json) if item is not None else None
 
 
+def read_payloads(table: Table, tenant: str, job_id: str, versions: Mapping[str, int]) -> dict[str, Payload]:
+    """Several payloads by owner in one batched read."""
+    wanted = {(keys.job(tenant, job_id), keys.payload(owner, n)): owner for owner, n in versions.items()}
+    found = table.batch_get(wanted)
+    items = {wanted[key]: PayloadItem.from_raw_data(row) for key, row in found.items()}
+    return {owner: Payload(item.text, item.is_json) for owner, item in items.items()}
+
+
 def read_secrets(table: Table, tenant: str, job_id: str, version: int) -> dict[str, str]:
     """field -> ciphertext."""
     item = table.get(SecretItem, keys.job(tenant, job_id), keys.secret(version))
@@ -187,10 +195,10 @@ def revision_is(number: int) -> Condition:
 
 def as_read(schedule: Schedule) -> Condition:
     """[the generation and next_run_at that were read]: the sweeper has not moved it, nobody else changed it."""
-    same = ScheduleItem.generation == schedule.generation
+    same: Condition = ScheduleItem.generation == schedule.generation
     if schedule.next_run_at is None:
-        return same & ScheduleItem.next_run_at.does_not_exist()
-    return same & (ScheduleItem.next_run_at == epoch_s(schedule.next_run_at))
+        return every(same, ScheduleItem.next_run_at.does_not_exist())
+    return every(same, ScheduleItem.next_run_at == epoch_s(schedule.next_run_at))
 
 
 def payload_op(table: Table, tenant: str, job_id: str, owner: str, version: int, payload: Payload) -> Op:
@@ -246,6 +254,10 @@ def entry_ops(table: Table, job: Job, before: Job | None = None) -> list[Op]:
     return ops
 
 
+def entries_differ(before: Job, after: Job) -> bool:
+    return entry_keys(before) != entry_keys(after) or (before.name, before.active) != (after.name, after.active)
+
+
 def drop_entry_ops(table: Table, job: Job) -> list[Op]:
     return [table.delete_op(part, *key) for part, key in entry_keys(job).items()]
 
@@ -257,6 +269,13 @@ def schedule_update_actions(schedule: Schedule, shards: int) -> list[Action]:
         "shard next_run_at schedule_id sweep name timing policies active state state_reason generation ended_at"
         " planned_total last_planned_at payload_version modified_at"
     )
+    return [assign(getattr(ScheduleItem, name), getattr(item, name)) for name in names.split()]
+
+
+def description_actions(schedule: Schedule) -> list[Action]:
+    """What a change may touch without a new generation: nothing that the sweeper reads."""
+    item = schedule_item(schedule, 1)
+    names = "name policies payload_version modified_at"
     return [assign(getattr(ScheduleItem, name), getattr(item, name)) for name in names.split()]
 
 
@@ -276,7 +295,7 @@ def _action(stored: Mapping[str, Any]) -> ActionSpec:
 
 
 def _action_json(action: ActionSpec) -> dict[str, Any]:
-    stored = {"kind": action.kind, "params": dict(action.params), "retry": dict(action.retry)}
+    stored: dict[str, Any] = {"kind": action.kind, "params": dict(action.params), "retry": dict(action.retry)}
     if action.payload_version is not None:
         stored["payload"] = action.payload_version
     return stored

@@ -94,6 +94,10 @@ def job_entry(job_id: str) -> str:
     return f"JOB#{part(job_id)}"
 
 
+def clean_up(name: str) -> str:
+    return f"CLEAN#{part(name)}"
+
+
 def run(uuid: str) -> str:
     return f"RUN#{uuid}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from pynamodb.expressions.condition import Condition
@@ -15,7 +16,7 @@ from sweephand.domain.schedule import Lane
 from sweephand.domain.waiting import SweepText, WaitingRun, Waits
 from sweephand.ids import shard_of
 from sweephand.store import keys
-from sweephand.store.conditional import Op, Refused, Table, Written, add, assign
+from sweephand.store.conditional import Op, Refused, Table, Written, add, assign, every
 from sweephand.store.table import AttemptItem, RunItem, StatsItem
 
 TERMINAL_TEXTS = tuple(sorted(TERMINAL))
@@ -101,6 +102,12 @@ def item_of(run: Run, *, shards: int, lane: Lane) -> RunItem:
 _NEEDS_ATTENTION = frozenset(set(State) - {State.SUCCESS, State.TRIGGERED, State.SCHEDULED})
 
 
+def run_in(refused: Refused) -> Run | None:
+    """The row that a refused write met."""
+    item = refused.read(RunItem)
+    return run_of(item) if item is not None else None
+
+
 def read(table: Table, tenant: str, owner: str, uuid: str) -> Run | None:
     item = table.get(RunItem, keys.runs(tenant, owner), keys.run(uuid))
     return run_of(item) if item is not None else None
@@ -114,33 +121,42 @@ NOT_TERMINAL: Condition = RunItem.pk.exists() & ~RunItem.state.is_in(*TERMINAL_T
 
 def claimable(attempt: int, now: datetime) -> Condition:
     """The row waits for exactly this attempt, and its time has come."""
-    return (
-        (RunItem.attempt == attempt)
-        & RunItem.state.is_in(*sorted(CLAIMABLE))
-        & (RunItem.not_before.does_not_exist() | (RunItem.not_before <= epoch_ms(now)))
+    return every(
+        RunItem.attempt == attempt,
+        RunItem.state.is_in(*sorted(CLAIMABLE)),
+        RunItem.not_before.does_not_exist() | (RunItem.not_before <= epoch_ms(now)),
     )
 
 
 def own_lease(owner: str) -> Condition:
-    return (RunItem.state == State.TRIGGERED.value) & (RunItem.owner == owner)
+    return every(RunItem.state == State.TRIGGERED.value, RunItem.owner == owner)
 
 
 def lease_as_read(run: Run) -> Condition:
     """The holder whose lease is over is still the one that was read."""
-    return (
-        (RunItem.state == State.TRIGGERED.value)
-        & (RunItem.attempt == run.attempt)
-        & (RunItem.owner == run.owner)
-        & (RunItem.lease_until == _to_ms(run.lease_until))
+    return every(
+        RunItem.state == State.TRIGGERED.value,
+        RunItem.attempt == run.attempt,
+        RunItem.owner == run.owner,
+        RunItem.lease_until == _to_ms(run.lease_until),
     )
 
 
 def state_as_read(run: Run) -> Condition:
     """A row that waits still waits for the same thing."""
-    return (RunItem.state == run.state.value) & (RunItem.attempt == run.attempt)
+    return every(RunItem.state == run.state.value, RunItem.attempt == run.attempt)
 
 
 # Claim
+
+
+@dataclass(frozen=True)
+class Lease:
+    """Who holds a run, since and until when."""
+
+    owner: str
+    taken_at: datetime
+    until: datetime
 
 
 def claim_first(table: Table, run: Run, *, shards: int, lane: Lane) -> Written | Refused:
@@ -148,33 +164,33 @@ def claim_first(table: Table, run: Run, *, shards: int, lane: Lane) -> Written |
     return table.put(item_of(run, shards=shards, lane=lane), ABSENT)
 
 
-def claim_again(table: Table, run: Run, *, owner: str, now: datetime, lease_until: datetime, attempt: int) -> Written | Refused:
+def claim_again(table: Table, run: Run, lease: Lease, attempt: int) -> Written | Refused:
     """A further attempt, or the first of a run that was written before its message (manual, error action)."""
     return table.update(
         *_key(run),
         [
-            *_held_by(owner, now, lease_until),
-            assign(RunItem.first_started_at, epoch_ms(run.first_started_at or now)),
+            *_held_by(lease),
+            assign(RunItem.first_started_at, epoch_ms(run.first_started_at or lease.taken_at)),
             assign(RunItem.not_before, None),
         ],
-        claimable(attempt, now),
+        claimable(attempt, lease.taken_at),
     )
 
 
-def take_over(table: Table, run: Run, *, owner: str, now: datetime, lease_until: datetime) -> Written | Refused:
+def take_over(table: Table, run: Run, lease: Lease) -> Written | Refused:
     """The same attempt again, from an executor whose lease is over."""
     return table.update(
-        *_key(run), [*_held_by(owner, now, lease_until), assign(RunItem.lost, run.lost + 1)], lease_as_read(run)
+        *_key(run), [*_held_by(lease), assign(RunItem.lost, run.lost + 1)], lease_as_read(run)
     )
 
 
-def _held_by(owner: str, now: datetime, lease_until: datetime) -> list[Action]:
+def _held_by(lease: Lease) -> list[Action]:
     return [
         assign(RunItem.state, State.TRIGGERED.value),
         assign(RunItem.reason, None),
-        assign(RunItem.owner, owner),
-        assign(RunItem.lease_until, epoch_ms(lease_until)),
-        assign(RunItem.started_at, epoch_ms(now)),
+        assign(RunItem.owner, lease.owner),
+        assign(RunItem.lease_until, epoch_ms(lease.until)),
+        assign(RunItem.started_at, epoch_ms(lease.taken_at)),
         assign(RunItem.attention_day, None),
         assign(RunItem.attention_at, None),
     ]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pynamodb.attributes import BooleanAttribute, NumberAttribute, UnicodeAttribute, UnicodeSetAttribute
+from pynamodb.attributes import Attribute, BooleanAttribute, UnicodeAttribute, UnicodeSetAttribute
+from pynamodb.constants import NUMBER
 from pynamodb.models import Model
 
 NEXT_RUN = "next-run"
@@ -16,10 +17,15 @@ CATALOGUE = "catalogue"
 ATTENTION = "attention"
 
 
-class Integer(NumberAttribute):
-    """A whole number: reads back as int."""
+class Integer(Attribute[int]):
+    """A whole number."""
 
-    def deserialize(self, value: str) -> int:  # type: ignore[override]
+    attr_type = NUMBER
+
+    def serialize(self, value: int) -> str:
+        return str(value)
+
+    def deserialize(self, value: str) -> int:
         return int(value)
 
 
@@ -140,6 +146,16 @@ class EntryItem(Item):
 class IdempotencyItem(Item):
     digest = UnicodeAttribute()
     answer = UnicodeAttribute()
+
+
+class CleanUpItem(Item):
+    """owners: JSON list of the ledger partitions to clear. whole: the job is gone, not only some of its schedules."""
+
+    shard = Integer()
+    next_run_at = Integer()
+    sweep = UnicodeAttribute()
+    owners = UnicodeAttribute()
+    whole = BooleanAttribute()
 
 
 class StatsItem(Item):

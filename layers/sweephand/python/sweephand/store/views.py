@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from typing import Any
 
+from pynamodb.expressions.condition import Condition
+
+from sweephand.domain.instants import epoch_ms
+from sweephand.domain.job import Job
 from sweephand.domain.run import TERMINAL, Kind, Run
 from sweephand.domain.schedule import Schedule
-from sweephand.store import keys, ledger
+from sweephand.store import jobs, keys, ledger
 from sweephand.store.conditional import Table
-from sweephand.store.table import RunItem, StatsItem
+from sweephand.store.table import (
+    ATTENTION,
+    AttemptItem,
+    AttentionItem,
+    EntryItem,
+    Item,
+    JobItem,
+    RunItem,
+    ScheduleItem,
+    StatsItem,
+)
+
+AFTER_ANY_RUN = keys.run("g")
+"""Run ids are hexadecimal: this sorts behind them all."""
 
 
 @dataclass(frozen=True)
@@ -46,17 +65,15 @@ class Totals:
 def totals_of(table: Table, schedule: Schedule) -> Totals:
     """Exact at once: the settled part from the statistics, the rest counted in the ledger after settled_to.
 
-    Cost: one read and one query over the runs since the audit last moved settled_to.
+    Cost: one read, and one query over the runs since the audit last moved settled_to.
     """
     stats = table.get(StatsItem, keys.job(schedule.tenant, schedule.job_id), keys.stats(schedule.id))
-    settled_total = stats.settled_total if stats else 0
-    settled_to = stats.settled_to if stats else None
-    ended = settled_total + _ended_after(table, schedule.tenant, schedule.id, settled_to)
     if stats is None:
+        ended = ended_after(table, schedule.tenant, schedule.id, None)
         return Totals(planned=schedule.planned_total, ended=ended)
     return Totals(
         planned=schedule.planned_total,
-        ended=ended,
+        ended=stats.settled_total + ended_after(table, schedule.tenant, schedule.id, stats.settled_to),
         failed=stats.failed,
         failed_attempts=stats.failed_attempts,
         skipped=stats.skipped,
@@ -64,41 +81,150 @@ def totals_of(table: Table, schedule: Schedule) -> Totals:
     )
 
 
-def _ended_after(table: Table, tenant: str, schedule_id: str, settled_to: int | None) -> int:
-    """Terminal scheduled rows planned after settled_to (epoch ms; None: all)."""
-    first = keys.run("") if settled_to is None else keys.run(_after(settled_to))
-    rows = table.query_all(keys.runs(tenant, schedule_id), RunItem.sk.between(first, keys.run("g")), consistent=True)
+def ended_after(table: Table, tenant: str, schedule_id: str, after_ms: int | None) -> int:
+    """Terminal rows of planned occurrences with an instant later than `after_ms` (epoch ms; None: all)."""
+    first = keys.run("") if after_ms is None else keys.run(_first_uuid_after(after_ms))
+    rows = table.query_all(keys.runs(tenant, schedule_id), RunItem.sk.between(first, AFTER_ANY_RUN), consistent=True)
     return sum(
         1
         for row in rows
-        if "state" in row
-        and row["state"]["S"] in TERMINAL
+        if row.get("state", {}).get("S") in TERMINAL
         and row["kind"]["S"] == Kind.SCHEDULED.value
         and "range_count" not in row
     )
 
 
-def _after(instant_ms: int) -> str:
-    """The first text of a run's UUID after all those of this instant."""
+def planned_between(table: Table, tenant: str, schedule_id: str, after: datetime, until: datetime) -> Iterator[Run]:
+    """The rows of planned occurrences with after < instant <= until, in order."""
+    first, last = (keys.run(_first_uuid_after(epoch_ms(bound))) for bound in (after, until))
+    rows = table.query_all(keys.runs(tenant, schedule_id), RunItem.sk.between(first, last), consistent=True)
+    for row in rows:
+        if "state" in row and row["kind"]["S"] == Kind.SCHEDULED.value:
+            yield ledger.run_of(RunItem.from_raw_data(row))
+
+
+def _first_uuid_after(instant_ms: int) -> str:
+    """Sorts behind every run of this instant and before every run of the next millisecond."""
     number = f"{instant_ms + 1:012x}"
     return f"{number[:8]}-{number[8:]}"
 
 
-def runs_page(
-    table: Table, tenant: str, owner: str, *, limit: int, before: Mapping[str, Any] | None = None
-) -> tuple[list[Run], Mapping[str, Any] | None]:
-    """A page of a schedule's (or a job's own) runs, newest first, and where to go on. limit: rows that are runs."""
-    found: list[Run] = []
-    start = before
-    while True:
-        items, start = table.query(
-            keys.runs(tenant, owner),
-            RunItem.sk.startswith("RUN#"),
+# Runs
+
+RunMark = tuple[str, str]
+"""Where a list of runs stands: (uuid, owner) of the last one shown. Lists run from the latest planned instant back."""
+
+
+def runs_of(table: Table, tenant: str, owner: str, mark: RunMark | None, page: int) -> Iterator[Run]:
+    """The runs of a schedule (or of a job itself), latest planned first, behind `mark`. page: rows a query reads."""
+    last = AFTER_ANY_RUN if mark is None else keys.run(mark[0])
+    rows = table.query_all(
+        keys.runs(tenant, owner), RunItem.sk.between(keys.run(""), last), forward=False, limit=page, consistent=True
+    )
+    for row in rows:
+        if "state" in row:
+            run = ledger.run_of(RunItem.from_raw_data(row))
+            if mark is None or (run.uuid, owner) < mark:
+                yield run
+
+
+def merged_runs(table: Table, tenant: str, owners: Sequence[str], mark: RunMark | None, page: int) -> Iterator[Run]:
+    """The runs of several schedules as one list."""
+    lists = [runs_of(table, tenant, owner, mark, page) for owner in owners]
+    return heapq.merge(*lists, key=lambda run: (run.uuid, run.schedule_id or run.job_id), reverse=True)
+
+
+def attention(table: Table, tenant: str, since: date, until: datetime, mark: RunMark | None, page: int) -> Iterator[Run]:
+    """Runs of the tenant that did not succeed or that wait, latest planned first: a query a day, rows by key."""
+    day = until.date()
+    while day >= since:
+        sort: Condition | None = AttentionItem.attention_at <= epoch_ms(until)
+        entries = table.query_all(
+            f"{keys.tenant(tenant)}#{day.isoformat()}",
+            sort,
+            index=ATTENTION,
+            partition=AttentionItem.attention_day,
             forward=False,
-            limit=limit - len(found) + 1 if before is None else limit - len(found),
-            start=start,
-            consistent=True,
+            limit=page,
         )
-        found += [ledger.run_of(RunItem.from_raw_data(item)) for item in items if "state" in item]
-        if start is None or len(found) >= limit:
-            return found[:limit], start
+        yield from _attention_runs(table, entries, mark, page)
+        day -= timedelta(days=1)
+
+
+def _attention_runs(table: Table, entries: Iterable[dict[str, dict[str, str]]], mark: RunMark | None, page: int) -> Iterator[Run]:
+    batch: list[tuple[str, str]] = []
+
+    def read() -> Iterator[Run]:
+        found = table.batch_get(batch)
+        for key in batch:
+            if key in found:
+                yield ledger.run_of(RunItem.from_raw_data(found[key]))
+
+    for entry in entries:
+        pk, sk = entry["pk"]["S"], entry["sk"]["S"]
+        if mark is not None and (keys.parts(sk)[1], keys.parts(pk)[3]) >= mark:
+            continue
+        batch.append((pk, sk))
+        if len(batch) == page:
+            yield from read()
+            batch.clear()
+    yield from read()
+
+
+def attempts_of(table: Table, run: Run) -> list[AttemptItem]:
+    """What is known of the attempts before the last, in order."""
+    first = keys.attempt(run.uuid, 0)
+    rows = table.query_all(
+        keys.runs(run.tenant, run.schedule_id or run.job_id),
+        Item.sk.between(first, f"{keys.run(run.uuid)}#A#~"),
+        consistent=True,
+    )
+    return [AttemptItem.from_raw_data(row) for row in rows]
+
+
+# Jobs
+
+
+def job_ids(table: Table, pk: str, after: str | None, page: int, *, active: bool | None = None) -> Iterator[str]:
+    """The ids under a directory, tag or resource, by creation, behind `after`."""
+    sort = Item.sk.between(keys.job_entry(after) if after else "JOB#", "JOB#~")
+    for row in table.query_all(pk, sort, limit=page):
+        entry = EntryItem.from_raw_data(row)
+        if entry.job_id != after and (active is None or entry.active is active):
+            yield entry.job_id
+
+
+def job_id_by_name(table: Table, tenant: str, collection: str, name: str) -> str | None:
+    entry = table.get(EntryItem, keys.names(tenant, collection), keys.name(name))
+    return entry.job_id if entry else None
+
+
+def names_in(table: Table, tenant: str, collection: str, prefix: str, after: str | None, page: int) -> Iterator[tuple[str, str]]:
+    """(name, job id) of a collection's jobs in the order of their names, behind the name `after`."""
+    start: Mapping[str, Any] | None = None
+    if after is not None:
+        start = {"pk": {"S": keys.names(tenant, collection)}, "sk": {"S": keys.name(after)}}
+    while True:
+        rows, start = table.query(
+            keys.names(tenant, collection), Item.sk.startswith(keys.name(prefix)), limit=page, start=start
+        )
+        for row in rows:
+            yield keys.parts(row["sk"]["S"])[1], row["job_id"]["S"]
+        if start is None:
+            return
+
+
+def jobs_with_schedules(table: Table, tenant: str, ids: Sequence[str]) -> list[tuple[Job, list[Schedule]]]:
+    """Jobs by id, in the given order, with their schedules: two batched reads, and one query for a job of over 40."""
+    found = table.batch_get(jobs.job_keys(tenant, ids), consistent=False)
+    listed = [jobs.job_of(JobItem.from_raw_data(row)) for key in jobs.job_keys(tenant, ids) if (row := found.get(key))]
+    wanted = [(keys.job(tenant, job.id), keys.schedule(sid)) for job in listed for sid in job.schedule_ids]
+    rows = table.batch_get(wanted, consistent=False)
+    result = []
+    for job in listed:
+        if job.many_schedules:
+            result.append((job, jobs.read_schedules(table, tenant, job.id)))
+            continue
+        own = [rows.get((keys.job(tenant, job.id), keys.schedule(sid))) for sid in job.schedule_ids]
+        result.append((job, [jobs.schedule_of(ScheduleItem.from_raw_data(row)) for row in own if row]))
+    return result

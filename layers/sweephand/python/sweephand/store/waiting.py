@@ -13,7 +13,7 @@ from sweephand.domain.waiting import SweepText, Waits
 from sweephand.errors import Unavailable
 from sweephand.store import keys
 from sweephand.store.conditional import Table
-from sweephand.store.table import NEXT_RUN, WaitingItem
+from sweephand.store.table import CATALOGUE, NEXT_RUN, CatalogueItem, WaitingItem
 
 BATCH_MOST = 25
 PAGE = 500
@@ -46,10 +46,7 @@ class WaitingRow:
 
 def due(table: Table, shard: int, since: datetime | None, until: datetime) -> Iterator[list[WaitingRow]]:
     """Pages of the shard's rows, earliest first, from `since` (None: from the beginning) to `until`, both included."""
-    if since is None:
-        sort = WaitingItem.next_run_at <= epoch_s(until)
-    else:
-        sort = WaitingItem.next_run_at.between(epoch_s(since), epoch_s(until))
+    sort = WaitingItem.next_run_at.between(epoch_s(since) if since else 0, epoch_s(until))
     start = None
     while True:
         items, start = table.query(
@@ -65,6 +62,12 @@ def oldest(table: Table, shard: int) -> datetime | None:
     """The shard's earliest instant."""
     items, _ = table.query(shard, None, index=NEXT_RUN, partition=WaitingItem.shard, limit=1)
     return from_s(int(items[0]["next_run_at"]["N"])) if items else None
+
+
+def catalogue(table: Table, shard: int) -> Iterator[tuple[str, str]]:
+    """The keys of the shard's enabled schedules, whether they wait or not."""
+    for item in table.query_all(shard, None, index=CATALOGUE, partition=CatalogueItem.shard):
+        yield item["pk"]["S"], item["sk"]["S"]
 
 
 def _row(item: dict[str, Any]) -> WaitingRow:
@@ -111,7 +114,9 @@ def advance(table: Table, steps: Sequence[Advance]) -> Advanced:
         answers = table.statements([_statement(table.name, step) for step in steps])
     except Unavailable:
         return Advanced(again=tuple(steps))
-    done, left, again = [], [], []
+    done: list[Advance] = []
+    left: list[Advance] = []
+    again: list[Advance] = []
     for step, answer in zip(steps, answers, strict=True):
         error = answer.get("Error")
         if error is None:

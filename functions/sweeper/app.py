@@ -1,0 +1,17 @@
+"""One tick of the minute rule: sweep this worker's share of the shards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sweephand.flow import sweep
+from sweephand.wiring import build
+
+world = build()
+
+
+def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
+    """event: {"worker": n, "workers": m} of the rule's target; without them, all shards."""
+    workers = int(event.get("workers", 1))
+    shards = range(int(event.get("worker", 0)), world.settings.shards, workers)
+    return vars(sweep.tick(world, shards))

@@ -1,0 +1,91 @@
+"""The consumer of the dead-letter queue: a run whose message could not be settled ends as UNDELIVERED. An alarm is not an end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sweephand.domain import admission
+from sweephand.domain.message import Pointer, Subject, Unreadable, decode
+from sweephand.domain.run import Reason, Run, State
+from sweephand.domain.schedule import Lane
+from sweephand.errors import Unavailable
+from sweephand.flow import effects, settle
+from sweephand.flow.execute import Delivered
+from sweephand.flow.world import World
+from sweephand.store import gate
+from sweephand.store.conditional import Refused
+from sweephand.store.gate import Seen
+
+
+def is_source(world: World, arn: str) -> bool:
+    """Does this event source ARN name the dead-letter queue? Queue names are unique within an account and Region."""
+    return world.settings.dead_letter_queue_url.rpartition("/")[2] == arn.rpartition(":")[2]
+
+
+def batch(world: World, messages: Sequence[Delivered]) -> list[str]:
+    """Ends what can be ended and keeps a copy in the archive. Returns the ids of messages that must come back."""
+    failed = []
+    for message in messages:
+        try:
+            done = _settled(world, message)
+            if done:
+                world.queue.archive(message.body)
+        except Unavailable as unavailable:
+            world.journal.warning("a dead letter waits for the table or the queue", reason=unavailable.reason)
+            done = False
+        if not done:
+            failed.append(message.message_id)
+    world.journal.count("DeadLetters", len(messages))
+    return failed
+
+
+def _settled(world: World, message: Delivered) -> bool:
+    try:
+        pointer = decode(message.body)
+    except Unreadable as unreadable:
+        world.journal.error("a dead letter cannot be read", reason=str(unreadable))
+        return True
+    if pointer.subject is not Subject.RUN:
+        return True  # its row stays in the index and asks again
+    return _end(world, pointer, gate.look(world.table, pointer))
+
+
+def _end(world: World, pointer: Pointer, seen: Seen) -> bool:
+    """The executor's gate decides; where it would act, the run ends here. False: the message must come back."""
+    state, reason = State.ERROR, Reason.UNDELIVERED
+    match admission.admit(pointer, seen.job, seen.schedule, seen.run, world.clock.now()):
+        case admission.Drop() | admission.Acknowledge():
+            return True
+        case admission.Later():
+            return False
+        case admission.Effects():
+            assert seen.run is not None
+            effects.after(world, _lane(seen), seen.run, seen.job, seen.schedule)
+            return True
+        case admission.SendPointer():
+            assert seen.run is not None
+            settle.send_pointer(world, _lane(seen), seen.run)
+            return True
+        case admission.Claim() if seen.run is not None:
+            settle.send_pointer(world, _lane(seen), seen.run)
+            return True
+        case admission.EndUnanswered():
+            state, reason = State.UNKNOWN, Reason.DEADLINE
+        case admission.End(state, reason):
+            pass
+        case admission.Claim() | admission.TakeOver() | admission.EndLost():
+            pass
+    ended = settle.end_unacted(world, _lane(seen), pointer, seen.run, state, reason)
+    if isinstance(ended, Refused):
+        return False
+    effects.after(world, _lane(seen), ended, seen.job, seen.schedule)
+    _report(world, ended)
+    return True
+
+
+def _lane(seen: Seen) -> Lane:
+    return seen.schedule.lane if seen.schedule is not None else Lane.FAST
+
+
+def _report(world: World, run: Run) -> None:
+    world.journal.error("undelivered", tenant=run.tenant, job=run.job_id, schedule=run.schedule_id, run=run.uuid)

@@ -1,0 +1,151 @@
+"""From what a caller asks for to what is written: ids, parsed timings, sealed secrets, payload items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sweephand.domain.instants import text
+from sweephand.domain.job import ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft
+from sweephand.domain.schedule import Lane, Schedule
+from sweephand.errors import InvalidRequest
+from sweephand.flow.world import World
+from sweephand.schedules.timing import Timing, load, parse
+from sweephand.store import jobs
+from sweephand.store.conditional import Op
+
+PAST_GRACE = timedelta(seconds=60)
+ACTION, ERROR_ACTION = "action", "errorAction"
+
+
+@dataclass
+class Parts:
+    """What goes along with a job in its transaction: payloads by owner, secrets in the clear by field, kept fields."""
+
+    payloads: dict[str, Payload] = field(default_factory=dict)
+    secrets: dict[str, str] = field(default_factory=dict)
+    kept: set[str] = field(default_factory=set)
+
+    def add_action(self, owner: str, draft: ActionDraft) -> None:
+        if draft.payload is not None:
+            self.payloads[owner] = draft.payload
+        self.secrets |= {f"{owner}.{name}": value for name, value in draft.secrets.items()}
+        self.kept |= {f"{owner}.{name}" for name in draft.kept}
+
+
+def job_from(draft: JobDraft, tenant: str, job_id: str, now: datetime, version: int, before: Job | None = None) -> tuple[Job, Parts]:
+    """The job as it shall be, with what is written beside it. version: the revision that it gets."""
+    parts = Parts()
+    parts.add_action(ACTION, draft.action)
+    if draft.error_action is not None:
+        parts.add_action(ERROR_ACTION, draft.error_action)
+    job = Job(
+        tenant=tenant,
+        id=job_id,
+        collection=draft.collection,
+        name=draft.name or job_id,
+        action=_spec(draft.action, version),
+        created_at=before.created_at if before else now,
+        modified_at=now,
+        description=draft.description,
+        facade=before.facade if before else draft.facade,
+        active=draft.active,
+        start_at=draft.start_at,
+        end_at=draft.end_at,
+        resource_id=draft.resource_id,
+        tags=draft.tags,
+        error_action=_spec(draft.error_action, version) if draft.error_action else None,
+        policies=draft.policies,
+        secret_version=version if parts.secrets or parts.kept else None,
+        revision=version,
+        pause=before.pause if before else None,
+    )
+    return job, parts
+
+
+def keep_payloads(job: Job, before: Job, parts: Parts, stored: Mapping[str, Payload]) -> Job:
+    """Payloads that are what is stored stay under their version."""
+
+    def kept(owner: str, new: ActionSpec | None, old: ActionSpec | None) -> ActionSpec | None:
+        if new is None or old is None or owner not in parts.payloads or parts.payloads[owner] != stored.get(owner):
+            return new
+        del parts.payloads[owner]
+        return replace(new, payload_version=old.payload_version)
+
+    action = kept(ACTION, job.action, before.action)
+    assert action is not None
+    return replace(job, action=action, error_action=kept(ERROR_ACTION, job.error_action, before.error_action))
+
+
+def _spec(draft: ActionDraft, version: int) -> ActionSpec:
+    return ActionSpec(draft.kind, draft.params, draft.retry, version if draft.payload is not None else None)
+
+
+def seal(world: World, job: Job, parts: Parts, before: Job | None = None) -> dict[str, str]:
+    """field -> ciphertext: new secrets encrypted, kept ones taken over from the stored item."""
+    sealed = {
+        name: world.secrets.encrypt(job.tenant, job.id, name, value) for name, value in sorted(parts.secrets.items())
+    }
+    if parts.kept:
+        version = before.secret_version if before else None
+        stored = jobs.read_secrets(world.table, job.tenant, job.id, version) if version is not None else {}
+        for name in sorted(parts.kept):
+            if name not in stored:
+                raise InvalidRequest(name, "nothing is stored that could be kept: give the value")
+            sealed[name] = stored[name]
+    return sealed
+
+
+def part_ops(world: World, job: Job, parts: Parts, sealed: Mapping[str, str]) -> list[Op]:
+    ops = [
+        jobs.payload_op(world.table, job.tenant, job.id, owner, job.revision, payload)
+        for owner, payload in parts.payloads.items()
+    ]
+    if sealed:
+        ops.append(jobs.secret_op(world.table, job.tenant, job.id, job.revision, sealed))
+    return ops
+
+
+def lane_of(job: Job) -> Lane:
+    return jobs.lane_for(int(job.action.params.get("outcome", {}).get("answerTimeoutSeconds", 15)))
+
+
+def timing_of(draft: ScheduleDraft, job: Job, schedule_id: str, now: datetime) -> Timing:
+    """The parsed timing. A one-time instant over 60 s past is refused, or is now, as the policy onPastStart says."""
+    timing = parse(draft.timing, now=now, job_start=job.start_at, job_end=job.end_at, salt=schedule_id)
+    if timing.notation == "at":
+        at = one_time_instant(timing)
+        if at is not None and at < now - PAST_GRACE:
+            policy = draft.policies.get("onPastStart", job.policies.get("onPastStart", "refuse"))
+            if policy != "run_now":
+                raise InvalidRequest("at", "is over 60 seconds in the past")
+            return parse({**draft.timing, "at": text(now)}, now=now, job_end=job.end_at, salt=schedule_id)
+    return timing
+
+
+def one_time_instant(timing: Timing) -> datetime | None:
+    """The instant of a one-time rule, None of any other."""
+    return None if timing.recurring else timing.rule.last_until(LAST)
+
+
+LAST = datetime.fromisoformat("2199-12-31T23:59:59+00:00")
+
+
+def unchanged_timing(schedule: Schedule, draft: ScheduleDraft, before: Job, after: Job) -> bool:
+    """True if the change leaves the rule as it is: a PUT of what is stored plans nothing."""
+    return dict(schedule.timing) == dict(draft.timing) and (before.start_at, before.end_at) == (after.start_at, after.end_at)
+
+
+def stored_timing(schedule: Schedule) -> Timing:
+    return load(schedule.packed)
+
+
+def with_name(draft: ScheduleDraft, schedule_id: str) -> ScheduleDraft:
+    return draft if draft.name else replace(draft, name=schedule_id)
+
+
+def misfire_of(draft: ScheduleDraft, job: Job) -> str:
+    policy: Any = draft.policies.get("misfire") or job.policies.get("misfire") or {}
+    return str(policy.get("type", "sap"))

@@ -1,0 +1,61 @@
+"""Idempotency-Key: the first request's record is written in its own transaction; a repetition finds what it made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from pynamodb.expressions.condition import Condition
+
+from sweephand.domain.instants import epoch_s
+from sweephand.errors import Conflict, InvalidRequest
+from sweephand.flow.world import World
+from sweephand.store import keys
+from sweephand.store.conditional import Op, Refused
+from sweephand.store.table import IdempotencyItem
+
+KEPT = timedelta(hours=24)
+
+
+@dataclass(frozen=True)
+class Once:
+    """key: hash of the caller's key and the route. digest: of the body, so that a reused key is told from a repetition."""
+
+    key: str
+    digest: str
+
+
+def once_op(world: World, tenant: str, once: Once, answer: str) -> Op:
+    """The record [absent, or over 24 h old]. answer: the id of what this request makes."""
+    now = world.clock.now()
+    item = IdempotencyItem(
+        pk=keys.idempotency(tenant),
+        sk=once.key,
+        digest=once.digest,
+        answer=answer,
+        expires_at=epoch_s(now + KEPT),
+    )
+    free: Condition = IdempotencyItem.pk.does_not_exist() | (IdempotencyItem.expires_at <= epoch_s(now))
+    return world.table.put_op("once", item, free)
+
+
+def earlier_answer(world: World, refused: Refused, once: Once) -> str:
+    """The id that the earlier request made. Raises InvalidRequest(KEY_REUSED) if that one had another body."""
+    item = refused.read(IdempotencyItem)
+    if item is None:
+        raise Conflict("the request with this Idempotency-Key is under way")
+    if item.digest != once.digest:
+        raise InvalidRequest("Idempotency-Key", "was used with another request", code="KEY_REUSED")
+    answer: str = item.answer
+    return answer
+
+
+def earlier(world: World, tenant: str, once: Once) -> str | None:
+    """What an earlier request of this key made, before anything is planned."""
+    item = world.table.get(IdempotencyItem, keys.idempotency(tenant), once.key)
+    if item is None or (item.expires_at or 0) <= epoch_s(world.clock.now()):
+        return None
+    if item.digest != once.digest:
+        raise InvalidRequest("Idempotency-Key", "was used with another request", code="KEY_REUSED")
+    answer: str = item.answer
+    return answer

@@ -1,0 +1,59 @@
+"""A manual run: its row first, so that reading it works at once, then its message; a lost message heals by its wake."""
+
+from __future__ import annotations
+
+from sweephand import ids
+from sweephand.domain.instants import epoch_ms, from_ms
+from sweephand.domain.run import Kind, Run, State
+from sweephand.domain.schedule import Lane
+from sweephand.errors import NotFound, Unavailable
+from sweephand.flow import drafts
+from sweephand.flow.effects import WAKE
+from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
+from sweephand.flow.settle import max_attempts
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.store import jobs, ledger
+from sweephand.store.conditional import Cancelled
+
+
+def run_now(world: World, tenant: str, job_id: str, schedule_id: str | None, once: Once | None) -> str:
+    """The id of the new run, or of the one that an earlier request of the same key made. Raises NotFound."""
+    job = jobs.read_job(world.table, tenant, job_id)
+    if job is None:
+        raise NotFound("no such job")
+    if schedule_id is not None and jobs.read_schedule(world.table, tenant, job_id, schedule_id) is None:
+        raise NotFound("no such schedule")
+    if once is not None and (there := earlier(world, tenant, once)) is not None:
+        return there
+    now = from_ms(epoch_ms(world.clock.now()))
+    owner = schedule_id or job_id
+    key = once.key if once else world.chance.new_id(now)
+    run = Run(
+        tenant=tenant,
+        job_id=job_id,
+        schedule_id=schedule_id,
+        uuid=ids.run_uuid(tenant, owner, epoch_ms(now), Kind.MANUAL.value, key),
+        kind=Kind.MANUAL,
+        state=State.QUEUED,
+        planned_at=now,
+        enqueued_at=now,
+        max_attempts=max_attempts(job, Kind.MANUAL),
+        wake_at=now + WAKE,
+    )
+    lane = drafts.lane_of(job)
+    ops = [world.table.put_op("run", ledger.item_of(run, shards=world.settings.shards, lane=lane), ledger.ABSENT)]
+    if once is not None:
+        ops.append(once_op(world, tenant, once, run.id))
+    done = world.table.transact(ops)
+    if isinstance(done, Cancelled) and "run" not in done.refused and once is not None:
+        return earlier_answer(world, done.refused["once"], once)
+    _send(world, run, lane)
+    return run.id
+
+
+def _send(world: World, run: Run, lane: Lane) -> None:
+    try:
+        world.queue.send_one(Delivery(ledger.pointer_to(run), run.planned_at, lane))
+    except Unavailable:
+        world.journal.warning("the run starts by its wake", run=run.uuid)

@@ -1,0 +1,465 @@
+"""Create, change and delete jobs with their schedules: everything of one request in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft, Payload, ScheduleDraft
+from sweephand.domain.schedule import Schedule, ScheduleState, wanted_state
+from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, QuotaExceeded, Unavailable
+from sweephand.flow import cleaning, drafts, replan, tenancy
+from sweephand.flow.idempotency import Once, earlier_answer, once_op
+from sweephand.flow.world import World
+from sweephand.schedules.timing import Timing
+from sweephand.store import jobs, keys
+from sweephand.store.conditional import Cancelled, Op, Written
+from sweephand.store.table import ScheduleItem
+
+SCHEDULES_MOST = 1_000
+TRIES = 5
+IN_JOBS_TRANSACTION = 60
+"""Schedules that change with their job in one transaction; of larger jobs the others follow in transactions of their own."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    job: Job
+    schedules: tuple[Schedule, ...]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What shall become of one schedule. before None: it is new. draft None: it stays as it is but for its job's state."""
+
+    before: Schedule | None
+    draft: ScheduleDraft | None
+    delete: bool = False
+    path: str = ""
+
+
+def create_job(world: World, tenant: str, draft: JobDraft, once: Once | None = None) -> Planned:
+    """A job with up to 40 schedules. A refusal leaves nothing behind.
+
+    Raises InvalidRequest, QuotaExceeded, Conflict(NAME_TAKEN), Unavailable.
+    """
+    now = world.clock.now()
+    job_id = world.chance.new_id(now)
+    wanted = draft.schedules or ()
+    if len(wanted) > SCHEDULES_AT_ONCE:
+        raise InvalidRequest("schedules", f"at most {SCHEDULES_AT_ONCE} in one request")
+    job, parts = drafts.job_from(draft, tenant, job_id, now, 1)
+    collection = tenancy.open_collection(world, tenant, job.collection)
+    schedules = []
+    for n, schedule_draft in enumerate(wanted):
+        schedule = _new_schedule(world, schedule_draft, job, parts, now, f"schedules[{n}]")
+        tenancy.check_interval(collection, drafts.stored_timing(schedule), f"schedules[{n}]")
+        schedules.append(schedule)
+    _refuse_twins(schedules)
+    job = replace(job, schedule_ids=tuple(schedule.id for schedule in schedules))
+    sealed = drafts.seal(world, job, parts)
+    ops = [
+        world.table.put_op("job", jobs.job_item(job), jobs.ABSENT),
+        *(
+            world.table.put_op(f"schedule {schedule.id}", jobs.schedule_item(schedule, world.settings.shards))
+            for schedule in schedules
+        ),
+        *drafts.part_ops(world, job, parts, sealed),
+        *jobs.entry_ops(world.table, job),
+        tenancy.count_job_op(world, collection, 1),
+        *([once_op(world, tenant, once, job.id)] if once else []),
+    ]
+    done = world.table.transact(ops)
+    if isinstance(done, Cancelled):
+        return _not_created(world, tenant, job, done, once)
+    replan.send_ahead(world, schedules)
+    return Planned(job, tuple(schedules))
+
+
+def _not_created(world: World, tenant: str, job: Job, refused: Cancelled, once: Once | None) -> Planned:
+    """A refused create may be this request's own success (lost answer), or the repetition of an earlier one."""
+    if once is not None and "once" in refused.refused:
+        return find(world, tenant, earlier_answer(world, refused.refused["once"], once))
+    there = jobs.read_job(world.table, tenant, job.id)
+    if there is not None:
+        return find(world, tenant, job.id)
+    if "name" in refused.refused:
+        raise Conflict(f"the collection {job.collection} has a job of this name", code="NAME_TAKEN")
+    if "collection" in refused.refused:
+        raise QuotaExceeded(f"the collection {job.collection} holds its most jobs, or is being deleted")
+    raise Conflict("something else was changed at the same time: try again")
+
+
+def find(world: World, tenant: str, job_id: str) -> Planned:
+    """Raises NotFound for an unknown job and for another tenant's."""
+    job = jobs.read_job(world.table, tenant, job_id)
+    if job is None:
+        raise NotFound("no such job")
+    return Planned(job, tuple(jobs.read_schedules(world.table, tenant, job_id)))
+
+
+def find_schedule(planned: Planned, schedule_id: str) -> Schedule:
+    for schedule in planned.schedules:
+        if schedule.id == schedule_id:
+            return schedule
+    raise NotFound("no such schedule")
+
+
+
+
+Edit = Callable[[Planned, Mapping[str, Payload]], JobDraft]
+
+
+def change_job(world: World, tenant: str, job_id: str, edit: Edit, if_match: int | None) -> Planned:
+    """PUT and PATCH. edit: makes the wanted job from what is stored; it may be called again if something came between.
+
+    draft.schedules None: the schedules stay; else they are matched by id, then by name, and others are deleted.
+    """
+
+    def step(planned: Planned) -> Planned:
+        stored = payloads_of(world, planned)
+        draft = edit(planned, stored)
+        wishes = _matched(planned, draft.schedules) if draft.schedules is not None else _staying(planned)
+        now = world.clock.now()
+        after, parts = drafts.job_from(draft, tenant, job_id, now, planned.job.revision + 1, planned.job)
+        after = drafts.keep_payloads(after, planned.job, parts, stored)
+        return _commit(world, planned, after, parts, wishes, stored)
+
+    return _retried(world, tenant, job_id, if_match, step)
+
+
+def change_schedules(
+    world: World, tenant: str, job_id: str, wish: Callable[[Planned], Sequence[Wish]], if_match: int | None
+) -> Planned:
+    """Adds, changes or deletes single schedules; the job and the other schedules stay."""
+
+    def step(planned: Planned) -> Planned:
+        wishes = list(wish(planned))
+        touched = {each.before.id for each in wishes if each.before is not None}
+        wishes += [each for each in _staying(planned) if each.before is not None and each.before.id not in touched]
+        after = replace(planned.job, revision=planned.job.revision + 1, modified_at=world.clock.now())
+        return _commit(world, planned, after, drafts.Parts(), wishes, payloads_of(world, planned))
+
+    return _retried(world, tenant, job_id, if_match, step)
+
+
+def set_state(world: World, tenant: str, job_id: str, edit: Callable[[Job], Job], if_match: int | None) -> Planned:
+    """Activates, deactivates, pauses or resumes a job: its schedules follow in the same write."""
+
+    def step(planned: Planned) -> Planned:
+        after = edit(planned.job)
+        if after == planned.job:
+            return planned
+        after = replace(after, revision=planned.job.revision + 1, modified_at=world.clock.now())
+        return _commit(world, planned, after, drafts.Parts(), _staying(planned), {})
+
+    return _retried(world, tenant, job_id, if_match, step)
+
+
+def _retried(
+    world: World, tenant: str, job_id: str, if_match: int | None, step: Callable[[Planned], Planned]
+) -> Planned:
+    """Reads, changes, and starts again where the sweeper or another change came between."""
+    for tries in range(TRIES):
+        planned = find(world, tenant, job_id)
+        if if_match is not None and planned.job.revision != if_match:
+            raise PreconditionFailed(f"the job is at revision {planned.job.revision}")
+        try:
+            return step(planned)
+        except _CameBetween:
+            world.clock.sleep(world.chance.uniform(0.0, 0.02 * 2**tries))
+    raise Unavailable("the job was changed by others all the time")
+
+
+class _CameBetween(Exception):
+    """What was read is no longer what is there."""
+
+
+def _staying(planned: Planned) -> list[Wish]:
+    return [Wish(schedule, None) for schedule in planned.schedules]
+
+
+def _matched(planned: Planned, wanted: Sequence[ScheduleDraft]) -> list[Wish]:
+    """PUT: each wanted schedule takes the stored one of its id, else of its name; the rest is deleted."""
+    by_id = {schedule.id: schedule for schedule in planned.schedules}
+    by_name = {schedule.name: schedule for schedule in planned.schedules}
+    wishes, taken = [], set()
+    for n, draft in enumerate(wanted):
+        before = by_id.get(draft.id) if draft.id is not None else by_name.get(draft.name or "")
+        if draft.id is not None and before is None:
+            raise InvalidRequest(f"schedules[{n}].id", "no schedule of this job has this id")
+        if before is not None and before.id in taken:
+            raise InvalidRequest(f"schedules[{n}]", "names a schedule that another one names too")
+        if before is not None:
+            taken.add(before.id)
+        wishes.append(Wish(before, draft, path=f"schedules[{n}]"))
+    gone = [Wish(schedule, None, delete=True) for schedule in planned.schedules if schedule.id not in taken]
+    return wishes + gone
+
+
+@dataclass
+class _Work:
+    """What a change comes to: schedules as they shall be, what each owes, and the parts of the transaction."""
+
+    stored: Mapping[str, Payload]
+    schedules: list[Schedule] = field(default_factory=list)
+    plans: list[replan.Plan] = field(default_factory=list)
+    started: list[Schedule] = field(default_factory=list)
+    ops: list[Op] = field(default_factory=list)
+    later: list[Op] = field(default_factory=list)
+    gone: list[Schedule] = field(default_factory=list)
+
+
+def _commit(
+    world: World,
+    planned: Planned,
+    after: Job,
+    parts: drafts.Parts,
+    wishes: Sequence[Wish],
+    stored: Mapping[str, Payload],
+) -> Planned:
+    before = planned.job
+    if sum(1 for wish in wishes if not wish.delete) > SCHEDULES_MOST:
+        raise QuotaExceeded(f"a job has at most {SCHEDULES_MOST} schedules")
+    collection = tenancy.open_collection(world, before.tenant, after.collection)
+    effective = replan.effective_at(world.clock.now())
+    work = _Work(stored)
+    for wish in wishes:
+        _add(world, work, wish, before, after, parts, effective, collection)
+    _refuse_twins(work.schedules)
+    after = _with_schedule_ids(after, work.schedules)
+    after, sealed = _sealed(world, after, before, parts)
+    if not (work.ops or work.later or sealed or parts.payloads) and _unchanged(before, after):
+        return planned
+    ops = [
+        world.table.put_op("job", jobs.job_item(after), jobs.revision_is(before.revision)),
+        *work.ops,
+        *drafts.part_ops(world, after, parts, sealed),
+        *(jobs.entry_ops(world.table, after, before) if jobs.entries_differ(before, after) else []),
+        *tenancy.move_ops(world, before, after, collection),
+        *(cleaning.of_schedules_ops(world, before, work.gone) if work.gone else []),
+    ]
+    replan.send_owed(world, work.plans)
+    replan.in_time(world, effective)
+    done = world.table.transact(ops)
+    if isinstance(done, Cancelled):
+        _explain(world, after, done)
+    for op in work.later:
+        if not isinstance(world.table.transact([op]), Written):
+            world.journal.warning("a schedule of a large job was changed at the same time", job=after.id)
+    replan.send_ahead(world, [*work.started, *(plan.schedule for plan in work.plans)])
+    return Planned(after, tuple(work.schedules))
+
+
+def _explain(world: World, after: Job, refused: Cancelled) -> None:
+    """Own success after a lost answer returns; everything else raises."""
+    there = jobs.read_job(world.table, after.tenant, after.id)
+    if there == after:
+        return
+    if there is not None and there.revision == after.revision - 1 and "name" in refused.refused:
+        raise Conflict(f"the collection {after.collection} has a job of this name", code="NAME_TAKEN")
+    raise _CameBetween
+
+
+def _add(
+    world: World,
+    work: _Work,
+    wish: Wish,
+    before: Job,
+    after: Job,
+    parts: drafts.Parts,
+    effective: datetime,
+    collection: tenancy.Collection,
+) -> None:
+    table, shards, now = world.table, world.settings.shards, world.clock.now()
+    if wish.before is None:
+        assert wish.draft is not None
+        schedule = _new_schedule(world, wish.draft, after, parts, now, wish.path)
+        tenancy.check_interval(collection, drafts.stored_timing(schedule), wish.path)
+        work.schedules.append(schedule)
+        work.started.append(schedule)
+        _op(work, table.put_op(f"schedule {schedule.id}", jobs.schedule_item(schedule, shards)))
+        return
+    key = keys.job(before.tenant, before.id), keys.schedule(wish.before.id)
+    if wish.delete:
+        work.gone.append(wish.before)
+        _op(work, table.delete_op(f"schedule {wish.before.id}", *key))
+        return
+    changed, timing, at = _wanted(wish, before, after, parts, now, work.stored)
+    if changed == wish.before and not _replans(wish.before, changed, before, after):
+        work.schedules.append(changed)
+        return
+    tenancy.check_interval(collection, timing, wish.path)
+    changed = replace(changed, modified_at=now)
+    if _replans(wish.before, changed, before, after):
+        plan = replan.change(wish.before, changed, after, timing, effective, at)
+        work.plans.append(plan)
+        changed = plan.schedule
+        condition = jobs.as_read(wish.before)
+    else:
+        condition = ScheduleItem.generation == wish.before.generation
+        actions = jobs.description_actions(changed)
+        work.schedules.append(changed)
+        _op(work, table.update_op(f"schedule {changed.id}", *key, actions, condition))
+        return
+    work.schedules.append(changed)
+    _op(work, table.update_op(f"schedule {changed.id}", *key, jobs.schedule_update_actions(changed, shards), condition))
+
+
+def _op(work: _Work, op: Op) -> None:
+    (work.ops if len(work.ops) < IN_JOBS_TRANSACTION else work.later).append(op)
+
+
+def _wanted(
+    wish: Wish, before: Job, after: Job, parts: drafts.Parts, now: datetime, stored: Mapping[str, Payload]
+) -> tuple[Schedule, Timing, datetime | None]:
+    """The schedule with the caller's wishes, its timing, and the instant of a new one-time timing."""
+    there = wish.before
+    assert there is not None
+    draft = wish.draft or ScheduleDraft(there.name, there.timing, there.active, policies=there.policies, id=there.id)
+    at = None
+    if drafts.unchanged_timing(there, draft, before, after):
+        timing = drafts.stored_timing(there)
+    else:
+        try:
+            timing = drafts.timing_of(draft, after, there.id, now)
+        except InvalidRequest as wrong:
+            raise (wrong.within(wish.path) if wish.path else wrong) from wrong
+        at = drafts.one_time_instant(timing)
+    payload_version = there.payload_version
+    if wish.draft is not None and wish.draft.payload != stored.get(there.id):
+        payload_version = after.revision if wish.draft.payload is not None else None
+        if wish.draft.payload is not None:
+            parts.payloads[there.id] = wish.draft.payload
+    changed = replace(
+        there,
+        name=draft.name or there.id,
+        timing=draft.timing,
+        packed=timing.packed,
+        active=draft.active,
+        policies=draft.policies,
+        misfire=drafts.misfire_of(draft, after),
+        lane=drafts.lane_of(after),
+        payload_version=payload_version,
+    )
+    return changed, timing, at
+
+
+def _replans(there: Schedule, changed: Schedule, before: Job, after: Job) -> bool:
+    """Does the change touch timing or state, or anything that the sweeper has packed? Then it is a new generation."""
+    packed = (there.packed, there.active, there.lane, there.misfire) != (
+        changed.packed,
+        changed.active,
+        changed.lane,
+        changed.misfire,
+    )
+    if there.state in (ScheduleState.COMPLETED, ScheduleState.BROKEN):
+        return there.packed != changed.packed or there.active != changed.active
+    return packed or wanted_state(before, there.active)[0] is not wanted_state(after, changed.active)[0]
+
+
+def _new_schedule(
+    world: World, draft: ScheduleDraft, job: Job, parts: drafts.Parts, now: datetime, path: str
+) -> Schedule:
+    schedule_id = world.chance.new_id(now)
+    try:
+        timing = drafts.timing_of(draft, job, schedule_id, now)
+    except InvalidRequest as wrong:
+        raise (wrong.within(path) if path else wrong) from wrong
+    if draft.payload is not None:
+        parts.payloads[schedule_id] = draft.payload
+    schedule = Schedule(
+        tenant=job.tenant,
+        job_id=job.id,
+        id=schedule_id,
+        name=draft.name or schedule_id,
+        timing=draft.timing,
+        packed=timing.packed,
+        lane=drafts.lane_of(job),
+        created_at=now,
+        modified_at=now,
+        active=draft.active,
+        misfire=drafts.misfire_of(draft, job),
+        payload_version=job.revision if draft.payload is not None else None,
+        policies=draft.policies,
+    )
+    planned = replan.first_plan(schedule, job, timing, now, drafts.one_time_instant(timing))
+    if planned.state is ScheduleState.ACTIVE and planned.next_run_at is None:
+        raise InvalidRequest(path or None, "no occurrence lies ahead", code="NEVER_FIRES")
+    return planned
+
+
+def _refuse_twins(schedules: Sequence[Schedule]) -> None:
+    names: dict[str, int] = {}
+    for n, schedule in enumerate(schedules):
+        if names.setdefault(schedule.name, n) != n:
+            raise InvalidRequest(f"schedules[{n}].name", "another schedule of this job has this name")
+
+
+def _with_schedule_ids(job: Job, schedules: Sequence[Schedule]) -> Job:
+    many = len(schedules) > SCHEDULES_AT_ONCE
+    ids = () if many else tuple(schedule.id for schedule in schedules)
+    return replace(job, schedule_ids=ids, many_schedules=many)
+
+
+def _unchanged(before: Job, after: Job) -> bool:
+    """A change that asks for what is stored changes nothing and plans nothing."""
+    return replace(after, revision=before.revision, modified_at=before.modified_at) == before
+
+
+def _sealed(world: World, after: Job, before: Job, parts: drafts.Parts) -> tuple[Job, dict[str, str]]:
+    """The job with the version of its secrets, and what must be written under it: nothing where all are kept."""
+    if after.action is before.action:
+        return replace(after, secret_version=before.secret_version), {}
+    if not parts.secrets and not parts.kept:
+        return after, {}
+    sealed = drafts.seal(world, after, parts, before)
+    if before.secret_version is not None and not parts.secrets:
+        stored = jobs.read_secrets(world.table, before.tenant, before.id, before.secret_version)
+        if stored == sealed:
+            return replace(after, secret_version=before.secret_version), {}
+    return after, sealed
+
+
+def delete_job(world: World, tenant: str, job_id: str, if_match: int | None) -> None:
+    """The job, its schedules and lean rows at once; a clean-up row ends its open runs and clears the rest."""
+    for tries in range(TRIES):
+        planned = find(world, tenant, job_id)
+        if if_match is not None and planned.job.revision != if_match:
+            raise PreconditionFailed(f"the job is at revision {planned.job.revision}")
+        job = planned.job
+        first = planned.schedules[:IN_JOBS_TRANSACTION]
+        ops = [
+            world.table.delete_op("job", keys.job(tenant, job_id), keys.JOB, jobs.revision_is(job.revision)),
+            *(
+                world.table.delete_op(f"schedule {schedule.id}", keys.job(tenant, job_id), keys.schedule(schedule.id))
+                for schedule in first
+            ),
+            *jobs.drop_entry_ops(world.table, job),
+            tenancy.count_job_op(world, tenancy.named(tenant, job.collection), -1),
+            cleaning.of_job_op(world, job, planned.schedules),
+        ]
+        done = world.table.transact(ops)
+        if isinstance(done, Written) or jobs.read_job(world.table, tenant, job_id) is None:
+            break
+        world.clock.sleep(world.chance.uniform(0.0, 0.02 * 2**tries))
+    else:
+        raise Unavailable("the job was changed by others all the time")
+    for schedule in planned.schedules[IN_JOBS_TRANSACTION:]:
+        world.table.delete(keys.job(tenant, job_id), keys.schedule(schedule.id))
+
+
+def payloads_of(world: World, planned: Planned) -> dict[str, Payload]:
+    """The payloads of a job and its schedules by owner: action, errorAction, or the schedule's id. One batched read."""
+    job = planned.job
+    wanted: dict[str, int] = {}
+    if job.action.payload_version is not None:
+        wanted[drafts.ACTION] = job.action.payload_version
+    if job.error_action is not None and job.error_action.payload_version is not None:
+        wanted[drafts.ERROR_ACTION] = job.error_action.payload_version
+    wanted |= {each.id: each.payload_version for each in planned.schedules if each.payload_version is not None}
+    return jobs.read_payloads(world.table, job.tenant, job.id, wanted)
+
+

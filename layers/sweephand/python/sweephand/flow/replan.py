@@ -1,0 +1,157 @@
+"""A change of timing or state as one write, after which old messages and the new plan cannot contradict each other.
+
+It takes effect at E, five seconds ahead: instants up to E are sent and counted by the old generation, instants that
+were sent but lie beyond E are taken back, and the new plan begins behind E.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from sweephand.domain import series
+from sweephand.domain.instants import epoch_s, from_s
+from sweephand.domain.job import Job
+from sweephand.domain.schedule import (
+    Schedule,
+    ScheduleState,
+    ended_generations,
+    wanted_state,
+)
+from sweephand.errors import Unavailable
+from sweephand.flow.sweep import occurrence_pointer
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.schedules.timing import Timing, count_between, load
+
+TAKES_EFFECT_AFTER = timedelta(seconds=5)
+COMMIT_MARGIN = timedelta(seconds=2)
+MOST_POINTERS = 100
+"""Occurrences of a new plan that are sent at once: more than a minute's worth, the sweep sends the rest."""
+LOOK_FURTHER_S = 60
+
+
+@dataclass(frozen=True)
+class Plan:
+    """schedule: as its row shall be. owed: what the old generation still has to send, before the write."""
+
+    schedule: Schedule
+    owed: tuple[Delivery, ...] = ()
+
+
+def effective_at(now: datetime) -> datetime:
+    """E: whole seconds, at least five ahead."""
+    return from_s(epoch_s(now + TAKES_EFFECT_AFTER) + 1)
+
+
+def in_time(world: World, effective: datetime) -> None:
+    """The write must be through before E. Raises Unavailable if too little is left: the change starts again."""
+    if world.clock.now() > effective - COMMIT_MARGIN:
+        raise Unavailable("the change took too long to prepare")
+
+
+def first_plan(schedule: Schedule, job: Job, timing: Timing, now: datetime, at: datetime | None) -> Schedule:
+    """A new schedule's state and first instant. at: of a one-time schedule, also where it is just past."""
+    state, reason = wanted_state(job, schedule.active)
+    upcoming = at or series.first(timing, now)
+    return replace(
+        schedule, state=state, state_reason=reason, next_run_at=upcoming if state is ScheduleState.ACTIVE else None
+    )
+
+
+def change(
+    before: Schedule, after: Schedule, job: Job, timing: Timing, effective: datetime, at: datetime | None
+) -> Plan:
+    """The next generation of a schedule. after: with the caller's wishes; at: the instant of a new one-time timing."""
+    old = load(before.packed)
+    owed = _owed(before, old, effective)
+    taken_back = _taken_back(before, old, effective)
+    planned_total = max(0, before.planned_total + len(owed) - taken_back)
+    state, reason = wanted_state(job, after.active)
+    upcoming = _next(timing, planned_total, effective, at, owed)
+    last = owed[-1] if owed else before.last_planned_at
+    if state is ScheduleState.ACTIVE and upcoming is None:
+        # Nothing lies ahead: the wake of an ENDING row sees to its completion.
+        state, upcoming = ScheduleState.ENDING, effective + timedelta(seconds=1)
+        last = min(last, effective) if last else effective
+    changed = replace(
+        after,
+        generation=before.generation + 1,
+        ended_at=ended_generations(before, epoch_s(effective)),
+        planned_total=planned_total,
+        state=state,
+        state_reason=reason,
+        next_run_at=upcoming if state in (ScheduleState.ACTIVE, ScheduleState.ENDING) else None,
+        last_planned_at=last if state is ScheduleState.ENDING else None,
+    )
+    return Plan(changed, tuple(_delivery(before, instant) for instant in owed))
+
+
+def _owed(before: Schedule, old: Timing, effective: datetime) -> list[datetime]:
+    """What the generation in force has not sent yet, up to E."""
+    if before.state is not ScheduleState.ACTIVE or before.next_run_at is None or before.next_run_at > effective:
+        return []
+    stretch = series.due(old, before.next_run_at, effective, before.planned_total, effective)
+    if stretch.next_at is not None and stretch.next_at <= effective:
+        raise Unavailable("too many missed occurrences wait to be sent: try again in a minute", retry_after_s=60)
+    return list(stretch.instants)
+
+
+def _taken_back(before: Schedule, old: Timing, effective: datetime) -> int:
+    """How many instants beyond E were sent ahead and counted."""
+    if before.state is ScheduleState.ACTIVE and before.next_run_at is not None:
+        sent_until = before.next_run_at - timedelta(seconds=1)
+    elif before.state is ScheduleState.ENDING and before.last_planned_at is not None:
+        sent_until = before.last_planned_at
+    else:
+        return 0
+    if sent_until <= effective:
+        return 0
+    if old.actual_start_interval_s is not None:
+        count = (sent_until + timedelta(seconds=1) - effective) // timedelta(seconds=old.actual_start_interval_s)
+    else:
+        count = count_between(old.rule, effective, sent_until, series.MOST_AT_ONCE)
+    return min(count, before.planned_total)
+
+
+def _next(
+    timing: Timing, planned_total: int, effective: datetime, at: datetime | None, owed: Sequence[datetime]
+) -> datetime | None:
+    if timing.count is not None and planned_total >= timing.count:
+        return None
+    if at is not None and at <= effective:
+        # A one-time instant that is due at once; if the old plan sent the same instant, that is the run.
+        return None if at in owed else at
+    return timing.rule.next_after(effective)
+
+
+def _delivery(schedule: Schedule, instant: datetime) -> Delivery:
+    pointer = occurrence_pointer(schedule.tenant, schedule.job_id, schedule.id, instant, schedule.generation)
+    return Delivery(replace(pointer, decided=True), instant, schedule.lane)
+
+
+def send_owed(world: World, plans: Sequence[Plan]) -> None:
+    """Before the write. Raises Unavailable if a message did not go out."""
+    owed = [delivery for plan in plans for delivery in plan.owed]
+    if owed and world.queue.send(owed):
+        raise Unavailable("the run queue did not take a message")
+
+
+def send_ahead(world: World, schedules: Sequence[Schedule]) -> None:
+    """After the write: what is due before the sweep can have seen the row. The row is not advanced: the sweep repeats it.
+
+    A message that does not go out now goes out with the next tick.
+    """
+    now = world.clock.now()
+    until = now + timedelta(seconds=world.settings.look_ahead_s + LOOK_FURTHER_S)
+    deliveries: list[Delivery] = []
+    for schedule in schedules:
+        if schedule.state is ScheduleState.ACTIVE and schedule.next_run_at is not None and schedule.next_run_at <= until:
+            stretch = series.due(load(schedule.packed), schedule.next_run_at, until, schedule.planned_total, now)
+            for instant in stretch.instants[:MOST_POINTERS]:
+                pointer = occurrence_pointer(schedule.tenant, schedule.job_id, schedule.id, instant, schedule.generation)
+                deliveries.append(Delivery(pointer, instant, schedule.lane))
+    unsent = world.queue.send(deliveries)
+    if unsent:
+        world.journal.warning("the next tick sends what did not go out", left=len(unsent))

@@ -1,0 +1,175 @@
+"""Tenants, collections and credentials: what is created for whom, and what a collection allows its jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sweephand.domain.collection import Collection as Stored
+from sweephand.domain.collection import CollectionState
+from sweephand.domain.job import DEFAULT_COLLECTION, Job
+from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, QuotaExceeded, Unavailable
+from sweephand.flow.world import World
+from sweephand.schedules.timing import Timing
+from sweephand.security import caller
+from sweephand.security.caller import Credential
+from sweephand.store import tenants
+from sweephand.store.conditional import Cancelled, Op, Refused
+from sweephand.store.tenants import Tenant
+
+Collection = Stored
+TRIES = 5
+
+
+def named(tenant: str, name: str) -> Collection:
+    """A collection as far as its key goes."""
+    return Collection(tenant, name)
+
+
+# Tenants
+
+
+def create_tenant(world: World, name: str, description: str | None) -> Tenant:
+    """The tenant with its collection `default`. Raises Conflict(NAME_TAKEN)."""
+    now = world.clock.now()
+    tenant = Tenant(name, "ACTIVE", description, now)
+    default = Collection(name, DEFAULT_COLLECTION, created_at=now, modified_at=now)
+    ops = [*tenants.tenant_ops(world.table, tenant), tenants.put_collection_op(world.table, default)]
+    if isinstance(world.table.transact(ops), Cancelled) and tenants.read_tenant(world.table, name) != _stamped(tenant):
+        raise Conflict("a tenant of this name exists", code="NAME_TAKEN")
+    return tenant
+
+
+def _stamped(tenant: Tenant) -> Tenant:
+    """As the table gives it back."""
+    return replace(tenant, created_at=_ms(tenant.created_at))
+
+
+def find_tenant(world: World, name: str) -> Tenant:
+    tenant = tenants.read_tenant(world.table, name)
+    if tenant is None:
+        raise NotFound("no such tenant")
+    return tenant
+
+
+# Credentials
+
+
+@dataclass(frozen=True)
+class Issued:
+    """secret: shown this once."""
+
+    credential: Credential
+    secret: str
+    name: str | None
+    created_at: datetime
+
+
+def create_credential(world: World, tenant: str | None, name: str | None, scopes: Iterable[str]) -> Issued:
+    """Raises NotFound for a tenant that is not there."""
+    if tenant is not None:
+        find_tenant(world, tenant)
+    now = world.clock.now()
+    credential, secret = caller.new_credential(tenant, scopes, world.chance)
+    written = world.table.put(tenants.credential_item(credential, name, now), tenants.ABSENT)
+    if isinstance(written, Refused):
+        there = tenants.find_credential(world.table, tenant, credential.id)
+        if there != credential:
+            raise Unavailable("no free id was found: try again")
+    return Issued(credential, secret, name, now)
+
+
+def delete_credential(world: World, tenant: str | None, credential_id: str) -> None:
+    if tenants.find_credential(world.table, tenant, credential_id) is None:
+        raise NotFound("no such credential")
+    world.table.delete(*tenants.credential_key(tenant, credential_id))
+
+
+# Collections
+
+
+def find_collection(world: World, tenant: str, name: str) -> Collection:
+    collection = tenants.read_collection(world.table, tenant, name)
+    if collection is None:
+        raise NotFound("no such collection")
+    return collection
+
+
+def open_collection(world: World, tenant: str, name: str) -> Collection:
+    """The collection that a job names. Raises InvalidRequest if there is none."""
+    collection = tenants.read_collection(world.table, tenant, name)
+    if collection is None:
+        raise InvalidRequest("collection", "there is no such collection")
+    return collection
+
+
+def create_collection(world: World, wanted: Collection) -> Collection:
+    """Raises Conflict(NAME_TAKEN)."""
+    now = world.clock.now()
+    collection = replace(wanted, created_at=now, modified_at=now)
+    done = world.table.transact([tenants.put_collection_op(world.table, collection)])
+    if isinstance(done, Cancelled):
+        there = tenants.read_collection(world.table, wanted.tenant, wanted.name)
+        if there is None or there.created_at != _ms(now):
+            raise Conflict("a collection of this name exists", code="NAME_TAKEN")
+    return collection
+
+
+def change_collection(
+    world: World, tenant: str, name: str, edit: Callable[[Collection], Collection], if_match: int | None
+) -> Collection:
+    for _ in range(TRIES):
+        before = find_collection(world, tenant, name)
+        if if_match is not None and before.revision != if_match:
+            raise PreconditionFailed(f"the collection is at revision {before.revision}")
+        wanted = edit(before)
+        if wanted == before:
+            return before
+        after = replace(wanted, revision=before.revision + 1, modified_at=world.clock.now())
+        op = tenants.change_collection_op(world.table, after, before.revision)
+        if not isinstance(world.table.transact([op]), Cancelled):
+            return after
+    raise Unavailable("the collection was changed by others all the time")
+
+
+def delete_collection(world: World, tenant: str, name: str, if_match: int | None) -> None:
+    """Raises Conflict while jobs are in it, and for `default`, which every tenant has."""
+    before = find_collection(world, tenant, name)
+    if name == DEFAULT_COLLECTION:
+        raise Conflict("the collection `default` cannot be deleted")
+    if if_match is not None and before.revision != if_match:
+        raise PreconditionFailed(f"the collection is at revision {before.revision}")
+    done = world.table.transact([tenants.delete_collection_op(world.table, before)])
+    if isinstance(done, Cancelled) and tenants.read_collection(world.table, tenant, name) is not None:
+        raise Conflict("the collection still has jobs")
+
+
+def enabled(collection: Collection, *, on: bool) -> Collection:
+    return replace(collection, state=CollectionState.ENABLED if on else CollectionState.DISABLED)
+
+
+def check_interval(collection: Collection, timing: Timing, path: str) -> None:
+    """Raises QuotaExceeded where a schedule could run more often than its collection allows."""
+    least = collection.quota.min_interval_s
+    if least is not None and timing.interval_s is not None and timing.interval_s < least:
+        raise QuotaExceeded(f"{path or 'the schedule'}: this collection allows an occurrence every {least} seconds at most")
+
+
+def count_job_op(world: World, collection: Collection, step: int) -> Op:
+    return tenants.count_job_op(world.table, collection, step)
+
+
+def move_ops(world: World, before: Job, after: Job, collection: Collection) -> list[Op]:
+    """A job that changes its collection is counted there."""
+    if before.collection == after.collection:
+        return []
+    return [
+        count_job_op(world, collection, 1),
+        count_job_op(world, named(before.tenant, before.collection), -1),
+    ]
+
+
+def _ms(instant: datetime) -> datetime:
+    """Whole milliseconds, as the table keeps them."""
+    return instant.replace(microsecond=instant.microsecond // 1000 * 1000)

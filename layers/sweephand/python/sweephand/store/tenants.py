@@ -1,0 +1,207 @@
+"""Tenants, their collections and credentials: rows to nouns and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from pynamodb.expressions.condition import Condition
+
+from sweephand.domain.collection import Collection, CollectionState, Quota
+from sweephand.domain.instants import epoch_ms, from_ms
+from sweephand.security.caller import Credential
+from sweephand.store import keys
+from sweephand.store.conditional import Op, Table, add, assign
+from sweephand.store.table import CollectionItem, CredentialItem, Item, TenantItem
+
+PROVIDER_PARTITION = "STACK#PROVIDER"
+
+
+@dataclass(frozen=True)
+class Tenant:
+    name: str
+    state: str
+    description: str | None
+    created_at: datetime
+
+
+ABSENT: Condition = Item.pk.does_not_exist()
+
+
+# Tenants
+
+
+def tenant_of(item: TenantItem) -> Tenant:
+    return Tenant(item.tenant, item.state, item.description, from_ms(item.created_at))
+
+
+def read_tenant(table: Table, name: str) -> Tenant | None:
+    item = table.get(TenantItem, keys.tenant(name), keys.TENANT)
+    return tenant_of(item) if item else None
+
+
+def tenants(table: Table, after: str | None, page: int) -> Iterator[Tenant]:
+    """All tenants by name, behind `after`: from the stack's register, which provider-level code alone reads."""
+    sort = TenantItem.sk > keys.part(after) if after is not None else None
+    for row in table.query_all(keys.STACK_TENANTS, sort, limit=page, consistent=True):
+        yield tenant_of(TenantItem.from_raw_data(row))
+
+
+def tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
+    """The tenant's own row [absent], and its line in the stack's register."""
+
+    def item(pk: str, sk: str) -> TenantItem:
+        return TenantItem(
+            pk=pk,
+            sk=sk,
+            tenant=tenant.name,
+            state=tenant.state,
+            description=tenant.description,
+            created_at=epoch_ms(tenant.created_at),
+        )
+
+    return [
+        table.put_op("tenant", item(keys.tenant(tenant.name), keys.TENANT), ABSENT),
+        table.put_op("register", item(keys.STACK_TENANTS, keys.part(tenant.name))),
+    ]
+
+
+# Collections
+
+
+def collection_of(item: CollectionItem) -> Collection:
+    settings = json.loads(item.settings)
+    quota = settings.pop("quota", {})
+    return Collection(
+        tenant=keys.parts(item.pk)[1],
+        name=item.name,
+        state=CollectionState(item.state),
+        quota=Quota(quota.get("maxJobs"), quota.get("maxRunsPerJob"), quota.get("minIntervalSeconds")),
+        settings=settings,
+        revision=item.revision,
+        job_count=item.job_count,
+        created_at=from_ms(item.created_at),
+        modified_at=from_ms(item.modified_at),
+    )
+
+
+def collection_item(collection: Collection) -> CollectionItem:
+    assert collection.created_at is not None
+    assert collection.modified_at is not None
+    return CollectionItem(
+        pk=keys.tenant(collection.tenant),
+        sk=keys.collection(collection.name),
+        name=collection.name,
+        state=collection.state.value,
+        settings=_settings_text(collection),
+        revision=collection.revision,
+        job_count=collection.job_count,
+        created_at=epoch_ms(collection.created_at),
+        modified_at=epoch_ms(collection.modified_at),
+    )
+
+
+def _settings_text(collection: Collection) -> str:
+    quota = {
+        name: value
+        for name, value in (
+            ("maxJobs", collection.quota.max_jobs),
+            ("maxRunsPerJob", collection.quota.max_runs_per_job),
+            ("minIntervalSeconds", collection.quota.min_interval_s),
+        )
+        if value is not None
+    }
+    return json.dumps({**collection.settings, "quota": quota}, separators=(",", ":"), ensure_ascii=False)
+
+
+def read_collection(table: Table, tenant: str, name: str) -> Collection | None:
+    item = table.get(CollectionItem, keys.tenant(tenant), keys.collection(name))
+    return collection_of(item) if item else None
+
+
+def collections(table: Table, tenant: str, after: str | None, page: int) -> Iterator[Collection]:
+    """A tenant's collections by name, behind `after`."""
+    first = keys.collection(after) if after is not None else "COL#"
+    rows = table.query_all(
+        keys.tenant(tenant), CollectionItem.sk.between(first, "COL#\U0010ffff"), limit=page, consistent=True
+    )
+    for row in rows:
+        collection = collection_of(CollectionItem.from_raw_data(row))
+        if collection.name != after:
+            yield collection
+
+
+def put_collection_op(table: Table, collection: Collection) -> Op:
+    return table.put_op("collection", collection_item(collection), ABSENT)
+
+
+def change_collection_op(table: Table, collection: Collection, revision: int) -> Op:
+    """Everything but the job count, which belongs to the jobs' transactions [revision as read]."""
+    assert collection.modified_at is not None
+    actions = [
+        assign(CollectionItem.state, collection.state.value),
+        assign(CollectionItem.settings, _settings_text(collection)),
+        assign(CollectionItem.revision, collection.revision),
+        assign(CollectionItem.modified_at, epoch_ms(collection.modified_at)),
+    ]
+    key = keys.tenant(collection.tenant), keys.collection(collection.name)
+    return table.update_op("collection", *key, actions, CollectionItem.revision == revision)
+
+
+def count_job_op(table: Table, collection: Collection, step: int) -> Op:
+    """One job more or less [the collection is there, and below its quota]."""
+    condition: Condition = CollectionItem.pk.exists()
+    if step > 0 and collection.quota.max_jobs is not None:
+        condition = condition & (CollectionItem.job_count < collection.quota.max_jobs)
+    key = keys.tenant(collection.tenant), keys.collection(collection.name)
+    return table.update_op("collection" if step > 0 else "old collection", *key, [add(CollectionItem.job_count, step)], condition)
+
+
+def delete_collection_op(table: Table, collection: Collection) -> Op:
+    """[no job in it]"""
+    key = keys.tenant(collection.tenant), keys.collection(collection.name)
+    return table.delete_op("collection", *key, CollectionItem.job_count == 0)
+
+
+# Credentials
+
+
+def credential_key(tenant: str | None, credential_id: str) -> tuple[str, str]:
+    return (PROVIDER_PARTITION if tenant is None else keys.tenant(tenant)), keys.credential(credential_id)
+
+
+def credential_of(item: CredentialItem) -> Credential:
+    return Credential(
+        item.tenant, item.credential_id, item.secret_hash, frozenset(item.scopes.split()), item.generation
+    )
+
+
+def find_credential(table: Table, tenant: str | None, credential_id: str) -> Credential | None:
+    item = table.get(CredentialItem, *credential_key(tenant, credential_id))
+    return credential_of(item) if item else None
+
+
+def credential_item(credential: Credential, name: str | None, created_at: datetime) -> CredentialItem:
+    pk, sk = credential_key(credential.tenant, credential.id)
+    return CredentialItem(
+        pk=pk,
+        sk=sk,
+        tenant=credential.tenant,
+        credential_id=credential.id,
+        name=name,
+        secret_hash=credential.secret_hash,
+        scopes=" ".join(sorted(credential.scopes)),
+        generation=credential.generation,
+        created_at=epoch_ms(created_at),
+    )
+
+
+def credentials(table: Table, tenant: str | None, after: str | None, page: int) -> Iterator[CredentialItem]:
+    pk, first = credential_key(tenant, after or "")
+    rows = table.query_all(pk, CredentialItem.sk.between(first, "CRED#~"), limit=page, consistent=True)
+    for row in rows:
+        item = CredentialItem.from_raw_data(row)
+        if item.credential_id != after:
+            yield item

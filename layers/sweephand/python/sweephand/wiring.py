@@ -1,0 +1,96 @@
+"""The real collaborators, made once a function: clients share one session, and connect at their first call."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from sweephand.actions import perform
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import RunQueue
+from sweephand.security import guard
+from sweephand.security.secrets import SecretBox
+from sweephand.settings import Settings, from_environment
+from sweephand.sources import SystemChance, SystemClock
+from sweephand.store.conditional import Table
+from sweephand.telemetry import Telemetry
+
+if TYPE_CHECKING:
+    from sweephand.sources import Chance, Clock
+
+
+def build(
+    settings: Settings | None = None, *, clock: Clock | None = None, chance: Chance | None = None
+) -> World:
+    """The world of a function, by its environment; tests give their own clock and chance."""
+    settings = settings or from_environment()
+    clock = clock or SystemClock()
+    chance = chance or SystemChance()
+    table = Table(settings.table_name, clock, chance, region=settings.region)
+    clients = Clients(table, settings)
+    return World(
+        settings=settings,
+        clock=clock,
+        chance=chance,
+        table=table,
+        queue=RunQueue(clients.sqs, settings.queue_urls, clock, archive_url=settings.archive_queue_url),
+        secrets=SecretBox(LazyKms(clients), settings.key_id, clock.monotonic),
+        outbound=guard.Outbound(guard_settings(settings)),
+        perform=perform,
+        journal=Telemetry(),
+    )
+
+
+def guard_settings(settings: Settings) -> guard.GuardSettings:
+    """What jobs may call: by parameter, and never the endpoint of an embedded AWS."""
+    return guard.GuardSettings(
+        private=guard.networks(settings.allowed_private_targets),
+        plain_http=settings.plain_http_targets,
+        closed_loopback_ports=guard.loopback_ports([settings.aws_endpoint_url] if settings.aws_endpoint_url else []),
+    )
+
+
+class LazyKms:
+    """The key service's two calls; most jobs have no secret, and then no client is made."""
+
+    def __init__(self, clients: Clients) -> None:
+        self._clients = clients
+
+    def encrypt(self, **arguments: Any) -> dict[str, Any]:
+        answer: dict[str, Any] = self._clients.kms.encrypt(**arguments)
+        return answer
+
+    def decrypt(self, **arguments: Any) -> dict[str, Any]:
+        answer: dict[str, Any] = self._clients.kms.decrypt(**arguments)
+        return answer
+
+
+class Clients:
+    """botocore clients, each made when it is first needed, all with the table's session and short time-outs."""
+
+    def __init__(self, table: Table, settings: Settings) -> None:
+        self._session = table.session
+        self._region = settings.region
+
+    @cached_property
+    def sqs(self) -> Any:
+        return self._client("sqs")
+
+    @cached_property
+    def kms(self) -> Any:
+        return self._client("kms")
+
+    @cached_property
+    def secrets_manager(self) -> Any:
+        return self._client("secretsmanager")
+
+    def _client(self, service: str) -> Any:
+        from botocore.config import Config  # noqa: PLC0415 - loaded with the session already
+
+        config = Config(
+            connect_timeout=1,
+            read_timeout=3,
+            retries={"total_max_attempts": 3, "mode": "standard"},
+            max_pool_connections=16,
+        )
+        return self._session.create_client(service, region_name=self._region, config=config)
