@@ -99,6 +99,7 @@ def main() -> None:
             save_all(snapshots)
 
     app.save_all = save_all_alone
+    app._resolve_port = lambda: os.environ["SWEEPHAND_EMULATOR_PORT"]  # noqa: SLF001
     threading.Thread(target=_autosave, args=(SystemClock(), guard), name="autosave", daemon=True).start()
     threading.Thread(target=_stop_with_owner, name="owner", daemon=True).start()
     sys.argv[1:] = []  # MiniStack reads options of its own

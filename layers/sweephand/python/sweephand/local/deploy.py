@@ -1,8 +1,8 @@
 """Puts the template on the emulator without the SAM CLI, and mends what the emulator leaves out of it.
 
 MiniStack 1.5.33 ignores the body of an HTTP API (every route), a table's TimeToLiveSpecification and the
-ExcludePunctuation of a generated secret, and takes a concurrency that comes from a parameter for text. Each repair has a
-test that fails once the emulator does it by itself.
+ExcludePunctuation of a generated secret, and takes a concurrency that comes from a parameter for text. Each repair has
+a test that fails once the emulator does it by itself.
 """
 
 from __future__ import annotations
@@ -258,13 +258,14 @@ def repair_time_to_live(aws: Aws, stack: Stack, source: Mapping[str, Any]) -> No
 
 
 def repair_concurrency(aws: Aws) -> None:
-    """Makes numbers of the event sources' MaximumConcurrency: as text, they end every poll of every queue."""
+    """Makes a number of each event source's MaximumConcurrency: as text, it ends every poll of every queue.
+
+    The SDK reads the text as a number, so what stands cannot be told from what should.
+    """
     functions = aws.client("lambda")
     for source in functions.get_paginator("list_event_source_mappings").paginate().search("EventSourceMappings[]"):
-        maximum = source.get("ScalingConfig", {}).get("MaximumConcurrency")
-        if isinstance(maximum, str):
-            scaling = {"MaximumConcurrency": int(maximum)}
-            functions.update_event_source_mapping(UUID=source["UUID"], ScalingConfig=scaling)
+        if source.get("ScalingConfig"):
+            functions.update_event_source_mapping(UUID=source["UUID"], ScalingConfig=source["ScalingConfig"])
 
 
 def put_secret(aws: Aws, secret_id: str, client_id: str, secret: str) -> None:

@@ -37,7 +37,10 @@ def clean_environment(user: Mapping[str, str], home: Path, port: int) -> dict[st
         **{name: user[name] for name in INHERITED if name in user},
         # Its default is 0.0.0.0: anyone on the network could run code as a function.
         "BIND_HOST": LOOPBACK,
-        "GATEWAY_PORT": str(port),
+        # The port is part of each queue's key in the saved state: one for all starts. The child binds the real one.
+        "GATEWAY_PORT": "4566",
+        "SWEEPHAND_EMULATOR_PORT": str(port),
+        "AWS_ENDPOINT_URL": f"http://{LOOPBACK}:{port}",
         # Else it opens 8883 on all interfaces as soon as the package cryptography is there.
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",

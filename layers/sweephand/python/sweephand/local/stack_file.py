@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from sweephand.local.folder import read_json, write_private
 
@@ -97,14 +98,19 @@ def describe(
         region=aws.region,
         stack_name=stack.name,
         table_name=outputs["TableName"],
-        run_queue_url=outputs["RunQueueUrl"],
-        slow_queue_url=outputs["SlowQueueUrl"],
-        dead_letter_queue_url=outputs["DeadLetterQueueUrl"],
+        run_queue_url=_here(outputs["RunQueueUrl"], aws),
+        slow_queue_url=_here(outputs["SlowQueueUrl"], aws),
+        dead_letter_queue_url=_here(outputs["DeadLetterQueueUrl"], aws),
         event_bus_name=outputs["EventBusName"],
         provider=provider,
         functions={role: outputs[output] for role, output in FUNCTION_OUTPUTS.items()},
         tenants=tenants,
     )
+
+
+def _here(queue_url: str, aws: Aws) -> str:
+    """The queue's address at the port of today: an SDK may take a queue's address for its endpoint."""
+    return aws.endpoint_url + urlsplit(queue_url).path
 
 
 def write(folder: StateFolder, stack: StackFile) -> None:
