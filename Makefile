@@ -60,7 +60,7 @@ lint: setup ## ruff, mypy, import-linter
 	@.venv/bin/ruff check
 	@.venv/bin/ruff format --check
 	@.venv/bin/mypy
-	@.venv/bin/lint-imports --config .importlinter
+	@.venv/bin/lint-imports --config .importlinter --no-logo
 
 .PHONY: format
 format: setup ## Bring the code into its form

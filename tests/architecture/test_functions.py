@@ -1,0 +1,149 @@
+"""The functions' folders are thin, and start without what their first event does not need."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.template.cloudformation import raw_template, resolved
+
+ROOT = Path(__file__).resolve().parents[2]
+HANDLERS = sorted((ROOT / "functions").glob("*/app.py"))
+FUNCTION_OF = {
+    "api": "ApiFunction",
+    "sweeper": "SweeperFunction",
+    "executor": "ExecutorFunction",
+    "auditor": "AuditorFunction",
+}
+by_folder = pytest.mark.parametrize("handler", HANDLERS, ids=lambda path: path.parent.name)
+
+# The standard library that a handler may need to take an event apart; every other thought belongs into the package.
+PLAIN = {"__future__", "typing", "collections.abc"}
+# What each folder may reach for beside flow, wiring and telemetry: nouns, and for the API its facades.
+REACHES = {
+    "api": {"facades", "flow", "security", "settings", "sources", "telemetry", "wiring"},
+    "sweeper": {"domain", "flow", "telemetry", "wiring"},
+    "executor": {"domain", "flow", "telemetry", "wiring"},
+    "auditor": {"domain", "flow", "telemetry", "wiring"},
+}
+MOST_LINES_OF_CODE = 60
+
+# Dear at a cold start, and needed by some events only: an HTTP client, a token library, an SDK of AWS beside botocore's
+# clients, anything asynchronous, validation libraries, tracing.
+LOADED_LATER = {
+    "anyio",
+    "asyncio",
+    "aws_lambda_powertools.event_handler",
+    "aws_xray_sdk",
+    "boto3",
+    "cryptography",
+    "httpcore",
+    "httpx",
+    "jwt",
+    "multiprocessing",
+    "pydantic",
+    "sqlite3",
+    "sweephand.cli",
+    "sweephand.local",
+    "sweephand.sdk",
+    "unittest",
+}
+MOST_OWN_MODULES = {"api": 110, "sweeper": 70, "executor": 80, "auditor": 80}
+
+
+def test_every_folder_has_its_handler():
+    assert [path.parent.name for path in HANDLERS] == sorted(REACHES)
+
+
+@by_folder
+def test_a_handler_imports_the_package_and_no_library(handler):
+    for module in _modules(handler):
+        assert module in PLAIN or module.split(".")[0] == "sweephand", module
+
+
+@by_folder
+def test_a_handler_reaches_no_deeper_than_the_verbs(handler):
+    reached = {module.split(".")[1] for module in _modules(handler) if module.startswith("sweephand.")}
+
+    assert reached <= REACHES[handler.parent.name]
+
+
+@by_folder
+def test_a_handler_holds_no_rule_and_no_state_of_its_own(handler):
+    tree = ast.parse(handler.read_text())
+
+    forbidden = (ast.ClassDef, ast.Global, ast.While, ast.Try, ast.AsyncFunctionDef)
+    assert not [node for node in ast.walk(tree) if isinstance(node, forbidden)]
+    assert "handler" in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+@by_folder
+def test_a_handler_is_read_at_a_glance(handler):
+    lines = [line for line in handler.read_text().splitlines() if line.strip() and not line.strip().startswith("#")]
+
+    assert len(lines) <= MOST_LINES_OF_CODE
+
+
+@by_folder
+def test_a_handler_starts_without_what_its_first_event_may_not_need(handler):
+    loaded = _loaded_by(handler)
+
+    assert sorted(loaded & LOADED_LATER) == []
+
+
+@by_folder
+def test_a_handler_loads_a_bounded_part_of_the_package(handler):
+    own = [module for module in _loaded_by(handler) if module.split(".")[0] == "sweephand"]
+
+    assert 0 < len(own) <= MOST_OWN_MODULES[handler.parent.name]
+
+
+def _modules(handler):
+    for node in ast.walk(ast.parse(handler.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            bare = node.module == "sweephand"
+            yield from (f"sweephand.{alias.name}" for alias in node.names) if bare else [node.module]
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def _loaded_by(handler):
+    """Names of all modules that are loaded once the handler is ready, in a process of its own, without any AWS."""
+    code = "import sys; before = set(sys.modules); import app; print(*(set(sys.modules) - before), sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={
+            "PATH": os.environ["PATH"],
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONPATH": os.pathsep.join([str(handler.parent), str(ROOT / "layers" / "sweephand" / "python")]),
+            "AWS_DEFAULT_REGION": "eu-central-1",
+            "AWS_ACCESS_KEY_ID": "none",
+            "AWS_SECRET_ACCESS_KEY": "none",
+            "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+        }
+        | _variables(FUNCTION_OF[handler.parent.name]),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+def _variables(function):
+    template = raw_template()
+    stack = resolved(template)
+    shared = template["Globals"]["Function"]["Environment"]["Variables"]
+    own = stack["Resources"][function]["Properties"]["Environment"]["Variables"]
+    given = shared | own
+    del given["AWS_ENDPOINT_URL"]
+    return {name: value if isinstance(value, str) else str(_plain(value)) for name, value in given.items()}
+
+
+def _plain(value):
+    return "name" if isinstance(value, dict) else value

@@ -1,0 +1,82 @@
+"""What may import what, and who holds the clock."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "layers" / "sweephand" / "python" / "sweephand"
+CONTRACTS = configparser.ConfigParser()
+CONTRACTS.read(ROOT / ".importlinter")
+CONTRACT_NAMES = [s.rpartition(":")[2] for s in CONTRACTS.sections() if s.startswith("importlinter:contract:")]
+MAKE_THE_REAL_ONES = ("wiring.py", "sources.py", "local", "cli", "sdk")
+
+
+@pytest.mark.parametrize("contract", CONTRACT_NAMES)
+def test_imports_keep_the_contract(contract):
+    done = _lint("--contract", contract)
+
+    assert done.returncode == 0, done.stdout
+    assert "Contracts: 1 kept, 0 broken." in done.stdout
+
+
+def test_an_import_that_goes_up_breaks_the_contract(tmp_path):
+    """Seen failing: the same contracts, a package with one import from the pure floor to the floors above."""
+    package = tmp_path / "sweephand"
+    for module in ("schedules", "domain", "flow", "facades"):
+        (package / module).mkdir(parents=True)
+        (package / module / "__init__.py").touch()
+    (package / "__init__.py").touch()
+    for module in ("errors", "ids", "settings", "sources", "telemetry", "wiring"):
+        (package / f"{module}.py").touch()
+    for module in ("security", "store", "messaging", "actions"):
+        (package / f"{module}.py").touch()
+    (package / "schedules" / "__init__.py").write_text("import sweephand.flow\n")
+
+    done = _lint("--contract", "floors", package=tmp_path)
+
+    assert done.returncode == 1
+    assert "sweephand.schedules -> sweephand.flow" in done.stdout
+
+
+@pytest.mark.parametrize("module", [p for p in sorted(PACKAGE.iterdir()) if p.name not in MAKE_THE_REAL_ONES])
+def test_only_the_wiring_makes_the_real_clock_and_the_real_chance(module):
+    """Elsewhere they are arguments: only the names of their kinds may be imported."""
+    for source in module.rglob("*.py") if module.is_dir() else [module] * (module.suffix == ".py"):
+        names = {name for where, name in _imported(source) if where == "sweephand.sources"}
+        assert names <= {"Clock", "Chance"}, source
+
+
+def _imported(source):
+    """(module, name) for each `from module import name`, (module, "") for each `import module`."""
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            yield from ((node.module or "", alias.name) for alias in node.names)
+            yield from ((f"{node.module}.{alias.name}", "") for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+
+
+def _lint(*arguments, package=PACKAGE.parent):
+    command = [
+        Path(sys.executable).parent / "lint-imports",
+        "--config",
+        ROOT / ".importlinter",
+        "--no-cache",
+        *arguments,
+    ]
+    return subprocess.run(
+        list(map(str, command)),
+        cwd=package,
+        env=os.environ | {"PYTHONPATH": str(package)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
