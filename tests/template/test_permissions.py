@@ -6,13 +6,8 @@ import pytest
 
 from tests.template.cloudformation import of_type
 
-ITEMS = {
-    "dynamodb:GetItem",
-    "dynamodb:BatchGetItem",
-    "dynamodb:PutItem",
-    "dynamodb:UpdateItem",
-    "dynamodb:ConditionCheckItem",
-}
+READS = {"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"}
+WRITES = {"dynamodb:PutItem", "dynamodb:UpdateItem"}
 READS_POINTERS = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ChangeMessageVisibility"}
 WRITES_LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
 
@@ -20,7 +15,7 @@ WRITES_LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
 GRANTED = {
     "ApiRole": {
         "ApiLogs": WRITES_LOG,
-        "Table": ITEMS | {"dynamodb:Query", "dynamodb:DeleteItem"},
+        "Table": READS | WRITES | {"dynamodb:DeleteItem", "dynamodb:ConditionCheckItem"},
         "${Table.Arn}/index/attention": {"dynamodb:Query"},
         "RunQueue": {"sqs:SendMessage"},
         "SlowQueue": {"sqs:SendMessage"},
@@ -29,7 +24,7 @@ GRANTED = {
     },
     "SweeperRole": {
         "SweeperLogs": WRITES_LOG,
-        "Table": ITEMS | {"dynamodb:DeleteItem", "dynamodb:PartiQLUpdate"},
+        "Table": WRITES | {"dynamodb:PartiQLUpdate"},
         "${Table.Arn}/index/next-run": {"dynamodb:Query"},
         "RunQueue": {"sqs:SendMessage"},
         "SlowQueue": {"sqs:SendMessage"},
@@ -37,7 +32,7 @@ GRANTED = {
     },
     "ExecutorRole": {
         "ExecutorLogs": WRITES_LOG,
-        "Table": ITEMS | {"dynamodb:Query"},
+        "Table": READS | WRITES | {"dynamodb:DeleteItem"},
         "RunQueue": READS_POINTERS | {"sqs:SendMessage"},
         "SlowQueue": {"sqs:SendMessage"},
         "DeadLetterQueue": READS_POINTERS,
@@ -48,7 +43,7 @@ GRANTED = {
     },
     "ExecutorSlowRole": {
         "ExecutorSlowLogs": WRITES_LOG,
-        "Table": ITEMS | {"dynamodb:Query"},
+        "Table": READS | WRITES | {"dynamodb:DeleteItem"},
         "RunQueue": {"sqs:SendMessage"},
         "SlowQueue": READS_POINTERS | {"sqs:SendMessage"},
         "Key": {"kms:Decrypt"},
