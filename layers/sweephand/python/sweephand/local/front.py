@@ -145,9 +145,12 @@ class _Exchange:
             while await self._one():
                 self._client.http.start_next_cycle()
         finally:
-            if self._behind is not None:
-                await self._behind.close()
-            await self._client.close()
+            # Both before any wait: a cancellation may come in the middle of one.
+            peers = [peer for peer in (self._behind, self._client) if peer is not None]
+            for peer in peers:
+                peer.writer.close()
+            for peer in peers:
+                await peer.close()
 
     async def _one(self) -> bool:
         """Answers one request. Whether another may follow on this connection."""
@@ -178,6 +181,8 @@ class _Exchange:
         if target is None:
             raise _Refused(400, "Bad Request")
         raw = list(head.headers.raw_items())
+        if len(head.target) + sum(len(name) + len(value) for name, value in raw) > MAX_HEAD_BYTES:
+            raise _Refused(431, "Request Header Fields Too Large")
         has_body = any(name in {b"content-length", b"transfer-encoding"} for name, _ in head.headers)
         parts: list[bytes] = []
         size = 0
@@ -322,6 +327,8 @@ class Front:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+        for _ in range(3):  # closed connections still have a last word with the loop
+            await asyncio.sleep(0)
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         assert self._upstream is not None
