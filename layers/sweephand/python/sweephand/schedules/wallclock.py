@@ -50,8 +50,8 @@ class OnWallClock(Series):
             following = piece + 1
             if following == len(starts):
                 return None
-            # No wall time before `wall` matches, so pieces before it are passed over; but close to an end the next piece
-            # may repeat wall times that are already behind us.
+            # No wall time before `wall` matches, so pieces before it are passed over; but close to its end the next
+            # piece may repeat wall times that are already behind us.
             if self.zone.end(piece) - second > _NEAR:
                 if wall is None:
                     return None

@@ -1,0 +1,129 @@
+"""Hypothesis strategies: schedules as a caller writes them, zones, instants close to clock changes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import strategies as st
+
+from sweephand.schedules.localtime import LAST_SECOND, to_instant, zone
+
+ZONES = [
+    "UTC",
+    "America/New_York",
+    "Europe/London",
+    "Australia/Lord_Howe",
+    "America/Santiago",
+    "Africa/Cairo",
+    "Asia/Kolkata",
+    "Pacific/Apia",
+    "Atlantic/Azores",
+    "Europe/Dublin",
+    "Antarctica/Troll",
+]
+zones = st.sampled_from(ZONES)
+NOW = datetime(2026, 3, 7, 12, 0, 0, tzinfo=UTC)
+
+
+@st.composite
+def seconds(draw: st.DrawFn, name: str, first: int = 0, last: int = LAST_SECOND) -> int:
+    """Unix seconds, half of them within two days of a change of that zone."""
+    starts = [start for start in zone(name).starts if first + 400_000 < start < last - 400_000]
+    if starts and draw(st.booleans()):
+        return draw(st.sampled_from(starts)) + draw(st.integers(-172_800, 172_800))
+    return draw(st.integers(first, last))
+
+
+def _field(low: int, high: int, names: list[str]) -> st.SearchStrategy[str]:
+    values = st.integers(low, high).map(str)
+    if names:
+        values = st.one_of(values, st.sampled_from([*names, *(name.upper() for name in names)]))
+    numbers = st.integers(low, high)
+    spans = st.tuples(numbers, numbers).map(lambda ends: f"{min(ends)}-{max(ends)}")
+    steps = st.integers(1, high + 1).map(str)
+    item = st.one_of(
+        values,
+        spans,
+        st.tuples(st.one_of(spans, values, st.just("*")), steps).map("/".join),
+    )
+    return st.one_of(
+        st.just("*"),
+        values,
+        st.integers(1, high).map("*/{}".format),
+        st.lists(item, min_size=1, max_size=4).map(",".join),
+    )
+
+
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
+_often = st.just("*")
+crons = st.tuples(
+    _field(0, 59, []),
+    _field(0, 23, []),
+    st.one_of(_often, _field(1, 28, []), _field(1, 31, [])),
+    st.one_of(_often, _often, _field(1, 12, _MONTHS)),
+    st.one_of(_often, _field(0, 7, _WEEKDAYS)),
+).map(" ".join)
+
+gaps = st.sampled_from(["skip", "next_valid", "shift"])
+overlaps = st.sampled_from(["first", "second", "both"])
+_STEPS = [
+    1,
+    10,
+    60,
+    840,
+    900,
+    1800,
+    2400,
+    3600,
+    7200,
+    10_800,
+    21_600,
+    25_200,
+    43_200,
+    86_400,
+    172_800,
+    604_800,
+    47_347_200,
+]
+everies = st.one_of(
+    st.sampled_from(_STEPS).map("PT{}S".format),
+    st.integers(1, 548).map("{} days".format),
+    st.integers(1, 18).map("P{}M".format),
+    st.just("P1Y"),
+)
+
+
+@st.composite
+def fields(draw: st.DrawFn) -> dict[str, object]:
+    """The timing members of a schedule, with or without a window, jitter and rules of its own."""
+    name = draw(zones)
+    made: dict[str, object] = {"timezone": name, "dstGap": draw(gaps), "dstOverlap": draw(overlaps)}
+    kind = draw(st.sampled_from(["at", "every", "cron"]))
+    if kind == "at":
+        made["at"] = text_of(draw(seconds(name)))
+    elif kind == "cron":
+        made["cron"] = draw(crons)
+    else:
+        made["every"] = draw(everies)
+        months = made["every"].startswith("P") and made["every"][-1] in "MY"
+        made["align"] = draw(st.sampled_from(["start", "clock", "epoch"] + ([] if months else ["actual_start"])))
+        made["monthOverflow"] = draw(st.sampled_from(["skip", "clamp", "next"]))
+    if draw(st.booleans()):
+        made["jitterSeconds"] = draw(st.sampled_from([1, 30, 3600]))
+    if kind != "at" and draw(st.booleans()):
+        start = draw(seconds(name))
+        made["startTime"] = text_of(start)
+        if draw(st.booleans()):
+            made["endTime"] = text_of(min(start + draw(st.integers(0, 10**9)), LAST_SECOND))
+    return {
+        member: value for member, value in made.items() if draw(st.integers(0, 5)) or member in ("at", "every", "cron")
+    }
+
+
+def text_of(second: int) -> str:
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def instants(name: str) -> st.SearchStrategy[datetime]:
+    return seconds(name).map(to_instant)

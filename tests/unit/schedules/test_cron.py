@@ -1,0 +1,283 @@
+"""Five-field cron against a minute-by-minute walk, against two other programs, and example by example."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from croniter import croniter
+from cronsim import CronSim
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules.calendar_masks import CalendarMasks
+from sweephand.schedules.localtime import LAST_SECOND, to_instant, zone
+from sweephand.schedules.notations.cron import parse as parse_text
+from sweephand.schedules.timing import Timing, between, parse
+from tests.unit.schedules import given as some
+from tests.unit.schedules.oracle import walk, zone_info
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+END = to_instant(LAST_SECOND)
+
+
+def cron(text: str, **members: object) -> Timing:
+    return parse({"cron": text, **members}, now=some.NOW)
+
+
+def first(text: str, count: int, after: datetime = some.NOW, **members: object) -> list[str]:
+    return [f"{at:%Y-%m-%d %H:%M}" for at in between(cron(text, **members).rule, after, END, count)]
+
+
+@settings(max_examples=250, deadline=None)
+@given(text=some.crons, name=some.zones, gap=some.gaps, overlap=some.overlaps, data=st.data())
+def test_a_walk_over_every_minute_finds_the_same_instants(
+    text: str, name: str, gap: str, overlap: str, data: st.DataObject
+) -> None:
+    begin = to_instant(data.draw(some.seconds(name, 10**8, LAST_SECOND - 10**6)) // 60 * 60)
+    end = begin + DAY * 2
+    assume(parse_text(text).masks.ever())
+    rule = cron(text, timezone=name, dstGap=gap, dstOverlap=overlap).rule
+
+    expected = walk(text, name, gap, overlap, begin, end)
+
+    assert between(rule, begin - timedelta(seconds=1), end, 10_000) == expected
+    assert rule.last_until(end) in (expected[-1:] or [rule.last_until(begin - timedelta(seconds=1))])
+
+
+@settings(max_examples=250, deadline=None)
+@given(text=some.crons, name=some.zones, data=st.data())
+def test_cronsim_and_croniter_agree_where_they_agree_and_no_clock_changes(
+    text: str, name: str, data: st.DataObject
+) -> None:
+    assume(not re.search(r"\b([0-9]+)-\1/", text))  # decision 0010: they read 5-5/10 as 5/10,
+    assume(not re.search(r"(^|,)[a-z0-9]+/", text.split()[4].lower()))  # and differ on whether 1/2 ends on Saturday
+    begin = to_instant(data.draw(some.seconds(name, 10**9, 4 * 10**9)))
+    local = begin.astimezone(zone_info(name))
+    try:
+        rule = cron(text, timezone=name).rule
+        theirs = next(CronSim(text, local)).astimezone(UTC)
+        other = croniter(text, local).get_next(datetime).astimezone(UTC)
+    except Exception:  # noqa: BLE001 - never fires, or a dialect that one of the three does not speak
+        assume(False)
+    assume(theirs == other)
+    known = zone(name)
+    close = range(int(theirs.timestamp()) - 90_000, int(theirs.timestamp()) + 90_001, 90_000)
+    assume(len({known.piece(second) for second in close}) == 1)
+    assume(known.piece(int(begin.timestamp()) - 90_000) == known.piece(int(begin.timestamp()) + 90_000))
+
+    assert rule.next_after(begin) == theirs
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("* * * * *", ["2026-03-07 12:01", "2026-03-07 12:02"]),
+        ("*/20 * * * *", ["2026-03-07 12:20", "2026-03-07 12:40", "2026-03-07 13:00"]),
+        ("7/20 * * * *", ["2026-03-07 12:07", "2026-03-07 12:27", "2026-03-07 12:47", "2026-03-07 13:07"]),
+        ("30 2 * * 1-5", ["2026-03-09 02:30", "2026-03-10 02:30"]),
+        ("0 0 13 * 5", ["2026-03-13 00:00", "2026-03-20 00:00", "2026-03-27 00:00", "2026-04-03 00:00"]),
+        ("0 0 */2 * 1", ["2026-03-09 00:00", "2026-03-23 00:00", "2026-04-13 00:00"]),
+        ("0 0 13 * */5", ["2026-03-13 00:00", "2026-09-13 00:00", "2026-11-13 00:00", "2026-12-13 00:00"]),
+        ("0 0 1,15 * *", ["2026-03-15 00:00", "2026-04-01 00:00"]),
+        ("0 0 31 * *", ["2026-03-31 00:00", "2026-05-31 00:00"]),
+        ("0 0 29 2 *", ["2028-02-29 00:00", "2032-02-29 00:00"]),
+        ("0 0 29 2 */7", ["2032-02-29 00:00", "2060-02-29 00:00"]),
+        ("0 12 * * 0", ["2026-03-08 12:00", "2026-03-15 12:00"]),
+        ("0 12 * * 7", ["2026-03-08 12:00", "2026-03-15 12:00"]),
+        ("0 12 * * 5-7", ["2026-03-08 12:00", "2026-03-13 12:00", "2026-03-14 12:00"]),
+        ("0 12 * JAN-mar Mon,WED", ["2026-03-09 12:00", "2026-03-11 12:00"]),
+        ("  5   4\t* * * ", ["2026-03-08 04:05"]),
+        ("05 04 08 * *", ["2026-03-08 04:05"]),
+        ("0 */25 * * *", ["2026-03-08 00:00"]),
+        ("0 0 * * 5/1", ["2026-03-13 00:00", "2026-03-14 00:00", "2026-03-20 00:00"]),
+        ("0 0 * * 7/1", ["2026-03-08 00:00", "2026-03-15 00:00"]),
+        ("5-5/10 0 * * *", ["2026-03-08 00:05", "2026-03-09 00:05"]),
+        ("@yearly", ["2027-01-01 00:00"]),
+        ("@annually", ["2027-01-01 00:00"]),
+        ("@monthly", ["2026-04-01 00:00"]),
+        ("@weekly", ["2026-03-08 00:00"]),
+        ("@daily", ["2026-03-08 00:00"]),
+        ("@midnight", ["2026-03-08 00:00"]),
+        ("@Hourly", ["2026-03-07 13:00"]),
+    ],
+)
+def test_an_expression_fires_when_it_says(text: str, expected: list[str]) -> None:
+    assert first(text, len(expected)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "says"),
+    [
+        ("0 0 32 * *", 4, "day of the month 32 is outside 1..31"),
+        ("60 * * * *", 0, "minute 60 is outside 0..59"),
+        ("0 24 * * *", 2, "hour 24 is outside 0..23"),
+        ("0 0 * 13 *", 6, "month 13 is outside 1..12"),
+        ("0 0 * * 8", 8, "weekday 8 is outside 0..7"),
+        ("0 0 0 * *", 4, "day of the month 0 is outside 1..31"),
+        ("0 0 * * 1,2,foo", 12, "weekday: expected *, a number from 0 to 7 or sun, mon"),
+        ("0 0 * * mon-sun", 8, "runs backwards"),
+        ("0 9-5 * * *", 2, "the range 9-5 runs backwards"),
+        ("0 0 1-40 * *", 6, "day of the month 40 is outside 1..31"),
+        ("*/0 * * * *", 2, "a step of 1 or more"),
+        ("*/ * * * *", 2, "a step of 1 or more"),
+        ("*/x * * * *", 2, "a step of 1 or more"),
+        ("1/2/3 * * * *", 2, "a step of 1 or more"),
+        ("*-5 * * * *", 1, "* cannot begin a range"),
+        ("1, * * * *", 2, "minute: expected *, a number from 0 to 59"),
+        (",1 * * * *", 0, "minute: expected"),
+        ("1-2-3 * * * *", 2, "minute: expected"),
+        ("1- * * * *", 2, "minute: expected"),
+        ("-1 * * * *", 0, "minute: expected"),
+        ("0 0 L * *", 4, "day of the month: expected"),
+        ("0 0 15W * *", 4, "day of the month: expected"),
+        ("0 0 * * 5#2", 8, "weekday: expected"),
+        ("0 0 ? * *", 4, "day of the month: expected"),
+        ("0 0 * * *,", 10, "weekday: expected"),
+        ("mon 0 * * *", 0, "minute: expected"),
+        ("0 0 * *", 7, "expected 5 fields (minute, hour, day of the month, month, weekday), found 4"),
+        ("0 0 * * * 2027", 10, "found 6"),
+        ("0 0 0 * * * *", 10, "found 7"),
+        ("@reboot", 0, "names an event, not a time"),
+        ("@every 5m", 0, "expected one of @yearly"),
+        ("R R R R R", 0, "minute: expected"),
+        ("0 0 * * \u0661", 8, "U+0661 is not printable ASCII"),
+        ("\uff10 0 * * *", 0, "U+FF10 is not printable ASCII"),
+        ("0 0 * *\x00*", 7, "U+0000 is not printable ASCII"),
+        ("0 0 * *\n*", 7, "U+000A is not printable ASCII"),
+        ("0 0 * * \u00b2", 8, "U+00B2"),
+        ("1_0 * * * *", 0, "minute: expected"),
+        ("+1 * * * *", 0, "minute: expected"),
+        ("99999999999999999999 * * * *", 0, "minute 999999999... is outside 0..59"),
+        ("", 0, "empty"),
+        ("   ", 0, "empty"),
+    ],
+)
+def test_a_text_that_is_no_cron_is_refused_where_it_goes_wrong(text: str, position: int, says: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        cron(text)
+
+    assert says in refused.value.reason
+    assert (refused.value.field, refused.value.code, refused.value.position) == ("cron", "INVALID_FIELD", position)
+
+
+@pytest.mark.parametrize("text", ["0 0 30 2 *", "0 0 31 2,4,6,9,11 *", "0 0 31 feb */2", "0 0 30-31 2 *"])
+def test_an_expression_that_can_never_fire_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        cron(text)
+
+    assert (refused.value.field, refused.value.code) == ("cron", "NEVER_FIRES")
+
+
+def test_thirty_february_or_a_monday_of_february_fires() -> None:
+    assert first("0 0 30 2 1", 2) == ["2027-02-01 00:00", "2027-02-08 00:00"]
+
+
+def test_a_window_without_an_occurrence_is_refused() -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        cron("0 0 29 2 *", startTime="2029-01-01T00:00:00Z", endTime="2031-12-31T00:00:00Z")
+
+    assert refused.value.code == "NEVER_FIRES"
+    assert "from 2029-01-01T00:00:00Z to 2031-12-31T00:00:00Z" in refused.value.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "stepped"),
+    [
+        ("*", False),
+        ("*/2", True),
+        ("0-23/3", True),
+        ("0/6", True),
+        ("*/24", False),
+        ("0", False),
+        ("1/2", False),
+        ("0,12", False),
+        ("*/13", True),
+        ("0-22/2", True),
+        ("0-12/12", True),
+    ],
+)
+def test_which_hours_are_a_step_over_the_day(text: str, stepped: bool) -> None:
+    assert parse_text(f"0 {text} * * *").stepped_hours is stepped
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "months"),
+    [
+        ("0 0 29 2 *", "UTC", 10),
+        ("0 0 29 2 */7", "Europe/Berlin", 90),
+        ("0 0 29 2 */7", "UTC", 45),
+        ("0 0 31 12 *", "America/New_York", 10),
+        ("0 0 1 1 *", "Australia/Lord_Howe", 10),
+        ("* * * * *", "Europe/Berlin", 4),
+    ],
+)
+def test_a_search_looks_at_few_months(text: str, name: str, months: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = cron(text, timezone=name).rule
+    looked: list[tuple[int, int]] = []
+    original = CalendarMasks._days_of
+    monkeypatch.setattr(
+        CalendarMasks, "_days_of", lambda self, *month: (looked.append(month), original(self, *month))[1]
+    )
+
+    for second in range(10**9, 2 * 10**9, 10**8):
+        looked.clear()
+        assert rule.next_after(to_instant(second)) is not None
+        assert len(looked) <= months
+        looked.clear()
+        assert rule.last_until(to_instant(second)) is not None
+        assert len(looked) <= months
+
+
+def test_what_never_fires_is_refused_after_at_most_the_months_of_the_horizon(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+    original = CalendarMasks._days_of
+    monkeypatch.setattr(CalendarMasks, "_days_of", lambda self, *month: (looked.append(1), original(self, *month))[1])
+
+    for text in ("0 0 30 2 *", "0 0 31 2,4,6,9,11 *"):
+        with pytest.raises(InvalidRequest):
+            cron(text)
+
+    assert looked == []
+
+
+def test_the_cost_does_not_grow_with_the_age_of_the_window() -> None:
+    old = cron("*/5 * * * *", startTime="1970-01-01T00:00:00Z")
+    late = datetime(2199, 12, 31, 23, 54, tzinfo=UTC)
+
+    assert old.rule.next_after(late) == late + timedelta(minutes=1)
+    assert old.rule.next_after(late + timedelta(minutes=1)) is None
+    assert old.rule.last_until(datetime(2600, 1, 1, tzinfo=UTC)) == late + timedelta(minutes=1)
+    assert old.rule.last_until(datetime(1969, 12, 31, tzinfo=UTC)) is None
+
+
+def test_a_naive_instant_is_a_mistake_of_the_caller() -> None:
+    with pytest.raises(ValueError, match="without a zone"):
+        cron("* * * * *").rule.next_after(datetime(2026, 1, 1))  # noqa: DTZ001 - on purpose
+
+
+@pytest.mark.parametrize(
+    ("text", "gap_s"),
+    [
+        ("* * * * *", 60),
+        ("*/5 * * * *", 300),
+        ("0,50 * * * *", 600),
+        ("0,50 */2 * * *", 3000),
+        ("0 */2 * * *", 7200),
+        ("0 0,23 * * *", 3600),
+        ("59 0 * * *", 86_400),
+        ("0 0 1 1 *", 86_400),
+    ],
+)
+def test_the_certain_gap_without_clock_changes(text: str, gap_s: int) -> None:
+    assert cron(text).interval_s == gap_s
+
+
+def test_the_certain_gap_with_clock_changes() -> None:
+    assert cron("30 2 * * *", timezone="Europe/Berlin").interval_s == 82_800
+    assert cron("30 2 * * *", timezone="Europe/Berlin", dstOverlap="both").interval_s == 3600
+    assert cron("0 2,3 * * *", timezone="Europe/Berlin").interval_s == 60
+    assert cron("*/15 * * * *", timezone="Europe/Berlin").interval_s == 900
+    assert cron("0 * * * *", timezone="Australia/Lord_Howe").interval_s == 1800
