@@ -86,7 +86,7 @@ def perform(params: HttpParams, call: Call, outbound: Outbound) -> Outcome:
         return _failed(Reason.BAD_PAYLOAD, str(wrong), retryable=False)
     except CallFailed as failure:
         return _without_answer(failure, params.outcome.on_no_answer, limit_s)
-    return _judge(params.outcome, call, answer, limit_s)
+    return _judge(params, call, answer, limit_s)
 
 
 def _exchange(
@@ -185,9 +185,9 @@ def _secret(secrets: Mapping[str, str], field: str) -> str:
     return secrets[field]
 
 
-def _judge(rules: OutcomeRules, call: Call, answer: Answer, limit_s: float) -> Outcome:
-    status = answer.status
-    text = _answer_text(answer, call)
+def _judge(params: HttpParams, call: Call, answer: Answer, limit_s: float) -> Outcome:
+    rules, status = params.outcome, answer.status
+    text = _answer_text(answer, _sent_secrets(params, call))
     if status == ACCEPTED and (rules.on202 or call.on202) == "wait":
         return Outcome(Verdict.ACCEPTED, http_status=status, answer=text)
     if rules.is_success(status):
@@ -242,7 +242,7 @@ def retry_after_s(value: str | None, now: datetime) -> int | None:
     return max(0, min(math.ceil((at - now).total_seconds()), MAX_RETRY_AFTER_S))
 
 
-def _answer_text(answer: Answer, call: Call) -> str | None:
+def _answer_text(answer: Answer, secrets: list[str]) -> str | None:
     """The body as text of at most 16 KB in UTF-8, without the secrets that were sent (endpoints echo)."""
     if not answer.body:
         return None
@@ -252,12 +252,14 @@ def _answer_text(answer: Answer, call: Call) -> str | None:
         return f"({len(answer.body):,} bytes, not decoded: {coding[:40]})"
     charset = _CHARSET.search(answer.header("content-type") or "")
     text = answer.body.decode(_CHARSETS.get(charset[1].lower() if charset else "", "utf-8"), "replace")
-    for secret in _sent_secrets(call):
+    for secret in secrets:
         text = text.replace(secret, MASK)
     return text.encode()[:MAX_ANSWER].decode("utf-8", "ignore")
 
 
-def _sent_secrets(call: Call) -> list[str]:
+def _sent_secrets(params: HttpParams, call: Call) -> list[str]:
+    """What the endpoint was told in confidence, the longest first; too short to hide is what every text may hold."""
     shortest = 4
-    sent: list[str] = [*call.secrets.values(), call.callback_token or ""]
+    pair = (_authorization(params, call.secrets) or "").rpartition(" ")[2]
+    sent = [*call.secrets.values(), call.callback_token or "", pair]
     return sorted((secret for secret in sent if len(secret) >= shortest), key=len, reverse=True)

@@ -15,11 +15,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from sweephand.errors import Forbidden, InvalidRequest, Unauthenticated
 from sweephand.security import tokens
 from sweephand.security.tokens import AccessClaims, StackKeys
-from sweephand.sources import Chance
+
+if TYPE_CHECKING:
+    from sweephand.sources import Chance
 
 PROVIDER = "provider"
 """In the place of the tenant in a client id; no tenant may have this name."""

@@ -37,6 +37,8 @@ _DENIED: tuple[Network, ...] = tuple(
         *("3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"),
     )
 )
+_GLOBAL_IPV6 = IPv6Network("2000::/3")
+"""The rest of IPv6 is not assigned to anybody (RFC 4291)."""
 _NEVER: tuple[Network, ...] = tuple(
     ipaddress.ip_network(text)
     for text in (
@@ -198,7 +200,8 @@ def allowed(address: Address, settings: GuardSettings) -> bool:
 
 
 def is_public(address: Address) -> bool:
-    return not _within(unwrapped(address), _DENIED)
+    address = unwrapped(address)
+    return not _within(address, _DENIED) and (address.version == 4 or address in _GLOBAL_IPV6)
 
 
 def unwrapped(address: Address) -> Address:

@@ -28,8 +28,6 @@ MAX_BODY = 65_536
 _MAX_RECEIVED = 524_288
 """Everything of one exchange: heads, 1xx answers and chunk framing count too."""
 _MAX_ADDRESSES = 6
-_SWITCHING = 101
-_NOT_HTTP = "what came back is not HTTP"
 
 # At DEBUG it writes header values.
 logging.getLogger("httpcore").setLevel(logging.INFO)
@@ -73,14 +71,13 @@ def exchange(
         headers=[("Host", target.host_header), ("Connection", "close"), *headers, *_length(method, content)],
         content=content,
     )
-    with httpcore.HTTPConnection(
-        request.url.origin, ssl_context=context, network_backend=_JudgedAddresses(target.host, addresses, deadline)
-    ) as connection:
+    network = _JudgedAddresses(target.host, addresses, deadline)
+    with httpcore.HTTPConnection(request.url.origin, ssl_context=context, network_backend=network) as connection:
         try:
             response = connection.handle_request(request)
         except (httpcore.ProtocolError, httpcore.NetworkError) as wrong:
-            raise CallFailed(Reason.NO_ANSWER, _no_answer(wrong)) from wrong
-        body, failure = _read_body(response)
+            raise network.broken_answer() from wrong
+        body, failure = _read_body(response, network)
     return Answer(response.status, _texts(response.headers), body, failure)
 
 
@@ -101,11 +98,9 @@ def _length(method: str, content: bytes | None) -> list[tuple[str, str]]:
     return [("Content-Length", str(len(content)))]
 
 
-def _read_body(response: httpcore.Response) -> tuple[bytes, CallFailed | None]:
+def _read_body(response: httpcore.Response, network: _JudgedAddresses) -> tuple[bytes, CallFailed | None]:
     """Up to MAX_BODY bytes, and why it ended early if that was not our doing."""
     body = bytearray()
-    if response.status == _SWITCHING:
-        return b"", None
     try:
         for chunk in response.iter_stream():
             body += chunk
@@ -113,19 +108,9 @@ def _read_body(response: httpcore.Response) -> tuple[bytes, CallFailed | None]:
                 break
     except CallFailed as wrong:
         return bytes(body[:MAX_BODY]), wrong
-    except (httpcore.ProtocolError, httpcore.NetworkError) as wrong:
-        return bytes(body), CallFailed(Reason.NO_ANSWER, _no_answer(wrong))
+    except (httpcore.ProtocolError, httpcore.NetworkError):
+        return bytes(body), network.broken_answer()
     return bytes(body[:MAX_BODY]), None
-
-
-def _no_answer(wrong: Exception) -> str:
-    # httpcore has one class for both, and its texts are not for our users.
-    return "the connection ended before the answer did" if _ended(wrong) else _NOT_HTTP
-
-
-def _ended(wrong: Exception) -> bool:
-    text = str(wrong)
-    return "disconnected" in text or "without sending complete" in text or "closed connection" in text
 
 
 def _texts(headers: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
@@ -139,6 +124,14 @@ class _JudgedAddresses(httpcore.NetworkBackend):
         self._host = host
         self._addresses = addresses[:_MAX_ADDRESSES]
         self._deadline = deadline
+        self._stream: _BoundedStream | None = None
+
+    def broken_answer(self) -> CallFailed:
+        """What to say of an answer that cannot be read. httpcore has one error for an early end and for nonsense."""
+        early = self._stream is not None and self._stream.ended
+        return CallFailed(
+            Reason.NO_ANSWER, "the connection ended before the answer did" if early else "what came back is not HTTP"
+        )
 
     def connect_tcp(
         self,
@@ -160,7 +153,8 @@ class _JudgedAddresses(httpcore.NetworkBackend):
             except OSError as wrong:
                 message = f"no connection to {self._host}:{port}: {_system_text(wrong)}"
             else:
-                return _BoundedStream(connection, self._deadline)
+                self._stream = _BoundedStream(connection, self._deadline)
+                return self._stream
         raise CallFailed(Reason.CONNECT, message)
 
 
@@ -181,6 +175,7 @@ class _BoundedStream(httpcore.NetworkStream):
     """A connection under the deadline of its call, with a bound on what it brings: httpcore limits single reads."""
 
     def __init__(self, connection: socket.socket, deadline: Deadline) -> None:
+        self.ended = False
         self._socket = connection
         self._deadline = deadline
         self._received = 0
@@ -193,6 +188,7 @@ class _BoundedStream(httpcore.NetworkStream):
             raise _silence() from wrong
         except OSError as wrong:
             raise CallFailed(Reason.NO_ANSWER, f"the connection broke: {_system_text(wrong)}") from wrong
+        self.ended = not piece
         self._received += len(piece)
         if self._received > _MAX_RECEIVED:
             raise CallFailed(Reason.NO_ANSWER, "the answer is too large")

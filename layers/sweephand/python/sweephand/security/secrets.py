@@ -6,7 +6,6 @@ The API may only seal, the executor only open.
 from __future__ import annotations
 
 import base64
-import binascii
 from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
@@ -63,22 +62,24 @@ class SecretBox:
         kept = self._kept(key)
         if kept is not None:
             return kept
+        plain = self._open(sealed, field, _context(tenant, job, field))
+        return self._keep(key, "" if plain == b"\x00" else plain.decode())
+
+    def _open(self, sealed: str, field: str, context: dict[str, str]) -> bytes:
         try:
-            answer = self._kms.decrypt(
-                KeyId=self._key_id,
-                CiphertextBlob=base64.b64decode(sealed, validate=True),
-                EncryptionContext=_context(tenant, job, field),
-            )
-        except binascii.Error as wrong:
-            raise NotFound(f"the secret {field} cannot be opened") from wrong
+            blob = base64.b64decode(sealed, validate=True)
+            plain: bytes = self._kms.decrypt(KeyId=self._key_id, CiphertextBlob=blob, EncryptionContext=context)[
+                "Plaintext"
+            ]
         except ClientError as wrong:
             if wrong.response["Error"]["Code"] in _UNOPENABLE:
                 raise NotFound(f"the secret {field} cannot be opened") from wrong
             raise Unavailable("the key service does not answer") from wrong
         except BotoCoreError as wrong:
             raise Unavailable("the key service does not answer") from wrong
-        plain: bytes = answer["Plaintext"]
-        return self._keep(key, "" if plain == b"\x00" else plain.decode())
+        except ValueError as wrong:  # no Base64
+            raise NotFound(f"the secret {field} cannot be opened") from wrong
+        return plain
 
     def _kept(self, key: tuple[str, str, str, str]) -> str | None:
         with self._lock:

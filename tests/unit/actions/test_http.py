@@ -1,0 +1,804 @@
+from __future__ import annotations
+
+import base64
+import gzip
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sweephand import actions
+from sweephand.actions.call import Call
+from sweephand.actions.http import HttpParams, OutcomeRules, perform, retry_after_s
+from sweephand.domain.run import Outcome, Reason, Verdict
+from sweephand.security import outbound as outbound_module
+from sweephand.security.guard import GuardSettings, Outbound, networks
+from sweephand.sources import SystemClock
+from tests.unit.endpoints import Authority, Script, answering, dripping, listening, read_request, silent, unused_port
+
+LOCAL = GuardSettings(private=networks("127.0.0.0/8,::1/128"), plain_http=True)
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+ANSWERING_OK = answering(OK)
+SHORT_S = 0.2
+PLANNED = datetime(2027, 3, 1, 12, 0, tzinfo=UTC)
+CALL = Call(
+    run_id="s_r",
+    job_id="j",
+    schedule_id="s",
+    tenant="acme",
+    planned_at=PLANNED,
+    attempt=2,
+    deadline_s=5,
+    clock=SystemClock(),
+)
+
+
+def params(url: str, **changes: Any) -> HttpParams:
+    return HttpParams(method=changes.pop("method", "POST"), url=url, **changes)
+
+
+def outcome_of(
+    script: Script, rules: OutcomeRules | None = None, *, deadline_s: float = 5, outbound: Outbound | None = None
+) -> Outcome:
+    with listening(script) as endpoint:
+        return perform(
+            params(endpoint.url(), outcome=rules or OutcomeRules()),
+            replace(CALL, deadline_s=deadline_s),
+            outbound or Outbound(LOCAL),
+        )
+
+
+def sent(made: HttpParams, call: Call = CALL) -> tuple[str, dict[str, str], bytes]:
+    """The request line, the headers and the body of what is sent. `made.url` is a path."""
+    requests: list[bytes] = []
+    with listening(answering(OK, requests)) as endpoint:
+        outcome = perform(replace(made, url=endpoint.url(made.url)), call, Outbound(LOCAL))
+    assert outcome.verdict is Verdict.SUCCEEDED
+    (request,) = requests
+    head, _, body = request.partition(b"\r\n\r\n")
+    line, *headers = head.decode("ascii").split("\r\n")
+    pairs = [header.split(": ", 1) for header in headers]
+    assert len({name.lower() for name, _ in pairs}) == len(pairs)
+    return line, dict(pairs), body
+
+
+# ---- What is sent ----------------------------------------------------------------------------------------------------
+
+
+def test_the_headers_tell_the_target_which_run_this_is() -> None:
+    _, headers, body = sent(params("/run"))
+
+    assert body == b""
+    assert headers.pop("Host").startswith("127.0.0.1:")
+    assert headers == {
+        "Connection": "close",
+        "User-Agent": "Sweephand/0.1.0",
+        "Accept": "*/*",
+        "Accept-Encoding": "identity",
+        "Content-Length": "0",
+        "webhook-id": "s_r",
+        "Idempotency-Key": "s_r",
+        "Sweephand-Job-Id": "j",
+        "Sweephand-Schedule-Id": "s",
+        "Sweephand-Run-Id": "s_r",
+        "Sweephand-Planned-At": "2027-03-01T12:00:00Z",
+        "Sweephand-Attempt": "2",
+        "Sweephand-Hop": "1",
+    }
+
+
+def test_callback_and_missing_schedule_show_in_the_headers() -> None:
+    call = replace(CALL, schedule_id=None, callback_url="https://a.example/x", callback_token="t" * 43, hop=3)
+
+    _, headers, _ = sent(params("/"), call)
+
+    assert "Sweephand-Schedule-Id" not in headers
+    assert headers["Sweephand-Callback-Url"] == "https://a.example/x"
+    assert headers["Sweephand-Callback-Token"] == "t" * 43
+    assert headers["Sweephand-Hop"] == "3"
+
+
+def test_the_callers_headers_win_over_ours() -> None:
+    made = params("/", headers=(("X-A", "b"), ("user-agent", "mine"), ("content-type", "application/xml")))
+
+    _, headers, _ = sent(made, replace(CALL, payload="<a/>"))
+
+    assert headers["X-A"] == "b"
+    assert headers["user-agent"] == "mine"
+    assert headers["content-type"] == "application/xml"
+
+
+@pytest.mark.parametrize(("is_json", "kind"), [(True, "application/json"), (False, "text/plain; charset=utf-8")])
+def test_the_payload_is_the_body_as_it_stands(is_json: bool, kind: str) -> None:
+    line, headers, body = sent(
+        params("/a?b=c"), replace(CALL, payload='{"a": 1.10, "b": "\u00e4"}', payload_is_json=is_json)
+    )
+
+    assert line == "POST /a?b=c HTTP/1.1"
+    assert headers["Content-Type"] == kind
+    assert body == '{"a": 1.10, "b": "\u00e4"}'.encode()
+
+
+@pytest.mark.parametrize(
+    ("url", "payload", "target"),
+    [
+        (
+            "/a",
+            '{"r":1.10,"s":"\u00e4 &=","t":true,"u":null,"v":[1,"b",null],"w":{"x":1}}',
+            "/a?r=1.10&s=%C3%A4+%26%3D&t=true&v=1&v=b&w=%7B%22x%22%3A1%7D",
+        ),
+        ("/a?b=c", '{"d":"e"}', "/a?b=c&d=e"),
+        ("/a?", '{"d":"e"}', "/a?d=e"),
+        ("/a", "{}", "/a"),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_an_object_becomes_the_query(method: str, url: str, payload: str, target: str) -> None:
+    line, headers, body = sent(params(url, method=method), replace(CALL, payload=payload, payload_is_json=True))
+
+    assert line == f"{method} {target} HTTP/1.1"
+    assert body == b""
+    assert "Content-Type" not in headers
+
+
+@pytest.mark.parametrize(
+    ("payload", "is_json"), [("text", False), ("[1]", True), ("1", True), ('{"a":"' + "x" * 20_000 + '"}', True)]
+)
+def test_a_payload_that_is_no_query_fails_before_anything_is_sent(payload: str, is_json: bool) -> None:
+    outcome = perform(
+        params("http://127.0.0.1:9/", method="GET"),
+        replace(CALL, payload=payload, payload_is_json=is_json),
+        Outbound(LOCAL),
+    )
+
+    assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, Reason.BAD_PAYLOAD, False)
+
+
+def test_basic_authentication() -> None:
+    made = params("/", authentication="basic", username="j\u00fcrgen")
+
+    _, headers, _ = sent(made, replace(CALL, secrets={"authentication.password": "p:\u20ac"}))
+
+    assert base64.b64decode(headers["Authorization"].removeprefix("Basic ")).decode() == "j\u00fcrgen:p:\u20ac"
+
+
+def test_bearer_authentication_and_a_header_of_ones_own() -> None:
+    bearer = params("/", authentication="bearer")
+    own = params("/", headers=(("AUTHORIZATION", "***"),))
+
+    assert sent(bearer, replace(CALL, secrets={"authentication.token": "t0ken"}))[1]["Authorization"] == "Bearer t0ken"
+    assert sent(own, replace(CALL, secrets={"headers.Authorization": "Custom x"}))[1]["AUTHORIZATION"] == "Custom x"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        {"authentication": "basic", "username": "u"},
+        {"authentication": "bearer"},
+        {"headers": (("authorization", "***"),)},
+    ],
+)
+def test_without_its_secret_nothing_is_sent(made: dict[str, Any]) -> None:
+    outcome = perform(params("http://127.0.0.1:9/", **made), CALL, Outbound(LOCAL))
+
+    assert (outcome.reason, outcome.retryable) == (Reason.GUARD, False)
+    assert "missing" in (outcome.message or "")
+
+
+# ---- What an answer means --------------------------------------------------------------------------------------------
+
+
+def status(code: int, *headers: str, body: bytes = b"") -> bytes:
+    lines = [f"HTTP/1.1 {code} X", *headers, f"Content-Length: {len(body)}", "", ""]
+    return "\r\n".join(lines).encode() + body
+
+
+@pytest.mark.parametrize("code", [200, 201, 202, 204, 299])
+def test_2xx_is_success(code: int) -> None:
+    outcome = outcome_of(answering(f"HTTP/1.1 {code} X\r\n\r\n".encode()))
+
+    assert outcome == Outcome(Verdict.SUCCEEDED, http_status=code)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "code", "success"),
+    [
+        (("2xx", "3xx"), 302, True),
+        (("204",), 200, False),
+        (("204",), 204, True),
+        (("200-299", "404"), 404, True),
+        (("4xx",), 200, False),
+    ],
+)
+def test_the_job_says_which_statuses_are_success(statuses: tuple[str, ...], code: int, success: bool) -> None:
+    outcome = outcome_of(answering(status(code)), OutcomeRules(success_statuses=statuses))
+
+    assert (outcome.verdict is Verdict.SUCCEEDED) is success
+    assert outcome.reason is (None if success else Reason.HTTP_STATUS)
+
+
+@pytest.mark.parametrize(
+    ("rule", "default", "verdict"),
+    [
+        (None, "success", Verdict.SUCCEEDED),
+        (None, "wait", Verdict.ACCEPTED),
+        ("wait", "success", Verdict.ACCEPTED),
+        ("success", "wait", Verdict.SUCCEEDED),
+    ],
+)
+def test_202_waits_where_the_job_or_its_policy_says_so(rule: str | None, default: str, verdict: Verdict) -> None:
+    with listening(answering(status(202, body=b"later"))) as endpoint:
+        outcome = perform(
+            params(endpoint.url(), outcome=OutcomeRules(on202=rule)), replace(CALL, on202=default), Outbound(LOCAL)
+        )
+
+    assert (outcome.verdict, outcome.http_status, outcome.answer) == (verdict, 202, "later")
+
+
+@pytest.mark.parametrize(
+    ("code", "retryable", "stop"),
+    [
+        *((code, True, False) for code in (408, 425, 429, 500, 502, 503, 504, 599)),
+        *((code, False, False) for code in (301, 302, 307, 308, 400, 401, 403, 404, 422)),
+        (410, False, True),
+    ],
+)
+def test_other_statuses_fail_and_say_whether_to_try_again(code: int, retryable: bool, stop: bool) -> None:
+    outcome = outcome_of(answering(status(code, "Location: http://169.254.169.254/", body=b"why")))
+
+    assert (outcome.verdict, outcome.reason, outcome.http_status) == (Verdict.FAILED, Reason.HTTP_STATUS, code)
+    assert (outcome.retryable, outcome.stop, outcome.answer) == (retryable, stop, "why")
+
+
+def test_a_redirect_is_not_followed() -> None:
+    requests: list[bytes] = []
+    with listening(answering(OK, requests)) as other:
+        outcome = outcome_of(answering(status(302, f"Location: {other.url()}")))
+
+    assert outcome.http_status == 302
+    assert requests == []
+
+
+def test_cookies_of_one_answer_are_not_sent_with_the_next() -> None:
+    requests: list[bytes] = []
+    with listening(answering(status(200, "Set-Cookie: a=b; Path=/"), requests)) as endpoint:
+        for _ in range(2):
+            perform(params(endpoint.url()), CALL, Outbound(LOCAL))
+
+    assert len(requests) == 2
+    assert b"cookie" not in requests[1].lower()
+
+
+def test_proxies_and_netrc_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / ".netrc").write_text("machine 127.0.0.1 login a password b\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{unused_port()}")
+
+    _, headers, _ = sent(params("/"))
+
+    assert "Authorization" not in headers
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("0", 0),
+        ("120", 120),
+        ("999999999", 3_600),
+        ("Mon, 01 Mar 2027 12:00:30 GMT", 30),
+        ("Mon, 01 Mar 2027 11:00:00 GMT", 0),
+        ("Tue, 01 Mar 2067 12:00:00 GMT", 3_600),
+        ("Mon, 30 Feb 2027 12:00:00 GMT", None),
+        ("Mon, 01 Foo 2027 12:00:00 GMT", None),
+        ("Monday, 01-Mar-27 12:00:30 GMT", None),
+        ("-1", None),
+        ("1.5", None),
+        ("+1", None),
+        ("", None),
+        ("\u0663", None),
+        ("\u00b2", None),
+        ("1_0", None),
+        ("9" * 5_000, None),
+        (None, None),
+    ],
+)
+def test_retry_after_in_both_forms(value: str | None, expected: int | None) -> None:
+    assert retry_after_s(value, PLANNED) == expected
+
+
+def test_a_date_with_a_fraction_to_go_rounds_up() -> None:
+    assert retry_after_s("Mon, 01 Mar 2027 12:00:30 GMT", PLANNED + timedelta(milliseconds=100)) == 30
+
+
+def test_retry_after_comes_with_the_outcome() -> None:
+    assert outcome_of(answering(status(503, "Retry-After: 7"))).retry_after_s == 7
+    assert outcome_of(answering(status(503, "Retry-After: \xb2"))).retry_after_s is None
+
+
+# ---- The answer's text -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "text"),
+    [
+        ((), "\u00e4\u20ac".encode(), "\u00e4\u20ac"),
+        (("Content-Type: text/plain; charset=ISO-8859-1",), b"\xe4", "\u00e4"),
+        (('content-type: text/plain; charset="windows-1252"',), b"\x80", "\u20ac"),
+        (("Content-Type: text/plain; charset=rot13",), b"abc", "abc"),
+        (("Content-Type: text/plain; charset=zlib_codec",), b"abc", "abc"),
+        ((), b"\xff\xfe", "\ufffd\ufffd"),
+        ((), b"", None),
+    ],
+)
+def test_the_body_is_kept_as_text(headers: tuple[str, ...], body: bytes, text: str | None) -> None:
+    assert outcome_of(answering(status(200, *headers, body=body))).answer == text
+
+
+def test_a_compressed_body_is_not_opened() -> None:
+    bomb = gzip.compress(bytes(20_000_000))
+
+    outcome = outcome_of(answering(status(200, "Content-Encoding: gzip", body=bomb)))
+
+    assert outcome.verdict is Verdict.SUCCEEDED
+    assert "not decoded: gzip" in (outcome.answer or "")
+
+
+@pytest.mark.parametrize("character", ["x", "\u20ac", "\xff"])
+def test_a_long_answer_is_cut_to_16_kb(character: str) -> None:
+    body = character.encode("latin-1" if character == "\xff" else "utf-8") * 40_000
+
+    answer = outcome_of(answering(status(200, body=body))).answer
+
+    assert answer is not None
+    assert 16_380 <= len(answer.encode()) <= 16_384
+
+
+def test_an_endless_answer_is_cut_and_its_status_counts() -> None:
+    head = b"HTTP/1.1 200 OK\r\n\r\n"
+
+    def script(connection: socket.socket, over: threading.Event) -> None:
+        read_request(connection)
+        connection.sendall(head)
+        while not over.is_set():
+            connection.sendall(b"x" * 65_536)
+
+    outcome = outcome_of(script)
+
+    assert (outcome.verdict, len(outcome.answer or "")) == (Verdict.SUCCEEDED, 16_384)
+
+
+def test_secrets_that_an_endpoint_echoes_are_not_kept() -> None:
+    def echo(connection: socket.socket, _: threading.Event) -> None:
+        request = read_request(connection)
+        connection.sendall(status(200, body=request))
+
+    call = replace(CALL, secrets={"authentication.token": "t0ken-of-mine"}, callback_token="callback-of-mine")
+    with listening(echo) as endpoint:
+        outcome = perform(params(endpoint.url(), authentication="bearer"), call, Outbound(LOCAL))
+
+    assert "Bearer ***" in (outcome.answer or "")
+    assert "of-mine" not in repr(outcome)
+
+
+def test_a_basic_pair_that_an_endpoint_echoes_is_not_kept_either() -> None:
+    def echo(connection: socket.socket, _: threading.Event) -> None:
+        connection.sendall(status(200, body=read_request(connection)))
+
+    call = replace(CALL, secrets={"authentication.password": "s3cret-of-mine"})
+    with listening(echo) as endpoint:
+        outcome = perform(params(endpoint.url(), authentication="basic", username="u"), call, Outbound(LOCAL))
+
+    assert base64.b64encode(b"u:s3cret-of-mine").decode() not in (outcome.answer or "")
+
+
+# ---- What endpoints and networks do ----------------------------------------------------------------------------------
+
+
+def timed(act: Callable[[], Outcome]) -> tuple[Outcome, float]:
+    begun = CALL.clock.monotonic()
+    outcome = act()
+    return outcome, CALL.clock.monotonic() - begun
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(silent, id="silent"),
+        pytest.param(dripping(b"", b"H", 0.05), id="a drop of the head"),
+        pytest.param(dripping(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n", 0.05), id="a drip of headers"),
+        pytest.param(dripping(b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0.05), id="for ever 100"),
+        pytest.param(dripping(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b"x", 0.05), id="a drip of the body"),
+        pytest.param(
+            dripping(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n", 0.05),
+            id="a drip of chunks",
+        ),
+        pytest.param(lambda connection, over: over.wait(10), id="does not even read"),
+    ],
+)
+@pytest.mark.parametrize("on_no_answer", ["fail", "wait"])
+def test_the_deadline_holds_over_the_whole_call(script: Script, on_no_answer: str) -> None:
+    rules = OutcomeRules(on_no_answer=on_no_answer)
+
+    outcome, took_s = timed(lambda: outcome_of(script, rules, deadline_s=SHORT_S))
+
+    assert took_s < 3
+    if on_no_answer == "wait":
+        assert (outcome.verdict, outcome.reason) == (Verdict.SILENT, None)
+    else:
+        assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, Reason.NO_ANSWER, True)
+    assert outcome.message
+
+
+def test_a_body_that_nobody_reads_ends_with_the_deadline() -> None:
+    def deaf(connection: socket.socket, over: threading.Event) -> None:
+        over.wait(10)
+
+    with listening(deaf) as endpoint:
+        call = replace(CALL, payload="x" * 20_000_000, deadline_s=SHORT_S)
+        outcome, took_s = timed(lambda: perform(params(endpoint.url()), call, Outbound(LOCAL)))
+
+    assert took_s < 3
+    assert outcome.reason is Reason.NO_ANSWER
+
+
+def test_the_jobs_own_limit_is_a_deadline_too() -> None:
+    with listening(silent) as endpoint:
+        rules = OutcomeRules(answer_timeout_s=1)
+        outcome, took_s = timed(
+            lambda: perform(params(endpoint.url(), outcome=rules), replace(CALL, deadline_s=30), Outbound(LOCAL))
+        )
+
+    assert 0.9 < took_s < 5
+    assert outcome.message == "no answer within 1 s"
+
+
+def test_an_error_status_is_a_status_although_its_body_never_ends() -> None:
+    outcome = outcome_of(dripping(b"HTTP/1.1 503 X\r\nRetry-After: 9\r\n\r\n", b"x", 0.05), deadline_s=SHORT_S)
+
+    assert (outcome.reason, outcome.http_status, outcome.retry_after_s) == (Reason.HTTP_STATUS, 503, 9)
+
+
+def test_a_202_is_taken_although_its_body_never_ends() -> None:
+    script = dripping(b"HTTP/1.1 202 X\r\n\r\n", b"x", 0.05)
+
+    assert outcome_of(script, OutcomeRules(on202="wait"), deadline_s=SHORT_S).verdict is Verdict.ACCEPTED
+
+
+def reset(connection: socket.socket, _: threading.Event) -> None:
+    read_request(connection)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(lambda connection, over: None, id="closes at once"),
+        pytest.param(answering(b""), id="closes without a word"),
+        pytest.param(reset, id="resets"),
+        pytest.param(answering(b"HTTP/1.1 2"), id="half a head"),
+        pytest.param(answering(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"), id="half a body"),
+        pytest.param(answering(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhal"), id="half a chunk"),
+        pytest.param(answering(b"SSH-2.0-OpenSSH_9.0\r\n"), id="another protocol"),
+        pytest.param(answering(b"\x15\x03\x01\x00\x02\x02\x0a"), id="TLS"),
+        pytest.param(answering(b"HTTP/1.1 OK\r\n\r\n"), id="no status"),
+        pytest.param(answering(b"HTTP/1.1 2000 OK\r\n\r\n"), id="a long status"),
+        pytest.param(answering(b"HTTP/1.1 000 OK\r\n\r\n"), id="status zero"),
+        pytest.param(answering(b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"), id="negative length"),
+        pytest.param(
+            answering(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), id="two lengths"
+        ),
+        pytest.param(answering(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: nonsense\r\n\r\n"), id="unknown coding"),
+        pytest.param(answering(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), id="a wrong chunk"),
+        pytest.param(answering(b"HTTP/1.1 200 OK\r\nA\x00b: c\r\n\r\n"), id="NUL in a header"),
+        pytest.param(answering(b"HTTP/1.1 200 OK\r\n: c\r\n\r\n"), id="no header name"),
+        pytest.param(answering(b"HTTP/1.1 200 OK\r\n" + b"X: " + b"y" * 200_000), id="an endless header"),
+        pytest.param(answering(b"HTTP/1.1 100 Continue\r\n\r\n" * 100_000), id="100 without end"),
+        pytest.param(answering(b"HTTP/1.1 101 X\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nabc"), id="an upgrade"),
+    ],
+)
+def test_what_is_no_whole_answer_is_no_answer(script: Script) -> None:
+    outcome = outcome_of(script, OutcomeRules(on_no_answer="wait"))
+
+    assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, Reason.NO_ANSWER, True)
+    assert outcome.message
+
+
+def test_an_early_answer_counts_although_the_body_was_not_read() -> None:
+    def early(connection: socket.socket, over: threading.Event) -> None:
+        connection.recv(1_000)
+        connection.sendall(status(413))
+        connection.shutdown(socket.SHUT_WR)
+        over.wait(1)
+
+    with listening(early) as endpoint:
+        call = replace(CALL, payload="x" * 5_000, deadline_s=3)
+        outcome = perform(params(endpoint.url()), call, Outbound(LOCAL))
+
+    assert outcome.http_status == 413
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.binary(max_size=80)
+    | st.lists(
+        st.sampled_from(
+            [
+                *(
+                    b"HTTP/1.1 ",
+                    b"HTTP/1.0 ",
+                    b"200",
+                    b"101",
+                    b"204",
+                    b"304",
+                    b"100",
+                    b" OK",
+                    b"\r\n",
+                    b"\n",
+                    b": ",
+                    b"0\r\n\r\n",
+                ),
+                *(
+                    b"Content-Length",
+                    b"Transfer-Encoding",
+                    b"chunked",
+                    b"5",
+                    b"Connection",
+                    b"close",
+                    b"\x00",
+                    b"\xff",
+                    b"Retry-After",
+                ),
+            ]
+        ),
+        max_size=16,
+    ).map(b"".join)
+)
+def test_whatever_bytes_come_back_the_result_is_an_outcome(answer: bytes) -> None:
+    outcome = outcome_of(answering(answer), deadline_s=2)
+
+    assert isinstance(outcome, Outcome)
+    assert (outcome.reason is None) == (outcome.verdict is Verdict.SUCCEEDED)
+
+
+def test_nobody_listening_is_no_connection() -> None:
+    outcome = perform(params(f"http://127.0.0.1:{unused_port()}/"), CALL, Outbound(LOCAL))
+
+    assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, Reason.CONNECT, True)
+    assert "connection refused" in (outcome.message or "")
+
+
+def test_a_host_that_swallows_packets_is_no_connection() -> None:
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        waiting = [socket.socket() for _ in range(4)]
+        for one in waiting:
+            one.setblocking(False)
+            one.connect_ex(full.getsockname())
+
+        url = f"http://127.0.0.1:{full.getsockname()[1]}/"
+        outcome, took_s = timed(lambda: perform(params(url), replace(CALL, deadline_s=SHORT_S), Outbound(LOCAL)))
+        for one in waiting:
+            one.close()
+
+    assert (outcome.verdict, outcome.reason) == (Verdict.FAILED, Reason.CONNECT)
+    assert took_s < 3
+
+
+def test_a_name_without_an_address_is_a_dns_failure() -> None:
+    def lookup(*_: object, **__: object) -> list[tuple[Any, ...]]:
+        raise socket.gaierror(socket.EAI_NONAME, "unknown")
+
+    outcome = perform(params("http://nowhere.example/"), CALL, Outbound(LOCAL, lookup))
+
+    assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, Reason.DNS, True)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://10.0.0.1/", "http://intranet/", "http://169.254.169.254/latest/meta-data", "gopher://x/"]
+)
+def test_a_target_that_the_stack_no_longer_allows_is_guarded(url: str) -> None:
+    outcome = perform(params(url), CALL, Outbound(LOCAL))
+
+    assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, Reason.GUARD, False)
+
+
+def test_credentials_and_callback_tokens_stay_away_from_public_plain_http() -> None:
+    bearer = replace(CALL, secrets={"authentication.token": "t"})
+    made = params("http://8.8.8.8/", authentication="bearer")
+
+    assert perform(made, bearer, Outbound(LOCAL)).reason is Reason.GUARD
+    assert perform(params("http://8.8.8.8/"), replace(CALL, callback_token="t"), Outbound(LOCAL)).reason is Reason.GUARD
+
+
+# ---- DNS that moves --------------------------------------------------------------------------------------------------
+
+
+class MovingName:
+    """A resolver whose answer changes with each question."""
+
+    def __init__(self, *answers: list[str]) -> None:
+        self.answers = list(answers)
+        self.asked: list[str] = []
+
+    def __call__(self, host: str, port: int, **_: Any) -> list[tuple[Any, ...]]:
+        self.asked.append(host)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in answer]
+
+
+def test_a_name_that_moves_after_the_check_does_not_move_the_connection() -> None:
+    name = MovingName(["127.0.0.1"], ["169.254.169.254"])
+    requests: list[bytes] = []
+    with listening(answering(OK, requests)) as endpoint:
+        outcome = perform(params(endpoint.url(host="moving.example")), CALL, Outbound(LOCAL, name))
+
+        again = perform(params(endpoint.url(host="moving.example")), CALL, Outbound(LOCAL, name))
+
+    assert outcome.verdict is Verdict.SUCCEEDED
+    assert f"Host: moving.example:{endpoint.port}".encode() in requests[0]
+    assert (again.verdict, again.reason) == (Verdict.FAILED, Reason.GUARD)
+    assert name.asked == ["moving.example", "moving.example"]
+    assert len(requests) == 1
+
+
+def test_one_bad_address_among_good_ones_refuses_the_call() -> None:
+    requests: list[bytes] = []
+    with listening(answering(OK, requests)) as endpoint:
+        name = MovingName(["127.0.0.1", "169.254.169.254"])
+        outcome = perform(params(endpoint.url(host="mixed.example")), CALL, Outbound(LOCAL, name))
+
+    assert outcome.reason is Reason.GUARD
+    assert requests == []
+
+
+def test_the_next_address_is_tried_when_one_does_not_answer() -> None:
+    with listening(answering(OK)) as endpoint:
+        name = MovingName(["127.0.0.2", "::1", "127.0.0.1"])
+        outcome = perform(params(endpoint.url(host="many.example")), CALL, Outbound(LOCAL, name))
+
+    assert outcome.verdict is Verdict.SUCCEEDED
+
+
+def test_localhost_works_by_name() -> None:
+    with listening(answering(OK)) as endpoint:
+        assert perform(params(endpoint.url(host="localhost")), CALL, Outbound(LOCAL)).verdict is Verdict.SUCCEEDED
+
+
+# ---- TLS -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+def over_tls(
+    authority: Authority, server: ssl.SSLContext, script: Script = ANSWERING_OK, *, host: str = "moving.example"
+) -> Outcome:
+    outbound = Outbound(LOCAL, MovingName(["127.0.0.1"]), authority.trusting())
+    with listening(script, tls=server) as endpoint:
+        return perform(params(endpoint.url(scheme="https", host=host)), replace(CALL, deadline_s=2), outbound)
+
+
+def test_the_certificate_is_checked_against_the_name_although_we_connect_to_an_address(authority: Authority) -> None:
+    named: list[str | None] = []
+    server = authority.server("moving.example")
+    server.sni_callback = lambda _socket, name, _context: named.append(name)
+
+    assert over_tls(authority, server).verdict is Verdict.SUCCEEDED
+    assert named == ["moving.example"]
+
+
+def test_an_address_is_checked_against_the_addresses_of_the_certificate(authority: Authority) -> None:
+    assert over_tls(authority, authority.server("127.0.0.1"), host="127.0.0.1").verdict is Verdict.SUCCEEDED
+
+
+@pytest.mark.parametrize(("names", "days"), [(["other.example"], 1), (["127.0.0.1"], 1), (["moving.example"], 0)])
+def test_a_wrong_or_expired_certificate_is_a_tls_failure(authority: Authority, names: list[str], days: int) -> None:
+    requests: list[bytes] = []
+
+    outcome = over_tls(authority, authority.server(*names, days=days), answering(OK, requests))
+
+    assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, Reason.TLS, True)
+    assert "certificate" in (outcome.message or "")
+    assert requests == []
+
+
+def test_the_shared_context_does_not_know_the_tests_authority(authority: Authority) -> None:
+    outbound = Outbound(LOCAL, MovingName(["127.0.0.1"]))
+    with listening(answering(OK), tls=authority.server("moving.example")) as endpoint:
+        outcome = perform(params(endpoint.url(scheme="https", host="moving.example")), CALL, outbound)
+
+    assert outcome.reason is Reason.TLS
+    assert outbound_module.shared_ssl_context() is outbound_module.shared_ssl_context()
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(lambda connection, over: over.wait(10), id="says nothing"),
+        pytest.param(lambda connection, over: None, id="closes"),
+        pytest.param(lambda connection, over: connection.sendall(OK), id="speaks plain HTTP"),
+        pytest.param(lambda connection, over: connection.sendall(b"\x16\x03\x03\x40\x00" + b"x" * 100), id="garbage"),
+    ],
+)
+def test_a_handshake_that_fails_is_a_tls_failure(authority: Authority, script: Script) -> None:
+    outbound = Outbound(LOCAL, ssl_context=authority.trusting())
+    with listening(script) as endpoint:
+        made = params(endpoint.url(scheme="https"))
+        outcome, took_s = timed(lambda: perform(made, replace(CALL, deadline_s=SHORT_S), outbound))
+
+    assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, Reason.TLS, True)
+    assert took_s < 3
+
+
+@pytest.mark.parametrize(
+    "script",
+    [silent, dripping(b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n", b"x", 0.05), dripping(b"", b"H", 0.05)],
+)
+def test_the_deadline_holds_over_tls(authority: Authority, script: Script) -> None:
+    outbound = Outbound(LOCAL, ssl_context=authority.trusting())
+    with listening(script, tls=authority.server("127.0.0.1")) as endpoint:
+        made = params(endpoint.url(scheme="https"))
+        outcome, took_s = timed(lambda: perform(made, replace(CALL, deadline_s=0.4), outbound))
+
+    assert (outcome.verdict, outcome.reason) == (Verdict.FAILED, Reason.NO_ANSWER)
+    assert took_s < 3
+
+
+# ---- Many at once, and the cost of importing -------------------------------------------------------------------------
+
+
+def test_ten_threads_share_what_is_shared(authority: Authority) -> None:
+    outbound = Outbound(LOCAL, ssl_context=authority.trusting())
+
+    def echo_run(connection: socket.socket, _: threading.Event) -> None:
+        request = read_request(connection).decode()
+        run = next(line.split(": ")[1] for line in request.split("\r\n") if line.startswith("Sweephand-Run-Id"))
+        connection.sendall(status(200, body=run.encode()))
+
+    with listening(echo_run, tls=authority.server("127.0.0.1")) as endpoint, ThreadPoolExecutor(10) as pool:
+        made = params(endpoint.url(scheme="https"))
+        outcomes = list(
+            pool.map(lambda number: perform(made, replace(CALL, run_id=f"run-{number}"), outbound), range(50))
+        )
+
+    assert [outcome.answer for outcome in outcomes] == [f"run-{number}" for number in range(50)]
+
+
+def test_judging_a_job_imports_no_http_client() -> None:
+    code = (
+        "import sys\n"
+        "from sweephand import actions\n"
+        "from sweephand.security.guard import GuardSettings\n"
+        "fields = {'type': 'http', 'url': 'https://example.org/'}\n"
+        "actions.draft(fields, field='action', guard=GuardSettings())\n"
+        "heavy = {'httpcore', 'httpx', 'h11', 'anyio', 'ssl', 'idna', 'certifi', 'jwt', 'boto3', 'botocore'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    package = Path(actions.__file__).parents[2]
+
+    done = subprocess.run([sys.executable, "-c", code], cwd=package, capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_call_through_the_registry() -> None:
+    with listening(answering(OK)) as endpoint:
+        draft = actions.draft({"type": "http", "url": endpoint.url()}, field="action", guard=LOCAL)
+        outcome = actions.perform(draft.kind, draft.params, CALL, Outbound(LOCAL))
+
+    assert outcome == Outcome(Verdict.SUCCEEDED, http_status=200, answer="ok")

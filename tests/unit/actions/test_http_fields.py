@@ -1,0 +1,475 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweephand import actions
+from sweephand.actions.http import HttpParams, OutcomeRules, check_payload, from_json, kept_secrets, parse, to_json
+from sweephand.domain.job import ActionSpec, Payload
+from sweephand.errors import InvalidRequest
+from sweephand.facades.strict_json import loads
+from sweephand.security.guard import GuardSettings, networks
+from tests.unit.json_values import ANY_JSON, TEXTS
+
+STRICT = GuardSettings()
+LOCAL = GuardSettings(private=networks("127.0.0.0/8"), plain_http=True)
+URL = "https://example.org/run"
+
+
+def parsed(fields: object, guard: GuardSettings = STRICT) -> HttpParams:
+    return parse(fields, field="action", guard=guard)
+
+
+def http(**members: Any) -> dict[str, Any]:
+    return {"type": "http", "url": URL, **members}
+
+
+def refusal(fields: object, guard: GuardSettings = STRICT) -> InvalidRequest:
+    with pytest.raises(InvalidRequest) as caught:
+        parsed(fields, guard)
+    return caught.value
+
+
+def test_the_defaults_are_those_of_the_reference() -> None:
+    assert to_json(parsed(http())) == {
+        "type": "http",
+        "method": "POST",
+        "url": URL,
+        "headers": {},
+        "authentication": {"type": "none"},
+        "outcome": {
+            "answerTimeoutSeconds": 15,
+            "successStatuses": ["2xx"],
+            "on202": None,
+            "onNoAnswer": "fail",
+            "callbackTimeoutSeconds": 1_800,
+        },
+    }
+
+
+def test_a_full_action() -> None:
+    fields = loads(
+        b"""{"type": "http", "method": "PUT", "url": "https://example.org/run",
+        "headers": {"X-A": "b", "authorization": "Key abc"},
+        "payload": {"r": 1.10, "s": null}, "authentication": {"type": "none"},
+        "outcome": {"answerTimeoutSeconds": 60, "successStatuses": ["2xx", "304", "400-404"], "on202": "wait",
+                    "onNoAnswer": "wait", "callbackTimeoutSeconds": 604800}, "retry": {"type": "none"}}"""
+    )
+
+    made = parsed(fields)
+
+    assert made.method == "PUT"
+    assert made.headers == (("X-A", "b"), ("authorization", "***"))
+    assert made.payload == Payload('{"r":1.10,"s":null}', is_json=True)
+    assert made.secrets == {"headers.Authorization": "Key abc"}
+    assert made.outcome == OutcomeRules(60, ("2xx", "304", "400-404"), "wait", "wait", 604_800)
+
+
+def test_null_is_absent() -> None:
+    nothing = dict.fromkeys(["method", "headers", "payload", "body", "authentication", "outcome", "retry"])
+
+    assert parsed(http(**nothing)) == parsed(http())
+
+
+@pytest.mark.parametrize(
+    ("method", "members", "payload"),
+    [
+        ("POST", {"payload": [1, "a", None]}, Payload('[1,"a",null]', is_json=True)),
+        ("POST", {"payload": "text"}, Payload('"text"', is_json=True)),
+        ("POST", {"payload": False}, Payload("false", is_json=True)),
+        ("POST", {"body": "a\r\nb"}, Payload("a\r\nb", is_json=False)),
+        ("POST", {"body": ""}, Payload("", is_json=False)),
+        ("GET", {"payload": {"a": 1}}, Payload('{"a":1}', is_json=True)),
+        ("POST", {}, None),
+    ],
+)
+def test_payloads(method: str, members: dict[str, Any], payload: Payload | None) -> None:
+    assert parsed(http(method=method, **members)).payload == payload
+
+
+def test_no_secret_is_in_what_is_stored_or_printed() -> None:
+    for authentication in (
+        {"type": "basic", "username": "u", "password": "s3cret"},
+        {"type": "bearer", "token": "s3cret"},
+    ):
+        made = parsed(http(authentication=authentication))
+        assert list(made.secrets.values()) == ["s3cret"]
+        assert "s3cret" not in json.dumps(to_json(made)) + repr(made)
+        assert to_json(made)["authentication"]["type"] == authentication["type"]
+    header = parsed(http(headers={"Authorization": "s3cret"}))
+    assert "s3cret" not in json.dumps(to_json(header)) + repr(header)
+
+
+@pytest.mark.parametrize(
+    ("members", "field", "code"),
+    [
+        ({"url": None}, "url", "INVALID_FIELD"),
+        ({"url": 1}, "url", "INVALID_FIELD"),
+        ({"url": "http://example.org/"}, "url", "INVALID_FIELD"),
+        ({"url": "https://127.0.0.1/"}, "url", "INVALID_FIELD"),
+        ({"url": "https://u:p@example.org/"}, "url", "INVALID_FIELD"),
+        ({"method": "post"}, "method", "INVALID_FIELD"),
+        ({"method": "TRACE"}, "method", "INVALID_FIELD"),
+        ({"method": "CONNECT"}, "method", "INVALID_FIELD"),
+        ({"method": ["GET"]}, "method", "INVALID_FIELD"),
+        ({"colour": 1}, "colour", "UNKNOWN_MEMBER"),
+        ({"headers": []}, "headers", "INVALID_FIELD"),
+        ({"headers": {"X-A": 1}}, "headers.X-A", "INVALID_FIELD"),
+        ({"headers": {"X-A": None}}, "headers.X-A", "INVALID_FIELD"),
+        ({"headers": {"X-A": "a\r\nX-B: c"}}, "headers.X-A", "INVALID_FIELD"),
+        ({"headers": {"X-A": "a\x00"}}, "headers.X-A", "INVALID_FIELD"),
+        ({"headers": {"X-A": "\u00e4"}}, "headers.X-A", "INVALID_FIELD"),
+        ({"headers": {"X-A": " a"}}, "headers.X-A", "INVALID_FIELD"),
+        ({"headers": {"X-A": "a\t"}}, "headers.X-A", "INVALID_FIELD"),
+        ({"headers": {"": "a"}}, "headers.", "INVALID_FIELD"),
+        ({"headers": {"X A": "a"}}, "headers.X A", "INVALID_FIELD"),
+        ({"headers": {"X:A": "a"}}, "headers.X:A", "INVALID_FIELD"),
+        ({"headers": {"X-\u00c4": "a"}}, "headers.X-\u00c4", "INVALID_FIELD"),
+        ({"headers": {"X-A": "a", "x-a": "b"}}, "headers.x-a", "INVALID_FIELD"),
+        ({"headers": {f"X-{number}": "a" for number in range(51)}}, "headers", "INVALID_FIELD"),
+        ({"headers": {"X-A": "a" * 8_190}}, "headers", "INVALID_FIELD"),
+        ({"headers": {"Authorization": "a" * 4_097}}, "headers.Authorization", "INVALID_FIELD"),
+        ({"payload": 1, "body": "x"}, "body", "INVALID_FIELD"),
+        ({"body": 1}, "body", "INVALID_FIELD"),
+        ({"body": "x" * 65_537}, "body", "INVALID_FIELD"),
+        ({"body": "\u20ac" * 30_000}, "body", "INVALID_FIELD"),
+        ({"body": "\ud800"}, "body", "INVALID_FIELD"),
+        ({"payload": "x" * 65_535}, "payload", "INVALID_FIELD"),
+        ({"payload": {"a": "\ud800"}}, "payload", "INVALID_FIELD"),
+        ({"method": "GET", "payload": [1]}, "payload", "INVALID_FIELD"),
+        ({"method": "GET", "body": "{}"}, "body", "INVALID_FIELD"),
+        ({"method": "DELETE", "payload": "a"}, "payload", "INVALID_FIELD"),
+        ({"authentication": "none"}, "authentication", "INVALID_FIELD"),
+        ({"authentication": {}}, "authentication.type", "INVALID_FIELD"),
+        ({"authentication": {"type": "digest"}}, "authentication.type", "INVALID_FIELD"),
+        ({"authentication": {"type": {}}}, "authentication.type", "INVALID_FIELD"),
+        ({"authentication": {"type": "none", "token": "x"}}, "authentication.token", "UNKNOWN_MEMBER"),
+        ({"authentication": {"type": "basic", "password": "x"}}, "authentication.username", "INVALID_FIELD"),
+        (
+            {"authentication": {"type": "basic", "username": "a:b", "password": "x"}},
+            "authentication.username",
+            "INVALID_FIELD",
+        ),
+        (
+            {"authentication": {"type": "basic", "username": "a", "password": "x\n"}},
+            "authentication.password",
+            "INVALID_FIELD",
+        ),
+        (
+            {"authentication": {"type": "basic", "username": "a", "password": 1}},
+            "authentication.password",
+            "INVALID_FIELD",
+        ),
+        (
+            {"authentication": {"type": "basic", "username": "a", "password": "\u20ac" * 2_000}},
+            "authentication.password",
+            "INVALID_FIELD",
+        ),
+        ({"authentication": {"type": "bearer", "token": ""}}, "authentication.token", "INVALID_FIELD"),
+        ({"authentication": {"type": "bearer", "token": "a b"}}, "authentication.token", "INVALID_FIELD"),
+        ({"authentication": {"type": "bearer", "token": "\u00e4"}}, "authentication.token", "INVALID_FIELD"),
+        (
+            {"authentication": {"type": "bearer", "token": "a"}, "headers": {"AUTHORIZATION": "b"}},
+            "headers.Authorization",
+            "INVALID_FIELD",
+        ),
+        ({"outcome": []}, "outcome", "INVALID_FIELD"),
+        ({"outcome": {"on404": 1}}, "outcome.on404", "UNKNOWN_MEMBER"),
+        ({"outcome": {"answerTimeoutSeconds": 0}}, "outcome.answerTimeoutSeconds", "INVALID_FIELD"),
+        ({"outcome": {"answerTimeoutSeconds": 61}}, "outcome.answerTimeoutSeconds", "INVALID_FIELD"),
+        ({"outcome": {"answerTimeoutSeconds": True}}, "outcome.answerTimeoutSeconds", "INVALID_FIELD"),
+        ({"outcome": {"callbackTimeoutSeconds": 604_801}}, "outcome.callbackTimeoutSeconds", "INVALID_FIELD"),
+        ({"outcome": {"on202": "ignore"}}, "outcome.on202", "INVALID_FIELD"),
+        ({"outcome": {"onNoAnswer": "retry"}}, "outcome.onNoAnswer", "INVALID_FIELD"),
+        ({"outcome": {"successStatuses": []}}, "outcome.successStatuses", "INVALID_FIELD"),
+        ({"outcome": {"successStatuses": "2xx"}}, "outcome.successStatuses", "INVALID_FIELD"),
+        ({"outcome": {"successStatuses": ["2xx"] * 21}}, "outcome.successStatuses", "INVALID_FIELD"),
+        *(
+            ({"outcome": {"successStatuses": ["2xx", wrong]}}, "outcome.successStatuses[1]", "INVALID_FIELD")
+            for wrong in (
+                204,
+                None,
+                "",
+                "2XX",
+                "6xx",
+                "99",
+                "600",
+                "299-200",
+                "2xx-3xx",
+                "200 ",
+                "\u0662\u0660\u0660",
+                "20",
+            )
+        ),
+    ],
+)
+def test_a_broken_rule_is_named_by_its_path(members: dict[str, Any], field: str, code: str) -> None:
+    refused = refusal(http(**members))
+
+    assert (refused.field, refused.code) == (f"action.{field}", code)
+    assert refused.problems
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "Host",
+            "content-length",
+            "Transfer-Encoding",
+            "CONNECTION",
+            "Keep-Alive",
+            "TE",
+            "Trailer",
+            "Upgrade",
+            "Expect",
+        ),
+        *(
+            "Proxy-Authorization",
+            "proxy-connection",
+            "Sweephand-Run-Id",
+            "sweephand-x",
+            "webhook-id",
+            "Webhook-Signature",
+        ),
+        "HTTP2-Settings",
+    ],
+)
+def test_headers_of_the_connection_and_of_the_service_are_refused(name: str) -> None:
+    refused = refusal(http(headers={name: "x"}))
+
+    assert (refused.field, refused.code) == (f"action.headers.{name}", "INVALID_FIELD")
+
+
+@pytest.mark.parametrize("kind", ["apiKey", "oauth2", "clientCertificate", "sigv4", "sweephand"])
+def test_authentication_of_a_later_version_is_refused_as_such(kind: str) -> None:
+    refused = refusal(http(authentication={"type": kind, "anything": 1}))
+
+    assert (refused.field, refused.reason) == ("action.authentication.type", f"not available yet: {kind}")
+
+
+def test_limits_are_inclusive() -> None:
+    assert len(parsed(http(headers={f"X-{number}": "" for number in range(50)})).headers) == 50
+    assert parsed(http(headers={"X-A": "a" * (8_192 - 3 - 4)}))
+    assert parsed(http(body="x" * 65_536)).payload
+    assert parsed(http(payload="x" * 65_534)).payload
+    assert parsed(http(authentication={"type": "bearer", "token": "x" * 4_096})).secrets
+    assert parsed(http(authentication={"type": "basic", "username": "", "password": ""})).secrets == {
+        "authentication.password": ""
+    }
+
+
+def test_credentials_for_a_public_address_over_plain_http_are_refused_at_once() -> None:
+    bearer = {"type": "bearer", "token": "t"}
+
+    assert refusal(http(url="http://8.8.8.8/", authentication=bearer), LOCAL).field == "action.url"
+    assert refusal(http(url="http://8.8.8.8/", headers={"Authorization": "t"}), LOCAL).field == "action.url"
+    assert parsed(http(url="http://127.0.0.1/", authentication=bearer), LOCAL)
+    assert parsed(http(url="http://8.8.8.8/"), LOCAL)
+
+
+def test_a_schedules_payload_is_judged_by_the_actions_method() -> None:
+    get, post = parsed(http(method="GET")), parsed(http())
+    text = Payload("hello", is_json=False)
+
+    check_payload(post, text, "schedules[0].payload")
+    check_payload(get, Payload('{"a":1}', is_json=True), "schedules[0].payload")
+    check_payload(get, None, "schedules[0].payload")
+    with pytest.raises(InvalidRequest) as caught:
+        check_payload(get, text, "schedules[0].payload")
+    assert caught.value.field == "schedules[0].payload"
+    with pytest.raises(InvalidRequest):
+        actions.check_payload("http", to_json(get), text, "schedules[0].payload")
+
+
+@pytest.mark.parametrize(
+    ("statuses", "yes", "no"),
+    [
+        (("2xx",), (200, 299), (199, 300)),
+        (("204",), (204,), (200, 205)),
+        (("200-204", "4xx"), (200, 204, 400), (205, 500)),
+    ],
+)
+def test_statuses_match(statuses: tuple[str, ...], yes: tuple[int, ...], no: tuple[int, ...]) -> None:
+    rules = OutcomeRules(success_statuses=statuses)
+
+    assert all(rules.is_success(code) for code in yes)
+    assert not any(rules.is_success(code) for code in no)
+
+
+# ---- Whatever comes --------------------------------------------------------------------------------------------------
+
+NAMES = st.sampled_from(
+    [
+        "type",
+        "method",
+        "url",
+        "headers",
+        "payload",
+        "body",
+        "authentication",
+        "outcome",
+        "retry",
+        "username",
+        "password",
+        "token",
+    ]
+)
+NEAR_MISSES = st.fixed_dictionaries(
+    {"url": st.just(URL) | ANY_JSON},
+    optional={
+        "type": st.just("http") | ANY_JSON,
+        "method": st.sampled_from(["GET", "POST", "HEAD"]) | ANY_JSON,
+        "headers": st.dictionaries(TEXTS | st.sampled_from(["X-A", "Authorization"]), TEXTS, max_size=3) | ANY_JSON,
+        "payload": ANY_JSON,
+        "body": TEXTS,
+        "authentication": st.fixed_dictionaries(
+            {"type": st.sampled_from(["none", "basic", "bearer", "oauth2"]) | ANY_JSON},
+            optional={"username": TEXTS, "password": ANY_JSON, "token": ANY_JSON},
+        )
+        | ANY_JSON,
+        "outcome": st.dictionaries(
+            st.sampled_from(["answerTimeoutSeconds", "successStatuses", "on202", "onNoAnswer"]), ANY_JSON, max_size=3
+        )
+        | ANY_JSON,
+        "retry": ANY_JSON,
+    },
+)
+
+
+@given(ANY_JSON | st.dictionaries(NAMES, ANY_JSON) | NEAR_MISSES)
+def test_whatever_json_comes_only_invalid_request_goes_out(value: object) -> None:
+    try:
+        json.dumps(actions.draft(value, field="action", guard=STRICT).params)
+        refused = None
+    except InvalidRequest as caught:
+        refused = caught
+    if refused is not None:
+        assert (refused.field or "").startswith("action")
+        assert refused.code in {"INVALID_FIELD", "UNKNOWN_MEMBER"}
+        assert len(refused.reason) < 300
+
+
+@given(NEAR_MISSES)
+def test_what_is_stored_reads_back_as_the_same_action(fields: dict[str, Any]) -> None:
+    try:
+        made = parsed(fields)
+    except InvalidRequest:
+        return
+
+    stored = json.loads(json.dumps(to_json(made)))
+
+    assert to_json(from_json(stored)) == to_json(made)
+    assert from_json(stored).secret_fields == made.secret_fields
+    assert from_json(stored).outcome == made.outcome
+
+
+# ---- The kind --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "field", "reason"),
+    [
+        (None, "action", "must be an object"),
+        ({}, "action.type", "is required"),
+        ({"type": 1}, "action.type", "must be a text"),
+        ({"type": "sqs"}, "action.type", "not available yet: sqs"),
+        ({"type": "azure_queue"}, "action.type", "not available yet: azure_queue"),
+        ({"type": "HTTP"}, "action.type", "must be one of http"),
+        (
+            {"type": "http", "url": URL, "retry": {"type": "fixed", "maxRetries": 50}},
+            "action.retry.maxRetries",
+            "must be within 0..49",
+        ),
+    ],
+)
+def test_the_kind_is_one_that_is_there(value: object, field: str, reason: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        actions.draft(value, field="action", guard=STRICT)
+
+    assert (caught.value.field, caught.value.reason) == (field, reason)
+
+
+# ---- Keeping secrets -------------------------------------------------------------------------------------------------
+
+BASIC = {"type": "basic", "username": "u", "password": "p"}
+BEARER = {"type": "bearer", "token": "t"}
+
+
+def kept(new: dict[str, Any], old: dict[str, Any] | None) -> frozenset[str]:
+    return kept_secrets(parsed(new), None if old is None else parsed(old), field="action", guard=STRICT)
+
+
+@pytest.mark.parametrize("absent", [{}, {"password": "***"}, {"password": None}])
+def test_an_absent_or_masked_secret_keeps_the_stored_one(absent: dict[str, Any]) -> None:
+    same = {"type": "basic", "username": "u", **absent}
+
+    assert kept(http(authentication=same), http(authentication=BASIC)) == {"authentication.password"}
+    assert kept(http(authentication=same, url=URL + "/other?x", method="GET"), http(authentication=BASIC)) == {
+        "authentication.password"
+    }
+
+
+def test_a_given_secret_needs_nothing_stored() -> None:
+    assert kept(http(authentication=BASIC), None) == frozenset()
+    assert kept(http(), http(authentication=BASIC)) == frozenset()
+    assert kept(http(authentication=BASIC, url="https://other.example/"), http(authentication=BASIC)) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "field"),
+    [
+        (http(authentication={"type": "basic", "username": "u"}), None, "authentication.password"),
+        (http(authentication={"type": "bearer", "token": "***"}), None, "authentication.token"),
+        (http(headers={"Authorization": "***"}), None, "headers.Authorization"),
+        (http(authentication={"type": "bearer"}), http(authentication=BASIC), "authentication.token"),
+        (
+            http(authentication={"type": "basic", "username": "v"}),
+            http(authentication=BASIC),
+            "authentication.password",
+        ),
+        *(
+            (
+                {**http(authentication={"type": "bearer"}), "url": url},
+                http(authentication=BEARER),
+                "authentication.token",
+            )
+            for url in ("https://evil.example/run", "https://example.org:444/run", "https://sub.example.org/run")
+        ),
+        (
+            http(headers={"authorization": "***"}, url="https://evil.example/"),
+            http(headers={"Authorization": "x"}),
+            "headers.Authorization",
+        ),
+    ],
+)
+def test_a_secret_does_not_go_to_another_destination_or_identity(
+    new: dict[str, Any], old: dict[str, Any] | None, field: str
+) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        kept(new, old)
+
+    assert (caught.value.field, caught.value.code) == (f"action.{field}", "INVALID_FIELD")
+
+
+def test_from_https_to_http_is_another_destination() -> None:
+    new = parse(http(url="http://localhost:443/", authentication={"type": "bearer"}), field="a", guard=LOCAL)
+    old = parse(http(url="https://localhost/", authentication=BEARER), field="a", guard=LOCAL)
+
+    with pytest.raises(InvalidRequest):
+        kept_secrets(new, old, field="a", guard=LOCAL)
+
+
+def test_a_change_through_the_registry_keeps_the_secret() -> None:
+    first = actions.draft(http(authentication=BASIC), field="action", guard=STRICT)
+    stored = ActionSpec(first.kind, first.params, first.retry)
+
+    again = actions.draft(dict(first.params), field="action", guard=STRICT, stored=stored)
+
+    assert again.params == first.params
+    assert (again.secrets, again.kept) == ({}, {"authentication.password"})
+    assert first.secrets == {"authentication.password": "p"}
