@@ -47,15 +47,11 @@ class InvalidRequest(SweephandError):
 
     code = "INVALID_FIELD"
 
-    def __init__(
-        self, field: str | None, reason: str, *, position: int | None = None, code: str | None = None
-    ) -> None:
+    def __init__(self, field: str | None, reason: str, *, position: int | None = None, code: str | None = None) -> None:
         super().__init__(reason, code=code)
         self.field = field
         self.position = position
-        self.problems: tuple[FieldProblem, ...] = (
-            (FieldProblem(field, reason, position),) if field is not None else ()
-        )
+        self.problems: tuple[FieldProblem, ...] = (FieldProblem(field, reason, position),) if field is not None else ()
 
     def within(self, prefix: str) -> InvalidRequest:
         """The same refusal, its field seen from one level above: `cron` within `schedules[0]`."""

@@ -16,7 +16,9 @@ UUID_TEXT = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f
 def uuid7(epoch_ms: int, chance: bytes) -> str:
     """A UUIDv7: 48 bits of Unix milliseconds, then 74 bits of the ten bytes `chance`."""
     noise = int.from_bytes(chance[:10], "big")
-    value = (epoch_ms & (1 << 48) - 1) << 80 | 0x7 << 76 | (noise >> 62 & 0xFFF) << 64 | 0b10 << 62 | noise & (1 << 62) - 1
+    value = (
+        (epoch_ms & (1 << 48) - 1) << 80 | 0x7 << 76 | (noise >> 62 & 0xFFF) << 64 | 0b10 << 62 | noise & (1 << 62) - 1
+    )
     return str(uuid.UUID(int=value))
 
 
@@ -27,7 +29,13 @@ def run_uuid(tenant: str, owner: str, instant_ms: int, kind: str, key: str = "")
     """
     facts = "\x00".join((tenant, owner, str(instant_ms), kind, key)).encode()
     digest = int.from_bytes(hashlib.sha256(facts).digest()[:10], "big") >> 6
-    value = (instant_ms & (1 << 48) - 1) << 80 | 0x8 << 76 | (digest >> 62 & 0xFFF) << 64 | 0b10 << 62 | digest & (1 << 62) - 1
+    value = (
+        (instant_ms & (1 << 48) - 1) << 80
+        | 0x8 << 76
+        | (digest >> 62 & 0xFFF) << 64
+        | 0b10 << 62
+        | digest & (1 << 62) - 1
+    )
     return str(uuid.UUID(int=value))
 
 

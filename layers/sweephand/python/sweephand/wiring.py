@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+import json
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from sweephand.actions import perform
+from sweephand.errors import Unavailable
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import RunQueue
 from sweephand.security import guard
+from sweephand.security.caller import Door
 from sweephand.security.secrets import SecretBox
+from sweephand.security.tokens import derive_keys
 from sweephand.settings import Settings, from_environment
 from sweephand.sources import SystemChance, SystemClock
+from sweephand.store import tenants
 from sweephand.store.conditional import Table
 from sweephand.telemetry import Telemetry
 
 if TYPE_CHECKING:
+    from sweephand.facades.native.routes import NativeApi
     from sweephand.sources import Chance, Clock
 
 
-def build(
-    settings: Settings | None = None, *, clock: Clock | None = None, chance: Chance | None = None
-) -> World:
+def build(settings: Settings | None = None, *, clock: Clock | None = None, chance: Chance | None = None) -> World:
     """The world of a function, by its environment; tests give their own clock and chance."""
     settings = settings or from_environment()
     clock = clock or SystemClock()
@@ -94,3 +100,47 @@ class Clients:
             max_pool_connections=16,
         )
         return self._session.create_client(service, region_name=self._region, config=config)
+
+
+def api(settings: Settings | None = None) -> NativeApi:
+    """The facade that the environment names."""
+    from sweephand.facades.native.routes import NativeApi  # noqa: PLC0415 - of the API function only
+
+    settings = settings or from_environment()
+    world = build(settings)
+    return NativeApi(world, guard_settings(settings), Doorkeeper(world).door)
+
+
+class Doorkeeper:
+    """Makes the door from the stack's secret, and anew where the secret was rotated: it is read again every 5 minutes."""
+
+    KEPT_S = 300.0
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._clients = Clients(world.table, world.settings)
+        self._door: Door | None = None
+        self._made_at = 0.0
+
+    def door(self) -> Door:
+        """Raises Unavailable if the secret cannot be read and none is known."""
+        now = self._world.clock.monotonic()
+        if self._door is None or now - self._made_at > self.KEPT_S:
+            secret, previous = self._secret("AWSCURRENT"), self._secret("AWSPREVIOUS")
+            if secret is None and self._door is None:
+                raise Unavailable("the stack's secret cannot be read")
+            if secret is not None:
+                keys = derive_keys(self._world.settings.stack_name, secret, previous)
+                self._door = Door(keys, secret, partial(tenants.find_credential, self._world.table))
+                self._made_at = now
+        assert self._door is not None
+        return self._door
+
+    def _secret(self, stage: str) -> str | None:
+        try:
+            answer = self._clients.secrets_manager.get_secret_value(
+                SecretId=self._world.settings.stack_secret_id, VersionStage=stage
+            )
+        except (ClientError, BotoCoreError):
+            return None
+        return str(json.loads(answer["SecretString"])["secret"])

@@ -22,7 +22,9 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
     assert run.lease_until is not None
     left_s = (run.lease_until - world.clock.now()).total_seconds() - LEASE_MARGIN_S
     if left_s <= 0:
-        return Outcome(Verdict.FAILED, Reason.DEADLINE, message="the lease was over before the call began", retryable=True)
+        return Outcome(
+            Verdict.FAILED, Reason.DEADLINE, message="the lease was over before the call began", retryable=True
+        )
     call = Call(
         tenant=run.tenant,
         job_id=run.job_id,

@@ -33,9 +33,7 @@ def take_out(world: World, row: WaitingRow) -> None:
         expires_at=expiry(now),
         generation=row.generation,
     )
-    ledger.finish_without_attempt(
-        world.table, run, shards=world.settings.shards, lane=Lane.FAST, counts={"failed": 1}
-    )
+    ledger.finish_without_attempt(world.table, run, shards=world.settings.shards, lane=Lane.FAST, counts={"failed": 1})
     as_read: Condition = ScheduleItem.next_run_at == epoch_s(row.next_run_at)
     actions = [
         assign(ScheduleItem.state, ScheduleState.BROKEN.value),

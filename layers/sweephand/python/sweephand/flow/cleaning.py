@@ -79,5 +79,3 @@ def _ended(world: World, run: Run) -> bool:
     if ended.wake_at is not None:
         ledger.drop_wake(world.table, ended)
     return True
-
-

@@ -35,7 +35,9 @@ class Parts:
         self.kept |= {f"{owner}.{name}" for name in draft.kept}
 
 
-def job_from(draft: JobDraft, tenant: str, job_id: str, now: datetime, version: int, before: Job | None = None) -> tuple[Job, Parts]:
+def job_from(
+    draft: JobDraft, tenant: str, job_id: str, now: datetime, version: int, before: Job | None = None
+) -> tuple[Job, Parts]:
     """The job as it shall be, with what is written beside it. version: the revision that it gets."""
     parts = Parts()
     parts.add_action(ACTION, draft.action)
@@ -135,7 +137,10 @@ LAST = datetime.fromisoformat("2199-12-31T23:59:59+00:00")
 
 def unchanged_timing(schedule: Schedule, draft: ScheduleDraft, before: Job, after: Job) -> bool:
     """True if the change leaves the rule as it is: a PUT of what is stored plans nothing."""
-    return dict(schedule.timing) == dict(draft.timing) and (before.start_at, before.end_at) == (after.start_at, after.end_at)
+    return dict(schedule.timing) == dict(draft.timing) and (before.start_at, before.end_at) == (
+        after.start_at,
+        after.end_at,
+    )
 
 
 def stored_timing(schedule: Schedule) -> Timing:

@@ -6,10 +6,9 @@ from sweephand.domain.message import Pointer
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.flow.world import World
 from sweephand.schedules.timing import load
-from sweephand.store import jobs, views
+from sweephand.store import jobs, keys, views
 from sweephand.store.conditional import Refused, assign
 from sweephand.store.table import ScheduleItem
-from sweephand.store import keys
 
 
 def look(world: World, pointer: Pointer) -> None:
@@ -46,5 +45,3 @@ def completion_reason(schedule: Schedule) -> StateReason:
     if schedule.timing.get("endTime") is not None:
         return StateReason.END_REACHED
     return StateReason.NO_FUTURE_DATES
-
-

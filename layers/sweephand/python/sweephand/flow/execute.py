@@ -117,7 +117,9 @@ def _attempt(  # noqa: PLR0911 - one line for each answer of the gate
             world.journal.info("dropped" if seen.run is None else "acknowledged", run=pointer.run, reason=why)
             return DONE
         case admission.Later(at):
-            return Verdict(acknowledged=False, back_in_s=max(1.0, (at - now).total_seconds()) + world.chance.uniform(1, 5))
+            return Verdict(
+                acknowledged=False, back_in_s=max(1.0, (at - now).total_seconds()) + world.chance.uniform(1, 5)
+            )
         case admission.SendPointer():
             assert seen.run is not None
             settle.send_pointer(world, lane, seen.run)

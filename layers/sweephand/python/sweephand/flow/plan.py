@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
 from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.schedule import Schedule, ScheduleState, wanted_state
@@ -105,8 +104,6 @@ def find_schedule(planned: Planned, schedule_id: str) -> Schedule:
         if schedule.id == schedule_id:
             return schedule
     raise NotFound("no such schedule")
-
-
 
 
 Edit = Callable[[Planned, Mapping[str, Payload]], JobDraft]
@@ -461,5 +458,3 @@ def payloads_of(world: World, planned: Planned) -> dict[str, Payload]:
         wanted[drafts.ERROR_ACTION] = job.error_action.payload_version
     wanted |= {each.id: each.payload_version for each in planned.schedules if each.payload_version is not None}
     return jobs.read_payloads(world.table, job.tenant, job.id, wanted)
-
-

@@ -147,10 +147,16 @@ def send_ahead(world: World, schedules: Sequence[Schedule]) -> None:
     until = now + timedelta(seconds=world.settings.look_ahead_s + LOOK_FURTHER_S)
     deliveries: list[Delivery] = []
     for schedule in schedules:
-        if schedule.state is ScheduleState.ACTIVE and schedule.next_run_at is not None and schedule.next_run_at <= until:
+        if (
+            schedule.state is ScheduleState.ACTIVE
+            and schedule.next_run_at is not None
+            and schedule.next_run_at <= until
+        ):
             stretch = series.due(load(schedule.packed), schedule.next_run_at, until, schedule.planned_total, now)
             for instant in stretch.instants[:MOST_POINTERS]:
-                pointer = occurrence_pointer(schedule.tenant, schedule.job_id, schedule.id, instant, schedule.generation)
+                pointer = occurrence_pointer(
+                    schedule.tenant, schedule.job_id, schedule.id, instant, schedule.generation
+                )
                 deliveries.append(Delivery(pointer, instant, schedule.lane))
     unsent = world.queue.send(deliveries)
     if unsent:

@@ -73,7 +73,9 @@ def tick(world: World, shards: Iterable[int]) -> Tally:
     with ThreadPoolExecutor(max_workers=max(1, min(MOST_THREADS, len(shards)))) as pool:
         for tally in pool.map(lambda shard: _sweep_shard(world, shard, deadline), shards):
             total.add(tally)
-    world.journal.info("tick", rows=total.rows, sent=total.sent, advanced=total.advanced, left=total.left, resent=total.resent)
+    world.journal.info(
+        "tick", rows=total.rows, sent=total.sent, advanced=total.advanced, left=total.left, resent=total.resent
+    )
     if total.resent:
         world.journal.count("Resent", total.resent)
     return total

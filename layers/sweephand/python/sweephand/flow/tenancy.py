@@ -153,7 +153,9 @@ def check_interval(collection: Collection, timing: Timing, path: str) -> None:
     """Raises QuotaExceeded where a schedule could run more often than its collection allows."""
     least = collection.quota.min_interval_s
     if least is not None and timing.interval_s is not None and timing.interval_s < least:
-        raise QuotaExceeded(f"{path or 'the schedule'}: this collection allows an occurrence every {least} seconds at most")
+        raise QuotaExceeded(
+            f"{path or 'the schedule'}: this collection allows an occurrence every {least} seconds at most"
+        )
 
 
 def count_job_op(world: World, collection: Collection, step: int) -> Op:

@@ -66,7 +66,7 @@ class RunQueue:
                 self._client.change_message_visibility_batch(
                     QueueUrl=self._urls[lane], Entries=entries[begin : begin + BATCH_MOST]
                 )
-            except (ClientError, BotoCoreError):  # noqa: PERF203 - each batch stands for itself
+            except (ClientError, BotoCoreError):
                 continue
 
     def archive(self, body: str) -> None:

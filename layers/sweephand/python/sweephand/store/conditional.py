@@ -103,7 +103,9 @@ class Table:
         answer = self.call("get_item", TableName=self.name, Key=key(pk, sk), ConsistentRead=consistent)
         return model.from_raw_data(answer["Item"]) if "Item" in answer else None
 
-    def batch_get(self, keys: Iterable[tuple[str, str]], *, consistent: bool = True) -> dict[tuple[str, str], dict[str, Any]]:
+    def batch_get(
+        self, keys: Iterable[tuple[str, str]], *, consistent: bool = True
+    ) -> dict[tuple[str, str], dict[str, Any]]:
         """Those of the items that exist, by (pk, sk), in DynamoDB's JSON. Asks again for what DynamoDB left over."""
         wanted = [key(pk, sk) for pk, sk in dict.fromkeys(keys)]
         found: dict[tuple[str, str], dict[str, Any]] = {}
@@ -170,7 +172,9 @@ class Table:
     def put(self, item: Item, condition: Condition | None = None) -> Written | Refused:
         return self._single("put_item", {"TableName": self.name, "Item": item.serialize()}, condition)
 
-    def update(self, pk: str, sk: str, actions: Sequence[Action], condition: Condition | None = None) -> Written | Refused:
+    def update(
+        self, pk: str, sk: str, actions: Sequence[Action], condition: Condition | None = None
+    ) -> Written | Refused:
         kwargs = {"TableName": self.name, "Key": key(pk, sk)}
         return self._single("update_item", kwargs, condition, actions)
 
@@ -196,7 +200,9 @@ class Table:
     def put_op(self, name: str, item: Item, condition: Condition | None = None) -> Op:
         return self._op(name, "Put", {"Item": item.serialize()}, condition)
 
-    def update_op(self, name: str, pk: str, sk: str, actions: Sequence[Action], condition: Condition | None = None) -> Op:
+    def update_op(
+        self, name: str, pk: str, sk: str, actions: Sequence[Action], condition: Condition | None = None
+    ) -> Op:
         return self._op(name, "Update", {"Key": key(pk, sk)}, condition, actions)
 
     def delete_op(self, name: str, pk: str, sk: str, condition: Condition | None = None) -> Op:

@@ -179,9 +179,7 @@ def claim_again(table: Table, run: Run, lease: Lease, attempt: int) -> Written |
 
 def take_over(table: Table, run: Run, lease: Lease) -> Written | Refused:
     """The same attempt again, from an executor whose lease is over."""
-    return table.update(
-        *_key(run), [*_held_by(lease), assign(RunItem.lost, run.lost + 1)], lease_as_read(run)
-    )
+    return table.update(*_key(run), [*_held_by(lease), assign(RunItem.lost, run.lost + 1)], lease_as_read(run))
 
 
 def _held_by(lease: Lease) -> list[Action]:
@@ -204,7 +202,9 @@ def succeed(table: Table, run: Run) -> Written | Refused:
     return table.update(*_key(run), _ending(run), NOT_TERMINAL)
 
 
-def finish(table: Table, run: Run, condition: Condition, counts: dict[str, int], attempts: Sequence[AttemptItem]) -> Written | Refused:
+def finish(
+    table: Table, run: Run, condition: Condition, counts: dict[str, int], attempts: Sequence[AttemptItem]
+) -> Written | Refused:
     """Any other end, with its counts and what is known of the attempts: one transaction. run: as it shall be."""
     actions = _ending(run)
     actions += [
@@ -214,14 +214,23 @@ def finish(table: Table, run: Run, condition: Condition, counts: dict[str, int],
     return _with_counts(table, run, table.update_op("run", *_key(run), actions, condition), counts, attempts)
 
 
-def finish_without_attempt(table: Table, run: Run, *, shards: int, lane: Lane, counts: dict[str, int]) -> Written | Refused:
+def finish_without_attempt(
+    table: Table, run: Run, *, shards: int, lane: Lane, counts: dict[str, int]
+) -> Written | Refused:
     """A run that ends before it began (skipped, expired, missed): row and counts in one transaction."""
     put = table.put_op("run", item_of(run, shards=shards, lane=lane), ABSENT)
     return _with_counts(table, run, put, counts, ())
 
 
 def wait(
-    table: Table, run: Run, *, shards: int, lane: Lane, condition: Condition, counts: dict[str, int], attempts: Sequence[AttemptItem]
+    table: Table,
+    run: Run,
+    *,
+    shards: int,
+    lane: Lane,
+    condition: Condition,
+    counts: dict[str, int],
+    attempts: Sequence[AttemptItem],
 ) -> Written | Refused:
     """Leave TRIGGERED for a wait: RETRY_WAIT with its next attempt, or ACK_* with its deadline. run: as it shall be."""
     actions = [
@@ -271,7 +280,9 @@ def _ending(run: Run) -> list[Action]:
     return actions
 
 
-def _with_counts(table: Table, run: Run, op: Op, counts: dict[str, int], attempts: Sequence[AttemptItem]) -> Written | Refused:
+def _with_counts(
+    table: Table, run: Run, op: Op, counts: dict[str, int], attempts: Sequence[AttemptItem]
+) -> Written | Refused:
     ops = [op]
     if counts:
         pk = keys.job(run.tenant, run.job_id)

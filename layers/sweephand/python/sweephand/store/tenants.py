@@ -156,7 +156,9 @@ def count_job_op(table: Table, collection: Collection, step: int) -> Op:
     if step > 0 and collection.quota.max_jobs is not None:
         condition = condition & (CollectionItem.job_count < collection.quota.max_jobs)
     key = keys.tenant(collection.tenant), keys.collection(collection.name)
-    return table.update_op("collection" if step > 0 else "old collection", *key, [add(CollectionItem.job_count, step)], condition)
+    return table.update_op(
+        "collection" if step > 0 else "old collection", *key, [add(CollectionItem.job_count, step)], condition
+    )
 
 
 def delete_collection_op(table: Table, collection: Collection) -> Op:

@@ -134,7 +134,9 @@ def merged_runs(table: Table, tenant: str, owners: Sequence[str], mark: RunMark 
     return heapq.merge(*lists, key=lambda run: (run.uuid, run.schedule_id or run.job_id), reverse=True)
 
 
-def attention(table: Table, tenant: str, since: date, until: datetime, mark: RunMark | None, page: int) -> Iterator[Run]:
+def attention(
+    table: Table, tenant: str, since: date, until: datetime, mark: RunMark | None, page: int
+) -> Iterator[Run]:
     """Runs of the tenant that did not succeed or that wait, latest planned first: a query a day, rows by key."""
     day = until.date()
     while day >= since:
@@ -151,7 +153,9 @@ def attention(table: Table, tenant: str, since: date, until: datetime, mark: Run
         day -= timedelta(days=1)
 
 
-def _attention_runs(table: Table, entries: Iterable[dict[str, dict[str, str]]], mark: RunMark | None, page: int) -> Iterator[Run]:
+def _attention_runs(
+    table: Table, entries: Iterable[dict[str, dict[str, str]]], mark: RunMark | None, page: int
+) -> Iterator[Run]:
     batch: list[tuple[str, str]] = []
 
     def read() -> Iterator[Run]:
@@ -199,7 +203,9 @@ def job_id_by_name(table: Table, tenant: str, collection: str, name: str) -> str
     return entry.job_id if entry else None
 
 
-def names_in(table: Table, tenant: str, collection: str, prefix: str, after: str | None, page: int) -> Iterator[tuple[str, str]]:
+def names_in(
+    table: Table, tenant: str, collection: str, prefix: str, after: str | None, page: int
+) -> Iterator[tuple[str, str]]:
     """(name, job id) of a collection's jobs in the order of their names, behind the name `after`."""
     start: Mapping[str, Any] | None = None
     if after is not None:

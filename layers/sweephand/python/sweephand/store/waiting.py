@@ -49,9 +49,7 @@ def due(table: Table, shard: int, since: datetime | None, until: datetime) -> It
     sort = WaitingItem.next_run_at.between(epoch_s(since) if since else 0, epoch_s(until))
     start = None
     while True:
-        items, start = table.query(
-            shard, sort, index=NEXT_RUN, partition=WaitingItem.shard, limit=PAGE, start=start
-        )
+        items, start = table.query(shard, sort, index=NEXT_RUN, partition=WaitingItem.shard, limit=PAGE, start=start)
         if items:
             yield [_row(item) for item in items]
         if start is None:

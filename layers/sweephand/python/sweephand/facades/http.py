@@ -1,0 +1,143 @@
+"""What every facade needs of HTTP: requests as API Gateway hands them over (payload 2.0), answers, and the route table."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from sweephand.errors import InvalidRequest
+
+LONGEST_QUERY = 8_192
+
+
+@dataclass(frozen=True)
+class Request:
+    """path: decoded segments. query: decoded, each name once. headers: names in lower case. base_url: as the caller sees us."""
+
+    method: str
+    path: tuple[str, ...]
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes
+    request_id: str
+    base_url: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    media_type: str = "application/json"
+
+
+def read_request(event: Mapping[str, Any], request_id: str) -> Request:
+    """Raises InvalidRequest(INVALID_QUERY) for a path, query or body that is no UTF-8 or names a parameter twice."""
+    http = event["requestContext"]["http"]
+    headers = {name.lower(): value for name, value in event.get("headers", {}).items()}
+    domain = event["requestContext"].get("domainName", "")
+    return Request(
+        method=http["method"].upper(),
+        path=tuple(_decoded(piece, None) for piece in event["rawPath"].split("/")[1:]),
+        query=_query(event.get("rawQueryString", "")),
+        headers=headers,
+        body=_body(event),
+        request_id=request_id,
+        base_url=f"https://{domain}" if domain else "",
+    )
+
+
+def _body(event: Mapping[str, Any]) -> bytes:
+    body = event.get("body") or ""
+    if not event.get("isBase64Encoded"):
+        # A lone surrogate can come out of a gateway that decodes by itself; the parser refuses what it becomes here.
+        return str(body).encode(errors="surrogatepass")
+    try:
+        return base64.b64decode(body, validate=True)
+    except binascii.Error as wrong:
+        raise InvalidRequest(None, "the body cannot be decoded", code="INVALID_JSON") from wrong
+
+
+def _query(raw: str) -> dict[str, str]:
+    if len(raw) > LONGEST_QUERY:
+        raise InvalidRequest(None, f"the query is longer than {LONGEST_QUERY} characters", code="INVALID_QUERY")
+    found: dict[str, str] = {}
+    for pair in raw.split("&") if raw else ():
+        name, _, value = pair.partition("=")
+        name = _decoded(name.replace("+", " "), None)
+        if name in found:
+            raise InvalidRequest(name[:100], "is given twice", code="INVALID_QUERY")
+        found[name] = _decoded(value.replace("+", " "), name)
+    return found
+
+
+def _decoded(text: str, name: str | None) -> str:
+    try:
+        decoded = unquote_to_bytes(text).decode()
+    except (UnicodeDecodeError, UnicodeEncodeError) as wrong:
+        raise InvalidRequest(name and name[:100], "is not UTF-8", code="INVALID_QUERY") from wrong
+    if any(character < " " or character == "\x7f" for character in decoded):
+        raise InvalidRequest(name and name[:100], "holds a control character", code="INVALID_QUERY")
+    return decoded
+
+
+Operation = Callable[..., Answer]
+
+
+@dataclass(frozen=True)
+class Route:
+    """One operation. path: `/v1/jobs/{job}`, optionally with a fixed ending `{job}:verb`. scope None: open to all.
+
+    query: the parameters that it knows. body: whether it reads one (`required`, `optional`, `none`).
+    """
+
+    method: str
+    path: str
+    operation: Operation
+    scope: str | None
+    query: tuple[str, ...] = ()
+    body: str = "none"
+    summary: str = ""
+    tenant: bool = True
+
+
+class Routes:
+    """Finds the route of a request; knows which methods a path has, for 405."""
+
+    def __init__(self, routes: Sequence[Route]) -> None:
+        self.all = tuple(routes)
+        self._patterns = [(tuple(route.path.split("/")[1:]), route) for route in self.all]
+
+    def find(self, method: str, path: Sequence[str]) -> tuple[Route, dict[str, str]] | frozenset[str]:
+        """The route and its path parameters; else the methods that the path does have (none: no such path)."""
+        methods: set[str] = set()
+        for pattern, route in self._patterns:
+            parameters = _match(pattern, path)
+            if parameters is not None:
+                if route.method == method:
+                    return route, parameters
+                methods.add(route.method)
+        return frozenset(methods)
+
+
+_PARAMETER = re.compile(r"\{([a-z_]+)\}", re.ASCII)
+
+
+def _match(pattern: Sequence[str], path: Sequence[str]) -> dict[str, str] | None:
+    if len(pattern) != len(path):
+        return None
+    parameters: dict[str, str] = {}
+    for wanted, given in zip(pattern, path, strict=True):
+        parameter = _PARAMETER.fullmatch(wanted)
+        if parameter is not None:
+            if not given:
+                return None
+            parameters[parameter[1]] = given
+        elif wanted != given:
+            return None
+    return parameters

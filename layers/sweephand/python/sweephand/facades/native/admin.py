@@ -1,0 +1,231 @@
+"""Health, collections, tenants, credentials and tokens of the native API."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+from urllib.parse import parse_qsl
+
+from sweephand import __version__
+from sweephand.domain.collection import Collection
+from sweephand.domain.instants import text, text_ms
+from sweephand.errors import Forbidden, InvalidRequest, Unauthenticated
+from sweephand.facades.http import Answer
+from sweephand.facades.native import bodies, cursors, shapes
+from sweephand.facades.native.context import Context
+from sweephand.flow import tenancy
+from sweephand.security.caller import ClientSecret, client_secret, parse_authorization
+from sweephand.store import tenants, waiting
+
+
+def health(ctx: Context) -> Answer:
+    """Open: the version, from memory. With the scope jobs:read: how far behind the sweep is."""
+    if "authorization" not in ctx.request.headers:
+        return Answer(200, {"status": "ok", "version": __version__})
+    caller = ctx.door().identify(ctx.request.headers["authorization"], ctx.now)
+    caller.require("jobs:read")
+    table = ctx.world.table
+    due = [at for shard in range(ctx.world.settings.shards) if (at := waiting.oldest(table, shard)) is not None]
+    oldest = min(due, default=None)
+    late_s = max(0, int((ctx.now - oldest).total_seconds())) if oldest else 0
+    return Answer(
+        200,
+        {
+            "status": "ok",
+            "version": __version__,
+            "oldestDueAt": text(oldest) if oldest else None,
+            "behindSeconds": late_s,
+        },
+    )
+
+
+# Collections
+
+
+def create_collection(ctx: Context) -> Answer:
+    wanted = shapes.collection(ctx.body(), ctx.tenant, None)
+    tenancy.find_tenant(ctx.world, ctx.tenant)
+    return _collection(tenancy.create_collection(ctx.world, wanted), 201)
+
+
+def list_collections(ctx: Context) -> Answer:
+    limit = cursors.limit_of(ctx.query)
+    mark = cursors.read("collections", ctx.query, 1)
+    found = tenants.collections(ctx.world.table, ctx.tenant, mark[0] if mark else None, limit + 1)
+    page = list(islice(found, limit + 1))
+    cursor = cursors.write("collections", ctx.query, (page[limit - 1].name,)) if len(page) > limit else None
+    return Answer(200, {"items": [bodies.collection_body(each) for each in page[:limit]], "nextCursor": cursor})
+
+
+def read_collection(ctx: Context) -> Answer:
+    return _collection(tenancy.find_collection(ctx.world, ctx.tenant, ctx.parameters["collection"]))
+
+
+def put_collection(ctx: Context) -> Answer:
+    body = ctx.body()
+    return _change(ctx, lambda before: shapes.collection(body, before.tenant, before.name, before))
+
+
+def patch_collection(ctx: Context) -> Answer:
+    body = ctx.body()
+    if not isinstance(body, dict):
+        raise InvalidRequest(None, "a merge patch of a collection must be an object", code="INVALID_FIELD")
+
+    def edit(before: Collection) -> Collection:
+        merged = shapes.merged(bodies.collection_editable(before), body)
+        return shapes.collection(merged, before.tenant, before.name, before)
+
+    return _change(ctx, edit)
+
+
+def _change(ctx: Context, edit: Any) -> Answer:
+    def kept(before: Collection) -> Collection:
+        return replace(before, quota=edit(before).quota)
+
+    name = ctx.parameters["collection"]
+    return _collection(tenancy.change_collection(ctx.world, ctx.tenant, name, kept, ctx.if_match()))
+
+
+def enable_collection(ctx: Context) -> Answer:
+    return _switch(ctx, on=True)
+
+
+def disable_collection(ctx: Context) -> Answer:
+    return _switch(ctx, on=False)
+
+
+def _switch(ctx: Context, *, on: bool) -> Answer:
+    if ctx.body() != {}:
+        raise InvalidRequest(None, "the body must be empty or {}", code="UNKNOWN_MEMBER")
+    name = ctx.parameters["collection"]
+    changed = tenancy.change_collection(
+        ctx.world, ctx.tenant, name, lambda before: tenancy.enabled(before, on=on), ctx.if_match()
+    )
+    return _collection(changed)
+
+
+def delete_collection(ctx: Context) -> Answer:
+    tenancy.delete_collection(ctx.world, ctx.tenant, ctx.parameters["collection"], ctx.if_match())
+    return Answer(204)
+
+
+def _collection(collection: Collection, status: int = 200) -> Answer:
+    headers = {"ETag": f'"{collection.revision}"'}
+    if status == 201:
+        headers["Location"] = f"/v1/collections/{collection.name}"
+    return Answer(status, bodies.collection_body(collection), headers)
+
+
+# Tenants
+
+
+def create_tenant(ctx: Context) -> Answer:
+    name, description = shapes.tenant(ctx.body())
+    tenant = tenancy.create_tenant(ctx.world, name, description)
+    return Answer(201, bodies.tenant_body(tenant), {"Location": f"/v1/tenants/{tenant.name}"})
+
+
+def read_tenant(ctx: Context) -> Answer:
+    return Answer(200, bodies.tenant_body(tenancy.find_tenant(ctx.world, ctx.parameters["tenant"])))
+
+
+def list_tenants(ctx: Context) -> Answer:
+    limit = cursors.limit_of(ctx.query)
+    mark = cursors.read("tenants", ctx.query, 1)
+    page = list(islice(tenants.tenants(ctx.world.table, mark[0] if mark else None, limit + 1), limit + 1))
+    cursor = cursors.write("tenants", ctx.query, (page[limit - 1].name,)) if len(page) > limit else None
+    return Answer(200, {"items": [bodies.tenant_body(each) for each in page[:limit]], "nextCursor": cursor})
+
+
+# Credentials
+
+
+def create_credential(ctx: Context) -> Answer:
+    """For the caller's tenant, or for the one that a provider names; without a name, at provider level."""
+    owner = _credential_owner(ctx)
+    name, scopes = shapes.credential(ctx.body(), provider=owner is None)
+    issued = tenancy.create_credential(ctx.world, owner, name, scopes)
+    shown = {
+        "clientId": issued.credential.client_id,
+        "secret": issued.secret,
+        "name": issued.name,
+        "scopes": sorted(issued.credential.scopes),
+        "createdAt": text_ms(issued.created_at),
+    }
+    return Answer(201, shown, {"Location": f"/v1/credentials/{issued.credential.client_id}"})
+
+
+def list_credentials(ctx: Context) -> Answer:
+    limit = cursors.limit_of(ctx.query)
+    mark = cursors.read("credentials", ctx.query, 1)
+    found = tenants.credentials(ctx.world.table, _credential_owner(ctx), mark[0] if mark else None, limit + 1)
+    page = list(islice(found, limit + 1))
+    cursor = cursors.write("credentials", ctx.query, (page[limit - 1].credential_id,)) if len(page) > limit else None
+    return Answer(200, {"items": [bodies.credential_body(each) for each in page[:limit]], "nextCursor": cursor})
+
+
+def delete_credential(ctx: Context) -> Answer:
+    """It and its tokens are refused within a minute everywhere."""
+    owner = _credential_owner(ctx)
+    prefix, _, credential_id = ctx.parameters["credential"].partition(".")
+    if prefix != (owner or "provider"):
+        credential_id = ""
+    tenancy.delete_credential(ctx.world, owner, credential_id)
+    return Answer(204)
+
+
+def _credential_owner(ctx: Context) -> str | None:
+    """A provider without the header Sweephand-Tenant works on the provider's own credentials."""
+    assert ctx.caller is not None
+    named = ctx.request.headers.get("sweephand-tenant")
+    if ctx.caller.provider and named is None:
+        return None
+    return ctx.caller.acting_for(named)
+
+
+# Tokens
+
+
+def token(ctx: Context) -> Answer:
+    """OAuth 2.0 client credentials (RFC 6749, 4.4): by Basic, or by client_id and client_secret in the form."""
+    form = _form(ctx)
+    if form.get("grant_type") != "client_credentials":
+        return _refused("unsupported_grant_type" if "grant_type" in form else "invalid_request", 400)
+    door = ctx.door()
+    try:
+        header = ctx.request.headers.get("authorization")
+        if header is not None:
+            caller = door.identify(header, ctx.now) if _is_basic(header) else None
+        else:
+            caller = door.by_secret(client_secret(form.get("client_id", ""), form.get("client_secret", "")), ctx.now)
+    except Unauthenticated:
+        caller = None
+    if caller is None:
+        return _refused("invalid_client", 401, {"WWW-Authenticate": 'Basic realm="sweephand"'})
+    try:
+        issued, scopes = door.issue(caller, ctx.now, form.get("scope", "").split())
+    except (InvalidRequest, Forbidden):
+        return _refused("invalid_scope", 400)
+    body = {"access_token": issued, "token_type": "bearer", "expires_in": 3_600, "scope": " ".join(sorted(scopes))}
+    return Answer(200, body, {"Cache-Control": "no-store"})
+
+
+def _form(ctx: Context) -> dict[str, str]:
+    media = ctx.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media != "application/x-www-form-urlencoded" or len(ctx.request.body) > 16_384:
+        return {}
+    try:
+        pairs = parse_qsl(ctx.request.body.decode(), keep_blank_values=True, strict_parsing=True, max_num_fields=20)
+    except ValueError:
+        return {}
+    return dict(pairs) if len(dict(pairs)) == len(pairs) else {}
+
+
+def _is_basic(header: str) -> bool:
+    return isinstance(parse_authorization(header), ClientSecret)
+
+
+def _refused(error: str, status: int, headers: dict[str, str] | None = None) -> Answer:
+    """The error form of OAuth."""
+    return Answer(status, {"error": error}, {"Cache-Control": "no-store", **(headers or {})})

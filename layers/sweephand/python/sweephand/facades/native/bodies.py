@@ -1,0 +1,280 @@
+"""What the flow knows to native JSON: the answers. Every member is always there, null where there is nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sweephand.domain import settlement
+from sweephand.domain.collection import Collection
+from sweephand.domain.instants import from_ms, text, text_ms
+from sweephand.domain.job import ActionSpec, Job, JobState, Payload
+from sweephand.domain.json_text import Number
+from sweephand.domain.run import AWAITING_RESULT, Kind, Run, State
+from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
+from sweephand.schedules.explain import Occurrence, preview
+from sweephand.schedules.timing import Timing, load
+from sweephand.store.table import AttemptItem, CredentialItem
+from sweephand.store.tenants import Tenant
+from sweephand.store.views import Totals
+
+NEXT_RUNS = 5
+
+
+def job_body(
+    job: Job,
+    schedules: Sequence[Schedule],
+    *,
+    payloads: Mapping[str, Payload] | None = None,
+    totals: Totals | None = None,
+    shown: Sequence[dict[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """payloads None: of a list, which leaves them out. shown: the bodies of the schedules, if they are asked for."""
+    body: dict[str, Any] = {
+        "id": job.id,
+        "name": job.name,
+        "description": job.description,
+        "collection": job.collection,
+        "facade": job.facade,
+        "revision": job.revision,
+        "createdAt": text_ms(job.created_at),
+        "modifiedAt": text_ms(job.modified_at),
+        "active": job.active,
+        "state": job_state(job, schedules).value,
+        "stateReason": job.state_reason,
+        "pause": {"since": text_ms(job.pause.since), "note": job.pause.note, "until": None} if job.pause else None,
+        "resourceId": job.resource_id,
+        "tags": list(job.tags),
+        "startTime": _text(job.start_at),
+        "endTime": _text(job.end_at),
+        "nextRunAt": _text(min((at for each in schedules if (at := next_run_at(each))), default=None)),
+        "action": action_body(job.action, "action", payloads),
+        "errorAction": action_body(job.error_action, "errorAction", payloads) if job.error_action else None,
+        "policies": dict(job.policies),
+    }
+    if totals is not None:
+        body["totals"] = totals_body(totals)
+    if shown is not None:
+        body["schedules"] = list(shown)
+    return body
+
+
+def editable(job: Job, schedules: Sequence[Schedule], payloads: Mapping[str, Payload]) -> dict[str, Any]:
+    """What a merge patch is applied to: the members that a caller may set."""
+    body = job_body(job, schedules, payloads=payloads)
+    wanted = "name description collection active resourceId tags startTime endTime action errorAction policies"
+    return {name: body[name] for name in wanted.split() if body[name] is not None}
+
+
+def job_state(job: Job, schedules: Sequence[Schedule]) -> JobState:
+    """COMPLETED once every schedule is; a job without schedules is as its owner wishes."""
+    if schedules and all(schedule.state is ScheduleState.COMPLETED for schedule in schedules):
+        return JobState.COMPLETED
+    if not job.active:
+        return JobState.INACTIVE
+    return JobState.PAUSED if job.pause is not None else JobState.ACTIVE
+
+
+def action_body(action: ActionSpec, owner: str, payloads: Mapping[str, Payload] | None) -> dict[str, Any]:
+    body: dict[str, Any] = {"type": action.kind, **action.params, "retry": dict(action.retry)}
+    payload = payloads.get(owner) if payloads else None
+    if payload is not None:
+        body["payload" if payload.is_json else "body"] = payload_value(payload)
+    return body
+
+
+def payload_value(payload: Payload) -> Any:
+    """Numbers digit for digit as they came."""
+    return json.loads(payload.text, parse_float=Number) if payload.is_json else payload.text
+
+
+def next_run_at(schedule: Schedule) -> datetime | None:
+    """The earliest instant that is not yet sent; an ENDING schedule has none."""
+    return schedule.next_run_at if schedule.state is ScheduleState.ACTIVE else None
+
+
+def schedule_body(
+    schedule: Schedule,
+    now: datetime,
+    *,
+    payload: Payload | None = None,
+    last_run: Run | None = None,
+    totals: Totals | None = None,
+) -> dict[str, Any]:
+    timing = load(schedule.packed)
+    body: dict[str, Any] = {
+        "id": schedule.id,
+        "jobId": schedule.job_id,
+        "name": schedule.name,
+        "active": schedule.active,
+        "state": schedule.state.value,
+        "stateReason": schedule.state_reason,
+        "type": "recurring" if timing.recurring else "one-time",
+        "summary": timing.summary,
+        **schedule.timing,
+        "policies": dict(schedule.policies),
+        "createdAt": text_ms(schedule.created_at),
+        "modifiedAt": text_ms(schedule.modified_at),
+        "nextRunAt": _text(next_run_at(schedule)),
+        "nextRuns": [text(instant) for instant in next_runs(schedule, timing, now, NEXT_RUNS)],
+        "lastRun": {"id": last_run.id, "state": last_run.state.value} if last_run else None,
+        "totals": totals_body(totals or Totals(planned=schedule.planned_total)),
+    }
+    if payload is not None:
+        body["payload"] = payload_value(payload)
+    return body
+
+
+def next_runs(schedule: Schedule, timing: Timing, now: datetime, limit: int) -> list[datetime]:
+    """The instants ahead, those included that are sent already but not due yet."""
+    return [each.instant for each in ahead(schedule, timing, now, limit)]
+
+
+def ahead(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
+    """What the schedule will do after an instant: within its count, and nothing while it is off."""
+    if schedule.state not in LIVE:
+        return []
+    found = preview(timing, after, limit)
+    if schedule.state is ScheduleState.ENDING:
+        last = schedule.last_planned_at
+        return [each for each in found if last is not None and each.instant <= last]
+    if timing.count is None or schedule.next_run_at is None:
+        return found
+    sent = [each for each in found if each.instant < schedule.next_run_at]
+    return (sent + found[len(sent) : len(sent) + max(0, timing.count - schedule.planned_total)])[:limit]
+
+
+def schedule_editable(schedule: Schedule, payload: Payload | None) -> dict[str, Any]:
+    body = {"name": schedule.name, "active": schedule.active, **schedule.timing, "policies": dict(schedule.policies)}
+    if payload is not None:
+        body["payload"] = payload_value(payload)
+    return body
+
+
+def totals_body(totals: Totals) -> dict[str, int]:
+    return {
+        "planned": totals.planned,
+        "open": totals.open,
+        "succeeded": totals.succeeded,
+        "failed": totals.failed,
+        "failedAttempts": totals.failed_attempts,
+        "skipped": totals.skipped,
+        "missed": totals.missed,
+    }
+
+
+def run_body(run: Run, attempts: Sequence[AttemptItem] = ()) -> dict[str, Any]:
+    """attempts: rows of attempts before the last; the run's own row is the last."""
+    return {
+        "id": run.id,
+        "jobId": run.job_id,
+        "scheduleId": run.schedule_id,
+        "kind": run.kind.value,
+        "status": run.state.status.value,
+        "state": run.state.value,
+        "reason": run.reason.value if run.reason else None,
+        "httpStatus": run.http_status,
+        "plannedAt": text_ms(run.planned_at),
+        "enqueuedAt": _text_ms(run.enqueued_at),
+        "startedAt": _text_ms(run.first_started_at or run.started_at),
+        "finishedAt": _text_ms(run.finished_at) if run.finished else None,
+        "latenessMs": run.lateness_ms if run.kind is Kind.SCHEDULED else None,
+        "attempt": run.attempt,
+        "maxAttempts": run.max_attempts,
+        "nextAttemptAt": _text_ms(run.not_before) if run.state is State.RETRY_WAIT else None,
+        "callbackDeadlineAt": _text_ms(run.deadline_at) if run.state in AWAITING_RESULT else None,
+        "answer": run.answer,
+        "message": run.message,
+        "parentRunId": f"{run.schedule_id or run.job_id}_{run.parent_uuid}" if run.parent_uuid else None,
+        "range": {"until": text_ms(run.range_until), "count": run.range_count} if run.range_until else None,
+        "attempts": _attempts(run, attempts),
+        "notes": [],
+        "expiresAt": _text(run.expires_at),
+    }
+
+
+def _attempts(run: Run, rows: Sequence[AttemptItem]) -> list[dict[str, Any]]:
+    shown = [
+        {
+            "attempt": row.attempt,
+            "startedAt": text_ms(from_ms(row.started_at)),
+            "finishedAt": text_ms(from_ms(row.finished_at)),
+            "reason": row.reason,
+            "httpStatus": row.http_status,
+            "message": row.message,
+            "answer": row.answer,
+        }
+        for row in rows
+    ]
+    if (
+        run.started_at is not None
+        and run.attempt not in {row.attempt for row in rows}
+        and run.state is not State.RETRY_WAIT
+    ):
+        shown.append(
+            {
+                "attempt": run.attempt,
+                "startedAt": text_ms(run.started_at),
+                "finishedAt": _text_ms(run.finished_at) if run.finished else None,
+                "reason": run.reason.value if run.reason and run.finished else None,
+                "httpStatus": run.http_status,
+                "message": run.message,
+                "answer": settlement.excerpt(run.answer),
+            }
+        )
+    return shown
+
+
+def collection_body(collection: Collection) -> dict[str, Any]:
+    assert collection.created_at is not None
+    assert collection.modified_at is not None
+    return {
+        "name": collection.name,
+        "state": collection.state.value,
+        "quota": {
+            "maxJobs": collection.quota.max_jobs,
+            "maxRunsPerJob": collection.quota.max_runs_per_job,
+            "minIntervalSeconds": collection.quota.min_interval_s,
+        },
+        "retention": collection.settings.get("retention"),
+        "events": collection.settings.get("events"),
+        "defaults": collection.settings.get("defaults"),
+        "jobCount": collection.job_count,
+        "revision": collection.revision,
+        "createdAt": text_ms(collection.created_at),
+        "modifiedAt": text_ms(collection.modified_at),
+    }
+
+
+def collection_editable(collection: Collection) -> dict[str, Any]:
+    quota = {name: value for name, value in collection_body(collection)["quota"].items() if value is not None}
+    return {"name": collection.name, "quota": quota}
+
+
+def tenant_body(tenant: Tenant) -> dict[str, Any]:
+    return {
+        "tenant": tenant.name,
+        "description": tenant.description,
+        "state": tenant.state,
+        "createdAt": text_ms(tenant.created_at),
+    }
+
+
+def credential_body(item: CredentialItem) -> dict[str, Any]:
+    """Never the secret: it was shown once."""
+    return {
+        "clientId": f"{item.tenant or 'provider'}.{item.credential_id}",
+        "name": item.name,
+        "scopes": item.scopes.split(),
+        "createdAt": text_ms(from_ms(item.created_at)),
+    }
+
+
+def _text(instant: datetime | None) -> str | None:
+    return None if instant is None else text(instant)
+
+
+def _text_ms(instant: datetime | None) -> str | None:
+    return None if instant is None else text_ms(instant)

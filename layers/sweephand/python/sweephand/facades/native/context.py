@@ -1,0 +1,109 @@
+"""What an operation of the native API is given, and the small steps that many of them share."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sweephand.errors import InvalidRequest, NotFound
+from sweephand.facades import strict_json
+from sweephand.facades.http import Request, Route
+from sweephand.flow.idempotency import Once
+from sweephand.flow.world import World
+from sweephand.ids import is_uuid
+from sweephand.security.caller import Caller, Door
+from sweephand.security.guard import GuardSettings
+
+_ETAG = re.compile(r'(?:W/)?"([0-9]{1,15})"', re.ASCII)
+_KEY = re.compile(r"[!-~]{1,255}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Context:
+    """caller and tenant: verified. Operations that are open to all have neither."""
+
+    world: World
+    guard: GuardSettings
+    door: Callable[[], Door]
+    request: Request
+    route: Route
+    parameters: Mapping[str, str]
+    caller: Caller | None = None
+    acting_for: str | None = None
+
+    @property
+    def tenant(self) -> str:
+        assert self.acting_for is not None
+        return self.acting_for
+
+    @property
+    def now(self) -> datetime:
+        return self.world.clock.now()
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        return self.request.query
+
+    def id(self, name: str) -> str:
+        """A path parameter that is an id. An impossible one is unknown, like any other."""
+        given = self.parameters[name]
+        if not is_uuid(given):
+            raise NotFound(f"no such {name}")
+        return given
+
+    def body(self) -> Any:
+        """The request's JSON. Raises InvalidRequest: 415 for another media type, 413 and 400 by the parser."""
+        if not self.request.body:
+            if self.route.body == "optional":
+                return {}
+            raise InvalidRequest(None, "a JSON body is required", code="INVALID_JSON")
+        media = self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        allowed = {"application/json"} | ({"application/merge-patch+json"} if self.request.method == "PATCH" else set())
+        if media not in allowed:
+            raise InvalidRequest(None, f"the Content-Type must be {' or '.join(sorted(allowed))}", code="NOT_JSON")
+        return strict_json.loads(self.request.body)
+
+    def if_match(self) -> int | None:
+        """The revision that the caller expects; None without the header or with *."""
+        given = self.request.headers.get("if-match")
+        if given is None or given.strip() == "*":
+            return None
+        found = _ETAG.fullmatch(given.strip())
+        if not found:
+            raise InvalidRequest("If-Match", 'must be one ETag, such as "3"', code="INVALID_QUERY")
+        return int(found[1])
+
+    def once(self) -> Once | None:
+        given = self.request.headers.get("idempotency-key")
+        if given is None:
+            return None
+        if not _KEY.fullmatch(given):
+            raise InvalidRequest("Idempotency-Key", "must have 1 to 255 visible ASCII characters", code="INVALID_QUERY")
+        path = "/".join(self.request.path)
+        key = hashlib.sha256(f"{self.request.method} {path} {given}".encode()).hexdigest()
+        return Once(key, hashlib.sha256(self.request.body).hexdigest())
+
+    def flag(self, name: str) -> bool | None:
+        given = self.query.get(name)
+        if given is None:
+            return None
+        if given not in {"true", "false"}:
+            raise InvalidRequest(name, "must be true or false", code="INVALID_QUERY")
+        return given == "true"
+
+    def choice(self, name: str, choices: frozenset[str]) -> str | None:
+        given = self.query.get(name)
+        if given is not None and given not in choices:
+            raise InvalidRequest(name, f"must be one of {', '.join(sorted(choices))}", code="INVALID_QUERY")
+        return given
+
+    def include(self, choices: frozenset[str]) -> frozenset[str]:
+        """`?include=a,b`."""
+        given = frozenset(filter(None, self.query.get("include", "").split(",")))
+        if not given <= choices:
+            raise InvalidRequest("include", f"may name {', '.join(sorted(choices))}", code="INVALID_QUERY")
+        return given

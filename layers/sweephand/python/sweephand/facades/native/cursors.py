@@ -1,0 +1,55 @@
+"""Cursors: where a list stands, and a hash of the query it belongs to. The partition is rebuilt from the caller, so there is nothing to forge."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+
+from sweephand.errors import InvalidRequest
+
+_CURSOR = re.compile(r"[A-Za-z0-9_-]{1,1024}", re.ASCII)
+DEFAULT_LIMIT = 50
+LARGEST_LIMIT = 200
+
+
+def limit_of(query: Mapping[str, str]) -> int:
+    """1..200, 50 by default."""
+    given = query.get("limit")
+    if given is None:
+        return DEFAULT_LIMIT
+    if not re.fullmatch(r"[1-9][0-9]{0,2}", given, re.ASCII) or int(given) > LARGEST_LIMIT:
+        raise InvalidRequest("limit", f"must be a whole number within 1..{LARGEST_LIMIT}", code="INVALID_QUERY")
+    return int(given)
+
+
+def write(route: str, query: Mapping[str, str], mark: tuple[str, ...]) -> str:
+    text = json.dumps([_hash(route, query), *mark], separators=(",", ":"), ensure_ascii=False)
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def read(route: str, query: Mapping[str, str], parts: int) -> tuple[str, ...] | None:
+    """The mark of the query's cursor; None without one. Raises InvalidRequest(INVALID_CURSOR)."""
+    given = query.get("cursor")
+    if given is None:
+        return None
+    wrong = InvalidRequest("cursor", "is not one that this list gave", code="INVALID_CURSOR")
+    if not _CURSOR.fullmatch(given):
+        raise wrong
+    try:
+        members = json.loads(base64.urlsafe_b64decode(given + "=" * (-len(given) % 4)))
+    except (binascii.Error, ValueError, RecursionError) as unreadable:
+        raise wrong from unreadable
+    if not isinstance(members, list) or len(members) != parts + 1 or not all(isinstance(each, str) for each in members):
+        raise wrong
+    if members[0] != _hash(route, query) or any(not each.isprintable() or len(each) > 512 for each in members):
+        raise wrong
+    return tuple(members[1:])
+
+
+def _hash(route: str, query: Mapping[str, str]) -> str:
+    rest = sorted((name, value) for name, value in query.items() if name not in {"cursor", "limit"})
+    return hashlib.sha256(json.dumps([route, rest]).encode()).hexdigest()[:16]

@@ -1,0 +1,68 @@
+"""RFC 9457 problem documents with a stable code: the one place that knows HTTP numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sweephand.errors import InvalidRequest, RateLimited, SweephandError, Unauthenticated, Unavailable
+from sweephand.facades.http import Answer
+
+STATUS = {
+    "INVALID_JSON": (400, "The body cannot be read"),
+    "INVALID_QUERY": (400, "The path, the query or a header cannot be read"),
+    "INVALID_CURSOR": (400, "The cursor is not one of this list"),
+    "UNAUTHENTICATED": (401, "No valid identity"),
+    "SCOPE_MISSING": (403, "A scope is missing"),
+    "NOT_FOUND": (404, "Not found"),
+    "METHOD_NOT_ALLOWED": (405, "The path has no such method"),
+    "NAME_TAKEN": (409, "The name is taken"),
+    "QUOTA_EXCEEDED": (409, "A quota is exceeded"),
+    "STATE_CONFLICT": (409, "The state forbids it"),
+    "RESULT_CONFLICT": (409, "Another result is recorded"),
+    "FACADE_LIMIT": (409, "The facade of the job could not show it"),
+    "REVISION_MISMATCH": (412, "The revision is another one"),
+    "COUNT_MISMATCH": (412, "The count is another one"),
+    "TOO_LARGE": (413, "The body is too large"),
+    "NOT_JSON": (415, "The body is not JSON"),
+    "INVALID_FIELD": (422, "A field breaks a rule"),
+    "UNKNOWN_MEMBER": (422, "A member is not known"),
+    "NEVER_FIRES": (422, "The schedule can never fire"),
+    "KEY_REUSED": (422, "The Idempotency-Key belongs to another request"),
+    "RATE_LIMITED": (429, "Too many requests"),
+    "UNAVAILABLE": (503, "For the moment it cannot be done"),
+    "INTERNAL": (500, "An unexpected fault"),
+}
+
+
+def problem(code: str, detail: str, request_id: str, **members: Any) -> Answer:
+    status, title = STATUS[code]
+    body = {
+        "type": f"/problems/{code.lower().replace('_', '-')}",
+        "title": title,
+        "status": status,
+        "code": code,
+        "detail": detail,
+        "requestId": request_id,
+        **members,
+    }
+    return Answer(status, body, media_type="application/problem+json")
+
+
+def of_error(error: SweephandError, request_id: str) -> Answer:
+    members: dict[str, Any] = {}
+    headers: dict[str, str] = {}
+    if isinstance(error, InvalidRequest) and error.problems:
+        members["errors"] = [
+            {"field": each.field, "reason": each.reason}
+            | ({"position": each.position} if each.position is not None else {})
+            for each in error.problems
+        ]
+    elif isinstance(error, InvalidRequest) and error.position is not None:
+        members["errors"] = [{"field": None, "reason": error.reason, "position": error.position}]
+    if isinstance(error, RateLimited | Unavailable):
+        headers["Retry-After"] = str(error.retry_after_s)
+    if isinstance(error, Unauthenticated):
+        headers["WWW-Authenticate"] = 'Basic realm="sweephand", Bearer realm="sweephand"'
+    detail = f"{error.field}: {error.reason}" if isinstance(error, InvalidRequest) and error.field else error.reason
+    answer = problem(error.code, detail, request_id, **members)
+    return Answer(answer.status, answer.body, headers, answer.media_type)

@@ -1,0 +1,286 @@
+"""Native JSON to what the flow understands: every member is checked, every refusal names its field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sweephand import actions
+from sweephand.actions.http_fields import json_payload
+from sweephand.domain import fields
+from sweephand.domain.collection import Collection, Quota
+from sweephand.domain.fields import below
+from sweephand.domain.job import DEFAULT_COLLECTION, Job, JobDraft, Payload, ScheduleDraft
+from sweephand.errors import InvalidRequest
+from sweephand.schedules.timing import TIMING_MEMBERS, parse_instant
+from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, is_tenant_name
+from sweephand.security.guard import GuardSettings
+
+JOB_MEMBERS = (
+    *("name", "description", "collection", "active", "startTime", "endTime", "resourceId", "tags"),
+    *("action", "errorAction", "policies", "schedules"),
+)
+READ_ONLY_OF_JOB = (
+    "id",
+    "facade",
+    "revision",
+    "createdAt",
+    "modifiedAt",
+    "state",
+    "stateReason",
+    "pause",
+    "nextRunAt",
+    "totals",
+)
+SCHEDULE_MEMBERS = ("id", "name", "active", "payload", "policies", *sorted(TIMING_MEMBERS))
+READ_ONLY_OF_SCHEDULE = (
+    *("jobId", "state", "stateReason", "type", "summary", "nextRunAt", "nextRuns", "lastRun", "totals"),
+    *("createdAt", "modifiedAt"),
+)
+MOST_TAGS = 10
+MISFIRES = ("sap",)
+_NOT_YET = {"all", "latest", "skip", "queue_one", "replace"}
+
+
+def job_draft(body: object, guard: GuardSettings, before: Job | None = None) -> JobDraft:
+    """POST, PUT, and PATCH after its merge. before: the job that is replaced, whose secrets may be kept.
+
+    Members that only answers have are let through unread in a change, so that what was read can be sent back.
+    """
+    known = JOB_MEMBERS + (READ_ONLY_OF_JOB if before else ())
+    given = fields.members(body, "", known)
+    action = actions.draft(
+        _required(given, "action"), field="action", guard=guard, stored=before.action if before else None
+    )
+    error_action = None
+    if "errorAction" in given:
+        stored = before.error_action if before else None
+        error_action = actions.draft(given["errorAction"], field="errorAction", guard=guard, stored=stored)
+    start, end = _instant(given, "startTime"), _instant(given, "endTime")
+    if start is not None and end is not None and end < start:
+        raise InvalidRequest("endTime", "is before startTime")
+    return JobDraft(
+        name=_name(given, "name", ""),
+        description=_text(given, "description", "", 0, 1_000),
+        collection=_text(given, "collection", "", 1, 128) or DEFAULT_COLLECTION,
+        active=flag(given.get("active", True), "active"),
+        start_at=start,
+        end_at=end,
+        resource_id=_text(given, "resourceId", "", 1, 256),
+        tags=_tags(given.get("tags", [])),
+        action=action,
+        error_action=error_action,
+        policies=policies(given.get("policies", {}), "policies"),
+        schedules=_schedules(given, action, before),
+    )
+
+
+def _schedules(given: Mapping[str, Any], action: Any, before: Job | None) -> tuple[ScheduleDraft, ...] | None:
+    if "schedules" not in given:
+        return None if before else ()
+    wanted = given["schedules"]
+    if not isinstance(wanted, Sequence) or isinstance(wanted, str):
+        raise InvalidRequest("schedules", "must be a list")
+    if len(wanted) > 1_000:
+        raise InvalidRequest("schedules", "has more than 1,000 members")
+    return tuple(
+        schedule_draft(each, f"schedules[{n}]", action.kind, action.params, change=before is not None)
+        for n, each in enumerate(wanted)
+    )
+
+
+def schedule_draft(body: object, field: str, kind: str, params: Mapping[str, Any], *, change: bool) -> ScheduleDraft:
+    """kind and params of the job's action: the schedule's payload must suit it."""
+    known = SCHEDULE_MEMBERS + (READ_ONLY_OF_SCHEDULE if change else ())
+    given = fields.members(body, field, known)
+    if "id" in given and not change:
+        raise InvalidRequest(below(field, "id"), "is not a member here", code="UNKNOWN_MEMBER")
+    payload = _payload(given, field)
+    actions.check_payload(kind, params, payload, below(field, "payload"))
+    return ScheduleDraft(
+        id=_text(given, "id", field, 1, 64),
+        name=_name(given, "name", field),
+        active=flag(given.get("active", True), below(field, "active")),
+        timing={name: given[name] for name in given if name in TIMING_MEMBERS},
+        payload=payload,
+        policies=policies(given.get("policies", {}), below(field, "policies")),
+    )
+
+
+def _payload(given: Mapping[str, Any], field: str) -> Payload | None:
+    return json_payload(given["payload"], below(field, "payload")) if "payload" in given else None
+
+
+def policies(value: object, field: str) -> dict[str, Any]:
+    """As the caller wrote them, checked. What this version does not carry out is refused, not stored."""
+    known = ("misfire", "overlap", "onPastStart", "delivery", "keepAnswer", "callbackToken")
+    given = fields.members(value, field, known)
+    checked: dict[str, Any] = {}
+    if "misfire" in given:
+        checked["misfire"] = _misfire(given["misfire"], below(field, "misfire"))
+    choices = {
+        "overlap": ("allow",),
+        "onPastStart": ("refuse", "run_now"),
+        "delivery": ("at_least_once", "at_most_once"),
+        "keepAnswer": ("failures", "all", "none"),
+    }
+    for name, values in choices.items():
+        if name in given:
+            checked[name] = _choice(given[name], below(field, name), values)
+    if "callbackToken" in given and flag(given["callbackToken"], below(field, "callbackToken")):
+        raise InvalidRequest(below(field, "callbackToken"), "not available yet: true")
+    if "callbackToken" in given:
+        checked["callbackToken"] = False
+    return checked
+
+
+def _misfire(value: object, field: str) -> dict[str, Any]:
+    given = fields.members(value, field, ("type", "ratePerMinute", "maxLatenessSeconds"))
+    checked: dict[str, Any] = {"type": _choice(given.get("type", "sap"), below(field, "type"), MISFIRES)}
+    if "ratePerMinute" in given:
+        checked["ratePerMinute"] = fields.whole(given["ratePerMinute"], below(field, "ratePerMinute"), 1, 6_000)
+    if "maxLatenessSeconds" in given:
+        raise InvalidRequest(below(field, "maxLatenessSeconds"), "not available yet")
+    return checked
+
+
+def _choice(value: object, field: str, values: Sequence[str]) -> str:
+    if isinstance(value, str) and value in _NOT_YET:
+        raise InvalidRequest(field, f"not available yet: {value}")
+    return fields.one_of(value, field, values)
+
+
+def collection(body: object, tenant: str, name: str | None, before: Collection | None = None) -> Collection:
+    """POST (name in the body), PUT and PATCH (name of the path)."""
+    known = (
+        "name",
+        "quota",
+        "retention",
+        "events",
+        "defaults",
+        *(("state", "revision", "jobCount", "createdAt", "modifiedAt") if before else ()),
+    )
+    given = fields.members(body, "", known)
+    wanted = _text(given, "name", "", 1, 128)
+    if name is None:
+        if wanted is None:
+            raise InvalidRequest("name", "is required")
+        _check_plain(wanted, "name")
+    elif wanted not in {None, name}:
+        raise InvalidRequest("name", "cannot be changed")
+    quota = fields.members(given.get("quota", {}), "quota", ("maxJobs", "maxRunsPerJob", "minIntervalSeconds"))
+    for later in ("retention", "events", "defaults"):
+        if given.get(later):
+            raise InvalidRequest(later, "not available yet")
+    if "maxRunsPerJob" in quota:
+        raise InvalidRequest("quota.maxRunsPerJob", "not available yet")
+    return Collection(
+        tenant=tenant,
+        name=name or wanted or "",
+        quota=Quota(
+            max_jobs=_limit(quota, "maxJobs", 1_000_000),
+            min_interval_s=_limit(quota, "minIntervalSeconds", 548 * 86_400),
+        ),
+    )
+
+
+def _limit(quota: Mapping[str, Any], name: str, most: int) -> int | None:
+    return fields.whole(quota[name], f"quota.{name}", 1, most) if name in quota else None
+
+
+def tenant(body: object) -> tuple[str, str | None]:
+    given = fields.members(body, "", ("tenant", "name", "description"))
+    if "name" in given and "tenant" in given:
+        raise InvalidRequest("name", "says the same as `tenant`: give one of them")
+    member = "tenant" if "tenant" in given else "name"
+    text = fields.text(_required(given, member), member, 1, 64)
+    if not is_tenant_name(text):
+        raise InvalidRequest(member, "must have letters, digits, - and _ only, and not be `provider`")
+    return text, _text(given, "description", "", 0, 1_000)
+
+
+def credential(body: object, *, provider: bool) -> tuple[str | None, frozenset[str]]:
+    """The name and the scopes of a credential: of a tenant, or of provider level."""
+    given = fields.members(body, "", ("name", "scopes"))
+    allowed = PROVIDER_SCOPES if provider else TENANT_SCOPES
+    scopes = given.get("scopes", sorted(allowed))
+    if not isinstance(scopes, Sequence) or isinstance(scopes, str) or not scopes:
+        raise InvalidRequest("scopes", "must be a list of at least one scope")
+    for n, scope in enumerate(scopes):
+        fields.one_of(scope, f"scopes[{n}]", allowed)
+    return _name(given, "name", ""), frozenset(scopes)
+
+
+def pause(body: object) -> tuple[str | None, datetime | None]:
+    given = fields.members(body, "", ("note", "until"))
+    if "until" in given:
+        raise InvalidRequest("until", "not available yet")
+    return _text(given, "note", "", 0, 1_000), None
+
+
+def merged(target: Any, patch: Any) -> Any:
+    """RFC 7396: null removes a member, an object is merged, anything else replaces."""
+    if not isinstance(patch, Mapping):
+        return patch
+    result = dict(target) if isinstance(target, Mapping) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = merged(result.get(name), value)
+    return result
+
+
+# Members
+
+
+def flag(value: object, field: str) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidRequest(field, "must be true or false")
+    return value
+
+
+def _required(given: Mapping[str, Any], name: str) -> Any:
+    if name not in given:
+        raise InvalidRequest(name, "is required")
+    return given[name]
+
+
+def _text(given: Mapping[str, Any], name: str, field: str, shortest: int, longest: int) -> str | None:
+    return fields.text(given[name], below(field, name), shortest, longest) if name in given else None
+
+
+def _name(given: Mapping[str, Any], name: str, field: str) -> str | None:
+    """Names are shown in lists and logs: no control characters, no blank at either end."""
+    text = _text(given, name, field, 1, 128)
+    if text is not None:
+        for position, character in enumerate(text):
+            if not character.isprintable():
+                raise InvalidRequest(below(field, name), "holds a control character", position=position)
+        if text != text.strip():
+            raise InvalidRequest(below(field, name), "begins or ends with a blank")
+    return text
+
+
+def _check_plain(text: str, field: str) -> None:
+    """Names that stand in paths."""
+    for position, character in enumerate(text):
+        if not (character.isascii() and (character.isalnum() or character in "._-")):
+            raise InvalidRequest(field, "must have letters, digits, . _ and - only", position=position)
+
+
+def _tags(value: object) -> tuple[str, ...]:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise InvalidRequest("tags", "must be a list")
+    if len(value) > MOST_TAGS:
+        raise InvalidRequest("tags", f"has more than {MOST_TAGS} members")
+    tags = [fields.text(tag, f"tags[{n}]", 1, 128) for n, tag in enumerate(value)]
+    for n, tag in enumerate(tags):
+        if tag in tags[:n]:
+            raise InvalidRequest(f"tags[{n}]", "stands twice")
+    return tuple(tags)
+
+
+def _instant(given: Mapping[str, Any], name: str) -> datetime | None:
+    return parse_instant(given[name], name) if name in given else None
