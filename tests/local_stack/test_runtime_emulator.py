@@ -79,57 +79,57 @@ def runtime(tmp_path_factory, variables):
 
 
 @pytest.fixture(scope="module")
-def sample():
-    """sample("executor/runs"): an event of events/, the same file as sam local takes."""
+def event():
+    """event("executor/runs"): one of events/, the same file as sam local takes."""
     return lambda name: json.loads((ROOT / "events" / f"{name}.json").read_text())
 
 
-def test_the_api_answers_health_without_credentials(runtime, sample):
-    answer = runtime("ApiFunction").invoke(sample("api/get_health"))
+def test_the_api_answers_health_without_credentials(runtime, event):
+    answer = runtime("ApiFunction").invoke(event("api/get_health"))
 
     assert answer["statusCode"] == 200
     assert "version" in json.loads(answer["body"])
 
 
-def test_the_api_refuses_a_job_of_nobody_with_a_problem_document(runtime, sample):
-    answer = runtime("ApiFunction").invoke(sample("api/post_jobs"))
+def test_the_api_refuses_a_job_of_nobody_with_a_problem_document(runtime, event):
+    answer = runtime("ApiFunction").invoke(event("api/post_jobs"))
 
     assert answer["statusCode"] == 401
     assert _header(answer, "content-type").startswith("application/problem+json")
     assert json.loads(answer["body"])["status"] == 401
 
 
-def test_the_api_refuses_a_token_for_a_secret_that_it_never_gave(runtime, sample):
-    answer = runtime("ApiFunction").invoke(sample("api/post_token"))
+def test_the_api_refuses_a_token_for_a_secret_that_it_never_gave(runtime, event):
+    answer = runtime("ApiFunction").invoke(event("api/post_token"))
 
     assert answer["statusCode"] == 401
 
 
-def test_the_sweeper_takes_up_a_tick_with_nothing_due_and_says_so(runtime, sample):
-    counts = runtime("SweeperFunction").invoke(sample("sweeper/tick"))
+def test_the_sweeper_takes_up_a_tick_with_nothing_due_and_says_so(runtime, event):
+    counts = runtime("SweeperFunction").invoke(event("sweeper/tick"))
 
     assert "errorType" not in counts
     assert counts
     assert set(counts.values()) <= {0, None}
 
 
-def test_the_sweeper_answers_tick_after_tick_in_one_process(runtime, sample):
-    answers = [runtime("SweeperFunction").invoke(sample("sweeper/tick")) for _ in range(3)]
+def test_the_sweeper_answers_tick_after_tick_in_one_process(runtime, event):
+    answers = [runtime("SweeperFunction").invoke(event("sweeper/tick")) for _ in range(3)]
 
     assert answers[0] == answers[1] == answers[2]
 
 
 @pytest.mark.parametrize("function", ["ExecutorFunction", "ExecutorSlowFunction"])
-def test_an_executor_settles_the_pointer_of_a_schedule_that_is_gone(runtime, sample, function):
-    answer = runtime(function).invoke(sample("executor/runs"))
+def test_an_executor_settles_the_pointer_of_a_schedule_that_is_gone(runtime, event, function):
+    answer = runtime(function).invoke(event("executor/runs"))
 
     assert answer == {"batchItemFailures": []}
 
 
-def test_the_executor_reports_the_one_message_that_it_cannot_read_and_settles_its_neighbour(runtime, sample):
-    event = sample("executor/runs")
-    event["Records"].append(
-        event["Records"][0]
+def test_the_executor_reports_the_one_message_that_it_cannot_read_and_settles_its_neighbour(runtime, event):
+    batch = event("executor/runs")
+    batch["Records"].append(
+        batch["Records"][0]
         | {
             "messageId": "unreadable",
             "receiptHandle": "AQEB-unreadable",
@@ -137,24 +137,24 @@ def test_the_executor_reports_the_one_message_that_it_cannot_read_and_settles_it
         }
     )
 
-    answer = runtime("ExecutorFunction").invoke(event)
+    answer = runtime("ExecutorFunction").invoke(batch)
 
     assert answer == {"batchItemFailures": [{"itemIdentifier": "unreadable"}]}
 
 
-def test_the_executor_takes_dead_letters_too(runtime, variables, sample):
-    event = sample("executor/dead_letters")
+def test_the_executor_takes_dead_letters_too(runtime, variables, event):
+    batch = event("executor/dead_letters")
     queue = variables("ExecutorFunction")["DEAD_LETTER_QUEUE_URL"].rpartition("/")[2]
-    event["Records"][0]["eventSourceARN"] = f"arn:aws:sqs:us-east-1:000000000000:{queue}"
+    batch["Records"][0]["eventSourceARN"] = f"arn:aws:sqs:us-east-1:000000000000:{queue}"
 
-    answer = runtime("ExecutorFunction").invoke(event)
+    answer = runtime("ExecutorFunction").invoke(batch)
 
     assert answer == {"batchItemFailures": []}
 
 
-@pytest.mark.parametrize("event", ["auditor/hour", "auditor/everything"])
-def test_the_auditor_finds_nothing_in_an_empty_table(runtime, sample, event):
-    answer = runtime("AuditorFunction").invoke(sample(event))
+@pytest.mark.parametrize("occasion", ["auditor/hour", "auditor/everything"])
+def test_the_auditor_finds_nothing_in_an_empty_table(runtime, event, occasion):
+    answer = runtime("AuditorFunction").invoke(event(occasion))
 
     assert "errorType" not in answer
 

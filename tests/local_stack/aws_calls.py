@@ -1,0 +1,93 @@
+"""Which rights the calls of a function need: each AWS call as IAM's action and the template's resource."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+from botocore.client import BaseClient
+
+PARTS_OF_A_TRANSACTION = {
+    "Put": "dynamodb:PutItem",
+    "Update": "dynamodb:UpdateItem",
+    "Delete": "dynamodb:DeleteItem",
+    "ConditionCheck": "dynamodb:ConditionCheckItem",
+}
+STATEMENTS = {
+    "UPDATE": "PartiQLUpdate",
+    "SELECT": "PartiQLSelect",
+    "INSERT": "PartiQLInsert",
+    "DELETE": "PartiQLDelete",
+}
+ONE_BY_ONE = {"SendMessageBatch": "SendMessage", "ChangeMessageVisibilityBatch": "ChangeMessageVisibility"}
+
+
+def rights(service, operation, request, names):
+    """(action, resource) for each right that the call needs. names: the template's resource by physical name."""
+    if service == "dynamodb":
+        yield from _rights_on_items(operation, request, names)
+    elif service == "sqs":
+        yield f"sqs:{ONE_BY_ONE.get(operation, operation)}", names[request["QueueUrl"].rpartition("/")[2]]
+    elif service == "kms":
+        yield f"kms:{operation}", names[request["KeyId"]]
+    elif service == "secretsmanager":
+        yield f"secretsmanager:{operation}", names[request["SecretId"]]
+    elif service == "events":
+        yield from ((f"events:{operation}", names[entry["EventBusName"]]) for entry in request["Entries"])
+    else:
+        yield f"{service}:{operation}", "?"
+
+
+def _rights_on_items(operation, request, names):
+    if operation == "TransactWriteItems":
+        for part in request["TransactItems"]:
+            ((verb, item),) = part.items()
+            yield PARTS_OF_A_TRANSACTION[verb], names[item["TableName"]]
+    elif operation == "BatchExecuteStatement":
+        for statement in request["Statements"]:
+            verb, table, *_ = statement["Statement"].split()
+            yield f"dynamodb:{STATEMENTS[verb.upper()]}", names[table.strip('"')]
+    elif operation in {"BatchGetItem", "BatchWriteItem"}:
+        yield from ((f"dynamodb:{operation}", names[table]) for table in request["RequestItems"])
+    elif "IndexName" in request:
+        yield f"dynamodb:{operation}", f"${{{names[request['TableName']]}.Arn}}/index/{request['IndexName']}"
+    else:
+        yield f"dynamodb:{operation}", names[request["TableName"]]
+
+
+@contextmanager
+def recorded(names):
+    """Yields a recorder: under `recorder.acting_as("sweeper")`, every call of this process adds to used["sweeper"]."""
+    recorder = Recorder(names)
+    real = BaseClient._make_api_call
+
+    def call(client, operation, request):
+        recorder.saw(client.meta.service_model.service_name, operation, request)
+        return real(client, operation, request)
+
+    BaseClient._make_api_call = call
+    try:
+        yield recorder
+    finally:
+        BaseClient._make_api_call = real
+
+
+class Recorder:
+    def __init__(self, names):
+        self.used = {}
+        self._names = names
+        self._actor = None
+
+    @contextmanager
+    def acting_as(self, actor):
+        """One actor at a time; its threads count as it."""
+        self._actor = actor
+        try:
+            yield
+        finally:
+            self._actor = None
+
+    def saw(self, service, operation, request):
+        if self._actor is not None:
+            used = self.used.setdefault(self._actor, {})
+            for action, resource in rights(service, operation, request, self._names):
+                used.setdefault(resource, set()).add(action)
