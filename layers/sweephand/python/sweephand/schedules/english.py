@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
+
+from sweephand.schedules.calendar_masks import bits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,34 +45,35 @@ def listed(parts: Sequence[str], last: str = "and") -> str:
 
 
 def _times(masks: CalendarMasks) -> str:
-    minutes, hours = _numbers(masks.minutes), _numbers(masks.hours)
-    if len(hours) == 24 and minutes == [0]:
-        return "every hour"
-    if len(minutes) * len(hours) <= _MOST_TIMES:
+    minutes, hours = bits(masks.minutes), bits(masks.hours)
+    if len(minutes) * len(hours) <= _MOST_TIMES and len(hours) < 24:
         return f"at {listed([f'{hour:02d}:{minute:02d}' for hour in hours for minute in minutes])}"
-    step = _step(minutes, 60)
-    if step == 1:
-        often = "every minute"
-    elif step and minutes[0] == 0:
-        often = f"every {step} minutes"
+    hour_step = _step(hours, 24) if hours[0] == 0 else 0
+    if minutes == [0]:
+        if hour_step:
+            return "every hour" if hour_step == 1 else f"every {hour_step} hours from 00:00"
+        return f"every hour {_hours(hours)}"
+    minute_step = _step(minutes, 60)
+    if minute_step == 1:
+        often, each_hour = "every minute", ""
+    elif minute_step and minutes[0] == 0:
+        often, each_hour = f"every {minute_step} minutes", ""
     else:
-        often = f"at minute{'' if len(minutes) == 1 else 's'} {_spans(minutes)}"
-    if len(hours) == 24:
-        return often if often.startswith("every") else f"{often} of every hour"
-    hour_step = _step(hours, 24)
-    if hour_step and hours[0] == 0:
+        often, each_hour = f"at minute{'' if len(minutes) == 1 else 's'} {_spans(minutes)}", " of every hour"
+    if hour_step == 1:
+        return often + each_hour
+    if hour_step:
         return f"{often} of every {_ordinal(hour_step)} hour from 00:00"
-    spans = [
-        f"from {low:02d}:00 to {high:02d}:59"
-        if high > low + 1
-        else listed([f"{hour:02d}:00 to {hour:02d}:59" for hour in sorted({low, high})])
-        for low, high in _runs(hours)
-    ]
-    return f"{often} {listed(spans)}"
+    return f"{often}{each_hour} {_hours(hours)}"
+
+
+def _hours(hours: Sequence[int]) -> str:
+    (low, high), *others = _runs(hours)
+    return f"in the hours {_spans(hours)}" if others else f"from {low:02d}:00 to {high:02d}:59"
 
 
 def _days(masks: CalendarMasks) -> str:
-    dates = "" if _full(masks.days, 1, 31) else f"on day {_spans(_numbers(masks.days))} of the month"
+    dates = "" if _full(masks.days, 1, 31) else _dates(bits(masks.days))
     weekdays = "" if _full(masks.weekdays, 0, 6) else f"on {_weekdays(masks.weekdays)}"
     if dates and weekdays:
         both = f"{dates} or {weekdays}" if masks.either else f"{dates} if it is a {weekdays.removeprefix('on ')}"
@@ -77,14 +81,21 @@ def _days(masks: CalendarMasks) -> str:
         both = ""  # one of the two lists names every day, and either is enough
     else:
         both = dates or weekdays
-    months = "" if _full(masks.months, 1, 12) else f"in {_named(_numbers(masks.months), MONTHS, 1)}"
+    months = "" if _full(masks.months, 1, 12) else f"in {_named(bits(masks.months), MONTHS, 1)}"
     return " ".join(part for part in (both, months) if part)
+
+
+def _dates(days: Sequence[int]) -> str:
+    steps = {later - day for day, later in pairwise(days)}
+    if len(days) > 3 and len(steps) == 1 and steps != {1} and days[-1] + max(steps) > 31:
+        return f"on every {_ordinal(steps.pop())} day of the month from day {days[0]}"
+    return f"on day {_spans(days)} of the month"
 
 
 def _weekdays(mask: int) -> str:
     """From Monday on, so that a weekend is one span: "Saturday and Sunday"."""
     monday_first = (mask >> 1) | (mask & 1) << 6
-    return _named(_numbers(monday_first), (*WEEKDAYS[1:], WEEKDAYS[0]), 0)
+    return _named(bits(monday_first), (*WEEKDAYS[1:], WEEKDAYS[0]), 0)
 
 
 def _named(numbers: Sequence[int], names: Sequence[str], base: int) -> str:
@@ -127,7 +138,3 @@ def _ordinal(number: int) -> str:
 
 def _full(mask: int, low: int, high: int) -> bool:
     return mask == (2 << high) - (1 << low)
-
-
-def _numbers(mask: int) -> list[int]:
-    return [number for number in range(mask.bit_length()) if mask >> number & 1]

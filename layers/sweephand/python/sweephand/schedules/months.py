@@ -34,6 +34,10 @@ class Months(Series):
     step: int
     overflow: MonthOverflow
 
+    def __post_init__(self) -> None:
+        if self.step < 1:
+            raise ValueError("a step is at least a month")
+
     def after(self, second: int) -> int | None:
         k = (_month_of(second) - _month_of(self.anchor)) // self.step - 1
         while True:

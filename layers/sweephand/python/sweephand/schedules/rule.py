@@ -107,6 +107,10 @@ class Steps(Series):
     anchor: int
     step_s: int
 
+    def __post_init__(self) -> None:
+        if self.step_s < 1:
+            raise ValueError("a step is at least a second")
+
     def after(self, second: int) -> int | None:
         return second + self.step_s - (second - self.anchor) % self.step_s
 

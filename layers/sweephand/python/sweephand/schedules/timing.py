@@ -58,6 +58,16 @@ MOST_JITTER_S = 3_600
 
 _PACKED_MEMBERS = frozenset({*NOTATIONS, "zone", "gap", "overlap", "month", "first", "last", "count", "jitter", "salt"})
 _UTC = "UTC"
+_UNREADABLE = (
+    ArithmeticError,
+    AttributeError,
+    InvalidRequest,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What facts can raise that this version did not write: a member gone, another type, a zone that IANA dropped."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +155,7 @@ def load(packed: str) -> Timing:
     try:
         read = json.loads(packed)
         return _build(read, packed)
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+    except _UNREADABLE as error:
         raise ValueError(f"cannot be read as a timing with time-zone data {IANA_VERSION}: {packed[:200]!r}") from error
 
 

@@ -1,0 +1,247 @@
+"""The members of a schedule together: window, count, hostile values, the packed text."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules import timing as module
+from sweephand.schedules.localtime import LAST_SECOND, to_instant
+from sweephand.schedules.timing import TIMING_MEMBERS, between, load, parse
+from tests.unit.json_values import ANY_JSON
+from tests.unit.schedules import given as some
+
+NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
+DAILY = {"cron": "0 2 * * *"}
+LONG = "0 " * 50_000
+
+
+def refusal(fields: object, **job: datetime) -> InvalidRequest:
+    with pytest.raises(InvalidRequest) as refused:
+        parse(fields, now=NOW, **job)
+    return refused.value
+
+
+def test_the_members_of_this_module_are_these() -> None:
+    expected = "at every cron align timezone dstGap dstOverlap monthOverflow startTime endTime count jitterSeconds"
+    assert set(expected.split()) == TIMING_MEMBERS
+
+
+@given(st.dictionaries(st.sampled_from(sorted(TIMING_MEMBERS)), ANY_JSON))
+def test_any_json_is_parsed_or_refused_with_field_and_reason(fields: dict[str, object]) -> None:
+    try:
+        parse(fields, now=NOW)
+    except InvalidRequest as refused:
+        problem = (refused.field in TIMING_MEMBERS, bool(refused.reason), refused.code)
+    else:
+        return
+
+    assert problem in [(True, True, "INVALID_FIELD"), (True, True, "NEVER_FIRES")]
+
+
+@given(some.fields(), st.sampled_from(sorted(TIMING_MEMBERS)), ANY_JSON)
+def test_one_bad_member_is_the_one_that_is_named(fields: dict[str, object], member: str, value: object) -> None:
+    try:
+        parse({**fields, member: value}, now=NOW)
+    except InvalidRequest as refused:
+        named, code = refused.field, refused.code
+    else:
+        return
+
+    notations = {"at", "every", "cron"}
+    assert named == member or code == "NEVER_FIRES" or {named, member} <= {*notations, "align"} or named == "endTime"
+
+
+@pytest.mark.parametrize("member", sorted(TIMING_MEMBERS))
+@pytest.mark.parametrize(
+    "value", [True, -1, 10**99, 1.5, [], {}, ["x"], "", " ", "\x00", "\ud800", "\u0661", "x" * 1001, LONG, "null"]
+)
+def test_a_hostile_value_is_refused_by_its_own_name(member: str, value: object) -> None:
+    fields = {**(DAILY if member not in ("at", "every", "cron", "align") else {}), member: value}
+    if member == "align":
+        fields["every"] = "1 day"
+
+    refused = refusal(fields)
+
+    assert (refused.field, refused.code) == (member, "INVALID_FIELD")
+    assert len(refused.reason) < 400
+
+
+@pytest.mark.parametrize("value", [0, 2**31, "1", 1.0, True])
+def test_a_count_is_a_whole_number_of_31_bits(value: object) -> None:
+    assert refusal({**DAILY, "count": value}).field == "count"
+
+
+@pytest.mark.parametrize("value", [-1, 3601, "30", 1.0, False])
+def test_jitter_is_up_to_an_hour(value: object) -> None:
+    assert refusal({**DAILY, "jitterSeconds": value}).field == "jitterSeconds"
+
+
+def test_count_and_jitter_are_kept() -> None:
+    timing = parse({**DAILY, "count": 2**31 - 1, "jitterSeconds": 3600}, now=NOW, salt="s")
+
+    assert (timing.count, timing.jitter_s) == (2**31 - 1, 3600)
+    assert (load(timing.packed).count, load(timing.packed).jitter_s) == (2**31 - 1, 3600)
+
+
+@pytest.mark.parametrize(
+    "name", ["Europe/Atlantis", "europe/berlin", "posixrules", "localtime", "tzdata.zi", "zone.tab"]
+)
+def test_an_unknown_zone_is_refused(name: str) -> None:
+    refused = refusal({**DAILY, "timezone": name})
+
+    assert (refused.field, refused.position) == ("timezone", 0)
+    assert "IANA" in refused.reason
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/localtime", "Europe/../UTC", "UTC\x00", "Europe/", "."])
+def test_a_path_is_no_zone(name: str) -> None:
+    assert refusal({**DAILY, "timezone": name}).field == "timezone"
+
+
+@pytest.mark.parametrize("fields", [{}, {"at": None}, {"timezone": "UTC"}, {"cron": None, "every": None}])
+def test_a_schedule_without_a_notation_is_refused(fields: dict[str, object]) -> None:
+    assert "one of at, every, cron is needed" in refusal(fields).reason
+
+
+def test_two_notations_are_refused() -> None:
+    refused = refusal({"every": "1 day", "cron": "@daily"})
+
+    assert refused.field == "cron"
+    assert "every is there too" in refused.reason
+
+
+def test_null_is_absent() -> None:
+    nulls = dict.fromkeys(TIMING_MEMBERS)
+
+    assert parse({**nulls, **DAILY}, now=NOW) == parse(DAILY, now=NOW)
+
+
+def test_the_end_is_included_and_the_start_too() -> None:
+    timing = parse({**DAILY, "startTime": "2026-04-01T02:00:00Z", "endTime": "2026-04-03T02:00:00Z"}, now=NOW)
+
+    assert [at.day for at in between(timing.rule, NOW, to_instant(LAST_SECOND), 9)] == [1, 2, 3]
+
+
+def test_the_jobs_window_and_the_schedules_both_bind() -> None:
+    job = {"job_start": datetime(2026, 4, 2, tzinfo=UTC), "job_end": datetime(2026, 4, 4, 2, tzinfo=UTC)}
+    inner = parse({**DAILY, "startTime": "2026-04-01T00:00:00Z", "endTime": "2026-04-09T00:00:00Z"}, now=NOW, **job)
+
+    assert [at.day for at in between(inner.rule, NOW, to_instant(LAST_SECOND), 9)] == [2, 3, 4]
+    refused = refusal({**DAILY, "startTime": "2026-04-05T00:00:00Z"}, **job)
+    assert (refused.field, refused.code) == ("cron", "NEVER_FIRES")
+    assert "the job's own" in refused.reason
+
+
+def test_an_end_before_the_start_is_refused() -> None:
+    refused = refusal({**DAILY, "startTime": "2026-04-02T00:00:00Z", "endTime": "2026-04-01T00:00:00Z"})
+
+    assert (refused.field, refused.code) == ("endTime", "INVALID_FIELD")
+
+
+def test_a_limit_without_offset_is_wall_time_in_the_zone() -> None:
+    timing = parse({**DAILY, "timezone": "Europe/Berlin", "startTime": "2026-04-01T02:00:00"}, now=NOW)
+
+    assert timing.rule.next_after(NOW) == datetime(2026, 4, 1, tzinfo=UTC)
+
+
+def test_a_limit_that_comes_twice_needs_a_rule_and_both_means_the_wider_window() -> None:
+    limits = {"startTime": "2026-10-25T02:30:00", "endTime": "2026-10-25T02:30:00"}
+    berlin = {"cron": "*/30 * * * *", "timezone": "Europe/Berlin", **limits}
+
+    assert refusal(berlin).field == "startTime"
+    wide = parse({**berlin, "dstOverlap": "both"}, now=NOW)
+    assert [f"{at:%H:%M}" for at in between(wide.rule, NOW, to_instant(LAST_SECOND), 9)] == ["00:30", "01:00", "01:30"]
+
+
+def test_a_limit_in_a_gap_that_skips_is_the_end_of_the_gap() -> None:
+    berlin = {"cron": "0 * * * *", "timezone": "Europe/Berlin", "startTime": "2026-03-29T02:30:00", "dstGap": "skip"}
+
+    assert parse(berlin, now=NOW).rule.next_after(NOW) == datetime(2026, 3, 29, 1, tzinfo=UTC)
+
+
+def test_a_schedule_that_is_over_is_no_error() -> None:
+    timing = parse({**DAILY, "endTime": "2026-01-01T00:00:00Z"}, now=NOW)
+
+    assert timing.rule.next_after(NOW) is None
+
+
+def test_what_is_packed_is_short_and_plain() -> None:
+    weekdays = {
+        "cron": "30 2 * * 1-5",
+        "timezone": "Europe/Berlin",
+        "dstGap": "skip",
+        "endTime": "2027-12-31T00:00:00Z",
+    }
+
+    assert json.loads(parse(weekdays, now=NOW).packed) == {
+        "cron": "30 2 * * 1-5",
+        "zone": "Europe/Berlin",
+        "gap": "skip",
+        "last": 1_830_211_200,
+    }
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        "",
+        "x",
+        "null",
+        "5",
+        "[]",
+        "{}",
+        '"cron"',
+        '{"cron":5}',
+        '{"cron":"* * *"}',
+        '{"cron":"0 0 1 1 *","every":{"seconds":1,"align":"epoch"}}',
+        '{"cron":"0 0 1 1 *","later":1}',
+        '{"cron":"0 0 1 1 *","zone":"Europe/Atlantis"}',
+        '{"cron":"0 0 1 1 *","zone":[]}',
+        '{"cron":"0 0 1 1 *","gap":"other"}',
+        '{"cron":"0 0 1 1 *","first":"x"}',
+        '{"cron":"0 0 1 1 *","first":1e999}',
+        '{"cron":"0 0 1 1 *","count":[]}',
+        '{"every":{"seconds":0,"align":"epoch"}}',
+        '{"every":{"seconds":-5,"align":"epoch"}}',
+        '{"every":{"months":0,"align":"epoch"}}',
+        '{"every":{}}',
+        '{"every":"PT1S"}',
+        '{"at":{}}',
+        '{"at":{"second":null}}',
+        "[" * 5_000,
+    ],
+)
+def test_a_text_that_nobody_packed_raises_value_error_and_nothing_else(packed: str) -> None:
+    with pytest.raises(ValueError, match="cannot be read as a timing"):
+        load(packed)
+
+
+@given(st.text(max_size=40) | ANY_JSON.map(lambda value: json.dumps(value, default=str)))
+def test_load_raises_nothing_but_value_error(packed: str) -> None:
+    try:
+        load(packed)
+    except ValueError:
+        return
+    pytest.fail("random text was read as a schedule")
+
+
+def test_loads_are_cached_within_bounds() -> None:
+    timing = parse(DAILY, now=NOW)
+
+    assert load(timing.packed) is load(timing.packed)
+    assert module.load.cache_info().maxsize == 4096
+
+
+@pytest.mark.parametrize("member", ["cron", "every", "at", "startTime", "timezone"])
+@pytest.mark.parametrize("text", ["*,", "1-", "9", "P1", "PT", "0 ", "-", "@", "/", "2027-01-01T", "Z"])
+def test_texts_at_the_length_limit_are_judged_in_linear_work(member: str, text: str) -> None:
+    """A text of a thousand characters of any one kind is refused or parsed; nothing backtracks."""
+    fields = {**(DAILY if member not in ("at", "every", "cron") else {}), member: (text * 1_000)[:1_000]}
+
+    assert refusal(fields).field == member
