@@ -10,6 +10,6 @@ from sweephand.wiring import build
 world = build()
 
 
-def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
+def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     """event: {"all": true} for the whole audit at once; else this hour's 24th."""
     return vars(audit.audit(world, everything=event.get("all") is True))

@@ -10,7 +10,7 @@ from sweephand.wiring import build
 world = build()
 
 
-def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
+def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     """event: {"worker": n, "workers": m} of the rule's target; without them, all shards."""
     workers = int(event.get("workers", 1))
     shards = range(int(event.get("worker", 0)), world.settings.shards, workers)

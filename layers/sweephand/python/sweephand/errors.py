@@ -42,7 +42,8 @@ class SweephandError(Exception):
 class InvalidRequest(SweephandError):
     """field is None where the request as a whole cannot be read.
 
-    Codes: INVALID_JSON INVALID_QUERY INVALID_CURSOR TOO_LARGE NOT_JSON INVALID_FIELD UNKNOWN_MEMBER NEVER_FIRES KEY_REUSED.
+    Codes: INVALID_JSON INVALID_QUERY INVALID_CURSOR TOO_LARGE NOT_JSON INVALID_FIELD UNKNOWN_MEMBER NEVER_FIRES
+    KEY_REUSED.
     """
 
     code = "INVALID_FIELD"

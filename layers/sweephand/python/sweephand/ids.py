@@ -45,7 +45,10 @@ def instant_ms_of(run: str) -> int:
 
 
 def shard_of(schedule_id: str, shards: int) -> int:
-    """The shard of the next-run index, 0 <= shard < shards. SHA-256, because Python's hash() differs between processes."""
+    """The shard of the next-run index, 0 <= shard < shards.
+
+    SHA-256, because Python's hash() differs between processes.
+    """
     return int.from_bytes(hashlib.sha256(schedule_id.encode()).digest()[:8], "big") % shards
 
 

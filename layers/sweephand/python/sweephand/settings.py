@@ -11,7 +11,10 @@ from sweephand.domain.schedule import Lane
 
 @dataclass(frozen=True)
 class Settings:
-    """look_ahead_s: how far ahead of its instant an occurrence is taken up. call_deadline_s < lease_s < function < visibility_s."""
+    """look_ahead_s: how far ahead of its instant an occurrence is taken up.
+
+    call_deadline_s < lease_s < function < visibility_s.
+    """
 
     stack_name: str
     table_name: str

@@ -1,4 +1,7 @@
-"""The only place where time, ids and chance come from. Everything else is given them, so any history can be replayed."""
+"""The only place where time, ids and chance come from.
+
+Everything else is given them, so any history can be replayed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Log lines and metrics: JSON, one line a run, only members of the allow-list. Never an event, a header, a payload or a URL."""
+"""Log lines and metrics: JSON, one line a run, only members of the allow-list.
+
+Never an event, a header, a payload or a URL.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,9 @@ ALLOWED = frozenset(
 
 
 class Telemetry:
-    """The Journal of flow.world: Powertools' logger, and counts as embedded metrics without a tenant or job dimension."""
+    """The Journal of flow.world: Powertools' logger,
+    and counts as embedded metrics without a tenant or job dimension.
+    """
 
     def __init__(self) -> None:
         self._logger = Logger(log_record_order=["level", "message"], location="", use_rfc3339=True)

@@ -20,6 +20,7 @@ from sweephand.settings import Settings, from_environment
 from sweephand.sources import SystemChance, SystemClock
 from sweephand.store import tenants
 from sweephand.store.conditional import Table
+from sweephand.store.standing import Standing
 from sweephand.telemetry import Telemetry
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
         clock=clock,
         chance=chance,
         table=table,
+        standing=Standing(table, clock),
         queue=RunQueue(clients.sqs, settings.queue_urls, clock, archive_url=settings.archive_queue_url),
         secrets=SecretBox(LazyKms(clients), settings.key_id, clock.monotonic),
         outbound=guard.Outbound(guard_settings(settings)),
@@ -112,7 +114,9 @@ def api(settings: Settings | None = None) -> NativeApi:
 
 
 class Doorkeeper:
-    """Makes the door from the stack's secret, and anew where the secret was rotated: it is read again every 5 minutes."""
+    """Makes the door from the stack's secret, and anew where the secret was rotated:
+    it is read again every 5 minutes.
+    """
 
     KEPT_S = 300.0
 

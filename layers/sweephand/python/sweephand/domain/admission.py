@@ -82,19 +82,41 @@ class SendPointer:
 Admission = Drop | End | Claim | TakeOver | EndLost | EndUnanswered | Effects | Later | Acknowledge | SendPointer
 
 
-def admit(pointer: Pointer, job: Job | None, schedule: Schedule | None, run: Run | None, now: datetime) -> Admission:
-    if run is not None:
-        return _with_row(pointer, job, schedule, run, now)
-    return _without_row(pointer, job, schedule, now)
+@dataclass(frozen=True)
+class Seen:
+    """What is there as the gate looks. enabled: the job's collection."""
+
+    job: Job | None
+    schedule: Schedule | None
+    run: Run | None
+    enabled: bool = True
 
 
-def _without_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, now: datetime) -> Admission:  # noqa: PLR0911 - one clause a line, in the protocol's order
+def admit(pointer: Pointer, seen: Seen, now: datetime) -> Admission:
+    if seen.run is not None:
+        return _with_row(pointer, seen.job, seen.schedule, seen.run, now)
+    return _without_row(pointer, seen, now)
+
+
+def _without_row(pointer: Pointer, seen: Seen, now: datetime) -> Admission:
+    """In the protocol's order: does it belong to anybody, is it time, is it this plan's, may it run."""
     if pointer.kind is not Kind.SCHEDULED:
         return Drop("a run that was to be written before its message")
-    if job is None or schedule is None:
+    if seen.job is None or seen.schedule is None:
         return Drop("its schedule is gone")
     if pointer.instant > now:
         return Later(pointer.instant)
+    superseded = _superseded(pointer, seen.schedule)
+    if superseded is not None:
+        return superseded
+    if now - pointer.instant > MAX_AGE:
+        return End(State.EXPIRED, Reason.MAX_AGE)
+    forbidden = _forbidden(seen.job, seen.schedule, enabled=seen.enabled)
+    return End(State.SKIPPED, forbidden) if forbidden else Claim(1)
+
+
+def _superseded(pointer: Pointer, schedule: Schedule) -> Drop | None:
+    """An instant that another plan answers for."""
     if pointer.generation < schedule.generation:
         ended_at = schedule.ended_at.get(pointer.generation)
         if ended_at is None:
@@ -103,13 +125,16 @@ def _without_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, n
             return Drop("a change planned this instant anew")
     if not pointer.decided and schedule.missed_to is not None and pointer.instant <= schedule.missed_to:
         return Drop("the catch-up decides on it")
-    if now - pointer.instant > MAX_AGE:
-        return End(State.EXPIRED, Reason.MAX_AGE)
-    if not job.active or schedule.state in (ScheduleState.INACTIVE, ScheduleState.BROKEN):
-        return End(State.SKIPPED, Reason.DISABLED)
+    return None
+
+
+def _forbidden(job: Job, schedule: Schedule, *, enabled: bool) -> Reason | None:
+    """Why it may not run now. Job and schedule are both asked: of a large job, the schedules follow a moment later."""
+    if not enabled or not job.active or schedule.state in {ScheduleState.INACTIVE, ScheduleState.BROKEN}:
+        return Reason.DISABLED
     if job.pause is not None or schedule.state is ScheduleState.PAUSED:
-        return End(State.SKIPPED, Reason.PAUSED)
-    return Claim(1)
+        return Reason.PAUSED
+    return None
 
 
 def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run: Run, now: datetime) -> Admission:  # noqa: PLR0911 - as above

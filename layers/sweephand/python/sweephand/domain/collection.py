@@ -16,7 +16,10 @@ class CollectionState(StrEnum):
 
 @dataclass(frozen=True)
 class Quota:
-    """None: no limit. max_runs_per_job: occurrences that a schedule may plan, in all. min_interval_s: between occurrences."""
+    """None: no limit. max_runs_per_job: occurrences that a schedule may plan, in all.
+
+    min_interval_s: between occurrences.
+    """
 
     max_jobs: int | None = None
     max_runs_per_job: int | None = None

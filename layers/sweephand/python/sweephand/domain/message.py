@@ -25,9 +25,12 @@ class Subject(StrEnum):
 
 @dataclass(frozen=True)
 class Pointer:
-    """instant: planned, whole seconds. attempt: the attempt that it asks for. generation: of the schedule that planned it.
+    """instant: planned, whole seconds. attempt: the attempt that it asks for.
 
-    decided: its lateness was already judged (catch-up, change, audit). subject SCHEDULE: see whether the schedule is over; CLEAN_UP:
+    generation: of the schedule that planned it.
+
+    decided: its lateness was already judged (catch-up, change, audit). subject SCHEDULE: see whether the schedule
+    is over; CLEAN_UP:
     end what a deleted owner left (run: the name of the clean-up row).
     """
 

@@ -13,7 +13,10 @@ MOST_AT_ONCE = 1_000
 
 @dataclass(frozen=True)
 class Stretch:
-    """instants: due, in order. next_at: the first that is not, None when the series is over (or its count is reached)."""
+    """instants: due, in order.
+
+    next_at: the first that is not, None when the series is over (or its count is reached).
+    """
 
     instants: tuple[datetime, ...]
     next_at: datetime | None

@@ -30,7 +30,10 @@ class UnknownKind(LookupError):
 
 @dataclass(frozen=True)
 class SweepText:
-    """The packed attribute `sweep`. packed: of a schedule, the text that schedules.timing.load reads; of a run, WaitingRun's."""
+    """The packed attribute `sweep`.
+
+    packed: of a schedule, the text that schedules.timing.load reads; of a run, WaitingRun's.
+    """
 
     waits: Waits
     lane: Lane

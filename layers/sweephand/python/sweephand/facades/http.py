@@ -1,4 +1,6 @@
-"""What every facade needs of HTTP: requests as API Gateway hands them over (payload 2.0), answers, and the route table."""
+"""What every facade needs of HTTP: requests as API Gateway hands them over (payload 2.0), answers,
+and the route table.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ LONGEST_QUERY = 8_192
 
 @dataclass(frozen=True)
 class Request:
-    """path: decoded segments. query: decoded, each name once. headers: names in lower case. base_url: as the caller sees us."""
+    """path: decoded segments. query: decoded, each name once. headers: names in lower case.
+
+    base_url: as the caller sees us.
+    """
 
     method: str
     path: tuple[str, ...]

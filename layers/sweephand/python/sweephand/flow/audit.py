@@ -1,4 +1,6 @@
-"""The audit: what should have run against the ledger. It repairs a series without a next time and a run without its message.
+"""The audit: what should have run against the ledger.
+
+It repairs a series without a next time and a run without its message.
 
 It never settles: it sends pointers, and the executor decides. Rolling: each hour takes a 24th of the schedules.
 """
@@ -32,7 +34,10 @@ MOST_INSTANTS = 100_000
 
 @dataclass
 class Findings:
-    """schedules: looked at. stopped: series without a next time, now repaired. lost: runs whose pointer was sent again."""
+    """schedules: looked at. stopped: series without a next time, now repaired.
+
+    lost: runs whose pointer was sent again.
+    """
 
     schedules: int = 0
     stopped: int = 0

@@ -1,10 +1,14 @@
-"""The consumer of the dead-letter queue: a run whose message could not be settled ends as UNDELIVERED. An alarm is not an end."""
+"""The consumer of the dead-letter queue: a run whose message could not be settled ends as UNDELIVERED.
+
+An alarm is not an end.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from sweephand.domain import admission
+from sweephand.domain.admission import Admission, End, Seen
 from sweephand.domain.message import Pointer, Subject, Unreadable, decode
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import Lane
@@ -14,7 +18,6 @@ from sweephand.flow.execute import Delivered
 from sweephand.flow.world import World
 from sweephand.store import gate
 from sweephand.store.conditional import Refused
-from sweephand.store.gate import Seen
 
 
 def is_source(world: World, arn: str) -> bool:
@@ -47,39 +50,47 @@ def _settled(world: World, message: Delivered) -> bool:
         return True
     if pointer.subject is not Subject.RUN:
         return True  # its row stays in the index and asks again
-    return _end(world, pointer, gate.look(world.table, pointer))
+    return _end(world, pointer, gate.look(world.table, world.standing, pointer))
 
 
 def _end(world: World, pointer: Pointer, seen: Seen) -> bool:
     """The executor's gate decides; where it would act, the run ends here. False: the message must come back."""
-    state, reason = State.ERROR, Reason.UNDELIVERED
-    match admission.admit(pointer, seen.job, seen.schedule, seen.run, world.clock.now()):
-        case admission.Drop() | admission.Acknowledge():
-            return True
+    admitted = admission.admit(pointer, seen, world.clock.now())
+    end = _ending(admitted, seen.run)
+    if end is None:
+        return _left_open(world, admitted, seen)
+    ended = settle.end_unacted(world, _lane(seen), pointer, seen.run, end.state, end.reason)
+    if isinstance(ended, Refused):
+        return False
+    effects.after(world, _lane(seen), ended, seen.job, seen.schedule)
+    _report(world, ended)
+    return True
+
+
+def _ending(admitted: Admission, run: Run | None) -> End | None:
+    """Only an absent row, or one whose lease is over and that has no wake row, is ended here."""
+    match admitted:
+        case End():
+            return admitted
+        case admission.EndUnanswered():
+            return End(State.UNKNOWN, Reason.DEADLINE)
+        case admission.TakeOver() | admission.EndLost():
+            return End(State.ERROR, Reason.UNDELIVERED)
+        case admission.Claim() if run is None:
+            return End(State.ERROR, Reason.UNDELIVERED)
+    return None
+
+
+def _left_open(world: World, admitted: Admission, seen: Seen) -> bool:
+    match admitted:
         case admission.Later():
             return False
         case admission.Effects():
             assert seen.run is not None
             effects.after(world, _lane(seen), seen.run, seen.job, seen.schedule)
-            return True
-        case admission.SendPointer():
+        case admission.SendPointer() | admission.Claim():
             assert seen.run is not None
             settle.send_pointer(world, _lane(seen), seen.run)
-            return True
-        case admission.Claim() if seen.run is not None:
-            settle.send_pointer(world, _lane(seen), seen.run)
-            return True
-        case admission.EndUnanswered():
-            state, reason = State.UNKNOWN, Reason.DEADLINE
-        case admission.End(state, reason):
-            pass
-        case admission.Claim() | admission.TakeOver() | admission.EndLost():
-            pass
-    ended = settle.end_unacted(world, _lane(seen), pointer, seen.run, state, reason)
-    if isinstance(ended, Refused):
-        return False
-    effects.after(world, _lane(seen), ended, seen.job, seen.schedule)
-    _report(world, ended)
     return True
 
 

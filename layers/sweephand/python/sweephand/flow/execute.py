@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sweephand.domain import admission
+from sweephand.domain.admission import Seen
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer, Subject, Unreadable, decode
 from sweephand.domain.run import Kind, Outcome, Reason, Run, State
@@ -21,7 +22,6 @@ from sweephand.flow.acting import act
 from sweephand.flow.world import World
 from sweephand.store import gate, ledger
 from sweephand.store.conditional import Refused, Written
-from sweephand.store.gate import Seen
 
 AT_ONCE = 10
 CLAIM_MARGIN_S = 5
@@ -98,7 +98,7 @@ def one(world: World, lane: Lane, request_id: str, message: Delivered) -> Verdic
         return DONE
     if timedelta(0) < pointer.instant - world.clock.now() <= SHORT_WAIT:
         world.clock.sleep((pointer.instant - world.clock.now()).total_seconds())
-    seen = gate.look(world.table, pointer)
+    seen = gate.look(world.table, world.standing, pointer)
     for _ in range(LOOKS):
         verdict = _attempt(world, lane, f"{request_id}/{message.receipt[-24:]}", message, pointer, seen)
         if isinstance(verdict, Verdict):
@@ -112,7 +112,7 @@ def _attempt(  # noqa: PLR0911 - one line for each answer of the gate
 ) -> Verdict | Run | None:
     """What the gate says, carried out. A Run (or None): another write came first, this is the row as it is now."""
     now = world.clock.now()
-    match admission.admit(pointer, seen.job, seen.schedule, seen.run, now):
+    match admission.admit(pointer, seen, now):
         case admission.Drop(why) | admission.Acknowledge(why):
             world.journal.info("dropped" if seen.run is None else "acknowledged", run=pointer.run, reason=why)
             return DONE

@@ -19,7 +19,10 @@ KEPT = timedelta(hours=24)
 
 @dataclass(frozen=True)
 class Once:
-    """key: hash of the caller's key and the route. digest: of the body, so that a reused key is told from a repetition."""
+    """key: hash of the caller's key and the route.
+
+    digest: of the body, so that a reused key is told from a repetition.
+    """
 
     key: str
     digest: str
@@ -39,15 +42,12 @@ def once_op(world: World, tenant: str, once: Once, answer: str) -> Op:
     return world.table.put_op("once", item, free)
 
 
-def earlier_answer(world: World, refused: Refused, once: Once) -> str:
+def earlier_answer(refused: Refused, once: Once) -> str:
     """The id that the earlier request made. Raises InvalidRequest(KEY_REUSED) if that one had another body."""
     item = refused.read(IdempotencyItem)
     if item is None:
         raise Conflict("the request with this Idempotency-Key is under way")
-    if item.digest != once.digest:
-        raise InvalidRequest("Idempotency-Key", "was used with another request", code="KEY_REUSED")
-    answer: str = item.answer
-    return answer
+    return _answer(item, once)
 
 
 def earlier(world: World, tenant: str, once: Once) -> str | None:
@@ -55,6 +55,10 @@ def earlier(world: World, tenant: str, once: Once) -> str | None:
     item = world.table.get(IdempotencyItem, keys.idempotency(tenant), once.key)
     if item is None or (item.expires_at or 0) <= epoch_s(world.clock.now()):
         return None
+    return _answer(item, once)
+
+
+def _answer(item: IdempotencyItem, once: Once) -> str:
     if item.digest != once.digest:
         raise InvalidRequest("Idempotency-Key", "was used with another request", code="KEY_REUSED")
     answer: str = item.answer

@@ -47,7 +47,7 @@ def run_now(world: World, tenant: str, job_id: str, schedule_id: str | None, onc
         ops.append(once_op(world, tenant, once, run.id))
     done = world.table.transact(ops)
     if isinstance(done, Cancelled) and "run" not in done.refused and once is not None:
-        return earlier_answer(world, done.refused["once"], once)
+        return earlier_answer(done.refused["once"], once)
     _send(world, run, lane)
     return run.id
 

@@ -20,7 +20,9 @@ from sweephand.store.table import ScheduleItem
 SCHEDULES_MOST = 1_000
 TRIES = 5
 IN_JOBS_TRANSACTION = 60
-"""Schedules that change with their job in one transaction; of larger jobs the others follow in transactions of their own."""
+"""Schedules that change with their job in one transaction;
+of larger jobs the others follow in transactions of their own.
+"""
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,10 @@ class Planned:
 
 @dataclass(frozen=True)
 class Wish:
-    """What shall become of one schedule. before None: it is new. draft None: it stays as it is but for its job's state."""
+    """What shall become of one schedule. before None: it is new.
+
+    draft None: it stays as it is but for its job's state.
+    """
 
     before: Schedule | None
     draft: ScheduleDraft | None
@@ -80,7 +85,7 @@ def create_job(world: World, tenant: str, draft: JobDraft, once: Once | None = N
 def _not_created(world: World, tenant: str, job: Job, refused: Cancelled, once: Once | None) -> Planned:
     """A refused create may be this request's own success (lost answer), or the repetition of an earlier one."""
     if once is not None and "once" in refused.refused:
-        return find(world, tenant, earlier_answer(world, refused.refused["once"], once))
+        return find(world, tenant, earlier_answer(refused.refused["once"], once))
     there = jobs.read_job(world.table, tenant, job.id)
     if there is not None:
         return find(world, tenant, job.id)

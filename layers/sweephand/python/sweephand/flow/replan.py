@@ -139,7 +139,9 @@ def send_owed(world: World, plans: Sequence[Plan]) -> None:
 
 
 def send_ahead(world: World, schedules: Sequence[Schedule]) -> None:
-    """After the write: what is due before the sweep can have seen the row. The row is not advanced: the sweep repeats it.
+    """After the write: what is due before the sweep can have seen the row.
+
+    The row is not advanced: the sweep repeats it.
 
     A message that does not go out now goes out with the next tick.
     """

@@ -1,4 +1,6 @@
-"""Every outcome ends here: the row, its counts and the next attempt's message, in the order that a crash may cut anywhere."""
+"""Every outcome ends here: the row, its counts and the next attempt's message,
+in the order that a crash may cut anywhere.
+"""
 
 from __future__ import annotations
 

@@ -142,7 +142,10 @@ def _advance(world: World, steps: Sequence[Advance], deadline: float) -> Advance
 
 
 def plan_row(row: WaitingRow, now: datetime, horizon: datetime) -> Step:
-    """What the sweep does with one row. Raises ValueError if its text cannot be read any more, UnknownKind for a later version's."""
+    """What the sweep does with one row.
+
+    Raises ValueError if its text cannot be read any more, UnknownKind for a later version's.
+    """
     sweep = SweepText.read(row.sweep)
     match sweep.waits:
         case Waits.OCCURRENCE:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sweephand.settings import Settings
     from sweephand.sources import Chance, Clock
     from sweephand.store.conditional import Table
+    from sweephand.store.standing import Standing
 
 
 class Journal(Protocol):
@@ -28,12 +29,13 @@ class Journal(Protocol):
 
 @dataclass(frozen=True)
 class World:
-    """perform: carries out one attempt of an action of a kind."""
+    """perform: carries out one attempt of an action of a kind. standing: of collections, for the executor's gate."""
 
     settings: Settings
     clock: Clock
     chance: Chance
     table: Table
+    standing: Standing
     queue: RunQueue
     secrets: SecretBox
     outbound: Outbound

@@ -39,7 +39,8 @@ class RunQueue:
     def send(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
         """Sends all, ten a call; a call's `Failed` are sent once more. Returns those that did not go out: not an error.
 
-        An instant more than 15 minutes ahead goes out with the longest delay that SQS has: the executor waits for the rest.
+        An instant more than 15 minutes ahead goes out with the longest delay that SQS has: the executor waits
+        for the rest.
         """
         unsent: list[Delivery] = []
         for lane in Lane:

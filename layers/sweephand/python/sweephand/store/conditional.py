@@ -62,7 +62,8 @@ class Cancelled:
 class Table:
     """One open table. Cheap to make; the client is made at the first call.
 
-    Timeouts are short (connect 1 s, read 3 s, 3 attempts in all), so that the worst case stays below API Gateway's 30 s.
+    Timeouts are short (connect 1 s, read 3 s, 3 attempts in all), so that the worst case stays below API
+    Gateway's 30 s.
     """
 
     def __init__(self, name: str, clock: Clock, chance: Chance, *, region: str | None = None) -> None:
@@ -87,7 +88,10 @@ class Table:
         return self._connection.session
 
     def call(self, operation: str, **kwargs: Any) -> Any:
-        """One call. Raises Unavailable for throttling, time-outs and faults of DynamoDB; other ClientErrors as they are."""
+        """One call.
+
+        Raises Unavailable for throttling, time-outs and faults of DynamoDB; other ClientErrors as they are.
+        """
         try:
             return getattr(self.client, operation)(**kwargs)
         except ClientError as refused:

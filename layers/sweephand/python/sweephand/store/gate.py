@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from sweephand.domain.job import Job
+from sweephand.domain.admission import Seen
 from sweephand.domain.message import Pointer
-from sweephand.domain.run import Run
-from sweephand.domain.schedule import Schedule
 from sweephand.store import jobs, keys, ledger
 from sweephand.store.conditional import Table
+from sweephand.store.standing import Standing
 from sweephand.store.table import JobItem, RunItem, ScheduleItem
 
 
-@dataclass(frozen=True)
-class Seen:
-    job: Job | None
-    schedule: Schedule | None
-    run: Run | None
-
-
-def look(table: Table, pointer: Pointer) -> Seen:
+def look(table: Table, standing: Standing, pointer: Pointer) -> Seen:
     job_key = (keys.job(pointer.tenant, pointer.job), keys.JOB)
     run_key = (keys.runs(pointer.tenant, pointer.owner), keys.run(pointer.run))
     wanted = [job_key, run_key]
@@ -31,8 +21,10 @@ def look(table: Table, pointer: Pointer) -> Seen:
     found = table.batch_get(wanted)
     job_row, run_row = found.get(job_key), found.get(run_key)
     schedule_row = found.get(schedule_key) if schedule_key else None
+    job = jobs.job_of(JobItem.from_raw_data(job_row)) if job_row else None
     return Seen(
-        job=jobs.job_of(JobItem.from_raw_data(job_row)) if job_row else None,
+        job=job,
         schedule=jobs.schedule_of(ScheduleItem.from_raw_data(schedule_row)) if schedule_row else None,
         run=ledger.run_of(RunItem.from_raw_data(run_row)) if run_row else None,
+        enabled=job is None or standing.enabled(pointer.tenant, job.collection),
     )

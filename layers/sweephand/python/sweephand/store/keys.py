@@ -1,4 +1,7 @@
-"""Keys of the one table. Each part is encoded, so that no name can forge a key; every partition begins with the tenant."""
+"""Keys of the one table.
+
+Each part is encoded, so that no name can forge a key; every partition begins with the tenant.
+"""
 
 from __future__ import annotations
 

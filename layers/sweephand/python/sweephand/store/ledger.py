@@ -198,7 +198,10 @@ def _held_by(lease: Lease) -> list[Action]:
 
 
 def succeed(table: Table, run: Run) -> Written | Refused:
-    """The one cheap end: nothing but the row. run: as it shall be. Whoever reports it first wins, with or without lease."""
+    """The one cheap end: nothing but the row. run: as it shall be.
+
+    Whoever reports it first wins, with or without lease.
+    """
     return table.update(*_key(run), _ending(run), NOT_TERMINAL)
 
 
@@ -261,7 +264,9 @@ def drop_wake(table: Table, run: Run) -> Written | Refused:
 
 
 def _ending(run: Run) -> list[Action]:
-    """Whoever ends a run without its lease sets a wake, so that somebody does the effects: it stays until they are done."""
+    """Whoever ends a run without its lease sets a wake, so that somebody does the effects:
+    it stays until they are done.
+    """
     actions = [
         assign(RunItem.state, run.state.value),
         assign(RunItem.reason, run.reason.value if run.reason else None),

@@ -84,7 +84,8 @@ def _row(item: dict[str, Any]) -> WaitingRow:
 class Advance:
     """One conditional step of a row: absolute values, so that it may be sent twice.
 
-    planned_total, last_at: of a schedule (last_at only with `ending`). ending: the series is over; the row stays as a wake.
+    planned_total, last_at: of a schedule (last_at only with `ending`). ending: the series is over; the row stays
+    as a wake.
     """
 
     row: WaitingRow
@@ -96,7 +97,10 @@ class Advance:
 
 @dataclass(frozen=True)
 class Advanced:
-    """done: written now or before (own success read back). left: changed by somebody else. again: throttled or in conflict."""
+    """done: written now or before (own success read back). left: changed by somebody else.
+
+    again: throttled or in conflict.
+    """
 
     done: tuple[Advance, ...] = ()
     left: tuple[Advance, ...] = ()

@@ -14,6 +14,7 @@ from sweephand.domain.job import ActionSpec, Job, JobState, Payload
 from sweephand.domain.json_text import Number
 from sweephand.domain.run import AWAITING_RESULT, Kind, Run, State
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
+from sweephand.facades.native import defaults
 from sweephand.schedules.explain import Occurrence, preview
 from sweephand.schedules.timing import Timing, load
 from sweephand.store.table import AttemptItem, CredentialItem
@@ -50,9 +51,9 @@ def job_body(
         "startTime": _text(job.start_at),
         "endTime": _text(job.end_at),
         "nextRunAt": _text(min((at for each in schedules if (at := next_run_at(each))), default=None)),
-        "action": action_body(job.action, "action", payloads),
-        "errorAction": action_body(job.error_action, "errorAction", payloads) if job.error_action else None,
-        "policies": dict(job.policies),
+        "action": action_body(job, job.action, "action", payloads),
+        "errorAction": action_body(job, job.error_action, "errorAction", payloads) if job.error_action else None,
+        "policies": defaults.shown_policies(job.policies),
     }
     if totals is not None:
         body["totals"] = totals_body(totals)
@@ -77,8 +78,8 @@ def job_state(job: Job, schedules: Sequence[Schedule]) -> JobState:
     return JobState.PAUSED if job.pause is not None else JobState.ACTIVE
 
 
-def action_body(action: ActionSpec, owner: str, payloads: Mapping[str, Payload] | None) -> dict[str, Any]:
-    body: dict[str, Any] = {"type": action.kind, **action.params, "retry": dict(action.retry)}
+def action_body(job: Job, action: ActionSpec, owner: str, payloads: Mapping[str, Payload] | None) -> dict[str, Any]:
+    body = defaults.shown_action(action, job.policies)
     payload = payloads.get(owner) if payloads else None
     if payload is not None:
         body["payload" if payload.is_json else "body"] = payload_value(payload)
@@ -104,7 +105,7 @@ def schedule_body(
     totals: Totals | None = None,
 ) -> dict[str, Any]:
     timing = load(schedule.packed)
-    body: dict[str, Any] = {
+    return {
         "id": schedule.id,
         "jobId": schedule.job_id,
         "name": schedule.name,
@@ -113,7 +114,8 @@ def schedule_body(
         "stateReason": schedule.state_reason,
         "type": "recurring" if timing.recurring else "one-time",
         "summary": timing.summary,
-        **schedule.timing,
+        **defaults.shown_timing(schedule.timing),
+        "payload": payload_value(payload) if payload is not None else None,
         "policies": dict(schedule.policies),
         "createdAt": text_ms(schedule.created_at),
         "modifiedAt": text_ms(schedule.modified_at),
@@ -122,9 +124,6 @@ def schedule_body(
         "lastRun": {"id": last_run.id, "state": last_run.state.value} if last_run else None,
         "totals": totals_body(totals or Totals(planned=schedule.planned_total)),
     }
-    if payload is not None:
-        body["payload"] = payload_value(payload)
-    return body
 
 
 def next_runs(schedule: Schedule, timing: Timing, now: datetime, limit: int) -> list[datetime]:
@@ -218,7 +217,7 @@ def _attempts(run: Run, rows: Sequence[AttemptItem]) -> list[dict[str, Any]]:
                 "attempt": run.attempt,
                 "startedAt": text_ms(run.started_at),
                 "finishedAt": _text_ms(run.finished_at) if run.finished else None,
-                "reason": run.reason.value if run.reason and run.finished else None,
+                "reason": run.reason.value if run.reason and run.finished and run.state is not State.SUCCESS else None,
                 "httpStatus": run.http_status,
                 "message": run.message,
                 "answer": settlement.excerpt(run.answer),

@@ -1,4 +1,7 @@
-"""Cursors: where a list stands, and a hash of the query it belongs to. The partition is rebuilt from the caller, so there is nothing to forge."""
+"""Cursors: where a list stands, and a hash of the query it belongs to.
+
+The partition is rebuilt from the caller, so there is nothing to forge.
+"""
 
 from __future__ import annotations
 

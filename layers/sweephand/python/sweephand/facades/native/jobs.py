@@ -134,7 +134,10 @@ def _ahead(ctx: Context, schedule: Schedule, limit: int) -> list[Any]:
 
 
 def list_all(ctx: Context) -> Answer:
-    """By creation; with `collection` (and without tag and resourceId) by name. A page with a rare filter may be short."""
+    """By creation; with `collection` (and without tag and resourceId) by name.
+
+    A page with a rare filter may be short.
+    """
     limit = cursors.limit_of(ctx.query)
     state = ctx.choice("state", frozenset(JobState))
     mark = cursors.read("jobs", ctx.query, 1)

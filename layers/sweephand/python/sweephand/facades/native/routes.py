@@ -136,7 +136,10 @@ class NativeApi:
         self._door = door
 
     def handle(self, event: Mapping[str, Any], request_id: str) -> dict[str, Any]:
-        """An event of API Gateway (payload 2.0) to its answer. Never raises: an unexpected fault is a 500 without detail."""
+        """An event of API Gateway (payload 2.0) to its answer.
+
+        Never raises: an unexpected fault is a 500 without detail.
+        """
         clock = self._world.clock
         begun = clock.monotonic()
         route: Route | None = None

@@ -13,6 +13,7 @@ from sweephand.domain.collection import Collection, Quota
 from sweephand.domain.fields import below
 from sweephand.domain.job import DEFAULT_COLLECTION, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.errors import InvalidRequest
+from sweephand.facades.native import defaults
 from sweephand.schedules.timing import TIMING_MEMBERS, parse_instant
 from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, is_tenant_name
 from sweephand.security.guard import GuardSettings
@@ -96,13 +97,14 @@ def schedule_draft(body: object, field: str, kind: str, params: Mapping[str, Any
     given = fields.members(body, field, known)
     if "id" in given and not change:
         raise InvalidRequest(below(field, "id"), "is not a member here", code="UNKNOWN_MEMBER")
+    timing = {name: given[name] for name in given if name in TIMING_MEMBERS}
     payload = _payload(given, field)
     actions.check_payload(kind, params, payload, below(field, "payload"))
     return ScheduleDraft(
         id=_text(given, "id", field, 1, 64),
         name=_name(given, "name", field),
         active=flag(given.get("active", True), below(field, "active")),
-        timing={name: given[name] for name in given if name in TIMING_MEMBERS},
+        timing=defaults.without_defaults(timing, defaults.timing_defaults(timing)),
         payload=payload,
         policies=policies(given.get("policies", {}), below(field, "policies")),
     )
@@ -117,8 +119,9 @@ def policies(value: object, field: str) -> dict[str, Any]:
     known = ("misfire", "overlap", "onPastStart", "delivery", "keepAnswer", "callbackToken")
     given = fields.members(value, field, known)
     checked: dict[str, Any] = {}
-    if "misfire" in given:
-        checked["misfire"] = _misfire(given["misfire"], below(field, "misfire"))
+    misfire = _misfire(given["misfire"], below(field, "misfire")) if "misfire" in given else {}
+    if misfire:
+        checked["misfire"] = misfire
     choices = {
         "overlap": ("allow",),
         "onPastStart": ("refuse", "run_now"),
@@ -132,7 +135,7 @@ def policies(value: object, field: str) -> dict[str, Any]:
         raise InvalidRequest(below(field, "callbackToken"), "not available yet: true")
     if "callbackToken" in given:
         checked["callbackToken"] = False
-    return checked
+    return defaults.without_defaults(checked, defaults.POLICIES)
 
 
 def _misfire(value: object, field: str) -> dict[str, Any]:
@@ -142,7 +145,7 @@ def _misfire(value: object, field: str) -> dict[str, Any]:
         checked["ratePerMinute"] = fields.whole(given["ratePerMinute"], below(field, "ratePerMinute"), 1, 6_000)
     if "maxLatenessSeconds" in given:
         raise InvalidRequest(below(field, "maxLatenessSeconds"), "not available yet")
-    return checked
+    return defaults.without_defaults(checked, defaults.POLICIES["misfire"])
 
 
 def _choice(value: object, field: str, values: Sequence[str]) -> str:

@@ -1,0 +1,60 @@
+"""What holds where a caller says nothing: answers show it, and what merely repeats it is not stored.
+
+So a body that was read can be sent back as it is, and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sweephand.domain.job import ActionSpec
+
+POLICIES: Mapping[str, Any] = {
+    "misfire": {"type": "sap", "ratePerMinute": 60, "maxLatenessSeconds": None},
+    "overlap": "allow",
+    "onPastStart": "refuse",
+    "delivery": "at_least_once",
+    "keepAnswer": "failures",
+    "callbackToken": False,
+}
+_ALWAYS: Mapping[str, Any] = {"timezone": "UTC", "startTime": None, "endTime": None, "count": None, "jitterSeconds": 0}
+_BY_NOTATION: Mapping[str, Mapping[str, Any]] = {
+    "at": {},
+    "every": {"align": "start", "dstGap": "next_valid", "dstOverlap": "first", "monthOverflow": "clamp"},
+    "cron": {"dstGap": "next_valid", "dstOverlap": "first", "monthOverflow": "skip"},
+}
+"""Of a one-time local time, the DST rules have no default: inside a gap or an overlap the caller must state one."""
+
+
+def timing_defaults(timing: Mapping[str, Any]) -> dict[str, Any]:
+    notation = next((name for name in _BY_NOTATION if timing.get(name) is not None), "at")
+    return {**_ALWAYS, **_BY_NOTATION[notation]}
+
+
+def without_defaults(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Types count: 0 is not false."""
+    return {
+        name: value
+        for name, value in given.items()
+        if not (name in defaults and type(defaults[name]) is type(value) and defaults[name] == value)
+    }
+
+
+def shown_timing(timing: Mapping[str, Any]) -> dict[str, Any]:
+    return {**timing_defaults(timing), **timing}
+
+
+def shown_policies(policies: Mapping[str, Any]) -> dict[str, Any]:
+    shown = {**POLICIES, **policies}
+    return {**shown, "misfire": {**POLICIES["misfire"], **policies.get("misfire", {})}}
+
+
+def shown_action(action: ActionSpec, policies: Mapping[str, Any]) -> dict[str, Any]:
+    """on202 follows the policy callbackToken where the action does not say."""
+    params = dict(action.params)
+    outcome = dict(params.get("outcome", {}))
+    if "on202" in outcome and outcome["on202"] is None:
+        outcome["on202"] = "wait" if policies.get("callbackToken") else "success"
+        params["outcome"] = outcome
+    return {"type": action.kind, **params, "retry": dict(action.retry)}
