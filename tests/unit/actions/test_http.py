@@ -516,17 +516,65 @@ def test_what_is_no_whole_answer_is_no_answer(script: Script) -> None:
 
 
 def test_an_early_answer_counts_although_the_body_was_not_read() -> None:
-    def early(connection: socket.socket, over: threading.Event) -> None:
+    def early(connection: socket.socket, _: threading.Event) -> None:
         connection.recv(1_000)
         connection.sendall(status(413))
-        connection.shutdown(socket.SHUT_WR)
-        over.wait(1)
 
     with listening(early) as endpoint:
-        call = replace(CALL, payload="x" * 5_000, deadline_s=3)
-        outcome = perform(params(endpoint.url()), call, Outbound(LOCAL))
+        outcome = perform(params(endpoint.url()), replace(CALL, payload="x" * 5_000_000), Outbound(LOCAL))
 
     assert outcome.http_status == 413
+
+
+def test_heads_without_end_are_cut_off() -> None:
+    def flood(connection: socket.socket, over: threading.Event) -> None:
+        read_request(connection)
+        while not over.is_set():
+            connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" * 1_000)
+
+    assert outcome_of(flood, deadline_s=30).message == "the answer is too large"
+
+
+class LeapingClock(SystemClock):
+    """Each look at it finds it so many seconds later."""
+
+    def __init__(self, step_s: float) -> None:
+        self._step_s = step_s
+        self._at = 0.0
+
+    def monotonic(self) -> float:
+        self._at += self._step_s
+        return self._at
+
+
+@pytest.mark.parametrize(
+    ("step_s", "reason"),
+    [(0.01, None), (0.4, Reason.NO_ANSWER), (0.6, Reason.NO_ANSWER), (1.1, Reason.CONNECT), (50, Reason.CONNECT)],
+)
+def test_a_deadline_that_passes_between_two_steps_is_a_deadline(step_s: float, reason: Reason | None) -> None:
+    """Before the connection, before the request, before the answer."""
+    with listening(answering(OK)) as endpoint:
+        call = replace(CALL, deadline_s=1, clock=LeapingClock(step_s))
+        outcome = perform(params(endpoint.url()), call, Outbound(LOCAL))
+
+    assert outcome.reason is reason
+
+
+def test_addresses_that_do_not_answer_share_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    given_s: list[float] = []
+
+    def swallowed(_address: object, _port: int, timeout_s: float) -> socket.socket:
+        given_s.append(timeout_s)
+        raise TimeoutError
+
+    monkeypatch.setattr(outbound_module, "_connected", swallowed)
+    name = MovingName([f"127.0.0.{number}" for number in range(1, 20)])
+    outcome = perform(
+        params("http://many.example/"), replace(CALL, deadline_s=6, clock=LeapingClock(0)), Outbound(LOCAL, name)
+    )
+
+    assert given_s == [pytest.approx(6 / share) for share in (6, 5, 4, 3, 2, 1)]
+    assert (outcome.reason, outcome.retryable) == (Reason.CONNECT, True)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -666,7 +714,7 @@ def test_one_bad_address_among_good_ones_refuses_the_call() -> None:
 
 def test_the_next_address_is_tried_when_one_does_not_answer() -> None:
     with listening(answering(OK)) as endpoint:
-        name = MovingName(["127.0.0.2", "::1", "127.0.0.1"])
+        name = MovingName(["::1", "127.0.0.1"])
         outcome = perform(params(endpoint.url(host="many.example")), CALL, Outbound(LOCAL, name))
 
     assert outcome.verdict is Verdict.SUCCEEDED
