@@ -9,12 +9,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from sweephand.local.emulator import Emulator
-from sweephand.local.folder import StateFolder
-from sweephand.local.service import parameters
-from sweephand.sources import SystemClock
-from tests.local_stack import runtime_emulator
-from tests.local_stack.runtime_emulator import ROOT, free_port
+from tests.local_stack import quiet, runtime_emulator
+from tests.local_stack.runtime_emulator import ROOT
 from tests.template.cloudformation import raw_template
 
 pytestmark = [
@@ -27,35 +23,10 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def aws(tmp_path_factory):
-    """An embedded AWS with the template on it, for this module alone; its minute rule does not tick."""
-    emulator = Emulator(StateFolder(tmp_path_factory.mktemp("emulator")), SystemClock(), port=str(free_port()))
-    emulator.start()
-    try:
-        stack = emulator.deploy(ROOT / "template.yaml", parameters("http://127.0.0.1:1"))
-        aws = emulator.credentials()
-        aws.client("events").disable_rule(Name=stack.physical["MinuteRule"])
-        yield aws, stack
-    finally:
-        emulator.stop()
-
-
-@pytest.fixture(scope="module")
-def variables(aws):
-    """variables("SweeperFunction"): the environment that the template gives the function, and where its AWS is."""
-    credentials, stack = aws
-
-    def of(function):
-        config = credentials.client("lambda").get_function_configuration(FunctionName=stack.physical[function])
-        return config["Environment"]["Variables"] | {
-            "AWS_ENDPOINT_URL": credentials.endpoint_url,
-            "AWS_REGION": credentials.region,
-            "AWS_DEFAULT_REGION": credentials.region,
-            "AWS_ACCESS_KEY_ID": credentials.access_key_id,
-            "AWS_SECRET_ACCESS_KEY": credentials.secret_access_key,
-        }
-
-    return of
+def variables(tmp_path_factory):
+    """variables("SweeperFunction"): the environment of a function of the template on an embedded AWS."""
+    with quiet.stack(tmp_path_factory.mktemp("emulator")) as (aws, stack):
+        yield lambda function: quiet.variables(aws, stack, function)
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,9 @@ WRITES_LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
 GRANTED = {
     "ApiRole": {
         "ApiLogs": WRITES_LOG,
-        "Table": READS | WRITES | {"dynamodb:DeleteItem", "dynamodb:ConditionCheckItem"},
+        "Table": READS | WRITES | {"dynamodb:DeleteItem"},
         "${Table.Arn}/index/attention": {"dynamodb:Query"},
+        "${Table.Arn}/index/next-run": {"dynamodb:Query"},
         "RunQueue": {"sqs:SendMessage"},
         "SlowQueue": {"sqs:SendMessage"},
         "Key": {"kms:Encrypt"},
@@ -43,7 +44,7 @@ GRANTED = {
     },
     "ExecutorSlowRole": {
         "ExecutorSlowLogs": WRITES_LOG,
-        "Table": READS | WRITES | {"dynamodb:DeleteItem"},
+        "Table": READS | WRITES,
         "RunQueue": {"sqs:SendMessage"},
         "SlowQueue": READS_POINTERS | {"sqs:SendMessage"},
         "Key": {"kms:Decrypt"},
@@ -134,10 +135,10 @@ def test_who_seals_secrets_cannot_open_them_and_the_reverse(stack):
     }
 
 
-def test_what_is_due_is_read_by_sweeper_and_auditor_alone(stack):
+def test_what_is_due_is_read_by_sweeper_and_auditor_and_for_the_health_of_the_service(stack):
     readers = {role for role in GRANTED if "${Table.Arn}/index/next-run" in _granted(stack, role)}
 
-    assert readers == {"SweeperRole", "AuditorRole"}
+    assert readers == {"SweeperRole", "AuditorRole", "ApiRole"}
 
 
 def test_the_key_has_no_policy_that_lets_others_in(stack):

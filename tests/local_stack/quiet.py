@@ -1,0 +1,40 @@
+"""The template on an embedded AWS where nothing happens by itself: no tick, no message taken from a queue."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+from sweephand.local.emulator import Emulator
+from sweephand.local.folder import StateFolder
+from sweephand.local.service import parameters
+from sweephand.sources import SystemClock
+from tests.local_stack.runtime_emulator import ROOT, free_port
+
+
+@contextmanager
+def stack(folder):
+    """Yields (aws, stack). folder: for the emulator's state."""
+    emulator = Emulator(StateFolder(folder), SystemClock(), port=str(free_port()))
+    emulator.start()
+    try:
+        deployed = emulator.deploy(ROOT / "template.yaml", parameters("http://127.0.0.1:1"))
+        aws = emulator.credentials()
+        for rule in ("MinuteRule", "AuditRule"):
+            aws.client("events").disable_rule(Name=deployed.physical[rule])
+        for mapping in aws.client("lambda").list_event_source_mappings()["EventSourceMappings"]:
+            aws.client("lambda").delete_event_source_mapping(UUID=mapping["UUID"])
+        yield aws, deployed
+    finally:
+        emulator.stop()
+
+
+def variables(aws, stack, function):
+    """The environment that the template gives the function, as it stands on the emulator, and where its AWS is."""
+    config = aws.client("lambda").get_function_configuration(FunctionName=stack.physical[function])
+    return config["Environment"]["Variables"] | {
+        "AWS_ENDPOINT_URL": aws.endpoint_url,
+        "AWS_REGION": aws.region,
+        "AWS_DEFAULT_REGION": aws.region,
+        "AWS_ACCESS_KEY_ID": aws.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": aws.secret_access_key,
+    }

@@ -1,0 +1,388 @@
+"""Every AWS call that the functions make in an eventful day, held against the rights that the template gives them.
+
+The emulator checks no rights, so a missing one would show on AWS alone. The day runs the real handlers in this process,
+against the emulator, with the template's own variables.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import contextmanager
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
+from unittest import mock
+
+import pytest
+
+from sweephand.local.deploy import put_secret
+from sweephand.sources import SystemClock
+from tests.local_stack import aws_calls, quiet
+from tests.local_stack.runtime_emulator import ROOT
+from tests.template.test_permissions import GRANTED, ROLE_OF
+
+pytestmark = pytest.mark.emulator
+
+NAMED = ("Table", "RunQueue", "SlowQueue", "DeadLetterQueue", "ArchiveQueue", "EventBus", "Key", "StackSecret")
+FOLDERS = {
+    "ApiFunction": "api",
+    "SweeperFunction": "sweeper",
+    "ExecutorFunction": "executor",
+    "ExecutorSlowFunction": "executor",
+    "AuditorFunction": "auditor",
+}
+# Used by Lambda on the function's behalf: its logs, its event source, what it does with a failed tick.
+BY_LAMBDA_ITSELF = {"logs:CreateLogStream", "logs:PutLogEvents", "sqs:ReceiveMessage", "sqs:DeleteMessage"} | {
+    "sqs:GetQueueAttributes"
+}
+KEPT_FOR_FAILURES = {("TickDeadLetterQueue", "sqs:SendMessage")}
+# Granted ahead of the code that will call it. A line goes when its test begins to fail.
+NOT_CALLED_YET = {
+    "ExecutorFunction": {
+        ("DeadLetterQueue", "sqs:ChangeMessageVisibility"),
+        ("EventBus", "events:PutEvents"),
+        ("StackSecret", "secretsmanager:GetSecretValue"),
+    },
+    "ExecutorSlowFunction": {
+        ("EventBus", "events:PutEvents"),
+        ("RunQueue", "sqs:SendMessage"),
+        ("StackSecret", "secretsmanager:GetSecretValue"),
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory):
+    """Function -> resource -> actions, of the whole day."""
+    with quiet.stack(tmp_path_factory.mktemp("emulator")) as (aws, stack), _endpoint() as endpoint:
+        put_secret(aws, stack.outputs["StackSecretArn"], "provider.admin", "first-secret")
+        names = {stack.physical[name].rpartition("/")[2]: name for name in NAMED}
+        with aws_calls.recorded(names) as recorder, _functions(aws, stack) as handlers:
+            day = _Day(aws, stack, endpoint, handlers, recorder)
+            with day.time():
+                day.whole()
+        yield recorder.used
+
+
+@pytest.mark.parametrize("function", FOLDERS)
+def test_a_function_calls_nothing_that_its_role_forbids(used, function):
+    granted = _pairs(GRANTED[ROLE_OF[function]])
+
+    assert _pairs(used[function]) - granted == set()
+
+
+@pytest.mark.parametrize("function", FOLDERS)
+def test_a_function_s_role_gives_it_nothing_that_it_never_calls(used, function):
+    granted = {pair for pair in _pairs(GRANTED[ROLE_OF[function]]) if pair[1] not in BY_LAMBDA_ITSELF}
+    ahead = NOT_CALLED_YET.get(function, set())
+
+    assert granted - KEPT_FOR_FAILURES - _pairs(used[function]) == ahead
+
+
+class _Day:
+    """What users do, what is due, what fails: each line is there for a call that no other line makes."""
+
+    def __init__(self, aws, stack, endpoint, handlers, recorder):
+        self.aws, self.stack, self.endpoint, self.handlers, self.recorder = aws, stack, endpoint, handlers, recorder
+        self.later = timedelta(0)
+        self.sqs = aws.client("sqs")
+        self.table = stack.outputs["TableName"]
+        self.basic = "provider.admin:first-secret"
+
+    @contextmanager
+    def time(self):
+        """The functions' clock, which `later` moves on; the queues' delays stay as they are."""
+        real = SystemClock.now
+        with mock.patch.object(SystemClock, "now", lambda clock: real(clock) + self.later):
+            yield
+
+    def whole(self):
+        self.tenant_and_collections()
+        self.jobs_and_their_changes()
+        self.runs_of_every_kind()
+        self.dead_letters()
+        self.a_purged_queue()
+        self.rows_that_went_wrong()
+        self.reading()
+        self.deletes()
+
+    def tenant_and_collections(self):
+        self.api("POST", "/v1/tenants", {"tenant": "acme"}, expect=201)
+        self.api("GET", "/v1/tenants")
+        self.api("GET", "/v1/tenants/acme")
+        issued = self.api(
+            "POST",
+            "/v1/credentials",
+            {"name": "day", "scopes": ["jobs:read", "jobs:write", "runs:write", "admin"]},
+            headers={"sweephand-tenant": "acme"},
+            expect=201,
+        )
+        self.basic = f"{issued['clientId']}:{issued['secret']}"
+        spare = self.api("POST", "/v1/credentials", {"name": "spare", "scopes": ["jobs:read"]}, expect=201)
+        self.api("GET", "/v1/credentials")
+        self.api("DELETE", f"/v1/credentials/{spare['clientId']}", expect=204)
+        self.api("POST", "/oauth/token", "grant_type=client_credentials", form=True)
+        self.api("POST", "/v1/collections", {"name": "night"}, expect=201)
+        self.api("PATCH", "/v1/collections/night", {"quota": {"maxJobs": 5}})
+        self.api("POST", "/v1/collections/night/disable")
+        self.api("POST", "/v1/collections/night/enable")
+        self.api("GET", "/v1/collections")
+        self.api("DELETE", "/v1/collections/night", expect=204)
+
+    def jobs_and_their_changes(self):
+        self.job = self.create(
+            "hourly",
+            "/ok",
+            schedules=[{"name": "h", "every": "PT1H"}],
+            tags=["a"],
+            resourceId="r",
+            payload={"n": 1},
+            authentication={"type": "basic", "username": "u", "password": "p"},
+        )
+        path = f"/v1/jobs/{self.job}"
+        self.api("PATCH", path, {"tags": ["b"], "name": "hourly-2"})
+        self.api("POST", f"{path}/pause", {"note": "lunch"})
+        self.api("POST", f"{path}/resume")
+        added = self.api("POST", f"{path}/schedules", {"name": "x", "cron": "0 0 * * *"}, expect=201)
+        self.api("PATCH", f"{path}/schedules/{added['id']}", {"cron": "0 1 * * *"})
+        self.api("POST", f"{path}/schedules/{added['id']}/deactivate")
+        self.api("POST", f"{path}/schedules/{added['id']}/activate")
+        self.api("DELETE", f"{path}/schedules/{added['id']}", expect=204)
+
+    def runs_of_every_kind(self):
+        self.create("due", "/ok", schedules=[{"at": self.ago(20)}], payload={"n": 2})
+        self.create("slow-due", "/ok", schedules=[{"at": self.ago(20)}], answerTimeoutSeconds=30)
+        alarm = {"type": "http", "url": f"{self.endpoint}/alarm"}
+        once = {"type": "fixed", "maxRetries": 1, "delaySeconds": 0, "retryOn": "any"}
+        for lane, more in (("fast", {}), ("slow", {"answerTimeoutSeconds": 30})):
+            secret = {"type": "bearer", "token": "t"}
+            self.create(
+                f"failing-{lane}",
+                "/fails",
+                schedules=[{"at": self.ago(20)}],
+                authentication=secret,
+                retry=once,
+                errorAction=alarm,
+                payload={"n": 3},
+                **more,
+            )
+            later = {"type": "fixed", "maxRetries": 1, "delaySeconds": 3600, "retryOn": "any"}
+            setattr(self, f"waiting_{lane}", self.create(f"later-{lane}", "/fails", retry=later, **more))
+            self.api("POST", f"/v1/jobs/{getattr(self, f'waiting_{lane}')}/run", {}, expect=202)
+        self.api("POST", f"/v1/jobs/{self.job}/run", {}, headers={"idempotency-key": "k"}, expect=202)
+        self.api("POST", f"/v1/jobs/{self.job}/run", {}, headers={"idempotency-key": "k"}, expect=202)
+        self.tick()
+        self.work_off()
+
+    def dead_letters(self):
+        """Of the slow lane too: both end in one queue, and an errorAction goes where its job's runs go."""
+        alarm = {"type": "http", "url": f"{self.endpoint}/alarm"}
+        for queue, more in (("RunQueue", {}), ("SlowQueue", {"answerTimeoutSeconds": 30})):
+            at = self.ago(20)
+            job = self.create(f"undelivered-{queue}", "/ok", schedules=[{"at": at}], errorAction=alarm, **more)
+            body = next(body for body in self.received(queue) if json.loads(body)["job"] == job)
+            self.call("ExecutorFunction", _records([body], self.stack.physical["DeadLetterQueue"]))
+        self.work_off()
+
+    def a_purged_queue(self):
+        """Occurrences that were sent and advanced over, and whose messages are gone: the audit sends them again."""
+        self.create("lost-fast", "/ok", schedules=[{"every": "PT5M"}])
+        self.create("lost-slow", "/ok", schedules=[{"every": "PT5M"}], answerTimeoutSeconds=30)
+        self.later += timedelta(minutes=6)
+        self.tick()
+        while any([self.received("RunQueue"), self.received("SlowQueue")]):
+            pass
+        self.later += timedelta(minutes=20)
+        self.audit()
+        self.work_off()
+
+    def rows_that_went_wrong(self):
+        """A spec that no version of the code wrote, and a series without its next time: never silent."""
+        rows = self.aws.client("dynamodb").scan(TableName=self.table)["Items"]
+        schedule = next(r for r in rows if r["pk"]["S"].endswith(self.job) and r["sk"]["S"].startswith("SCH#"))
+        self.write(schedule, "REMOVE next_run_at")
+        self.audit()
+        self.work_off()
+        spoiled = self.create("spoiled", "/ok", schedules=[{"every": "PT1H"}])
+        row = next(
+            row
+            for row in self.aws.client("dynamodb").scan(TableName=self.table)["Items"]
+            if row["pk"]["S"].endswith(spoiled) and row["sk"]["S"].startswith("SCH#")
+        )
+        now = int(SystemClock().now().timestamp())
+        *kind, _ = row["sweep"]["S"].split(";", 3)
+        spec = ";".join([*kind, "rubbish"])
+        self.write(row, "SET sweep = :s, next_run_at = :n", {":s": {"S": spec}, ":n": {"N": str(now)}})
+        self.tick()
+        self.audit()
+
+    def reading(self):
+        path = f"/v1/jobs/{self.job}"
+        self.api("GET", "/v1/health")
+        for query in ("", "collection=default", "state=ACTIVE", "tag=b", "resourceId=r", "name=hourly-2"):
+            self.api("GET", "/v1/jobs", query=query)
+        self.api("GET", path, query="include=schedules")
+        for under in ("/next", "/occurrences", "/schedules"):
+            self.api("GET", path + under)
+        self.api("POST", "/v1/schedules:preview", {"every": "PT1H"})
+        self.api("GET", "/v1/runs")
+        for run in self.api("GET", "/v1/runs", query=f"jobId={self.job}")["items"]:
+            self.api("GET", f"/v1/runs/{run['id']}")
+        for run in self.api("GET", "/v1/runs")["items"]:
+            self.api("GET", f"/v1/runs/{run['id']}")
+
+    def deletes(self):
+        for lane in ("fast", "slow"):
+            self.api("DELETE", f"/v1/jobs/{getattr(self, f'waiting_{lane}')}", expect=204)
+        self.api("DELETE", f"/v1/jobs/{self.job}", expect=204)
+        self.later += timedelta(minutes=1)
+        self.tick()
+        self.work_off()
+        self.audit()
+
+    # How each is done
+
+    def create(self, name, where, *, schedules=(), tags=(), resourceId=None, errorAction=None, **action):  # noqa: N803
+        outcome = {"answerTimeoutSeconds": action.pop("answerTimeoutSeconds", 15)}
+        body = {
+            "name": name,
+            "action": {"type": "http", "url": self.endpoint + where, "outcome": outcome} | action,
+            "schedules": list(schedules),
+            "tags": list(tags),
+            "resourceId": resourceId,
+            "errorAction": errorAction,
+        }
+        return self.api("POST", "/v1/jobs", {k: v for k, v in body.items() if v is not None}, expect=201)["id"]
+
+    def ago(self, seconds):
+        return (SystemClock().now() - timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def api(self, method, path, body=None, *, query="", headers=None, form=False, expect=200):
+        credential = base64.b64encode(self.basic.encode()).decode()
+        event = json.loads((ROOT / "events" / "api" / "get_health.json").read_text())
+        event["rawPath"] = event["requestContext"]["http"]["path"] = path
+        event["requestContext"]["http"]["method"] = method
+        event["rawQueryString"] = query
+        event["headers"] |= {"authorization": f"Basic {credential}"} | (headers or {})
+        if body is not None:
+            event["headers"]["content-type"] = "application/x-www-form-urlencoded" if form else "application/json"
+            event["body"] = body if form else json.dumps(body)
+        answer = self.call("ApiFunction", event)
+        assert answer["statusCode"] == expect, f"{method} {path}: {answer}"
+        return json.loads(answer["body"]) if answer.get("body") else None
+
+    def tick(self):
+        return self.call("SweeperFunction", json.loads((ROOT / "events" / "sweeper" / "tick.json").read_text()))
+
+    def audit(self):
+        return self.call("AuditorFunction", json.loads((ROOT / "events" / "auditor" / "everything.json").read_text()))
+
+    def work_off(self):
+        """Both lanes until neither has a message that is due."""
+        worked = True
+        while worked:
+            worked = False
+            for function, queue in (("ExecutorFunction", "RunQueue"), ("ExecutorSlowFunction", "SlowQueue")):
+                bodies = self.received(queue)
+                if bodies:
+                    self.call(function, _records(bodies, self.stack.physical[queue]))
+                    worked = True
+
+    def received(self, queue):
+        """Bodies of up to ten messages that are due, taken off the queue."""
+        url = self.stack.physical[queue]
+        got = self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
+        for message in got:
+            self.sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+        return [message["Body"] for message in got]
+
+    def write(self, row, expression, values=None):
+        self.aws.client("dynamodb").update_item(
+            TableName=self.table,
+            Key={"pk": row["pk"], "sk": row["sk"]},
+            UpdateExpression=expression,
+            **({"ExpressionAttributeValues": values} if values else {}),
+        )
+
+    def call(self, function, event):
+        with self.recorder.acting_as(function):
+            return self.handlers[function](event, SimpleNamespace(aws_request_id=f"request-{id(event)}"))
+
+
+def _records(bodies, queue_url):
+    sample = json.loads((ROOT / "events" / "executor" / "runs.json").read_text())["Records"][0]
+    now_ms = int(SystemClock().now().timestamp() * 1000)
+    return {
+        "Records": [
+            sample
+            | {
+                "messageId": f"message-{n}",
+                "receiptHandle": f"receipt-{n}-{now_ms}",
+                "body": body,
+                "attributes": sample["attributes"] | {"SentTimestamp": str(now_ms)},
+                "eventSourceARN": f"arn:aws:sqs:us-east-1:000000000000:{queue_url.rpartition('/')[2]}",
+            }
+            for n, body in enumerate(bodies)
+        ]
+    }
+
+
+@contextmanager
+def _functions(aws, stack):
+    """The real handlers in this process, each made with its own environment."""
+    handlers: dict[str, Callable] = {}
+    for function, folder in FOLDERS.items():
+        environment = {"PATH": os.environ["PATH"]} | quiet.variables(aws, stack, function)
+        with mock.patch.dict(os.environ, environment, clear=True):
+            spec = importlib.util.spec_from_file_location(f"day_{function}", ROOT / "functions" / folder / "app.py")
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+        handlers[function] = _within(environment, module.handler)
+    yield handlers
+    for function in FOLDERS:
+        sys.modules.pop(f"day_{function}", None)
+
+
+def _within(environment, handler):
+    """Clients are made at their first call: that too must see the function's own environment."""
+
+    def call(event, context):
+        with mock.patch.dict(os.environ, environment, clear=True):
+            return handler(event, context)
+
+    return call
+
+
+@contextmanager
+def _endpoint():
+    """Answers 500 below /fails, else 200."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers.get("content-length", 0)))
+            self.send_response(500 if self.path.startswith("/fails") else 200)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _pairs(by_resource):
+    return {(resource, action) for resource, actions in by_resource.items() for action in actions}
