@@ -31,6 +31,7 @@ class Settings:
     allowed_private_targets: str = ""
     plain_http_targets: bool = False
     aws_endpoint_url: str = ""
+    runtime_api_url: str = ""
     lane: Lane = Lane.FAST
     call_deadline_s: float = 15.0
     lease_s: float = 25.0
@@ -57,6 +58,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         public_base_url=env.get("PUBLIC_BASE_URL", "").rstrip("/"),
         allowed_private_targets=env.get("ALLOWED_PRIVATE_TARGETS", ""),
         aws_endpoint_url=env.get("AWS_ENDPOINT_URL", ""),
+        runtime_api_url=f"http://{runtime_api}" if (runtime_api := env.get("AWS_LAMBDA_RUNTIME_API")) else "",
         plain_http_targets=env.get("PLAIN_HTTP_TARGETS", "refuse") == "allow",
         lane=Lane(env.get("LANE", defaults.lane)),
         call_deadline_s=float(env.get("CALL_DEADLINE_S", defaults.call_deadline_s)),

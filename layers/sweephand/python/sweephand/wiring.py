@@ -34,6 +34,7 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
     clock = clock or SystemClock()
     chance = chance or SystemChance()
     table = Table(settings.table_name, clock, chance, region=settings.region)
+    table.open()
     clients = Clients(table, settings)
     return World(
         settings=settings,
@@ -50,11 +51,12 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
 
 
 def guard_settings(settings: Settings) -> guard.GuardSettings:
-    """What jobs may call: by parameter, and never the endpoint of an embedded AWS."""
+    """What jobs may call: by parameter, and never Lambda's own runtime or the endpoint of an embedded AWS."""
+    closed = [url for url in (settings.aws_endpoint_url, settings.runtime_api_url) if url]
     return guard.GuardSettings(
         private=guard.networks(settings.allowed_private_targets),
         plain_http=settings.plain_http_targets,
-        closed_loopback_ports=guard.loopback_ports([settings.aws_endpoint_url] if settings.aws_endpoint_url else []),
+        closed_loopback_ports=guard.loopback_ports(closed),
     )
 
 
@@ -130,13 +132,13 @@ class Doorkeeper:
         """Raises Unavailable if the secret cannot be read and none is known."""
         now = self._world.clock.monotonic()
         if self._door is None or now - self._made_at > self.KEPT_S:
+            self._made_at = now
             secret, previous = self._secret("AWSCURRENT"), self._secret("AWSPREVIOUS")
             if secret is None and self._door is None:
                 raise Unavailable("the stack's secret cannot be read")
             if secret is not None:
                 keys = derive_keys(self._world.settings.stack_name, secret, previous)
                 self._door = Door(keys, secret, partial(tenants.find_credential, self._world.table))
-                self._made_at = now
         assert self._door is not None
         return self._door
 

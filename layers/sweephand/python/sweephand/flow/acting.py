@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from sweephand.actions.call import Call
 from sweephand.domain.job import Job, Payload
 from sweephand.domain.run import Kind, Outcome, Reason, Run, Verdict
 from sweephand.domain.schedule import Schedule
+from sweephand.errors import NotFound
 from sweephand.flow.settle import action_of
 from sweephand.flow.world import World
 from sweephand.store import jobs
@@ -54,16 +57,20 @@ def _payload(world: World, run: Run, job: Job, schedule: Schedule | None) -> Pay
 
 
 def _secrets(world: World, run: Run, job: Job) -> dict[str, str]:
-    """The action's secrets in the clear, by their field within the action."""
+    """The action's secrets in the clear, by their field within the action.
+
+    One that cannot be opened is left out: the action then says which it misses.
+    """
     if job.secret_version is None:
         return {}
     prefix = "errorAction." if run.kind is Kind.ERROR_ACTION else "action."
     sealed = jobs.read_secrets(world.table, job.tenant, job.id, job.secret_version)
-    return {
-        field.removeprefix(prefix): world.secrets.decrypt(job.tenant, job.id, field, text)
-        for field, text in sealed.items()
-        if field.startswith(prefix)
-    }
+    opened: dict[str, str] = {}
+    for field, text in sealed.items():
+        if field.startswith(prefix):
+            with suppress(NotFound):
+                opened[field.removeprefix(prefix)] = world.secrets.decrypt(job.tenant, job.id, field, text)
+    return opened
 
 
 def _callback_url(world: World, run: Run) -> str | None:

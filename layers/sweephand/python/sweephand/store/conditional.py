@@ -60,7 +60,7 @@ class Cancelled:
 
 
 class Table:
-    """One open table. Cheap to make; the client is made at the first call.
+    """The one table.
 
     Timeouts are short (connect 1 s, read 3 s, 3 attempts in all), so that the worst case stays below API
     Gateway's 30 s.
@@ -77,6 +77,10 @@ class Table:
             max_retry_attempts=2,
             max_pool_connections=16,
         )
+
+    def open(self) -> None:
+        """Makes the client, before threads use it: each of them would make one of its own."""
+        _ = self._connection.client
 
     @property
     def client(self) -> Any:
