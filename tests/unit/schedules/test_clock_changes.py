@@ -9,7 +9,7 @@ import pytest
 
 from sweephand.schedules.explain import dropped, preview
 from sweephand.schedules.timing import Timing, between, parse
-from tests.unit.schedules.oracle import zone_info
+from tests.unit.schedules.oracle import walk, zone_info
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -264,3 +264,48 @@ def test_what_dst_gap_skip_leaves_out_can_be_listed() -> None:
     ]
     for kept in (new_york(cron="0,30 2 * * *"), new_york(cron="30 * * * *", dstGap="skip"), new_york(every="PT10M")):
         assert dropped(kept, at("2026-01-01 00:00"), at("2028-01-01 00:00"), 3) == []
+
+
+def test_a_yearly_time_that_comes_twice_is_found_from_every_side() -> None:
+    """The next wall time is a year away, so the search would like to pass over the second copy."""
+    rule = new_york(cron="30 1 1 11 *", dstOverlap="both").rule
+    first, second = at("2026-11-01 05:30"), at("2026-11-01 06:30")
+
+    assert rule.next_after(first) == second
+    assert rule.next_after(at("2026-11-01 06:00")) == second
+    assert rule.last_until(second - timedelta(seconds=1)) == first
+    assert rule.last_until(at("2026-11-01 06:00")) == first
+
+
+CHANGES = [
+    ("America/New_York", "2026-03-08 07:00"),
+    ("America/New_York", "2026-11-01 06:00"),
+    ("Australia/Lord_Howe", "2026-10-03 15:30"),
+    ("Australia/Lord_Howe", "2026-04-04 15:00"),
+    ("Africa/Cairo", "2026-04-23 22:00"),
+    ("Africa/Cairo", "2026-10-29 21:00"),
+    ("Antarctica/Troll", "2026-03-29 01:00"),
+    ("Pacific/Apia", "2011-12-30 10:00"),
+]
+
+
+@pytest.mark.parametrize(("gap", "overlap"), [("skip", "second"), ("next_valid", "first"), ("shift", "both")])
+@pytest.mark.parametrize(("name", "change"), CHANGES)
+@pytest.mark.parametrize(
+    "text", ["15,35 1,2,23 * * *", "45 0,2 * * *", "0 */2 * * *", "20,50 * * * *", "30 1 1 4,11 *"]
+)
+def test_next_and_last_agree_with_the_walk_from_every_few_minutes_around_a_change(
+    name: str, change: str, gap: str, overlap: str, text: str
+) -> None:
+    day = timedelta(days=1)
+    rule = parse({"cron": text, "timezone": name, "dstGap": gap, "dstOverlap": overlap}, now=NOW).rule
+    walked = walk(text, name, gap, overlap, at(change) - 2 * day, at(change) + day)
+
+    instant = at(change) - timedelta(hours=6)
+    while instant < at(change) + timedelta(hours=6):
+        later = [found for found in walked if found > instant]
+        before = [found for found in walked if found <= instant]
+        upcoming, latest = rule.next_after(instant), rule.last_until(instant)
+        assert upcoming == later[0] if later else upcoming is None or upcoming > at(change) + day
+        assert latest == before[-1] if before else latest is None or latest < at(change) - 2 * day
+        instant += timedelta(minutes=7.5)

@@ -120,6 +120,7 @@ def test_an_expression_fires_when_it_says(text: str, expected: list[str]) -> Non
         ("0 0 * * 1,2,foo", 12, "weekday: expected *, a number from 0 to 7 or sun, mon"),
         ("0 0 * * mon-sun", 8, "runs backwards"),
         ("0 9-5 * * *", 2, "the range 9-5 runs backwards"),
+        ("0" * 900 + "5-3 * * * *", 0, "the range 000000000... runs backwards"),
         ("0 0 1-40 * *", 6, "day of the month 40 is outside 1..31"),
         ("*/0 * * * *", 2, "a step of 1 or more"),
         ("*/ * * * *", 2, "a step of 1 or more"),

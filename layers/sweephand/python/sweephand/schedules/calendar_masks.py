@@ -95,7 +95,7 @@ class CalendarMasks(Series):
 
     def _days_of(self, year: int, month: int) -> int:
         """The matching days of a month: bit n is day n."""
-        length = 29 if month == 2 and year % 4 == 0 and (year % 100 or year % 400 == 0) else _LENGTHS[month]
+        length = month_length(year, month)
         in_weeks = self._weeks >> date(year, month, 1).toordinal() % 7
         return (self.days | in_weeks if self.either else self.days & in_weeks) & (2 << length) - 2
 
@@ -130,6 +130,11 @@ class CalendarMasks(Series):
 
     def _last_time(self) -> int:
         return (self.hours.bit_length() - 1) * 3600 + (self.minutes.bit_length() - 1) * 60
+
+
+def month_length(year: int, month: int) -> int:
+    """Days; month 1 is January."""
+    return 29 if month == 2 and year % 4 == 0 and (year % 100 or year % 400 == 0) else _LENGTHS[month]
 
 
 def bits(mask: int) -> list[int]:

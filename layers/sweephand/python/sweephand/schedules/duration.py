@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import members
@@ -16,8 +16,7 @@ _TIME_PART = {"H": ("seconds", 3600), "M": ("seconds", 60), "S": ("seconds", 1)}
 _NUMBER = re.compile(r"[0-9]+", re.ASCII)
 
 
-@dataclass(frozen=True)
-class Duration:
+class Duration(NamedTuple):
     """Elapsed seconds, calendar months, or both (which only the caller can judge)."""
 
     seconds: int

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import members
@@ -42,8 +41,7 @@ _BOUNDS = (
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a wall time has no zone
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(NamedTuple):
     """An instant as read: `second` if the text had an offset, else `wall`. Fractions are already rounded up."""
 
     second: int | None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from calendar import monthrange
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 
+from sweephand.schedules.calendar_masks import month_length
 from sweephand.schedules.localtime import LAST_SECOND
 from sweephand.schedules.rule import Series
 
@@ -65,7 +65,7 @@ class Months(Series):
         months = begun.year * 12 + begun.month - 1 + k * self.step
         year, month = divmod(months, 12)
         first = (date(year, month + 1, 1).toordinal() - _EPOCH_DAY) * 86_400
-        longest = monthrange(year, month + 1)[1]
+        longest = month_length(year, month + 1)
         if begun.day <= longest:
             return first + (begun.day - 1) * 86_400 + clock, first
         if self.overflow is MonthOverflow.SKIP:

@@ -7,7 +7,6 @@ change. The host's own files are never looked at: two machines must not disagree
 from __future__ import annotations
 
 import pkgutil
-import re
 import struct
 from datetime import date
 from functools import lru_cache
@@ -26,6 +25,7 @@ Table = tuple[tuple[int, ...], tuple[int, ...]]
 
 _NOT_PLACES = frozenset({"Factory", "localtime", "posixrules"})
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _HEADER = struct.Struct(">4s1s15x6l")
 
 
@@ -92,14 +92,6 @@ def _block_size(counts: tuple[int, int, int, int, int, int], width: int) -> int:
     return times * (width + 1) + types * 6 + letters + leaps * (width + 4) + isstd + isutc
 
 
-_NAME = r"(?:<[A-Za-z0-9+-]+>|[A-Za-z]+)"
-_CLOCK = r"[+-]?[0-9]+(?::[0-9]+){0,2}"
-_DAY = r"(?:M[0-9]+\.[0-9]\.[0-9]|J?[0-9]+)"
-_FOOTER = re.compile(
-    rf"{_NAME}({_CLOCK})(?:{_NAME}({_CLOCK})?,({_DAY})(?:/({_CLOCK}))?,({_DAY})(?:/({_CLOCK}))?)?", re.ASCII
-)
-
-
 class _Footer:
     """The rule for the years after the last recorded change: POSIX TZ text, with hours from -167 to 167."""
 
@@ -113,15 +105,17 @@ class _Footer:
 
     @classmethod
     def parse(cls, text: str) -> _Footer:
-        found = _FOOTER.fullmatch(text)
-        if found is None:
-            raise ValueError(f"unknown form of a time-zone rule: {text!r}")
-        standard = -_clock(found[1])
-        if found[3] is None:
-            return cls(standard, standard, None, None)
-        summer = -_clock(found[2]) if found[2] else standard + 3600
-        starts = (found[3], _clock(found[4] or "2"))
-        return cls(standard, summer, starts, (found[5], _clock(found[6] or "2")))
+        """Of `EST5EDT,M3.2.0,M11.1.0` and its kin. Raises ValueError for any other form; nothing is guessed."""
+        try:
+            names, *days = text.split(",")
+            west, *summer_west = _offsets(names)
+            if not summer_west and not days:
+                return cls(-_clock(west), -_clock(west), None, None)
+            summer = -_clock(summer_west[0]) if summer_west[0] else 3600 - _clock(west)
+            begins, ends = (_day_and_clock(day) for day in days)
+            return cls(-_clock(west), summer, begins, ends)
+        except (IndexError, ValueError) as error:
+            raise ValueError(f"unknown form of a time-zone rule: {text!r}") from error
 
     def changes(self, after: int) -> list[tuple[int, int]]:
         """(Unix second, offset from it on), rising, from the year of `after` to LAST_YEAR; often none."""
@@ -132,6 +126,25 @@ class _Footer:
             found.append((_day(year, self._starts[0]) * 86_400 + self._starts[1] - self.standard, self.summer))
             found.append((_day(year, self._ends[0]) * 86_400 + self._ends[1] - self.summer, self.standard))
         return sorted(found)
+
+
+def _offsets(text: str) -> list[str]:
+    """The number behind each name, or "": `<+1030>-10:30<+11>` -> ["-10:30", ""]."""
+    found = []
+    while text:
+        rest = text[text.index(">") + 1 :] if text[0] == "<" else text.lstrip(_LETTERS)
+        if rest == text:
+            raise ValueError("a name is missing")
+        text = rest.lstrip("+-:0123456789")
+        found.append(rest[: len(rest) - len(text)])
+    return found
+
+
+def _day_and_clock(text: str) -> tuple[str, int]:
+    """`M3.2.0/1` -> (`M3.2.0`, seconds of its wall clock); two o'clock if none is given."""
+    day, slash, clock = text.partition("/")
+    _day(1972, day)  # a form that cannot be read must not wait for its year
+    return day, _clock(clock if slash else "2")
 
 
 def _clock(text: str) -> int:

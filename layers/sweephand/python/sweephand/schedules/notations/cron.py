@@ -8,8 +8,8 @@ seconds, none of L, W, # and ?.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import english, members
@@ -33,8 +33,7 @@ _MACROS = {
 _ALL_HOURS = (1 << 24) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(NamedTuple):
     """top: the largest value that may be written; last: the one that `*` and an open step end with."""
 
     name: str
@@ -53,8 +52,7 @@ _FIELDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(NamedTuple):
     """stepped_hours: the hour field is a step over the whole day, so it does not fix the hour."""
 
     masks: CalendarMasks
@@ -136,7 +134,7 @@ def _item(item: str, position: int, field: _Field) -> int:
         low = _value(begin, position, field)
         high = _value(end, position + len(begin) + 1, field) if dash else field.last if slash else low
     if low > high and (dash or low > field.top):
-        raise InvalidRequest(FIELD, f"{field.name}: the range {body} runs backwards", position=position)
+        raise InvalidRequest(FIELD, f"{field.name}: the range {_shown(body)} runs backwards", position=position)
     if not slash:
         return (2 << high) - (1 << low)
     width = _step(step, position + len(body) + 1, field)
@@ -148,13 +146,17 @@ def _value(text: str, position: int, field: _Field) -> int:
         value = int(text)
         if field.low <= value <= field.top:
             return value
-        shown = text if len(text) <= 12 else f"{text[:9]}..."
-        raise InvalidRequest(FIELD, f"{field.name} {shown} is outside {field.low}..{field.top}", position=position)
+        outside = f"{field.name} {_shown(text)} is outside {field.low}..{field.top}"
+        raise InvalidRequest(FIELD, outside, position=position)
     named = field.names.get(text.lower())
     if named is None:
         kinds = f"a number from {field.low} to {field.top}" + (f" or {', '.join(field.names)}" if field.names else "")
         raise InvalidRequest(FIELD, f"{field.name}: expected *, {kinds}", position=position)
     return named
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= 12 else f"{text[:9]}..."
 
 
 def _step(text: str, position: int, field: _Field) -> int:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sweephand.schedules.localtime import FIRST_SECOND, Gap, Overlap, Zone
 
@@ -17,8 +16,7 @@ Facts = Any
 """JSON: text, or an object of whole numbers and texts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(NamedTuple):
     """What a schedule says beside its notation. None: not said, the notation has its own default."""
 
     zone: Zone
@@ -27,8 +25,7 @@ class Rules:
     month_overflow: MonthOverflow | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Beginning:
+class Beginning(NamedTuple):
     """Where a series may take its anchor from (Unix seconds). start: the schedule's startTime, else its job's."""
 
     now: int
@@ -36,8 +33,7 @@ class Beginning:
     align: object = None  # the member as the caller wrote it; only `every` knows it
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
+class Compiled(NamedTuple):
     """A series and what is known about it. earliest: nothing before it counts (Unix seconds).
 
     summary: makes the sentence, when asked. interval: finds the smallest gap between two occurrences that is certain,
