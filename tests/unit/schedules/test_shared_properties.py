@@ -175,3 +175,18 @@ def test_instants_of_other_zones_are_the_same_instants(case: tuple[Timing, datet
 
     assert timing.rule.next_after(elsewhere) == timing.rule.next_after(instant)
     assert timing.rule.last_until(elsewhere) == timing.rule.last_until(instant)
+
+
+def test_a_rule_of_the_callers_own_can_be_counted() -> None:
+    """The functions need no more of a rule than its two questions."""
+
+    class Once:
+        def next_after(self, instant: datetime) -> datetime | None:
+            return some.NOW if instant < some.NOW else None
+
+        def last_until(self, instant: datetime) -> datetime | None:
+            return some.NOW if instant >= some.NOW else None
+
+    assert count_between(Once(), to_instant(0), END, 9) == 1
+    assert between(Once(), some.NOW, END, 9) == []
+    assert between(Once(), to_instant(0), END, 0) == []
