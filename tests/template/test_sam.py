@@ -49,7 +49,7 @@ def test_sam_build_makes_each_function_its_handler_alone(built):
 
 def test_sam_build_makes_both_layers(built):
     assert (built / "CodeLayer" / "python" / "sweephand" / "wiring.py").is_file()
-    assert (built / "DependenciesLayer" / "python" / "httpx").is_dir()
+    assert (built / "DependenciesLayer" / "python" / "pynamodb").is_dir()
 
 
 def test_sam_deploy_brings_up_a_stack_that_answers(built, tmp_path):
