@@ -23,7 +23,9 @@ class Recorder:
     def __init__(self) -> None:
         self.seen: list[tuple[h11.Request, bytes]] = []
         self.connections = 0
-        self.answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nX-Odd:  a ,b\r\nset-cookie: a\r\nset-cookie: b\r\n\r\nok"
+        self.answer = (
+            b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nX-Odd:  a ,b\r\nset-cookie: a\r\nset-cookie: b\r\n\r\nok"
+        )
         self.hang_up_after_answer = False
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port = self._socket.getsockname()[1]
@@ -124,7 +126,7 @@ def test_headers_keep_their_order_their_case_and_their_doubles(front, recorder):
     exchange(
         front,
         b"GET / HTTP/1.1\r\nHost: evil.execute-api.localhost\r\nX-b: 1\r\nx-A: \xff\xe2 \r\nX-b: 2\r\n"
-        b"Authorization: Basic eDp5\r\nConnection: keep-alive, X-Hop\r\nX-Hop: 1\r\nUpgrade: h2c\r\nTE: trailers\r\n\r\n",
+        b"Authorization: Basic eDp5\r\nConnection: keep-alive, X-Hop\r\nX-Hop: 1\r\nUpgrade: h2c\r\nTE: x\r\n\r\n",
     )
 
     raw = list(recorder.seen[0][0].headers.raw_items())
@@ -157,7 +159,9 @@ def test_a_body_is_passed_on_byte_for_byte(front, recorder, size):
 
 
 def test_a_chunked_body_is_passed_on_with_its_length(front, recorder):
-    exchange(front, b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n")
+    exchange(
+        front, b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n"
+    )
 
     head, body = recorder.seen[0]
     assert body == b"abcde"

@@ -15,7 +15,7 @@ PAGE = 200
 TIMEOUT_S = 30.0
 
 
-class Refused(Exception):  # noqa: N818 - an answer of the API
+class Refused(Exception):
     """An answer other than 2xx. code: of the problem document, empty where the answer is none."""
 
     def __init__(self, method: str, path: str, response: httpx.Response) -> None:
@@ -25,7 +25,7 @@ class Refused(Exception):  # noqa: N818 - an answer of the API
         super().__init__(f"{method} {path}: {response.status_code} {response.text[:500]}")
 
 
-class Unreachable(Exception):  # noqa: N818
+class Unreachable(Exception):
     """No answer: the stack is gone, or going."""
 
 

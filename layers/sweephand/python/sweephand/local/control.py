@@ -28,10 +28,14 @@ GOES_DOWN_WITHIN_S = 60.0
 
 @dataclass(frozen=True)
 class Running:
-    """A stack that answers. owner: our end of the pipe whose closing ends the stack; None if it is not ours to end."""
+    """A stack that answers. owner: our end of the pipe whose closing ends the stack; None if it is not ours to end.
+
+    process: the background process, if we started it.
+    """
 
     stack: StackFile
     owner: int | None = None
+    process: subprocess.Popen[bytes] | None = None
 
     @property
     def ours(self) -> bool:
@@ -80,23 +84,25 @@ def start(settings: Settings, clock: Clock, say: Callable[[str], None], *, owned
         _follow_start(report, say, settings)
     except _SomebodyElse:
         child.wait()
+        os.close(owner)
         attached = attach(settings, clock)
         if attached is None:
             raise EmulatorFailed("The stack was started and stopped elsewhere at the same time. Try again.") from None
         return attached
     except LocalFailure:
         child.wait()
+        os.close(owner)
         raise
     stack = stack_file.read(settings.folder)
     if stack is None:
         raise EmulatorFailed(f"The stack ended as soon as it was up. See {settings.folder.service_log}")
     if not owned:
         os.close(owner)
-        return Running(stack)
-    return Running(stack, owner)
+        return Running(stack, process=child)
+    return Running(stack, owner, child)
 
 
-class _SomebodyElse(Exception):  # noqa: N818
+class _SomebodyElse(Exception):
     """Another process took the lock between our look and our start."""
 
 
@@ -149,6 +155,8 @@ def release(running: Running, settings: Settings, clock: Clock) -> None:
         return
     os.close(running.owner)
     _await_end(settings, clock)
+    if running.process is not None:
+        running.process.wait()
 
 
 def redeploy(running: Running, settings: Settings, clock: Clock, repair_only: str | None) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
+from botocore.session import Session
 
 from sweephand.local import template as templates
 from sweephand.local.failures import DeployFailed
@@ -28,6 +29,15 @@ if TYPE_CHECKING:
 BUCKET = "sweephand-local-code"
 DEPLOYED_WITHIN_S = 120.0
 HASH_TAG = "sweephand:deployed"
+# (name in the file, variable, default, conversion): no variable is read, and the files are empty.
+NO_PROFILE = {
+    "profile": (None, None, None, None),
+    "config_file": (None, None, os.devnull, None),
+    "credentials_file": (None, None, os.devnull, None),
+}
+CLIENT_CONFIG = Config(
+    retries={"max_attempts": 2}, connect_timeout=5, read_timeout=120, max_pool_connections=32, proxies={}
+)
 
 
 @dataclass(frozen=True)
@@ -41,17 +51,15 @@ class Aws:
     _clients: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def client(self, service: str) -> Any:
-        """A boto3 client; made once, safe to share between threads."""
+        """A client of the AWS SDK; made once, safe between threads. The user's own AWS settings have no say in it."""
         if service not in self._clients:
-            self._clients[service] = boto3.client(
+            self._clients[service] = Session(session_vars=NO_PROFILE).create_client(
                 service,
                 endpoint_url=self.endpoint_url,
                 region_name=self.region,
                 aws_access_key_id=self.access_key_id,
                 aws_secret_access_key=self.secret_access_key,
-                config=Config(
-                    retries={"max_attempts": 2}, connect_timeout=5, read_timeout=120, max_pool_connections=32
-                ),
+                config=CLIENT_CONFIG,
             )
         return self._clients[service]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class LocalFailure(Exception):  # noqa: N818 - a failure of the user's machine, not a defect of ours
+class LocalFailure(Exception):
     """The message is the line that the user reads; status is the exit status of the command."""
 
     status = 1

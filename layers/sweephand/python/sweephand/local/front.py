@@ -61,13 +61,13 @@ class Answer:
     body: bytes
 
 
-class _Refused(Exception):  # noqa: N818 - an answer, not an error of ours
+class _Refused(Exception):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.answer = _own_answer(status, message)
 
 
-class _UpstreamGone(Exception):  # noqa: N818
+class _UpstreamGone(Exception):
     """The connection to the emulator broke. before_answer: whether it had said nothing yet."""
 
 

@@ -83,16 +83,18 @@ def bind(port: int, *, name: str) -> socket.socket:
 
 
 def choose_port(wanted: str | None) -> int:
-    """The emulator's port: the wanted one or PortTaken; without a wish the usual one, or a free one."""
-    if wanted:
-        with bind(int(wanted), name="SWEEPHAND_AWS_PORT"):
-            return int(wanted)
+    """The emulator's port: the wanted one (0: a free one) or PortTaken; without a wish the usual one, or a free one."""
+    if wanted is not None:
+        return _free_port(int(wanted))
     try:
-        with bind(PREFERRED_PORT, name="SWEEPHAND_AWS_PORT"):
-            return PREFERRED_PORT
+        return _free_port(PREFERRED_PORT)
     except PortTaken:
-        with bind(0, name="SWEEPHAND_AWS_PORT") as sock:
-            return int(sock.getsockname()[1])
+        return _free_port(0)
+
+
+def _free_port(port: int) -> int:
+    with bind(port, name="SWEEPHAND_AWS_PORT") as sock:
+        return int(sock.getsockname()[1])
 
 
 class Launcher:

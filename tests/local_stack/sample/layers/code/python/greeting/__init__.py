@@ -1,0 +1,1 @@
+WORDS = "first code"

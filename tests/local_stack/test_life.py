@@ -1,0 +1,292 @@
+"""A stack's life: start, restart, kill, attach, stop, and each way to fail."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from sweephand.local import control, stack_file
+from sweephand.local.failures import DeployFailed, EmulatorFailed, ForeignState, NotRunning, PortTaken
+from sweephand.local.folder import held, holder, read_json, write_private
+from sweephand.local.settings import PACKAGE_ROOT
+from sweephand.sources import SystemClock
+
+pytestmark = pytest.mark.emulator
+
+CLOCK = SystemClock()
+
+
+def until(condition, within_s=15.0):
+    end = CLOCK.monotonic() + within_s
+    while not condition():
+        assert CLOCK.monotonic() < end, "it did not come to pass"
+        CLOCK.sleep(0.05)
+
+
+def children_of(process):
+    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True, text=True, check=False)
+    return [int(text) for text in listed.stdout.split()]
+
+
+def lives(process):
+    """Whether it runs; one that is dead and only waits for its parent's notice does not."""
+    listed = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False)
+    return listed.stdout.strip()[:1] not in {"", "Z"}
+
+
+def command(sample, *arguments, **environment):
+    place = sample.place
+    return subprocess.run(
+        [sys.executable, "-m", "sweephand.local", *arguments],
+        env={
+            **os.environ,
+            "PYTHONPATH": str(PACKAGE_ROOT),
+            "SWEEPHAND_STATE": str(place.folder.root),
+            "SWEEPHAND_TEMPLATE": str(place.template),
+            "SWEEPHAND_PORT": "0",
+            "SWEEPHAND_AWS_PORT": "0",
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_stack_json_has_every_member_and_is_private(sample):
+    stack = sample.start()
+
+    value = json.loads(sample.place.folder.stack_file.read_text())
+    assert set(value) == {
+        *("baseUrl", "consoleUrl", "awsEndpointUrl", "region", "stackName", "tableName", "runQueueUrl", "slowQueueUrl"),
+        *("deadLetterQueueUrl", "eventBusName", "provider", "functions", "tenants"),
+    }
+    assert set(value["functions"]) == {"api", "sweeper", "executor", "executorSlow", "auditor"}
+    assert [tenant["tenant"] for tenant in value["tenants"]] == ["acme", "globex"]
+    assert all(set(tenant) == {"tenant", "clientId", "secret"} for tenant in value["tenants"])
+    assert value["provider"]["clientId"] == "provider.admin"
+    assert value["runQueueUrl"].startswith(value["awsEndpointUrl"] + "/")
+    for path in (sample.place.folder.stack_file, sample.place.folder.secrets_file):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stack.client("globex").get("/v1/jobs").status_code == 200
+    assert stack.anonymous().get("/v1/jobs").status_code == 401
+    stack.close()
+
+
+def test_each_start_sweeps_and_audits_once(sample):
+    stack = sample.start()
+
+    items = stack.boto("dynamodb").scan(TableName=stack.file.table_name)["Items"]
+    events = {item["pk"]["S"] for item in items if item["pk"]["S"].startswith("event")}
+    assert events == {'event {"worker": 0, "workers": 1}', 'event {"all": true}'}
+
+
+def test_only_loopback_listens_and_nothing_of_the_users_environment_reaches_a_function(sample, monkeypatch):
+    monkeypatch.setenv("AWS_PROFILE", "production")
+    monkeypatch.setenv("MY_TOKEN", "secret")
+    stack = sample.start()
+
+    environment = stack.invoke("sweeper", {})["environment"]
+    assert not {"AWS_PROFILE", "MY_TOKEN", "PYTHONPATH"} & set(environment)
+    assert environment["AWS_ENDPOINT_URL"] == stack.file.aws_endpoint_url
+    assert environment["PUBLIC_BASE_URL"] == stack.base_url
+    service = holder(sample.place.folder)
+    ours = {service, *children_of(service)}
+    listed = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=True).stdout.splitlines()
+    sockets = [line.split()[3] for line in listed if any(f"pid={process}," in line for process in ours)]
+    assert len(sockets) == 2
+    assert all(address.startswith("127.0.0.1:") for address in sockets)
+
+
+def test_a_restart_keeps_data_credentials_and_routes_and_takes_new_code(sample):
+    stack = sample.start()
+    stack.client().put("/v1/note", content=b"kept", headers={"Content-Type": "text/plain"})
+    before = stack.file
+    assert stack.invoke("sweeper", {})["words"] == "first code"
+    stack.close()
+    sample.stop()
+    assert not sample.place.folder.stack_file.exists()
+    (sample.project / "layers/code/python/greeting/__init__.py").write_text('WORDS = "second code"\n')
+
+    stack = sample.start()
+
+    assert stack.client().get("/v1/note").json() == {"text": "kept"}
+    assert stack.file.tenants == before.tenants
+    assert stack.file.provider == before.provider
+    assert stack.file.table_name == before.table_name
+    assert stack.invoke("sweeper", {})["words"] == "second code"
+    stack.boto("sqs").send_message(QueueUrl=stack.file.run_queue_url, MessageBody="at another port")
+    key = {"pk": {"S": "got at another port"}}
+    until(lambda: "Item" in stack.boto("dynamodb").get_item(TableName=stack.file.table_name, Key=key))
+    stack.close()
+
+
+def test_what_was_there_5_seconds_before_a_kill_is_there_after_it(sample):
+    stack = sample.start()
+    stack.client().put("/v1/note", content=b"kept", headers={"Content-Type": "text/plain"})
+    before = stack.file
+    stack.close()
+    CLOCK.sleep(6.0)  # the promise itself: one autosave
+    service = holder(sample.place.folder)
+    everything = [
+        service,
+        *children_of(service),
+        *[work for child in children_of(service) for work in children_of(child)],
+    ]
+    assert len(everything) >= 3
+
+    for process in everything:
+        os.kill(process, signal.SIGKILL)
+    until(lambda: not held(sample.place.folder))
+    stack = sample.start()
+
+    assert stack.client().get("/v1/note").json() == {"text": "kept"}
+    assert stack.file.tenants == before.tenants
+    stack.close()
+
+
+def test_an_emulator_without_its_service_saves_and_ends_before_the_next_start(sample):
+    stack = sample.start()
+    stack.client().put("/v1/note", content=b"kept", headers={"Content-Type": "text/plain"})
+    stack.close()
+    service = holder(sample.place.folder)
+    emulator = children_of(service)[0]
+
+    os.kill(service, signal.SIGKILL)
+    stack = sample.start()
+
+    assert not lives(emulator)
+    assert stack.client().get("/v1/note").json() == {"text": "kept"}
+    stack.close()
+
+
+def test_a_stack_ends_with_its_owner(sample):
+    sample.start()
+    service = holder(sample.place.folder)
+    emulator = children_of(service)[0]
+
+    os.close(sample.running.owner)
+
+    until(lambda: not held(sample.place.folder))
+    assert not lives(emulator)
+
+
+def test_a_stack_whose_emulator_dies_says_so_and_ends(sample):
+    sample.start()
+    service = holder(sample.place.folder)
+
+    os.kill(children_of(service)[0], signal.SIGKILL)
+
+    until(lambda: not held(sample.place.folder))
+    assert "The emulator ended by itself." in sample.place.folder.service_log.read_text()
+    assert not sample.place.folder.stack_file.exists()
+
+
+def test_who_comes_second_attaches_and_leaves_it_up(sample):
+    first = sample.start()
+
+    second = control.start(sample.place, CLOCK, lambda _: None, owned=True)
+    control.release(second, sample.place, CLOCK)
+
+    assert not second.ours
+    assert second.stack == first.file
+    assert first.client().get("/v1/jobs").status_code == 200
+    first.close()
+
+
+def test_the_commands_start_one_stack_in_the_background_and_stop_it(sample):
+    up = command(sample, "stack")
+    again = command(sample, "stack")
+    state = stack_file.read(sample.place.folder)
+    down = command(sample, "stop")
+    nothing = command(sample, "stop")
+
+    assert (up.returncode, again.returncode, down.returncode, nothing.returncode) == (0, 0, 0, 0)
+    assert state is not None
+    assert state.base_url in up.stdout
+    assert state.base_url in again.stdout
+    assert not held(sample.place.folder)
+    assert "No stack runs" in nothing.stdout
+
+
+def one_line(result):
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, result.stderr
+    return lines[0]
+
+
+def test_a_taken_port_is_one_line_and_its_own_status(sample):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        front = command(sample, "stack", SWEEPHAND_PORT=port)
+        aws = command(sample, "stack", SWEEPHAND_AWS_PORT=port)
+
+    assert (front.returncode, aws.returncode) == (PortTaken.status, PortTaken.status)
+    assert f"Port {port} on 127.0.0.1 is taken" in one_line(front)
+    assert "SWEEPHAND_PORT=" in one_line(front)
+    assert "SWEEPHAND_AWS_PORT=" in one_line(aws)
+    assert not held(sample.place.folder)
+
+
+@pytest.mark.parametrize(
+    "change", [{"emulator": "1.5.32"}, {"dataShape": "0"}, {"format": 0}], ids=["emulator", "keys", "format"]
+)
+def test_a_state_of_another_version_is_refused_with_the_command_that_clears_it(sample, change):
+    sample.start()
+    sample.stop()
+    manifest = sample.place.folder.manifest_file
+    kept = read_json(manifest)
+    write_private(manifest, {**kept, **change})
+
+    result = command(sample, "stack")
+
+    assert result.returncode == ForeignState.status
+    assert one_line(result).endswith(f"To start empty: rm -rf {sample.place.folder.root}")
+
+
+def test_a_template_that_cannot_be_deployed_is_one_line_and_its_own_status(sample):
+    text = sample.place.template.read_text()
+    sample.place.template.write_text(text.replace("Type: AWS::Events::EventBus", "Type: AWS::Nonsense::Thing"))
+
+    result = command(sample, "stack")
+
+    assert result.returncode == DeployFailed.status
+    assert "AWS::Nonsense::Thing" in one_line(result)
+    assert not held(sample.place.folder)
+
+    sample.place.template.write_text(text)
+    assert command(sample, "stack").returncode == 0
+
+
+def test_an_emulator_that_cannot_start_is_one_line_and_its_own_status(sample):
+    sample.place.folder.emulator.mkdir(parents=True)
+    (sample.place.folder.emulator / "state").write_text("a file where a folder should be")
+
+    result = command(sample, "stack")
+
+    assert result.returncode == EmulatorFailed.status
+    assert one_line(result)
+
+
+def test_a_stopped_stack_has_nobody_to_attach_to(sample):
+    assert control.attach(sample.place, CLOCK) is None
+    with pytest.raises(NotRunning):
+        control.stop(sample.place, CLOCK)
+
+
+def test_new_code_can_be_put_on_a_running_stack(sample):
+    stack = sample.start()
+    (sample.project / "layers/code/python/greeting/__init__.py").write_text('WORDS = "third code"\n')
+
+    result = command(sample, "deploy")
+
+    assert (result.returncode, result.stderr) == (0, "")
+    assert stack.invoke("sweeper", {})["words"] == "third code"
