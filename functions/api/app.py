@@ -1,12 +1,14 @@
-"""One request of the HTTP API: mounts the facade that the environment names."""
+"""One request of the HTTP API, for the native facade."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sweephand.wiring import api
+from sweephand.facades.native.routes import NativeApi
+from sweephand.wiring import Doorkeeper, build, guard_settings
 
-facade = api()
+world = build()
+facade = NativeApi(world, guard_settings(world.settings), Doorkeeper(world).door)
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:

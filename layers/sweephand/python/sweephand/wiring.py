@@ -1,31 +1,30 @@
-"""The real collaborators, made once a function: clients share one session, and connect at their first call."""
+"""The real collaborators, made once a function. What a function may never need is imported when it is first used."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sweephand.actions import perform
 from sweephand.errors import Unavailable
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import RunQueue
-from sweephand.security import guard
-from sweephand.security.caller import Door
-from sweephand.security.secrets import SecretBox
-from sweephand.security.tokens import derive_keys
 from sweephand.settings import Settings, from_environment
 from sweephand.sources import SystemChance, SystemClock
-from sweephand.store import tenants
 from sweephand.store.conditional import Table
-from sweephand.store.standing import Standing
 from sweephand.telemetry import Telemetry
 
 if TYPE_CHECKING:
-    from sweephand.facades.native.routes import NativeApi
+    from sweephand.actions.call import Call
+    from sweephand.domain.run import Outcome
+    from sweephand.security.caller import Door
+    from sweephand.security.guard import GuardSettings, Outbound
+    from sweephand.security.secrets import SecretBox
     from sweephand.sources import Chance, Clock
+    from sweephand.store.standing import Standing
 
 
 def build(settings: Settings | None = None, *, clock: Clock | None = None, chance: Chance | None = None) -> World:
@@ -41,38 +40,63 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
         clock=clock,
         chance=chance,
         table=table,
-        standing=Standing(table, clock),
+        standing=cast("Standing", Later(lambda: _standing(table, clock))),
         queue=RunQueue(clients.sqs, settings.queue_urls, clock, archive_url=settings.archive_queue_url),
-        secrets=SecretBox(LazyKms(clients), settings.key_id, clock.monotonic),
-        outbound=guard.Outbound(guard_settings(settings)),
-        perform=perform,
+        secrets=cast("SecretBox", Later(lambda: _secret_box(clients, settings, clock))),
+        outbound=cast("Outbound", Later(lambda: _outbound(settings))),
+        perform=_perform,
         journal=Telemetry(),
     )
 
 
-def guard_settings(settings: Settings) -> guard.GuardSettings:
+class Later:
+    """Stands in for an object until one of its members is asked for: a sweeper never needs what calls out."""
+
+    def __init__(self, make: Callable[[], object]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> object:
+        return self._make()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._made, name)
+
+
+def _standing(table: Table, clock: Clock) -> Standing:
+    from sweephand.store.standing import Standing  # noqa: PLC0415 - see Later
+
+    return Standing(table, clock)
+
+
+def _secret_box(clients: Clients, settings: Settings, clock: Clock) -> SecretBox:
+    from sweephand.security.secrets import SecretBox  # noqa: PLC0415 - see Later
+
+    return SecretBox(clients.kms, settings.key_id, clock.monotonic)
+
+
+def _outbound(settings: Settings) -> Outbound:
+    from sweephand.security.guard import Outbound  # noqa: PLC0415 - see Later
+
+    return Outbound(guard_settings(settings))
+
+
+def _perform(kind: str, params: Mapping[str, Any], call: Call, outbound: Outbound) -> Outcome:
+    from sweephand.actions import perform  # noqa: PLC0415 - see Later
+
+    return perform(kind, params, call, outbound)
+
+
+def guard_settings(settings: Settings) -> GuardSettings:
     """What jobs may call: by parameter, and never Lambda's own runtime or the endpoint of an embedded AWS."""
+    from sweephand.security import guard  # noqa: PLC0415 - see Later
+
     closed = [url for url in (settings.aws_endpoint_url, settings.runtime_api_url) if url]
     return guard.GuardSettings(
         private=guard.networks(settings.allowed_private_targets),
         plain_http=settings.plain_http_targets,
         closed_loopback_ports=guard.loopback_ports(closed),
     )
-
-
-class LazyKms:
-    """The key service's two calls; most jobs have no secret, and then no client is made."""
-
-    def __init__(self, clients: Clients) -> None:
-        self._clients = clients
-
-    def encrypt(self, **arguments: Any) -> dict[str, Any]:
-        answer: dict[str, Any] = self._clients.kms.encrypt(**arguments)
-        return answer
-
-    def decrypt(self, **arguments: Any) -> dict[str, Any]:
-        answer: dict[str, Any] = self._clients.kms.decrypt(**arguments)
-        return answer
 
 
 class Clients:
@@ -106,19 +130,8 @@ class Clients:
         return self._session.create_client(service, region_name=self._region, config=config)
 
 
-def api(settings: Settings | None = None) -> NativeApi:
-    """The facade that the environment names."""
-    from sweephand.facades.native.routes import NativeApi  # noqa: PLC0415 - of the API function only
-
-    settings = settings or from_environment()
-    world = build(settings)
-    return NativeApi(world, guard_settings(settings), Doorkeeper(world).door)
-
-
 class Doorkeeper:
-    """Makes the door from the stack's secret, and anew where the secret was rotated:
-    it is read again every 5 minutes.
-    """
+    """Makes the door from the stack's secret; reads that again every 5 minutes, because it may have been rotated."""
 
     KEPT_S = 300.0
 
@@ -126,21 +139,28 @@ class Doorkeeper:
         self._world = world
         self._clients = Clients(world.table, world.settings)
         self._door: Door | None = None
-        self._made_at = 0.0
+        self._asked_at = 0.0
 
     def door(self) -> Door:
         """Raises Unavailable if the secret cannot be read and none is known."""
         now = self._world.clock.monotonic()
-        if self._door is None or now - self._made_at > self.KEPT_S:
-            self._made_at = now
-            secret, previous = self._secret("AWSCURRENT"), self._secret("AWSPREVIOUS")
-            if secret is None and self._door is None:
-                raise Unavailable("the stack's secret cannot be read")
-            if secret is not None:
-                keys = derive_keys(self._world.settings.stack_name, secret, previous)
-                self._door = Door(keys, secret, partial(tenants.find_credential, self._world.table))
-        assert self._door is not None
+        if self._door is None or now - self._asked_at > self.KEPT_S:
+            self._asked_at = now
+            self._door = self._made() or self._door
+        if self._door is None:
+            raise Unavailable("the stack's secret cannot be read")
         return self._door
+
+    def _made(self) -> Door | None:
+        from sweephand.security.caller import Door  # noqa: PLC0415 - of the API function only
+        from sweephand.security.tokens import derive_keys  # noqa: PLC0415
+        from sweephand.store import tenants  # noqa: PLC0415
+
+        secret = self._secret("AWSCURRENT")
+        if secret is None:
+            return None
+        keys = derive_keys(self._world.settings.stack_name, secret, self._secret("AWSPREVIOUS"))
+        return Door(keys, secret, partial(tenants.find_credential, self._world.table))
 
     def _secret(self, stage: str) -> str | None:
         try:

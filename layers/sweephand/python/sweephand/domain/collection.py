@@ -1,4 +1,4 @@
-"""A tenant's group of jobs: what they share, and what they may not exceed."""
+"""Tenants, and their groups of jobs: what these share, and what they may not exceed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+
+@dataclass(frozen=True)
+class Tenant:
+    name: str
+    state: str
+    description: str | None
+    created_at: datetime
 
 
 class CollectionState(StrEnum):

@@ -198,3 +198,16 @@ def success_reason(run: Run) -> Reason:
     """ON_TIME or LATE (over 5 s), from the first attempt's start."""
     late = run.lateness_ms
     return Reason.LATE if late is not None and late > LATE_AFTER_MS else Reason.ON_TIME
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try within a run, as its own row keeps it. answer: up to 16 KB."""
+
+    number: int
+    started_at: datetime
+    finished_at: datetime
+    reason: str | None = None
+    http_status: int | None = None
+    message: str | None = None
+    answer: str | None = None

@@ -22,9 +22,10 @@ from sweephand.flow.sweep import WAKE_AGAIN, occurrence_pointer
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.timing import Timing, between, load
-from sweephand.store import jobs, keys, ledger, views, waiting
+from sweephand.store import jobs, keys, ledger, waiting
 from sweephand.store.conditional import Refused, assign
 from sweephand.store.table import ScheduleItem, StatsItem
+from sweephand.store.views import runs as views
 
 PARTS = 24
 SETTLED_AFTER = timedelta(minutes=10)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pynamodb.expressions.condition import Condition
-
 from sweephand import ids
 from sweephand.domain.instants import epoch_ms, epoch_s
 from sweephand.domain.run import Kind, Reason, Run, State
@@ -11,7 +9,7 @@ from sweephand.domain.schedule import Lane, ScheduleState, StateReason
 from sweephand.flow.retention import expiry
 from sweephand.flow.world import World
 from sweephand.store import ledger
-from sweephand.store.conditional import assign
+from sweephand.store.conditional import Condition, assign
 from sweephand.store.table import ScheduleItem
 from sweephand.store.waiting import WaitingRow
 

@@ -16,9 +16,10 @@ from sweephand.domain.schedule import Lane, Schedule
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.flow import settle
 from sweephand.flow.world import World
-from sweephand.store import keys, ledger, views
+from sweephand.store import keys, ledger
 from sweephand.store.conditional import Op, Refused
 from sweephand.store.table import CleanUpItem
+from sweephand.store.views import runs as views
 
 FIRST_LOOK = timedelta(seconds=30)
 PAGE = 100

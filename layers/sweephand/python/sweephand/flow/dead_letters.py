@@ -62,7 +62,7 @@ def _end(world: World, pointer: Pointer, seen: Seen) -> bool:
     ended = settle.end_unacted(world, _lane(seen), pointer, seen.run, end.state, end.reason)
     if isinstance(ended, Refused):
         return False
-    effects.after(world, _lane(seen), ended, seen.job, seen.schedule)
+    effects.after(world, ended, seen.job, seen.schedule)
     _report(world, ended)
     return True
 
@@ -87,7 +87,7 @@ def _left_open(world: World, admitted: Admission, seen: Seen) -> bool:
             return False
         case admission.Effects():
             assert seen.run is not None
-            effects.after(world, _lane(seen), seen.run, seen.job, seen.schedule)
+            effects.after(world, seen.run, seen.job, seen.schedule)
         case admission.SendPointer() | admission.Claim():
             assert seen.run is not None
             settle.send_pointer(world, _lane(seen), seen.run)

@@ -11,6 +11,7 @@ from sweephand.domain.instants import text
 from sweephand.domain.job import ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import InvalidRequest
+from sweephand.flow import settle
 from sweephand.flow.world import World
 from sweephand.schedules.timing import Timing, load, parse
 from sweephand.store import jobs
@@ -111,7 +112,7 @@ def part_ops(world: World, job: Job, parts: Parts, sealed: Mapping[str, str]) ->
 
 
 def lane_of(job: Job) -> Lane:
-    return jobs.lane_for(int(job.action.params.get("outcome", {}).get("answerTimeoutSeconds", 15)))
+    return settle.lane_of(job.action)
 
 
 def timing_of(draft: ScheduleDraft, job: Job, schedule_id: str, now: datetime) -> Timing:

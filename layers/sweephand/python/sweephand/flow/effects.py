@@ -8,9 +8,9 @@ from sweephand import ids
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import Job
 from sweephand.domain.run import FAILED, Kind, Run, State
-from sweephand.domain.schedule import Lane, Schedule, ScheduleState
+from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.flow import endings
-from sweephand.flow.settle import max_attempts
+from sweephand.flow.settle import action_of, lane_of, max_attempts
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import ledger
@@ -19,17 +19,17 @@ WAKE = timedelta(seconds=60)
 """A run that is written before its message is looked at again after this long."""
 
 
-def after(world: World, lane: Lane, run: Run, job: Job | None, schedule: Schedule | None) -> None:
+def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
     """The effects of a finished run, then its wake goes. Raises Unavailable: the message then comes back."""
     if run.state in FAILED and run.kind is not Kind.ERROR_ACTION and job is not None and job.error_action is not None:
-        _start_error_action(world, lane, run, job)
+        _start_error_action(world, run, job)
     if schedule is not None and schedule.state is ScheduleState.ENDING:
         endings.complete_if_over(world, schedule)
     if run.wake_at is not None:
         ledger.drop_wake(world.table, run)
 
 
-def _start_error_action(world: World, lane: Lane, failed: Run, job: Job) -> None:
+def _start_error_action(world: World, failed: Run, job: Job) -> None:
     """A run of its own, under an id that the failed run determines; its row first, then its message."""
     now = world.clock.now()
     owner = failed.schedule_id or failed.job_id
@@ -47,5 +47,6 @@ def _start_error_action(world: World, lane: Lane, failed: Run, job: Job) -> None
         parent_uuid=failed.uuid,
         wake_at=now + WAKE,
     )
-    ledger.claim_first(world.table, started, shards=world.settings.shards, lane=lane)
-    world.queue.send_one(Delivery(ledger.pointer_to(started), now, lane))
+    own_lane = lane_of(action_of(job, Kind.ERROR_ACTION))
+    ledger.claim_first(world.table, started, shards=world.settings.shards, lane=own_lane)
+    world.queue.send_one(Delivery(ledger.pointer_to(started), now, own_lane))

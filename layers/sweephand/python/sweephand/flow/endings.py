@@ -5,10 +5,10 @@ from __future__ import annotations
 from sweephand.domain.message import Pointer
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.flow.world import World
-from sweephand.schedules.timing import load
-from sweephand.store import jobs, keys, views
+from sweephand.store import jobs, keys
 from sweephand.store.conditional import Refused, assign
 from sweephand.store.table import ScheduleItem
+from sweephand.store.views import runs as views
 
 
 def look(world: World, pointer: Pointer) -> None:
@@ -37,6 +37,8 @@ def complete_if_over(world: World, schedule: Schedule) -> None:
 
 
 def completion_reason(schedule: Schedule) -> StateReason:
+    from sweephand.schedules.timing import load  # noqa: PLC0415 - an executor needs no schedule but here
+
     timing = load(schedule.packed)
     if not timing.recurring:
         return StateReason.ONE_TIME_DONE

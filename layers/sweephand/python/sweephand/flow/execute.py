@@ -126,7 +126,7 @@ def _attempt(  # noqa: PLR0911 - one line for each answer of the gate
             return DONE
         case admission.Effects():
             assert seen.run is not None
-            effects.after(world, lane, seen.run, seen.job, seen.schedule)
+            effects.after(world, seen.run, seen.job, seen.schedule)
             return DONE
         case admission.End(state, reason):
             return _end(world, lane, pointer, seen, state, reason)
@@ -144,7 +144,7 @@ def _end(world: World, lane: Lane, pointer: Pointer, seen: Seen, state: State, r
     ended = settle.end_unacted(world, lane, pointer, seen.run, state, reason)
     if isinstance(ended, Refused):
         return _read(ended)
-    effects.after(world, lane, ended, seen.job, seen.schedule)
+    effects.after(world, ended, seen.job, seen.schedule)
     return DONE
 
 
@@ -172,7 +172,7 @@ def _settle(world: World, lane: Lane, mine: Run, outcome: Outcome, job: Job, sch
         world.journal.warning("the lease was lost before the outcome was written", run=mine.id)
         return AGAIN
     if settled.finished:
-        effects.after(world, lane, settled, job, schedule)
+        effects.after(world, settled, job, schedule)
     _log(world, settled)
     return DONE
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from pynamodb.expressions.condition import Condition
-
 from sweephand.domain.instants import epoch_s
 from sweephand.errors import Conflict, InvalidRequest
 from sweephand.flow.world import World
 from sweephand.store import keys
-from sweephand.store.conditional import Op, Refused
+from sweephand.store.conditional import Condition, Op, Refused
 from sweephand.store.table import IdempotencyItem
 
 KEPT = timedelta(hours=24)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from sweephand.domain.collection import Collection
 from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.schedule import Schedule, ScheduleState, wanted_state
 from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, QuotaExceeded, Unavailable
@@ -273,7 +274,7 @@ def _add(
     after: Job,
     parts: drafts.Parts,
     effective: datetime,
-    collection: tenancy.Collection,
+    collection: Collection,
 ) -> None:
     table, shards, now = world.table, world.settings.shards, world.clock.now()
     if wish.before is None:

@@ -7,8 +7,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from pynamodb.expressions.condition import Condition
-
 from sweephand.domain import retry, settlement
 from sweephand.domain.job import ActionSpec, Job
 from sweephand.domain.message import Pointer
@@ -18,10 +16,11 @@ from sweephand.flow.retention import expiry
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import ledger
-from sweephand.store.conditional import Refused, Written
+from sweephand.store.conditional import Condition, Refused, Written
 from sweephand.store.table import AttemptItem
 
 ANSWER_BYTES = 16_384
+FAST_ANSWER_S = 15
 
 
 def action_of(job: Job, kind: Kind) -> ActionSpec:
@@ -29,6 +28,12 @@ def action_of(job: Job, kind: Kind) -> ActionSpec:
     if kind is Kind.ERROR_ACTION and job.error_action is not None:
         return job.error_action
     return job.action
+
+
+def lane_of(action: ActionSpec) -> Lane:
+    """The queue whose executors wait long enough for this action's answer: fast up to 15 s."""
+    limit_s = int(action.params.get("outcome", {}).get("answerTimeoutSeconds", FAST_ANSWER_S))
+    return Lane.FAST if limit_s <= FAST_ANSWER_S else Lane.SLOW
 
 
 def max_attempts(job: Job | None, kind: Kind) -> int:

@@ -18,7 +18,6 @@ from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.run import Kind
 from sweephand.domain.waiting import SweepText, UnknownKind, WaitingRun, Waits
 from sweephand.errors import Unavailable
-from sweephand.flow import broken
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.timing import load
@@ -111,6 +110,8 @@ def _sweep_group(world: World, rows: Sequence[WaitingRow], horizon: datetime, de
         except UnknownKind as later:
             world.journal.warning("a row of a later version is left alone", kind=str(later))
         except ValueError:
+            from sweephand.flow import broken  # noqa: PLC0415 - so rare that no cold start should pay for it
+
             broken.take_out(world, row)
             unreadable += 1
     unsent = set(world.queue.send([delivery for step in steps for delivery in step.deliveries]))

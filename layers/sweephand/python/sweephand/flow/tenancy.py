@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from sweephand.domain.collection import Collection as Stored
-from sweephand.domain.collection import CollectionState
+from sweephand.domain.collection import Collection, CollectionState, Tenant
 from sweephand.domain.job import DEFAULT_COLLECTION, Job
 from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, QuotaExceeded, Unavailable
 from sweephand.flow.world import World
@@ -16,9 +15,7 @@ from sweephand.security import caller
 from sweephand.security.caller import Credential
 from sweephand.store import tenants
 from sweephand.store.conditional import Cancelled, Op, Refused
-from sweephand.store.tenants import Tenant
 
-Collection = Stored
 TRIES = 5
 
 

@@ -22,6 +22,8 @@ from sweephand.errors import Unavailable
 from sweephand.sources import Chance, Clock
 from sweephand.store.table import Item
 
+__all__ = ["Action", "Cancelled", "Condition", "Op", "Refused", "Table", "Written", "add", "assign", "every", "key"]
+
 CONFLICT_TRIES = 5
 BATCH_GET_MOST = 100
 TRANSACTION_MOST = 100

@@ -12,7 +12,7 @@ from pynamodb.expressions.update import Action
 
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s
 from sweephand.domain.job import ActionSpec, Job, Pause, Payload
-from sweephand.domain.schedule import LIVE, Lane, Schedule, ScheduleState
+from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.ids import shard_of
 from sweephand.store import keys
@@ -311,8 +311,3 @@ def _s(value: int | None) -> datetime | None:
 
 def _to_s(value: datetime | None) -> int | None:
     return None if value is None else epoch_s(value)
-
-
-def lane_for(answer_timeout_s: int) -> Lane:
-    """Answers within 15 s go through the fast queue."""
-    return Lane.FAST if answer_timeout_s <= 15 else Lane.SLOW

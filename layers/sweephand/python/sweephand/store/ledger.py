@@ -11,7 +11,7 @@ from pynamodb.expressions.update import Action
 
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s
 from sweephand.domain.message import Pointer
-from sweephand.domain.run import CLAIMABLE, TERMINAL, Kind, Reason, Run, State
+from sweephand.domain.run import CLAIMABLE, TERMINAL, Attempt, Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.domain.waiting import SweepText, WaitingRun, Waits
 from sweephand.ids import shard_of
@@ -312,6 +312,18 @@ def attempt_item(run: Run, *, reason: Reason | None, answer: str | None) -> Atte
         message=run.message,
         answer=answer,
         expires_at=_to_s(run.expires_at),
+    )
+
+
+def attempt_of(item: AttemptItem) -> Attempt:
+    return Attempt(
+        number=item.attempt,
+        started_at=from_ms(item.started_at),
+        finished_at=from_ms(item.finished_at),
+        reason=item.reason,
+        http_status=item.http_status,
+        message=item.message,
+        answer=item.answer,
     )
 
 

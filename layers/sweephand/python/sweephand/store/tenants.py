@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
 from pynamodb.expressions.condition import Condition
 
-from sweephand.domain.collection import Collection, CollectionState, Quota
+from sweephand.domain.collection import Collection, CollectionState, Quota, Tenant
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.security.caller import Credential
 from sweephand.store import keys
@@ -17,14 +15,6 @@ from sweephand.store.conditional import Op, Table, add, assign
 from sweephand.store.table import CollectionItem, CredentialItem, Item, TenantItem
 
 PROVIDER_PARTITION = "STACK#PROVIDER"
-
-
-@dataclass(frozen=True)
-class Tenant:
-    name: str
-    state: str
-    description: str | None
-    created_at: datetime
 
 
 ABSENT: Condition = Item.pk.does_not_exist()
@@ -40,13 +30,6 @@ def tenant_of(item: TenantItem) -> Tenant:
 def read_tenant(table: Table, name: str) -> Tenant | None:
     item = table.get(TenantItem, keys.tenant(name), keys.TENANT)
     return tenant_of(item) if item else None
-
-
-def tenants(table: Table, after: str | None, page: int) -> Iterator[Tenant]:
-    """All tenants by name, behind `after`: from the stack's register, which provider-level code alone reads."""
-    sort = TenantItem.sk > keys.part(after) if after is not None else None
-    for row in table.query_all(keys.STACK_TENANTS, sort, limit=page, consistent=True):
-        yield tenant_of(TenantItem.from_raw_data(row))
 
 
 def tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
@@ -121,18 +104,6 @@ def read_collection(table: Table, tenant: str, name: str) -> Collection | None:
     return collection_of(item) if item else None
 
 
-def collections(table: Table, tenant: str, after: str | None, page: int) -> Iterator[Collection]:
-    """A tenant's collections by name, behind `after`."""
-    first = keys.collection(after) if after is not None else "COL#"
-    rows = table.query_all(
-        keys.tenant(tenant), CollectionItem.sk.between(first, "COL#\U0010ffff"), limit=page, consistent=True
-    )
-    for row in rows:
-        collection = collection_of(CollectionItem.from_raw_data(row))
-        if collection.name != after:
-            yield collection
-
-
 def put_collection_op(table: Table, collection: Collection) -> Op:
     return table.put_op("collection", collection_item(collection), ABSENT)
 
@@ -198,12 +169,3 @@ def credential_item(credential: Credential, name: str | None, created_at: dateti
         generation=credential.generation,
         created_at=epoch_ms(created_at),
     )
-
-
-def credentials(table: Table, tenant: str | None, after: str | None, page: int) -> Iterator[CredentialItem]:
-    pk, first = credential_key(tenant, after or "")
-    rows = table.query_all(pk, CredentialItem.sk.between(first, "CRED#~"), limit=page, consistent=True)
-    for row in rows:
-        item = CredentialItem.from_raw_data(row)
-        if item.credential_id != after:
-            yield item

@@ -16,7 +16,7 @@ from sweephand.facades.native import bodies, cursors, shapes
 from sweephand.facades.native.context import Context
 from sweephand.flow import tenancy
 from sweephand.security.caller import ClientSecret, client_secret, parse_authorization
-from sweephand.store import tenants, waiting
+from sweephand.store.views import tenants as views
 
 
 def health(ctx: Context) -> Answer:
@@ -26,8 +26,7 @@ def health(ctx: Context) -> Answer:
     caller = ctx.door().identify(ctx.request.headers["authorization"], ctx.now)
     caller.require("jobs:read")
     table = ctx.world.table
-    due = [at for shard in range(ctx.world.settings.shards) if (at := waiting.oldest(table, shard)) is not None]
-    oldest = min(due, default=None)
+    oldest = views.oldest_due(table, ctx.world.settings.shards)
     late_s = max(0, int((ctx.now - oldest).total_seconds())) if oldest else 0
     return Answer(
         200,
@@ -52,7 +51,7 @@ def create_collection(ctx: Context) -> Answer:
 def list_collections(ctx: Context) -> Answer:
     limit = cursors.limit_of(ctx.query)
     mark = cursors.read("collections", ctx.query, 1)
-    found = tenants.collections(ctx.world.table, ctx.tenant, mark[0] if mark else None, limit + 1)
+    found = views.collections(ctx.world.table, ctx.tenant, mark[0] if mark else None, limit + 1)
     page = list(islice(found, limit + 1))
     cursor = cursors.write("collections", ctx.query, (page[limit - 1].name,)) if len(page) > limit else None
     return Answer(200, {"items": [bodies.collection_body(each) for each in page[:limit]], "nextCursor": cursor})
@@ -133,7 +132,7 @@ def read_tenant(ctx: Context) -> Answer:
 def list_tenants(ctx: Context) -> Answer:
     limit = cursors.limit_of(ctx.query)
     mark = cursors.read("tenants", ctx.query, 1)
-    page = list(islice(tenants.tenants(ctx.world.table, mark[0] if mark else None, limit + 1), limit + 1))
+    page = list(islice(views.tenants(ctx.world.table, mark[0] if mark else None, limit + 1), limit + 1))
     cursor = cursors.write("tenants", ctx.query, (page[limit - 1].name,)) if len(page) > limit else None
     return Answer(200, {"items": [bodies.tenant_body(each) for each in page[:limit]], "nextCursor": cursor})
 
@@ -159,9 +158,9 @@ def create_credential(ctx: Context) -> Answer:
 def list_credentials(ctx: Context) -> Answer:
     limit = cursors.limit_of(ctx.query)
     mark = cursors.read("credentials", ctx.query, 1)
-    found = tenants.credentials(ctx.world.table, _credential_owner(ctx), mark[0] if mark else None, limit + 1)
+    found = views.credentials(ctx.world.table, _credential_owner(ctx), mark[0] if mark else None, limit + 1)
     page = list(islice(found, limit + 1))
-    cursor = cursors.write("credentials", ctx.query, (page[limit - 1].credential_id,)) if len(page) > limit else None
+    cursor = cursors.write("credentials", ctx.query, (page[limit - 1].id,)) if len(page) > limit else None
     return Answer(200, {"items": [bodies.credential_body(each) for each in page[:limit]], "nextCursor": cursor})
 
 

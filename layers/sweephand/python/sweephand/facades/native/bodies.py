@@ -8,18 +8,17 @@ from datetime import datetime
 from typing import Any
 
 from sweephand.domain import settlement
-from sweephand.domain.collection import Collection
-from sweephand.domain.instants import from_ms, text, text_ms
+from sweephand.domain.collection import Collection, Tenant
+from sweephand.domain.instants import text, text_ms
 from sweephand.domain.job import ActionSpec, Job, JobState, Payload
 from sweephand.domain.json_text import Number
-from sweephand.domain.run import AWAITING_RESULT, Kind, Run, State
+from sweephand.domain.run import AWAITING_RESULT, Attempt, Kind, Run, State
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.facades.native import defaults
 from sweephand.schedules.explain import Occurrence, preview
 from sweephand.schedules.timing import Timing, load
-from sweephand.store.table import AttemptItem, CredentialItem
-from sweephand.store.tenants import Tenant
-from sweephand.store.views import Totals
+from sweephand.store.views.runs import Totals
+from sweephand.store.views.tenants import Listed
 
 NEXT_RUNS = 5
 
@@ -164,7 +163,7 @@ def totals_body(totals: Totals) -> dict[str, int]:
     }
 
 
-def run_body(run: Run, attempts: Sequence[AttemptItem] = ()) -> dict[str, Any]:
+def run_body(run: Run, attempts: Sequence[Attempt] = ()) -> dict[str, Any]:
     """attempts: rows of attempts before the last; the run's own row is the last."""
     return {
         "id": run.id,
@@ -194,12 +193,12 @@ def run_body(run: Run, attempts: Sequence[AttemptItem] = ()) -> dict[str, Any]:
     }
 
 
-def _attempts(run: Run, rows: Sequence[AttemptItem]) -> list[dict[str, Any]]:
+def _attempts(run: Run, rows: Sequence[Attempt]) -> list[dict[str, Any]]:
     shown = [
         {
-            "attempt": row.attempt,
-            "startedAt": text_ms(from_ms(row.started_at)),
-            "finishedAt": text_ms(from_ms(row.finished_at)),
+            "attempt": row.number,
+            "startedAt": text_ms(row.started_at),
+            "finishedAt": text_ms(row.finished_at),
             "reason": row.reason,
             "httpStatus": row.http_status,
             "message": row.message,
@@ -209,7 +208,7 @@ def _attempts(run: Run, rows: Sequence[AttemptItem]) -> list[dict[str, Any]]:
     ]
     if (
         run.started_at is not None
-        and run.attempt not in {row.attempt for row in rows}
+        and run.attempt not in {row.number for row in rows}
         and run.state is not State.RETRY_WAIT
     ):
         shown.append(
@@ -261,13 +260,13 @@ def tenant_body(tenant: Tenant) -> dict[str, Any]:
     }
 
 
-def credential_body(item: CredentialItem) -> dict[str, Any]:
+def credential_body(item: Listed) -> dict[str, Any]:
     """Never the secret: it was shown once."""
     return {
-        "clientId": f"{item.tenant or 'provider'}.{item.credential_id}",
+        "clientId": f"{item.tenant or 'provider'}.{item.id}",
         "name": item.name,
-        "scopes": item.scopes.split(),
-        "createdAt": text_ms(from_ms(item.created_at)),
+        "scopes": list(item.scopes),
+        "createdAt": text_ms(item.created_at),
     }
 
 

@@ -19,8 +19,9 @@ from sweephand.flow import manual, plan
 from sweephand.flow.idempotency import earlier
 from sweephand.flow.plan import Planned, Wish
 from sweephand.schedules.timing import load
-from sweephand.store import keys, views
-from sweephand.store.views import Totals
+from sweephand.store.views import jobs as job_views
+from sweephand.store.views import runs as run_views
+from sweephand.store.views.runs import Totals
 
 INCLUDES = frozenset({"schedules"})
 READ_AHEAD = 200
@@ -162,17 +163,17 @@ def _listed(ctx: Context, after: str | None, limit: int) -> Iterator[tuple[Job, 
     table, tenant, query = ctx.world.table, ctx.tenant, ctx.query
     by_name = "collection" in query and "tag" not in query and "resourceId" not in query
     if "resourceId" in query:
-        ids = views.job_ids(table, keys.resource(tenant, query["resourceId"]), after, READ_AHEAD)
+        ids = job_views.with_resource(table, tenant, query["resourceId"], after, READ_AHEAD)
     elif "tag" in query:
-        ids = views.job_ids(table, keys.tag(tenant, query["tag"]), after, READ_AHEAD)
+        ids = job_views.with_tag(table, tenant, query["tag"], after, READ_AHEAD)
     elif by_name:
-        named = views.names_in(table, tenant, query["collection"], query.get("name", ""), after, READ_AHEAD)
+        named = job_views.names_in(table, tenant, query["collection"], query.get("name", ""), after, READ_AHEAD)
         ids = (job_id for _, job_id in named)
     else:
-        ids = views.job_ids(table, keys.directory(tenant), after, READ_AHEAD)
+        ids = job_views.in_directory(table, tenant, after, READ_AHEAD)
     size = READ_AHEAD if query.keys() & {"state", "name", "tag", "resourceId"} else limit + 1
     while batch := list(islice(ids, size)):
-        for job, schedules in views.jobs_with_schedules(table, tenant, batch):
+        for job, schedules in job_views.jobs_with_schedules(table, tenant, batch):
             yield job, schedules, job.name if by_name else job.id
 
 
@@ -323,7 +324,7 @@ def _one_schedule(ctx: Context, planned: Planned, schedule_id: str) -> Answer:
         schedule,
         ctx.now,
         payload=payloads.get(schedule.id),
-        totals=views.totals_of(ctx.world.table, schedule),
+        totals=run_views.totals_of(ctx.world.table, schedule),
         last_run=_last_run(ctx, schedule),
     )
     return Answer(200, body, {"ETag": f'"{planned.job.revision}"'})
@@ -331,7 +332,7 @@ def _one_schedule(ctx: Context, planned: Planned, schedule_id: str) -> Answer:
 
 def _totals(ctx: Context, schedules: Sequence[Schedule]) -> dict[str, Totals]:
     with ThreadPoolExecutor(max_workers=8) as pool:
-        found = pool.map(lambda each: views.totals_of(ctx.world.table, each), schedules)
+        found = pool.map(lambda each: run_views.totals_of(ctx.world.table, each), schedules)
         return {each.id: totals for each, totals in zip(schedules, found, strict=True)}
 
 
@@ -342,4 +343,4 @@ def _last_runs(ctx: Context, schedules: Sequence[Schedule]) -> dict[str, Any]:
 
 
 def _last_run(ctx: Context, schedule: Schedule) -> Any:
-    return next(views.runs_of(ctx.world.table, ctx.tenant, schedule.id, None, 1), None)
+    return next(run_views.runs_of(ctx.world.table, ctx.tenant, schedule.id, None, 1), None)

@@ -20,8 +20,8 @@ from sweephand.flow import plan
 from sweephand.ids import is_uuid, run_uuid
 from sweephand.schedules.explain import Occurrence, preview
 from sweephand.schedules.timing import TIMING_MEMBERS, load, parse, parse_instant
-from sweephand.store import ledger, views
-from sweephand.store.views import RunMark
+from sweephand.store.views import runs as views
+from sweephand.store.views.runs import RunMark
 
 ATTENTION_DAYS = 15
 LOOKED_AT_MOST = 5_000
@@ -85,7 +85,7 @@ def read(ctx: Context) -> Answer:
 
 def _find(ctx: Context) -> Run:
     parts = _RUN_ID.fullmatch(ctx.parameters["run"])
-    run = ledger.read(ctx.world.table, ctx.tenant, parts[1], parts[2]) if parts else None
+    run = views.read(ctx.world.table, ctx.tenant, parts[1], parts[2]) if parts else None
     if run is None:
         raise NotFound("no such run")
     return run
@@ -139,7 +139,7 @@ def _pairs(schedule: Schedule, after: datetime, begin: datetime, limit: int) -> 
 
 def _occurrence(ctx: Context, schedule: Schedule, occurrence: Occurrence) -> dict[str, Any]:
     uuid = run_uuid(ctx.tenant, schedule.id, epoch_ms(occurrence.instant), Kind.SCHEDULED.value)
-    run = ledger.read(ctx.world.table, ctx.tenant, schedule.id, uuid) if occurrence.instant <= ctx.now else None
+    run = views.read(ctx.world.table, ctx.tenant, schedule.id, uuid) if occurrence.instant <= ctx.now else None
     return {
         "scheduleId": schedule.id,
         "plannedAt": text(occurrence.instant),

@@ -1,32 +1,20 @@
-"""Read-only lists and totals: bounded queries by key, never a scan."""
+"""Runs by schedule, by job, and those that want attention; the totals of a schedule."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any
 
 from pynamodb.expressions.condition import Condition
 
 from sweephand.domain.instants import epoch_ms
-from sweephand.domain.job import Job
-from sweephand.domain.run import TERMINAL, Kind, Run
+from sweephand.domain.run import TERMINAL, Attempt, Kind, Run
 from sweephand.domain.schedule import Schedule
-from sweephand.store import jobs, keys, ledger
+from sweephand.store import keys, ledger
 from sweephand.store.conditional import Table
-from sweephand.store.table import (
-    ATTENTION,
-    AttemptItem,
-    AttentionItem,
-    EntryItem,
-    Item,
-    JobItem,
-    RunItem,
-    ScheduleItem,
-    StatsItem,
-)
+from sweephand.store.table import ATTENTION, AttemptItem, AttentionItem, Item, RunItem, StatsItem
 
 AFTER_ANY_RUN = keys.run("g")
 """Run ids are hexadecimal: this sorts behind them all."""
@@ -109,8 +97,6 @@ def _first_uuid_after(instant_ms: int) -> str:
     return f"{number[:8]}-{number[8:]}"
 
 
-# Runs
-
 RunMark = tuple[str, str]
 """Where a list of runs stands: (uuid, owner) of the last one shown. Lists run from the latest planned instant back."""
 
@@ -175,7 +161,12 @@ def _attention_runs(
     yield from read()
 
 
-def attempts_of(table: Table, run: Run) -> list[AttemptItem]:
+def read(table: Table, tenant: str, owner: str, uuid: str) -> Run | None:
+    """One run. owner: the schedule's id, or the job's for a run without a schedule."""
+    return ledger.read(table, tenant, owner, uuid)
+
+
+def attempts_of(table: Table, run: Run) -> list[Attempt]:
     """What is known of the attempts before the last, in order."""
     first = keys.attempt(run.uuid, 0)
     rows = table.query_all(
@@ -183,54 +174,4 @@ def attempts_of(table: Table, run: Run) -> list[AttemptItem]:
         Item.sk.between(first, f"{keys.run(run.uuid)}#A#~"),
         consistent=True,
     )
-    return [AttemptItem.from_raw_data(row) for row in rows]
-
-
-# Jobs
-
-
-def job_ids(table: Table, pk: str, after: str | None, page: int, *, active: bool | None = None) -> Iterator[str]:
-    """The ids under a directory, tag or resource, by creation, behind `after`."""
-    sort = Item.sk.between(keys.job_entry(after) if after else "JOB#", "JOB#~")
-    for row in table.query_all(pk, sort, limit=page):
-        entry = EntryItem.from_raw_data(row)
-        if entry.job_id != after and (active is None or entry.active is active):
-            yield entry.job_id
-
-
-def job_id_by_name(table: Table, tenant: str, collection: str, name: str) -> str | None:
-    entry = table.get(EntryItem, keys.names(tenant, collection), keys.name(name))
-    return entry.job_id if entry else None
-
-
-def names_in(
-    table: Table, tenant: str, collection: str, prefix: str, after: str | None, page: int
-) -> Iterator[tuple[str, str]]:
-    """(name, job id) of a collection's jobs in the order of their names, behind the name `after`."""
-    start: Mapping[str, Any] | None = None
-    if after is not None:
-        start = {"pk": {"S": keys.names(tenant, collection)}, "sk": {"S": keys.name(after)}}
-    while True:
-        rows, start = table.query(
-            keys.names(tenant, collection), Item.sk.startswith(keys.name(prefix)), limit=page, start=start
-        )
-        for row in rows:
-            yield keys.parts(row["sk"]["S"])[1], row["job_id"]["S"]
-        if start is None:
-            return
-
-
-def jobs_with_schedules(table: Table, tenant: str, ids: Sequence[str]) -> list[tuple[Job, list[Schedule]]]:
-    """Jobs by id, in the given order, with their schedules: two batched reads, and one query for a job of over 40."""
-    found = table.batch_get(jobs.job_keys(tenant, ids), consistent=False)
-    listed = [jobs.job_of(JobItem.from_raw_data(row)) for key in jobs.job_keys(tenant, ids) if (row := found.get(key))]
-    wanted = [(keys.job(tenant, job.id), keys.schedule(sid)) for job in listed for sid in job.schedule_ids]
-    rows = table.batch_get(wanted, consistent=False)
-    result = []
-    for job in listed:
-        if job.many_schedules:
-            result.append((job, jobs.read_schedules(table, tenant, job.id)))
-            continue
-        own = [rows.get((keys.job(tenant, job.id), keys.schedule(sid))) for sid in job.schedule_ids]
-        result.append((job, [jobs.schedule_of(ScheduleItem.from_raw_data(row)) for row in own if row]))
-    return result
+    return [ledger.attempt_of(AttemptItem.from_raw_data(row)) for row in rows]

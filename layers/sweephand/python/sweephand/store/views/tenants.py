@@ -1,0 +1,60 @@
+"""Tenants, collections and credentials as lists; how far behind the sweep is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from sweephand.domain.collection import Collection, Tenant
+from sweephand.domain.instants import from_ms
+from sweephand.store import keys, waiting
+from sweephand.store import tenants as store
+from sweephand.store.conditional import Table
+from sweephand.store.table import CollectionItem, CredentialItem, TenantItem
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A credential without its hash."""
+
+    tenant: str | None
+    id: str
+    name: str | None
+    scopes: tuple[str, ...]
+    created_at: datetime
+
+
+def tenants(table: Table, after: str | None, page: int) -> Iterator[Tenant]:
+    """All tenants by name, behind `after`: from the stack's register, which provider-level code alone reads."""
+    sort = TenantItem.sk > keys.part(after) if after is not None else None
+    for row in table.query_all(keys.STACK_TENANTS, sort, limit=page, consistent=True):
+        yield store.tenant_of(TenantItem.from_raw_data(row))
+
+
+def collections(table: Table, tenant: str, after: str | None, page: int) -> Iterator[Collection]:
+    """A tenant's collections by name, behind `after`."""
+    first = keys.collection(after) if after is not None else "COL#"
+    rows = table.query_all(
+        keys.tenant(tenant), CollectionItem.sk.between(first, "COL#\U0010ffff"), limit=page, consistent=True
+    )
+    for row in rows:
+        collection = store.collection_of(CollectionItem.from_raw_data(row))
+        if collection.name != after:
+            yield collection
+
+
+def credentials(table: Table, tenant: str | None, after: str | None, page: int) -> Iterator[Listed]:
+    pk, first = store.credential_key(tenant, after or "")
+    rows = table.query_all(pk, CredentialItem.sk.between(first, "CRED#~"), limit=page, consistent=True)
+    for row in rows:
+        item = CredentialItem.from_raw_data(row)
+        if item.credential_id != after:
+            created_at = from_ms(item.created_at)
+            yield Listed(item.tenant, item.credential_id, item.name, tuple(item.scopes.split()), created_at)
+
+
+def oldest_due(table: Table, shards: int) -> datetime | None:
+    """The earliest instant that waits in the next-run index."""
+    found = (waiting.oldest(table, shard) for shard in range(shards))
+    return min((at for at in found if at is not None), default=None)
