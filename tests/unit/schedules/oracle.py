@@ -86,7 +86,7 @@ def numbers(text: str, low: int, high: int, names: list[str]) -> set[int]:
             first, last = (number(end, names) for end in span.split("-"))
         else:
             first = number(span, names)
-            last = (6 if high == 7 else high) if step else first
+            last = max(first, 6 if high == 7 else high) if step else first
         admitted |= {n for n in range(low, high + 1) if first <= n <= last and (n - first) % int(step or 1) == 0}
     return admitted
 

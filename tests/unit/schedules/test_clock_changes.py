@@ -275,6 +275,9 @@ def test_a_yearly_time_that_comes_twice_is_found_from_every_side() -> None:
     assert rule.next_after(at("2026-11-01 06:00")) == second
     assert rule.last_until(second - timedelta(seconds=1)) == first
     assert rule.last_until(at("2026-11-01 06:00")) == first
+    assert rule.last_until(at("2027-06-01 00:00")) == second
+    assert rule.next_after(at("2026-01-01 00:00")) == first
+    assert rule.next_after(at("2025-12-01 00:00")) == first
 
 
 CHANGES = [

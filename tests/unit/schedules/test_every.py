@@ -175,6 +175,9 @@ def test_the_31st_of_every_month(overflow: str | None, expected: list[str]) -> N
     found = first(4, "P1M", startTime="2026-01-31T09:00:00Z", **members)
 
     assert found == [f"2026-{day} 09:00:00" for day in expected]
+    rule = every("P1M", startTime="2026-01-31T09:00:00Z", **members).rule
+    morning = datetime(2026, 3, 1, 8, tzinfo=UTC)
+    assert f"{rule.next_after(morning):%m-%d}" == next(day for day in expected if day >= "03-01")
 
 
 def test_a_year_from_29_february_does_not_drift() -> None:

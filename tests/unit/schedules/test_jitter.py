@@ -61,6 +61,12 @@ def test_the_spread_is_even() -> None:
     assert all(560 <= third <= 780 for third in thirds)
 
 
+def test_a_spread_of_one_second_is_nought_or_one() -> None:
+    found = between(parse({**HOURLY, "jitterSeconds": 1}, now=some.NOW, salt="a").rule, some.NOW, END, 50)
+
+    assert {at.second for at in found} == {0, 1}
+
+
 def test_the_end_of_the_window_holds_for_the_late_instant_too() -> None:
     timing = parse(
         {"cron": "0 12 * * *", "jitterSeconds": 3600, "endTime": "2026-03-10T12:00:05Z"}, now=some.NOW, salt="a"

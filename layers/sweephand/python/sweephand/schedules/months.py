@@ -39,7 +39,7 @@ class Months(Series):
             raise ValueError("a step is at least a month")
 
     def after(self, second: int) -> int | None:
-        k = (_month_of(second) - _month_of(self.anchor)) // self.step - 1
+        k = (_month_of(second) - _month_of(self.anchor)) // self.step - 1  # MonthOverflow.NEXT lies a month later
         while True:
             wall, nominal = self._wall(k)
             if wall is not None and wall > second:
@@ -49,7 +49,7 @@ class Months(Series):
             k += 1
 
     def until(self, second: int) -> int | None:
-        k = (_month_of(second) - _month_of(self.anchor)) // self.step + 1
+        k = (_month_of(second) - _month_of(self.anchor)) // self.step
         while True:
             wall, nominal = self._wall(k)
             if wall is not None and wall <= second:
