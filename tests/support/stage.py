@@ -1,0 +1,358 @@
+"""The whole service within one test: moto's table, SQS by a virtual clock, a recording endpoint, and who drives it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
+
+from botocore.session import get_session
+from moto import mock_aws
+
+from sweephand import actions
+from sweephand.domain.job import ActionDraft, Job, JobDraft, Payload, ScheduleDraft
+from sweephand.domain.run import FAILED, Kind, Run, State
+from sweephand.domain.schedule import Lane, Schedule
+from sweephand.flow import audit, dead_letters, execute, plan, sweep, tenancy
+from sweephand.flow.execute import Delivered
+from sweephand.flow.idempotency import Once
+from sweephand.flow.plan import Planned, Wish
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import RunQueue
+from sweephand.security import guard
+from sweephand.security.secrets import SecretBox
+from sweephand.settings import Settings
+from sweephand.store import jobs, keys, ledger
+from sweephand.store.conditional import Table
+from sweephand.store.standing import Standing
+from sweephand.store.table import RunItem
+from sweephand.store.views import runs as views
+from sweephand.store.views.runs import Totals
+from sweephand.telemetry import ALLOWED
+from tests.support import aws, taps
+from tests.support.endpoint import Endpoint
+from tests.support.queues import Message, VirtualSqs
+from tests.support.sources import SeededChance, VirtualClock
+
+TABLE = "sweephand-test"
+REGION = "eu-central-1"
+TENANT = "acme"
+TICK_S = 60
+
+
+@dataclass
+class Journal:
+    """Log lines as (level, message, members), and counts by metric."""
+
+    lines: list[tuple[str, str, dict[str, object]]] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def info(self, message: str, /, **members: object) -> None:
+        self._write("info", message, members)
+
+    def warning(self, message: str, /, **members: object) -> None:
+        self._write("warning", message, members)
+
+    def error(self, message: str, /, **members: object) -> None:
+        self._write("error", message, members)
+
+    def count(self, metric: str, amount: float = 1) -> None:
+        self.counts[metric] += int(amount)
+
+    def _write(self, level: str, message: str, members: dict[str, object]) -> None:
+        strangers = members.keys() - ALLOWED
+        assert not strangers, f"telemetry would refuse the line {message!r} for {strangers}"
+        self.lines.append((level, message, members))
+
+    def at(self, level: str) -> list[str]:
+        return [message for line_level, message, _ in self.lines if line_level == level]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Totals counted row by row, without the views' shortcuts: what the views must say."""
+
+    rows: int
+    ended: int
+    failed: int
+    skipped: int
+
+
+@dataclass
+class Stage:
+    world: World
+    clock: VirtualClock
+    sqs: VirtualSqs
+    endpoint: Endpoint
+    taps: taps.Taps
+    journal: Journal
+    _requests: int = 0
+    _next_tick: datetime | None = None
+
+    # Jobs
+
+    def create(
+        self,
+        *timings: Mapping[str, object],
+        name: str | None = None,
+        once: Once | None = None,
+        world: World | None = None,
+        **members: Any,
+    ) -> Planned:
+        """A job of one schedule a timing. members: of its JobDraft; `action`, `error_action`: see `action`."""
+        draft = self.draft(*timings, name=name, **members)
+        return plan.create_job(world or self.world, TENANT, draft, once)
+
+    def draft(self, *timings: Mapping[str, object], name: str | None = None, **members: Any) -> JobDraft:
+        schedules = tuple(self.schedule(timing) for timing in timings)
+        return JobDraft(name, members.pop("action", None) or self.action(), schedules=schedules, **members)
+
+    def schedule(self, timing: Mapping[str, object], name: str | None = None, **members: Any) -> ScheduleDraft:
+        return ScheduleDraft(name, dict(timing), **members)
+
+    def action(self, **fields: Any) -> ActionDraft:
+        """An HTTP action as the API would make it from these fields."""
+        fields = {"type": "http", "url": "https://example.org/run", **fields}
+        return actions.draft(fields, field="action", guard=guard.GuardSettings())
+
+    def change(self, planned: Planned, **members: Any) -> Planned:
+        """PUT of the job with other members; `timings`: one for each of its schedules, in their order."""
+        timings = members.pop("timings", None)
+
+        def edit(there: Planned, stored: Mapping[str, Payload]) -> JobDraft:
+            wanted: tuple[ScheduleDraft, ...] | None = None
+            if timings is not None:
+                wanted = tuple(
+                    replace(_redraft(schedule, stored), timing=timing)
+                    for schedule, timing in zip(there.schedules, timings, strict=True)
+                )
+            action = members.get("action") or self.action()
+            rest = {name: value for name, value in members.items() if name != "action"}
+            return JobDraft(**{"name": there.job.name, "action": action, "schedules": wanted, **rest})
+
+        return plan.change_job(self.world, TENANT, planned.job.id, edit, None)
+
+    def change_schedules(self, planned: Planned, wish: Callable[[Planned], Sequence[Wish]]) -> Planned:
+        return plan.change_schedules(self.world, TENANT, planned.job.id, wish, None)
+
+    def set_state(self, planned: Planned, **members: Any) -> Planned:
+        """active=..., pause=...: of the job."""
+        return plan.set_state(self.world, TENANT, planned.job.id, lambda job: replace(job, **members), None)
+
+    def delete(self, planned: Planned) -> None:
+        plan.delete_job(self.world, TENANT, planned.job.id, None)
+
+    # Who drives the service
+
+    def tick(self, world: World | None = None) -> sweep.Tally:
+        world = world or self.world
+        return sweep.tick(world, range(world.settings.shards))
+
+    def audit(self, *, everything: bool = True) -> audit.Findings:
+        return audit.audit(self.world, everything=everything)
+
+    def deliver(self, lane: Lane = Lane.FAST, most: int = 10) -> int:
+        """One batch of what is visible now, as Lambda's poller does it. Returns how many messages there were."""
+        return self._batch(aws.URLS[lane], most, lambda request, batch: self._execute(lane, request, batch))
+
+    def deliver_dead(self) -> int:
+        return self._batch(aws.DEAD, 10, lambda _, batch: dead_letters.batch(self.world, batch))
+
+    def _execute(self, lane: Lane, request: str, batch: list[Delivered]) -> list[str]:
+        return execute.batch(self.world, lane, request, batch)
+
+    def _batch(self, url: str, most: int, work: Callable[[str, list[Delivered]], list[str]]) -> int:
+        received = self.sqs.receive(url, most)
+        if not received:
+            return 0
+        self._requests += 1
+        batch = [self._delivered(message) for message in received]
+        receipts = {message.id: message.receipt for message in received}
+        failed = work(f"request-{self._requests}", batch)
+        for message_id in receipts.keys() - set(failed):
+            self.sqs.delete(url, receipts[message_id])
+        return len(received)
+
+    def _delivered(self, message: Message) -> Delivered:
+        return Delivered(
+            message_id=message.id,
+            receipt=message.receipt,
+            body=message.body,
+            received_at=self.clock.now(),
+            sent_at=message.sent_at,
+            receive_count=message.receive_count,
+        )
+
+    def deliver_all(self, most: int = 10) -> int:
+        """All that is visible now, in both lanes and among the dead letters."""
+        total = 0
+        while True:
+            done = sum(self.deliver(lane, most) for lane in Lane) + self.deliver_dead()
+            total += done
+            if not done:
+                return total
+
+    def run(self, seconds: float, *, most: int = 10) -> None:
+        """Lets that much time go by, with a tick a minute, and each message delivered as it becomes visible."""
+        end = self.clock.now() + timedelta(seconds=seconds)
+        if self._next_tick is None:
+            self._next_tick = self.clock.now()
+        while True:
+            self.deliver_all(most)
+            upcoming = self.sqs.next_visible_at([*aws.URLS.values(), aws.DEAD])
+            moment = min(self._next_tick, upcoming or end)
+            if moment > end:
+                break
+            self.clock.move_to(moment)
+            if self.clock.now() >= self._next_tick:
+                self._next_tick += timedelta(seconds=TICK_S)
+                self.tick()
+        self.clock.move_to(end)
+        self.deliver_all(most)
+
+    def pass_time(self, seconds: float) -> None:
+        """Time goes by and nothing works."""
+        self.clock.advance(seconds)
+        if self._next_tick is not None:
+            self._next_tick = max(self._next_tick, self.clock.now())
+
+    # What there is
+
+    def job(self, planned: Planned) -> Job:
+        job = jobs.read_job(self.world.table, TENANT, planned.job.id)
+        assert job is not None
+        return job
+
+    def stored(self, planned: Planned | Schedule) -> Schedule:
+        """The schedule (the first one of a job) as the table has it."""
+        schedule = planned.schedules[0] if isinstance(planned, Planned) else planned
+        there = jobs.read_schedule(self.world.table, TENANT, schedule.job_id, schedule.id)
+        assert there is not None
+        return there
+
+    def totals(self, planned: Planned | Schedule) -> Totals:
+        return views.totals_of(self.world.table, self.stored(planned))
+
+    def runs(self, owner: Planned | Schedule | str, kind: Kind | None = None) -> list[Run]:
+        """The ledger rows of a schedule (the first one of a job), by planned instant."""
+        if isinstance(owner, Planned):
+            owner = owner.schedules[0]
+        owner_id = owner if isinstance(owner, str) else owner.id
+        rows = [row for row in self.items() if row["pk"]["S"] == keys.runs(TENANT, owner_id)]
+        found = [ledger.run_of(RunItem.from_raw_data(row)) for row in rows if "state" in row]
+        return sorted((run for run in found if kind in (None, run.kind)), key=lambda run: run.uuid)
+
+    def only_run(self, owner: Planned | Schedule | str) -> Run:
+        (run,) = self.runs(owner)
+        return run
+
+    def fold(self, planned: Planned | Schedule) -> Fold:
+        runs = self.runs(planned, Kind.SCHEDULED)
+        ended = [run for run in runs if run.finished]
+        failed = sum(run.state in FAILED for run in ended)
+        return Fold(
+            rows=len(runs),
+            ended=len(ended),
+            failed=failed,
+            skipped=len(ended) - failed - sum(run.state is State.SUCCESS for run in ended),
+        )
+
+    def items(self) -> list[dict[str, Any]]:
+        """Every item of the table."""
+        with self.untapped():
+            answer = self.world.table.client.get_paginator("scan").paginate(TableName=TABLE)
+            return [item for page in answer for item in page["Items"]]
+
+    def edit_item(self, pk: str, sk: str, expression: str, **values: Any) -> None:
+        """An operator's hand in the table, or a defect's."""
+        bound = {f":{name}": value for name, value in values.items()}
+        arguments: dict[str, Any] = {"ExpressionAttributeValues": bound} if bound else {}
+        with self.untapped():
+            self.world.table.client.update_item(
+                TableName=TABLE,
+                Key={"pk": {"S": pk}, "sk": {"S": sk}},
+                UpdateExpression=expression,
+                **arguments,
+            )
+
+    @contextmanager
+    def untapped(self) -> Iterator[None]:
+        """The test's own look: neither counted nor faulty."""
+        fault, self.taps.fault = self.taps.fault, None
+        passed = len(self.taps.passed)
+        try:
+            yield
+        finally:
+            self.taps.fault = fault
+            del self.taps.passed[passed:]
+
+    def waiting(self) -> dict[tuple[str, str], int]:
+        """What stands in the next-run index: key -> epoch seconds."""
+        return {
+            (item["pk"]["S"], item["sk"]["S"]): int(item["next_run_at"]["N"])
+            for item in self.items()
+            if "next_run_at" in item and "shard" in item
+        }
+
+
+def _redraft(schedule: Schedule, stored: Mapping[str, Payload]) -> ScheduleDraft:
+    return ScheduleDraft(
+        schedule.name,
+        schedule.timing,
+        schedule.active,
+        stored.get(schedule.id),
+        schedule.policies,
+        schedule.id,
+    )
+
+
+@cache
+def _clients() -> tuple[Any, Any]:
+    """PynamoDB's connection and a KMS client: making one takes longer than a whole test."""
+    table = Table(TABLE, VirtualClock(), SeededChance(), region=REGION)
+    table.open()
+    return table._connection, get_session().create_client("kms", region_name=REGION)
+
+
+@contextmanager
+def stage(*, shards: int = 2, seed: int = 0) -> Iterator[Stage]:
+    """A fresh service with the tenant acme and nothing else."""
+    clock, chance, tap, journal = VirtualClock(), SeededChance(seed), taps.Taps(), Journal()
+    with mock_aws(), taps.on_botocore(tap):
+        connection, kms = _clients()
+        table = Table(TABLE, clock, chance, region=REGION)
+        table._connection = connection
+        table.client.create_table(**aws.table_request(TABLE))
+        key_id = kms.create_key()["KeyMetadata"]["KeyId"]
+        settings = Settings(
+            stack_name="test",
+            table_name=TABLE,
+            region=REGION,
+            shards=shards,
+            queue_urls=aws.URLS,
+            dead_letter_queue_url=aws.DEAD,
+            archive_queue_url=aws.ARCHIVE,
+            key_id=key_id,
+            public_base_url="https://sweephand.example",
+        )
+        sqs = VirtualSqs(clock, tap, aws.queues())
+        endpoint = Endpoint(clock, tap)
+        world = World(
+            settings=settings,
+            clock=clock,
+            chance=chance,
+            table=table,
+            standing=Standing(table, clock),
+            queue=RunQueue(sqs, settings.queue_urls, clock, archive_url=settings.archive_queue_url),
+            secrets=SecretBox(kms, key_id, clock.monotonic),
+            outbound=guard.Outbound(guard.GuardSettings()),
+            perform=endpoint.perform,
+            journal=journal,
+        )
+        tenancy.create_tenant(world, TENANT, None)
+        tap.passed.clear()
+        yield Stage(world, clock, sqs, endpoint, tap, journal)

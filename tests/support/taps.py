@@ -1,0 +1,150 @@
+"""Where every call to the outside passes in a test: to be counted, to be refused, to be cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import Any
+
+from botocore.client import BaseClient
+from botocore.exceptions import ClientError
+
+from tests.support import statements
+
+
+@dataclass(frozen=True)
+class Passing:
+    """One call. service: dynamodb, sqs, kms, or endpoint for the call of an action."""
+
+    service: str
+    operation: str
+    request: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return f"{self.service}.{self.operation}"
+
+
+Act = Callable[[], Any]
+Fault = Callable[[Passing, Act], Any]
+"""Is given a call and how to carry it out, and answers in its place."""
+
+
+class Crash(BaseException):
+    """The function dies here: no `except Exception` may survive it."""
+
+
+@dataclass
+class Taps:
+    """fault: answers in place of the call. Calls are carried out one at a time: moto is not made for threads."""
+
+    passed: list[Passing] = field(default_factory=list)
+    fault: Fault | None = None
+    _lock: RLock = field(default_factory=RLock)
+
+    def __call__(self, passing: Passing, act: Act) -> Any:
+        def alone() -> Any:
+            with self._lock:
+                return act()
+
+        self.passed.append(passing)
+        fault = self.fault
+        return alone() if fault is None else fault(passing, alone)
+
+    def names(self) -> list[str]:
+        return [passing.name for passing in self.passed]
+
+    def count(self, name: str) -> int:
+        return self.names().count(name)
+
+    @contextmanager
+    def faulty(self, fault: Fault) -> Iterator[None]:
+        """While it lasts, `fault` answers. Not to be nested."""
+        assert self.fault is None
+        self.fault = fault
+        try:
+            yield
+        finally:
+            self.fault = None
+
+    @contextmanager
+    def once(self, name: str, fault: Fault, *, skip: int = 0) -> Iterator[None]:
+        """The first call of this name (after `skip` others) meets the fault, the rest goes through.
+
+        The test fails if there was no such call.
+        """
+        met = 0
+
+        def only_one(passing: Passing, act: Act) -> Any:
+            nonlocal met
+            if passing.name != name:
+                return act()
+            met += 1
+            return fault(passing, act) if met == skip + 1 else act()
+
+        with self.faulty(only_one):
+            yield
+        assert met > skip, f"no call of {name} to be faulty"
+
+
+@contextmanager
+def on_botocore(taps: Taps) -> Iterator[None]:
+    """Every botocore client of this process passes through the taps. What moto answers wrongly is answered here."""
+    real = BaseClient._make_api_call
+
+    def act(client: Any, operation: str, request: dict[str, Any]) -> Any:
+        if operation == "BatchExecuteStatement":
+            return statements.carry_out(request, lambda update: real(client, "UpdateItem", update))
+        return real(client, operation, request)
+
+    def call(client: Any, operation: str, request: dict[str, Any]) -> Any:
+        passing = Passing(client.meta.service_model.service_name, operation, request)
+        return taps(passing, lambda: act(client, operation, request))
+
+    BaseClient._make_api_call = call
+    try:
+        yield
+    finally:
+        BaseClient._make_api_call = real
+
+
+# Faults
+
+
+def crash_before(_passing: Passing, _act: Act) -> Any:
+    raise Crash
+
+
+def crash_after(_passing: Passing, act: Act) -> Any:
+    act()
+    raise Crash
+
+
+def answer_lost(_passing: Passing, act: Act) -> Any:
+    """The call is carried out, its answer is lost, and the SDK repeats it."""
+    act()
+    return act()
+
+
+def refused(passing: Passing, _act: Act) -> Any:
+    """The service has no time."""
+    raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "slow down"}}, passing.operation)
+
+
+def conflict(passing: Passing, _act: Act) -> Any:
+    """Another transaction is at work on one of the items."""
+    reasons = [{"Code": "None"} for _ in passing.request["TransactItems"]]
+    reasons[0] = {"Code": "TransactionConflict"}
+    answer = {"Error": {"Code": "TransactionCanceledException", "Message": ""}, "CancellationReasons": reasons}
+    raise ClientError(answer, passing.operation)
+
+
+def some_failed(passing: Passing, act: Act) -> Any:
+    """SQS takes all of the batch but its first entry."""
+    first, *others = passing.request["Entries"]
+    passing.request["Entries"][:] = others
+    answer = act() if others else {"Successful": []}
+    failed = {"Id": first["Id"], "SenderFault": False, "Code": "InternalError", "Message": ""}
+    return {**answer, "Failed": [*answer.get("Failed", []), failed]}
