@@ -68,8 +68,8 @@ format: setup ## Bring the code into its form
 	@.venv/bin/ruff format
 
 .PHONY: bench
-bench: setup setup-sam ## The budgets: cold start, write units, calls of an idle tick
-	@$(PY) -m pytest tests/bench -s
+bench: setup ## The budgets: cold starts, units of a run, calls of an idle tick; writes docs/benchmarks.md
+	@$(PY) -m tests.bench
 
 # ---- The real SAM CLI ------------------------------------------------------------------------------------------------
 

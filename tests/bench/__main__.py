@@ -1,0 +1,64 @@
+"""`make bench`: measures, prints, and writes docs/benchmarks.md between its marks."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.bench import cold_start, units
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- figures: written by make bench -->", "<!-- end of figures -->"
+BUDGETS = {
+    "sweeper, ready": "1.15",
+    "executor, ready": "1.15",
+    "executor, first HTTP call": "1.55",
+    "auditor, ready": "-",
+    "api, ready": "1.35",
+}
+WRITE_BUDGETS = {"success": "5", "success, payload of 8 KB": "5", "failure without retry": "about 9"}
+
+
+def main() -> int:
+    logging.disable(logging.INFO)
+    with tempfile.TemporaryDirectory() as folder:
+        layers = cold_start.build(Path(folder))
+        mib = cold_start.unpacked_mib(layers)
+        starts = cold_start.measure(Path(folder), layers)
+    counted, idle, shards = units.measure()
+    text = "\n".join(_page(starts, mib, counted, idle, shards))
+    sys.stdout.write(text + "\n")
+    head, _, rest = PAGE.read_text().partition(BEGIN)
+    PAGE.write_text(f"{head}{BEGIN}\n\n{text}\n\n{END}{rest.partition(END)[2]}")
+    return 0
+
+
+def _page(
+    starts: list[cold_start.ColdStart], mib: float, counted: list[units.Units], idle: dict[str, int], shards: int
+) -> Iterator[str]:
+    yield f"Python {platform.python_version()}, {os.cpu_count()} processors, {platform.machine()}."
+    yield ""
+    yield f"Layers, unpacked: {mib:.1f} MiB (budget 16)."
+    yield ""
+    yield "| cold start | CPU ms, median | ratio to a bare boto3 client: median (least-most) | budget |"
+    yield "| --- | --: | --: | --: |"
+    for each in starts:
+        ratio = f"{each.ratio:.2f} ({each.least:.2f}-{each.most:.2f})"
+        yield f"| {each.name} | {each.ms:.0f} | {ratio} | {BUDGETS[each.name]} |"
+    yield ""
+    yield "| a run, from the sweep's advance to its last effect | write units | read units | budget (writes) |"
+    yield "| --- | --: | --: | --: |"
+    for run in counted:
+        yield f"| {run.name} | {run.writes:g} | {run.reads:g} | {WRITE_BUDGETS.get(run.name, '-')} |"
+    yield ""
+    calls = ", ".join(f"{count} {name}" for name, count in sorted(idle.items()))
+    yield f"An idle tick over {shards} shards: {calls} (budget: two queries a shard, no write)."
+
+
+if __name__ == "__main__":
+    sys.exit(main())
