@@ -49,7 +49,7 @@ class Telemetry:
     """
 
     def __init__(self) -> None:
-        self._logger = Logger(log_record_order=["level", "message"], location="", use_rfc3339=True)
+        self._logger = Logger(log_record_order=["level", "message"], location=None, use_rfc3339=True)
 
     def info(self, message: str, /, **members: object) -> None:
         self._logger.info(message, extra=_allowed(members))

@@ -26,6 +26,7 @@ REGION = "us-east-1"
 PREFERRED_PORT = 4570
 READY_WITHIN_S = 60.0
 STOP_WITHIN_S = 20.0
+HOLD = "hold-queues"
 CHILD = "import sys; sys.path.insert(0, sys.argv[1]); from sweephand.local.child import main; main()"
 # What the child gets from the user's environment. The rest stays away: the functions' workers inherit it all.
 INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "SYSTEMROOT")
@@ -40,6 +41,7 @@ def clean_environment(user: Mapping[str, str], home: Path, port: int) -> dict[st
         # The port is part of each queue's key in the saved state: one for all starts. The child binds the real one.
         "GATEWAY_PORT": "4566",
         "SWEEPHAND_EMULATOR_PORT": str(port),
+        "SWEEPHAND_HOLD": str(home / HOLD),
         "AWS_ENDPOINT_URL": f"http://{LOOPBACK}:{port}",
         # Else it opens 8883 on all interfaces as soon as the package cryptography is there.
         "IOT_MTLS_ENABLED": "0",
@@ -52,6 +54,8 @@ def clean_environment(user: Mapping[str, str], home: Path, port: int) -> dict[st
         "TMPDIR": str(home / "tmp"),
         "LAMBDA_EXECUTOR": "local",
         "LOG_LEVEL": "WARNING",
+        # The workers inherit all this; with no log line of theirs, each call waits 50 ms for a first one.
+        "POWERTOOLS_LOG_LEVEL": "INFO",
         "MINISTACK_REGION": REGION,
         "AWS_DEFAULT_REGION": REGION,
         "AWS_ACCESS_KEY_ID": "test",
@@ -115,6 +119,7 @@ class Launcher:
         shutil.rmtree(home / "tmp", ignore_errors=True)
         for name in ("state", "s3", "tmp"):
             (home / name).mkdir(parents=True, exist_ok=True)
+        (home / HOLD).touch()
         with self._folder.emulator_log.open("wb") as log:
             self._child = subprocess.Popen(  # noqa: S603 - our own interpreter and code
                 [sys.executable, "-P", "-c", CHILD, str(PACKAGE_ROOT)],
@@ -126,6 +131,11 @@ class Launcher:
                 start_new_session=True,  # a Ctrl-C in the terminal is for us; we stop it in order
             )
         self._await_health()
+
+    def release_queues(self) -> None:
+        """Lets the event sources poll. Until then the functions of the last run, which a deploy may replace at any
+        moment together with what they are doing, get no messages."""
+        (self._folder.emulator / HOLD).unlink(missing_ok=True)
 
     def _await_health(self) -> None:
         end = self._clock.monotonic() + READY_WITHIN_S
