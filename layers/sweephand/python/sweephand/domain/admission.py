@@ -100,7 +100,7 @@ def admit(pointer: Pointer, seen: Seen, now: datetime) -> Admission:
 
 def _without_row(pointer: Pointer, seen: Seen, now: datetime) -> Admission:
     """In the protocol's order: does it belong to anybody, is it time, is it this plan's, may it run."""
-    if pointer.kind is not Kind.SCHEDULED:
+    if pointer.kind is not Kind.SCHEDULED or pointer.attempt > 1:
         return Drop("a run that was to be written before its message")
     if seen.job is None or seen.schedule is None:
         return Drop("its schedule is gone")
@@ -148,10 +148,20 @@ def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run:
         most = 0 if job.policies.get("delivery") == "at_most_once" else MAX_LOST_ATTEMPTS
         return TakeOver() if run.lost < most else EndLost()
     if run.state in AWAITING_RESULT:
-        over = run.deadline_at is not None and run.deadline_at <= now
-        return EndUnanswered() if over else Acknowledge("it waits for its callback")
+        if run.deadline_at is not None and run.deadline_at <= now:
+            return EndUnanswered()
+        return _still_ahead(run, run.deadline_at)
     if pointer.attempt < run.attempt:
         return SendPointer() if run.wake_at is None else Acknowledge("its wake row answers for it")
     if run.not_before is not None and run.not_before > now:
-        return Later(run.not_before) if run.wake_at is None else Acknowledge("its wake row answers for it")
+        return _still_ahead(run, run.not_before)
     return Claim(run.attempt)
+
+
+def _still_ahead(run: Run, at: datetime | None) -> Later | Acknowledge:
+    """It waits for `at`. A wake row moved beyond that has spoken already: this is its pointer, come a moment early by
+    this clock, and to acknowledge it would put the run off until the wake row speaks again.
+    """
+    if at is not None and (run.wake_at is None or run.wake_at > at):
+        return Later(at)
+    return Acknowledge("its wake row answers for it")

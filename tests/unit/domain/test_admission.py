@@ -1,0 +1,269 @@
+"""The gate, row by row of its tables (protocols 2 and 5)."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweephand.domain.admission import (
+    MAX_AGE,
+    Acknowledge,
+    Claim,
+    Drop,
+    Effects,
+    End,
+    EndLost,
+    EndUnanswered,
+    Later,
+    Seen,
+    SendPointer,
+    TakeOver,
+    admit,
+)
+from sweephand.domain.job import Pause
+from sweephand.domain.run import CLAIMABLE, TERMINAL, Kind, Reason, State
+from sweephand.domain.schedule import ScheduleState
+from tests.unit.domain.nouns import DAY, HOUR, MINUTE, NOW, SECOND, job, pointer, run, schedule
+
+
+def seen(**members: Any) -> Seen:
+    return Seen(**{"job": job(), "schedule": schedule(), "run": None, **members})
+
+
+def gate(at: datetime = NOW, *, message: Any = None, **members: Any) -> Any:
+    return admit(message or pointer(), seen(**members), at)
+
+
+# A run whose row does not exist yet
+
+
+def test_what_is_due_and_belongs_to_somebody_runs() -> None:
+    assert gate() == Claim(1)
+
+
+@pytest.mark.parametrize("gone", [{"job": None}, {"schedule": None}, {"job": None, "schedule": None}])
+def test_without_its_job_or_schedule_a_message_is_dropped_and_leaves_no_row(gone: dict[str, Any]) -> None:
+    assert isinstance(gate(**gone), Drop)
+
+
+@pytest.mark.parametrize("kind", [Kind.MANUAL, Kind.ERROR_ACTION, Kind.BACKFILL])
+def test_other_kinds_are_written_before_their_message_so_without_a_row_they_are_nobodys(kind: Kind) -> None:
+    assert isinstance(gate(message=pointer(kind=kind)), Drop)
+
+
+def test_a_further_attempt_of_a_row_that_is_gone_is_nobodys() -> None:
+    assert isinstance(gate(message=pointer(attempt=2)), Drop)
+
+
+def test_an_instant_ahead_waits_for_its_second() -> None:
+    assert gate(NOW - SECOND) == Later(NOW)
+    assert gate(NOW - timedelta(milliseconds=1)) == Later(NOW)
+    assert gate(NOW) == Claim(1)
+
+
+def test_an_instant_up_to_the_end_of_its_generation_runs() -> None:
+    changed = schedule(generation=2, ended_at={1: int(NOW.timestamp())})
+
+    assert gate(schedule=changed) == Claim(1)
+
+
+def test_an_instant_behind_the_end_of_its_generation_is_dropped() -> None:
+    changed = schedule(generation=2, ended_at={1: int(NOW.timestamp()) - 1})
+
+    assert isinstance(gate(schedule=changed), Drop)
+
+
+def test_a_generation_that_is_no_longer_listed_is_dropped() -> None:
+    long_after = schedule(generation=40, ended_at={n: int(NOW.timestamp()) + n for n in range(20, 40)})
+
+    assert isinstance(gate(schedule=long_after), Drop)
+
+
+def test_a_message_of_a_generation_yet_unread_runs() -> None:
+    """The row was read strongly: no message is newer. If one were, it is not for the gate to lose it."""
+    assert gate(message=pointer(generation=2)) == Claim(1)
+
+
+@pytest.mark.parametrize(
+    ("members", "reason"),
+    [
+        ({"enabled": False}, Reason.DISABLED),
+        ({"job": job(active=False)}, Reason.DISABLED),
+        ({"schedule": schedule(state=ScheduleState.INACTIVE)}, Reason.DISABLED),
+        ({"schedule": schedule(state=ScheduleState.BROKEN)}, Reason.DISABLED),
+        ({"job": job(pause=Pause(NOW))}, Reason.PAUSED),
+        ({"schedule": schedule(state=ScheduleState.PAUSED)}, Reason.PAUSED),
+        ({"job": job(active=False, pause=Pause(NOW))}, Reason.DISABLED),
+    ],
+)
+def test_what_may_not_run_is_skipped_with_its_reason(members: dict[str, Any], reason: Reason) -> None:
+    assert gate(**members) == End(State.SKIPPED, reason)
+
+
+@pytest.mark.parametrize("state", [ScheduleState.ENDING, ScheduleState.COMPLETED])
+def test_the_last_occurrences_of_a_series_run_though_it_is_ending(state: ScheduleState) -> None:
+    assert gate(schedule=schedule(state=state)) == Claim(1)
+
+
+def test_what_a_change_took_away_is_dropped_even_where_it_would_be_skipped() -> None:
+    paused = schedule(generation=2, ended_at={1: int(NOW.timestamp()) - 1}, state=ScheduleState.PAUSED)
+
+    assert isinstance(gate(schedule=paused), Drop)
+
+
+def test_a_message_over_four_days_late_expires_without_acting() -> None:
+    assert gate(NOW + MAX_AGE) == Claim(1)
+    assert gate(NOW + MAX_AGE + SECOND) == End(State.EXPIRED, Reason.MAX_AGE)
+
+
+def test_what_the_catch_up_decides_on_is_dropped_unless_it_was_decided() -> None:
+    split = schedule(missed_to=NOW)
+
+    assert isinstance(gate(schedule=split), Drop)
+    assert gate(schedule=split, message=pointer(decided=True)) == Claim(1)
+    assert gate(schedule=schedule(missed_to=NOW - SECOND)) == Claim(1)
+
+
+# A run that has a row: neither generation nor state of the schedule count any more
+
+
+@pytest.mark.parametrize("state", sorted(TERMINAL))
+def test_a_finished_run_is_never_claimed_again(state: State) -> None:
+    finished = run(state, wake_at=NOW - MINUTE, not_before=NOW - MINUTE)
+
+    assert gate(run=finished) == Effects()
+    assert gate(run=finished, job=None, schedule=None) == Effects()
+
+
+@pytest.mark.parametrize("state", sorted(set(State) - TERMINAL - {State.SCHEDULED}))
+def test_an_open_run_whose_schedule_is_gone_is_cancelled(state: State) -> None:
+    for gone in ({"job": None}, {"schedule": None}):
+        assert gate(run=run(state), **gone) == End(State.CANCELLED, Reason.OWNER_GONE)
+
+
+def test_a_run_of_the_job_itself_needs_no_schedule() -> None:
+    manual = run(State.QUEUED, schedule_id=None, kind=Kind.MANUAL)
+
+    assert gate(run=manual, schedule=None, message=pointer(schedule=None, kind=Kind.MANUAL)) == Claim(1)
+
+
+def test_a_live_lease_is_waited_for() -> None:
+    assert gate(run=run(lease_until=NOW + SECOND)) == Later(NOW + SECOND)
+
+
+def test_a_lease_that_is_over_is_taken_over_once() -> None:
+    assert gate(run=run(lease_until=NOW)) == TakeOver()
+    assert gate(run=run(lease_until=NOW, lost=1)) == EndLost()
+
+
+def test_at_most_once_never_takes_over() -> None:
+    assert gate(run=run(lease_until=NOW), job=job(policies={"delivery": "at_most_once"})) == EndLost()
+
+
+@pytest.mark.parametrize("state", sorted(CLAIMABLE))
+def test_a_row_that_waits_is_claimed_at_its_attempt_when_its_time_has_come(state: State) -> None:
+    third = run(state, attempt=3, not_before=NOW)
+
+    assert gate(run=third, message=pointer(attempt=3)) == Claim(3)
+    assert gate(NOW - SECOND, run=third, message=pointer(attempt=3)) == Later(NOW)
+
+
+def test_a_row_with_work_to_do_runs_though_its_schedule_changed_or_stopped() -> None:
+    for now_is in (schedule(generation=9), schedule(state=ScheduleState.PAUSED), schedule(missed_to=NOW + HOUR)):
+        assert gate(run=run(State.RETRY_WAIT, attempt=2), message=pointer(attempt=2), schedule=now_is) == Claim(2)
+    late = NOW + 9 * DAY
+    assert gate(late, run=run(State.RETRY_WAIT, attempt=2), message=pointer(attempt=2)) == Claim(2)
+
+
+def test_an_old_copy_sends_the_pointer_of_a_retry_that_has_no_wake_row() -> None:
+    assert gate(run=run(State.RETRY_WAIT, attempt=2, not_before=NOW + MINUTE)) == SendPointer()
+
+
+def test_an_old_copy_leaves_a_retry_to_its_wake_row() -> None:
+    far = run(State.RETRY_WAIT, attempt=2, not_before=NOW + HOUR, wake_at=NOW + HOUR)
+
+    assert isinstance(gate(run=far), Acknowledge)
+
+
+def test_a_message_before_its_retry_is_left_to_the_wake_row_that_is_still_to_speak() -> None:
+    far = run(State.RETRY_WAIT, attempt=2, not_before=NOW + HOUR, wake_at=NOW + HOUR)
+
+    assert isinstance(gate(run=far, message=pointer(attempt=2)), Acknowledge)
+
+
+def test_the_wake_rows_own_pointer_waits_where_this_clock_is_behind() -> None:
+    """The sweep has moved the wake 15 minutes on: to acknowledge here would put the retry off by as much."""
+    spoken = run(State.RETRY_WAIT, attempt=2, not_before=NOW + SECOND, wake_at=NOW + 15 * MINUTE)
+
+    assert gate(run=spoken, message=pointer(attempt=2)) == Later(NOW + SECOND)
+
+
+@pytest.mark.parametrize("state", [State.ACK_RECVD, State.ACK_NOT_RECVD])
+def test_a_run_that_waits_for_its_callback_ends_at_its_deadline(state: State) -> None:
+    waiting = run(state, deadline_at=NOW, wake_at=NOW)
+
+    assert gate(run=waiting) == EndUnanswered()
+    assert isinstance(gate(NOW - SECOND, run=waiting), Acknowledge)
+
+
+def test_the_deadlines_own_pointer_waits_where_this_clock_is_behind() -> None:
+    spoken = run(State.ACK_RECVD, deadline_at=NOW + SECOND, wake_at=NOW + 15 * MINUTE)
+
+    assert gate(run=spoken) == Later(NOW + SECOND)
+
+
+# Whatever comes
+
+
+instants = st.integers(-10_000_000, 10_000_000).map(lambda n: NOW + timedelta(milliseconds=n))
+maybe_instants = st.none() | instants
+runs = st.builds(
+    run,
+    st.sampled_from(sorted(set(State) - {State.SCHEDULED})),
+    attempt=st.integers(1, 3),
+    lost=st.integers(0, 2),
+    lease_until=maybe_instants,
+    not_before=maybe_instants,
+    deadline_at=maybe_instants,
+    wake_at=maybe_instants,
+)
+schedules = st.builds(
+    schedule,
+    state=st.sampled_from(sorted(ScheduleState)),
+    generation=st.integers(1, 4),
+    ended_at=st.dictionaries(st.integers(1, 4), st.integers(0, 2**33)),
+    missed_to=maybe_instants,
+)
+messages = st.builds(
+    pointer, attempt=st.integers(1, 3), generation=st.integers(0, 4), decided=st.booleans(), kind=st.sampled_from(Kind)
+)
+
+
+@given(messages, st.none() | schedules, st.none() | runs, st.booleans(), instants)
+def test_nothing_acts_early_twice_or_without_an_owner(
+    message: Any, there: Any, row: Any, enabled: Any, now: Any
+) -> None:
+    answer = admit(message, Seen(job(), there, row, enabled), now)
+
+    if isinstance(answer, Later):
+        assert answer.at > now
+    if isinstance(answer, Claim | TakeOver):
+        assert there is not None
+        assert row is None or not row.finished
+    if isinstance(answer, Claim) and row is None:
+        assert message.instant <= now
+        assert enabled
+        assert there.state not in {ScheduleState.PAUSED, ScheduleState.INACTIVE, ScheduleState.BROKEN}
+    if isinstance(answer, Claim) and row is not None:
+        assert row.state in CLAIMABLE
+        assert answer.attempt == row.attempt
+        assert row.not_before is None or row.not_before <= now
+    if isinstance(answer, TakeOver):
+        assert row.lost == 0
+        assert row.lease_until is None or row.lease_until <= now
+    if row is not None and row.finished:
+        assert answer == Effects()
