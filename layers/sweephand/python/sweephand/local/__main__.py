@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import signal
 import sys
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from sweephand.local import settings as choices
 from sweephand.local.api import Api, Refused, Unreachable
 from sweephand.local.console import say, say_error
 from sweephand.local.failures import EmulatorFailed, LocalFailure, NotRunning
-from sweephand.local.follow import Arrivals, Follower, header
+from sweephand.local.follow import Arrivals, Follower
 from sweephand.sources import SystemChance, SystemClock
 
 if TYPE_CHECKING:
@@ -52,24 +51,33 @@ An own job, against an own endpoint, in other terminals:
 
 
 class Demo:
-    """The demo on a running stack: its endpoint, its jobs, and the ledger as it grows."""
+    """The demo: its endpoint first, then its jobs on a running stack, and the ledger as it grows."""
 
-    def __init__(self, running: control.Running, place: Settings, clock: Clock, show: Callable[[str], None]) -> None:
+    def __init__(self, place: Settings, clock: Clock) -> None:
+        """Opens the endpoint, or finds the one of another demo of this stack."""
         self._clock = clock
-        self._apis = {tenant: Api(running.stack.base_url, pair) for tenant, pair in running.stack.tenants.items()}
+        self._since = clock.now()
         standing = demo_endpoint.standing(place.folder)
         self._endpoint = None if standing else demo_endpoint.open_endpoint(place.folder, clock)
-        url, closed_url = standing or (self._own().url, self._own().closed_url)
-        self._jobs = demo.jobs(url, closed_url)
-        self._ids = demo.ensure(self._apis[demo.TENANT], self._jobs)
-        self._arrivals = Arrivals(url)
-        width = shutil.get_terminal_size((100, 24)).columns
-        self._follower = Follower(self._apis, self._arrivals, clock, show, width)
-        show(header(width))
+        self._url, closed_url = standing or (self._own().url, self._own().closed_url)
+        self._jobs = demo.jobs(self._url, closed_url)
 
     def _own(self) -> demo_endpoint.DemoEndpoint:
         assert self._endpoint is not None
         return self._endpoint
+
+    def load(self, stack: StackFile, show: Callable[[str], None], *, all_since_start: bool) -> None:
+        """Makes the jobs and begins to follow.
+
+        all_since_start: show also what has finished since we opened the endpoint; a stack that comes back catches up
+        at once.
+        """
+        self._apis = {tenant: Api(stack.base_url, pair) for tenant, pair in stack.tenants.items()}
+        self._ids = demo.ensure(self._apis[demo.TENANT], self._jobs)
+        self._arrivals = Arrivals(self._url)
+        self._begin = self._clock.now()
+        since = self._since if all_since_start else self._begin
+        self._follower = Follower(self._apis, self._arrivals, self._clock, show, since)
 
     def follow(self, seconds: float | None) -> None:
         """Shows what finishes, for so many seconds, or until it is interrupted. Raises Refused, Unreachable."""
@@ -80,7 +88,7 @@ class Demo:
 
     def summary(self) -> report.Summary:
         """What has happened since the demo began."""
-        window = report.Window(self._follower.begin, self._clock.now())
+        window = report.Window(self._begin, self._clock.now())
         runs = list(self._follower.runs.values())
         demos = {demo_job.name: demo_job for demo_job in self._jobs}
         ours = [run for run in runs if run["jobId"] in self._ids.values() and run.get("scheduleId") is not None]
@@ -101,11 +109,15 @@ class Demo:
                 demo.suspend(self._apis[demo.TENANT], list(self._ids.values()))
         except (Refused, Unreachable) as error:
             say_error(f"The demo's jobs could not be switched off: {error}")
-        if self._endpoint is not None:
-            self._endpoint.close()
         self._arrivals.close()
         for api in self._apis.values():
             api.close()
+        self.close_endpoint()
+
+    def close_endpoint(self) -> None:
+        if self._endpoint is not None:
+            self._endpoint.close()
+            self._endpoint = None
 
 
 @contextmanager
@@ -126,34 +138,44 @@ def interruptible() -> Iterator[None]:
 def run_demo(place: Settings, clock: Clock, *, seconds: float | None) -> int:
     """The demo, for so many seconds or until Ctrl-C. With seconds: the summary alone, and its verdict as status."""
     quiet = seconds is not None
-    running = control.start(place, clock, say_error if quiet else say, owned=True)
-    status = 0
+    the_demo = Demo(place, clock)  # before the stack: what it catches up with meets the endpoint
     try:
-        if not quiet:
-            say(where(running.stack, place))
-        the_demo = Demo(running, place, clock, (lambda _: None) if quiet else say)
+        running = control.start(place, clock, say_error if quiet else say, owned=True)
         try:
-            the_demo.follow(seconds)
-        except KeyboardInterrupt:
-            say("")
+            if not quiet:
+                say(where(running.stack, place))
+            summary = _follow(the_demo, running, seconds)
+            say("\n".join(summary.lines()))
+        except Unreachable as error:
+            raise EmulatorFailed(f"The stack is gone ({error}). See {place.folder.service_log}") from error
         finally:
-            summary = the_demo.summary()
-            the_demo.close(suspend=not running.ours)
-        say("\n".join(summary.lines()))
-        status = int(quiet and not summary.good)
+            if running.ours and not quiet:
+                say("Stopping; the state is kept ...")
+            control.release(running, place, clock)
+    finally:
+        the_demo.close_endpoint()
+    return int(quiet and not summary.good)
+
+
+def _follow(the_demo: Demo, running: control.Running, seconds: float | None) -> report.Summary:
+    show: Callable[[str], None] = say if seconds is None else lambda _: None
+    the_demo.load(running.stack, show, all_since_start=running.ours)
+    try:
+        the_demo.follow(seconds)
     except KeyboardInterrupt:
         say("")
-    except Unreachable as error:
-        raise EmulatorFailed(f"The stack is gone ({error}). See {place.folder.service_log}") from error
     finally:
-        if running.ours and not quiet:
-            say("Stopping; the state is kept ...")
-        control.release(running, place, clock)
-    return status
+        summary = the_demo.summary()
+        the_demo.close(suspend=not running.ours)
+    return summary
 
 
 def start_in_background(place: Settings, clock: Clock) -> int:
     running = control.start(place, clock, say, owned=False)
+    if running.process is not None and demo_endpoint.standing(place.folder) is None:
+        api = Api(running.stack.base_url, running.stack.tenants[demo.TENANT])
+        demo.suspend_orphans(api)
+        api.close()
     say(f"Sweephand is up: {running.stack.base_url}/v1, all addresses and credentials in {place.folder.stack_file}")
     return 0
 
@@ -218,6 +240,9 @@ def main(arguments: list[str]) -> int:
     except LocalFailure as failure:
         say_error(str(failure))
         return failure.status
+    except (Refused, Unreachable) as error:
+        say_error(f"The stack's API gave no such answer as was expected: {error}")
+        return LocalFailure.status
     except KeyboardInterrupt:
         return 130
 

@@ -1,7 +1,8 @@
 """What runs inside the emulator's process: MiniStack, with its state saved every few seconds.
 
-By itself MiniStack saves on SIGTERM only, and keeps every log line and metric for ever. Both are mended here by names
-of its inside, which is why its version is pinned.
+By itself MiniStack saves on SIGTERM only, keeps every log line and metric for ever, and looks once a second whether a
+delayed message is due (AWS hands it over within some 0.1 s). All three are mended here by names of its inside, which is
+why its version is pinned.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from sweephand.sources import Clock, SystemClock
@@ -19,8 +21,9 @@ SAVE_EVERY_S = 5.0
 # Saving a large state competes with the emulator for the interpreter: at most a tenth of the time goes into it.
 REST_PER_SAVING = 9.0
 SAVE_ATTEMPTS = 5
-KEPT_STREAMS = 300  # one stream an invocation
+KEPT_STREAMS = 100  # one stream an invocation
 KEPT_POINTS = 2_000
+LOOK_EVERY_S = 0.2
 
 Snapshots = Mapping[str, Callable[[], dict[str, Any] | None]]
 
@@ -81,6 +84,20 @@ def _trim() -> None:
         trim_metrics(metrics._metrics)  # noqa: SLF001
 
 
+def _hold_queues(functions: Any) -> None:
+    """Keeps the event sources from polling while the file is there that the launcher makes at each start."""
+    hold = Path(os.environ["SWEEPHAND_HOLD"])
+    poll = functions._poll_sqs  # noqa: SLF001
+    functions._poll_sqs = lambda: not hold.exists() and poll()  # noqa: SLF001
+
+
+def _look_often(clock: Clock, functions: Any) -> None:
+    """Wakes the poller of the event sources, which else sleeps for a second while nothing new is sent."""
+    while True:
+        clock.sleep(LOOK_EVERY_S)
+        functions._esm_wake.set()  # noqa: SLF001
+
+
 def _stop_with_owner() -> None:
     """Waits for the owner's end of the pipe to close, by whatever death, and then stops as if asked to."""
     while os.read(0, 1):
@@ -90,6 +107,7 @@ def _stop_with_owner() -> None:
 
 def main() -> None:
     from ministack import app  # noqa: PLC0415
+    from ministack.services import lambda_svc  # noqa: PLC0415
 
     guard = threading.Lock()
     save_all = app.save_all
@@ -101,6 +119,8 @@ def main() -> None:
     app.save_all = save_all_alone
     app._resolve_port = lambda: os.environ["SWEEPHAND_EMULATOR_PORT"]  # noqa: SLF001
     threading.Thread(target=_autosave, args=(SystemClock(), guard), name="autosave", daemon=True).start()
+    _hold_queues(lambda_svc)
+    threading.Thread(target=_look_often, args=(SystemClock(), lambda_svc), name="look", daemon=True).start()
     threading.Thread(target=_stop_with_owner, name="owner", daemon=True).start()
     sys.argv[1:] = []  # MiniStack reads options of its own
     app.main()

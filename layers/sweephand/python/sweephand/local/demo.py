@@ -62,6 +62,12 @@ def ensure(api: Api, wanted: Sequence[DemoJob]) -> dict[str, str]:
     return ids
 
 
+def suspend_orphans(api: Api) -> None:
+    """Switches off the jobs of a demo that has ended together with its stack."""
+    names = {demo.name for demo in jobs("", "")}
+    suspend(api, [job["id"] for job in api.items("/v1/jobs") if job["name"] in names and job["active"]])
+
+
 def suspend(api: Api, ids: Sequence[str]) -> None:
     """Switches the jobs off: without us there is no endpoint that they could call."""
     for job_id in ids:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -73,6 +74,14 @@ def line(run: Mapping[str, Any], *, job: str, schedule: str, late_ms: int | None
     return row(cells, width)
 
 
+def schedule_name(schedule: Mapping[str, Any]) -> str:
+    """Its name; where that is only its id, its rule."""
+    if schedule["name"] != schedule["id"]:
+        return str(schedule["name"])
+    rule = next((schedule[kind] for kind in ("every", "cron", "at") if schedule.get(kind)), schedule["id"])
+    return str(rule)
+
+
 class Arrivals:
     """When the first attempt of each run reached the demo's endpoint, read from the endpoint itself."""
 
@@ -118,22 +127,19 @@ class Follower:
     """Reads both tenants' ledgers through the public API and shows what finishes."""
 
     def __init__(
-        self, apis: Mapping[str, Api], arrivals: Arrivals, clock: Clock, show: Callable[[str], None], width: int
+        self, apis: Mapping[str, Api], arrivals: Arrivals, clock: Clock, show: Callable[[str], None], since: datetime
     ) -> None:
+        """show: takes each line. since: what finished earlier has no line."""
         self._apis = apis
         self._arrivals = arrivals
         self._clock = clock
         self._show = show
-        self._width = width
-        self._begin = clock.now()
+        self._width = shutil.get_terminal_size((100, 24)).columns
+        self._since = since
         self._jobs: dict[str, _Watched] = {}
         self._next_list = 0.0
         self.runs: OrderedDict[str, dict[str, Any]] = OrderedDict()
-
-    @property
-    def begin(self) -> datetime:
-        """When it began to follow; what finished earlier has no line."""
-        return self._begin
+        show(header(self._width))
 
     def step(self) -> None:
         """Looks at what is due to be looked at. Raises Refused, Unreachable."""
@@ -173,9 +179,9 @@ class Follower:
                 return
 
     def _before_us(self, page: list[dict[str, Any]]) -> bool:
-        """Whether a page reaches back to what had finished before we began."""
+        """Whether a page reaches back to what had finished before we follow."""
         oldest = page[-1] if page else None
-        return oldest is None or (oldest.get("finishedAt") is not None and instant(oldest["finishedAt"]) < self._begin)
+        return oldest is None or (oldest.get("finishedAt") is not None and instant(oldest["finishedAt"]) < self._since)
 
     def _take(self, watched: _Watched, run: dict[str, Any]) -> None:
         self.runs[run["id"]] = {**run, "job": watched.name, "tenant": watched.tenant}
@@ -186,7 +192,7 @@ class Follower:
         watched.finished[run["id"]] = None
         while len(watched.finished) > REMEMBERED:
             watched.finished.popitem(last=False)
-        if run.get("finishedAt") is not None and instant(run["finishedAt"]) < self._begin:
+        if run.get("finishedAt") is not None and instant(run["finishedAt"]) < self._since:
             del self.runs[run["id"]]
             return
         owner = watched.name if watched.tenant == next(iter(self._apis)) else f"{watched.tenant}/{watched.name}"
@@ -211,5 +217,5 @@ class Follower:
             return str(run.get("kind") or "")
         if schedule_id not in watched.schedules:
             found = self._apis[watched.tenant].items(f"/v1/jobs/{watched.job_id}/schedules")
-            watched.schedules.update({item["id"]: item.get("name") or item["id"][-8:] for item in found})
+            watched.schedules.update({item["id"]: schedule_name(item) for item in found})
         return watched.schedules.get(schedule_id) or str(schedule_id)[-8:]
