@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sweephand.domain.collection import Collection
 from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft, Payload, ScheduleDraft
@@ -21,8 +21,8 @@ from sweephand.store.table import ScheduleItem
 SCHEDULES_MOST = 1_000
 TRIES = 5
 IN_JOBS_TRANSACTION = 60
-"""Schedules that change with their job in one transaction;
-of larger jobs the others follow in transactions of their own.
+"""Writes of schedules and their payloads in their job's transaction (DynamoDB takes 100 in all);
+of larger jobs the other schedules follow in transactions of their own.
 """
 
 
@@ -59,11 +59,11 @@ def create_job(world: World, tenant: str, draft: JobDraft, once: Once | None = N
     collection = tenancy.open_collection(world, tenant, job.collection)
     schedules = []
     for n, schedule_draft in enumerate(wanted):
-        schedule = _new_schedule(world, schedule_draft, job, parts, now, f"schedules[{n}]")
+        schedule = _new_schedule(world, schedule_draft, job, parts, _minted_at(now, n), now, f"schedules[{n}]")
         tenancy.check_interval(collection, drafts.stored_timing(schedule), f"schedules[{n}]")
         schedules.append(schedule)
-    _refuse_twins(schedules)
-    job = replace(job, schedule_ids=tuple(schedule.id for schedule in schedules))
+    _refuse_twins([(schedule, f"schedules[{n}]") for n, schedule in enumerate(schedules)])
+    job = _with_schedule_ids(job, schedules)
     sealed = drafts.seal(world, job, parts)
     ops = [
         world.table.put_op("job", jobs.job_item(job), jobs.ABSENT),
@@ -208,10 +208,11 @@ class _Work:
 
     stored: Mapping[str, Payload]
     schedules: list[Schedule] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     plans: list[replan.Plan] = field(default_factory=list)
     started: list[Schedule] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
-    later: list[Op] = field(default_factory=list)
+    later: list[list[Op]] = field(default_factory=list)
     gone: list[Schedule] = field(default_factory=list)
 
 
@@ -229,9 +230,9 @@ def _commit(
     collection = tenancy.open_collection(world, before.tenant, after.collection)
     effective = replan.effective_at(world.clock.now())
     work = _Work(stored)
-    for wish in wishes:
-        _add(world, work, wish, before, after, parts, effective, collection)
-    _refuse_twins(work.schedules)
+    for n, wish in enumerate(wishes):
+        _add(world, work, wish, before, after, parts, effective, collection, n)
+    _refuse_twins(list(zip(work.schedules, work.paths, strict=True)))
     after = _with_schedule_ids(after, work.schedules)
     after, sealed = _sealed(world, after, before, parts)
     if not (work.ops or work.later or sealed or parts.payloads) and _unchanged(before, after):
@@ -249,11 +250,11 @@ def _commit(
     done = world.table.transact(ops)
     if isinstance(done, Cancelled):
         _explain(world, after, done)
-    for op in work.later:
-        if not isinstance(world.table.transact([op]), Written):
+    for together in work.later:
+        if not isinstance(world.table.transact(together), Written):
             world.journal.warning("a schedule of a large job was changed at the same time", job=after.id)
     replan.send_ahead(world, [*work.started, *(plan.schedule for plan in work.plans)])
-    return Planned(after, tuple(work.schedules))
+    return Planned(after, _by_creation(work.schedules))
 
 
 def _explain(world: World, after: Job, refused: Cancelled) -> None:
@@ -275,24 +276,27 @@ def _add(
     parts: drafts.Parts,
     effective: datetime,
     collection: Collection,
+    n: int,
 ) -> None:
+    """One wish becomes a schedule as it shall be, and what is written for it. n: its place among the wishes."""
     table, shards, now = world.table, world.settings.shards, world.clock.now()
     if wish.before is None:
         assert wish.draft is not None
-        schedule = _new_schedule(world, wish.draft, after, parts, now, wish.path)
+        schedule = _new_schedule(world, wish.draft, after, parts, _minted_at(now, n), now, wish.path)
         tenancy.check_interval(collection, drafts.stored_timing(schedule), wish.path)
-        work.schedules.append(schedule)
+        _remember(work, schedule, wish.path)
         work.started.append(schedule)
-        _op(work, table.put_op(f"schedule {schedule.id}", jobs.schedule_item(schedule, shards)))
+        row = table.put_op(f"schedule {schedule.id}", jobs.schedule_item(schedule, shards))
+        _write(work, row, *_payload_ops(world, after, schedule, parts))
         return
     key = keys.job(before.tenant, before.id), keys.schedule(wish.before.id)
     if wish.delete:
         work.gone.append(wish.before)
-        _op(work, table.delete_op(f"schedule {wish.before.id}", *key))
+        _write(work, table.delete_op(f"schedule {wish.before.id}", *key))
         return
     changed, timing, at = _wanted(wish, before, after, parts, now, work.stored)
     if changed == wish.before and not _replans(wish.before, changed, before, after):
-        work.schedules.append(changed)
+        _remember(work, changed, wish.path)
         return
     tenancy.check_interval(collection, timing, wish.path)
     changed = replace(changed, modified_at=now)
@@ -301,18 +305,33 @@ def _add(
         work.plans.append(plan)
         changed = plan.schedule
         condition = jobs.as_read(wish.before)
+        actions = jobs.schedule_update_actions(changed, shards)
     else:
         condition = ScheduleItem.generation == wish.before.generation
         actions = jobs.description_actions(changed)
-        work.schedules.append(changed)
-        _op(work, table.update_op(f"schedule {changed.id}", *key, actions, condition))
-        return
-    work.schedules.append(changed)
-    _op(work, table.update_op(f"schedule {changed.id}", *key, jobs.schedule_update_actions(changed, shards), condition))
+    _remember(work, changed, wish.path)
+    row = table.update_op(f"schedule {changed.id}", *key, actions, condition)
+    _write(work, row, *_payload_ops(world, after, changed, parts))
 
 
-def _op(work: _Work, op: Op) -> None:
-    (work.ops if len(work.ops) < IN_JOBS_TRANSACTION else work.later).append(op)
+def _remember(work: _Work, schedule: Schedule, path: str) -> None:
+    work.schedules.append(schedule)
+    work.paths.append(path)
+
+
+def _payload_ops(world: World, job: Job, schedule: Schedule, parts: drafts.Parts) -> list[Op]:
+    """A schedule's new payload is written together with its row."""
+    payload = parts.payloads.pop(schedule.id, None)
+    if payload is None:
+        return []
+    return [jobs.payload_op(world.table, job.tenant, job.id, schedule.id, job.revision, payload)]
+
+
+def _write(work: _Work, *together: Op) -> None:
+    if len(work.ops) + len(together) <= IN_JOBS_TRANSACTION:
+        work.ops.extend(together)
+    else:
+        work.later.append(list(together))
 
 
 def _wanted(
@@ -363,10 +382,25 @@ def _replans(there: Schedule, changed: Schedule, before: Job, after: Job) -> boo
     return packed or wanted_state(before, there.active)[0] is not wanted_state(after, changed.active)[0]
 
 
+def _minted_at(now: datetime, n: int) -> datetime:
+    """Ids sort by their milliseconds: those of one request keep its order."""
+    return now + timedelta(milliseconds=n)
+
+
+def _by_creation(schedules: Sequence[Schedule]) -> tuple[Schedule, ...]:
+    return tuple(sorted(schedules, key=lambda schedule: schedule.id))
+
+
 def _new_schedule(
-    world: World, draft: ScheduleDraft, job: Job, parts: drafts.Parts, now: datetime, path: str
+    world: World,
+    draft: ScheduleDraft,
+    job: Job,
+    parts: drafts.Parts,
+    minted_at: datetime,
+    now: datetime,
+    path: str,
 ) -> Schedule:
-    schedule_id = world.chance.new_id(now)
+    schedule_id = world.chance.new_id(minted_at)
     try:
         timing = drafts.timing_of(draft, job, schedule_id, now)
     except InvalidRequest as wrong:
@@ -394,16 +428,19 @@ def _new_schedule(
     return planned
 
 
-def _refuse_twins(schedules: Sequence[Schedule]) -> None:
-    names: dict[str, int] = {}
-    for n, schedule in enumerate(schedules):
-        if names.setdefault(schedule.name, n) != n:
-            raise InvalidRequest(f"schedules[{n}].name", "another schedule of this job has this name")
+def _refuse_twins(schedules: Sequence[tuple[Schedule, str]]) -> None:
+    """Each with its path in the request; that of one which the request does not name is empty."""
+    names: set[str] = set()
+    for schedule, path in sorted(schedules, key=lambda pair: pair[1] != ""):
+        if schedule.name in names:
+            field = f"{path}.name" if path else "name"
+            raise InvalidRequest(field, "another schedule of this job has this name")
+        names.add(schedule.name)
 
 
 def _with_schedule_ids(job: Job, schedules: Sequence[Schedule]) -> Job:
     many = len(schedules) > SCHEDULES_AT_ONCE
-    ids = () if many else tuple(schedule.id for schedule in schedules)
+    ids = () if many else tuple(schedule.id for schedule in _by_creation(schedules))
     return replace(job, schedule_ids=ids, many_schedules=many)
 
 

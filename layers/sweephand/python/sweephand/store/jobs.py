@@ -273,9 +273,12 @@ def schedule_update_actions(schedule: Schedule, shards: int) -> list[Action]:
 
 
 def description_actions(schedule: Schedule) -> list[Action]:
-    """What a change may touch without a new generation: nothing that the sweeper reads."""
+    """What a change may touch without a new generation: nothing that the sweeper reads.
+
+    timing: the same rule may be spelled in another way.
+    """
     item = schedule_item(schedule, 1)
-    names = "name policies payload_version modified_at"
+    names = "name timing policies payload_version modified_at"
     return [assign(getattr(ScheduleItem, name), getattr(item, name)) for name in names.split()]
 
 
