@@ -1,7 +1,7 @@
 """`make sam-deploy-local`: the real `sam deploy` of what `sam build` made, to the emulator of the local stack.
 
-It becomes a stack of its own beside the launcher's, so neither changes the other. The emulator ignores the body of an
-HTTP API, so its routes are made afterwards, as the launcher does.
+It becomes a stack of its own beside the launcher's, so neither changes the other. What the emulator
+leaves out is repaired afterwards, as the launcher does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 import urllib.request
 from pathlib import Path
 
-from sweephand.local.deploy import Aws, read_stack, repair_routes, repair_time_to_live
+from sweephand.local.deploy import Aws, read_stack, repair
 from sweephand.local.template import load
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,8 +32,7 @@ def main() -> int:
     aws = Aws(given.endpoint or _endpoint(), "us-east-1")
     _sam_deploy(aws, given.build_dir / "template.yaml")
     stack = read_stack(aws, STACK_NAME)
-    repair_routes(aws, stack)
-    repair_time_to_live(aws, stack, load(ROOT / "template.yaml"))
+    repair(aws, stack, load(ROOT / "template.yaml"))
     base_url = f"{aws.endpoint_url}/_aws/execute-api/{stack.physical['Api']}/$default"
     with urllib.request.urlopen(f"{base_url}/v1/health", timeout=30) as answer:  # noqa: S310 - http on loopback
         health = json.load(answer)

@@ -170,8 +170,7 @@ def redeploy(running: Running, settings: Settings, clock: Clock, repair_only: st
     aws = deploys.Aws(endpoint_url=running.stack.aws_endpoint_url, region=running.stack.region)
     if repair_only is not None:
         stack = deploys.read_stack(aws, repair_only)
-        deploys.repair_routes(aws, stack)
-        deploys.repair_time_to_live(aws, stack, templates.load(settings.template))
+        deploys.repair(aws, stack, templates.load(settings.template))
         return
     settings.folder.check(templates.data_shape(templates.load(settings.template)))
     name = running.stack.stack_name

@@ -97,9 +97,7 @@ def deploy(aws: Aws, clock: Clock, *, path: Path, stack_name: str, parameters: M
             _upload(aws, objects)
             _put_stack(aws, clock, stack_name, _request(stack_name, packed, parameters, fingerprint))
         stack = read_stack(aws, stack_name)
-        repair_routes(aws, stack)
-        repair_time_to_live(aws, stack, source)
-        repair_concurrency(aws)
+        repair(aws, stack, source)
     except (ClientError, ValueError) as error:
         raise DeployFailed(f"The deploy of {path.name} failed: {error}") from error
     return stack
@@ -194,6 +192,13 @@ def read_stack(aws: Aws, stack_name: str) -> Stack:
         outputs={output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs", [])},
         physical={resource["LogicalResourceId"]: resource["PhysicalResourceId"] for resource in found},
     )
+
+
+def repair(aws: Aws, stack: Stack, source: Mapping[str, Any]) -> None:
+    """All that the emulator leaves out of a deployed stack. source: its template, as `template.load` reads it."""
+    repair_routes(aws, stack)
+    repair_time_to_live(aws, stack, source)
+    repair_concurrency(aws)
 
 
 def repair_routes(aws: Aws, stack: Stack) -> None:

@@ -169,14 +169,16 @@ class Follower:
         pages = self._apis[watched.tenant].pages(
             "/v1/runs", limit=FAR_PAGE if far else PAGE, query={"jobId": watched.job_id}
         )
+        news: list[dict[str, Any]] = []
         for number, page in enumerate(pages, start=1):
-            news = [run for run in page if run["id"] not in watched.finished]
-            if news:
-                self._arrivals.refresh()  # after the ledger: what has finished has arrived
-            for run in reversed(news):
-                self._take(watched, run)
-            if self._before_us(page) or (number >= FAR_PAGES if far else not news):
-                return
+            fresh = [run for run in page if run["id"] not in watched.finished]
+            news.extend(fresh)
+            if self._before_us(page) or (number >= FAR_PAGES if far else not fresh):
+                break
+        if news:
+            self._arrivals.refresh()  # after the ledger: what has finished has arrived
+        for run in reversed(news):
+            self._take(watched, run)
 
     def _before_us(self, page: list[dict[str, Any]]) -> bool:
         """Whether a page reaches back to what had finished before we follow."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -121,10 +120,7 @@ class _Peer:
             self.http.receive_data(await self.reader.read(CHUNK))
 
     async def send(self, *events: h11.Event) -> None:
-        for event in events:
-            part = self.http.send(event)
-            if part:
-                self.writer.write(part)
+        self.writer.write(b"".join(self.http.send(event) or b"" for event in events))
         await self.writer.drain()
 
     async def close(self) -> None:
@@ -333,8 +329,6 @@ class Front:
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         assert self._upstream is not None
-        # asyncio sets this only where the listening socket names its protocol; without it each answer waits 40 ms.
-        writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         exchange = _Exchange(_Peer(reader, writer, h11.SERVER), self._upstream)
         # A client that goes away, stays silent or is cut off at our stop ends its own connection and nothing else.
         with contextlib.suppress(OSError, TimeoutError, h11.LocalProtocolError, asyncio.CancelledError):
