@@ -16,6 +16,7 @@ from sweephand.domain.schedule import Schedule, ScheduleState
 MAX_AGE = timedelta(days=4)
 """Queues keep messages for 14 days; one this late is ended, not acted on."""
 MAX_LOST_ATTEMPTS = 1
+COUNTS_AS_LATE = timedelta(minutes=2)
 
 
 @dataclass(frozen=True)
@@ -106,13 +107,12 @@ def _without_row(pointer: Pointer, seen: Seen, now: datetime) -> Admission:
         return Drop("its schedule is gone")
     if pointer.instant > now:
         return Later(pointer.instant)
-    superseded = _superseded(pointer, seen.schedule)
-    if superseded is not None:
-        return superseded
-    if now - pointer.instant > MAX_AGE:
-        return End(State.EXPIRED, Reason.MAX_AGE)
-    forbidden = _forbidden(seen.job, seen.schedule, enabled=seen.enabled)
-    return End(State.SKIPPED, forbidden) if forbidden else Claim(1)
+    return (
+        _superseded(pointer, seen.schedule)
+        or _too_late(pointer, seen.schedule, now)
+        or _forbidden(seen.job, seen.schedule, enabled=seen.enabled)
+        or Claim(1)
+    )
 
 
 def _superseded(pointer: Pointer, schedule: Schedule) -> Drop | None:
@@ -128,12 +128,25 @@ def _superseded(pointer: Pointer, schedule: Schedule) -> Drop | None:
     return None
 
 
-def _forbidden(job: Job, schedule: Schedule, *, enabled: bool) -> Reason | None:
+def _too_late(pointer: Pointer, schedule: Schedule, now: datetime) -> End | None:
+    """The sweep's misfire policy, for a message that comes late: executors were down, or their queue was cut off."""
+    if now - pointer.instant > MAX_AGE:
+        return End(State.EXPIRED, Reason.MAX_AGE)
+    if pointer.decided or now - pointer.instant < COUNTS_AS_LATE:
+        return None
+    from sweephand.domain import misfire  # noqa: PLC0415 - so rare that no cold start should pay for the mathematics
+    from sweephand.schedules.timing import load  # noqa: PLC0415
+
+    beyond = misfire.comes_too_late(load(schedule.packed), schedule.misfire, pointer.instant, now)
+    return End(State.MISSED, Reason.SERVICE_OUTAGE) if beyond else None
+
+
+def _forbidden(job: Job, schedule: Schedule, *, enabled: bool) -> End | None:
     """Why it may not run now. Job and schedule are both asked: of a large job, the schedules follow a moment later."""
     if not enabled or not job.active or schedule.state in {ScheduleState.INACTIVE, ScheduleState.BROKEN}:
-        return Reason.DISABLED
+        return End(State.SKIPPED, Reason.DISABLED)
     if job.pause is not None or schedule.state is ScheduleState.PAUSED:
-        return Reason.PAUSED
+        return End(State.SKIPPED, Reason.PAUSED)
     return None
 
 

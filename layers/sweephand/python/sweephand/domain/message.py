@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from sweephand.domain.instants import epoch_s, from_s
+from sweephand.domain.instants import epoch_ms, epoch_s, from_s
 from sweephand.domain.run import Kind
+from sweephand.ids import run_uuid
 
 VERSION = 1
 READABLE = frozenset({VERSION})
@@ -53,6 +54,12 @@ class Pointer:
 
 class Unreadable(ValueError):
     """A message that no version of this code wrote."""
+
+
+def occurrence(tenant: str, job: str, schedule: str, instant: datetime, generation: int) -> Pointer:
+    """The pointer of a planned occurrence: its run id follows from it."""
+    run = run_uuid(tenant, schedule, epoch_ms(instant), Kind.SCHEDULED.value)
+    return Pointer(tenant, job, schedule, run, instant, generation=generation)
 
 
 def encode(pointer: Pointer) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sweephand.schedules.timing import Timing
+from sweephand.schedules.timing import Timing, count_between
 
 MOST_AT_ONCE = 1_000
 """Occurrences of one schedule that one look takes up: what is left follows at the next."""
@@ -49,6 +49,14 @@ def following(timing: Timing, occurrence: datetime, sent_at: datetime) -> dateti
         return timing.rule.next_after(occurrence)
     upcoming = max(occurrence, sent_at.replace(microsecond=0)) + timedelta(seconds=timing.actual_start_interval_s)
     return upcoming if timing.rule.next_after(upcoming - timedelta(seconds=1)) is not None else None
+
+
+MOST_COUNTED = 2**31 - 1
+
+
+def count_within(timing: Timing, first_at: datetime, last_at: datetime) -> int:
+    """How many occurrences lie from `first_at` to `last_at`, both included."""
+    return count_between(timing.rule, first_at - timedelta(seconds=1), last_at, MOST_COUNTED)
 
 
 def first(timing: Timing, now: datetime) -> datetime | None:

@@ -20,6 +20,8 @@ class Waits(StrEnum):
     """An ENDING schedule: to be looked at until it is COMPLETED."""
     RUN = "R"
     """A run: its pointer is due (retry, deadline, lost message)."""
+    CATCH_UP = "C"
+    """Missed occurrences that are sent paced."""
     CLEAN_UP = "X"
     """What was deleted: its open runs are to be ended."""
 

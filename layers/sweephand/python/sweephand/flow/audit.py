@@ -14,11 +14,11 @@ from datetime import datetime, timedelta
 from sweephand import ids
 from sweephand.domain import series
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s
-from sweephand.domain.message import Pointer
+from sweephand.domain.message import Pointer, occurrence
 from sweephand.domain.run import Kind, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.flow import endings
-from sweephand.flow.sweep import WAKE_AGAIN, occurrence_pointer
+from sweephand.flow.sweep import WAKE_AGAIN
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.timing import Timing, between, load
@@ -146,7 +146,7 @@ def _without_row(
         if schedule.missed_to is not None and instant <= schedule.missed_to:
             continue
         if ids.run_uuid(schedule.tenant, schedule.id, epoch_ms(instant), Kind.SCHEDULED.value) not in rows:
-            pointer = occurrence_pointer(schedule.tenant, schedule.job_id, schedule.id, instant, schedule.generation)
+            pointer = occurrence(schedule.tenant, schedule.job_id, schedule.id, instant, schedule.generation)
             yield replace(pointer, decided=True)
 
 

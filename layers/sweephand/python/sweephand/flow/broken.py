@@ -15,7 +15,13 @@ from sweephand.store.waiting import WaitingRow
 
 
 def take_out(world: World, row: WaitingRow) -> None:
-    """First its line in the ledger, then out of the index [next_run_at as read]: a crash between repeats both."""
+    """First its line in the ledger, then out of the index [next_run_at as read]: a crash between repeats both.
+
+    A row that is no schedule is left where it is, and reported at each tick.
+    """
+    if not row.sk.startswith("SCH#"):
+        world.journal.error("a waiting row cannot be read", tenant=row.tenant, job=row.owner, kind=row.sk[:8])
+        return
     now = world.clock.now()
     run = Run(
         tenant=row.tenant,

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from sweephand.domain import series
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.job import Job
+from sweephand.domain.message import occurrence
 from sweephand.domain.schedule import (
     Schedule,
     ScheduleState,
@@ -20,7 +21,6 @@ from sweephand.domain.schedule import (
     wanted_state,
 )
 from sweephand.errors import Unavailable
-from sweephand.flow.sweep import occurrence_pointer
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.timing import Timing, count_between, load
@@ -127,7 +127,7 @@ def _next(
 
 
 def _delivery(schedule: Schedule, instant: datetime) -> Delivery:
-    pointer = occurrence_pointer(schedule.tenant, schedule.job_id, schedule.id, instant, schedule.generation)
+    pointer = occurrence(schedule.tenant, schedule.job_id, schedule.id, instant, schedule.generation)
     return Delivery(replace(pointer, decided=True), instant, schedule.lane)
 
 
@@ -156,9 +156,7 @@ def send_ahead(world: World, schedules: Sequence[Schedule]) -> None:
         ):
             stretch = series.due(load(schedule.packed), schedule.next_run_at, until, schedule.planned_total, now)
             for instant in stretch.instants[:MOST_POINTERS]:
-                pointer = occurrence_pointer(
-                    schedule.tenant, schedule.job_id, schedule.id, instant, schedule.generation
-                )
+                pointer = occurrence(schedule.tenant, schedule.job_id, schedule.id, instant, schedule.generation)
                 deliveries.append(Delivery(pointer, instant, schedule.lane))
     unsent = world.queue.send(deliveries)
     if unsent:

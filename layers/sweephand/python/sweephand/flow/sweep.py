@@ -11,21 +11,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from sweephand import ids
 from sweephand.domain import series
-from sweephand.domain.instants import epoch_ms
-from sweephand.domain.message import Pointer, Subject
-from sweephand.domain.run import Kind
+from sweephand.domain.message import Pointer, Subject, occurrence
+from sweephand.domain.misfire import FRESH
 from sweephand.domain.waiting import SweepText, UnknownKind, WaitingRun, Waits
 from sweephand.errors import Unavailable
+from sweephand.flow import catch_up
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.timing import load
 from sweephand.store import waiting
 from sweephand.store.waiting import Advance, Advanced, WaitingRow
 
-FRESH = timedelta(minutes=2)
-"""Rows this young come first: what was missed never holds up what is due now."""
 TICK_DEADLINE_S = 50.0
 WAKE_AGAIN = timedelta(minutes=15)
 MOST_THREADS = 16
@@ -43,7 +40,6 @@ class Tally:
     advanced: int = 0
     left: int = 0
     resent: int = 0
-    broken: int = 0
     cut_short: bool = False
 
     def add(self, other: Tally) -> None:
@@ -52,7 +48,6 @@ class Tally:
         self.advanced += other.advanced
         self.left += other.left
         self.resent += other.resent
-        self.broken += other.broken
         self.cut_short = self.cut_short or other.cut_short
 
 
@@ -103,27 +98,22 @@ def _sweep_shard(world: World, shard: int, deadline: float) -> Tally:
 def _sweep_group(world: World, rows: Sequence[WaitingRow], horizon: datetime, deadline: float) -> Tally:
     now = world.clock.now()
     steps: list[Step] = []
-    unreadable = 0
+    caught_up = 0
     for row in rows:
-        try:
-            steps.append(plan_row(row, now, horizon))
-        except UnknownKind as later:
-            world.journal.warning("a row of a later version is left alone", kind=str(later))
-        except ValueError:
-            from sweephand.flow import broken  # noqa: PLC0415 - so rare that no cold start should pay for it
-
-            broken.take_out(world, row)
-            unreadable += 1
+        step = _step(world, row, now, horizon)
+        if isinstance(step, Step):
+            steps.append(step)
+        else:
+            caught_up += step
     unsent = set(world.queue.send([delivery for step in steps for delivery in step.deliveries]))
     whole = [step.advance for step in steps if unsent.isdisjoint(step.deliveries)]
     moved = _advance(world, whole, deadline)
     return Tally(
         rows=len(rows),
-        sent=sum(len(step.deliveries) for step in steps) - len(unsent),
+        sent=sum(len(step.deliveries) for step in steps) - len(unsent) + caught_up,
         advanced=len(moved.done),
         left=len(moved.left),
         resent=len(steps) - len(whole) + len(moved.again),
-        broken=unreadable,
     )
 
 
@@ -142,6 +132,29 @@ def _advance(world: World, steps: Sequence[Advance], deadline: float) -> Advance
     return Advanced(done, left, open_steps)
 
 
+def _step(world: World, row: WaitingRow, now: datetime, horizon: datetime) -> Step | int:
+    """The row's part of the group; what cannot wait for the group is done here: then, how many messages it sent."""
+    try:
+        sweep = SweepText.read(row.sweep)
+        if sweep.waits is Waits.CATCH_UP:
+            return catch_up.send_stretch(world, row, sweep, now)
+        if sweep.waits is Waits.OCCURRENCE and row.next_run_at < now - FRESH:
+            split = catch_up.split(world, row, sweep, now)
+            if split is None:
+                return 0
+            row = split
+        return plan_row(row, now, horizon)
+    except UnknownKind as later:
+        world.journal.warning("a row of a later version is left alone", kind=str(later))
+    except Unavailable as unavailable:
+        world.journal.warning("a row waits for the next tick", reason=unavailable.reason)
+    except ValueError:
+        from sweephand.flow import broken  # noqa: PLC0415 - so rare that no cold start should pay for it
+
+        broken.take_out(world, row)
+    return 0
+
+
 def plan_row(row: WaitingRow, now: datetime, horizon: datetime) -> Step:
     """What the sweep does with one row.
 
@@ -155,6 +168,8 @@ def plan_row(row: WaitingRow, now: datetime, horizon: datetime) -> Step:
             return _wake(row, sweep, now, end_pointer(row.tenant, row.owner, row.own_id, row.next_run_at))
         case Waits.RUN:
             return _wake(row, sweep, now, _run_pointer(row, WaitingRun.read(sweep.packed)))
+        case Waits.CATCH_UP:
+            raise ValueError("a catch-up row is not planned but sent")
         case Waits.CLEAN_UP:
             pointer = Pointer(row.tenant, row.owner, None, row.own_id, row.next_run_at, subject=Subject.CLEAN_UP)
             return _wake(row, sweep, now, pointer)
@@ -164,7 +179,7 @@ def _occurrences(row: WaitingRow, sweep: SweepText, now: datetime, horizon: date
     timing = load(sweep.packed)
     stretch = series.due(timing, row.next_run_at, horizon, row.planned_total, now)
     deliveries = tuple(
-        Delivery(occurrence_pointer(row.tenant, row.owner, row.own_id, instant, row.generation), instant, sweep.lane)
+        Delivery(occurrence(row.tenant, row.owner, row.own_id, instant, row.generation), instant, sweep.lane)
         for instant in stretch.instants
     )
     planned_total = row.planned_total + len(stretch.instants)
@@ -172,11 +187,6 @@ def _occurrences(row: WaitingRow, sweep: SweepText, now: datetime, horizon: date
         return Step(Advance(row, stretch.next_at, planned_total), deliveries)
     last = stretch.instants[-1] if stretch.instants else row.next_run_at
     return Step(Advance(row, max(last, now) + WAKE_AGAIN, planned_total, ending=True, last_at=last), deliveries)
-
-
-def occurrence_pointer(tenant: str, job_id: str, schedule_id: str, instant: datetime, generation: int) -> Pointer:
-    run = ids.run_uuid(tenant, schedule_id, epoch_ms(instant), Kind.SCHEDULED.value)
-    return Pointer(tenant, job_id, schedule_id, run, instant, generation=generation)
 
 
 def end_pointer(tenant: str, job_id: str, schedule_id: str, at: datetime) -> Pointer:

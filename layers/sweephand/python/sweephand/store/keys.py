@@ -97,6 +97,10 @@ def job_entry(job_id: str) -> str:
     return f"JOB#{part(job_id)}"
 
 
+def catch_up(first_s: int) -> str:
+    return f"CATCHUP#{first_s}"
+
+
 def clean_up(name: str) -> str:
     return f"CLEAN#{part(name)}"
 

@@ -148,6 +148,14 @@ class IdempotencyItem(Item):
     answer = UnicodeAttribute()
 
 
+class CatchUpItem(Item):
+    """Missed occurrences that are sent paced: everything is in the packed text."""
+
+    shard = Integer()
+    next_run_at = Integer()
+    sweep = UnicodeAttribute()
+
+
 class CleanUpItem(Item):
     """owners: JSON list of the ledger partitions to clear. whole: the job is gone, not only some of its schedules."""
 
@@ -159,12 +167,16 @@ class CleanUpItem(Item):
 
 
 class StatsItem(Item):
-    """Counts of what did not simply succeed, and of terminal runs up to settled_to (epoch ms, planned instant)."""
+    """Counts of what did not simply succeed, and of terminal runs up to settled_to (epoch ms, planned instant).
+
+    missed: never sent; missed_sent: sent, and counted as planned, but too late at the executor.
+    """
 
     failed = Integer(default=0)
     failed_attempts = Integer(default=0)
     skipped = Integer(default=0)
     missed = Integer(default=0)
+    missed_sent = Integer(default=0)
     settled_total = Integer(default=0)
     settled_to = Integer(null=True)
 

@@ -159,7 +159,7 @@ def totals_body(totals: Totals) -> dict[str, int]:
         "failed": totals.failed,
         "failedAttempts": totals.failed_attempts,
         "skipped": totals.skipped,
-        "missed": totals.missed,
+        "missed": totals.missed + totals.missed_sent,
     }
 
 

@@ -22,7 +22,10 @@ AFTER_ANY_RUN = keys.run("g")
 
 @dataclass(frozen=True)
 class Totals:
-    """planned: occurrences that were sent. ended: those with an end. missed: never sent, by the misfire policy."""
+    """planned: occurrences that were sent. ended: those with an end.
+
+    missed: left out by the misfire policy before they were sent; missed_sent: after that, by the executor.
+    """
 
     planned: int = 0
     ended: int = 0
@@ -30,6 +33,7 @@ class Totals:
     failed_attempts: int = 0
     skipped: int = 0
     missed: int = 0
+    missed_sent: int = 0
 
     @property
     def open(self) -> int:
@@ -37,7 +41,7 @@ class Totals:
 
     @property
     def succeeded(self) -> int:
-        return max(0, self.ended - self.failed - self.skipped)
+        return max(0, self.ended - self.failed - self.skipped - self.missed_sent)
 
     def __add__(self, other: Totals) -> Totals:
         return Totals(
@@ -47,6 +51,7 @@ class Totals:
             self.failed_attempts + other.failed_attempts,
             self.skipped + other.skipped,
             self.missed + other.missed,
+            self.missed_sent + other.missed_sent,
         )
 
 
@@ -66,6 +71,7 @@ def totals_of(table: Table, schedule: Schedule) -> Totals:
         failed_attempts=stats.failed_attempts,
         skipped=stats.skipped,
         missed=stats.missed,
+        missed_sent=stats.missed_sent,
     )
 
 
