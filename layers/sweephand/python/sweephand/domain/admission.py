@@ -137,7 +137,7 @@ def _too_late(pointer: Pointer, schedule: Schedule, now: datetime) -> End | None
     from sweephand.domain import misfire  # noqa: PLC0415 - so rare that no cold start should pay for the mathematics
     from sweephand.schedules.timing import load  # noqa: PLC0415
 
-    beyond = misfire.comes_too_late(load(schedule.packed), schedule.misfire, pointer.instant, now)
+    beyond = misfire.comes_too_late(load(schedule.packed), misfire.Policy.read(schedule.misfire), pointer.instant, now)
     return End(State.MISSED, Reason.SERVICE_OUTAGE) if beyond else None
 
 

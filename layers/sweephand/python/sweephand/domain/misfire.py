@@ -20,6 +20,27 @@ class Misfire(StrEnum):
     LATEST = "latest"
 
 
+RATE_PER_MINUTE = 60
+
+
+@dataclass(frozen=True)
+class Policy:
+    """rate_per_minute: how fast missed occurrences are sent after an outage."""
+
+    type: Misfire = Misfire.SAP
+    rate_per_minute: int = RATE_PER_MINUTE
+
+    def __str__(self) -> str:
+        rate = "" if self.rate_per_minute == RATE_PER_MINUTE else f"/{self.rate_per_minute}"
+        return f"{self.type}{rate}"
+
+    @classmethod
+    def read(cls, text: str) -> Policy:
+        """Raises ValueError for a text that nobody wrote."""
+        kind, _, rate = text.partition("/")
+        return cls(Misfire(kind), int(rate) if rate else RATE_PER_MINUTE)
+
+
 @dataclass(frozen=True)
 class Missed:
     """The missed occurrences of a schedule: the first and last instant, how many, and whether all shall run."""
@@ -35,12 +56,12 @@ class Missed:
         return 0 if self.all_run else self.count - 1
 
 
-def runs_all(policy: str, age: timedelta) -> bool:
+def runs_all(policy: Policy, age: timedelta) -> bool:
     """age: of the oldest occurrence that was not sent, when the row was first found overdue."""
-    return policy == Misfire.SAP and age < ALL_UNDER
+    return policy.type is Misfire.SAP and age < ALL_UNDER
 
 
-def missed(timing: Timing, policy: str, next_at: datetime, now: datetime, left: int | None) -> Missed | None:
+def missed(timing: Timing, policy: Policy, next_at: datetime, now: datetime, left: int | None) -> Missed | None:
     """What a sweep at `now` finds missed; None unless more than one occurrence is older than two minutes.
 
     left: of the schedule's count; None without one. The last missed occurrence is computed, never stepped to.
@@ -58,7 +79,7 @@ def missed(timing: Timing, policy: str, next_at: datetime, now: datetime, left: 
     return Missed(next_at, last, count, all_run)
 
 
-def comes_too_late(timing: Timing, policy: str, instant: datetime, now: datetime) -> bool:
+def comes_too_late(timing: Timing, policy: Policy, instant: datetime, now: datetime) -> bool:
     """A message that reaches the executor late: beyond the policy, and a later occurrence already due."""
     lateness = now - instant
     if lateness < FRESH or runs_all(policy, lateness):

@@ -14,7 +14,7 @@ from sweephand import ids
 from sweephand.domain import misfire, series
 from sweephand.domain.instants import epoch_ms, epoch_s, from_s
 from sweephand.domain.message import occurrence
-from sweephand.domain.misfire import Missed
+from sweephand.domain.misfire import Missed, Policy
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import ScheduleState
 from sweephand.domain.waiting import SweepText, Waits
@@ -28,7 +28,6 @@ from sweephand.store.table import CatchUpItem, ScheduleItem, StatsItem
 from sweephand.store.views import runs as views
 from sweephand.store.waiting import WaitingRow
 
-RATE_PER_MINUTE = 60
 STRETCH = timedelta(minutes=1)
 """What one look at a catch-up row sends ahead."""
 
@@ -62,7 +61,7 @@ def split(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> Wai
     """
     timing = load(sweep.packed)
     left = None if timing.count is None else timing.count - row.planned_total
-    found = misfire.missed(timing, sweep.misfire, row.next_run_at, now, left)
+    found = misfire.missed(timing, Policy.read(sweep.misfire), row.next_run_at, now, left)
     if found is None:
         return row
     there = _runs_within(world, row, found)
@@ -117,7 +116,8 @@ def _schedule_op(
 
 
 def _row_op(world: World, row: WaitingRow, sweep: SweepText, found: Missed, now: datetime) -> Op:
-    catch_up = CatchUp(row.owner, row.generation, found.first, found.last, RATE_PER_MINUTE, sweep.packed)
+    rate = Policy.read(sweep.misfire).rate_per_minute
+    catch_up = CatchUp(row.owner, row.generation, found.first, found.last, rate, sweep.packed)
     item = CatchUpItem(
         pk=keys.runs(row.tenant, row.own_id),
         sk=keys.catch_up(epoch_s(found.first)),

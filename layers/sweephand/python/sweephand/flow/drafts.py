@@ -9,6 +9,7 @@ from typing import Any
 
 from sweephand.domain.instants import text
 from sweephand.domain.job import ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft
+from sweephand.domain.misfire import RATE_PER_MINUTE, Misfire, Policy
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.flow import settle
@@ -153,5 +154,5 @@ def with_name(draft: ScheduleDraft, schedule_id: str) -> ScheduleDraft:
 
 
 def misfire_of(draft: ScheduleDraft, job: Job) -> str:
-    policy: Any = draft.policies.get("misfire") or job.policies.get("misfire") or {}
-    return str(policy.get("type", "sap"))
+    wanted: Any = draft.policies.get("misfire") or job.policies.get("misfire") or {}
+    return str(Policy(Misfire(wanted.get("type", "sap")), int(wanted.get("ratePerMinute", RATE_PER_MINUTE))))

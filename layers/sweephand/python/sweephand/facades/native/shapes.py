@@ -40,8 +40,8 @@ READ_ONLY_OF_SCHEDULE = (
     *("createdAt", "modifiedAt"),
 )
 MOST_TAGS = 10
-MISFIRES = ("sap",)
-_NOT_YET = {"all", "latest", "skip", "queue_one", "replace"}
+MISFIRES = ("sap", "latest")
+_NOT_YET = {"all", "skip", "queue_one", "replace"}
 
 
 def job_draft(body: object, guard: GuardSettings, before: Job | None = None) -> JobDraft:
