@@ -1,0 +1,260 @@
+"""`make docs`: the tables of the documentation that the code already knows, written into the pages between marks.
+
+A page marks a place with `<!-- generated: NAME -->` and `<!-- end -->`. tests/unit/test_docs.py fails if a page differs
+from what this makes. `.ci/docs.py --check` changes nothing and says which page differs.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pynamodb.attributes import UnicodeSetAttribute
+from pynamodb.constants import NUMBER
+
+from sweephand import errors
+from sweephand.domain.run import TERMINAL, Reason, State
+from sweephand.facades.native.problems import STATUS
+from sweephand.facades.native.routes import ROUTES
+from sweephand.local.template import load
+from sweephand.security.caller import PROVIDER_ALL, PROVIDER_SCOPES, TENANT_SCOPES
+from sweephand.store import table
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "layers" / "sweephand" / "python" / "sweephand"
+CLOSED_TABLES = {PACKAGE / "domain" / "run.py", PACKAGE / "errors.py", PACKAGE / "facades" / "native" / "problems.py"}
+PLACE = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+# A state or reason without a line here is an error: whoever adds one says what it means.
+STATES: Mapping[State, str] = {
+    State.SCHEDULED: "Planned. Computed from the schedule; the ledger has no row yet.",
+    State.TRIGGERED: "An executor holds it and calls the target.",
+    State.ACK_RECVD: "The target answered 202 and will report later.",
+    State.ACK_NOT_RECVD: "The target gave no answer in time, and the job waits for its report all the same.",
+    State.RETRY_WAIT: "An attempt failed; the next one is due at `nextAttemptAt`. The reason is that of the failure.",
+    State.HELD: "Waits for a consumer that is away.",
+    State.QUEUED: "Written and on its way: a manual run or an error action before its first attempt.",
+    State.SUCCESS: "The target answered with one of the job's success statuses.",
+    State.ERROR: "It failed, and the last failure was the target's or the service's: 5xx, no answer, not delivered.",
+    State.REQUEST_ERROR: "It failed, and the request could not be made or was refused: no connection, guard, 4xx.",
+    State.UNKNOWN: "Nobody knows how it went: its executors were lost, or no report came in time.",
+    State.TIMEOUT: "It ran longer than it may.",
+    State.SKIPPED: "It was due and was not run, by the rules of its owner.",
+    State.MISSED: "It was due while nothing could run it, and the policy dropped it. One row may stand for many.",
+    State.EXPIRED: "It came too late to be run.",
+    State.CANCELLED: "It was ended before it was over.",
+}
+REASONS: Mapping[Reason, tuple[str, str]] = {
+    Reason.ON_TIME: ("SUCCESS", "The first attempt began at most 5 s after the planned instant."),
+    Reason.LATE: ("SUCCESS", "The first attempt began more than 5 s after the planned instant."),
+    Reason.HTTP_STATUS: ("ERROR, REQUEST_ERROR", "The target answered with another status; `httpStatus` has it."),
+    Reason.DNS: ("REQUEST_ERROR", "The name of the target could not be resolved."),
+    Reason.TLS: ("REQUEST_ERROR", "No TLS connection: handshake or certificate."),
+    Reason.CONNECT: ("REQUEST_ERROR", "No TCP connection: refused, no route, or not in time."),
+    Reason.NO_ANSWER: ("ERROR", "The connection stood, but no whole answer came in time."),
+    Reason.GUARD: ("REQUEST_ERROR", "The outbound guard refused the target, or a secret of the job cannot be opened."),
+    Reason.DEADLINE: ("ERROR, UNKNOWN", "The time for the call, or for the target's report, was over."),
+    Reason.CALLBACK: ("ERROR", "The target reported a failure."),
+    Reason.BAD_PAYLOAD: ("ERROR, REQUEST_ERROR", "What is stored does not fit: the payload, or a schedule's own text."),
+    Reason.UNKNOWN_TASK: ("ERROR", "The worker does not know the task."),
+    Reason.EXECUTOR_LOST: ("UNKNOWN", "The executors that held it ended without a word, once more than allowed."),
+    Reason.UNDELIVERED: ("ERROR", "Its message could not be worked on in ten receives."),
+    Reason.CIRCUIT_OPEN: ("ERROR", "The circuit of its target was open."),
+    Reason.OVERLAP: ("SKIPPED", "An earlier run was still active."),
+    Reason.PAUSED: ("SKIPPED", "Its job was paused."),
+    Reason.DISABLED: ("SKIPPED", "Its schedule, job or collection was switched off."),
+    Reason.SUPERSEDED: ("SKIPPED", "A change of the schedule took its place."),
+    Reason.CALENDAR: ("SKIPPED", "A calendar excludes the day."),
+    Reason.BY_HAND: ("SKIPPED", "Somebody skipped this one occurrence."),
+    Reason.QUOTA: ("SKIPPED", "A quota was used up."),
+    Reason.SERVICE_OUTAGE: ("MISSED", "The service did not tick."),
+    Reason.CONSUMER_AWAY: ("MISSED", "The consumer was away for too long."),
+    Reason.MAX_LATENESS: ("EXPIRED", "Later than the schedule's `maxLatenessSeconds`."),
+    Reason.MAX_AGE: (
+        "EXPIRED, ERROR, REQUEST_ERROR",
+        "Its message was more than 4 days late, or the next attempt would be older than `maxAgeSeconds`.",
+    ),
+    Reason.BY_USER: ("CANCELLED", "Somebody cancelled it."),
+    Reason.REPLACED: ("CANCELLED", "A later run took its place."),
+    Reason.OWNER_GONE: ("CANCELLED", "Its job or schedule was deleted."),
+}
+
+
+def rows(titles: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
+    """A Markdown table."""
+    titles = list(titles)
+    written = [titles, ["---"] * len(titles), *lines]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in written)
+
+
+def routes() -> str:
+    lines = []
+    for route in ROUTES.all:
+        scope = f"`{route.scope}`" if route.scope else "none"
+        body = {"none": "", "form": "form"}.get(route.body, f"JSON, {route.body}")
+        query = ", ".join(f"`{name}`" for name in route.query)
+        lines.append((f"`{route.method}`", f"`{route.path}`", scope, body, query, route.summary))
+    return rows(("Method", "Path", "Scope", "Body", "Query", "What it does"), lines)
+
+
+def problems() -> str:
+    lines = [(str(status), f"`{code}`", f"{title}.{_later(_raised(code))}") for code, (status, title) in STATUS.items()]
+    return rows(("Status", "Code", "Title"), sorted(lines))
+
+
+def scopes() -> str:
+    used: dict[str, list[str]] = {name: [] for name in sorted(TENANT_SCOPES | PROVIDER_SCOPES)}
+    for route in ROUTES.all:
+        if route.scope:
+            used[route.scope].append(route.path)
+    lines = []
+    for name, paths in used.items():
+        level = "provider" if name in PROVIDER_SCOPES else "tenant"
+        opens = f"{len(paths)} route{'s' if len(paths) > 1 else ''}" if paths else "no route yet"
+        lines.append((f"`{name}`", level, "every route, for every tenant" if name == PROVIDER_ALL else opens))
+    return rows(("Scope", "Level", "Opens"), lines)
+
+
+@cache
+def _source() -> str:
+    """What the service runs, but for the closed tables themselves."""
+    return "".join(
+        path.read_text()
+        for path in PACKAGE.rglob("*.py")
+        if path not in CLOSED_TABLES and path.relative_to(PACKAGE).parts[0] not in {"local", "cli", "sdk"}
+    )
+
+
+def _written(member: State | Reason) -> bool:
+    """Whether the service can write it: its code names it, and of a final state one of its reasons too."""
+    if member in {Reason.ON_TIME, Reason.LATE, State.SCHEDULED}:
+        return True  # by rules of the table itself
+    named = re.search(rf"\b{type(member).__name__}\.{member.name}\b", _source()) is not None
+    if isinstance(member, Reason) or member not in TERMINAL:
+        return named
+    return named and any(member in where.split(", ") and _written(reason) for reason, (where, _) in REASONS.items())
+
+
+def _raised(code: str) -> bool:
+    """Whether the service can answer with this code: its code names it, or raises the error whose code it is."""
+    kinds = [kind.__name__ for _, kind in inspect.getmembers(errors, inspect.isclass) if vars(kind).get("code") == code]
+    names = [rf'"{code}"', *(rf"\b{kind}\(" for kind in kinds)]
+    return any(re.search(name, _source()) for name in names)
+
+
+def _later(now: bool) -> str:
+    return "" if now else " *Not by this version.*"
+
+
+def states() -> str:
+    lines = []
+    for state in State:
+        over = "yes" if state in TERMINAL else ""
+        lines.append((f"`{state}`", state.status.value, over, STATES[state] + _later(_written(state))))
+    return rows(("State", "Status", "Final", "Meaning"), lines)
+
+
+def reasons() -> str:
+    lines = []
+    for reason in Reason:
+        where, meaning = REASONS[reason]
+        lines.append((f"`{reason}`", where, meaning + _later(_written(reason))))
+    return rows(("Reason", "With state", "Meaning"), lines)
+
+
+def _template() -> dict[str, Any]:
+    return load(ROOT / "template.yaml")
+
+
+def parameters() -> str:
+    lines = []
+    for name, facts in _template()["Parameters"].items():
+        default = facts["Default"]
+        lines.append((f"`{name}`", f"`{default}`" if default != "" else "empty", _bounds(facts), facts["Description"]))
+    return rows(("Parameter", "Default", "Bounds", "What it sets"), lines)
+
+
+def _bounds(facts: Mapping[str, Any]) -> str:
+    if "AllowedValues" in facts:
+        return ", ".join(str(value) for value in facts["AllowedValues"])
+    if "MinValue" in facts:
+        return f"{facts['MinValue']} to {facts['MaxValue']}"
+    return str(facts.get("ConstraintDescription", ""))
+
+
+def outputs() -> str:
+    return rows(
+        ("Output", "What it is"),
+        ((f"`{name}`", facts["Description"]) for name, facts in _template()["Outputs"].items()),
+    )
+
+
+def indexes() -> str:
+    properties = _template()["Resources"]["Table"]["Properties"]
+    lines = [("(the table)", *_keys(properties["KeySchema"]), "everything")]
+    for index in properties["GlobalSecondaryIndexes"]:
+        projection = index["Projection"]
+        more = ", ".join(f"`{name}`" for name in projection.get("NonKeyAttributes", ())) or "keys only"
+        lines.append((f"`{index['IndexName']}`", *_keys(index["KeySchema"]), more))
+    return rows(("Index", "Partition key", "Sort key", "Carries"), lines)
+
+
+def _keys(schema: Iterable[Mapping[str, str]]) -> tuple[str, str]:
+    by_type = {key["KeyType"]: f"`{key['AttributeName']}`" for key in schema}
+    return by_type["HASH"], by_type["RANGE"]
+
+
+def attributes() -> str:
+    """The models in the order of the module; `?` marks what an item may lack."""
+    lines = []
+    for name, model in inspect.getmembers(table, inspect.isclass):
+        if issubclass(model, table.Item) and model is not table.Item:
+            inherited = set(table.Item.get_attributes())
+            own = [_attribute(each, facts) for each, facts in model.get_attributes().items() if each not in inherited]
+            lines.append((inspect.getsourcelines(model)[1], f"`{name}`", ", ".join(own)))
+    return rows(("Item", "Attributes beside `pk`, `sk` and `expires_at`"), (line[1:] for line in sorted(lines)))
+
+
+def _attribute(name: str, facts: Any) -> str:
+    kind = " (number)" if facts.attr_type == NUMBER else " (set)" if isinstance(facts, UnicodeSetAttribute) else ""
+    return f"`{name}`{'?' if facts.null else ''}{kind}"
+
+
+TABLES: Mapping[str, Callable[[], str]] = {
+    "attributes": attributes,
+    "indexes": indexes,
+    "outputs": outputs,
+    "parameters": parameters,
+    "problems": problems,
+    "reasons": reasons,
+    "routes": routes,
+    "scopes": scopes,
+    "states": states,
+}
+
+
+def renewed(text: str) -> str:
+    """The page with its generated tables made anew. Raises KeyError for a mark without a table."""
+    return PLACE.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}{found[3]}", text)
+
+
+def pages() -> list[Path]:
+    return [page for page in sorted((ROOT / "docs").rglob("*.md")) if PLACE.search(page.read_text())]
+
+
+def main(arguments: list[str]) -> int:
+    differ = [page for page in pages() if renewed(page.read_text()) != page.read_text()]
+    for page in differ:
+        sys.stdout.write(f"{page.relative_to(ROOT)}\n")
+        if "--check" not in arguments:
+            page.write_text(renewed(page.read_text()))
+    return 1 if differ and "--check" in arguments else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
