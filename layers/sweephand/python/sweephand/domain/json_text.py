@@ -5,6 +5,7 @@ Spaces between tokens and the spelling of escapes are not kept; they carry no me
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from json.encoder import encode_basestring
@@ -24,6 +25,15 @@ class Number(float):
 
     def __reduce__(self) -> tuple[type[Number], tuple[str]]:
         return Number, (self.text,)
+
+
+def loads(text: str) -> Any:
+    """The value of a text that `dumps` wrote, with numbers that are written as they came."""
+    return json.loads(text, parse_float=Number, parse_int=_integer)
+
+
+def _integer(text: str) -> int | float:
+    return Number(text) if text == "-0" else int(text)
 
 
 def dumps(value: Any) -> str:

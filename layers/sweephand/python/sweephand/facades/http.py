@@ -5,16 +5,19 @@ and the route table.
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+from sweephand.domain.json_text import dumps
 from sweephand.errors import InvalidRequest
 
 LONGEST_QUERY = 8_192
+LARGEST_ANSWER = 5_500_000
+"""Bytes; Lambda gives back no more than 6 MB."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,18 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
     media_type: str = "application/json"
 
+    @cached_property
+    def text(self) -> str:
+        """The body as JSON; empty without one."""
+        return "" if self.body is None else dumps(self.body)
+
+    @property
+    def too_large(self) -> bool:
+        """Would Lambda refuse it? The text goes out as a JSON string: quotes and backslashes double."""
+        if len(self.text) * 4 <= LARGEST_ANSWER:  # a character has at most four bytes
+            return False
+        return len(self.text.encode(errors="replace")) + self.text.count('"') + self.text.count("\\") > LARGEST_ANSWER
+
 
 def read_request(event: Mapping[str, Any], request_id: str) -> Request:
     """Raises InvalidRequest(INVALID_QUERY) for a path, query or body that is no UTF-8 or names a parameter twice."""
@@ -64,7 +79,7 @@ def _body(event: Mapping[str, Any]) -> bytes:
         return str(body).encode(errors="surrogatepass")
     try:
         return base64.b64decode(body, validate=True)
-    except binascii.Error as wrong:
+    except ValueError as wrong:  # of the alphabet, or beyond ASCII
         raise InvalidRequest(None, "the body cannot be decoded", code="INVALID_JSON") from wrong
 
 
@@ -119,14 +134,18 @@ class Routes:
         self._patterns = [(tuple(route.path.split("/")[1:]), route) for route in self.all]
 
     def find(self, method: str, path: Sequence[str]) -> tuple[Route, dict[str, str]] | frozenset[str]:
-        """The route and its path parameters; else the methods that the path does have (none: no such path)."""
+        """The route and its path parameters; else the methods that the path does have (none: no such path).
+
+        HEAD finds what GET does (RFC 9110, 9.3.2).
+        """
         methods: set[str] = set()
         for pattern, route in self._patterns:
             parameters = _match(pattern, path)
             if parameters is not None:
-                if route.method == method:
+                own = {"GET", "HEAD"} if route.method == "GET" else {route.method}
+                if method in own:
                     return route, parameters
-                methods.add(route.method)
+                methods |= own
         return frozenset(methods)
 
 

@@ -214,10 +214,20 @@ def parse_authorization(header: str | None) -> ClientSecret | BearerToken:
 
 def client_secret(client_id: str, secret: str) -> ClientSecret:
     """A client's id and secret, as Basic or the form of /oauth/token brings them. Raises Unauthenticated."""
-    parts = _CLIENT_ID.fullmatch(client_id)
-    if not parts or not _SECRET.fullmatch(secret):
+    parts = client_id_parts(client_id)
+    if parts is None or not _SECRET.fullmatch(secret):
         raise _nobody()
-    return ClientSecret(None if parts[1] == PROVIDER else parts[1], parts[2], secret)
+    return ClientSecret(*parts, secret)
+
+
+def client_id_parts(text: str) -> tuple[str | None, str] | None:
+    """The tenant (None: provider level) and the credential's own id; None for what is no client id."""
+    parts = _CLIENT_ID.fullmatch(text)
+    return (None if parts[1] == PROVIDER else parts[1], parts[2]) if parts else None
+
+
+def is_credential_id(text: str) -> bool:
+    return client_id_parts(f"{PROVIDER}.{text}") is not None
 
 
 def is_tenant_name(text: str) -> bool:

@@ -10,12 +10,19 @@ from urllib.parse import parse_qsl
 from sweephand import __version__
 from sweephand.domain.collection import Collection
 from sweephand.domain.instants import text, text_ms
-from sweephand.errors import Forbidden, InvalidRequest, Unauthenticated
+from sweephand.errors import Forbidden, InvalidRequest, NotFound, Unauthenticated
 from sweephand.facades.http import Answer
-from sweephand.facades.native import bodies, cursors, shapes
-from sweephand.facades.native.context import Context
+from sweephand.facades.native import bodies, shapes
+from sweephand.facades.native.context import TENANT_HEADER, Context
 from sweephand.flow import tenancy
-from sweephand.security.caller import ClientSecret, client_secret, parse_authorization
+from sweephand.security.caller import (
+    ClientSecret,
+    client_id_parts,
+    client_secret,
+    is_credential_id,
+    is_tenant_name,
+    parse_authorization,
+)
 from sweephand.store.views import tenants as views
 
 
@@ -49,16 +56,23 @@ def create_collection(ctx: Context) -> Answer:
 
 
 def list_collections(ctx: Context) -> Answer:
-    limit = cursors.limit_of(ctx.query)
-    mark = cursors.read("collections", ctx.query, 1)
+    limit, mark = ctx.page(shapes.is_plain)
     found = views.collections(ctx.world.table, ctx.tenant, mark[0] if mark else None, limit + 1)
     page = list(islice(found, limit + 1))
-    cursor = cursors.write("collections", ctx.query, (page[limit - 1].name,)) if len(page) > limit else None
+    cursor = ctx.cursor(page[limit - 1].name) if len(page) > limit else None
     return Answer(200, {"items": [bodies.collection_body(each) for each in page[:limit]], "nextCursor": cursor})
 
 
 def read_collection(ctx: Context) -> Answer:
-    return _collection(tenancy.find_collection(ctx.world, ctx.tenant, ctx.parameters["collection"]))
+    return _collection(tenancy.find_collection(ctx.world, ctx.tenant, _name(ctx)))
+
+
+def _name(ctx: Context) -> str:
+    """The collection that the path names. An impossible name is unknown, like any other."""
+    name = ctx.parameters["collection"]
+    if not shapes.is_plain(name):
+        raise NotFound("no such collection")
+    return name
 
 
 def put_collection(ctx: Context) -> Answer:
@@ -82,8 +96,7 @@ def _change(ctx: Context, edit: Any) -> Answer:
     def kept(before: Collection) -> Collection:
         return replace(before, quota=edit(before).quota)
 
-    name = ctx.parameters["collection"]
-    return _collection(tenancy.change_collection(ctx.world, ctx.tenant, name, kept, ctx.if_match()))
+    return _collection(tenancy.change_collection(ctx.world, ctx.tenant, _name(ctx), kept, ctx.if_match()))
 
 
 def enable_collection(ctx: Context) -> Answer:
@@ -95,17 +108,15 @@ def disable_collection(ctx: Context) -> Answer:
 
 
 def _switch(ctx: Context, *, on: bool) -> Answer:
-    if ctx.body() != {}:
-        raise InvalidRequest(None, "the body must be empty or {}", code="UNKNOWN_MEMBER")
-    name = ctx.parameters["collection"]
+    ctx.no_members()
     changed = tenancy.change_collection(
-        ctx.world, ctx.tenant, name, lambda before: tenancy.enabled(before, on=on), ctx.if_match()
+        ctx.world, ctx.tenant, _name(ctx), lambda before: tenancy.enabled(before, on=on), ctx.if_match()
     )
     return _collection(changed)
 
 
 def delete_collection(ctx: Context) -> Answer:
-    tenancy.delete_collection(ctx.world, ctx.tenant, ctx.parameters["collection"], ctx.if_match())
+    tenancy.delete_collection(ctx.world, ctx.tenant, _name(ctx), ctx.if_match())
     return Answer(204)
 
 
@@ -126,14 +137,16 @@ def create_tenant(ctx: Context) -> Answer:
 
 
 def read_tenant(ctx: Context) -> Answer:
-    return Answer(200, bodies.tenant_body(tenancy.find_tenant(ctx.world, ctx.parameters["tenant"])))
+    name = ctx.parameters["tenant"]
+    if not is_tenant_name(name):
+        raise NotFound("no such tenant")
+    return Answer(200, bodies.tenant_body(tenancy.find_tenant(ctx.world, name)))
 
 
 def list_tenants(ctx: Context) -> Answer:
-    limit = cursors.limit_of(ctx.query)
-    mark = cursors.read("tenants", ctx.query, 1)
+    limit, mark = ctx.page(is_tenant_name)
     page = list(islice(views.tenants(ctx.world.table, mark[0] if mark else None, limit + 1), limit + 1))
-    cursor = cursors.write("tenants", ctx.query, (page[limit - 1].name,)) if len(page) > limit else None
+    cursor = ctx.cursor(page[limit - 1].name) if len(page) > limit else None
     return Answer(200, {"items": [bodies.tenant_body(each) for each in page[:limit]], "nextCursor": cursor})
 
 
@@ -156,28 +169,27 @@ def create_credential(ctx: Context) -> Answer:
 
 
 def list_credentials(ctx: Context) -> Answer:
-    limit = cursors.limit_of(ctx.query)
-    mark = cursors.read("credentials", ctx.query, 1)
+    limit, mark = ctx.page(is_credential_id)
     found = views.credentials(ctx.world.table, _credential_owner(ctx), mark[0] if mark else None, limit + 1)
     page = list(islice(found, limit + 1))
-    cursor = cursors.write("credentials", ctx.query, (page[limit - 1].id,)) if len(page) > limit else None
+    cursor = ctx.cursor(page[limit - 1].id) if len(page) > limit else None
     return Answer(200, {"items": [bodies.credential_body(each) for each in page[:limit]], "nextCursor": cursor})
 
 
 def delete_credential(ctx: Context) -> Answer:
     """It and its tokens are refused within a minute everywhere."""
     owner = _credential_owner(ctx)
-    prefix, _, credential_id = ctx.parameters["credential"].partition(".")
-    if prefix != (owner or "provider"):
-        credential_id = ""
-    tenancy.delete_credential(ctx.world, owner, credential_id)
+    parts = client_id_parts(ctx.parameters["credential"])
+    if parts is None or parts[0] != owner:
+        raise NotFound("no such credential")
+    tenancy.delete_credential(ctx.world, *parts)
     return Answer(204)
 
 
 def _credential_owner(ctx: Context) -> str | None:
     """A provider without the header Sweephand-Tenant works on the provider's own credentials."""
     assert ctx.caller is not None
-    named = ctx.request.headers.get("sweephand-tenant")
+    named = ctx.request.headers.get(TENANT_HEADER)
     if ctx.caller.provider and named is None:
         return None
     return ctx.caller.acting_for(named)

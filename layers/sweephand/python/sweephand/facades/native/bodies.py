@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sweephand.domain import settlement
+from sweephand.domain import json_text, settlement
 from sweephand.domain.collection import Collection, Tenant
 from sweephand.domain.instants import text, text_ms
 from sweephand.domain.job import ActionSpec, Job, JobState, Payload
-from sweephand.domain.json_text import Number
 from sweephand.domain.run import AWAITING_RESULT, Attempt, Kind, Run, State
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.facades.native import defaults
@@ -79,15 +77,21 @@ def job_state(job: Job, schedules: Sequence[Schedule]) -> JobState:
 
 def action_body(job: Job, action: ActionSpec, owner: str, payloads: Mapping[str, Payload] | None) -> dict[str, Any]:
     body = defaults.shown_action(action, job.policies)
-    payload = payloads.get(owner) if payloads else None
-    if payload is not None:
-        body["payload" if payload.is_json else "body"] = payload_value(payload)
+    if payloads is not None:
+        body |= {"payload": None, "body": None}
+        payload = payloads.get(owner)
+        if payload is not None:
+            body["payload" if payload.is_json else "body"] = payload_value(payload)
     return body
+
+
+def _payload(payload: Payload | None) -> Any:
+    return None if payload is None else payload_value(payload)
 
 
 def payload_value(payload: Payload) -> Any:
     """Numbers digit for digit as they came."""
-    return json.loads(payload.text, parse_float=Number) if payload.is_json else payload.text
+    return json_text.loads(payload.text) if payload.is_json else payload.text
 
 
 def next_run_at(schedule: Schedule) -> datetime | None:
@@ -99,10 +103,11 @@ def schedule_body(
     schedule: Schedule,
     now: datetime,
     *,
-    payload: Payload | None = None,
-    last_run: Run | None = None,
-    totals: Totals | None = None,
+    payloads: Mapping[str, Payload] | None,
+    last_run: Run | None,
+    totals: Totals,
 ) -> dict[str, Any]:
+    """payloads None: of a list of jobs, which leaves them out."""
     timing = load(schedule.packed)
     return {
         "id": schedule.id,
@@ -114,14 +119,14 @@ def schedule_body(
         "type": "recurring" if timing.recurring else "one-time",
         "summary": timing.summary,
         **defaults.shown_timing(schedule.timing),
-        "payload": payload_value(payload) if payload is not None else None,
+        **({} if payloads is None else {"payload": _payload(payloads.get(schedule.id))}),
         "policies": dict(schedule.policies),
         "createdAt": text_ms(schedule.created_at),
         "modifiedAt": text_ms(schedule.modified_at),
         "nextRunAt": _text(next_run_at(schedule)),
         "nextRuns": [text(instant) for instant in next_runs(schedule, timing, now, NEXT_RUNS)],
         "lastRun": {"id": last_run.id, "state": last_run.state.value} if last_run else None,
-        "totals": totals_body(totals or Totals(planned=schedule.planned_total)),
+        "totals": totals_body(totals),
     }
 
 

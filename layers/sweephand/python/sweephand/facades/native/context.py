@@ -9,15 +9,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from sweephand.domain import fields
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades import strict_json
 from sweephand.facades.http import Request, Route
+from sweephand.facades.native import cursors
 from sweephand.flow.idempotency import Once
 from sweephand.flow.world import World
 from sweephand.ids import is_uuid
 from sweephand.security.caller import Caller, Door
 from sweephand.security.guard import GuardSettings
 
+TENANT_HEADER = "sweephand-tenant"
 _ETAG = re.compile(r'(?:W/)?"([0-9]{1,15})"', re.ASCII)
 _KEY = re.compile(r"[!-~]{1,255}", re.ASCII)
 
@@ -67,6 +70,24 @@ class Context:
             raise InvalidRequest(None, f"the Content-Type must be {' or '.join(sorted(allowed))}", code="NOT_JSON")
         return strict_json.loads(self.request.body)
 
+    def no_members(self) -> None:
+        """Of an operation that takes nothing: no body, or {}."""
+        fields.members(self.body(), "", ())
+
+    def page(self, *parts: Callable[[str], bool]) -> tuple[int, tuple[str, ...] | None]:
+        """`limit`, and the mark of `cursor` if there is one. parts: what each part of the mark must be."""
+        return cursors.limit_of(self.query), cursors.read(self._list, self.query, *parts)
+
+    def cursor(self, *mark: str) -> str:
+        """Where this list goes on."""
+        return cursors.write(self._list, self.query, mark)
+
+    @property
+    def _list(self) -> str:
+        """Whose list of what: a cursor of another one is refused."""
+        whose = self.acting_for or (self.caller and self.caller.tenant) or self.request.headers.get(TENANT_HEADER)
+        return " ".join((whose or "", *self.request.path))
+
     def if_match(self) -> int | None:
         """The revision that the caller expects; None without the header or with *."""
         given = self.request.headers.get("if-match")
@@ -87,13 +108,12 @@ class Context:
         key = hashlib.sha256(f"{self.request.method} {path} {given}".encode()).hexdigest()
         return Once(key, hashlib.sha256(self.request.body).hexdigest())
 
-    def flag(self, name: str) -> bool | None:
+    def text(self, name: str, longest: int) -> str | None:
+        """A query parameter of 1 to `longest` characters."""
         given = self.query.get(name)
-        if given is None:
-            return None
-        if given not in {"true", "false"}:
-            raise InvalidRequest(name, "must be true or false", code="INVALID_QUERY")
-        return given == "true"
+        if given is not None and not 1 <= len(given) <= longest:
+            raise InvalidRequest(name, f"must have 1 to {longest} characters", code="INVALID_QUERY")
+        return given
 
     def choice(self, name: str, choices: frozenset[str]) -> str | None:
         given = self.query.get(name)

@@ -10,7 +10,7 @@ import binascii
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from sweephand.errors import InvalidRequest
 
@@ -29,13 +29,16 @@ def limit_of(query: Mapping[str, str]) -> int:
     return int(given)
 
 
-def write(route: str, query: Mapping[str, str], mark: tuple[str, ...]) -> str:
-    text = json.dumps([_hash(route, query), *mark], separators=(",", ":"), ensure_ascii=False)
+def write(place: str, query: Mapping[str, str], mark: tuple[str, ...]) -> str:
+    text = json.dumps([_hash(place, query), *mark], separators=(",", ":"), ensure_ascii=False)
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def read(route: str, query: Mapping[str, str], parts: int) -> tuple[str, ...] | None:
-    """The mark of the query's cursor; None without one. Raises InvalidRequest(INVALID_CURSOR)."""
+def read(place: str, query: Mapping[str, str], *parts: Callable[[str], bool]) -> tuple[str, ...] | None:
+    """The mark of the query's cursor; None without one. parts: what each part of the mark must be.
+
+    Raises InvalidRequest(INVALID_CURSOR). A forged mark that fits is a place in the caller's own list.
+    """
     given = query.get("cursor")
     if given is None:
         return None
@@ -46,13 +49,15 @@ def read(route: str, query: Mapping[str, str], parts: int) -> tuple[str, ...] | 
         members = json.loads(base64.urlsafe_b64decode(given + "=" * (-len(given) % 4)))
     except (binascii.Error, ValueError, RecursionError) as unreadable:
         raise wrong from unreadable
-    if not isinstance(members, list) or len(members) != parts + 1 or not all(isinstance(each, str) for each in members):
+    if not isinstance(members, list) or not all(isinstance(each, str) for each in members):
         raise wrong
-    if members[0] != _hash(route, query) or any(not each.isprintable() or len(each) > 512 for each in members):
+    if len(members) != len(parts) + 1 or members[0] != _hash(place, query):
+        raise wrong
+    if not all(fits(member) for fits, member in zip(parts, members[1:], strict=True)):
         raise wrong
     return tuple(members[1:])
 
 
-def _hash(route: str, query: Mapping[str, str]) -> str:
+def _hash(place: str, query: Mapping[str, str]) -> str:
     rest = sorted((name, value) for name, value in query.items() if name not in {"cursor", "limit"})
-    return hashlib.sha256(json.dumps([route, rest]).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps([place, rest]).encode()).hexdigest()[:16]

@@ -58,3 +58,12 @@ def shown_action(action: ActionSpec, policies: Mapping[str, Any]) -> dict[str, A
         outcome["on202"] = "wait" if policies.get("callbackToken") else "success"
         params["outcome"] = outcome
     return {"type": action.kind, **params, "retry": dict(action.retry)}
+
+
+def unsaid(params: Mapping[str, Any], stored: ActionSpec, policies: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The params of a change without what `shown_action` filled in for the stored action, if it came back as it was."""
+    outcome = params.get("outcome", {})
+    shown = shown_action(stored, policies).get("outcome", {})
+    if stored.params.get("outcome", {}).get("on202") is None and outcome.get("on202") == shown.get("on202"):
+        return {**params, "outcome": {**outcome, "on202": None}} if outcome else params
+    return params

@@ -49,16 +49,12 @@ def problem(code: str, detail: str, request_id: str, **members: Any) -> Answer:
 
 
 def of_error(error: SweephandError, request_id: str) -> Answer:
+    """errors[].field is null where the request as a whole is to blame."""
     members: dict[str, Any] = {}
     headers: dict[str, str] = {}
-    if isinstance(error, InvalidRequest) and error.problems:
-        members["errors"] = [
-            {"field": each.field, "reason": each.reason}
-            | ({"position": each.position} if each.position is not None else {})
-            for each in error.problems
-        ]
-    elif isinstance(error, InvalidRequest) and error.position is not None:
-        members["errors"] = [{"field": None, "reason": error.reason, "position": error.position}]
+    if isinstance(error, InvalidRequest):
+        position = {} if error.position is None else {"position": error.position}
+        members["errors"] = [{"field": error.field or None, "reason": error.reason, **position}]
     if isinstance(error, RateLimited | Unavailable):
         headers["Retry-After"] = str(error.retry_after_s)
     if isinstance(error, Unauthenticated):

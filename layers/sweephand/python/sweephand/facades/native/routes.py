@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from sweephand.domain.json_text import dumps
 from sweephand.errors import InvalidRequest, NotFound, SweephandError, Unavailable
 from sweephand.facades.http import Answer, Request, Route, Routes, read_request
-from sweephand.facades.native import admin, jobs, runs
-from sweephand.facades.native.context import Context
+from sweephand.facades.native import admin, cursors, job_list, jobs, runs, schedules
+from sweephand.facades.native.context import TENANT_HEADER, Context
 from sweephand.facades.native.problems import of_error, problem
 from sweephand.flow.world import World
 from sweephand.security.caller import Caller, Door
@@ -22,8 +21,8 @@ PAGE = ("limit", "cursor")
 JOB = "/v1/jobs/{job}"
 SCHEDULE = "/v1/jobs/{job}/schedules/{schedule}"
 COLLECTION = "/v1/collections/{collection}"
-LARGEST_ANSWER = 5_500_000
-"""Bytes; Lambda gives back no more than 6 MB."""
+SMALLER_PAGE = 4
+"""A page too large for an answer is read again with a limit of so many times less."""
 
 ROUTES = Routes(
     [
@@ -32,9 +31,9 @@ ROUTES = Routes(
         Route(
             "GET",
             "/v1/jobs",
-            jobs.list_all,
+            job_list.list_all,
             READ,
-            (*PAGE, "collection", "state", "tag", "resourceId", "name"),
+            (*PAGE, "collection", "state", "tag", "resourceId", "name", "include"),
             summary="List jobs",
         ),
         Route("GET", JOB, jobs.read, READ, ("include",), summary="Read a job"),
@@ -55,16 +54,14 @@ ROUTES = Routes(
             (*PAGE, "scheduleId", "from", "until"),
             summary="What a job did and will do",
         ),
-        Route("GET", f"{JOB}/schedules", jobs.list_schedules, READ, PAGE, summary="List a job's schedules"),
-        Route("POST", f"{JOB}/schedules", jobs.create_schedule, WRITE, body="required", summary="Add a schedule"),
-        Route("GET", SCHEDULE, jobs.read_schedule, READ, summary="Read a schedule"),
-        Route("PUT", SCHEDULE, jobs.put_schedule, WRITE, body="required", summary="Replace a schedule"),
-        Route("PATCH", SCHEDULE, jobs.patch_schedule, WRITE, body="required", summary="Change a schedule"),
-        Route("DELETE", SCHEDULE, jobs.delete_schedule, WRITE, summary="Delete a schedule"),
-        Route("POST", f"{SCHEDULE}/activate", jobs.activate_schedule, WRITE, body="optional", summary="Activate it"),
-        Route(
-            "POST", f"{SCHEDULE}/deactivate", jobs.deactivate_schedule, WRITE, body="optional", summary="Deactivate it"
-        ),
+        Route("GET", f"{JOB}/schedules", schedules.list_all, READ, PAGE, summary="List a job's schedules"),
+        Route("POST", f"{JOB}/schedules", schedules.create, WRITE, body="required", summary="Add a schedule"),
+        Route("GET", SCHEDULE, schedules.read, READ, summary="Read a schedule"),
+        Route("PUT", SCHEDULE, schedules.put, WRITE, body="required", summary="Replace a schedule"),
+        Route("PATCH", SCHEDULE, schedules.patch, WRITE, body="required", summary="Change a schedule"),
+        Route("DELETE", SCHEDULE, schedules.delete, WRITE, summary="Delete a schedule"),
+        Route("POST", f"{SCHEDULE}/activate", schedules.activate, WRITE, body="optional", summary="Activate it"),
+        Route("POST", f"{SCHEDULE}/deactivate", schedules.deactivate, WRITE, body="optional", summary="Deactivate it"),
         Route(
             "POST",
             "/v1/schedules:preview",
@@ -154,10 +151,11 @@ class NativeApi:
 
             self._world.journal.error("request failed", error=type(unexpected).__name__, where=where(unexpected))
             answer = problem("INTERNAL", "the request could not be worked on", request_id)
-        written = _written(answer, request_id)
+        method = str(event["requestContext"]["http"]["method"]).upper()
+        written = _written(answer, request_id, head=method == "HEAD")
         self._world.journal.info(
             "request",
-            method=str(event["requestContext"]["http"]["method"])[:10],
+            method=method[:10],
             route=route.path if route else None,
             status=written["statusCode"],
             tenant=caller.tenant if caller else None,
@@ -181,12 +179,12 @@ class NativeApi:
                 caller = self._identify(request)
                 caller.require(route.scope)
                 if route.tenant:
-                    acting_for = caller.acting_for(request.headers.get("sweephand-tenant"))
+                    acting_for = caller.acting_for(request.headers.get(TENANT_HEADER))
             for name in request.query:
                 if name not in route.query:
                     raise InvalidRequest(name[:100], "is not a parameter here", code="INVALID_QUERY")
             context = Context(self._world, self._guard, self._door, request, route, parameters, caller, acting_for)
-            return route, caller, route.operation(context)
+            return route, caller, _fitting(context)
         except SweephandError as refused:
             return route, caller, of_error(refused, request.request_id)
 
@@ -194,7 +192,23 @@ class NativeApi:
         return self._door().identify(request.headers.get("authorization"), self._world.clock.now())
 
 
-def _written(answer: Answer, request_id: str) -> dict[str, Any]:
+def _fitting(context: Context) -> Answer:
+    """The operation's answer; a list that Lambda could not give back in one piece has a shorter page."""
+    answer = context.route.operation(context)
+    while answer.too_large and "limit" in context.route.query:
+        limit = cursors.limit_of(context.query)
+        if limit == 1:
+            break
+        query = {**context.query, "limit": str(max(1, limit // SMALLER_PAGE))}
+        context = replace(context, request=replace(context.request, query=query))
+        answer = context.route.operation(context)
+    return answer
+
+
+def _written(answer: Answer, request_id: str, *, head: bool = False) -> dict[str, Any]:
+    """As API Gateway wants it. head: without the body that a GET would have."""
+    if answer.too_large:
+        answer = of_error(Unavailable("the answer is too large"), request_id)
     headers = {
         "content-type": answer.media_type,
         "x-request-id": request_id,
@@ -202,16 +216,5 @@ def _written(answer: Answer, request_id: str) -> dict[str, Any]:
         "x-content-type-options": "nosniff",
         **{name.lower(): value for name, value in answer.headers.items()},
     }
-    if answer.body is None:
-        return {"statusCode": answer.status, "headers": headers, "body": "", "isBase64Encoded": False}
-    body = dumps(answer.body)
-    if len(body) > LARGEST_ANSWER:
-        return _written(
-            of_error(Unavailable("the answer is too large: ask for less with `limit`"), request_id), request_id
-        )
-    try:
-        body.encode()
-    except UnicodeEncodeError:
-        encoded = base64.b64encode(body.encode(errors="replace")).decode()
-        return {"statusCode": answer.status, "headers": headers, "body": encoded, "isBase64Encoded": True}
+    body = "" if head else answer.text
     return {"statusCode": answer.status, "headers": headers, "body": body, "isBase64Encoded": False}

@@ -6,37 +6,36 @@ import heapq
 import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from itertools import islice
-from typing import Any
+from itertools import islice, takewhile
+from typing import Any, NamedTuple
 
-from sweephand.domain.instants import epoch_ms, text
+from sweephand.domain import fields
+from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, text
 from sweephand.domain.run import Kind, Run, State
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
-from sweephand.facades.native import bodies, cursors
+from sweephand.facades.native import bodies
 from sweephand.facades.native.context import Context
-from sweephand.flow import plan
-from sweephand.ids import is_uuid, run_uuid
-from sweephand.schedules.explain import Occurrence, preview
-from sweephand.schedules.timing import TIMING_MEMBERS, load, parse, parse_instant
+from sweephand.flow import plan, replan
+from sweephand.flow.drafts import LAST
+from sweephand.ids import instant_ms_of, is_uuid, run_uuid
+from sweephand.schedules.explain import MovedBy, dropped, preview
+from sweephand.schedules.timing import TIMING_MEMBERS, Timing, load, parse, parse_instant
 from sweephand.store.views import runs as views
 from sweephand.store.views.runs import RunMark
 
 ATTENTION_DAYS = 15
 LOOKED_AT_MOST = 5_000
-MOST_PREVIEWED = 1_000
+NEXT_PREVIEWED, MOST_PREVIEWED, MOST_DROPPED = 5, 1_000, 100
 _RUN_ID = re.compile(r"([0-9a-f-]{36})_([0-9a-f-]{36})", re.ASCII)
 
 
 def list_all(ctx: Context) -> Answer:
     """By job or schedule; without them, what did not succeed or waits. Latest planned first."""
-    limit = cursors.limit_of(ctx.query)
+    limit, given = ctx.page(is_uuid, is_uuid)
     state = ctx.choice("state", frozenset(State) - {State.SCHEDULED})
     kind = ctx.choice("kind", frozenset(Kind))
-    given = cursors.read("runs", ctx.query, 2)
-    if given is not None and not all(is_uuid(each) for each in given):
-        raise InvalidRequest("cursor", "is not one that this list gave", code="INVALID_CURSOR")
     last: RunMark | None = (given[0], given[1]) if given else None
     items: list[dict[str, Any]] = []
     more = False
@@ -48,9 +47,7 @@ def list_all(ctx: Context) -> Answer:
         if wanted:
             items.append(bodies.run_body(run))
         last = (run.uuid, run.schedule_id or run.job_id)
-    return Answer(
-        200, {"items": items, "nextCursor": cursors.write("runs", ctx.query, last) if more and last else None}
-    )
+    return Answer(200, {"items": items, "nextCursor": ctx.cursor(*last) if more and last else None})
 
 
 def _source(ctx: Context, mark: RunMark | None, limit: int) -> Iterator[Run]:
@@ -67,8 +64,11 @@ def _source(ctx: Context, mark: RunMark | None, limit: int) -> Iterator[Run]:
     elif schedule_id is not None:
         yield from views.runs_of(table, tenant, schedule_id, mark, page)
     else:
+        until_ms = epoch_ms(ctx.now + timedelta(days=1))
+        if mark is not None:
+            until_ms = min(until_ms, instant_ms_of(mark[0]))
         since = (ctx.now - timedelta(days=ATTENTION_DAYS)).date()
-        yield from views.attention(table, tenant, since, ctx.now + timedelta(days=1), mark, page)
+        yield from views.attention(table, tenant, since, from_ms(until_ms), mark, page)
 
 
 def _query_id(ctx: Context, name: str) -> str | None:
@@ -95,63 +95,96 @@ def _find(ctx: Context) -> Run:
 
 
 def occurrences(ctx: Context) -> Answer:
-    """The instants of a job's schedules from `from` (now) on: with the state of their run where there is one."""
-    limit = cursors.limit_of(ctx.query)
+    """The instants of a job's schedules from `from` (now) to `until`, each with its run's state where it has one."""
+    limit, mark = ctx.page(_is_instant, is_uuid)
     planned = plan.find(ctx.world, ctx.tenant, ctx.id("job"))
     schedules = planned.schedules
     if "scheduleId" in ctx.query:
         schedules = (plan.find_schedule(planned, ctx.query["scheduleId"]),)
-    begin = _instant(ctx, "from") or ctx.now
-    until = _instant(ctx, "until")
-    mark = cursors.read("occurrences", ctx.query, 2)
-    after = begin - timedelta(seconds=1)
-    if mark is not None:
-        after = _marked(mark)
+    begin, until = _instant(ctx, "from") or ctx.now, _instant(ctx, "until") or LAST
+    if until < begin:
+        raise InvalidRequest("until", "is before `from`", code="INVALID_QUERY")
+    after = parse_instant(mark[0], "cursor") if mark else begin
     found = heapq.merge(
-        *(_pairs(each, after, begin, limit + 1) for each in schedules), key=lambda pair: (pair[1].instant, pair[0].id)
+        *(_planned(ctx, each, after - timedelta(seconds=1), limit + 2) for each in schedules), key=_order
     )
-    behind = ((each, at) for each, at in found if mark is None or (text(at.instant), each.id) > (mark[0], mark[1]))
-    page = list(islice((pair for pair in behind if until is None or pair[1].instant <= until), limit + 1))
-    items = [_occurrence(ctx, each, at) for each, at in page[:limit]]
-    cursor = None
-    if len(page) > limit:
-        each, at = page[limit - 1]
-        cursor = cursors.write("occurrences", ctx.query, (text(at.instant), each.id))
-    searched = page[limit - 1][1].instant if cursor else (until or (page[-1][1].instant if page else begin))
-    return Answer(200, {"items": items, "nextCursor": cursor, "searchedUntil": text(searched)})
+    behind = (each for each in found if (_order(each) > (after, mark[1]) if mark else each.instant >= begin))
+    page = list(islice(takewhile(lambda each: each.instant <= until, behind), limit + 1))
+    last = page[limit - 1] if len(page) > limit else None
+    return Answer(
+        200,
+        {
+            "items": [_occurrence(ctx, each) for each in page[:limit]],
+            "nextCursor": ctx.cursor(text(last.instant), last.schedule.id) if last else None,
+            "searchedUntil": text(last.instant if last else until),
+        },
+    )
 
 
-def _marked(mark: tuple[str, ...]) -> datetime:
-    try:
-        return parse_instant(mark[0], "cursor") - timedelta(seconds=1)
-    except InvalidRequest as wrong:
-        raise InvalidRequest("cursor", "is not one that this list gave", code="INVALID_CURSOR") from wrong
+class _Planned(NamedTuple):
+    instant: datetime
+    schedule: Schedule
+    run: Run | None
+    moved_by: MovedBy | None
 
 
-def _pairs(schedule: Schedule, after: datetime, begin: datetime, limit: int) -> Iterator[tuple[Schedule, Occurrence]]:
-    """From the past the rule as it is now; ahead, what the schedule will really do."""
+def _order(planned: _Planned) -> tuple[datetime, str]:
+    return planned.instant, planned.schedule.id
+
+
+def _planned(ctx: Context, schedule: Schedule, after: datetime, limit: int) -> Iterator[_Planned]:
+    """What the ledger has of a schedule after an instant, and what its rule still owes: `limit` of these."""
     timing = load(schedule.packed)
-    found = bodies.ahead(schedule, timing, after, limit) if schedule.next_run_at else []
-    if not found and begin < schedule.modified_at:
-        found = preview(timing, after, limit)
-    return ((schedule, each) for each in found)
+    begun = _begun(schedule)
+    rows = views.planned_between(ctx.world.table, ctx.tenant, schedule.id, after, ctx.now) if after < ctx.now else ()
+    ran = (_Planned(run.planned_at, schedule, run, _moved_by(timing, run, begun)) for run in rows)
+    owed = (
+        _Planned(each.instant, schedule, None, each.moved_by)
+        for each in bodies.ahead(schedule, timing, max(after, begun), limit)
+    )
+    seen = None
+    for each in heapq.merge(ran, owed, key=lambda one: (one.instant, one.run is None)):
+        if each.instant != seen:
+            yield each
+        seen = each.instant
 
 
-def _occurrence(ctx: Context, schedule: Schedule, occurrence: Occurrence) -> dict[str, Any]:
-    uuid = run_uuid(ctx.tenant, schedule.id, epoch_ms(occurrence.instant), Kind.SCHEDULED.value)
-    run = views.read(ctx.world.table, ctx.tenant, schedule.id, uuid) if occurrence.instant <= ctx.now else None
+def _begun(schedule: Schedule) -> datetime:
+    """Since when the rule holds, as it is now: what it would have been before is not told as if it had been planned."""
+    since = schedule.modified_at if schedule.generation == 1 else replan.effective_at(schedule.modified_at)
+    if schedule.next_run_at is None:
+        return since
+    return min(since, schedule.next_run_at - timedelta(seconds=1))
+
+
+def _moved_by(timing: Timing, run: Run, begun: datetime) -> MovedBy | None:
+    if run.planned_at <= begun or timing.rule.last_until(run.planned_at) != run.planned_at:
+        return None
+    return timing.rule.moved_by(epoch_s(run.planned_at))
+
+
+def _is_instant(text: str) -> bool:
+    try:
+        parse_instant(text, "cursor")
+    except InvalidRequest:
+        return False
+    return True
+
+
+def _occurrence(ctx: Context, planned: _Planned) -> dict[str, Any]:
+    schedule_id, run = planned.schedule.id, planned.run
+    uuid = run_uuid(ctx.tenant, schedule_id, epoch_ms(planned.instant), Kind.SCHEDULED.value)
     return {
-        "scheduleId": schedule.id,
-        "plannedAt": text(occurrence.instant),
-        "state": run.state.value if run else State.SCHEDULED.value,
+        "scheduleId": schedule_id,
+        "plannedAt": text(planned.instant),
+        "state": (run.state if run else State.SCHEDULED).value,
         "reason": run.reason.value if run and run.reason else None,
-        "runId": f"{schedule.id}_{uuid}",
-        "movedBy": _moved(occurrence),
+        "runId": run.id if run else f"{schedule_id}_{uuid}",
+        "movedBy": _moved(planned.moved_by),
     }
 
 
-def _moved(occurrence: Occurrence) -> dict[str, str] | None:
-    moved = occurrence.moved_by
+def _moved(moved: MovedBy | None) -> dict[str, str] | None:
     return None if moved is None else {"rule": moved.rule, "localTime": moved.local_time}
 
 
@@ -166,31 +199,26 @@ def _instant(ctx: Context, name: str) -> datetime | None:
 
 
 def preview_schedule(ctx: Context) -> Answer:
-    """The next instants of a schedule that is not stored. Members: those of a timing, `after` and `limit` (5)."""
-    body = ctx.body()
-    if not isinstance(body, dict):
-        raise InvalidRequest(None, "must be an object")
-    for name in body:
-        if name not in TIMING_MEMBERS and name not in {"after", "limit"}:
-            raise InvalidRequest(name[:100], "is not a member here", code="UNKNOWN_MEMBER")
-    limit = body.get("limit")
-    if limit is not None and (
-        not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MOST_PREVIEWED
-    ):
-        raise InvalidRequest("limit", f"must be a whole number within 1..{MOST_PREVIEWED}")
-    after = parse_instant(body["after"], "after") if body.get("after") is not None else ctx.now
-    timing = parse({name: body[name] for name in body if name in TIMING_MEMBERS}, now=after)
-    count = limit or 5
-    if timing.count is not None:
-        count = min(count, timing.count)
-    items = [{"plannedAt": text(each.instant), "movedBy": _moved(each)} for each in preview(timing, after, count)]
+    """The next instants of a schedule that is not stored. Members: those of a timing, `after` and `limit` (5).
+
+    dropped: wall times up to the last instant that a gap of the clock leaves out (dstGap skip), 100 at most.
+    """
+    given = fields.members(ctx.body(), "", (*TIMING_MEMBERS, "after", "limit"))
+    limit = fields.whole(given.pop("limit", NEXT_PREVIEWED), "limit", 1, MOST_PREVIEWED)
+    after = parse_instant(given.pop("after"), "after") if "after" in given else ctx.now
+    timing = parse(given, now=after)
+    count = limit if timing.count is None else min(limit, timing.count)
+    found = preview(timing, after, count)
+    until = found[-1].instant if len(found) == limit else LAST
+    gone = dropped(timing, after, until, MOST_DROPPED)
     return Answer(
         200,
         {
             "type": "recurring" if timing.recurring else "one-time",
             "summary": timing.summary,
-            "items": items,
+            "items": [{"plannedAt": text(each.instant), "movedBy": _moved(each.moved_by)} for each in found],
+            "dropped": [{"at": text(each.at), "movedBy": _moved(each.moved_by)} for each in gone],
             "nextCursor": None,
-            "searchedUntil": items[-1]["plannedAt"] if items else text(after),
+            "searchedUntil": text(until),
         },
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -11,9 +13,10 @@ from sweephand.actions.http_fields import json_payload
 from sweephand.domain import fields
 from sweephand.domain.collection import Collection, Quota
 from sweephand.domain.fields import below
-from sweephand.domain.job import DEFAULT_COLLECTION, Job, JobDraft, Payload, ScheduleDraft
+from sweephand.domain.job import DEFAULT_COLLECTION, ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.errors import InvalidRequest
 from sweephand.facades.native import defaults
+from sweephand.ids import is_uuid
 from sweephand.schedules.timing import TIMING_MEMBERS, parse_instant
 from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, is_tenant_name
 from sweephand.security.guard import GuardSettings
@@ -40,6 +43,9 @@ READ_ONLY_OF_SCHEDULE = (
     *("createdAt", "modifiedAt"),
 )
 MOST_TAGS = 10
+_STRANGE = re.compile(r"^[._-]|[^A-Za-z0-9._-]", re.ASCII)
+_COMMANDING = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
+"""Control characters, line ends, and those that turn the direction of a line."""
 MISFIRES = ("sap", "latest")
 _NOT_YET = {"all", "skip", "queue_one", "replace"}
 
@@ -51,13 +57,11 @@ def job_draft(body: object, guard: GuardSettings, before: Job | None = None) -> 
     """
     known = JOB_MEMBERS + (READ_ONLY_OF_JOB if before else ())
     given = fields.members(body, "", known)
-    action = actions.draft(
-        _required(given, "action"), field="action", guard=guard, stored=before.action if before else None
-    )
+    action = _action(_required(given, "action"), "action", guard, before, before.action if before else None)
     error_action = None
     if "errorAction" in given:
         stored = before.error_action if before else None
-        error_action = actions.draft(given["errorAction"], field="errorAction", guard=guard, stored=stored)
+        error_action = _action(given["errorAction"], "errorAction", guard, before, stored)
     start, end = _instant(given, "startTime"), _instant(given, "endTime")
     if start is not None and end is not None and end < start:
         raise InvalidRequest("endTime", "is before startTime")
@@ -68,13 +72,23 @@ def job_draft(body: object, guard: GuardSettings, before: Job | None = None) -> 
         active=flag(given.get("active", True), "active"),
         start_at=start,
         end_at=end,
-        resource_id=_text(given, "resourceId", "", 1, 256),
+        resource_id=_line(given["resourceId"], "resourceId", 256) if "resourceId" in given else None,
         tags=_tags(given.get("tags", [])),
         action=action,
         error_action=error_action,
         policies=policies(given.get("policies", {}), "policies"),
         schedules=_schedules(given, action, before),
     )
+
+
+def _action(
+    given: object, field: str, guard: GuardSettings, before: Job | None, stored: ActionSpec | None
+) -> ActionDraft:
+    """stored: the action of `before` that this one replaces. What was only shown of it stays unsaid."""
+    draft = actions.draft(given, field=field, guard=guard, stored=stored)
+    if before is None or stored is None:
+        return draft
+    return replace(draft, params=defaults.unsaid(draft.params, stored, before.policies))
 
 
 def _schedules(given: Mapping[str, Any], action: Any, before: Job | None) -> tuple[ScheduleDraft, ...] | None:
@@ -174,7 +188,7 @@ def collection(body: object, tenant: str, name: str | None, before: Collection |
         raise InvalidRequest("name", "cannot be changed")
     quota = fields.members(given.get("quota", {}), "quota", ("maxJobs", "maxRunsPerJob", "minIntervalSeconds"))
     for later in ("retention", "events", "defaults"):
-        if given.get(later):
+        if later in given:
             raise InvalidRequest(later, "not available yet")
     if "maxRunsPerJob" in quota:
         raise InvalidRequest("quota.maxRunsPerJob", "not available yet")
@@ -213,6 +227,15 @@ def credential(body: object, *, provider: bool) -> tuple[str | None, frozenset[s
     for n, scope in enumerate(scopes):
         fields.one_of(scope, f"scopes[{n}]", allowed)
     return _name(given, "name", ""), frozenset(scopes)
+
+
+def run(body: object) -> str | None:
+    """The schedule that a manual run shall belong to."""
+    given = fields.members(body, "", ("scheduleId",))
+    schedule_id = _text(given, "scheduleId", "", 1, 64)
+    if schedule_id is not None and not is_uuid(schedule_id):
+        raise InvalidRequest("scheduleId", "is not an id")
+    return schedule_id
 
 
 def pause(body: object) -> tuple[str | None, datetime | None]:
@@ -254,23 +277,39 @@ def _text(given: Mapping[str, Any], name: str, field: str, shortest: int, longes
     return fields.text(given[name], below(field, name), shortest, longest) if name in given else None
 
 
-def _name(given: Mapping[str, Any], name: str, field: str) -> str | None:
-    """Names are shown in lists and logs: no control characters, no blank at either end."""
-    text = _text(given, name, field, 1, 128)
-    if text is not None:
-        for position, character in enumerate(text):
-            if not character.isprintable():
-                raise InvalidRequest(below(field, name), "holds a control character", position=position)
-        if text != text.strip():
-            raise InvalidRequest(below(field, name), "begins or ends with a blank")
+def _line(value: object, field: str, longest: int) -> str:
+    """A text of one line, as lists and queries show it: at least one character, none that commands the screen."""
+    text = fields.text(value, field, 1, longest)
+    strange = _COMMANDING.search(text)
+    if strange:
+        code = f"U+{ord(strange[0]):04X}"
+        raise InvalidRequest(field, f"holds the control character {code}", position=strange.start())
     return text
 
 
+def _name(given: Mapping[str, Any], name: str, field: str) -> str | None:
+    """No blank at either end: two names must not look the same."""
+    if name not in given:
+        return None
+    text = _line(given[name], below(field, name), 128)
+    if text != text.strip():
+        raise InvalidRequest(below(field, name), "begins or ends with a blank")
+    return text
+
+
+def is_plain(text: str) -> bool:
+    """A name that stands in paths."""
+    return 1 <= len(text) <= 128 and _STRANGE.search(text) is None
+
+
 def _check_plain(text: str, field: str) -> None:
-    """Names that stand in paths."""
-    for position, character in enumerate(text):
-        if not (character.isascii() and (character.isalnum() or character in "._-")):
-            raise InvalidRequest(field, "must have letters, digits, . _ and - only", position=position)
+    strange = _STRANGE.search(text)
+    if strange:
+        raise InvalidRequest(
+            field,
+            "must have letters, digits, . _ and - only, and begin with one of the first two",
+            position=strange.start(),
+        )
 
 
 def _tags(value: object) -> tuple[str, ...]:
@@ -278,7 +317,7 @@ def _tags(value: object) -> tuple[str, ...]:
         raise InvalidRequest("tags", "must be a list")
     if len(value) > MOST_TAGS:
         raise InvalidRequest("tags", f"has more than {MOST_TAGS} members")
-    tags = [fields.text(tag, f"tags[{n}]", 1, 128) for n, tag in enumerate(value)]
+    tags = [_line(tag, f"tags[{n}]", 128) for n, tag in enumerate(value)]
     for n, tag in enumerate(tags):
         if tag in tags[:n]:
             raise InvalidRequest(f"tags[{n}]", "stands twice")

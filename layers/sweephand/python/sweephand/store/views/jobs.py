@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from sweephand.domain.job import Job
 from sweephand.domain.schedule import Schedule
@@ -12,42 +12,48 @@ from sweephand.store.conditional import Table
 from sweephand.store.table import EntryItem, Item, JobItem, ScheduleItem
 
 
-def in_directory(table: Table, tenant: str, after: str | None, page: int) -> Iterator[str]:
-    """The ids of all jobs of a tenant, by creation, behind `after`. page: rows that a query reads."""
-    return _ids(table, keys.directory(tenant), after, page)
+class Entry(NamedTuple):
+    """A lean row. place: where it stands in its list, to go on behind it."""
+
+    place: str
+    job_id: str
+    name: str
 
 
-def with_tag(table: Table, tenant: str, tag: str, after: str | None, page: int) -> Iterator[str]:
-    return _ids(table, keys.tag(tenant, tag), after, page)
+def in_directory(table: Table, tenant: str, after: str | None, page: int) -> Iterator[Entry]:
+    """All jobs of a tenant, by creation, behind the id `after`. page: rows that a query reads."""
+    return _by_creation(table, keys.directory(tenant), after, page)
 
 
-def with_resource(table: Table, tenant: str, resource_id: str, after: str | None, page: int) -> Iterator[str]:
-    return _ids(table, keys.resource(tenant, resource_id), after, page)
+def with_tag(table: Table, tenant: str, tag: str, after: str | None, page: int) -> Iterator[Entry]:
+    return _by_creation(table, keys.tag(tenant, tag), after, page)
 
 
-def _ids(table: Table, pk: str, after: str | None, page: int) -> Iterator[str]:
+def with_resource(table: Table, tenant: str, resource_id: str, after: str | None, page: int) -> Iterator[Entry]:
+    return _by_creation(table, keys.resource(tenant, resource_id), after, page)
+
+
+def _by_creation(table: Table, pk: str, after: str | None, page: int) -> Iterator[Entry]:
     sort = Item.sk.between(keys.job_entry(after) if after else "JOB#", "JOB#~")
     for row in table.query_all(pk, sort, limit=page):
         entry = EntryItem.from_raw_data(row)
         if entry.job_id != after:
-            yield entry.job_id
+            yield Entry(entry.job_id, entry.job_id, entry.name or "")
 
 
-def names_in(
-    table: Table, tenant: str, collection: str, prefix: str, after: str | None, page: int
-) -> Iterator[tuple[str, str]]:
-    """(name, job id) of a collection's jobs in the order of their names, behind the name `after`."""
-    start: Mapping[str, Any] | None = None
-    if after is not None:
-        start = {"pk": {"S": keys.names(tenant, collection)}, "sk": {"S": keys.name(after)}}
-    while True:
-        rows, start = table.query(
-            keys.names(tenant, collection), Item.sk.startswith(keys.name(prefix)), limit=page, start=start
-        )
-        for row in rows:
-            yield keys.parts(row["sk"]["S"])[1], row["job_id"]["S"]
-        if start is None:
-            return
+def in_collection(table: Table, tenant: str, collection: str, after: str | None, page: int) -> Iterator[Entry]:
+    """A collection's jobs in the order of their names, behind the name `after`."""
+    first = keys.name(after) if after is not None else keys.name("")
+    sort = Item.sk.between(first, keys.name("\U0010ffff"))
+    for row in table.query_all(keys.names(tenant, collection), sort, limit=page):
+        name = keys.parts(row["sk"]["S"])[1]
+        if name != after:
+            yield Entry(name, row["job_id"]["S"], name)
+
+
+def named(table: Table, tenant: str, collection: str, name: str) -> Entry | None:
+    row = table.get(EntryItem, keys.names(tenant, collection), keys.name(name))
+    return Entry(name, row.job_id, name) if row else None
 
 
 def jobs_with_schedules(table: Table, tenant: str, ids: Sequence[str]) -> list[tuple[Job, list[Schedule]]]:

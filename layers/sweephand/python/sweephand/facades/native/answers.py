@@ -1,0 +1,76 @@
+"""The answers about jobs and their schedules: with payloads, totals and last runs, read as far as they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from sweephand.domain.job import Payload
+from sweephand.domain.run import Run
+from sweephand.domain.schedule import Schedule
+from sweephand.facades.http import Answer
+from sweephand.facades.native import bodies
+from sweephand.facades.native.context import Context
+from sweephand.flow import plan
+from sweephand.flow.plan import Planned
+from sweephand.store.views import runs as views
+from sweephand.store.views.runs import Totals
+
+INCLUDES = frozenset({"schedules"})
+AT_ONCE = 8
+
+
+def changed(ctx: Context, planned: Planned) -> Answer:
+    """The job with its schedules; of a very large one without them: the change is made, whatever its answer."""
+    answer = whole(ctx, planned, include=INCLUDES)
+    return whole(ctx, planned, include=frozenset()) if answer.too_large else answer
+
+
+def whole(ctx: Context, planned: Planned, *, include: frozenset[str], fresh: bool = False) -> Answer:
+    """The job with its totals; with its schedules if they are asked for. fresh: nothing can have run yet."""
+    payloads = plan.payloads_of(ctx.world, planned)
+    shown, total = schedule_bodies(ctx, planned.schedules, payloads, fresh=fresh, full="schedules" in include)
+    body = bodies.job_body(planned.job, planned.schedules, payloads=payloads, totals=total, shown=shown)
+    return Answer(200, body, {"ETag": f'"{planned.job.revision}"'})
+
+
+def one_schedule(ctx: Context, planned: Planned, schedule_id: str) -> Answer:
+    schedule = plan.find_schedule(planned, schedule_id)
+    payloads = plan.payloads_of(ctx.world, Planned(planned.job, (schedule,)))
+    shown, _ = schedule_bodies(ctx, [schedule], payloads)
+    assert shown is not None
+    return Answer(200, shown[0], {"ETag": f'"{planned.job.revision}"'})
+
+
+def schedule_bodies(
+    ctx: Context,
+    schedules: Sequence[Schedule],
+    payloads: Mapping[str, Payload] | None,
+    *,
+    fresh: bool = False,
+    full: bool = True,
+) -> tuple[list[dict[str, Any]] | None, Totals]:
+    """The bodies (None if not `full`), and the sum of their totals. payloads None: of a list, which leaves them out."""
+    table = ctx.world.table
+
+    def look(schedule: Schedule) -> tuple[Totals, Run | None]:
+        if fresh:
+            return Totals(), None
+        last = next(views.runs_of(table, ctx.tenant, schedule.id, None, 1), None) if full else None
+        return views.totals_of(table, schedule), last
+
+    if fresh or len(schedules) < 2:
+        seen = [look(each) for each in schedules]
+    else:
+        table.open()
+        with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+            seen = list(pool.map(look, schedules))
+    total = sum((totals for totals, _ in seen), Totals())
+    if not full:
+        return None, total
+    found = [
+        bodies.schedule_body(each, ctx.now, payloads=payloads, totals=totals, last_run=last)
+        for each, (totals, last) in zip(schedules, seen, strict=True)
+    ]
+    return found, total

@@ -1,0 +1,115 @@
+"""Schedules of the native API."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sweephand.domain.job import ScheduleDraft
+from sweephand.domain.schedule import Schedule
+from sweephand.errors import Conflict, InvalidRequest
+from sweephand.facades.http import Answer
+from sweephand.facades.native import bodies, shapes
+from sweephand.facades.native.answers import one_schedule, schedule_bodies
+from sweephand.facades.native.context import Context
+from sweephand.flow import plan
+from sweephand.flow.plan import Planned, Wish
+from sweephand.ids import is_uuid
+
+
+def list_all(ctx: Context) -> Answer:
+    planned = plan.find(ctx.world, ctx.tenant, ctx.id("job"))
+    limit, mark = ctx.page(is_uuid)
+    behind = [each for each in planned.schedules if mark is None or each.id > mark[0]]
+    page = behind[:limit]
+    items, _ = schedule_bodies(ctx, page, plan.payloads_of(ctx.world, Planned(planned.job, tuple(page))))
+    cursor = ctx.cursor(page[-1].id) if len(behind) > limit else None
+    return Answer(200, {"items": items, "nextCursor": cursor})
+
+
+def create(ctx: Context) -> Answer:
+    body = ctx.body()
+    made: list[str] = []
+
+    def wish(planned: Planned) -> list[Wish]:
+        action = planned.job.action
+        made[:] = [each.id for each in planned.schedules]
+        return [Wish(None, shapes.schedule_draft(body, "", action.kind, action.params, change=False))]
+
+    planned = plan.change_schedules(ctx.world, ctx.tenant, ctx.id("job"), wish, ctx.if_match())
+    new = next(each for each in planned.schedules if each.id not in made)
+    location = {"Location": f"/v1/jobs/{new.job_id}/schedules/{new.id}"}
+    answer = one_schedule(ctx, planned, new.id)
+    return Answer(201, answer.body, {**answer.headers, **location})
+
+
+def read(ctx: Context) -> Answer:
+    return one_schedule(ctx, plan.find(ctx.world, ctx.tenant, ctx.id("job")), ctx.id("schedule"))
+
+
+def put(ctx: Context) -> Answer:
+    body = ctx.body()
+
+    def draft(planned: Planned, there: Schedule) -> ScheduleDraft:
+        action = planned.job.action
+        wanted = shapes.schedule_draft(body, "", action.kind, action.params, change=True)
+        return replace(wanted, id=there.id, name=wanted.name or there.name)
+
+    return _change(ctx, draft)
+
+
+def patch(ctx: Context) -> Answer:
+    body = ctx.body()
+    if not isinstance(body, dict):
+        raise InvalidRequest(None, "a merge patch of a schedule must be an object", code="INVALID_FIELD")
+
+    def draft(planned: Planned, there: Schedule) -> ScheduleDraft:
+        action = planned.job.action
+        payloads = plan.payloads_of(ctx.world, Planned(planned.job, (there,)))
+        current = bodies.schedule_editable(there, payloads.get(there.id))
+        wanted = shapes.schedule_draft(shapes.merged(current, body), "", action.kind, action.params, change=True)
+        return replace(wanted, id=there.id, name=wanted.name or there.name)
+
+    return _change(ctx, draft)
+
+
+def activate(ctx: Context) -> Answer:
+    return _switch(ctx, active=True)
+
+
+def deactivate(ctx: Context) -> Answer:
+    return _switch(ctx, active=False)
+
+
+def _switch(ctx: Context, *, active: bool) -> Answer:
+    ctx.no_members()
+
+    def draft(planned: Planned, there: Schedule) -> ScheduleDraft:
+        payloads = plan.payloads_of(ctx.world, Planned(planned.job, (there,)))
+        return ScheduleDraft(there.name, there.timing, active, payloads.get(there.id), there.policies, there.id)
+
+    return _change(ctx, draft)
+
+
+def delete(ctx: Context) -> Answer:
+    schedule_id = ctx.id("schedule")
+
+    def wish(planned: Planned) -> list[Wish]:
+        return [Wish(plan.find_schedule(planned, schedule_id), None, delete=True)]
+
+    plan.change_schedules(ctx.world, ctx.tenant, ctx.id("job"), wish, ctx.if_match())
+    return Answer(204)
+
+
+def _change(ctx: Context, draft: Any) -> Answer:
+    schedule_id = ctx.id("schedule")
+
+    def wish(planned: Planned) -> list[Wish]:
+        there = plan.find_schedule(planned, schedule_id)
+        wanted = draft(planned, there)
+        if wanted.id not in {None, there.id}:
+            raise Conflict("the id of a schedule cannot be changed")
+        return [Wish(there, wanted)]
+
+    planned = plan.change_schedules(ctx.world, ctx.tenant, ctx.id("job"), wish, ctx.if_match())
+    return one_schedule(ctx, planned, schedule_id)

@@ -1,0 +1,245 @@
+"""The native API within one test: requests as API Gateway hands them over, answers as it is given them.
+
+Each answer is checked for what all answers promise; each call to the table for what DynamoDB refuses and moto does not.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+from sweephand.domain.json_text import Number, dumps
+from sweephand.facades.native.problems import STATUS
+from sweephand.facades.native.routes import NativeApi
+from sweephand.flow import tenancy
+from sweephand.security import guard
+from sweephand.security.caller import TENANT_SCOPES, Door
+from sweephand.security.tokens import derive_keys
+from sweephand.store import tenants
+from tests.support.limits import as_dynamodb
+from tests.support.stage import TENANT, Stage, stage
+
+STACK_SECRET = "canary-stack-secret-0123456789abcdef"
+CANARY = "canary"
+"""Stands in every secret of these tests, and in no answer and no log line."""
+OTHER = "globex"
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    headers: dict[str, str]
+    text: str
+
+    @property
+    def json(self) -> Any:
+        """Numbers keep their digits."""
+        return json.loads(self.text, parse_float=Number)
+
+    @property
+    def code(self) -> str:
+        return self.json["code"]
+
+    @property
+    def fields(self) -> list[str | None]:
+        return [each["field"] for each in self.json["errors"]]
+
+    @property
+    def id(self) -> str:
+        return self.json["id"]
+
+    @property
+    def revision(self) -> int:
+        return int(self.headers["etag"].strip('"'))
+
+
+def basic(client_id: str, secret: str) -> str:
+    return "Basic " + base64.b64encode(f"{client_id}:{secret}".encode()).decode()
+
+
+@dataclass
+class Api:
+    """credentials: Authorization by who calls: the tenants `acme` and `globex`, `provider`."""
+
+    stage: Stage
+    facade: NativeApi
+    credentials: dict[str, str]
+    answers: int = 0
+    tolerated: set[int] = field(default_factory=set)
+
+    def __call__(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        caller: str | None = TENANT,
+        query: Mapping[str, object] | str = "",
+        headers: Mapping[str, str] | None = None,
+        raw: str | bytes | None = None,
+    ) -> Reply:
+        """caller None: without the header. raw: the body's text as it is."""
+        if body is not None:
+            raw = dumps(body)
+        sent = {"content-type": "application/json"} if raw is not None else {}
+        if caller is not None:
+            sent["authorization"] = self.credentials[caller]
+        sent |= headers or {}
+        query = query if isinstance(query, str) else urlencode(query)
+        return self.send(event(method, path, query, sent, raw))
+
+    def send(self, event: Mapping[str, Any]) -> Reply:
+        self.answers += 1
+        request_id = f"request-{self.answers}"
+        answer = self.facade.handle(event, request_id)
+        body = answer["body"]
+        text = base64.b64decode(body).decode() if answer["isBase64Encoded"] else body
+        reply = Reply(answer["statusCode"], answer["headers"], text)
+        assert json.loads(json.dumps(answer)) == answer, "Lambda writes it as JSON"
+        self._check(reply, request_id)
+        return reply
+
+    def get(self, path: str, **more: Any) -> Reply:
+        return self("GET", path, **more)
+
+    def create(self, body: Mapping[str, Any] | None = None, *, caller: str = TENANT, **members: Any) -> dict[str, Any]:
+        """A job that must come into being; its answer."""
+        reply = self("POST", "/v1/jobs", {**(body or JOB), **members}, caller=caller)
+        assert reply.status == 201, reply.text
+        return reply.json
+
+    def _check(self, reply: Reply, request_id: str) -> None:
+        assert reply.status < 500 or reply.status in self.tolerated, (reply.text, self.stage.journal.lines[-3:])
+        assert reply.headers["x-request-id"] == request_id
+        assert reply.headers["cache-control"] == "no-store"
+        assert reply.headers["x-content-type-options"] == "nosniff"
+        assert CANARY not in reply.text.lower()
+        assert CANARY not in str(reply.headers).lower()
+        if reply.headers["content-type"] == "application/problem+json":
+            check_problem(reply, request_id)
+        else:
+            assert reply.headers["content-type"] == "application/json"
+            assert reply.status < 400 or "error" in reply.json, "only OAuth's errors have another form"
+
+    # What is there
+
+    def picture(self) -> list[str]:
+        """The whole table and all messages, to be compared before and after."""
+        messages = [body for queue in self.stage.sqs._queues.values() for body in map(str, queue.messages)]
+        return sorted(json.dumps(item, sort_keys=True) for item in self.stage.items()) + messages
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        before = self.picture()
+        yield
+        assert self.picture() == before
+
+    def log(self) -> str:
+        return str(self.stage.journal.lines)
+
+
+def event(
+    method: str, path: str, query: str = "", headers: Mapping[str, str] | None = None, body: str | bytes | None = None
+) -> dict[str, Any]:
+    """API Gateway's payload 2.0; bytes as a body come base64-encoded."""
+    built: dict[str, Any] = {
+        "version": "2.0",
+        "routeKey": "ANY /v1/{proxy+}",
+        "rawPath": path,
+        "rawQueryString": query,
+        "headers": dict(headers or {}),
+        "requestContext": {
+            "domainName": "sweephand.example",
+            "http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1"},
+            "stage": "$default",
+        },
+        "isBase64Encoded": isinstance(body, bytes),
+    }
+    if body is not None:
+        built["body"] = base64.b64encode(body).decode() if isinstance(body, bytes) else body
+    return built
+
+
+def check_problem(reply: Reply, request_id: str) -> None:
+    """RFC 9457, and what this API adds to it."""
+    body = reply.json
+    assert body.keys() - {"errors"} == {"type", "title", "status", "code", "detail", "requestId"}
+    status, title = STATUS[body["code"]]
+    assert (body["status"], body["title"]) == (reply.status, title) == (status, title)
+    assert body["type"] == "/problems/" + body["code"].lower().replace("_", "-")
+    assert body["requestId"] == request_id
+    assert isinstance(body["detail"], str)
+    assert body["detail"]
+    assert len(reply.text) < 4_000, "a refusal does not repeat what was sent"
+    if reply.status in {400, 413, 415, 422}:
+        (error,) = body["errors"]
+        assert error.keys() - {"position"} == {"field", "reason"}
+        assert isinstance(error["field"], str | None)
+        assert isinstance(error["reason"], str)
+        assert error["reason"]
+        assert isinstance(error.get("position", 0), int)
+    else:
+        assert "errors" not in body
+    assert ("www-authenticate" in reply.headers) == (reply.status == 401)
+    assert ("allow" in reply.headers) == (reply.status == 405)
+
+
+@contextmanager
+def api(**settings: Any) -> Iterator[Api]:
+    """The stage with the tenants acme and globex, each with a credential of every scope."""
+    with stage(**settings) as there:
+        world = there.world
+        tenancy.create_tenant(world, OTHER, None)
+        keys = derive_keys("test", STACK_SECRET, None)
+
+        def find(tenant: str | None, name: str) -> Any:
+            return tenants.find_credential(world.table, tenant, name)
+
+        door = Door(keys, STACK_SECRET, find)
+        credentials = {"provider": basic("provider.admin", STACK_SECRET)}
+        for tenant in (TENANT, OTHER):
+            issued = tenancy.create_credential(world, tenant, None, TENANT_SCOPES)
+            credentials[tenant] = basic(issued.credential.client_id, issued.secret)
+        there.taps.fault = as_dynamodb
+        there.taps.passed.clear()
+        yield Api(there, NativeApi(world, guard.GuardSettings(), lambda: door), credentials)
+        assert CANARY not in str(there.journal.lines).lower()
+
+
+JOB = {
+    "action": {"type": "http", "url": "https://example.org/run"},
+    "schedules": [{"name": "daily", "cron": "0 3 * * *"}],
+}
+"""The least job with a schedule."""
+
+EXAMPLE = r"""
+{"name": "nightly-report", "collection": "default", "active": true,
+ "resourceId": "inv-4711", "tags": ["finance"], "startTime": null, "endTime": null,
+ "action": {"type": "http", "method": "POST", "url": "https://x.org/run",
+   "headers": {"X-A": "b"}, "payload": {"r": 1}, "authentication": {"type": "none"},
+   "outcome": {"answerTimeoutSeconds": 15, "successStatuses": ["2xx"], "on202": "success",
+               "onNoAnswer": "fail", "callbackTimeoutSeconds": 1800},
+   "retry": {"type": "exponential", "maxRetries": 5, "delaySeconds": 10, "maxDelaySeconds": 3600,
+             "retryOn": "transient", "maxAgeSeconds": null}},
+ "errorAction": {"type": "http", "url": "https://x.org/alarm", "retry": {"type": "none"}},
+ "policies": {"misfire": {"type": "sap", "ratePerMinute": 60, "maxLatenessSeconds": null},
+   "overlap": "allow", "onPastStart": "refuse", "delivery": "at_least_once",
+   "keepAnswer": "failures", "callbackToken": false},
+ "schedules": [
+  {"name": "weekdays", "active": true, "cron": "30 2 * * 1-5", "timezone": "Europe/Berlin",
+   "dstGap": "next_valid", "dstOverlap": "first", "monthOverflow": "skip", "startTime": null,
+   "endTime": "2027-12-31T00:00:00Z", "count": null, "jitterSeconds": 0, "payload": {"r": 2}},
+  {"name": "beat", "every": "PT10S", "align": "start"},
+  {"name": "once", "at": "2027-04-01T09:00:00+01:00"}]}
+"""
+"""The body that the description of the API shows, word for word (the virtual clock stands in March 2027)."""
+
+
+def example() -> dict[str, Any]:
+    body: dict[str, Any] = json.loads(EXAMPLE, parse_float=Number)
+    return body
