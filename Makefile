@@ -67,6 +67,10 @@ format: setup ## Bring the code into its form
 	@.venv/bin/ruff check --fix
 	@.venv/bin/ruff format
 
+.PHONY: docs
+docs: setup ## Write the tables of the documentation that come from the code
+	@$(PY) .ci/docs.py
+
 .PHONY: bench
 bench: setup ## The budgets: cold starts, units of a run, calls of an idle tick; writes docs/benchmarks.md
 	@$(PY) -m tests.bench

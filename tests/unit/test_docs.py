@@ -1,0 +1,96 @@
+"""The documentation holds: its tables are the code's, its links lead somewhere, what it names is there."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [
+    *(ROOT / "README.md", ROOT / "CHANGELOG.md"),
+    *sorted(page for folder in ("docs", "examples") for page in (ROOT / folder).rglob("*.md")),
+]
+PACKAGE = ROOT / "layers" / "sweephand" / "python" / "sweephand"
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+MAKE = re.compile(r"(?:^|`|&& |\$ )(?:[A-Z_]+=\S+ )*make ([a-z][a-z-]*)", re.MULTILINE)
+
+
+def _generator():
+    spec = importlib.util.spec_from_file_location("docs_generator", ROOT / ".ci" / "docs.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _named(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def _anchor(heading: str) -> str:
+    """As code hosts make it: lower case, blanks to hyphens, all else but letters, digits and hyphens away."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def _anchors(page: Path) -> set[str]:
+    prose = FENCE.sub("", page.read_text())
+    return {_anchor(heading) for heading in re.findall(r"^#+ (.+)$", prose, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("page", _generator().pages(), ids=_named)
+def test_generated_tables_are_those_of_the_code(page: Path):
+    assert page.read_text() == _generator().renewed(page.read_text()), "make docs"
+
+
+def test_every_generated_table_has_a_page():
+    marked = {name for page in _generator().pages() for _, name, _ in _generator().PLACE.findall(page.read_text())}
+
+    assert marked == set(_generator().TABLES)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_named)
+def test_relative_links_lead_to_a_file_and_a_heading(page: Path):
+    for link in LINK.findall(FENCE.sub("", page.read_text())):
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in _anchors(target), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_named)
+def test_what_a_page_makes_is_in_the_makefile(page: Path):
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+    assert set(MAKE.findall(page.read_text())) <= targets
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_named)
+def test_no_page_knows_the_machine_it_was_written_on(page: Path):
+    assert not re.search(r"(?:^|[\s`'\"(])/(?:work|root|tmp|home/(?!you/))", page.read_text())
+
+
+def test_the_walk_through_the_code_names_functions_that_exist():
+    named = re.findall(r"`([a-z_/]+\.py)::(\w+)`", (ROOT / "docs/guide/one-occurrence.md").read_text())
+
+    assert len(named) > 20
+    for path, name in named:
+        source = (ROOT / path if path.startswith("functions/") else PACKAGE / path).read_text()
+        assert re.search(rf"^(?:def|class) {name}\b", source, re.MULTILINE), f"{path}::{name}"
+
+
+def test_decisions_are_numbered_once_and_fit_a_page():
+    decisions = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+
+    numbers = [page.name.partition("-")[0] for page in decisions]
+    assert len(set(numbers)) == len(numbers)
+    for page in decisions:
+        text = page.read_text()
+        assert text.startswith(f"# {page.name.partition('-')[0]}: "), page.name
+        assert len(text.split()) <= 450, page.name
+        for part in ("**Situation.**", "**Choice.**", "**Rejected.**", "**What would change it.**"):
+            assert part in text, f"{page.name}: {part}"
