@@ -204,7 +204,7 @@ class Stage:
         while True:
             self.deliver_all(most)
             upcoming = self.sqs.next_visible_at([*aws.URLS.values(), aws.DEAD])
-            moment = min(self._next_tick, upcoming or end)
+            moment = self._next_tick if upcoming is None else min(self._next_tick, upcoming)
             if moment > end:
                 break
             self.clock.move_to(moment)

@@ -12,9 +12,11 @@ from sweephand.domain.message import Pointer
 from sweephand.domain.run import Kind, Run, State
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.ids import run_uuid
+from sweephand.schedules.timing import parse
 
 NOW = datetime(2027, 3, 1, 12, 0, tzinfo=UTC)
 SECOND, MINUTE, HOUR, DAY = (timedelta(seconds=n) for n in (1, 60, 3_600, 86_400))
+PACKED = parse({"every": "PT1M", "align": "clock"}, now=NOW - DAY).packed
 TENANT, JOB_ID, SCHEDULE_ID = "acme", "job-1", "schedule-1"
 
 
@@ -38,7 +40,7 @@ def schedule(**members: Any) -> Schedule:
         id=SCHEDULE_ID,
         name="beat",
         timing={"every": "PT1M"},
-        packed="",
+        packed=PACKED,
         lane=Lane.FAST,
         created_at=NOW - DAY,
         modified_at=NOW - DAY,

@@ -27,6 +27,7 @@ from sweephand.domain.admission import (
 from sweephand.domain.job import Pause
 from sweephand.domain.run import CLAIMABLE, TERMINAL, Kind, Reason, State
 from sweephand.domain.schedule import ScheduleState
+from sweephand.schedules.timing import parse
 from tests.unit.domain.nouns import DAY, HOUR, MINUTE, NOW, SECOND, job, pointer, run, schedule
 
 
@@ -116,8 +117,37 @@ def test_what_a_change_took_away_is_dropped_even_where_it_would_be_skipped() -> 
 
 
 def test_a_message_over_four_days_late_expires_without_acting() -> None:
-    assert gate(NOW + MAX_AGE) == Claim(1)
-    assert gate(NOW + MAX_AGE + SECOND) == End(State.EXPIRED, Reason.MAX_AGE)
+    decided = pointer(decided=True)
+
+    assert gate(NOW + MAX_AGE, message=decided) == Claim(1)
+    assert gate(NOW + MAX_AGE + SECOND, message=decided) == End(State.EXPIRED, Reason.MAX_AGE)
+
+
+TOO_LATE = End(State.MISSED, Reason.SERVICE_OUTAGE)
+
+
+def test_a_late_message_is_judged_by_the_misfire_policy() -> None:
+    almost = 20 * MINUTE - SECOND
+
+    assert gate(NOW + almost) == Claim(1)
+    assert gate(NOW + 20 * MINUTE) == TOO_LATE
+    assert gate(NOW + 2 * MINUTE - SECOND, schedule=schedule(misfire="latest")) == Claim(1)
+    assert gate(NOW + 2 * MINUTE, schedule=schedule(misfire="latest")) == TOO_LATE
+
+
+def test_the_last_occurrence_of_all_runs_however_late() -> None:
+    once = schedule(packed=parse({"at": "2027-03-01T12:00:00Z"}, now=NOW).packed)
+
+    assert gate(NOW + DAY, schedule=once) == Claim(1)
+
+
+def test_what_was_decided_on_is_not_judged_again() -> None:
+    assert gate(NOW + DAY, message=pointer(decided=True)) == Claim(1)
+
+
+@pytest.mark.parametrize("unreadable", [{"packed": "{"}, {"misfire": "unheard"}])
+def test_a_late_message_of_a_schedule_that_cannot_be_read_still_runs(unreadable: dict[str, str]) -> None:
+    assert gate(NOW + DAY, schedule=schedule(**unreadable)) == Claim(1)
 
 
 def test_what_the_catch_up_decides_on_is_dropped_unless_it_was_decided() -> None:

@@ -15,7 +15,10 @@ from sweephand.ids import uuid7
 
 
 class Clock(Protocol):
-    """Wall time for decisions (aware UTC), a monotonic count of seconds for durations, and the right to wait."""
+    """Wall time for decisions, a monotonic count of seconds for durations, and the right to wait.
+
+    now: aware UTC, whole milliseconds as the table keeps them, so that what is read back equals what was written.
+    """
 
     def now(self) -> datetime: ...
     def monotonic(self) -> float: ...
@@ -32,7 +35,8 @@ class Chance(Protocol):
 
 class SystemClock:
     def now(self) -> datetime:
-        return datetime.now(UTC)
+        now = datetime.now(UTC)
+        return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
     def monotonic(self) -> float:
         return time.monotonic()

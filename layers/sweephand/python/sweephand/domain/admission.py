@@ -137,7 +137,11 @@ def _too_late(pointer: Pointer, schedule: Schedule, now: datetime) -> End | None
     from sweephand.domain import misfire  # noqa: PLC0415 - so rare that no cold start should pay for the mathematics
     from sweephand.schedules.timing import load  # noqa: PLC0415
 
-    beyond = misfire.comes_too_late(load(schedule.packed), misfire.Policy.read(schedule.misfire), pointer.instant, now)
+    try:
+        timing, policy = load(schedule.packed), misfire.Policy.read(schedule.misfire)
+    except ValueError:
+        return None  # the sweep takes such a schedule out of service; what it sent before runs all the same
+    beyond = misfire.comes_too_late(timing, policy, pointer.instant, now)
     return End(State.MISSED, Reason.SERVICE_OUTAGE) if beyond else None
 
 

@@ -19,6 +19,11 @@ def epoch_ms(instant: datetime) -> int:
     return (instant - EPOCH) // _MILLISECOND
 
 
+def up_to_second(instant: datetime) -> datetime:
+    """The instant itself if it is a whole second, else the next one: what the index wakes must not wake early."""
+    return from_s(-((EPOCH - instant) // _SECOND))
+
+
 def from_s(seconds: int) -> datetime:
     return EPOCH + timedelta(seconds=seconds)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sweephand.domain import retry
+from sweephand.domain.instants import up_to_second
 from sweephand.domain.job import ActionSpec
 from sweephand.domain.run import UNREACHABLE, Kind, Outcome, Reason, Run, State, Verdict, success_reason
 
@@ -17,11 +18,14 @@ EXCERPT_BYTES = 200
 
 @dataclass(frozen=True)
 class Settlement:
-    """run: as its row shall be. counts: what the schedule's statistics gain. retry_at: when the next attempt is due."""
+    """run: as its row shall be. counts: what the schedule's statistics gain.
+
+    message_at: when the message of a retry within 15 minutes is to arrive, whatever wake row there is besides.
+    """
 
     run: Run
     counts: dict[str, int]
-    retry_at: datetime | None = None
+    message_at: datetime | None = None
 
 
 def settle(
@@ -42,7 +46,7 @@ def settle(
             return Settlement(replace(seen, state=State.SUCCESS, reason=success_reason(run)), {})
         case Verdict.ACCEPTED | Verdict.SILENT:
             state = State.ACK_RECVD if outcome.verdict is Verdict.ACCEPTED else State.ACK_NOT_RECVD
-            deadline = now + timedelta(seconds=callback_timeout_s(action))
+            deadline = up_to_second(now + timedelta(seconds=callback_timeout_s(action)))
             waiting = replace(seen, state=state, reason=None, finished_at=None, deadline_at=deadline, wake_at=deadline)
             return Settlement(waiting, {})
         case Verdict.FAILED:
@@ -56,16 +60,11 @@ def _failed(
     decision = retry.next_attempt(policy, run.attempt, outcome, now, uniform, run.planned_at)
     reason = outcome.reason or Reason.NO_ANSWER
     if isinstance(decision, retry.RetryAt):
-        far = decision.at - now > SHORT_RETRY
-        waiting = replace(
-            run,
-            state=State.RETRY_WAIT,
-            reason=reason,
-            attempt=run.attempt + 1,
-            not_before=decision.at,
-            wake_at=decision.at if far else run.wake_at,
-        )
-        return Settlement(waiting, counted(run, "failed_attempts"), decision.at)
+        waiting = replace(run, state=State.RETRY_WAIT, reason=reason, attempt=run.attempt + 1, not_before=decision.at)
+        if decision.at - now <= SHORT_RETRY:
+            return Settlement(waiting, counted(run, "failed_attempts"), decision.at)
+        wake_at = up_to_second(decision.at)
+        return Settlement(replace(waiting, not_before=wake_at, wake_at=wake_at), counted(run, "failed_attempts"))
     ended = replace(run, state=failure_state(reason, outcome.http_status), reason=decision.reason or reason)
     return Settlement(ended, counted(run, "failed_attempts", "failed"))
 

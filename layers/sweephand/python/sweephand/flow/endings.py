@@ -44,6 +44,6 @@ def completion_reason(schedule: Schedule) -> StateReason:
         return StateReason.ONE_TIME_DONE
     if timing.count is not None and schedule.planned_total >= timing.count:
         return StateReason.COUNT_REACHED
-    if schedule.timing.get("endTime") is not None:
+    if timing.has_end:
         return StateReason.END_REACHED
     return StateReason.NO_FUTURE_DATES

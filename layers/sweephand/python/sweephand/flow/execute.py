@@ -22,6 +22,7 @@ from sweephand.flow.acting import act
 from sweephand.flow.world import World
 from sweephand.store import gate, ledger
 from sweephand.store.conditional import Refused, Written
+from sweephand.telemetry import where
 
 AT_ONCE = 10
 CLAIM_MARGIN_S = 5
@@ -80,7 +81,7 @@ def _guarded(world: World, lane: Lane, request_id: str, message: Delivered) -> V
         world.journal.warning("a run waits for the table or the queue", reason=unavailable.reason)
         return AGAIN
     except Exception as unexpected:  # noqa: BLE001 - one message must not fail its batch; it comes back and ends as UNDELIVERED
-        world.journal.error("a message failed", error=type(unexpected).__name__, exception=unexpected)
+        world.journal.error("a message failed", error=type(unexpected).__name__, where=where(unexpected))
         return AGAIN
 
 

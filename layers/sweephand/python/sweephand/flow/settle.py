@@ -57,7 +57,7 @@ def settle(world: World, lane: Lane, run: Run, outcome: Outcome, job: Job) -> Ru
         if current is None or not _is_mine(current, after):
             return _ended_elsewhere(current)
         after = current
-    if after.state is State.RETRY_WAIT and after.wake_at is None:
+    if settled.message_at is not None:
         send_pointer(world, lane, after)
     return after
 
@@ -131,7 +131,7 @@ def send_pointer(world: World, lane: Lane, run: Run) -> None:
 def _counts(run: Run) -> dict[str, int]:
     if run.state in FAILED:
         return settlement.counted(run, "failed", "failed_attempts")
-    return settlement.counted(run, "missed" if run.state is State.MISSED else "skipped")
+    return settlement.counted(run, "missed_sent" if run.state is State.MISSED else "skipped")
 
 
 def _attempts(run: Run, after: Run, outcome: Outcome, job: Job, now: datetime) -> list[AttemptItem]:

@@ -74,7 +74,8 @@ _UNREADABLE = (
 class Timing:
     """When a schedule fires. Window (startTime, endTime inclusive) and jitter are part of `rule`; `count` is not.
 
-    actual_start_interval_s: only with align actual_start: the caller advances by it.
+    actual_start_interval_s: only with align actual_start: the caller advances by it. has_end: an endTime bounds it, its
+    own or the job's.
     packed: JSON text, all that `load` needs; under 400 bytes unless the notation's own text is long.
     """
 
@@ -84,6 +85,7 @@ class Timing:
     count: int | None
     jitter_s: int
     actual_start_interval_s: int | None
+    has_end: bool
     packed: str
     _compiled: Compiled = field(repr=False, compare=False)
 
@@ -184,6 +186,7 @@ def _build(packed: Mapping[str, Any], text: str | None = None) -> Timing:
         count=int(packed["count"]) if "count" in packed else None,
         jitter_s=jitter_s,
         actual_start_interval_s=compiled.actual_start_interval_s,
+        has_end="last" in packed,
         packed=json.dumps(packed, separators=(",", ":")) if text is None else text,
         _compiled=compiled,
     )

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweephand.domain.run import Kind
+from sweephand.domain.schedule import Lane
+from sweephand.domain.waiting import SweepText, UnknownKind, WaitingRun, Waits
+from sweephand.ids import uuid7
+from tests.unit.domain.nouns import NOW, run
+
+PACKED = st.text()
+"""Packed timings are JSON with any text of a caller within: separators among them."""
+
+
+@given(st.sampled_from(Waits), st.sampled_from(Lane), st.sampled_from(["", "sap", "latest"]), PACKED)
+def test_what_is_packed_for_the_sweeper_comes_back(waits: Waits, lane: Lane, misfire: str, packed: str) -> None:
+    text = SweepText(waits, lane, misfire, packed)
+
+    assert SweepText.read(str(text)) == text
+
+
+def test_the_packed_texts_of_running_installations_stay_readable() -> None:
+    assert SweepText.read('S;fast;sap;{"every":[1,2]}') == SweepText(
+        Waits.OCCURRENCE, Lane.FAST, "sap", '{"every":[1,2]}'
+    )
+    assert SweepText.read("R;slow;;j,manual,2,1803902400").packed == str(WaitingRun("j", Kind.MANUAL, 2, NOW))
+
+
+def test_a_row_of_a_later_version_is_known_as_such() -> None:
+    with pytest.raises(UnknownKind):
+        SweepText.read("Q;fast;;whatever")
+
+
+@pytest.mark.parametrize("text", ["", "S", "S;fast", "S;fast;sap", "S;warp;sap;{}"])
+def test_a_text_that_nobody_wrote_is_a_value_error(text: str) -> None:
+    with pytest.raises(ValueError):
+        SweepText.read(text)
+
+
+@given(st.sampled_from(Kind), st.integers(1, 50), st.integers(0, 10**10))
+def test_what_a_runs_pointer_needs_comes_back(kind: Kind, attempt: int, moment: int) -> None:
+    waiting = WaitingRun.of(run(job_id=uuid7(moment, bytes(10)), kind=kind, attempt=attempt))
+
+    assert WaitingRun.read(str(waiting)) == waiting
+
+
+@pytest.mark.parametrize(
+    "text", ["", "j,scheduled,1", "j,scheduled,one,2", "j,unheard,1,2", "j,scheduled,1,soon", "a,b,c,d,e"]
+)
+def test_a_runs_text_that_nobody_wrote_is_a_value_error(text: str) -> None:
+    with pytest.raises(ValueError):
+        WaitingRun.read(text)
