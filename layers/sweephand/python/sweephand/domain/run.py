@@ -175,6 +175,7 @@ class Run:
     expires_at: datetime | None = None
     range_until: datetime | None = None
     range_count: int | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:

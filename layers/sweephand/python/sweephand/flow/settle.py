@@ -55,7 +55,7 @@ def settle(world: World, lane: Lane, run: Run, outcome: Outcome, job: Job) -> Ru
     if isinstance(result, Refused):
         current = ledger.run_in(result)
         if current is None or not _is_mine(current, after):
-            return _ended_elsewhere(current)
+            return _ended_elsewhere(world, current, after)
         after = current
     if settled.message_at is not None:
         send_pointer(world, lane, after)
@@ -87,9 +87,12 @@ def _is_mine(there: Run, wanted: Run) -> bool:
     )
 
 
-def _ended_elsewhere(there: Run | None) -> Run | None:
-    """Somebody ended the run first (callback, cancel): this executor does the effects of that end."""
-    return there if there is not None and there.finished else None
+def _ended_elsewhere(world: World, there: Run | None, late: Run) -> Run | None:
+    """Somebody ended the run first (callback, cancel): the call's outcome becomes a note, the effects are done here."""
+    if there is None or not there.finished:
+        return None
+    ledger.note(world.table, there, f"the call ended later: {late.state} {late.http_status or ''}".rstrip())
+    return there
 
 
 def end_unacted(
@@ -112,14 +115,14 @@ def end_unacted(
             expires_at=expiry(now),
         )
         result = ledger.finish_without_attempt(
-            world.table, ended, shards=world.settings.shards, lane=lane, counts=_counts(ended)
+            world.table, ended, shards=world.settings.shards, lane=lane, counts=counts_of(ended)
         )
     else:
         ended = replace(
             run, state=state, reason=reason, finished_at=now, owner=None, lease_until=None, expires_at=expiry(now)
         )
         condition = ledger.lease_as_read(run) if run.state is State.TRIGGERED else ledger.state_as_read(run)
-        result = ledger.finish(world.table, ended, condition, _counts(ended), ())
+        result = ledger.finish(world.table, ended, condition, counts_of(ended), ())
     return result if isinstance(result, Refused) else ended
 
 
@@ -128,7 +131,7 @@ def send_pointer(world: World, lane: Lane, run: Run) -> None:
     world.queue.send_one(Delivery(ledger.pointer_to(run), run.not_before or world.clock.now(), lane))
 
 
-def _counts(run: Run) -> dict[str, int]:
+def counts_of(run: Run) -> dict[str, int]:
     if run.state in FAILED:
         return settlement.counted(run, "failed", "failed_attempts")
     return settlement.counted(run, "missed_sent" if run.state is State.MISSED else "skipped")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.condition import Condition, size
 from pynamodb.expressions.update import Action
 
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s
@@ -19,6 +19,7 @@ from sweephand.store import keys
 from sweephand.store.conditional import Op, Refused, Table, Written, add, assign, every
 from sweephand.store.table import AttemptItem, RunItem, StatsItem
 
+MOST_NOTES = 20
 TERMINAL_TEXTS = tuple(sorted(TERMINAL))
 
 
@@ -57,6 +58,7 @@ def run_of(item: RunItem) -> Run:
         expires_at=_s(item.expires_at),
         range_until=_ms(item.range_until),
         range_count=item.range_count,
+        notes=tuple(sorted(item.notes)) if item.notes else (),
     )
 
 
@@ -210,11 +212,30 @@ def finish(
 ) -> Written | Refused:
     """Any other end, with its counts and what is known of the attempts: one transaction. run: as it shall be."""
     actions = _ending(run)
-    actions += [
-        assign(RunItem.attention_day, keys.attention_day(run.tenant, run.planned_at)),
-        assign(RunItem.attention_at, epoch_ms(run.planned_at)),
-    ]
+    if run.state in _NEEDS_ATTENTION:
+        actions += _attention(run)
     return _with_counts(table, run, table.update_op("run", *_key(run), actions, condition), counts, attempts)
+
+
+def finish_from_outside(
+    table: Table, run: Run, *, shards: int, lane: Lane, counts: dict[str, int]
+) -> Written | Refused:
+    """An end by one who holds no lease (callback, cancel) [not terminal]. run: as it shall be, with its wake."""
+    assert run.wake_at is not None
+    actions = [
+        *_ending(run),
+        assign(RunItem.result_digest, run.result_digest),
+        *wake_actions(run, run.wake_at, shards=shards, lane=lane),
+    ]
+    if run.state is not State.SUCCESS:
+        actions += _attention(run)
+    return _with_counts(table, run, table.update_op("run", *_key(run), actions, NOT_TERMINAL), counts, ())
+
+
+def note(table: Table, run: Run, text: str) -> None:
+    """What came after the end: kept beside it, at most twenty."""
+    few = RunItem.notes.does_not_exist() | (size(RunItem.notes) < MOST_NOTES)  # type: ignore[no-untyped-call]
+    table.update(*_key(run), [RunItem.notes.add({text})], every(RunItem.pk.exists(), few))
 
 
 def finish_without_attempt(
@@ -249,8 +270,7 @@ def wait(
         assign(RunItem.max_attempts, run.max_attempts),
         assign(RunItem.owner, None),
         assign(RunItem.lease_until, None),
-        assign(RunItem.attention_day, keys.attention_day(run.tenant, run.planned_at)),
-        assign(RunItem.attention_at, epoch_ms(run.planned_at)),
+        *_attention(run),
     ]
     if run.wake_at is not None:
         actions += wake_actions(run, run.wake_at, shards=shards, lane=lane)
@@ -261,6 +281,13 @@ def drop_wake(table: Table, run: Run) -> Written | Refused:
     """After the effects are done: nothing waits for this run any more."""
     actions = [assign(RunItem.shard, None), assign(RunItem.sweep, None), assign(RunItem.next_run_at, None)]
     return table.update(*_key(run), actions, RunItem.pk.exists() & RunItem.state.is_in(*TERMINAL_TEXTS))
+
+
+def _attention(run: Run) -> list[Action]:
+    return [
+        assign(RunItem.attention_day, keys.attention_day(run.tenant, run.planned_at)),
+        assign(RunItem.attention_at, epoch_ms(run.planned_at)),
+    ]
 
 
 def _ending(run: Run) -> list[Action]:

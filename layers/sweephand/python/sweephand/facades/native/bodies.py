@@ -193,7 +193,7 @@ def run_body(run: Run, attempts: Sequence[Attempt] = ()) -> dict[str, Any]:
         "parentRunId": f"{run.schedule_id or run.job_id}_{run.parent_uuid}" if run.parent_uuid else None,
         "range": {"until": text_ms(run.range_until), "count": run.range_count} if run.range_until else None,
         "attempts": _attempts(run, attempts),
-        "notes": [],
+        "notes": list(run.notes),
         "expiresAt": _text(run.expires_at),
     }
 

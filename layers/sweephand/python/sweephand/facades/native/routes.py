@@ -80,6 +80,8 @@ ROUTES = Routes(
             summary="List runs; without a job or schedule, what did not succeed or waits",
         ),
         Route("GET", "/v1/runs/{run}", runs.read, READ, summary="Read a run with its attempts"),
+        Route("PUT", "/v1/runs/{run}/result", runs.put_result, RUN, body="required", summary="Report a run's result"),
+        Route("POST", "/v1/runs/{run}/cancel", runs.cancel, RUN, body="optional", summary="Cancel an open run"),
         Route(
             "POST", "/v1/collections", admin.create_collection, WRITE, body="required", summary="Create a collection"
         ),

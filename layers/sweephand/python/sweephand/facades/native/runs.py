@@ -15,9 +15,9 @@ from sweephand.domain.run import Kind, Run, State
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
-from sweephand.facades.native import bodies
+from sweephand.facades.native import bodies, shapes
 from sweephand.facades.native.context import Context
-from sweephand.flow import plan, replan
+from sweephand.flow import plan, replan, results
 from sweephand.flow.drafts import LAST
 from sweephand.ids import instant_ms_of, is_uuid, run_uuid
 from sweephand.schedules.explain import MovedBy, dropped, preview
@@ -83,9 +83,33 @@ def read(ctx: Context) -> Answer:
     return Answer(200, bodies.run_body(run, views.attempts_of(ctx.world.table, run)))
 
 
-def _find(ctx: Context) -> Run:
+def put_result(ctx: Context) -> Answer:
+    """What the target of an asynchronous run reports: {"success", "message"}. The first result wins."""
+    given = fields.members(ctx.body(), "", ("success", "message"))
+    if "success" not in given:
+        raise InvalidRequest("success", "is required")
+    success = shapes.flag(given["success"], "success")
+    message = fields.text(given["message"], "message", 0, 1_000) if "message" in given else None
+    owner, uuid = _parts(ctx)
+    run = results.record(ctx.world, ctx.tenant, owner, uuid, success=success, message=message)
+    return Answer(200, bodies.run_body(run))
+
+
+def cancel(ctx: Context) -> Answer:
+    ctx.no_members()
+    return Answer(200, bodies.run_body(results.cancel(ctx.world, ctx.tenant, *_parts(ctx))))
+
+
+def _parts(ctx: Context) -> tuple[str, str]:
+    """Owner and uuid of the run that the path names."""
     parts = _RUN_ID.fullmatch(ctx.parameters["run"])
-    run = views.read(ctx.world.table, ctx.tenant, parts[1], parts[2]) if parts else None
+    if parts is None:
+        raise NotFound("no such run")
+    return parts[1], parts[2]
+
+
+def _find(ctx: Context) -> Run:
+    run = views.read(ctx.world.table, ctx.tenant, *_parts(ctx))
     if run is None:
         raise NotFound("no such run")
     return run

@@ -1,0 +1,85 @@
+"""How a run ends from outside: by the result that its target reports, or by a user's cancel. The first valid end wins.
+
+Whoever writes it holds no lease, so the write sets a wake: the executor does what follows from the end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from sweephand.domain.run import Reason, Run, State, success_reason
+from sweephand.errors import Conflict, NotFound, Unavailable
+from sweephand.flow import settle
+from sweephand.flow.retention import expiry
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.store import jobs, ledger
+from sweephand.store.conditional import Refused
+
+WAKE = timedelta(seconds=60)
+
+
+def record(world: World, tenant: str, owner: str, uuid: str, *, success: bool, message: str | None) -> Run:
+    """The result that a target reports, also before its 202 was recorded. The same result again changes nothing.
+
+    owner: the schedule's id, or the job's for a run without a schedule. Raises NotFound; Conflict(RESULT_CONFLICT)
+    where the run has ended otherwise: what came later is kept as a note.
+    """
+    run = _found(world, tenant, owner, uuid)
+    digest = hashlib.sha256(f"{success}\x00{message or ''}".encode()).hexdigest()[:32]
+    now = world.clock.now()
+    state, reason = (State.SUCCESS, success_reason(run)) if success else (State.ERROR, Reason.CALLBACK)
+    ended = replace(run, state=state, reason=reason, message=message, result_digest=digest)
+    there = _end(world, ended, now)
+    if there.result_digest != digest or there.state is not state:
+        ledger.note(world.table, there, f"result after the end: {'success' if success else 'failure'}")
+        raise Conflict(f"the run has ended as {there.state}", code="RESULT_CONFLICT")
+    return there
+
+
+def cancel(world: World, tenant: str, owner: str, uuid: str) -> Run:
+    """Ends an open run at once; a call under way cannot be recalled, its late answer becomes a note.
+
+    Raises NotFound, Conflict.
+    """
+    run = _found(world, tenant, owner, uuid)
+    there = _end(world, replace(run, state=State.CANCELLED, reason=Reason.BY_USER), world.clock.now())
+    if there.state is not State.CANCELLED:
+        raise Conflict(f"the run has ended as {there.state}")
+    return there
+
+
+def _found(world: World, tenant: str, owner: str, uuid: str) -> Run:
+    run = ledger.read(world.table, tenant, owner, uuid)
+    if run is None or run.range_count is not None:
+        raise NotFound("no such run")
+    return run
+
+
+def _end(world: World, wanted: Run, now: datetime) -> Run:
+    """Writes the end [not terminal] with its wake, and sends the pointer. Returns the row that is there now."""
+    ended = replace(
+        wanted,
+        finished_at=now,
+        expires_at=expiry(now),
+        owner=None,
+        lease_until=None,
+        wake_at=now + WAKE,
+    )
+    job = jobs.read_job(world.table, ended.tenant, ended.job_id)
+    lane = settle.lane_of(settle.action_of(job, ended.kind)) if job else world.settings.lane
+    result = ledger.finish_from_outside(
+        world.table, ended, shards=world.settings.shards, lane=lane, counts=settle.counts_of(ended)
+    )
+    if isinstance(result, Refused):
+        there = ledger.run_in(result)
+        if there is None:
+            raise NotFound("no such run")
+        ended = there
+    try:
+        world.queue.send_one(Delivery(ledger.pointer_to(ended), now, lane))
+    except Unavailable:
+        world.journal.warning("the effects follow by the wake", run=ended.uuid)
+    return ended

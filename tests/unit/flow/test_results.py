@@ -1,0 +1,111 @@
+"""Ends from outside: the callback of an asynchronous run, and a user's cancel."""
+
+from __future__ import annotations
+
+import pytest
+
+from sweephand.domain.run import Outcome, Reason, Run, State, Verdict
+from sweephand.errors import Conflict, NotFound
+from sweephand.flow import results
+from tests.support.stage import TENANT, Stage
+
+ACCEPTED = Outcome(Verdict.ACCEPTED, http_status=202)
+ASYNC = {"outcome": {"on202": "wait", "callbackTimeoutSeconds": 600}}
+
+
+def accepted(stage: Stage) -> tuple[object, Run]:
+    """A run whose target took the work and will report later."""
+    stage.endpoint.answer = ACCEPTED
+    planned = stage.create({"every": "PT1H"}, action=stage.action(**ASYNC))
+    stage.run(3_605)
+    return planned, stage.only_run(planned)
+
+
+def report(stage: Stage, run: Run, *, success: bool = True, message: str | None = "done") -> Run:
+    assert run.schedule_id is not None
+    return results.record(stage.world, TENANT, run.schedule_id, run.uuid, success=success, message=message)
+
+
+def test_a_202_waits_for_its_callback_with_a_deadline(stage: Stage) -> None:
+    _, run = accepted(stage)
+
+    assert run.state is State.ACK_RECVD
+    assert run.deadline_at is not None
+    assert run.wake_at == run.deadline_at
+
+
+@pytest.mark.parametrize(("success", "state"), [(True, State.SUCCESS), (False, State.ERROR)])
+def test_the_callback_ends_the_run_and_the_executor_does_what_follows(
+    stage: Stage, success: bool, state: State
+) -> None:
+    planned, run = accepted(stage)
+
+    report(stage, run, success=success)
+    stage.run(5)
+
+    ended = stage.only_run(planned)
+    assert (ended.state, ended.message) == (state, "done")
+    assert ended.wake_at is None
+    assert stage.totals(planned).ended == 1
+    assert stage.totals(planned).failed == (0 if success else 1)
+
+
+def test_the_same_result_again_changes_nothing_and_another_is_refused_and_noted(stage: Stage) -> None:
+    planned, run = accepted(stage)
+
+    first = report(stage, run)
+    again = report(stage, run)
+    with pytest.raises(Conflict) as refused:
+        report(stage, run, success=False, message="no")
+
+    assert (again.state, again.finished_at) == (first.state, stage.only_run(planned).finished_at)
+    assert refused.value.code == "RESULT_CONFLICT"
+    assert stage.only_run(planned).state is State.SUCCESS
+    assert stage.only_run(planned).notes == ("result after the end: failure",)
+
+
+def test_without_a_callback_the_run_ends_as_unknown_after_its_deadline(stage: Stage) -> None:
+    planned, run = accepted(stage)
+
+    stage.run(700)
+
+    ended = stage.only_run(planned)
+    assert (ended.state, ended.reason) == (State.UNKNOWN, Reason.DEADLINE)
+    assert ended.wake_at is None
+    with pytest.raises(Conflict):
+        report(stage, run)
+
+
+def test_a_result_may_come_before_the_202_is_recorded(stage: Stage) -> None:
+    planned = stage.create({"every": "PT1H"}, action=stage.action(**ASYNC))
+
+    def reports_at_once(_call: object) -> Outcome:
+        report(stage, stage.only_run(planned))
+        return ACCEPTED
+
+    stage.endpoint.answer = reports_at_once
+    stage.run(3_605)
+
+    ended = stage.only_run(planned)
+    assert (ended.state, ended.reason) == (State.SUCCESS, Reason.ON_TIME)
+    assert ended.wake_at is None
+    assert stage.totals(planned).open == stage.totals(planned).planned - 1
+
+
+def test_a_cancel_ends_an_open_run_and_a_finished_one_cannot_be_cancelled(stage: Stage) -> None:
+    planned, run = accepted(stage)
+    assert run.schedule_id is not None
+
+    results.cancel(stage.world, TENANT, run.schedule_id, run.uuid)
+    stage.run(5)
+
+    ended = stage.only_run(planned)
+    assert (ended.state, ended.reason) == (State.CANCELLED, Reason.BY_USER)
+    assert stage.totals(planned).skipped == 1
+    with pytest.raises(Conflict):
+        report(stage, run)
+
+
+def test_an_unknown_run_has_no_result(stage: Stage) -> None:
+    with pytest.raises(NotFound):
+        results.record(stage.world, TENANT, "a", "b", success=True, message=None)
