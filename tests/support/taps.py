@@ -50,8 +50,8 @@ class Taps:
                 return act()
 
         self.passed.append(passing)
-        fault = self.fault
-        return alone() if fault is None else fault(passing, alone)
+        fault, carry_out = self.fault, act if passing.service == "endpoint" else alone
+        return carry_out() if fault is None else fault(passing, carry_out)
 
     def names(self) -> list[str]:
         return [passing.name for passing in self.passed]
