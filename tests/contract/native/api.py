@@ -39,7 +39,7 @@ class Reply:
     @property
     def json(self) -> Any:
         """Numbers keep their digits."""
-        return json.loads(self.text, parse_float=Number)
+        return json.loads(self.text, parse_float=Number, parse_int=_whole)
 
     @property
     def code(self) -> str:
@@ -56,6 +56,10 @@ class Reply:
     @property
     def revision(self) -> int:
         return int(self.headers["etag"].strip('"'))
+
+
+def _whole(text: str) -> int | Number:
+    return Number(text) if text == "-0" else int(text)
 
 
 def basic(client_id: str, secret: str) -> str:
@@ -137,7 +141,8 @@ class Api:
     def unchanged(self) -> Iterator[None]:
         before = self.picture()
         yield
-        assert self.picture() == before
+        gone, come = set(before) - set(after := self.picture()), set(after) - set(before)
+        assert not gone | come, "\n".join(["gone:", *sorted(gone), "come:", *sorted(come)])[:4_000]
 
     def log(self) -> str:
         return str(self.stage.journal.lines)

@@ -76,7 +76,7 @@ def job_draft(body: object, guard: GuardSettings, before: Job | None = None) -> 
         tags=_tags(given.get("tags", [])),
         action=action,
         error_action=error_action,
-        policies=policies(given.get("policies", {}), "policies"),
+        policies=defaults.without_default_policies(policies(given.get("policies", {}), "policies")),
         schedules=_schedules(given, action, before),
     )
 
@@ -130,7 +130,7 @@ def _payload(given: Mapping[str, Any], field: str) -> Payload | None:
 
 def policies(value: object, field: str) -> dict[str, Any]:
     """As the caller wrote them, checked. What this version does not carry out is refused, not stored."""
-    known = ("misfire", "overlap", "onPastStart", "delivery", "keepAnswer", "callbackToken")
+    known = ("misfire", "overlap", "onPastStart", "onCreate", "delivery", "keepAnswer", "callbackToken")
     given = fields.members(value, field, known)
     checked: dict[str, Any] = {}
     misfire = _misfire(given["misfire"], below(field, "misfire")) if "misfire" in given else {}
@@ -139,6 +139,7 @@ def policies(value: object, field: str) -> dict[str, Any]:
     choices = {
         "overlap": ("allow",),
         "onPastStart": ("refuse", "run_now"),
+        "onCreate": ("schedule", "run_now"),
         "delivery": ("at_least_once", "at_most_once"),
         "keepAnswer": ("failures", "all", "none"),
     }
@@ -149,7 +150,7 @@ def policies(value: object, field: str) -> dict[str, Any]:
         raise InvalidRequest(below(field, "callbackToken"), "not available yet: true")
     if "callbackToken" in given:
         checked["callbackToken"] = False
-    return defaults.without_defaults(checked, defaults.POLICIES)
+    return checked
 
 
 def _misfire(value: object, field: str) -> dict[str, Any]:
@@ -159,11 +160,11 @@ def _misfire(value: object, field: str) -> dict[str, Any]:
         checked["ratePerMinute"] = fields.whole(given["ratePerMinute"], below(field, "ratePerMinute"), 1, 6_000)
     if "maxLatenessSeconds" in given:
         raise InvalidRequest(below(field, "maxLatenessSeconds"), "not available yet")
-    return defaults.without_defaults(checked, defaults.POLICIES["misfire"])
+    return checked
 
 
 def _choice(value: object, field: str, values: Sequence[str]) -> str:
-    if isinstance(value, str) and value in _NOT_YET:
+    if isinstance(value, str) and value in _NOT_YET and value not in values:
         raise InvalidRequest(field, f"not available yet: {value}")
     return fields.one_of(value, field, values)
 

@@ -1,0 +1,109 @@
+"""The members of every answer, as the description of the API lists them: no more, no fewer."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+ID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+RUN_ID = rf"{ID}_[0-9a-f]{{8}}-[0-9a-f]{{4}}-8[0-9a-f]{{3}}-[89ab][0-9a-f]{{3}}-[0-9a-f]{{12}}"
+SECONDS = r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z"
+MILLISECONDS = SECONDS.replace("Z", r"\.[0-9]{3}Z")
+
+TOTALS = {"planned", "open", "succeeded", "failed", "failedAttempts", "skipped", "missed"}
+LISTED_JOB = {
+    *("id", "name", "description", "collection", "facade", "revision", "createdAt", "modifiedAt", "active", "state"),
+    *("stateReason", "pause", "resourceId", "tags", "startTime", "endTime", "nextRunAt", "action", "errorAction"),
+    "policies",
+}
+JOB = LISTED_JOB | {"totals"}
+LISTED_ACTION = {"type", "method", "url", "headers", "authentication", "outcome", "retry"}
+ACTION = LISTED_ACTION | {"payload", "body"}
+OUTCOME = {"answerTimeoutSeconds", "successStatuses", "on202", "onNoAnswer", "callbackTimeoutSeconds"}
+POLICIES = {"misfire", "overlap", "onPastStart", "delivery", "keepAnswer", "callbackToken"}
+MISFIRE = {"type", "ratePerMinute", "maxLatenessSeconds"}
+SCHEDULE = {
+    *("id", "jobId", "name", "active", "state", "stateReason", "type", "summary", "timezone", "startTime", "endTime"),
+    *("count", "jitterSeconds", "payload", "policies", "createdAt", "modifiedAt", "nextRunAt", "nextRuns", "lastRun"),
+    "totals",
+}
+OF_NOTATION = {
+    "at": {"at"},
+    "every": {"every", "align", "dstGap", "dstOverlap", "monthOverflow"},
+    "cron": {"cron", "dstGap", "dstOverlap", "monthOverflow"},
+}
+RUN = {
+    *("id", "jobId", "scheduleId", "kind", "status", "state", "reason", "httpStatus", "plannedAt", "enqueuedAt"),
+    *("startedAt", "finishedAt", "latenessMs", "attempt", "maxAttempts", "nextAttemptAt", "callbackDeadlineAt"),
+    *("answer", "message", "parentRunId", "range", "attempts", "notes", "expiresAt"),
+}
+ATTEMPT = {"attempt", "startedAt", "finishedAt", "reason", "httpStatus", "message", "answer"}
+OCCURRENCE = {"scheduleId", "plannedAt", "state", "reason", "runId", "movedBy"}
+COLLECTION = {
+    *("name", "state", "quota", "retention", "events", "defaults", "jobCount", "revision", "createdAt", "modifiedAt"),
+}
+QUOTA = {"maxJobs", "maxRunsPerJob", "minIntervalSeconds"}
+TENANT = {"tenant", "description", "state", "createdAt"}
+CREDENTIAL = {"clientId", "name", "scopes", "createdAt"}
+
+
+def check_job(body: dict[str, Any], *, listed: bool = False, schedules: bool = False) -> None:
+    members = (LISTED_JOB if listed and not schedules else JOB) | ({"schedules"} if schedules else set())
+    assert body.keys() == members
+    assert re.fullmatch(ID, body["id"])
+    assert body["facade"] == "native"
+    assert body["state"] in {"ACTIVE", "INACTIVE", "PAUSED", "COMPLETED", "FAULTED"}
+    for name in ("createdAt", "modifiedAt"):
+        assert re.fullmatch(MILLISECONDS, body[name])
+    for name in ("startTime", "endTime", "nextRunAt"):
+        assert body[name] is None or re.fullmatch(SECONDS, body[name])
+    for name in ("action", "errorAction"):
+        if body[name] is not None:
+            check_action(body[name], listed=listed)
+    assert body["policies"].keys() == POLICIES
+    assert body["policies"]["misfire"].keys() == MISFIRE
+    if "totals" in members:
+        check_totals(body["totals"])
+    for schedule in body.get("schedules", ()):
+        check_schedule(schedule, listed=listed)
+        assert schedule["jobId"] == body["id"]
+
+
+def check_action(body: dict[str, Any], *, listed: bool) -> None:
+    assert body.keys() == (LISTED_ACTION if listed else ACTION)
+    assert body["outcome"].keys() == OUTCOME
+    assert body["outcome"]["on202"] in {"success", "wait"}
+
+
+def check_schedule(body: dict[str, Any], *, listed: bool = False) -> None:
+    (notation,) = OF_NOTATION.keys() & body.keys()
+    assert body.keys() == (SCHEDULE | OF_NOTATION[notation]) - ({"payload"} if listed else set())
+    assert re.fullmatch(ID, body["id"])
+    assert body["state"] in {"ACTIVE", "INACTIVE", "PAUSED", "ENDING", "COMPLETED", "BROKEN"}
+    assert body["type"] == ("one-time" if notation == "at" else "recurring")
+    assert len(body["nextRuns"]) <= 5
+    assert all(re.fullmatch(SECONDS, instant) for instant in body["nextRuns"])
+    assert body["nextRuns"] == sorted(set(body["nextRuns"]))
+    assert body["lastRun"] is None or body["lastRun"].keys() == {"id", "state"}
+    check_totals(body["totals"])
+
+
+def check_totals(body: dict[str, int]) -> None:
+    assert body.keys() == TOTALS
+    assert all(isinstance(number, int) and number >= 0 for number in body.values())
+
+
+def check_run(body: dict[str, Any]) -> None:
+    assert body.keys() == RUN
+    assert re.fullmatch(RUN_ID, body["id"])
+    for name in ("plannedAt", "enqueuedAt", "startedAt", "finishedAt", "nextAttemptAt", "callbackDeadlineAt"):
+        assert body[name] is None or re.fullmatch(MILLISECONDS, body[name])
+    assert body["kind"] in {"scheduled", "manual", "error_action", "backfill"}
+    assert body["status"] in {"SCHEDULED", "RUNNING", "COMPLETED"}
+    for attempt in body["attempts"]:
+        assert attempt.keys() == ATTEMPT
+
+
+def check_page(body: dict[str, Any], *more: str) -> None:
+    assert body.keys() == {"items", "nextCursor", *more}
+    assert isinstance(body["nextCursor"], str | None)
