@@ -1,0 +1,532 @@
+"""Duplicates, dead executors, lost answers: a run is carried out once, or its ledger row says why not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from sweephand.actions.call import Call
+from sweephand.domain.job import Pause
+from sweephand.domain.message import decode, encode
+from sweephand.domain.run import Outcome, Reason, Run, State, Verdict
+from sweephand.domain.schedule import Lane, ScheduleState
+from sweephand.flow.plan import Planned
+from sweephand.store import ledger
+from sweephand.store.conditional import Refused
+from tests.support.endpoint import BUSY, OK
+from tests.support.stage import Stage
+from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before, refused
+from tests.unit.flow.common import DAY, MINUTE, NOON, SECOND, exact, fixed, once
+
+FAST = Lane.FAST
+
+
+def ready(stage: Stage, **members: Any) -> Planned:
+    """A daily job whose message of today is visible now."""
+    planned = stage.create({"cron": "5 12 * * *"}, **members)
+    stage.run(240)
+    stage.pass_time(61)
+    assert len(messages(stage)) == 1
+    return planned
+
+
+def messages(stage: Stage) -> list[str]:
+    return stage.sqs.bodies(stage.world.settings.queue_urls[FAST])
+
+
+def url(stage: Stage) -> str:
+    return stage.world.settings.queue_urls[FAST]
+
+
+# Duplicates
+
+
+def test_copies_of_a_message_run_once(stage: Stage) -> None:
+    planned = ready(stage)
+    for _ in range(3):
+        stage.sqs.duplicate(url(stage))
+
+    stage.run(120)
+
+    assert len(stage.endpoint.received) == 1
+    assert stage.only_run(planned).state is State.SUCCESS
+    assert messages(stage) == []
+
+
+def test_a_copy_that_meets_a_live_lease_comes_back_and_is_not_deleted(stage: Stage) -> None:
+    planned = ready(stage)
+    stage.sqs.duplicate(url(stage))
+    with stage.taps.once("endpoint.http", crash_before), pytest.raises(Crash):
+        stage.deliver(most=1)
+    held = stage.only_run(planned)
+
+    stage.deliver(most=1)
+
+    assert stage.only_run(planned) == held
+    assert held.lease_until is not None
+    back_in = [message.visible_at - held.lease_until for message in stage.sqs._queues[url(stage)].messages]
+    assert len(back_in) == 2
+    assert timedelta(0) < min(back_in) < 7 * SECOND
+
+
+def test_the_copy_goes_on_when_the_holder_died(stage: Stage) -> None:
+    planned = ready(stage)
+    stage.sqs.duplicate(url(stage))
+    with stage.taps.once("endpoint.http", crash_after), pytest.raises(Crash):
+        stage.deliver(most=1)
+
+    stage.run(180)
+
+    run = stage.only_run(planned)
+    assert (run.state, run.lost) == (State.SUCCESS, 1)
+    assert len(stage.endpoint.received) == 2
+    assert messages(stage) == []
+
+
+# Dead executors
+
+
+def test_a_killed_executors_run_goes_on_after_one_lease(stage: Stage) -> None:
+    planned = ready(stage)
+    with stage.taps.once("endpoint.http", crash_before), pytest.raises(Crash):
+        stage.deliver()
+    died_at = stage.clock.now()
+
+    stage.run(60)
+
+    run = stage.only_run(planned)
+    assert (run.state, run.attempt, run.lost) == (State.SUCCESS, 1, 1)
+    assert run.started_at is not None
+    assert run.started_at - died_at <= timedelta(seconds=stage.world.settings.lease_s + 12)
+    assert run.first_started_at == died_at
+    exact_once_ended(stage, planned)
+
+
+def exact_once_ended(stage: Stage, planned: Planned) -> None:
+    totals, fold = stage.totals(planned), stage.fold(planned)
+    assert (totals.ended, totals.failed, totals.skipped) == (fold.ended, fold.failed, fold.skipped)
+    assert fold.rows == fold.ended
+
+
+def test_an_executor_lost_twice_leaves_an_unknown_end(stage: Stage) -> None:
+    planned = ready(stage)
+    for _ in range(2):
+        with stage.taps.once("endpoint.http", crash_after), pytest.raises(Crash):
+            stage.deliver()
+        stage.pass_time(60)
+
+    stage.run(120)
+
+    run = stage.only_run(planned)
+    assert (run.state, run.reason) == (State.UNKNOWN, Reason.EXECUTOR_LOST)
+    assert len(stage.endpoint.received) == 2
+    assert stage.totals(planned).failed == 1
+    exact_once_ended(stage, planned)
+    assert messages(stage) == []
+
+
+def test_at_most_once_never_calls_twice(stage: Stage) -> None:
+    planned = ready(stage, policies={"delivery": "at_most_once"})
+    with stage.taps.once("endpoint.http", crash_before), pytest.raises(Crash):
+        stage.deliver()
+
+    stage.run(120)
+
+    run = stage.only_run(planned)
+    assert (run.state, run.reason) == (State.UNKNOWN, Reason.EXECUTOR_LOST)
+    assert stage.endpoint.received == []
+
+
+def test_a_lost_run_starts_its_error_action(stage: Stage) -> None:
+    planned = ready(
+        stage, policies={"delivery": "at_most_once"}, error_action=stage.action(url="https://example.org/a")
+    )
+    with stage.taps.once("endpoint.http", crash_after), pytest.raises(Crash):
+        stage.deliver()
+
+    stage.run(120)
+
+    assert [received.params["url"] for received in stage.endpoint.received][1:] == ["https://example.org/a"]
+    assert {run.state for run in stage.runs(planned)} == {State.UNKNOWN, State.SUCCESS}
+
+
+def test_each_attempt_may_lose_its_own_executor(stage: Stage) -> None:
+    """lost counts over the run: a retry does not make an executor immortal, nor a lost one a failure."""
+    stage.endpoint.script = [BUSY]
+    planned = ready(stage, action=stage.action(retry=fixed(10)))
+    with stage.taps.once("endpoint.http", crash_before), pytest.raises(Crash):
+        stage.deliver()
+
+    stage.run(180)
+
+    run = stage.only_run(planned)
+    assert (run.state, run.attempt, run.lost) == (State.SUCCESS, 2, 1)
+
+
+# Lost leases
+
+
+def takes_longer_than_the_lease(stage: Stage, planned: Planned, outcome: Outcome, then: Outcome) -> None:
+    """The holder is slow; its lease ends, another takes over and ends the run; then the first one comes back."""
+
+    def slow(_call: Call) -> Outcome:
+        stage.endpoint.answer = then
+        stage.clock.advance(60)
+        stage.deliver()
+        return outcome
+
+    stage.endpoint.answer = slow
+
+
+def test_who_lost_the_lease_cannot_report_a_failure(stage: Stage) -> None:
+    planned = ready(stage)
+    takes_longer_than_the_lease(stage, planned, BUSY, OK)
+
+    stage.run(120)
+
+    run = stage.only_run(planned)
+    assert (run.state, run.lost) == (State.SUCCESS, 1)
+    assert stage.totals(planned).failed == 0
+    assert messages(stage) == []
+
+
+def test_a_late_success_changes_nothing_of_what_has_ended(stage: Stage) -> None:
+    planned = ready(stage)
+    takes_longer_than_the_lease(stage, planned, OK, BUSY)
+
+    stage.run(120)
+
+    run = stage.only_run(planned)
+    assert (run.state, run.http_status) == (State.ERROR, 503)
+    assert stage.totals(planned).failed == 1
+    exact_once_ended(stage, planned)
+
+
+def test_a_success_of_a_holder_whose_lease_is_over_counts_while_the_run_is_open(stage: Stage) -> None:
+    planned = ready(stage)
+    stage.endpoint.takes_s = 40
+
+    stage.run(120)
+
+    assert stage.only_run(planned).state is State.SUCCESS
+    assert stage.totals(planned).failed == 0
+
+
+def test_a_call_gets_no_more_time_than_its_lease_leaves(stage: Stage) -> None:
+    """A table that is slow between claim and call eats the call's time, not the next holder's."""
+    planned = ready(stage, action=stage.action(payload={"a": 1}))
+
+    def slow_payload(passing: Passing, act: Act) -> Any:
+        if passing.name == "dynamodb.GetItem" and passing.request["Key"]["sk"]["S"].startswith("PAY#"):
+            stage.clock.advance(20)
+        return act()
+
+    with stage.taps.faulty(slow_payload):
+        stage.deliver()
+
+    assert stage.endpoint.received[0].call.deadline_s == pytest.approx(3.0)
+    assert stage.only_run(planned).state is State.SUCCESS
+
+
+def test_a_lease_that_is_over_before_the_call_means_no_call(stage: Stage) -> None:
+    planned = ready(stage, action=stage.action(payload={"a": 1}, retry=fixed(10)))
+
+    def very_slow_payload(passing: Passing, act: Act) -> Any:
+        if passing.name == "dynamodb.GetItem" and passing.request["Key"]["sk"]["S"].startswith("PAY#"):
+            stage.clock.advance(24)
+        return act()
+
+    with stage.taps.faulty(very_slow_payload):
+        stage.deliver()
+
+    assert stage.endpoint.received == []
+    waiting = stage.only_run(planned)
+    assert (waiting.state, waiting.reason) == (State.RETRY_WAIT, Reason.DEADLINE)
+    stage.run(60)
+    assert stage.only_run(planned).state is State.SUCCESS
+
+
+def test_nothing_is_claimed_that_others_can_see_already(stage: Stage) -> None:
+    """The message is visible again, or about to be: whoever has it next shall claim it."""
+    planned = ready(stage)
+
+    def slow_gate(passing: Passing, act: Act) -> Any:
+        if passing.name == "dynamodb.BatchGetItem":
+            stage.clock.advance(stage.world.settings.visibility_s - 4)
+        return act()
+
+    with stage.taps.once("dynamodb.BatchGetItem", slow_gate):
+        stage.deliver()
+    assert stage.endpoint.received == []
+
+    stage.run(200)
+    assert stage.only_run(planned).state is State.SUCCESS
+
+
+# Lost answers
+
+
+@pytest.mark.parametrize("call", ["dynamodb.PutItem", "dynamodb.UpdateItem"])
+def test_a_claim_or_an_end_whose_answer_was_lost_is_known_as_ones_own(stage: Stage, call: str) -> None:
+    planned = ready(stage)
+
+    with stage.taps.once(call, answer_lost):
+        stage.deliver()
+
+    assert stage.only_run(planned).state is State.SUCCESS
+    assert len(stage.endpoint.received) == 1
+    assert messages(stage) == []
+
+
+def test_a_take_over_whose_answer_was_lost_is_known_as_ones_own(stage: Stage) -> None:
+    planned = ready(stage)
+    with stage.taps.once("endpoint.http", crash_before), pytest.raises(Crash):
+        stage.deliver()
+    stage.pass_time(40)
+
+    with stage.taps.once("dynamodb.UpdateItem", answer_lost):
+        stage.deliver()
+
+    run = stage.only_run(planned)
+    assert (run.state, run.lost) == (State.SUCCESS, 1)
+    assert len(stage.endpoint.received) == 1
+
+
+@pytest.mark.parametrize("retries", [0, 3])
+def test_a_failure_whose_answer_was_lost_counts_once_and_goes_on_at_once(stage: Stage, retries: int) -> None:
+    stage.endpoint.script = [BUSY]
+    planned = ready(stage, action=stage.action(retry=fixed(5, retries) if retries else {"type": "none"}))
+
+    with stage.taps.once("dynamodb.TransactWriteItems", answer_lost):
+        stage.deliver()
+
+    assert stage.totals(planned).failed_attempts == 1
+    assert len(messages(stage)) == (1 if retries else 0)
+    assert stage.only_run(planned).state is (State.RETRY_WAIT if retries else State.ERROR)
+    stage.run(60)
+    assert stage.totals(planned).failed == (0 if retries else 1)
+    exact_once_ended(stage, planned)
+
+
+def test_a_failed_condition_is_not_believed_where_the_owner_is_another(stage: Stage) -> None:
+    """The row says who holds it: a second executor that comes between the gate and the claim is no own success."""
+    planned = ready(stage)
+    stage.sqs.duplicate(url(stage))
+
+    def other_first(passing: Passing, act: Act) -> Any:
+        fault, stage.taps.fault = stage.taps.fault, None
+        stage.deliver(most=1)
+        stage.taps.fault = fault
+        return act()
+
+    with stage.taps.once("dynamodb.PutItem", other_first):
+        stage.deliver(most=1)
+
+    assert len(stage.endpoint.received) == 1
+    assert stage.only_run(planned).state is State.SUCCESS
+    assert messages(stage) == []
+
+
+# Refusals of AWS
+
+
+@pytest.mark.parametrize(
+    "call", ["dynamodb.BatchGetItem", "dynamodb.GetItem", "dynamodb.PutItem", "dynamodb.UpdateItem"]
+)
+def test_a_table_without_time_brings_the_message_back(stage: Stage, call: str) -> None:
+    planned = ready(stage)
+
+    with stage.taps.once(call, refused):
+        stage.deliver()
+    assert len(messages(stage)) == 1
+
+    stage.run(240)
+    assert stage.only_run(planned).state is State.SUCCESS
+    assert messages(stage) == []
+
+
+def test_a_visibility_that_cannot_be_changed_is_no_failure(stage: Stage) -> None:
+    planned = ready(stage)
+
+    with stage.taps.once("sqs.ChangeMessageVisibilityBatch", refused):
+        stage.deliver()
+
+    assert stage.only_run(planned).state is State.SUCCESS
+    assert messages(stage) == []
+
+
+def test_an_unexpected_error_in_one_message_fails_no_other(stage: Stage) -> None:
+    good = ready(stage)
+    stage.endpoint.script = [lambda _call: 1 / 0]  # type: ignore[arg-type,return-value]
+    stage.sqs.send_message(QueueUrl=url(stage), MessageBody="not a message")
+
+    stage.deliver()
+
+    assert "a message failed" in stage.journal.at("error")
+    assert "a message cannot be read" in stage.journal.at("error")
+    assert len(messages(stage)) == 2
+    stage.run(60)
+    assert stage.only_run(good).state is State.SUCCESS
+
+
+def test_messages_that_come_again_run_after_the_others_have_settled(stage: Stage) -> None:
+    """One that kills its function must take no other along."""
+    ready(stage)
+    with stage.taps.once("dynamodb.BatchGetItem", refused):
+        stage.deliver()
+    stage.run(0)
+    second = stage.create(once(stage.clock.now() - NOON + 30 * SECOND), name="second")
+    stage.pass_time(181)
+
+    stage.deliver()
+
+    assert stage.endpoint.received[0].call.job_id == second.job.id
+    assert len(stage.endpoint.received) == 2
+
+
+# The gate, carried out
+
+
+def test_a_message_ahead_of_its_second_waits_for_it(stage: Stage) -> None:
+    planned = stage.create({"cron": "*/5 * * * *"})
+    stage.run(240)
+    stage.pass_time(59.25)
+    for message in stage.sqs._queues[url(stage)].messages:
+        message.visible_at = stage.clock.now()
+
+    stage.deliver()
+
+    (received,) = stage.endpoint.received
+    assert received.at == received.call.planned_at
+    assert stage.only_run(planned).reason is Reason.ON_TIME
+
+
+def test_a_message_far_ahead_of_its_second_comes_back_then(stage: Stage) -> None:
+    stage.create({"cron": "*/5 * * * *"})
+    stage.run(240)
+    for message in stage.sqs._queues[url(stage)].messages:
+        message.visible_at = stage.clock.now()
+
+    stage.deliver()
+    assert stage.endpoint.received == []
+    stage.run(70)
+
+    (received,) = stage.endpoint.received
+    assert timedelta(0) <= received.at - received.call.planned_at < 7 * SECOND
+
+
+def test_what_is_due_while_its_job_is_paused_is_skipped_with_its_reason(stage: Stage) -> None:
+    planned = stage.create({"cron": "*/5 * * * *"})
+    stage.run(290)
+    paused = stage.set_state(planned, pause=Pause(stage.clock.now(), "holiday"))
+    assert paused.schedules[0].state is ScheduleState.PAUSED
+
+    stage.run(30)
+
+    assert stage.endpoint.received == []
+    assert stage.runs(planned) == []
+    assert stage.totals(planned).planned == 0
+
+
+def test_what_is_due_at_the_moment_of_a_pause_is_skipped_and_counted(stage: Stage) -> None:
+    planned = stage.create({"cron": "*/5 * * * *"})
+    stage.run(240)
+    stage.pass_time(57)
+    stage.set_state(planned, pause=Pause(stage.clock.now()))
+
+    stage.run(30)
+
+    run = stage.only_run(planned)
+    assert (run.state, run.reason) == (State.SKIPPED, Reason.PAUSED)
+    assert stage.totals(planned).skipped == 1
+    exact(stage, planned)
+
+
+def test_a_run_older_than_four_days_expires_without_acting(stage: Stage) -> None:
+    planned = ready(stage)
+    (body,) = messages(stage)
+    stage.pass_time(4 * DAY.total_seconds())
+    assert body == messages(stage)[0]
+
+    stage.deliver()
+
+    run = stage.only_run(planned)
+    assert run.state in {State.EXPIRED, State.MISSED}
+    assert stage.endpoint.received == []
+    exact_once_ended(stage, planned)
+
+
+def test_an_end_before_any_attempt_whose_answer_was_lost_is_counted_once(stage: Stage) -> None:
+    planned = ready(stage)
+    stage.pass_time(5 * DAY.total_seconds())
+
+    with stage.taps.once("dynamodb.TransactWriteItems", answer_lost):
+        stage.deliver()
+
+    totals = stage.totals(planned)
+    assert totals.skipped + totals.missed_sent == 1
+    exact_once_ended(stage, planned)
+    assert messages(stage) == []
+
+
+def test_a_slow_job_is_worked_on_by_the_slow_lane(stage: Stage) -> None:
+    planned = stage.create(once(), action=stage.action(outcome={"answerTimeoutSeconds": 60}))
+
+    assert stage.sqs.bodies(stage.world.settings.queue_urls[Lane.SLOW])
+    assert messages(stage) == []
+    stage.run(70)
+    assert stage.only_run(planned).state is State.SUCCESS
+
+
+def test_a_claim_shortens_the_visibility_of_its_batch_to_the_lease(stage: Stage) -> None:
+    ready(stage)
+    seen: list[timedelta] = []
+
+    def look(_call: Call) -> Outcome:
+        (message,) = stage.sqs._queues[url(stage)].messages
+        seen.append(message.visible_at - stage.clock.now())
+        return Outcome(Verdict.SUCCEEDED, http_status=200)
+
+    stage.endpoint.answer = look
+    stage.deliver()
+
+    assert seen == [timedelta(seconds=stage.world.settings.lease_s + 10)]
+
+
+def test_a_run_that_somebody_else_ended_meanwhile_keeps_that_end_and_gets_its_effects(stage: Stage) -> None:
+    """As a callback or a cancel will: the first end wins, the executor does its effects."""
+    planned = ready(stage, error_action=stage.action(url="https://example.org/alarm"))
+
+    def cancelled_meanwhile(call: Call) -> Outcome:
+        there = stage.only_run(planned)
+        ended = replace(there, state=State.ERROR, reason=Reason.CALLBACK, finished_at=stage.clock.now(), owner=None)
+        stage.endpoint.answer = OK
+        assert not isinstance(ledger.finish(stage.world.table, ended, ledger.NOT_TERMINAL, {"failed": 1}, ()), Refused)
+        return OK
+
+    stage.endpoint.answer = cancelled_meanwhile
+    stage.deliver()
+    stage.run(30)
+
+    scheduled: Run = stage.runs(planned)[0]
+    states = {run.state for run in stage.runs(planned)}
+    assert states == {State.ERROR, State.SUCCESS}
+    assert scheduled.planned_at == NOON + 5 * MINUTE
+    assert stage.endpoint.received[-1].params["url"] == "https://example.org/alarm"
+
+
+def test_a_pointer_of_another_tenant_finds_nothing(stage: Stage) -> None:
+    """Keys begin with the tenant: a forged or mixed-up message cannot reach into another's partition."""
+    planned = ready(stage)
+    (body,) = messages(stage)
+    stage.sqs.purge(url(stage))
+    stage.sqs.send_message(QueueUrl=url(stage), MessageBody=encode(replace(decode(body), tenant="globex")))
+
+    stage.deliver()
+
+    assert stage.endpoint.received == []
+    assert stage.runs(planned) == []
+    assert messages(stage) == []
