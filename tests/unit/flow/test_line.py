@@ -247,3 +247,14 @@ def test_totals_equal_a_fold_over_the_ledger(stage: Stage) -> None:
     assert (totals.planned, totals.ended, totals.open) == (5, fold.ended, 0)
     assert (totals.failed, totals.succeeded, totals.skipped) == (1, 4, 0)
     assert (fold.rows, fold.failed, fold.skipped) == (5, 1, 0)
+
+
+def test_run_now_on_creation_runs_at_once_and_then_by_the_rule(stage: Stage) -> None:
+    planned = stage.create({"cron": "*/10 * * * *"}, policies={"onCreate": "run_now"})
+
+    stage.run(1_201)
+
+    first, *rest = [run.planned_at for run in stage.runs(planned)]
+    assert timedelta(0) <= first - START < SECOND
+    assert rest == minutes(10, 20)
+    assert stage.totals(planned).ended == 3

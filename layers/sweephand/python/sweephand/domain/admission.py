@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import AWAITING_RESULT, Kind, Reason, Run, State
-from sweephand.domain.schedule import Schedule, ScheduleState
+from sweephand.domain.schedule import Schedule, ScheduleState, policies_of
 
 MAX_AGE = timedelta(days=4)
 """Queues keep messages for 14 days; one this late is ended, not acted on."""
@@ -162,7 +162,7 @@ def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run:
     if run.state is State.TRIGGERED:
         if run.lease_until is not None and run.lease_until > now:
             return Later(run.lease_until)
-        most = 0 if job.policies.get("delivery") == "at_most_once" else MAX_LOST_ATTEMPTS
+        most = 0 if policies_of(job, schedule).get("delivery") == "at_most_once" else MAX_LOST_ATTEMPTS
         return TakeOver() if run.lost < most else EndLost()
     if run.state in AWAITING_RESULT:
         if run.deadline_at is not None and run.deadline_at <= now:

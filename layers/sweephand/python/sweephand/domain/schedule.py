@@ -77,6 +77,11 @@ class Schedule:
     missed_to: datetime | None = None
 
 
+def policies_of(job: Job, schedule: Schedule | None) -> dict[str, Any]:
+    """What holds for a run: the job's policies, overridden by the schedule's."""
+    return {**job.policies, **(schedule.policies if schedule else {})}
+
+
 def wanted_state(job: Job, active: bool) -> tuple[ScheduleState, StateReason | None]:
     """The state that a schedule with occurrences ahead shall have, from its own wish and its job's."""
     if not active:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sweephand.domain.instants import text
+from sweephand.domain.instants import text, up_to_second
 from sweephand.domain.job import ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.misfire import RATE_PER_MINUTE, Misfire, Policy
 from sweephand.domain.schedule import Lane, Schedule
@@ -132,6 +132,14 @@ def timing_of(draft: ScheduleDraft, job: Job, schedule_id: str, now: datetime) -
 def one_time_instant(timing: Timing) -> datetime | None:
     """The instant of a one-time rule, None of any other."""
     return None if timing.recurring else timing.rule.last_until(LAST)
+
+
+def first_instant(draft: ScheduleDraft, job: Job, timing: Timing, now: datetime) -> datetime | None:
+    """Where the first occurrence of a new schedule is not simply the rule's: one-time, or onCreate run_now."""
+    if not timing.recurring:
+        return one_time_instant(timing)
+    policy = draft.policies.get("onCreate", job.policies.get("onCreate", "schedule"))
+    return up_to_second(now) if policy == "run_now" else None
 
 
 LAST = datetime.fromisoformat("2199-12-31T23:59:59+00:00")

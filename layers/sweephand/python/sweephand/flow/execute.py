@@ -168,7 +168,7 @@ def _claim_and_act(
 
 
 def _settle(world: World, lane: Lane, mine: Run, outcome: Outcome, job: Job, schedule: Schedule | None) -> Verdict:
-    settled = settle.settle(world, lane, mine, outcome, job)
+    settled = settle.settle(world, lane, mine, outcome, job, schedule)
     if settled is None:
         world.journal.warning("the lease was lost before the outcome was written", run=mine.id)
         return AGAIN

@@ -422,7 +422,7 @@ def _new_schedule(
         payload_version=job.revision if draft.payload is not None else None,
         policies=draft.policies,
     )
-    planned = replan.first_plan(schedule, job, timing, now, drafts.one_time_instant(timing))
+    planned = replan.first_plan(schedule, job, timing, now, drafts.first_instant(draft, job, timing, now))
     if planned.state is ScheduleState.ACTIVE and planned.next_run_at is None:
         raise InvalidRequest(path or None, "no occurrence lies ahead", code="NEVER_FIRES")
     return planned

@@ -11,7 +11,7 @@ from sweephand.domain import retry, settlement
 from sweephand.domain.job import ActionSpec, Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import FAILED, Kind, Outcome, Reason, Run, State
-from sweephand.domain.schedule import Lane
+from sweephand.domain.schedule import Lane, Schedule, policies_of
 from sweephand.flow.retention import expiry
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
@@ -40,7 +40,7 @@ def max_attempts(job: Job | None, kind: Kind) -> int:
     return 1 if job is None else retry.parse(action_of(job, kind).retry, "retry").max_attempts
 
 
-def settle(world: World, lane: Lane, run: Run, outcome: Outcome, job: Job) -> Run | None:
+def settle(world: World, lane: Lane, run: Run, outcome: Outcome, job: Job, schedule: Schedule | None) -> Run | None:
     """Writes what the attempt came to. Returns the row as it is now, None if this executor had lost its lease.
 
     A retry within 15 minutes: first the row, then its message, then (by the caller) the acknowledgement.
@@ -49,8 +49,8 @@ def settle(world: World, lane: Lane, run: Run, outcome: Outcome, job: Job) -> Ru
     settled = settlement.settle(run, outcome, action_of(job, run.kind), now, world.chance.uniform)
     after = settled.run
     if after.finished:
-        after = replace(after, expires_at=expiry(now, _retention_days(job)))
-    attempts = _attempts(run, after, outcome, job, now)
+        after = replace(after, expires_at=expiry(now))
+    attempts = _attempts(run, after, outcome, str(policies_of(job, schedule).get("keepAnswer", "failures")), now)
     result = _write(world, lane, run, after, settled.counts, attempts)
     if isinstance(result, Refused):
         current = ledger.run_in(result)
@@ -137,9 +137,8 @@ def counts_of(run: Run) -> dict[str, int]:
     return settlement.counted(run, "missed_sent" if run.state is State.MISSED else "skipped")
 
 
-def _attempts(run: Run, after: Run, outcome: Outcome, job: Job, now: datetime) -> list[AttemptItem]:
+def _attempts(run: Run, after: Run, outcome: Outcome, keep: str, now: datetime) -> list[AttemptItem]:
     """Rows of their own for attempts that were not the only one, and for answers that the run's row cannot hold."""
-    keep = str(job.policies.get("keepAnswer", "failures"))
     failed = after.state is not State.SUCCESS
     answer = outcome.answer if keep == "all" or (keep == "failures" and failed) else None
     longer = answer is not None and answer != settlement.excerpt(answer)
@@ -154,7 +153,3 @@ def _attempts(run: Run, after: Run, outcome: Outcome, job: Job, now: datetime) -
     )
     cut = answer.encode()[:ANSWER_BYTES].decode(errors="ignore") if answer else None
     return [ledger.attempt_item(made, reason=outcome.reason, answer=cut)]
-
-
-def _retention_days(job: Job) -> int:
-    return int(job.policies.get("retentionDays", 0))

@@ -14,6 +14,7 @@ POLICIES: Mapping[str, Any] = {
     "misfire": {"type": "sap", "ratePerMinute": 60, "maxLatenessSeconds": None},
     "overlap": "allow",
     "onPastStart": "refuse",
+    "onCreate": "schedule",
     "delivery": "at_least_once",
     "keepAnswer": "failures",
     "callbackToken": False,
@@ -39,6 +40,13 @@ def without_defaults(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> d
         for name, value in given.items()
         if not (name in defaults and type(defaults[name]) is type(value) and defaults[name] == value)
     }
+
+
+def without_default_policies(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a job. A schedule keeps what it says, because it overrides its job's."""
+    kept = without_defaults(given, POLICIES)
+    misfire = without_defaults(kept.get("misfire", {}), POLICIES["misfire"])
+    return {name: value for name, value in {**kept, "misfire": misfire}.items() if value != {}}
 
 
 def shown_timing(timing: Mapping[str, Any]) -> dict[str, Any]:
