@@ -12,9 +12,11 @@ from sweephand.domain.job import Payload
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import ScheduleState, StateReason
 from sweephand.flow import plan
+from sweephand.schedules.timing import load_or_never
+from sweephand.store import keys
 from tests.support.endpoint import WRONG
 from tests.support.sources import START
-from tests.support.stage import Stage
+from tests.support.stage import TENANT, Stage
 
 NOON = START.replace(microsecond=0)
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
@@ -258,3 +260,19 @@ def test_run_now_on_creation_runs_at_once_and_then_by_the_rule(stage: Stage) -> 
     assert timedelta(0) <= first - START < SECOND
     assert rest == minutes(10, 20)
     assert stage.totals(planned).ended == 3
+
+
+def test_a_schedule_whose_text_cannot_be_read_fails_no_list_and_can_be_replaced(stage: Stage) -> None:
+    planned = stage.create({"cron": "*/10 * * * *"})
+    schedule = planned.schedules[0]
+    stage.edit_item(keys.job(TENANT, planned.job.id), keys.schedule(schedule.id), sweep={"S": "no sense"})
+
+    stage.run(601)
+    broken = stage.stored(planned)
+    stage.change(planned, timings=[{"cron": "*/5 * * * *"}])
+    stage.run(301)
+
+    assert broken.state is ScheduleState.BROKEN
+    assert load_or_never(broken.packed).rule.next_after(START) is None
+    assert stage.stored(planned).state is ScheduleState.ACTIVE
+    assert len(stage.endpoint.received) == 1

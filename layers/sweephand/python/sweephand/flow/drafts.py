@@ -14,7 +14,7 @@ from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.flow import settle
 from sweephand.flow.world import World
-from sweephand.schedules.timing import Timing, load, parse
+from sweephand.schedules.timing import Timing, load_or_never, parse
 from sweephand.store import jobs
 from sweephand.store.conditional import Op
 
@@ -154,7 +154,7 @@ def unchanged_timing(schedule: Schedule, draft: ScheduleDraft, before: Job, afte
 
 
 def stored_timing(schedule: Schedule) -> Timing:
-    return load(schedule.packed)
+    return load_or_never(schedule.packed)
 
 
 def with_name(draft: ScheduleDraft, schedule_id: str) -> ScheduleDraft:

@@ -23,7 +23,7 @@ from sweephand.domain.schedule import (
 from sweephand.errors import Unavailable
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.schedules.timing import Timing, count_between, load
+from sweephand.schedules.timing import Timing, count_between, load, load_or_never
 
 TAKES_EFFECT_AFTER = timedelta(seconds=5)
 COMMIT_MARGIN = timedelta(seconds=2)
@@ -64,7 +64,7 @@ def change(
     before: Schedule, after: Schedule, job: Job, timing: Timing, effective: datetime, at: datetime | None
 ) -> Plan:
     """The next generation of a schedule. after: with the caller's wishes; at: the instant of a new one-time timing."""
-    old = load(before.packed)
+    old = load_or_never(before.packed)
     owed = _owed(before, old, effective)
     taken_back = _taken_back(before, old, effective)
     planned_total = max(0, before.planned_total + len(owed) - taken_back)

@@ -3,6 +3,7 @@
 Rule       the two questions in datetimes: all that the rest of the service knows
 Series     the same in Unix seconds, with the questions that only schedules ask; the base of all that follow
 ├── Once         one instant
+├── Never        none
 ├── Steps        equal steps of elapsed time from an anchor
 ├── OnWallClock  a pattern of wall times in a zone (wallclock.py)
 ├── Window       another series, cut to its first and last second
@@ -98,6 +99,17 @@ class Once(Series):
 
     def until(self, second: int) -> int | None:
         return self.second if second >= self.second else None
+
+
+@dataclass(frozen=True, slots=True)
+class Never(Series):
+    """No instant at all."""
+
+    def after(self, second: int) -> int | None:  # noqa: ARG002 - as every series
+        return None
+
+    def until(self, second: int) -> int | None:  # noqa: ARG002 - as every series
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,13 +29,23 @@ from sweephand.schedules.localtime import (
 from sweephand.schedules.months import MonthOverflow
 from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.notations.shapes import Beginning, Compiled, Rules
-from sweephand.schedules.rule import Jittered, Rule, Series, Window, between, count_between
+from sweephand.schedules.rule import Jittered, Never, Rule, Series, Window, between, count_between
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-__all__ = ["TIMING_MEMBERS", "Rule", "Timing", "between", "count_between", "load", "parse", "parse_instant"]
+__all__ = [
+    "TIMING_MEMBERS",
+    "Rule",
+    "Timing",
+    "between",
+    "count_between",
+    "load",
+    "load_or_never",
+    "parse",
+    "parse_instant",
+]
 
 TIMING_MEMBERS = frozenset(
     {
@@ -159,6 +169,15 @@ def load(packed: str) -> Timing:
         return _build(read, packed)
     except _UNREADABLE as error:
         raise ValueError(f"cannot be read as a timing with time-zone data {IANA_VERSION}: {packed[:200]!r}") from error
+
+
+def load_or_never(packed: str) -> Timing:
+    """As `load`; a text that cannot be read gives a timing without an occurrence, for answers and changes."""
+    try:
+        return load(packed)
+    except ValueError:
+        compiled = Compiled(Never(), lambda: "cannot be read", recurring=True)
+        return Timing("unreadable", compiled.series, True, None, 0, None, False, packed, compiled)
 
 
 def _build(packed: Mapping[str, Any], text: str | None = None) -> Timing:

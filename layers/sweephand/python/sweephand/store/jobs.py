@@ -12,7 +12,7 @@ from pynamodb.expressions.update import Action
 
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s
 from sweephand.domain.job import ActionSpec, Job, Pause, Payload
-from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
+from sweephand.domain.schedule import LIVE, Lane, Schedule, ScheduleState
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.ids import shard_of
 from sweephand.store import keys
@@ -60,7 +60,7 @@ def job_of(item: JobItem) -> Job:
 
 def schedule_of(item: ScheduleItem) -> Schedule:
     _, tenant, _, job_id = keys.parts(item.pk)
-    sweep = SweepText.read(item.sweep)
+    sweep = _sweep(item.sweep)
     return Schedule(
         tenant=tenant,
         job_id=job_id,
@@ -84,6 +84,14 @@ def schedule_of(item: ScheduleItem) -> Schedule:
         next_run_at=_s(item.next_run_at),
         missed_to=_s(item.missed_to),
     )
+
+
+def _sweep(text: str) -> SweepText:
+    """A text that cannot be read is a schedule that cannot fire: reading it must not fail the whole list."""
+    try:
+        return SweepText.read(text)
+    except (LookupError, ValueError):
+        return SweepText(Waits.OCCURRENCE, Lane.FAST, "sap", text)
 
 
 def job_item(job: Job) -> JobItem:

@@ -14,7 +14,7 @@ from sweephand.domain.run import AWAITING_RESULT, Attempt, Kind, Run, State
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.facades.native import defaults
 from sweephand.schedules.explain import Occurrence, preview
-from sweephand.schedules.timing import Timing, load
+from sweephand.schedules.timing import Timing, load_or_never
 from sweephand.store.views.runs import Totals
 from sweephand.store.views.tenants import Listed
 
@@ -108,7 +108,7 @@ def schedule_body(
     totals: Totals,
 ) -> dict[str, Any]:
     """payloads None: of a list of jobs, which leaves them out."""
-    timing = load(schedule.packed)
+    timing = load_or_never(schedule.packed)
     return {
         "id": schedule.id,
         "jobId": schedule.job_id,

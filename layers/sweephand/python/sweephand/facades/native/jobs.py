@@ -16,7 +16,7 @@ from sweephand.facades.native.context import Context
 from sweephand.flow import manual, plan
 from sweephand.flow.idempotency import earlier
 from sweephand.flow.plan import Planned
-from sweephand.schedules.timing import load
+from sweephand.schedules.timing import load_or_never
 
 
 def create(ctx: Context) -> Answer:
@@ -115,4 +115,4 @@ def next_run(ctx: Context) -> Answer:
 
 
 def _ahead(ctx: Context, schedule: Schedule, limit: int) -> list[Any]:
-    return bodies.ahead(schedule, load(schedule.packed), ctx.now, limit)
+    return bodies.ahead(schedule, load_or_never(schedule.packed), ctx.now, limit)

@@ -21,7 +21,7 @@ from sweephand.flow import plan, replan, results
 from sweephand.flow.drafts import LAST
 from sweephand.ids import instant_ms_of, is_uuid, run_uuid
 from sweephand.schedules.explain import MovedBy, dropped, preview
-from sweephand.schedules.timing import TIMING_MEMBERS, Timing, load, parse, parse_instant
+from sweephand.schedules.timing import TIMING_MEMBERS, Timing, load_or_never, parse, parse_instant
 from sweephand.store.views import runs as views
 from sweephand.store.views.runs import RunMark
 
@@ -158,7 +158,7 @@ def _order(planned: _Planned) -> tuple[datetime, str]:
 
 def _planned(ctx: Context, schedule: Schedule, after: datetime, limit: int) -> Iterator[_Planned]:
     """What the ledger has of a schedule after an instant, and what its rule still owes: `limit` of these."""
-    timing = load(schedule.packed)
+    timing = load_or_never(schedule.packed)
     begun = _begun(schedule)
     rows = views.planned_between(ctx.world.table, ctx.tenant, schedule.id, after, ctx.now) if after < ctx.now else ()
     ran = (_Planned(run.planned_at, schedule, run, _moved_by(timing, run, begun)) for run in rows)
