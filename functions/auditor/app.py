@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from sweephand import cold_start
 from sweephand.flow import audit
 from sweephand.wiring import build
 
 world = build()
+cold_start.over()
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from sweephand import cold_start
 from sweephand.domain.instants import from_ms
 from sweephand.flow import dead_letters, execute
 from sweephand.flow.execute import Delivered
 from sweephand.wiring import build
 
 world = build()
+cold_start.over()
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
