@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,11 +14,14 @@ from urllib.parse import urlsplit
 import boto3
 
 ROOT = Path(__file__).resolve().parent.parent
-STACK_FILE = ROOT / ".local" / "stack.json"
-ENV_FILE = ROOT / "env.json"
+STACK_FILE = Path(os.environ.get("SWEEPHAND_STATE") or ROOT / ".local") / "stack.json"
 
-# How a container reaches this machine. Docker Desktop knows the name; elsewhere --add-host gives it.
+# How a container reaches this machine. Docker Desktop knows the name; elsewhere samconfig.toml gives it (add_host).
 HOST = "host.docker.internal"
+# What that name stands for: the bridge of an engine on Linux, the gateway of Docker Desktop.
+HOST_NETWORKS = "172.16.0.0/12,192.168.65.0/24"
+# The bridge of an engine on Linux, unless it was told otherwise.
+USUAL_BRIDGE = "172.17.0.1"
 LOGICAL_IDS = {
     "api": "ApiFunction",
     "sweeper": "SweeperFunction",
@@ -25,23 +31,48 @@ LOGICAL_IDS = {
 }
 
 
-def endpoint_in_container(endpoint_url: str) -> str:
-    return f"http://{HOST}:{urlsplit(endpoint_url).port}"
-
-
-def variables(aws: Any, functions: dict[str, str], endpoint_url: str) -> dict[str, dict[str, str]]:
-    """Logical id -> variables. aws: a Lambda client. functions: physical name by role.
+def in_container(declared: dict[str, str], endpoint_url: str) -> dict[str, str]:
+    """A function's variables as they are right in a container. declared: those of the function on the local stack.
 
     sam local passes on only what the template declares, and AWS_ENDPOINT_URL only if parameter EndpointUrl is set.
     """
+    changed = {"AWS_ENDPOINT_URL": f"http://{HOST}:{urlsplit(endpoint_url).port}"}
+    if "ALLOWED_PRIVATE_TARGETS" in declared:
+        # This machine, where the user's endpoint is, has another address from inside.
+        changed["ALLOWED_PRIVATE_TARGETS"] = ",".join(filter(None, (declared["ALLOWED_PRIVATE_TARGETS"], HOST_NETWORKS)))
+    return declared | changed
+
+
+def variables(aws: Any, functions: dict[str, str], endpoint_url: str) -> dict[str, dict[str, str]]:
+    """Logical id -> variables. aws: a Lambda client. functions: physical name by role."""
     return {
-        LOGICAL_IDS[role]: aws.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
-        | {"AWS_ENDPOINT_URL": endpoint_in_container(endpoint_url)}
+        LOGICAL_IDS[role]: in_container(
+            aws.get_function_configuration(FunctionName=name)["Environment"]["Variables"], endpoint_url
+        )
         for role, name in functions.items()
     }
 
 
+def hint(endpoint_url: str) -> str:
+    """What the user has to know about reaching the stack from a container."""
+    if not sys.platform.startswith("linux"):
+        return ""
+    port = urlsplit(endpoint_url).port
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        if probe.connect_ex((USUAL_BRIDGE, port)) == 0:
+            return ""
+    return (
+        f"Nothing answers at {USUAL_BRIDGE}:{port}. With an engine of Linux (not Docker Desktop), containers reach the\n"
+        "stack only at its bridge:\n"
+        f"  make stack-stop; SWEEPHAND_AWS_ALSO_ON={USUAL_BRIDGE} make stack sam-env\n"
+    )
+
+
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--to", type=Path, default=ROOT / "env.json", help="the file to write; default: env.json")
+    given = parser.parse_args()
     if not STACK_FILE.exists():
         sys.stderr.write("No local stack runs. Start one: make stack\n")
         return 1
@@ -54,14 +85,11 @@ def main() -> int:
         aws_access_key_id="test",
         aws_secret_access_key="test",  # noqa: S106 - the emulator checks none
     )
-    ENV_FILE.write_text(json.dumps(variables(aws, stack["functions"], endpoint_url), indent=2) + "\n")
+    given.to.write_text(json.dumps(variables(aws, stack["functions"], endpoint_url), indent=2) + "\n")
     sys.stdout.write(
-        "env.json written. For example, after `make sam-build`:\n"
-        "  export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test\n"
-        f"  .venv-sam/bin/sam local invoke SweeperFunction -e events/sweeper/tick.json --env-vars env.json"
-        f" --region {stack['region']} --add-host {HOST}:host-gateway"
-        f" --parameter-overrides EndpointUrl={endpoint_in_container(endpoint_url)}\n"
-        "A container reaches the stack only if its emulator listens on more than 127.0.0.1.\n"
+        f"{given.to.name} written. For example, after `make sam-build`:\n"
+        "  .venv-sam/bin/sam local invoke SweeperFunction -e events/sweeper/tick.json\n"
+        f"{hint(endpoint_url)}"
     )
     return 0
 

@@ -84,6 +84,22 @@ def _trim() -> None:
         trim_metrics(metrics._metrics)  # noqa: SLF001
 
 
+def _also_on(config: Any) -> None:
+    """Lets the server listen at a second address too. config: hypercorn's class of that name."""
+    address = f"{os.environ['SWEEPHAND_EMULATOR_ALSO_ON']}:{os.environ['SWEEPHAND_EMULATOR_PORT']}"
+    create_sockets = config.create_sockets
+
+    def create_more_sockets(self: Any) -> Any:
+        usual = self.bind
+        self.bind = [*usual, address]
+        try:
+            return create_sockets(self)
+        finally:
+            self.bind = usual  # MiniStack drops a second address that fails, and starts without it
+
+    config.create_sockets = create_more_sockets
+
+
 def _hold_queues(functions: Any) -> None:
     """Keeps the event sources from polling while the file is there that the launcher makes at each start."""
     hold = Path(os.environ["SWEEPHAND_HOLD"])
@@ -119,6 +135,10 @@ def main() -> None:
     app.save_all = save_all_alone
     app._resolve_port = lambda: os.environ["SWEEPHAND_EMULATOR_PORT"]  # noqa: SLF001
     threading.Thread(target=_autosave, args=(SystemClock(), guard), name="autosave", daemon=True).start()
+    if "SWEEPHAND_EMULATOR_ALSO_ON" in os.environ:
+        from hypercorn.config import Config  # noqa: PLC0415
+
+        _also_on(Config)
     _hold_queues(lambda_svc)
     threading.Thread(target=_look_often, args=(SystemClock(), lambda_svc), name="look", daemon=True).start()
     threading.Thread(target=_stop_with_owner, name="owner", daemon=True).start()

@@ -112,6 +112,7 @@ def _environment(settings: Settings) -> dict[str, str]:
         "SWEEPHAND_PORT": str(settings.port),
         "SWEEPHAND_TEMPLATE": str(settings.template),
         **({} if settings.aws_port is None else {"SWEEPHAND_AWS_PORT": settings.aws_port}),
+        **({} if settings.aws_also_on is None else {"SWEEPHAND_AWS_ALSO_ON": settings.aws_also_on}),
         "PYTHONPATH": str(PACKAGE_ROOT),
     }
 

@@ -23,14 +23,21 @@ class Emulator:
     """One embedded AWS with its state in a folder."""
 
     def __init__(
-        self, folder: StateFolder, clock: Clock, *, port: str | None = None, inherited: tuple[int, ...] = ()
+        self,
+        folder: StateFolder,
+        clock: Clock,
+        *,
+        port: str | None = None,
+        inherited: tuple[int, ...] = (),
+        also_on: str | None = None,
     ) -> None:
         """port: of the AWS endpoint; None takes 4570, or a free one if that is in use. Raises PortTaken.
 
-        inherited: descriptors that its process keeps open while it lives.
+        inherited: descriptors that its process keeps open while it lives. also_on: an address beside loopback at which
+        it listens, for functions in containers; it asks nobody who they are, so None wherever none are.
         """
         self._clock = clock
-        self._launcher = Launcher(folder, clock, choose_port(port), inherited)
+        self._launcher = Launcher(folder, clock, choose_port(port), inherited, also_on)
         self._aws = Aws(endpoint_url=self._launcher.url, region=REGION)
 
     def start(self) -> None:

@@ -32,8 +32,11 @@ CHILD = "import sys; sys.path.insert(0, sys.argv[1]); from sweephand.local.child
 INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "SYSTEMROOT")
 
 
-def clean_environment(user: Mapping[str, str], home: Path, port: int) -> dict[str, str]:
-    """The whole environment of the emulator. user: the environment of this process; home: the emulator's own folder."""
+def clean_environment(user: Mapping[str, str], home: Path, port: int, also_on: str | None = None) -> dict[str, str]:
+    """The whole environment of the emulator. user: the environment of this process; home: the emulator's own folder.
+
+    also_on: an address beside loopback at which it listens, or None.
+    """
     return {
         **{name: user[name] for name in INHERITED if name in user},
         # Its default is 0.0.0.0: anyone on the network could run code as a function.
@@ -41,6 +44,7 @@ def clean_environment(user: Mapping[str, str], home: Path, port: int) -> dict[st
         # The port is part of each queue's key in the saved state: one for all starts. The child binds the real one.
         "GATEWAY_PORT": "4566",
         "SWEEPHAND_EMULATOR_PORT": str(port),
+        **({} if also_on is None else {"SWEEPHAND_EMULATOR_ALSO_ON": also_on}),
         "SWEEPHAND_HOLD": str(home / HOLD),
         "AWS_ENDPOINT_URL": f"http://{LOOPBACK}:{port}",
         # Else it opens 8883 on all interfaces as soon as the package cryptography is there.
@@ -105,14 +109,22 @@ def _free_port(port: int) -> int:
 class Launcher:
     """Starts and stops one emulator process."""
 
-    def __init__(self, folder: StateFolder, clock: Clock, port: int, inherited: tuple[int, ...] = ()) -> None:
-        """inherited: descriptors that the child keeps open."""
+    def __init__(
+        self,
+        folder: StateFolder,
+        clock: Clock,
+        port: int,
+        inherited: tuple[int, ...] = (),
+        also_on: str | None = None,
+    ) -> None:
+        """inherited: descriptors that the child keeps open. also_on: an address beside loopback, or None."""
         self._folder = folder
         self._clock = clock
         self._child: subprocess.Popen[bytes] | None = None
         self.url = f"http://{LOOPBACK}:{port}"
         self._port = port
         self._inherited = inherited
+        self._also_on = also_on
 
     def start(self) -> None:
         """Returns when the emulator answers. Raises EmulatorFailed."""
@@ -124,7 +136,7 @@ class Launcher:
         with self._folder.emulator_log.open("wb") as log:
             self._child = subprocess.Popen(  # noqa: S603 - our own interpreter and code
                 [sys.executable, "-P", "-c", CHILD, str(PACKAGE_ROOT)],
-                env=clean_environment(os.environ, home, self._port),
+                env=clean_environment(os.environ, home, self._port, self._also_on),
                 stdin=subprocess.PIPE,  # the child stops when this pipe closes: it never outlives us
                 stdout=log,
                 stderr=log,

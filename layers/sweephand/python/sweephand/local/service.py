@@ -59,7 +59,11 @@ class Service:
         self._front = Front(bind(self._settings.port, name="SWEEPHAND_PORT"))
         base_url = f"http://{LOOPBACK}:{self._front.port}"
         self._emulator = Emulator(
-            self._folder, self._clock, port=self._settings.aws_port, inherited=(self._lock.descriptor,)
+            self._folder,
+            self._clock,
+            port=self._settings.aws_port,
+            inherited=(self._lock.descriptor,),
+            also_on=self._settings.aws_also_on,
         )
         self._folder.stamp(shape)
         self._say("Starting the emulator ...")

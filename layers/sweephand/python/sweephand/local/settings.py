@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,12 +22,16 @@ ALREADY_RUNNING = 9
 
 @dataclass(frozen=True)
 class Settings:
-    """template: path of template.yaml. port: of the base URL. aws_port: of the emulator, None for the usual one."""
+    """template: path of template.yaml. port: of the base URL. aws_port: of the emulator, None for the usual one.
+
+    aws_also_on: an address beside loopback at which the emulator listens, or None.
+    """
 
     folder: StateFolder
     template: Path
     port: int
     aws_port: str | None
+    aws_also_on: str | None = None
 
 
 def parameters(base_url: str) -> dict[str, str]:
@@ -40,7 +45,8 @@ def parameters(base_url: str) -> dict[str, str]:
 
 def read(environment: Mapping[str, str]) -> Settings:
     """SWEEPHAND_STATE: state folder. SWEEPHAND_PORT: of the base URL, 0 for a free one. SWEEPHAND_AWS_PORT: of the
-    emulator. SWEEPHAND_TEMPLATE: another template than the checkout's. Raises LocalFailure."""
+    emulator. SWEEPHAND_AWS_ALSO_ON: an address beside loopback at which it listens, for `sam local` on Linux.
+    SWEEPHAND_TEMPLATE: another template than the checkout's. Raises LocalFailure."""
     port = environment.get("SWEEPHAND_PORT") or str(DEFAULT_PORT)
     if not port.isdigit() or int(port) > 65_535:
         raise LocalFailure(f"SWEEPHAND_PORT={port} is no port: 0 to 65535.")
@@ -49,4 +55,19 @@ def read(environment: Mapping[str, str]) -> Settings:
         template=Path(environment.get("SWEEPHAND_TEMPLATE") or CHECKOUT / "template.yaml").absolute(),
         port=int(port),
         aws_port=environment.get("SWEEPHAND_AWS_PORT") or None,
+        aws_also_on=_bridge(environment.get("SWEEPHAND_AWS_ALSO_ON") or None),
     )
+
+
+def _bridge(address: str | None) -> str | None:
+    """The address, if it can be that of a container engine's bridge. Whoever reaches the emulator may run code as a
+    function, so an address that stands for all of them, or is reached from everywhere, is refused."""
+    if address is None:
+        return None
+    try:
+        parsed = ipaddress.IPv4Address(address)
+    except ValueError:
+        raise LocalFailure(f"SWEEPHAND_AWS_ALSO_ON={address} is no IPv4 address, such as 172.17.0.1.") from None
+    if parsed.is_unspecified or parsed.is_loopback or not parsed.is_private:
+        raise LocalFailure(f"SWEEPHAND_AWS_ALSO_ON={address} is not the address of a container engine's bridge.")
+    return address
