@@ -267,17 +267,26 @@ class Stage:
             answer = self.world.table.client.get_paginator("scan").paginate(TableName=TABLE)
             return [item for page in answer for item in page["Items"]]
 
-    def edit_item(self, pk: str, sk: str, expression: str, **values: Any) -> None:
-        """An operator's hand in the table, or a defect's."""
-        bound = {f":{name}": value for name, value in values.items()}
-        arguments: dict[str, Any] = {"ExpressionAttributeValues": bound} if bound else {}
+    def edit_item(self, pk: str, sk: str, **attributes: Any) -> None:
+        """An operator's hand in the table, or a defect's. attributes: in DynamoDB's JSON; None removes one."""
+        actions = []
+        for verb, gone in (("SET", False), ("REMOVE", True)):
+            chosen = [name for name, value in attributes.items() if (value is None) is gone]
+            if chosen:
+                actions.append(f"{verb} " + ", ".join(f"#{name}" if gone else f"#{name} = :{name}" for name in chosen))
+        values = {f":{name}": value for name, value in attributes.items() if value is not None}
         with self.untapped():
             self.world.table.client.update_item(
                 TableName=TABLE,
                 Key={"pk": {"S": pk}, "sk": {"S": sk}},
-                UpdateExpression=expression,
-                **arguments,
+                UpdateExpression=" ".join(actions),
+                ExpressionAttributeNames={f"#{name}": name for name in attributes},
+                **({"ExpressionAttributeValues": values} if values else {}),
             )
+
+    def edit_schedule(self, planned: Planned | Schedule, **attributes: Any) -> None:
+        schedule = planned.schedules[0] if isinstance(planned, Planned) else planned
+        self.edit_item(keys.job(TENANT, schedule.job_id), keys.schedule(schedule.id), **attributes)
 
     @contextmanager
     def untapped(self) -> Iterator[None]:

@@ -17,6 +17,7 @@ from sweephand.store.waiting import WaitingRow
 def take_out(world: World, row: WaitingRow) -> None:
     """First its line in the ledger, then out of the index [next_run_at as read]: a crash between repeats both.
 
+    The line is an occurrence that was planned and failed, so it counts as both.
     A row that is no schedule is left where it is, and reported at each tick.
     """
     if not row.sk.startswith("SCH#"):
@@ -42,6 +43,7 @@ def take_out(world: World, row: WaitingRow) -> None:
     actions = [
         assign(ScheduleItem.state, ScheduleState.BROKEN.value),
         assign(ScheduleItem.state_reason, StateReason.UNREADABLE.value),
+        assign(ScheduleItem.planned_total, row.planned_total + 1),
         assign(ScheduleItem.next_run_at, None),
         assign(ScheduleItem.schedule_id, None),
     ]

@@ -149,10 +149,18 @@ def _step(world: World, row: WaitingRow, now: datetime, horizon: datetime) -> St
     except Unavailable as unavailable:
         world.journal.warning("a row waits for the next tick", reason=unavailable.reason)
     except ValueError:
-        from sweephand.flow import broken  # noqa: PLC0415 - so rare that no cold start should pay for it
-
-        broken.take_out(world, row)
+        _take_out(world, row)
     return 0
+
+
+def _take_out(world: World, row: WaitingRow) -> None:
+    """A row that cannot be read holds up no other, not even where it cannot be taken out now."""
+    from sweephand.flow import broken  # noqa: PLC0415 - so rare that no cold start should pay for it
+
+    try:
+        broken.take_out(world, row)
+    except Unavailable as unavailable:
+        world.journal.warning("a row waits for the next tick", reason=unavailable.reason)
 
 
 def plan_row(row: WaitingRow, now: datetime, horizon: datetime) -> Step:
