@@ -6,7 +6,9 @@ from datetime import timedelta
 
 import pytest
 
+from sweephand.domain.job import Pause
 from sweephand.domain.run import Kind, Reason, Run, State
+from tests.support.sources import START
 from tests.support.stage import Stage, stage
 
 MINUTE = 60
@@ -206,3 +208,24 @@ def _due(scene: Stage, planned) -> list:
     return [
         begin + n * timedelta(minutes=5) for n in range(100) if begin + n * timedelta(minutes=5) < scene.clock.now()
     ]
+
+
+@pytest.mark.parametrize("off", [{"active": False}, {"pause": Pause(since=START)}])
+def test_what_was_due_while_a_schedule_was_off_is_one_line_when_it_goes_on(off: dict[str, object]) -> None:
+    with stage() as scene:
+        planned = scene.create(EVERY_MINUTE)
+        scene.run(150)
+        scene.set_state(planned, **off)
+        scene.run(10 * MINUTE)
+        scene.set_state(planned, active=True, pause=None)
+        scene.run(3 * MINUTE)
+
+        (line,) = ranges(scene, planned)
+        assert (line.state, line.reason) == (State.SKIPPED, Reason.PAUSED if "pause" in off else Reason.DISABLED)
+        ran = {run.planned_at for run in planned_runs(scene, planned) if run.state is State.SUCCESS}
+        skipped = {line.planned_at + n * timedelta(minutes=1) for n in range(line.range_count or 0)}
+        assert max(skipped) == line.range_until
+        assert not ran & skipped
+        every = sorted(ran | skipped)
+        assert every == [every[0] + n * timedelta(minutes=1) for n in range(len(every))]
+        settled(scene, planned)

@@ -12,17 +12,17 @@ from datetime import datetime, timedelta
 
 from sweephand import ids
 from sweephand.domain import misfire, series
-from sweephand.domain.instants import epoch_ms, epoch_s, from_s
+from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.message import occurrence
 from sweephand.domain.misfire import Missed, Policy
-from sweephand.domain.run import Kind, Reason, Run, State
+from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import ScheduleState
 from sweephand.domain.waiting import SweepText, Waits
-from sweephand.flow.retention import expiry
+from sweephand.flow import ranges
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.timing import Timing, load
-from sweephand.store import keys, ledger
+from sweephand.store import keys
 from sweephand.store.conditional import Op, Written, add, assign, every
 from sweephand.store.table import CatchUpItem, ScheduleItem, StatsItem
 from sweephand.store.views import runs as views
@@ -76,7 +76,7 @@ def split(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> Wai
     if found.all_run:
         ops.append(_row_op(world, row, sweep, found, now))
     elif found.count > kept:
-        ops += _missed_ops(world, row, sweep, found, found.count - kept, now)
+        ops += _missed_ops(world, row, found, found.count - kept, now)
     if not isinstance(world.table.transact(ops), Written):
         return None
     world.journal.warning("missed", tenant=row.tenant, job=row.owner, schedule=row.own_id, rows=found.count)
@@ -128,32 +128,23 @@ def _row_op(world: World, row: WaitingRow, sweep: SweepText, found: Missed, now:
     return world.table.put_op("catch-up", item)
 
 
-def _missed_ops(
-    world: World, row: WaitingRow, sweep: SweepText, found: Missed, count: int, now: datetime
-) -> Sequence[Op]:
-    """One line for all that the policy left out; a run of its own outranks it."""
-    run = Run(
-        tenant=row.tenant,
-        job_id=row.owner,
-        schedule_id=row.own_id,
-        uuid=ids.run_uuid(row.tenant, row.own_id, epoch_ms(found.first), Kind.SCHEDULED.value, "range"),
-        kind=Kind.SCHEDULED,
+def _missed_ops(world: World, row: WaitingRow, found: Missed, count: int, now: datetime) -> Sequence[Op]:
+    """One line for all that the policy left out."""
+    run = ranges.line(
+        row.tenant,
+        row.owner,
+        row.own_id,
         state=State.MISSED,
         reason=Reason.SERVICE_OUTAGE,
-        planned_at=found.first,
-        finished_at=now,
+        first=found.first,
+        last=found.last,
+        count=count,
         generation=row.generation,
-        range_until=found.last,
-        range_count=count,
+        now=now,
         message=f"{count} occurrences were due while the service was out; the policy runs the last one",
-        expires_at=expiry(now),
     )
-    item = ledger.item_of(run, shards=world.settings.shards, lane=sweep.lane)
     stats_key = keys.job(row.tenant, row.owner), keys.stats(row.own_id)
-    return [
-        world.table.put_op("missed", item, ledger.ABSENT),
-        world.table.update_op("stats", *stats_key, [add(StatsItem.missed, count)]),
-    ]
+    return [ranges.op(world, run), world.table.update_op("stats", *stats_key, [add(StatsItem.missed, count)])]
 
 
 def send_stretch(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> int:

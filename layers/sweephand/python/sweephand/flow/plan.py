@@ -10,7 +10,7 @@ from sweephand.domain.collection import Collection
 from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.schedule import Schedule, ScheduleState, wanted_state
 from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, QuotaExceeded, Unavailable
-from sweephand.flow import cleaning, drafts, replan, tenancy
+from sweephand.flow import cleaning, drafts, ranges, replan, tenancy
 from sweephand.flow.idempotency import Once, earlier_answer, once_op
 from sweephand.flow.world import World
 from sweephand.schedules.timing import Timing
@@ -303,15 +303,17 @@ def _add(
     if _replans(wish.before, changed, before, after):
         plan = replan.change(wish.before, changed, after, timing, effective, at)
         work.plans.append(plan)
+        lines = [ranges.op(world, plan.silence)] if plan.silence is not None else []
         changed = plan.schedule
         condition = jobs.as_read(wish.before)
         actions = jobs.schedule_update_actions(changed, shards)
     else:
+        lines = []
         condition = ScheduleItem.generation == wish.before.generation
         actions = jobs.description_actions(changed)
     _remember(work, changed, wish.path)
     row = table.update_op(f"schedule {changed.id}", *key, actions, condition)
-    _write(work, row, *_payload_ops(world, after, changed, parts))
+    _write(work, row, *lines, *_payload_ops(world, after, changed, parts))
 
 
 def _remember(work: _Work, schedule: Schedule, path: str) -> None:

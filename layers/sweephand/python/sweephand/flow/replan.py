@@ -14,6 +14,7 @@ from sweephand.domain import series
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.job import Job
 from sweephand.domain.message import occurrence
+from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import (
     Schedule,
     ScheduleState,
@@ -21,6 +22,7 @@ from sweephand.domain.schedule import (
     wanted_state,
 )
 from sweephand.errors import Unavailable
+from sweephand.flow import ranges
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.timing import Timing, count_between, load, load_or_never
@@ -34,10 +36,14 @@ LOOK_FURTHER_S = 60
 
 @dataclass(frozen=True)
 class Plan:
-    """schedule: as its row shall be. owed: what the old generation still has to send, before the write."""
+    """schedule: as its row shall be. owed: what the old generation still has to send, before the write.
+
+    silence: where the schedule was off and goes on, the line for what it left out.
+    """
 
     schedule: Schedule
     owed: tuple[Delivery, ...] = ()
+    silence: Run | None = None
 
 
 def effective_at(now: datetime) -> datetime:
@@ -85,7 +91,36 @@ def change(
         next_run_at=upcoming if state in (ScheduleState.ACTIVE, ScheduleState.ENDING) else None,
         last_planned_at=last if state is ScheduleState.ENDING else None,
     )
-    return Plan(changed, tuple(_delivery(before, instant) for instant in owed))
+    silence = _silence(before, old, effective) if state is ScheduleState.ACTIVE else None
+    return Plan(changed, tuple(_delivery(before, instant) for instant in owed), silence)
+
+
+OFF = {ScheduleState.PAUSED: Reason.PAUSED, ScheduleState.INACTIVE: Reason.DISABLED}
+
+
+def _silence(before: Schedule, old: Timing, effective: datetime) -> Run | None:
+    """What was due since the schedule was switched off, as one line. It was never sent."""
+    reason = OFF.get(before.state)
+    since = before.ended_at.get(before.generation - 1)
+    if reason is None or since is None:
+        return None
+    first = old.rule.next_after(from_s(since))
+    last = old.rule.last_until(effective)
+    if first is None or last is None or first > last:
+        return None
+    return ranges.line(
+        before.tenant,
+        before.job_id,
+        before.id,
+        state=State.SKIPPED,
+        reason=reason,
+        first=first,
+        last=last,
+        count=series.count_within(old, first, last),
+        generation=before.generation,
+        now=effective,
+        message="the schedule was off",
+    )
 
 
 def _owed(before: Schedule, old: Timing, effective: datetime) -> list[datetime]:

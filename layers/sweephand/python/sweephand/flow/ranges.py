@@ -1,0 +1,53 @@
+"""Lines of the ledger that stand for many occurrences with one reason. A run of its own outranks a range."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sweephand import ids
+from sweephand.domain.instants import epoch_ms
+from sweephand.domain.run import Kind, Reason, Run, State
+from sweephand.domain.schedule import Lane
+from sweephand.flow.retention import expiry
+from sweephand.flow.world import World
+from sweephand.store import ledger
+from sweephand.store.conditional import Op
+
+
+def line(
+    tenant: str,
+    job_id: str,
+    schedule_id: str,
+    *,
+    state: State,
+    reason: Reason,
+    first: datetime,
+    last: datetime,
+    count: int,
+    generation: int,
+    now: datetime,
+    message: str,
+) -> Run:
+    """The row for `count` occurrences from `first` to `last` (planned instants, both included)."""
+    return Run(
+        tenant=tenant,
+        job_id=job_id,
+        schedule_id=schedule_id,
+        uuid=ids.run_uuid(tenant, schedule_id, epoch_ms(first), Kind.SCHEDULED.value, "range"),
+        kind=Kind.SCHEDULED,
+        state=state,
+        reason=reason,
+        planned_at=first,
+        finished_at=now,
+        generation=generation,
+        range_until=last,
+        range_count=count,
+        message=message,
+        expires_at=expiry(now),
+    )
+
+
+def op(world: World, run: Run) -> Op:
+    """Its part of a transaction: under its computed id, so that a repetition writes the same."""
+    item = ledger.item_of(run, shards=world.settings.shards, lane=Lane.FAST)
+    return world.table.put_op(f"range {run.schedule_id}", item)
