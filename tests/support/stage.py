@@ -72,14 +72,21 @@ class Journal:
         return [message for line_level, message, _ in self.lines if line_level == level]
 
 
+SKIPPED = {State.SKIPPED, State.EXPIRED, State.CANCELLED}
+
+
 @dataclass(frozen=True)
 class Fold:
-    """Totals counted row by row, without the views' shortcuts: what the views must say."""
+    """Totals counted row by row, without the views' shortcuts: what the views must say.
+
+    rows: of occurrences that were sent. left_out: occurrences that were not, in lines that stand for many.
+    """
 
     rows: int
     ended: int
     failed: int
     skipped: int
+    left_out: int
 
 
 @dataclass
@@ -251,14 +258,15 @@ class Stage:
         return run
 
     def fold(self, planned: Planned | Schedule) -> Fold:
-        runs = self.runs(planned, Kind.SCHEDULED)
+        rows = self.runs(planned, Kind.SCHEDULED)
+        runs = [run for run in rows if run.range_count is None]
         ended = [run for run in runs if run.finished]
-        failed = sum(run.state in FAILED for run in ended)
         return Fold(
             rows=len(runs),
             ended=len(ended),
-            failed=failed,
-            skipped=len(ended) - failed - sum(run.state is State.SUCCESS for run in ended),
+            failed=sum(run.state in FAILED for run in ended),
+            skipped=sum(run.state in SKIPPED for run in ended),
+            left_out=sum(run.range_count or 0 for run in rows),
         )
 
     def items(self) -> list[dict[str, Any]]:

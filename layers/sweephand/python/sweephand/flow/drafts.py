@@ -157,6 +157,14 @@ def stored_timing(schedule: Schedule) -> Timing:
     return load_or_never(schedule.packed)
 
 
+def mended_timing(schedule: Schedule, draft: ScheduleDraft, job: Job, now: datetime) -> Timing:
+    """Of a schedule that cannot be read any more, asked for as it is: the caller's own members, packed anew."""
+    try:
+        return timing_of(draft, job, schedule.id, now)
+    except InvalidRequest:
+        return stored_timing(schedule)
+
+
 def with_name(draft: ScheduleDraft, schedule_id: str) -> ScheduleDraft:
     return draft if draft.name else replace(draft, name=schedule_id)
 

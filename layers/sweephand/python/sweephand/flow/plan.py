@@ -346,6 +346,8 @@ def _wanted(
     at = None
     if drafts.unchanged_timing(there, draft, before, after):
         timing = drafts.stored_timing(there)
+        if there.state is ScheduleState.BROKEN and wish.draft is not None:
+            timing = drafts.mended_timing(there, draft, after, now)
     else:
         try:
             timing = drafts.timing_of(draft, after, there.id, now)

@@ -91,15 +91,15 @@ def change(
         next_run_at=upcoming if state in (ScheduleState.ACTIVE, ScheduleState.ENDING) else None,
         last_planned_at=last if state is ScheduleState.ENDING else None,
     )
-    silence = _silence(before, old, effective) if state is ScheduleState.ACTIVE else None
-    return Plan(changed, tuple(_delivery(before, instant) for instant in owed), silence)
+    deliveries = tuple(_delivery(before, instant) for instant in owed)
+    return Plan(changed, deliveries, _silence(before, old, effective))
 
 
 OFF = {ScheduleState.PAUSED: Reason.PAUSED, ScheduleState.INACTIVE: Reason.DISABLED}
 
 
 def _silence(before: Schedule, old: Timing, effective: datetime) -> Run | None:
-    """What was due since the schedule was switched off, as one line. It was never sent."""
+    """What was due while this generation was off, as one line: it was never sent. Any change of it ends it."""
     reason = OFF.get(before.state)
     since = before.ended_at.get(before.generation - 1)
     if reason is None or since is None:
