@@ -20,7 +20,7 @@ from sweephand.flow import tenancy
 from sweephand.security import guard
 from sweephand.security.caller import TENANT_SCOPES, Door
 from sweephand.security.tokens import derive_keys
-from sweephand.store import tenants
+from sweephand.store import credentials as stored
 from tests.support.limits import as_dynamodb
 from tests.support.stage import TENANT, Stage, stage
 
@@ -203,7 +203,7 @@ def api(**settings: Any) -> Iterator[Api]:
         keys = derive_keys("test", STACK_SECRET, None)
 
         def find(tenant: str | None, name: str) -> Any:
-            return tenants.find_credential(world.table, tenant, name)
+            return stored.find_credential(world.table, tenant, name)
 
         door = Door(keys, STACK_SECRET, find)
         credentials = {"provider": basic("provider.admin", STACK_SECRET)}

@@ -184,13 +184,13 @@ class Doorkeeper:
     def _made(self) -> Door | None:
         from sweephand.security.caller import Door  # noqa: PLC0415 - of the API function only
         from sweephand.security.tokens import derive_keys  # noqa: PLC0415
-        from sweephand.store import tenants  # noqa: PLC0415
+        from sweephand.store import credentials  # noqa: PLC0415
 
         secret = self._secret("AWSCURRENT")
         if secret is None:
             return None
         keys = derive_keys(self._world.settings.stack_name, secret, self._secret("AWSPREVIOUS"))
-        return Door(keys, secret, partial(tenants.find_credential, self._world.table))
+        return Door(keys, secret, partial(credentials.find_credential, self._world.table))
 
     def _secret(self, stage: str) -> str | None:
         try:

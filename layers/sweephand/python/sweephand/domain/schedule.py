@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sweephand.domain.job import Job
+if TYPE_CHECKING:
+    from sweephand.domain.job import Job
 
 GENERATIONS_KEPT = 20
 

@@ -16,7 +16,6 @@ from sweephand.domain.message import Pointer, Subject, occurrence
 from sweephand.domain.misfire import FRESH
 from sweephand.domain.waiting import SweepText, UnknownKind, WaitingRun, Waits
 from sweephand.errors import Unavailable
-from sweephand.flow import catch_up
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.timing import load
@@ -136,13 +135,9 @@ def _step(world: World, row: WaitingRow, now: datetime, horizon: datetime) -> St
     """The row's part of the group; what cannot wait for the group is done here: then, how many messages it sent."""
     try:
         sweep = SweepText.read(row.sweep)
-        if sweep.waits is Waits.CATCH_UP:
-            return catch_up.send_stretch(world, row, sweep, now)
-        if sweep.waits is Waits.OCCURRENCE and row.next_run_at < now - FRESH:
-            split = catch_up.split(world, row, sweep, now)
-            if split is None:
-                return 0
-            row = split
+        late = sweep.waits is Waits.OCCURRENCE and row.next_run_at < now - FRESH
+        if late or sweep.waits is Waits.CATCH_UP:
+            return _catch_up(world, row, sweep, now, horizon)
         return plan_row(row, now, horizon)
     except UnknownKind as later:
         world.journal.warning("a row of a later version is left alone", kind=str(later))
@@ -151,6 +146,16 @@ def _step(world: World, row: WaitingRow, now: datetime, horizon: datetime) -> St
     except ValueError:
         _take_out(world, row)
     return 0
+
+
+def _catch_up(world: World, row: WaitingRow, sweep: SweepText, now: datetime, horizon: datetime) -> Step | int:
+    """What has been missed is sent paced or left out; its schedule goes on with what is fresh."""
+    from sweephand.flow import catch_up  # noqa: PLC0415 - nothing is missed while the service runs
+
+    if sweep.waits is Waits.CATCH_UP:
+        return catch_up.send_stretch(world, row, sweep, now)
+    fresh = catch_up.split(world, row, sweep, now)
+    return 0 if fresh is None else plan_row(fresh, now, horizon)
 
 
 def _take_out(world: World, row: WaitingRow) -> None:

@@ -13,7 +13,7 @@ from sweephand.flow.world import World
 from sweephand.schedules.timing import Timing
 from sweephand.security import caller
 from sweephand.security.caller import Credential
-from sweephand.store import tenants
+from sweephand.store import credentials, tenants
 from sweephand.store.conditional import Cancelled, Op, Refused
 
 TRIES = 5
@@ -69,18 +69,18 @@ def create_credential(world: World, tenant: str | None, name: str | None, scopes
         find_tenant(world, tenant)
     now = world.clock.now()
     credential, secret = caller.new_credential(tenant, scopes, world.chance)
-    written = world.table.put(tenants.credential_item(credential, name, now), tenants.ABSENT)
+    written = world.table.put(credentials.credential_item(credential, name, now), tenants.ABSENT)
     if isinstance(written, Refused):
-        there = tenants.find_credential(world.table, tenant, credential.id)
+        there = credentials.find_credential(world.table, tenant, credential.id)
         if there != credential:
             raise Unavailable("no free id was found: try again")
     return Issued(credential, secret, name, now)
 
 
 def delete_credential(world: World, tenant: str | None, credential_id: str) -> None:
-    if tenants.find_credential(world.table, tenant, credential_id) is None:
+    if credentials.find_credential(world.table, tenant, credential_id) is None:
         raise NotFound("no such credential")
-    world.table.delete(*tenants.credential_key(tenant, credential_id))
+    world.table.delete(*credentials.credential_key(tenant, credential_id))
 
 
 # Collections

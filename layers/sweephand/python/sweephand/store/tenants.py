@@ -1,21 +1,16 @@
-"""Tenants, their collections and credentials: rows to nouns and back."""
+"""Tenants and their collections: rows to nouns and back."""
 
 from __future__ import annotations
 
 import json
-from datetime import datetime
 
 from pynamodb.expressions.condition import Condition
 
 from sweephand.domain.collection import Collection, CollectionState, Quota, Tenant
 from sweephand.domain.instants import epoch_ms, from_ms
-from sweephand.security.caller import Credential
 from sweephand.store import keys
 from sweephand.store.conditional import Op, Table, add, assign
-from sweephand.store.table import CollectionItem, CredentialItem, Item, TenantItem
-
-PROVIDER_PARTITION = "STACK#PROVIDER"
-
+from sweephand.store.table import CollectionItem, Item, TenantItem
 
 ABSENT: Condition = Item.pk.does_not_exist()
 
@@ -136,36 +131,3 @@ def delete_collection_op(table: Table, collection: Collection) -> Op:
     """[no job in it]"""
     key = keys.tenant(collection.tenant), keys.collection(collection.name)
     return table.delete_op("collection", *key, CollectionItem.job_count == 0)
-
-
-# Credentials
-
-
-def credential_key(tenant: str | None, credential_id: str) -> tuple[str, str]:
-    return (PROVIDER_PARTITION if tenant is None else keys.tenant(tenant)), keys.credential(credential_id)
-
-
-def credential_of(item: CredentialItem) -> Credential:
-    return Credential(
-        item.tenant, item.credential_id, item.secret_hash, frozenset(item.scopes.split()), item.generation
-    )
-
-
-def find_credential(table: Table, tenant: str | None, credential_id: str) -> Credential | None:
-    item = table.get(CredentialItem, *credential_key(tenant, credential_id))
-    return credential_of(item) if item else None
-
-
-def credential_item(credential: Credential, name: str | None, created_at: datetime) -> CredentialItem:
-    pk, sk = credential_key(credential.tenant, credential.id)
-    return CredentialItem(
-        pk=pk,
-        sk=sk,
-        tenant=credential.tenant,
-        credential_id=credential.id,
-        name=name,
-        secret_hash=credential.secret_hash,
-        scopes=" ".join(sorted(credential.scopes)),
-        generation=credential.generation,
-        created_at=epoch_ms(created_at),
-    )

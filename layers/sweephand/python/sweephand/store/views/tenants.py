@@ -8,6 +8,7 @@ from datetime import datetime
 
 from sweephand.domain.collection import Collection, Tenant
 from sweephand.domain.instants import from_ms
+from sweephand.store import credentials as stored
 from sweephand.store import keys, waiting
 from sweephand.store import tenants as store
 from sweephand.store.conditional import Table
@@ -45,7 +46,7 @@ def collections(table: Table, tenant: str, after: str | None, page: int) -> Iter
 
 
 def credentials(table: Table, tenant: str | None, after: str | None, page: int) -> Iterator[Listed]:
-    pk, first = store.credential_key(tenant, after or "")
+    pk, first = stored.credential_key(tenant, after or "")
     rows = table.query_all(pk, CredentialItem.sk.between(first, "CRED#~"), limit=page, consistent=True)
     for row in rows:
         item = CredentialItem.from_raw_data(row)
