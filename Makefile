@@ -93,6 +93,10 @@ sam-deploy-local: setup sam-build ## sam deploy of what was built to the local s
 sam-env: setup ## Write env.json for sam local from the running local stack
 	@$(PY) .ci/sam_env.py
 
+.PHONY: test-sam-local
+test-sam-local: setup setup-sam ## sam local in containers; with CI=true it installs an engine if there is none
+	@$(PY) -m tests.sam_local || { status=$$?; [ $$status -eq 77 ] || exit $$status; } # 77: no engine here; it said so
+
 .PHONY: clean
 clean: ## Remove what was built and installed, and the local stack's state
 	@if [ -e .local/stack.json ] && [ -x $(PY) ]; then $(LOCAL) stop; fi

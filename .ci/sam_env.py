@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import socket
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,6 @@ STACK_FILE = Path(os.environ.get("SWEEPHAND_STATE") or ROOT / ".local") / "stack
 HOST = "host.docker.internal"
 # What that name stands for: the bridge of an engine on Linux, the gateway of Docker Desktop.
 HOST_NETWORKS = "172.16.0.0/12,192.168.65.0/24"
-# The bridge of an engine on Linux, unless it was told otherwise.
-USUAL_BRIDGE = "172.17.0.1"
 LOGICAL_IDS = {
     "api": "ApiFunction",
     "sweeper": "SweeperFunction",
@@ -37,9 +36,10 @@ def in_container(declared: dict[str, str], endpoint_url: str) -> dict[str, str]:
     sam local passes on only what the template declares, and AWS_ENDPOINT_URL only if parameter EndpointUrl is set.
     """
     changed = {"AWS_ENDPOINT_URL": f"http://{HOST}:{urlsplit(endpoint_url).port}"}
-    if "ALLOWED_PRIVATE_TARGETS" in declared:
+    allowed = declared.get("ALLOWED_PRIVATE_TARGETS")
+    if allowed is not None:
         # This machine, where the user's endpoint is, has another address from inside.
-        changed["ALLOWED_PRIVATE_TARGETS"] = ",".join(filter(None, (declared["ALLOWED_PRIVATE_TARGETS"], HOST_NETWORKS)))
+        changed["ALLOWED_PRIVATE_TARGETS"] = f"{allowed},{HOST_NETWORKS}".lstrip(",")
     return declared | changed
 
 
@@ -54,19 +54,33 @@ def variables(aws: Any, functions: dict[str, str], endpoint_url: str) -> dict[st
 
 
 def hint(endpoint_url: str) -> str:
-    """What the user has to know about reaching the stack from a container."""
-    if not sys.platform.startswith("linux"):
+    """What the user has to do so that a container reaches the stack; empty if it does."""
+    bridge, port = _bridge(), urlsplit(endpoint_url).port
+    if bridge is None or _answers(bridge, port):
         return ""
-    port = urlsplit(endpoint_url).port
-    with socket.socket() as probe:
-        probe.settimeout(1.0)
-        if probe.connect_ex((USUAL_BRIDGE, port)) == 0:
-            return ""
     return (
-        f"Nothing answers at {USUAL_BRIDGE}:{port}. With an engine of Linux (not Docker Desktop), containers reach the\n"
-        "stack only at its bridge:\n"
-        f"  make stack-stop; SWEEPHAND_AWS_ALSO_ON={USUAL_BRIDGE} make stack sam-env\n"
+        f"But no container reaches the stack: it is not to be had at {bridge}:{port}. Start it so that it is:\n"
+        f"  make stack-stop; SWEEPHAND_AWS_ALSO_ON={bridge} make stack sam-env\n"
     )
+
+
+def _bridge() -> str | None:
+    """This machine's address on the network of the containers; None if they reach our loopback, as with Docker Desktop,
+    or if there is no engine."""
+    wanted = ["docker", "network", "inspect", "bridge", "--format", "{{(index .IPAM.Config 0).Gateway}}"]
+    try:
+        done = subprocess.run(wanted, capture_output=True, text=True, timeout=20, check=True)  # noqa: S603
+        with socket.socket() as probe:
+            probe.bind((done.stdout.strip(), 0))  # only an address of this machine can be had
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def _answers(address: str, port: int | None) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(2.0)
+        return probe.connect_ex((address, port)) == 0
 
 
 def main() -> int:

@@ -19,13 +19,19 @@ def stack(folder):
     try:
         deployed = emulator.deploy(ROOT / "template.yaml", parameters("http://127.0.0.1:1"))
         aws = emulator.credentials()
-        for rule in ("MinuteRule", "AuditRule"):
-            aws.client("events").disable_rule(Name=deployed.physical[rule])
-        for mapping in aws.client("lambda").list_event_source_mappings()["EventSourceMappings"]:
-            aws.client("lambda").delete_event_source_mapping(UUID=mapping["UUID"])
+        hush(aws)
         yield aws, deployed
     finally:
         emulator.stop()
+
+
+def hush(aws):
+    """No rule ticks and no queue is polled any more."""
+    events, functions = aws.client("events"), aws.client("lambda")
+    for rule in events.list_rules()["Rules"]:
+        events.disable_rule(Name=rule["Name"])
+    for mapping in functions.list_event_source_mappings()["EventSourceMappings"]:
+        functions.delete_event_source_mapping(UUID=mapping["UUID"])
 
 
 def variables(aws, stack, function):

@@ -7,7 +7,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from sweephand.local.child import KEPT_POINTS, KEPT_STREAMS, SAVE_ATTEMPTS, _hold_queues, save, trim_logs, trim_metrics
+from sweephand.local import settings
+from sweephand.local.child import (
+    KEPT_POINTS,
+    KEPT_STREAMS,
+    SAVE_ATTEMPTS,
+    _also_on,
+    _hold_queues,
+    save,
+    trim_logs,
+    trim_metrics,
+)
+from sweephand.local.failures import LocalFailure
 from sweephand.local.launcher import clean_environment
 
 
@@ -85,3 +96,59 @@ def test_the_emulator_listens_on_loopback_and_sees_nothing_of_the_users_secrets(
     assert environment["AWS_ACCESS_KEY_ID"] == "test"
     assert environment["AWS_CONFIG_FILE"] == os.devnull
     assert not {"AWS_PROFILE", "GITHUB_TOKEN", "PYTHONPATH"} & set(environment)
+
+
+class Server:
+    """As hypercorn's Config. taken: an address that another process has."""
+
+    taken = None
+
+    def __init__(self):
+        self.bind = ["127.0.0.1:4570"]
+
+    def create_sockets(self):
+        if self.taken in self.bind:
+            raise OSError("address already in use")
+        return list(self.bind)
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setenv("SWEEPHAND_EMULATOR_ALSO_ON", "172.17.0.1")
+    monkeypatch.setenv("SWEEPHAND_EMULATOR_PORT", "4570")
+
+    class Fresh(Server):
+        def create_sockets(self):
+            return super().create_sockets()
+
+    _also_on(Fresh)
+    return Fresh()
+
+
+def test_the_server_listens_at_the_bridge_beside_loopback(server):
+    assert server.create_sockets() == ["127.0.0.1:4570", "172.17.0.1:4570"]
+
+
+def test_a_bridge_that_cannot_be_had_is_no_reason_to_start_without_it(server):
+    server.taken = "172.17.0.1:4570"
+
+    with pytest.raises(OSError, match="in use"):
+        server.create_sockets()
+    assert server.bind == ["127.0.0.1:4570"]  # with more than one, MiniStack drops what follows the first
+
+
+def test_without_a_wish_nothing_but_loopback_is_listened_at(tmp_path):
+    assert "SWEEPHAND_EMULATOR_ALSO_ON" not in clean_environment({}, tmp_path, 4570)
+    assert clean_environment({}, tmp_path, 4570, "172.17.0.1")["SWEEPHAND_EMULATOR_ALSO_ON"] == "172.17.0.1"
+    assert settings.read({}).aws_also_on is None
+    assert settings.read({"SWEEPHAND_AWS_ALSO_ON": ""}).aws_also_on is None
+
+
+def test_the_address_of_a_bridge_is_taken():
+    assert settings.read({"SWEEPHAND_AWS_ALSO_ON": "172.17.0.1"}).aws_also_on == "172.17.0.1"
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "127.0.0.1", "8.8.8.8", "::", "docker0", "172.17.0.1/16"])
+def test_an_address_that_opens_the_emulator_to_more_than_containers_is_refused(address):
+    with pytest.raises(LocalFailure, match="SWEEPHAND_AWS_ALSO_ON"):
+        settings.read({"SWEEPHAND_AWS_ALSO_ON": address})

@@ -1,7 +1,7 @@
 """The container engine behind `sam local`: the one that answers here, else, in CI, one of our own.
 
-An engine that is found is used as it is, and nothing of it is changed. Our own has its data, its socket and its state in
-a folder of its own; with `stop` it is gone, with everything it ran.
+An engine that is found is used as it is, and nothing of it is changed. Our own has its data and its socket in a folder
+of its own; with `stop` it is gone, and so is everything it ran.
 """
 
 from __future__ import annotations
@@ -31,15 +31,14 @@ class NoEngine(Exception):
     """There is none, and none may be installed here. The text says what the user can do."""
 
 
-class EngineFailed(Exception):
-    """It was to be installed and started, and that did not work."""
+class NotPrepared(Exception):
+    """Something that the tests need was to be made here, and that did not work."""
 
 
 @dataclass
 class Engine:
-    """A running engine. host: its address, None for the one that the docker client finds. folder: ours, None if found."""
+    """A running engine. folder, process: of our own, None if it was found. environment: for the docker client."""
 
-    host: str | None = None
     folder: Path | None = None
     process: subprocess.Popen[bytes] | None = None
     had_bridge: bool = True
@@ -64,7 +63,8 @@ class Engine:
     def gateway(self) -> str | None:
         """The address under which a container reaches this machine itself; None where the engine runs in a machine of
         its own (Docker Desktop), whose name for us reaches our loopback."""
-        answer = self.docker("network", "inspect", "bridge", "--format", "{{(index .IPAM.Config 0).Gateway}}", check=False)
+        wanted = "{{(index .IPAM.Config 0).Gateway}}"
+        answer = self.docker("network", "inspect", "bridge", "--format", wanted, check=False)
         address = answer.stdout.strip()
         return address if answer.returncode == 0 and _is_here(address) else None
 
@@ -99,7 +99,7 @@ def _is_here(address: str) -> bool:
 def find_or_start(*, install: bool) -> Engine:
     """The engine that answers, else one of our own if `install` is set.
 
-    Raises NoEngine without that leave, EngineFailed if it cannot be done.
+    Raises NoEngine without that leave, NotPrepared if it cannot be done.
     """
     found = Engine()
     if shutil.which("docker") is not None and _answers(found):
@@ -107,7 +107,7 @@ def find_or_start(*, install: bool) -> Engine:
     if not install:
         raise NoEngine("no container engine answers here; start Docker, or let CI=true install one (Debian, as root)")
     if not sys.platform.startswith("linux") or os.geteuid() != 0:
-        raise EngineFailed("CI=true, but no engine answers, and only root on Linux can start one")
+        raise NotPrepared("CI=true, but no engine answers, and only root on Linux can start one")
     if any(shutil.which(tool) is None for tool in ("dockerd", "docker", "ip", "iptables")):
         _install()
     return _start(Path(tempfile.mkdtemp(prefix="sweephand-engine-")))
@@ -126,9 +126,9 @@ def _install() -> None:
 
 
 def apt_get(*arguments: str) -> None:
-    """Raises EngineFailed, with the last lines of what apt-get said."""
+    """Raises NotPrepared, with the last lines of what apt-get said."""
     if shutil.which("apt-get") is None:
-        raise EngineFailed(f"CI=true, but this system has no apt-get to install {', '.join(PACKAGES)} with")
+        raise NotPrepared(f"CI=true, but this system has no apt-get to install {', '.join(PACKAGES)} with")
     done = subprocess.run(
         ["apt-get", *arguments],
         env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"},
@@ -138,7 +138,7 @@ def apt_get(*arguments: str) -> None:
         check=False,
     )
     if done.returncode != 0:
-        raise EngineFailed(f"apt-get {' '.join(arguments)}:\n{(done.stdout + done.stderr)[-1_000:]}")
+        raise NotPrepared(f"apt-get {' '.join(arguments)}:\n{(done.stdout + done.stderr)[-1_000:]}")
 
 
 def _start(folder: Path) -> Engine:
@@ -159,13 +159,13 @@ def _start(folder: Path) -> Engine:
             stdout=output,
             stderr=output,
         )
-    engine = Engine(host, folder, process, had_bridge, {"DOCKER_HOST": host})
+    engine = Engine(folder, process, had_bridge, {"DOCKER_HOST": host})
     end = CLOCK.monotonic() + ANSWERS_WITHIN_S
     while not _answers(engine):
         if process.poll() is not None or CLOCK.monotonic() > end:
             words = log.read_text(errors="replace")[-2_000:]
             engine.stop()
-            raise EngineFailed(f"the engine did not come up:\n{words}")
+            raise NotPrepared(f"the engine did not come up:\n{words}")
         CLOCK.sleep(0.2)
     return engine
 

@@ -16,9 +16,11 @@ import tempfile
 from pathlib import Path
 
 from sweephand.local.settings import CHECKOUT
-from tests.sam_local.engine import Engine, EngineFailed, apt_get, machine
+from tests.sam_local.engine import Engine, NotPrepared, apt_get, machine
 
-REPOSITORY = "public.ecr.aws/lambda/python"
+NAME = f"public.ecr.aws/lambda/python:3.13-{machine()}"
+MADE = "sweephand.test-image"
+"""A label: one of ours under AWS's name, which must not stay in an engine that others use."""
 SUITE = "trixie"  # the Debian whose python3 is 3.13
 LOCK = CHECKOUT / "requirements" / "runtime_image.txt"
 CACHE = CHECKOUT / ".cache" / "sam_local"
@@ -28,6 +30,7 @@ export PYTHONPATH=/var/task:/opt/python:/var/runtime
 exec /usr/bin/python3 -m awslambdaric "$_HANDLER"
 """
 SETTINGS = (
+    f"LABEL {MADE}=true",
     "WORKDIR /var/task",
     "ENV LAMBDA_TASK_ROOT=/var/task LAMBDA_RUNTIME_DIR=/var/runtime PATH=/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8",
 )
@@ -36,29 +39,35 @@ SETTINGS = (
 def ensure(engine: Engine, *, build: bool) -> str:
     """How the image came here, as a word. build: whether one may be made if AWS's cannot be had.
 
-    Raises EngineFailed.
+    Raises NotPrepared.
     """
-    name = f"{REPOSITORY}:3.13-{machine()}"
-    if engine.docker("image", "inspect", name, check=False).returncode == 0:
+    if engine.docker("image", "inspect", NAME, check=False).returncode == 0:
         return "present"
-    refused = _pull(engine, name)
+    refused = _pull(engine)
     if refused is None:
         return "pulled"
     if not build:
-        raise EngineFailed(f"docker pull {name}: {refused}")
+        raise NotPrepared(f"docker pull {NAME}: {refused}")
     archive = CACHE / f"image-{machine()}-{_recipe()}.tar"
     cached = archive.exists()
     if not cached:
         _make(archive)
     changes = [argument for change in SETTINGS for argument in ("--change", change)]
-    engine.docker("import", *changes, str(archive), name)
+    engine.docker("import", *changes, str(archive), NAME)
     return "from the cache" if cached else "built"
 
 
-def _pull(engine: Engine, name: str) -> str | None:
+def forget(engine: Engine) -> None:
+    """Takes AWS's name from an image that we made, in an engine that was there before."""
+    label = f'{{{{index .Config.Labels "{MADE}"}}}}'
+    if not engine.ours and engine.docker("image", "inspect", NAME, "--format", label, check=False).stdout.strip():
+        engine.docker("image", "rm", "--no-prune", NAME, check=False)
+
+
+def _pull(engine: Engine) -> str | None:
     """None if it worked, else why it did not."""
     try:
-        answer = engine.docker("pull", "--quiet", name, check=False, timeout=PULL_WITHIN_S)
+        answer = engine.docker("pull", "--quiet", NAME, check=False, timeout=PULL_WITHIN_S)
     except subprocess.TimeoutExpired:
         return f"nothing within {PULL_WITHIN_S:.0f} s"
     return None if answer.returncode == 0 else answer.stderr.strip()[-300:]
@@ -111,4 +120,4 @@ def _run(*command: str) -> None:
         command, env=os.environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
-        raise EngineFailed(f"{command[0]} ended with {done.returncode}:\n{(done.stdout + done.stderr)[-2_000:]}")
+        raise NotPrepared(f"{command[0]} ended with {done.returncode}:\n{(done.stdout + done.stderr)[-2_000:]}")

@@ -1,0 +1,86 @@
+"""`sam local start-api`: the door and the store behind a real HTTP server, the function in its container."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+
+@pytest.fixture(scope="module")
+def url(sam):
+    with sam.running("start-api") as url:
+        yield url
+
+
+@pytest.fixture
+def client(url, stack):
+    """A client with the credential of tenant acme."""
+    credential = stack.file.tenants["acme"]
+    auth = httpx.BasicAuth(credential.client_id, credential.secret)
+    with httpx.Client(base_url=url, auth=auth, timeout=60, trust_env=False) as client:
+        yield client
+
+
+@pytest.fixture
+def stranger(url):
+    with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
+        yield client
+
+
+FIELDS = {
+    "name": "by-start-api",
+    "schedules": [{"cron": "30 2 * * 1-5", "timezone": "Europe/Berlin"}],
+    "action": {"type": "http", "url": "https://example.org/"},
+}
+
+
+def test_health_is_open_to_all(stranger):
+    answer = stranger.get("/v1/health")
+
+    assert answer.status_code == 200
+    assert answer.json()["status"] == "ok"
+
+
+def test_a_job_is_made_and_read_back_also_past_the_container(client, stack):
+    made = client.post("/v1/jobs", json=FIELDS)
+    read = client.get(made.headers["Location"])
+    seen_by_the_emulators_own_function = stack.client().get(made.headers["Location"])
+
+    assert made.status_code == 201, made.text
+    assert made.headers["ETag"] == '"1"'
+    assert read.status_code == 200
+    assert read.json()["name"] == "by-start-api"
+    assert read.json() == seen_by_the_emulators_own_function.json()
+    assert client.delete(made.headers["Location"]).status_code == 204
+    assert client.get(made.headers["Location"]).status_code == 404
+
+
+def test_without_credentials_nothing_is_made(stranger, stack):
+    answer = stranger.post("/v1/jobs", json=FIELDS)
+
+    assert answer.status_code == 401
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert "Basic" in answer.headers["WWW-Authenticate"]
+    assert stack.client().get("/v1/jobs", params={"name": "by-start-api"}).json()["items"] == []
+
+
+def test_a_token_is_given_for_the_credential_and_opens_the_door(client, stranger):
+    given = client.post("/oauth/token", data={"grant_type": "client_credentials"})
+
+    token = given.json()["access_token"]
+    assert stranger.get("/v1/jobs", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+
+
+def test_a_path_below_v1_that_is_unknown_is_ours_to_refuse(client):
+    answer = client.get("/v1/nothing")
+
+    assert answer.status_code == 404
+    assert answer.json()["code"] == "NOT_FOUND"
+
+
+def test_a_path_that_no_route_takes_never_reaches_a_function(client):
+    answer = client.get("/nothing")
+
+    # API Gateway's HTTP API says 404; sam local answers as its REST API would.
+    assert answer.status_code == 403
+    assert answer.json() == {"message": "Missing Authentication Token"}
