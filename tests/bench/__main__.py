@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.bench import cold_start, units
+from tests.bench.runtime import Python, measuring_python
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- figures: written by make bench -->", "<!-- end of figures -->"
 BUDGETS = {
     "sweeper, ready": "1.15",
+    "sweeper, ready to send": "-",
     "executor, ready": "1.15",
     "executor, first HTTP call": "1.55",
     "auditor, ready": "-",
@@ -26,12 +28,13 @@ WRITE_BUDGETS = {"success": "5", "success, payload of 8 KB": "5", "failure witho
 
 def main() -> int:
     logging.disable(logging.INFO)
+    python = measuring_python()
     with tempfile.TemporaryDirectory() as folder:
-        layers = cold_start.build(Path(folder))
-        mib = cold_start.unpacked_mib(layers)
-        starts = cold_start.measure(Path(folder), layers)
+        layers = cold_start.build(Path(folder), python)
+        mib = cold_start.unpacked_mib(layers, python)
+        starts = cold_start.measure(Path(folder), layers, python)
     counted, idle, shards = units.measure()
-    text = "\n".join(_page(starts, mib, counted, idle, shards))
+    text = "\n".join(_page(python, starts, mib, counted, idle, shards))
     sys.stdout.write(text + "\n")
     head, _, rest = PAGE.read_text().partition(BEGIN)
     PAGE.write_text(f"{head}{BEGIN}\n\n{text}\n\n{END}{rest.partition(END)[2]}")
@@ -39,9 +42,17 @@ def main() -> int:
 
 
 def _page(
-    starts: list[cold_start.ColdStart], mib: float, counted: list[units.Units], idle: dict[str, int], shards: int
+    python: Python,
+    starts: list[cold_start.ColdStart],
+    mib: float,
+    counted: list[units.Units],
+    idle: dict[str, int],
+    shards: int,
 ) -> Iterator[str]:
-    yield f"Python {platform.python_version()}, {os.cpu_count()} processors, {platform.machine()}."
+    which = (
+        "the functions' own version" if python.is_runtime else "not the functions' version: none with boto3 was found"
+    )
+    yield f"Cold starts with Python {python.version} ({which}); {os.cpu_count()} processors, {platform.machine()}."
     yield ""
     yield f"Layers, unpacked: {mib:.1f} MiB (budget 16)."
     yield ""

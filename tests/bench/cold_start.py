@@ -9,9 +9,10 @@ import os
 import shutil
 import statistics
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.bench.runtime import Python
 
 ROOT = Path(__file__).resolve().parents[2]
 SAM_DATE = 315_532_800
@@ -33,6 +34,8 @@ ENVIRONMENT = {
     "PATH": os.environ["PATH"],
 }
 TIMED = "import time; began = time.process_time(); {body}; print(time.process_time() - began)"
+READY = "import app"
+READY_TO_SEND = "import app; from sweephand.wiring import Clients; Clients(app.world.table, app.world.settings).sqs"
 BASE = "import boto3; boto3.client('dynamodb')"
 FIRST_CALL = (
     "import app; from sweephand.security import outbound; outbound.shared_ssl_context();"
@@ -51,7 +54,7 @@ class ColdStart:
     most: float
 
 
-def build(target: Path) -> list[Path]:
+def build(target: Path, python: Python) -> list[Path]:
     """The layers' `python` folders as SAM would ship them, byte code by the measuring Python. In order of the path."""
     folders = []
     for layer, goal in (("sweephand", "build-CodeLayer"), ("dependencies", "build-DependenciesLayer")):
@@ -64,41 +67,44 @@ def build(target: Path) -> list[Path]:
     for folder in [*folders, target / "functions"]:
         for path in folder.rglob("*"):
             os.utime(path, (SAM_DATE, SAM_DATE))
-        # The runtime's Python made byte code for itself; this one measures with its own, of the same kind.
-        compiled = [sys.executable, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", str(folder)]
+        # If the layers were made without byte code, or for another Python than measures: of the same kind.
+        compiled = [python.path, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", str(folder)]
         subprocess.run(compiled, check=True)
     return folders
 
 
-def unpacked_mib(folders: list[Path]) -> float:
+def unpacked_mib(folders: list[Path], python: Python) -> float:
     """Size of what the layers unpack to, with the byte code of one Python."""
-    tag = f".cpython-{sys.version_info.major}{sys.version_info.minor}.pyc"
     files = (path for folder in folders for path in folder.rglob("*") if path.is_file())
-    return sum(path.stat().st_size for path in files if path.suffix != ".pyc" or path.name.endswith(tag)) / 2**20
+    return (
+        sum(path.stat().st_size for path in files if path.suffix != ".pyc" or path.name.endswith(f".{python.tag}.pyc"))
+        / 2**20
+    )
 
 
-def measure(target: Path, folders: list[Path]) -> list[ColdStart]:
+def measure(target: Path, folders: list[Path], python: Python) -> list[ColdStart]:
     functions = target / "functions"
     cases = {
-        "sweeper, ready": ("sweeper", "import app"),
-        "executor, ready": ("executor", "import app"),
+        "sweeper, ready": ("sweeper", READY),
+        "sweeper, ready to send": ("sweeper", READY_TO_SEND),
+        "executor, ready": ("executor", READY),
         "executor, first HTTP call": ("executor", FIRST_CALL),
-        "auditor, ready": ("auditor", "import app"),
-        "api, ready": ("api", "import app"),
+        "auditor, ready": ("auditor", READY),
+        "api, ready": ("api", READY),
     }
     results = []
     for name, (function, body) in cases.items():
         path = [str(functions / function), *map(str, folders)]
-        pairs = [(_seconds(BASE, path), _seconds(body, path)) for _ in range(ROUNDS + 1)][1:]
+        pairs = [(_seconds(python, BASE, path), _seconds(python, body, path)) for _ in range(ROUNDS + 1)][1:]
         ratios = [ours / base for base, ours in pairs]
         median = statistics.median(ours for _, ours in pairs) * 1000
         results.append(ColdStart(name, median, statistics.median(ratios), min(ratios), max(ratios)))
     return results
 
 
-def _seconds(body: str, path: list[str]) -> float:
+def _seconds(python: Python, body: str, path: list[str]) -> float:
     environment = {**ENVIRONMENT, "PYTHONPATH": os.pathsep.join(path)}
     done = subprocess.run(
-        [sys.executable, "-c", TIMED.format(body=body)], env=environment, capture_output=True, text=True, check=True
+        [python.path, "-c", TIMED.format(body=body)], env=environment, capture_output=True, text=True, check=True
     )
     return float(done.stdout.split()[-1])
