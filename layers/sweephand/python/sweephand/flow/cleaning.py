@@ -63,7 +63,7 @@ def clean(world: World, pointer: Pointer) -> None:
         return
     if item.whole:
         for row in world.table.query_all(pk, consistent=True):
-            if row["sk"]["S"] != sk:
+            if not row["sk"]["S"].startswith(keys.clean_up("")):  # of a schedule that went before its job
                 world.table.delete(pk, row["sk"]["S"])
     world.table.delete(pk, sk)
 

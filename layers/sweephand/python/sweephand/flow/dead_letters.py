@@ -18,6 +18,7 @@ from sweephand.flow.execute import Delivered
 from sweephand.flow.world import World
 from sweephand.store import gate
 from sweephand.store.conditional import Refused
+from sweephand.telemetry import where
 
 
 def is_source(world: World, arn: str) -> bool:
@@ -35,6 +36,9 @@ def batch(world: World, messages: Sequence[Delivered]) -> list[str]:
                 world.queue.archive(message.body)
         except Unavailable as unavailable:
             world.journal.warning("a dead letter waits for the table or the queue", reason=unavailable.reason)
+            done = False
+        except Exception as unexpected:  # noqa: BLE001 - one letter must not hold up the others
+            world.journal.error("a dead letter failed", error=type(unexpected).__name__, where=where(unexpected))
             done = False
         if not done:
             failed.append(message.message_id)
@@ -69,6 +73,8 @@ def _end(world: World, pointer: Pointer, seen: Seen) -> bool:
 
 def _ending(admitted: Admission, run: Run | None) -> End | None:
     """Only an absent row, or one whose lease is over and that has no wake row, is ended here."""
+    if run is not None and run.wake_at is not None and not isinstance(admitted, End):
+        return None
     match admitted:
         case End():
             return admitted

@@ -1,0 +1,269 @@
+"""An alarm is not an end: what ten receives could not settle ends with a reason, effects included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sweephand.domain.job import Pause
+from sweephand.domain.run import Reason, State
+from sweephand.domain.schedule import Lane, ScheduleState
+from sweephand.flow import dead_letters, manual
+from sweephand.flow.plan import Planned
+from tests.support import aws
+from tests.support.endpoint import ACCEPTED, BUSY, OK
+from tests.support.stage import TENANT, Stage
+from tests.support.taps import Act, Crash, Passing, crash_after, crash_before, refused
+from tests.unit.flow.common import exact, fixed, once
+
+
+def dead(stage: Stage) -> None:
+    """Every message of the run queue has been received too often."""
+    run_queue, dead_queue = stage.sqs._queues[aws.URLS[Lane.FAST]], stage.sqs._queues[aws.DEAD]
+    for message in run_queue.messages:
+        message.visible_at = stage.clock.now()
+        dead_queue.messages.append(message)
+    run_queue.messages.clear()
+
+
+def ready(stage: Stage, **members: Any) -> Planned:
+    planned = stage.create(once(), **members)
+    stage.tick()
+    stage.clock.advance(61)
+    stage.sqs._queues[aws.URLS[Lane.FAST]].messages[1:] = []  # one of the two that create and tick have sent
+    return planned
+
+
+def archived(stage: Stage) -> int:
+    return len(stage.sqs.bodies(aws.ARCHIVE))
+
+
+def test_a_run_that_never_began_ends_as_undelivered_with_its_effects(stage: Stage) -> None:
+    planned = ready(stage, error_action=stage.action(url="https://example.org/alarm"))
+    dead(stage)
+
+    stage.deliver_dead()
+    stage.run(5)
+
+    failed = next(run for run in stage.runs(planned) if run.parent_uuid is None)
+    assert (failed.state, failed.reason) == (State.ERROR, Reason.UNDELIVERED)
+    assert [received.params["url"] for received in stage.endpoint.received] == ["https://example.org/alarm"]
+    assert stage.stored(planned).state is ScheduleState.COMPLETED
+    assert stage.totals(planned).failed == 1
+    exact(stage, planned)
+    assert archived(stage) == 1
+    assert stage.sqs.bodies(aws.DEAD) == []
+    assert "undelivered" in stage.journal.at("error")
+    assert stage.journal.counts["DeadLetters"] == 1
+
+
+def test_a_message_that_fails_ten_times_becomes_a_dead_letter_and_gets_its_end(stage: Stage) -> None:
+    planned = ready(stage)
+
+    def no_claims(passing: Passing, act: Act) -> Any:
+        return refused(passing, act) if passing.operation == "PutItem" else act()
+
+    with stage.taps.faulty(no_claims):
+        stage.run(2_400)
+
+    run = stage.only_run(planned)
+    assert (run.state, run.reason) == (State.ERROR, Reason.UNDELIVERED)
+    assert stage.endpoint.received == []
+    assert archived(stage) == 1
+
+
+def test_a_finished_run_keeps_its_end_and_gets_its_effects(stage: Stage) -> None:
+    planned = ready(stage, error_action=stage.action(url="https://example.org/alarm"))
+    stage.endpoint.script = [BUSY]
+    with stage.taps.once("dynamodb.TransactWriteItems", crash_after), pytest.raises(Crash):
+        stage.deliver(most=1)
+    dead(stage)
+
+    stage.deliver_dead()
+    stage.run(10)
+
+    assert {run.state for run in stage.runs(planned)} == {State.ERROR, State.SUCCESS}
+    assert next(run for run in stage.runs(planned) if run.parent_uuid is None).reason is Reason.HTTP_STATUS
+    assert len(stage.endpoint.received) == 2
+
+
+def test_a_live_lease_is_left_alone_and_the_letter_comes_back(stage: Stage) -> None:
+    planned = ready(stage)
+    with stage.taps.once("endpoint.http", crash_before), pytest.raises(Crash):
+        stage.deliver(most=1)
+    dead(stage)
+
+    stage.deliver_dead()
+
+    assert stage.only_run(planned).state is State.TRIGGERED
+    assert archived(stage) == 0
+    stage.run(400)
+    run = stage.only_run(planned)
+    assert (run.state, run.reason) == (State.ERROR, Reason.UNDELIVERED)
+    assert archived(stage) == 1
+    exact(stage, planned)
+
+
+def test_a_run_with_a_wake_row_is_left_to_it(stage: Stage) -> None:
+    """A manual run whose holder died: its wake row brings another, so its letter is no reason to end it."""
+    planned = stage.create({"cron": "0 0 1 1 *"})
+    manual.run_now(stage.world, TENANT, planned.job.id, None, None)
+    with stage.taps.once("endpoint.http", crash_before), pytest.raises(Crash):
+        stage.deliver(most=1)
+    dead(stage)
+    stage.clock.advance(40)
+
+    stage.deliver_dead()
+
+    assert stage.only_run(planned.job.id).state is State.TRIGGERED
+    assert archived(stage) == 1
+    stage.run(1_200)
+    run = stage.only_run(planned.job.id)
+    assert (run.state, run.lost) == (State.SUCCESS, 1)
+
+
+def test_the_letter_of_an_earlier_attempt_sends_the_retry_on_its_way(stage: Stage) -> None:
+    planned = ready(stage, action=stage.action(retry=fixed(60)))
+    stage.endpoint.script = [BUSY]
+    with stage.taps.once("dynamodb.TransactWriteItems", crash_after), pytest.raises(Crash):
+        stage.deliver(most=1)
+    dead(stage)
+
+    stage.deliver_dead()
+    stage.endpoint.answer = OK
+    stage.run(90)
+
+    run = stage.only_run(planned)
+    assert (run.state, run.attempt) == (State.SUCCESS, 2)
+
+
+def test_the_letter_of_a_due_retry_is_sent_again_and_not_ended(stage: Stage) -> None:
+    planned = ready(stage, action=stage.action(retry=fixed(10)))
+    stage.endpoint.script = [BUSY]
+    stage.deliver(most=1)
+    stage.clock.advance(20)
+    dead(stage)
+
+    stage.deliver_dead()
+    assert stage.only_run(planned).state is State.RETRY_WAIT
+    stage.run(10)
+
+    assert stage.only_run(planned).state is State.SUCCESS
+
+
+def test_a_run_that_waits_for_its_callback_is_left_alone(stage: Stage) -> None:
+    stage.endpoint.answer = ACCEPTED
+    planned = ready(stage, action=stage.action(outcome={"on202": "wait"}))
+    stage.sqs.duplicate(aws.URLS[Lane.FAST])
+    stage.deliver(most=1)
+    dead(stage)
+
+    stage.deliver_dead()
+
+    assert stage.only_run(planned).state is State.ACK_RECVD
+    assert archived(stage) == 1
+
+
+def test_a_letter_that_would_not_have_run_says_why(stage: Stage) -> None:
+    planned = ready(stage)
+    stage.set_state(planned, pause=Pause(stage.clock.now()))
+    dead(stage)
+
+    stage.deliver_dead()
+
+    run = stage.only_run(planned)
+    assert (run.state, run.reason) == (State.SKIPPED, Reason.PAUSED)
+    assert archived(stage) == 1
+
+
+def test_a_letter_that_belongs_to_nobody_leaves_no_row(stage: Stage) -> None:
+    planned = ready(stage)
+    stage.delete(planned)
+    dead(stage)
+
+    stage.deliver_dead()
+
+    assert stage.runs(planned) == []
+    assert archived(stage) == 1
+
+
+@pytest.mark.parametrize("body", ["not json", "{}", '{"v":99}', "\x00"])
+def test_a_letter_that_cannot_be_read_is_kept_and_reported(stage: Stage, body: str) -> None:
+    stage.sqs.send_message(QueueUrl=aws.DEAD, MessageBody=body)
+
+    stage.deliver_dead()
+
+    assert stage.sqs.bodies(aws.ARCHIVE) == [body]
+    assert "a dead letter cannot be read" in stage.journal.at("error")
+
+
+def test_a_letter_is_not_gone_before_it_is_archived(stage: Stage) -> None:
+    planned = ready(stage)
+    dead(stage)
+
+    with stage.taps.once("sqs.SendMessage", refused):
+        stage.deliver_dead()
+    assert len(stage.sqs.bodies(aws.DEAD)) == 1
+    stage.run(200)
+
+    assert archived(stage) == 1
+    assert stage.totals(planned).failed == 1
+    exact(stage, planned)
+
+
+@pytest.mark.parametrize("fault", [crash_before, crash_after])
+@pytest.mark.parametrize("call", ["dynamodb.TransactWriteItems", "sqs.SendMessage"])
+def test_a_consumer_that_dies_ends_the_run_once(stage: Stage, call: str, fault: Any) -> None:
+    planned = ready(stage)
+    dead(stage)
+    with stage.taps.once(call, fault), pytest.raises(Crash):
+        stage.deliver_dead()
+
+    stage.run(400)
+
+    run = stage.only_run(planned)
+    assert (run.state, run.reason) == (State.ERROR, Reason.UNDELIVERED)
+    assert stage.totals(planned).failed == 1
+    exact(stage, planned)
+    assert archived(stage) >= 1
+
+
+def test_one_letter_that_raises_what_nobody_expected_holds_up_no_other(stage: Stage) -> None:
+    planned = ready(stage)
+    dead(stage)
+    broken: list[bool] = []
+
+    def breaks_once(passing: Passing, act: Act) -> Any:
+        if passing.name == "dynamodb.BatchGetItem" and not broken:
+            broken.append(True)
+            raise ZeroDivisionError
+        return act()
+
+    stage.sqs.send_message(QueueUrl=aws.DEAD, MessageBody=stage.sqs.bodies(aws.DEAD)[0])
+    with stage.taps.faulty(breaks_once):
+        stage.deliver_dead()
+
+    assert stage.only_run(planned).reason is Reason.UNDELIVERED
+    assert len(stage.sqs.bodies(aws.DEAD)) == 1
+
+
+def test_the_letter_of_an_ending_series_is_left_to_its_wake_row(stage: Stage) -> None:
+    planned = ready(stage)
+    stage.deliver_all()
+    stage.edit_schedule(planned, state={"S": "ENDING"}, next_run_at={"N": str(int(stage.clock.now().timestamp()))})
+    stage.edit_schedule(planned, sweep={"S": f"E;fast;sap;{planned.schedules[0].packed}"})
+    stage.tick()
+    dead(stage)
+
+    stage.deliver_dead()
+
+    assert archived(stage) == 1
+    stage.run(1_000)
+    assert stage.stored(planned).state is ScheduleState.COMPLETED
+
+
+def test_the_dead_letter_queue_is_known_by_its_arn(stage: Stage) -> None:
+    assert dead_letters.is_source(stage.world, "arn:aws:sqs:eu-central-1:123456789012:dead")
+    assert not dead_letters.is_source(stage.world, "arn:aws:sqs:eu-central-1:123456789012:fast")
+    assert not dead_letters.is_source(stage.world, "arn:aws:sqs:eu-central-1:123456789012:not-dead")

@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sweephand.domain.run import Reason, State
+from sweephand.domain.schedule import Lane
+from sweephand.errors import NotFound, PreconditionFailed
+from sweephand.flow import plan
+from sweephand.flow.plan import Planned, Wish
+from sweephand.store import jobs, keys
+from tests.support.endpoint import ACCEPTED, BUSY
+from tests.support.stage import TENANT, Stage
+from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before
+from tests.unit.flow.common import NOON, SECOND, fixed, once
+
+EACH_MINUTE = {"cron": "* * * * *"}
+
+
+def rest(stage: Stage, planned: Planned) -> list[str]:
+    """What is left of the job outside the ledger."""
+    return [
+        item["sk"]["S"]
+        for item in stage.items()
+        if planned.job.id in item["pk"]["S"] + item["sk"]["S"] and "#SCH#" not in item["pk"]["S"]
+    ]
+
+
+def test_a_deleted_job_never_runs_again_and_leaves_nothing_but_its_ledger(stage: Stage) -> None:
+    planned = stage.create(
+        EACH_MINUTE,
+        name="nightly",
+        tags=("a",),
+        resource_id="r",
+        action=stage.action(payload={"n": 1}, authentication={"type": "bearer", "token": "t"}),
+    )
+    stage.run(70)
+    stage.change(planned, description="second", tags=("a",), resource_id="r")
+
+    stage.delete(planned)
+    stage.run(300)
+
+    assert len(stage.endpoint.received) == 1
+    assert rest(stage, planned) == []
+    assert [run.state for run in stage.runs(planned)] == [State.SUCCESS]
+    assert stage.waiting() == {}
+    with pytest.raises(NotFound):
+        plan.find(stage.world, TENANT, planned.job.id)
+
+
+def test_a_delete_within_the_window_lets_no_message_run(stage: Stage) -> None:
+    planned = stage.create(EACH_MINUTE)
+    stage.tick()
+    stage.clock.advance(57)
+
+    stage.delete(planned)
+    stage.run(300)
+
+    assert stage.endpoint.received == []
+    assert stage.runs(planned) == []
+    assert stage.sqs.bodies(stage.world.settings.queue_urls[Lane.FAST]) == []
+
+
+def test_a_job_deleted_and_made_again_under_its_name_is_another(stage: Stage) -> None:
+    first = stage.create(EACH_MINUTE, name="nightly")
+    stage.tick()
+    stage.delete(first)
+    second = stage.create(EACH_MINUTE, name="nightly")
+
+    stage.run(130)
+
+    assert {received.call.job_id for received in stage.endpoint.received} == {second.job.id}
+    assert len(stage.endpoint.received) == 2
+
+
+def test_a_run_that_waits_is_ended_by_the_clean_up(stage: Stage) -> None:
+    stage.endpoint.answer = BUSY
+    planned = stage.create(once(), action=stage.action(retry=fixed(7_200)))
+    stage.run(90)
+
+    stage.delete(planned)
+    stage.run(120)
+
+    run = stage.only_run(planned)
+    assert (run.state, run.reason, run.wake_at) == (State.CANCELLED, Reason.OWNER_GONE, None)
+    assert stage.waiting() == {}
+    assert rest(stage, planned) == []
+
+
+def test_a_run_that_waits_for_its_callback_is_ended_by_the_clean_up(stage: Stage) -> None:
+    stage.endpoint.answer = ACCEPTED
+    planned = stage.create(once(), action=stage.action(outcome={"on202": "wait"}))
+    stage.run(90)
+
+    stage.delete(planned)
+    stage.run(120)
+
+    assert stage.only_run(planned).state is State.CANCELLED
+    assert stage.waiting() == {}
+
+
+def test_a_near_retry_in_the_queue_ends_when_its_job_is_gone(stage: Stage) -> None:
+    stage.endpoint.answer = BUSY
+    planned = stage.create(once(), action=stage.action(retry=fixed(20)))
+    stage.run(62)
+
+    stage.delete(planned)
+    stage.run(120)
+
+    assert stage.only_run(planned).state is State.CANCELLED
+    assert len(stage.endpoint.received) == 1
+
+
+def test_what_an_executor_reports_within_its_lease_still_counts(stage: Stage) -> None:
+    planned = stage.create(once())
+    stage.tick()
+    stage.clock.advance(60)
+
+    def deleted_meanwhile(_call: object) -> Any:
+        stage.delete(planned)
+        return BUSY
+
+    stage.endpoint.answer = deleted_meanwhile
+    stage.deliver_all()
+    run = stage.only_run(planned)
+    assert (run.state, run.http_status) == (State.ERROR, 503)
+
+
+def test_a_holder_that_died_with_its_job_is_ended_after_its_lease(stage: Stage) -> None:
+    planned = stage.create(once())
+    stage.tick()
+    stage.clock.advance(60)
+    with stage.taps.once("endpoint.http", crash_before), pytest.raises(Crash):
+        stage.deliver_all(most=1)
+    stage.sqs.purge(stage.world.settings.queue_urls[Lane.FAST])
+
+    stage.delete(planned)
+    stage.run(1_200)
+
+    assert stage.only_run(planned).state is State.CANCELLED
+    assert rest(stage, planned) == []
+
+
+def test_a_claim_that_overtook_the_delete_is_ended(stage: Stage) -> None:
+    """Gate, then delete, then claim: the row that the claim leaves has an end too."""
+    planned = stage.create(once())
+    stage.tick()
+    stage.clock.advance(60)
+
+    def deleted_first(_passing: Passing, act: Act) -> Any:
+        fault, stage.taps.fault = stage.taps.fault, None
+        stage.delete(planned)
+        stage.taps.fault = fault
+        act()
+        raise Crash
+
+    with stage.taps.once("dynamodb.PutItem", deleted_first), pytest.raises(Crash):
+        stage.deliver(most=1)
+    stage.run(1_200)
+
+    assert stage.only_run(planned).state is State.CANCELLED
+    assert stage.endpoint.received == []
+
+
+def test_a_deleted_schedule_leaves_its_job_and_the_other_schedules_alone(stage: Stage) -> None:
+    stage.endpoint.answer = BUSY
+    planned = stage.create(EACH_MINUTE, {"cron": "*/2 * * * *"}, action=stage.action(retry=fixed(7_200)))
+    first, second = planned.schedules
+    stage.run(130)
+
+    changed = stage.change_schedules(
+        planned, lambda there: [Wish(plan.find_schedule(there, first.id), None, delete=True)]
+    )
+    stage.run(120)
+
+    assert [schedule.id for schedule in changed.schedules] == [second.id]
+    assert stage.job(planned).schedule_ids == (second.id,)
+    assert {run.state for run in stage.runs(first)} == {State.CANCELLED}
+    assert {run.state for run in stage.runs(second)} == {State.RETRY_WAIT}
+
+
+def test_the_job_may_go_while_its_deleted_schedule_is_still_being_cleaned_up(stage: Stage) -> None:
+    """Its run is still held when the job's own clean-up is through with all that it knows."""
+    stage.world = replace(stage.world, settings=replace(stage.world.settings, lease_s=70))
+    planned = stage.create(EACH_MINUTE, {"cron": "*/2 * * * *"})
+    first = planned.schedules[0]
+    stage.tick()
+    stage.clock.advance(60)
+    with stage.taps.once("endpoint.http", crash_before), pytest.raises(Crash):
+        stage.deliver(most=1)
+    stage.sqs.purge(stage.world.settings.queue_urls[Lane.FAST])
+    stage.change_schedules(planned, lambda there: [Wish(plan.find_schedule(there, first.id), None, delete=True)])
+    stage.delete(planned)
+    stage.clock.advance(1)
+
+    stage.run(2_400)
+
+    assert {run.state for run in stage.runs(first)} == {State.CANCELLED}
+    assert rest(stage, planned) == []
+
+
+@pytest.mark.parametrize("fault", [crash_before, crash_after])
+def test_a_clean_up_that_dies_goes_on_later(stage: Stage, fault: Any) -> None:
+    stage.endpoint.answer = BUSY
+    planned = stage.create(once(), action=stage.action(payload={"n": 1}, retry=fixed(7_200)))
+    stage.run(90)
+    stage.delete(planned)
+    stage.tick()
+    stage.clock.advance(31)
+
+    with stage.taps.once("dynamodb.TransactWriteItems", fault), pytest.raises(Crash):
+        stage.deliver_all(most=1)
+    stage.run(1_200)
+
+    assert stage.only_run(planned).state is State.CANCELLED
+    assert rest(stage, planned) == []
+
+
+def test_a_delete_whose_answer_was_lost_happened(stage: Stage) -> None:
+    planned = stage.create(EACH_MINUTE)
+
+    with stage.taps.once("dynamodb.TransactWriteItems", answer_lost):
+        stage.delete(planned)
+
+    assert jobs.read_job(stage.world.table, TENANT, planned.job.id) is None
+
+
+def test_a_delete_of_another_revision_does_nothing(stage: Stage) -> None:
+    planned = stage.create(EACH_MINUTE)
+
+    with pytest.raises(PreconditionFailed):
+        plan.delete_job(stage.world, TENANT, planned.job.id, 7)
+
+    assert len(stage.waiting()) == 1
+
+
+def test_a_change_between_read_and_delete_is_deleted_too(stage: Stage) -> None:
+    planned = stage.create(EACH_MINUTE, tags=("old",))
+
+    def changed_first(_passing: Passing, act: Act) -> Any:
+        fault, stage.taps.fault = stage.taps.fault, None
+        stage.change(planned, tags=("new",))
+        stage.change_schedules(planned, lambda _there: [Wish(None, stage.schedule({"every": "PT1H"}))])
+        stage.taps.fault = fault
+        return act()
+
+    with stage.taps.once("dynamodb.TransactWriteItems", changed_first):
+        stage.delete(planned)
+    stage.run(120)
+
+    assert rest(stage, planned) == []
+    assert stage.waiting() == {}
+
+
+def test_the_clean_up_looks_half_a_minute_after_the_delete(stage: Stage) -> None:
+    planned = stage.create(EACH_MINUTE)
+
+    stage.delete(planned)
+
+    assert stage.waiting() == {
+        (keys.job(TENANT, planned.job.id), keys.clean_up("job")): int((NOON + 30 * SECOND).timestamp())
+    }
