@@ -179,6 +179,8 @@ def test_a_deleted_schedule_leaves_its_job_and_the_other_schedules_alone(stage: 
     assert stage.job(planned).schedule_ids == (second.id,)
     assert {run.state for run in stage.runs(first)} == {State.CANCELLED}
     assert {run.state for run in stage.runs(second)} == {State.RETRY_WAIT}
+    assert not [sk for sk in rest(stage, planned) if first.id in sk]
+    assert [sk for sk in rest(stage, planned) if second.id in sk] == [f"SCH#{second.id}", f"STATS#{second.id}"]
 
 
 def test_the_job_may_go_while_its_deleted_schedule_is_still_being_cleaned_up(stage: Stage) -> None:

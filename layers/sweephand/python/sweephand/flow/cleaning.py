@@ -54,18 +54,24 @@ def clean(world: World, pointer: Pointer) -> None:
     item = world.table.get(CleanUpItem, pk, sk)
     if item is None:
         return
+    owners = json.loads(item.owners)
     open_runs = 0
-    for owner in json.loads(item.owners):
+    for owner in owners:
         for run in views.runs_of(world.table, pointer.tenant, owner, None, PAGE):
             if not run.finished and not _ended(world, run):
                 open_runs += 1
     if open_runs:
         return
-    if item.whole:
-        for row in world.table.query_all(pk, consistent=True):
-            if not row["sk"]["S"].startswith(keys.clean_up("")):  # of a schedule that went before its job
-                world.table.delete(pk, row["sk"]["S"])
+    for row in world.table.query_all(pk, consistent=True):
+        if _goes(row["sk"]["S"], owners, whole=item.whole):
+            world.table.delete(pk, row["sk"]["S"])
     world.table.delete(pk, sk)
+
+
+def _goes(sk: str, owners: Sequence[str], *, whole: bool) -> bool:
+    """With a whole job all but the clean-up rows of schedules that went before it; else what was its schedules' own."""
+    kind, *rest = keys.parts(sk)
+    return kind != "CLEAN" if whole else kind in {"STATS", "PAY"} and rest[0] in owners
 
 
 def _ended(world: World, run: Run) -> bool:
