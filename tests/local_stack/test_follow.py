@@ -186,7 +186,7 @@ FINISHED = {
 @pytest.mark.parametrize("width", [80, 100, 120])
 def test_a_line_fits_its_terminal_and_stands_under_its_header(width):
     text = line(
-        finished(), job="a-very-long-name-of-a-job" * 3, schedule="weekdays-at-noon", late_ms=86_400_000, width=width
+        FINISHED, job="a-very-long-name-of-a-job" * 3, schedule="weekdays-at-noon", late_ms=86_400_000, width=width
     )
 
     assert max(len(header(width)), len(text)) <= width
