@@ -71,6 +71,10 @@ format: setup ## Bring the code into its form
 docs: setup ## Write the tables of the documentation that come from the code
 	@$(PY) .ci/docs.py
 
+.PHONY: openapi
+openapi: setup ## Write the description of the API from the declarations of routes and schemas
+	@$(PY) .ci/openapi.py
+
 .PHONY: bench
 bench: setup ## The budgets: cold starts, units of a run, calls of an idle tick; writes docs/benchmarks.md
 	@$(PY) -m tests.bench

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from sweephand.facades.native.routes import NativeApi
+from tests.contract.native import described
 from tests.contract.native.api import Api
 from tests.contract.native.api import api as made
 
@@ -15,6 +18,21 @@ settings.register_profile(
     "contract", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )
 settings.load_profile("contract")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _all_is_as_described() -> Iterator[None]:
+    """Every exchange of these tests is held against openapi.json."""
+    handle = NativeApi.handle
+
+    def checked(self: NativeApi, event: Mapping[str, Any], request_id: str) -> dict[str, Any]:
+        answer = handle(self, event, request_id)
+        described.check(event, answer)
+        return answer
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(NativeApi, "handle", checked)
+        yield
 
 
 @pytest.fixture

@@ -38,15 +38,18 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
+    """raw: a text that goes out as it is, in the place of the body."""
+
     status: int
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     media_type: str = "application/json"
+    raw: str = ""
 
     @cached_property
     def text(self) -> str:
         """The body as JSON; empty without one."""
-        return "" if self.body is None else dumps(self.body)
+        return self.raw if self.body is None else dumps(self.body)
 
     @property
     def too_large(self) -> bool:
@@ -113,7 +116,9 @@ Operation = Callable[..., Answer]
 class Route:
     """One operation. path: `/v1/jobs/{job}`, optionally with a fixed ending `{job}:verb`. scope None: open to all.
 
-    query: the parameters that it knows. body: whether it reads one (`required`, `optional`, `none`).
+    query: the parameters that it knows. body: whether it reads one (`required`, `optional`, `none`, `form`). headers:
+    those that it reads beside Authorization. takes, gives: names of the schemas of its body and of its answer with
+    `status`.
     """
 
     method: str
@@ -124,6 +129,10 @@ class Route:
     body: str = "none"
     summary: str = ""
     tenant: bool = True
+    headers: tuple[str, ...] = ()
+    takes: str = ""
+    gives: str = ""
+    status: int = 200
 
 
 class Routes:

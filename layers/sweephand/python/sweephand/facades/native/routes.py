@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from sweephand.errors import InvalidRequest, NotFound, SweephandError, Unavailable
-from sweephand.facades.http import Answer, Request, Route, Routes, read_request
-from sweephand.facades.native import admin, cursors, job_list, jobs, runs, schedules
+from sweephand.facades.http import Answer, Operation, Request, Route, Routes, read_request
+from sweephand.facades.native import admin, cursors, document, job_list, jobs, runs, schedules
 from sweephand.facades.native.context import TENANT_HEADER, Context
 from sweephand.facades.native.problems import of_error, problem
 from sweephand.flow.world import World
@@ -18,110 +18,167 @@ from sweephand.security.guard import GuardSettings
 READ, WRITE, RUN = "jobs:read", "jobs:write", "runs:write"
 ADMIN, PROVIDER = "admin", "provider:admin"
 PAGE = ("limit", "cursor")
+MATCH, ONCE, ACTING = ("If-Match",), ("Idempotency-Key",), ("Sweephand-Tenant",)
 JOB = "/v1/jobs/{job}"
 SCHEDULE = "/v1/jobs/{job}/schedules/{schedule}"
 COLLECTION = "/v1/collections/{collection}"
 SMALLER_PAGE = 4
 """A page too large for an answer is read again with a limit of so many times less."""
 
+
+def _get(path: str, operation: Operation, summary: str, *, gives: str, scope: str | None = READ, **more: Any) -> Route:
+    return Route("GET", path, operation, scope, summary=summary, gives=gives, **more)
+
+
+def _change(
+    method: str, path: str, operation: Operation, summary: str, *, takes: str, gives: str, **more: Any
+) -> Route:
+    """It needs a body, and may be for one revision only."""
+    more = {"scope": WRITE, "headers": MATCH, **more}
+    return Route(method, path, operation, body="required", summary=summary, takes=takes, gives=gives, **more)
+
+
+def _verb(path: str, operation: Operation, summary: str, *, gives: str, takes: str = "Nothing", **more: Any) -> Route:
+    more = {"scope": WRITE, "headers": MATCH, **more}
+    return Route("POST", path, operation, body="optional", summary=summary, takes=takes, gives=gives, **more)
+
+
+def _delete(path: str, operation: Operation, summary: str, **more: Any) -> Route:
+    more = {"scope": WRITE, "headers": MATCH, **more}
+    return Route("DELETE", path, operation, summary=summary, status=204, **more)
+
+
+OF_TENANTS: Mapping[str, Any] = {"scope": PROVIDER, "tenant": False, "headers": ()}
+OF_CREDENTIALS: Mapping[str, Any] = {"scope": ADMIN, "tenant": False, "headers": ("Sweephand-Tenant",)}
+JOBS_QUERY = (*PAGE, "collection", "state", "tag", "resourceId", "name", "include")
+RUNS_QUERY = (*PAGE, "jobId", "scheduleId", "state", "kind")
+HEALTH = "Version; with a scope, how far behind the sweep is"
+DESCRIPTION = "This description, as OpenAPI 3.1"
+ALL_RUNS = "List runs; without a job or schedule, what did not succeed or waits"
+PREVIEW = "The next instants of a schedule that is not stored"
+
 ROUTES = Routes(
     [
-        Route("GET", "/v1/health", admin.health, None, summary="Version; with a scope, how far behind the sweep is"),
-        Route("POST", "/v1/jobs", jobs.create, WRITE, body="required", summary="Create a job with its schedules"),
-        Route(
-            "GET",
-            "/v1/jobs",
-            job_list.list_all,
-            READ,
-            (*PAGE, "collection", "state", "tag", "resourceId", "name", "include"),
-            summary="List jobs",
+        _get("/v1/health", admin.health, HEALTH, scope=None, gives="Health"),
+        _get("/v1/openapi.json", document.read, DESCRIPTION, scope=None, gives="Document", headers=("If-None-Match",)),
+        _change(
+            *("POST", "/v1/jobs", jobs.create, "Create a job with its schedules"),
+            takes="JobDraft",
+            gives="Job",
+            status=201,
+            headers=ONCE,
         ),
-        Route("GET", JOB, jobs.read, READ, ("include",), summary="Read a job"),
-        Route("PUT", JOB, jobs.put, WRITE, body="required", summary="Replace a job"),
-        Route("PATCH", JOB, jobs.patch, WRITE, body="required", summary="Change a job by a merge patch"),
-        Route("DELETE", JOB, jobs.delete, WRITE, summary="Delete a job and end its open runs"),
-        Route("POST", f"{JOB}/run", jobs.run, RUN, body="optional", summary="Run a job now"),
-        Route("POST", f"{JOB}/pause", jobs.pause, WRITE, body="optional", summary="Pause a job"),
-        Route("POST", f"{JOB}/resume", jobs.resume, WRITE, body="optional", summary="Resume a paused job"),
-        Route("POST", f"{JOB}/activate", jobs.activate, WRITE, body="optional", summary="Activate a job"),
-        Route("POST", f"{JOB}/deactivate", jobs.deactivate, WRITE, body="optional", summary="Deactivate a job"),
-        Route("GET", f"{JOB}/next", jobs.next_run, READ, summary="The next instant of a job"),
-        Route(
-            "GET",
-            f"{JOB}/occurrences",
-            runs.occurrences,
-            READ,
-            (*PAGE, "scheduleId", "from", "until"),
-            summary="What a job did and will do",
+        _get("/v1/jobs", job_list.list_all, "List jobs", query=JOBS_QUERY, gives="JobPage"),
+        _get(JOB, jobs.read, "Read a job", query=("include",), gives="Job"),
+        _change("PUT", JOB, jobs.put, "Replace a job", takes="JobReplacement", gives="Job"),
+        _change("PATCH", JOB, jobs.patch, "Change a job by a merge patch", takes="JobPatch", gives="Job"),
+        _delete(JOB, jobs.delete, "Delete a job and end its open runs"),
+        _verb(
+            *(f"{JOB}/run", jobs.run, "Run a job now"),
+            scope=RUN,
+            takes="RunRequest",
+            gives="RunStarted",
+            status=202,
+            headers=ONCE,
         ),
-        Route("GET", f"{JOB}/schedules", schedules.list_all, READ, PAGE, summary="List a job's schedules"),
-        Route("POST", f"{JOB}/schedules", schedules.create, WRITE, body="required", summary="Add a schedule"),
-        Route("GET", SCHEDULE, schedules.read, READ, summary="Read a schedule"),
-        Route("PUT", SCHEDULE, schedules.put, WRITE, body="required", summary="Replace a schedule"),
-        Route("PATCH", SCHEDULE, schedules.patch, WRITE, body="required", summary="Change a schedule"),
-        Route("DELETE", SCHEDULE, schedules.delete, WRITE, summary="Delete a schedule"),
-        Route("POST", f"{SCHEDULE}/activate", schedules.activate, WRITE, body="optional", summary="Activate it"),
-        Route("POST", f"{SCHEDULE}/deactivate", schedules.deactivate, WRITE, body="optional", summary="Deactivate it"),
-        Route(
-            "POST",
-            "/v1/schedules:preview",
-            runs.preview_schedule,
-            READ,
-            body="required",
-            summary="The next instants of a schedule that is not stored",
+        _verb(f"{JOB}/pause", jobs.pause, "Pause a job", takes="PauseRequest", gives="Job"),
+        _verb(f"{JOB}/resume", jobs.resume, "Resume a paused job", gives="Job"),
+        _verb(f"{JOB}/activate", jobs.activate, "Activate a job", gives="Job"),
+        _verb(f"{JOB}/deactivate", jobs.deactivate, "Deactivate a job", gives="Job"),
+        _get(f"{JOB}/next", jobs.next_run, "The next instant of a job", gives="NextRun"),
+        _get(
+            *(f"{JOB}/occurrences", runs.occurrences, "What a job did and will do"),
+            query=(*PAGE, "scheduleId", "from", "until"),
+            gives="OccurrencePage",
+        ),
+        _get(f"{JOB}/schedules", schedules.list_all, "List a job's schedules", query=PAGE, gives="SchedulePage"),
+        _change(
+            *("POST", f"{JOB}/schedules", schedules.create, "Add a schedule"),
+            takes="ScheduleDraft",
+            gives="Schedule",
+            status=201,
+        ),
+        _get(SCHEDULE, schedules.read, "Read a schedule", gives="Schedule"),
+        _change("PUT", SCHEDULE, schedules.put, "Replace a schedule", takes="ScheduleReplacement", gives="Schedule"),
+        _change("PATCH", SCHEDULE, schedules.patch, "Change a schedule", takes="SchedulePatch", gives="Schedule"),
+        _delete(SCHEDULE, schedules.delete, "Delete a schedule"),
+        _verb(f"{SCHEDULE}/activate", schedules.activate, "Activate it", gives="Schedule"),
+        _verb(f"{SCHEDULE}/deactivate", schedules.deactivate, "Deactivate it", gives="Schedule"),
+        _change(
+            *("POST", "/v1/schedules:preview", runs.preview_schedule, PREVIEW),
+            scope=READ,
+            takes="PreviewRequest",
+            gives="Preview",
+            headers=(),
             tenant=False,
         ),
-        Route(
-            "GET",
-            "/v1/runs",
-            runs.list_all,
-            READ,
-            (*PAGE, "jobId", "scheduleId", "state", "kind"),
-            summary="List runs; without a job or schedule, what did not succeed or waits",
+        _get("/v1/runs", runs.list_all, ALL_RUNS, query=RUNS_QUERY, gives="RunPage"),
+        _get("/v1/runs/{run}", runs.read, "Read a run with its attempts", gives="Run"),
+        _change(
+            *("PUT", "/v1/runs/{run}/result", runs.put_result, "Report a run's result"),
+            scope=RUN,
+            takes="Result",
+            gives="Run",
+            headers=(),
         ),
-        Route("GET", "/v1/runs/{run}", runs.read, READ, summary="Read a run with its attempts"),
-        Route("PUT", "/v1/runs/{run}/result", runs.put_result, RUN, body="required", summary="Report a run's result"),
-        Route("POST", "/v1/runs/{run}/cancel", runs.cancel, RUN, body="optional", summary="Cancel an open run"),
-        Route(
-            "POST", "/v1/collections", admin.create_collection, WRITE, body="required", summary="Create a collection"
+        _verb("/v1/runs/{run}/cancel", runs.cancel, "Cancel an open run", scope=RUN, gives="Run", headers=()),
+        _change(
+            *("POST", "/v1/collections", admin.create_collection, "Create a collection"),
+            takes="CollectionDraft",
+            gives="Collection",
+            status=201,
+            headers=(),
         ),
-        Route("GET", "/v1/collections", admin.list_collections, READ, PAGE, summary="List collections"),
-        Route("GET", COLLECTION, admin.read_collection, READ, summary="Read a collection"),
-        Route("PUT", COLLECTION, admin.put_collection, WRITE, body="required", summary="Replace a collection"),
-        Route("PATCH", COLLECTION, admin.patch_collection, WRITE, body="required", summary="Change a collection"),
-        Route("DELETE", COLLECTION, admin.delete_collection, WRITE, summary="Delete an empty collection"),
-        Route("POST", f"{COLLECTION}/enable", admin.enable_collection, WRITE, body="optional", summary="Enable it"),
-        Route("POST", f"{COLLECTION}/disable", admin.disable_collection, WRITE, body="optional", summary="Disable it"),
-        Route(
-            "POST",
-            "/v1/credentials",
-            admin.create_credential,
-            ADMIN,
-            body="required",
-            summary="Create a credential",
-            tenant=False,
+        _get("/v1/collections", admin.list_collections, "List collections", query=PAGE, gives="CollectionPage"),
+        _get(COLLECTION, admin.read_collection, "Read a collection", gives="Collection"),
+        _change(
+            *("PUT", COLLECTION, admin.put_collection, "Replace a collection"),
+            takes="CollectionReplacement",
+            gives="Collection",
         ),
-        Route("GET", "/v1/credentials", admin.list_credentials, ADMIN, PAGE, summary="List credentials", tenant=False),
-        Route(
-            "DELETE",
+        _change(
+            *("PATCH", COLLECTION, admin.patch_collection, "Change a collection"),
+            takes="CollectionPatch",
+            gives="Collection",
+        ),
+        _delete(COLLECTION, admin.delete_collection, "Delete an empty collection"),
+        _verb(f"{COLLECTION}/enable", admin.enable_collection, "Enable it", gives="Collection"),
+        _verb(f"{COLLECTION}/disable", admin.disable_collection, "Disable it", gives="Collection"),
+        _change(
+            *("POST", "/v1/credentials", admin.create_credential, "Create a credential"),
+            takes="CredentialDraft",
+            gives="IssuedCredential",
+            status=201,
+            **OF_CREDENTIALS,
+        ),
+        _get(
+            *("/v1/credentials", admin.list_credentials, "List credentials"),
+            query=PAGE,
+            gives="CredentialPage",
+            **OF_CREDENTIALS,
+        ),
+        _delete(
             "/v1/credentials/{credential}",
             admin.delete_credential,
-            ADMIN,
-            summary="Delete a credential and end its tokens",
-            tenant=False,
+            "Delete a credential and end its tokens",
+            **OF_CREDENTIALS,
         ),
+        _change(
+            *("POST", "/v1/tenants", admin.create_tenant, "Create a tenant"),
+            takes="TenantDraft",
+            gives="Tenant",
+            status=201,
+            **OF_TENANTS,
+        ),
+        _get("/v1/tenants", admin.list_tenants, "List tenants", query=PAGE, gives="TenantPage", **OF_TENANTS),
+        _get("/v1/tenants/{tenant}", admin.read_tenant, "Read a tenant", gives="Tenant", **OF_TENANTS),
         Route(
-            "POST",
-            "/v1/tenants",
-            admin.create_tenant,
-            PROVIDER,
-            body="required",
-            summary="Create a tenant",
-            tenant=False,
+            *("POST", "/oauth/token", admin.token, None),
+            body="form",
+            summary="A token for client credentials",
+            takes="TokenRequest",
+            gives="Token",
         ),
-        Route("GET", "/v1/tenants", admin.list_tenants, PROVIDER, PAGE, summary="List tenants", tenant=False),
-        Route("GET", "/v1/tenants/{tenant}", admin.read_tenant, PROVIDER, summary="Read a tenant", tenant=False),
-        Route("POST", "/oauth/token", admin.token, None, body="form", summary="A token for client credentials"),
     ]
 )
 

@@ -1,0 +1,36 @@
+"""`make openapi`: writes the description of the native API that the service gives out at /v1/openapi.json.
+
+Made of the declarations of routes and schemas; its answers are those of a walk through all routes, on a virtual clock.
+tests/contract/native/test_openapi.py fails if the file differs from what this makes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "layers" / "sweephand" / "python")]
+
+from tests.contract.native.walk import walk  # noqa: E402
+
+from sweephand.domain.json_text import dumps  # noqa: E402
+from sweephand.facades.native.document import FILE  # noqa: E402
+from sweephand.facades.native.openapi import document  # noqa: E402
+
+
+def written() -> str:
+    return json.dumps(json.loads(dumps(document(walk().answers))), indent=1, ensure_ascii=False) + "\n"
+
+
+def main() -> int:
+    text = written()
+    if not FILE.exists() or FILE.read_text(encoding="utf-8") != text:
+        FILE.write_text(text, encoding="utf-8")
+        sys.stdout.write(f"{FILE.relative_to(ROOT)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

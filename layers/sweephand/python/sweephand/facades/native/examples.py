@@ -1,0 +1,62 @@
+"""Bodies of requests that the service accepts: tests send each of them. By the name of their schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_LEAST_JOB: dict[str, Any] = {
+    "action": {"type": "http", "url": "https://example.org/run"},
+    "schedules": [{"cron": "0 3 * * *"}],
+}
+_NIGHTLY: dict[str, Any] = {
+    "name": "nightly-report",
+    "description": "for finance",
+    "resourceId": "inv-4711",
+    "tags": ["finance"],
+    "action": {
+        "type": "http",
+        "method": "POST",
+        "url": "https://example.org/run",
+        "headers": {"X-Source": "sweephand"},
+        "payload": {"report": 1},
+        "authentication": {"type": "basic", "username": "me", "password": "a secret of yours"},
+        "outcome": {"answerTimeoutSeconds": 15, "successStatuses": ["2xx"]},
+        "retry": {"type": "exponential", "maxRetries": 5, "delaySeconds": 10, "maxDelaySeconds": 3_600},
+    },
+    "errorAction": {"type": "http", "url": "https://example.org/alarm"},
+    "policies": {"misfire": {"type": "latest"}, "delivery": "at_least_once", "keepAnswer": "failures"},
+    "schedules": [
+        {"name": "weekdays", "cron": "30 2 * * 1-5", "timezone": "Europe/Berlin", "endTime": "2099-12-31T00:00:00Z"},
+        {"name": "beat", "every": "PT10M", "align": "clock", "payload": {"report": 2}},
+        {"name": "once", "at": "2099-01-01T09:00:00+01:00"},
+    ],
+}
+_HOURLY = {"name": "hourly", "every": "PT1H", "align": "epoch", "jitterSeconds": 30}
+
+REQUESTS: Mapping[str, Mapping[str, Any]] = {
+    "JobDraft": {"least": _LEAST_JOB, "nightly": _NIGHTLY},
+    "JobReplacement": {"withoutSchedules": {"name": "nightly-report", "action": _LEAST_JOB["action"]}},
+    "JobPatch": {"retries": {"action": {"retry": {"type": "fixed", "delaySeconds": 60}}, "description": None}},
+    "ScheduleDraft": {"hourly": _HOURLY},
+    "ScheduleReplacement": {"lastDayOfMonth": {"every": "P1M", "startTime": "2099-01-31T06:00:00Z"}},
+    "SchedulePatch": {"otherZone": {"timezone": "America/New_York", "count": 100}},
+    "RunRequest": {"ofTheJob": {}},
+    "PauseRequest": {"holidays": {"note": "holidays"}},
+    "Nothing": {"empty": {}},
+    "PreviewRequest": {
+        "gapOfTheClock": {
+            "cron": "30 2 * * *",
+            "timezone": "Europe/Berlin",
+            "after": "2027-03-27T00:00:00Z",
+            "limit": 3,
+        }
+    },
+    "Result": {"success": {"success": True, "message": "4,711 rows"}},
+    "CollectionDraft": {"reports": {"name": "reports", "quota": {"maxJobs": 100, "minIntervalSeconds": 60}}},
+    "CollectionReplacement": {"noLimits": {}},
+    "CollectionPatch": {"fewer": {"quota": {"maxJobs": 10, "minIntervalSeconds": None}}},
+    "CredentialDraft": {"reader": {"name": "dashboard", "scopes": ["jobs:read"]}},
+    "TenantDraft": {"initech": {"tenant": "initech", "description": "an example"}},
+    "TokenRequest": {"byBasic": {"grant_type": "client_credentials", "scope": "jobs:read"}},
+}

@@ -1,0 +1,273 @@
+"""The OpenAPI 3.1 document, made of routes and schemas. `make openapi` writes it; the service only serves it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sweephand import __version__
+from sweephand.domain.job import JobState
+from sweephand.domain.run import Kind, State
+from sweephand.facades.http import Route
+from sweephand.facades.native import cursors
+from sweephand.facades.native.answers import INCLUDES
+from sweephand.facades.native.examples import REQUESTS
+from sweephand.facades.native.json_schema import Schema, items, one_of, ref, text, whole
+from sweephand.facades.native.problems import STATUS, problem
+from sweephand.facades.native.routes import READ, ROUTES
+from sweephand.facades.native.schemas import GIVEN_INSTANT, ID, PLAIN_NAME, RUN_ID, SCHEMAS, TENANT_NAME
+
+PROBLEM, JSON = "application/problem+json", "application/json"
+MEDIA = {"form": "application/x-www-form-urlencoded"}
+VERSIONED = frozenset({"Job", "Schedule", "Collection", "Document"})
+"""Schemas whose answers have an ETag."""
+DESCRIPTION = """\
+Each answer has `x-request-id`. HEAD answers like GET, without a body. A path or a method that does not exist is a 404
+or a 405 once the identity is known.
+
+An answer has exactly the members of its schema. A request is refused (422) for a member that its schema lacks; a body
+that fits may still break a rule that no schema can say, and the problem names the field. `null` is an absent member.
+
+A provider's credential names the tenant that it acts for in `Sweephand-Tenant`. The scope of each operation is beside
+its security schemes."""
+TAGS = {
+    "jobs": "What to do, and when.",
+    "schedules": "When: of a job, or not stored at all.",
+    "runs": "The life of each occurrence: the ledger.",
+    "collections": "Groups of a tenant's jobs, with quotas.",
+    "credentials": "Client ids and secrets.",
+    "tenants": "Owners of data; for providers.",
+    "service": "Tokens, health, this document.",
+}
+HEADERS: Mapping[str, tuple[str, Schema]] = {
+    "If-Match": (
+        "The ETag of the revision that is to be changed, or `*`.",
+        text(pattern=r'^\s*(\*|(W/)?"[0-9]{1,15}")\s*$'),
+    ),
+    "If-None-Match": ("The ETag that the caller has.", text()),
+    "Idempotency-Key": (
+        "A repetition within 24 hours answers as the first did; with another body it is refused.",
+        text(pattern="^[!-~]{1,255}$"),
+    ),
+    "Sweephand-Tenant": ("Of provider credentials: the tenant that they act for.", TENANT_NAME),
+}
+ANSWER_HEADERS: Mapping[str, tuple[str, Schema]] = {
+    "x-request-id": ("Of this request; also in the log.", text()),
+    "ETag": ("The revision; give it back in If-Match. Of this document: its hash.", text(pattern='^"[0-9a-f]+"$')),
+    "Location": ("The path of what came into being.", text(format="uri-reference")),
+    "Retry-After": ("Seconds.", text(pattern="^[0-9]+$")),
+    "WWW-Authenticate": ("The schemes that are understood.", text()),
+}
+PATH: Mapping[str, Schema] = {
+    "job": ID,
+    "schedule": ID,
+    "run": RUN_ID,
+    "collection": PLAIN_NAME,
+    "credential": text(description="A client id."),
+    "tenant": TENANT_NAME,
+}
+QUERY: Mapping[str, Schema] = {
+    "limit": whole(1, cursors.LARGEST_LIMIT, default=cursors.DEFAULT_LIMIT),
+    "cursor": text(1, 1_024, description="`nextCursor` of the page before, with the same query."),
+    "collection": text(1, 128),
+    "tag": text(1, 128),
+    "resourceId": text(1, 256),
+    "name": text(1, 128),
+    "include": items(one_of(sorted(INCLUDES))),
+    "scheduleId": ID,
+    "jobId": ID,
+    "kind": one_of(Kind),
+    "from": {**GIVEN_INSTANT, "description": "By default now. " + GIVEN_INSTANT["description"]},
+    "until": GIVEN_INSTANT,
+}
+STATE_OF = {"/v1/jobs": one_of(JobState), "/v1/runs": one_of(state for state in State if state is not State.SCHEDULED)}
+OAUTH = "An error of OAuth 2.0 (RFC 6749, 5.2)."
+OPEN_TO_SOME = {"/v1/health": READ}
+"""Paths that are open, and say more to an identity with this scope."""
+
+
+def document(answers: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
+    """answers: (method, path) -> an answer's body as an example; what a real request was answered."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in ROUTES.all:
+        example = answers.get((route.method, route.path))
+        paths.setdefault(route.path, {})[route.method.lower()] = operation(route, example)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Sweephand",
+            "version": __version__,
+            "summary": "Job scheduling: delivered on the second, with a ledger that says why.",
+            "description": DESCRIPTION,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/", "description": "Where this document comes from."}],
+        "tags": [{"name": name, "description": description} for name, description in TAGS.items()],
+        "paths": paths,
+        "components": {
+            "schemas": SCHEMAS,
+            "responses": _problems(),
+            "parameters": {name: _header_parameter(name) for name in HEADERS},
+            "headers": {
+                name: {"description": description, "schema": schema}
+                for name, (description, schema) in ANSWER_HEADERS.items()
+            },
+            "securitySchemes": {
+                "basic": {"type": "http", "scheme": "basic", "description": "A client id and its secret."},
+                "bearer": {"type": "http", "scheme": "bearer", "description": "A token of `/oauth/token`."},
+            },
+        },
+    }
+
+
+def operation(route: Route, example: Any = None) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "operationId": operation_id(route),
+        "summary": route.summary,
+        "tags": [tag_of(route)],
+        "security": _security(route),
+    }
+    if parameters := _parameters(route):
+        described["parameters"] = parameters
+    if route.body != "none":
+        described["requestBody"] = {
+            "required": route.body != "optional",
+            "content": {media: _content(route.takes, REQUESTS.get(route.takes, {})) for media in _media(route)},
+        }
+    described["responses"] = {str(route.status): _success(route, example), **_other_responses(route)}
+    return described
+
+
+def operation_id(route: Route) -> str:
+    """`createJob`, `listRuns`: the verb of the function, and what it acts on unless its name says so."""
+    verb, _, noun = route.operation.__name__.partition("_")
+    owner = route.operation.__module__.rpartition(".")[2].removesuffix("_list")
+    if route.operation.__name__ == "list_all":
+        noun = owner if owner.endswith("s") else f"{owner}s"
+    elif not noun:
+        noun = {"admin": "", "runs": "run", "jobs": "job", "schedules": "schedule"}.get(owner, owner)
+    noun = {"occurrences": ""}.get(verb, noun)
+    return verb + "".join(word.capitalize() for word in noun.split("_"))
+
+
+def tag_of(route: Route) -> str:
+    for name in ("schedules", *TAGS):
+        if f"/{name}" in route.path:
+            return name
+    return "service"
+
+
+def _security(route: Route) -> list[dict[str, list[str]]]:
+    if route.body == "form":
+        return [{}, {"basic": []}]
+    scope = route.scope or OPEN_TO_SOME.get(route.path)
+    known = [{"basic": [scope]}, {"bearer": [scope]}] if scope else []
+    return known if route.scope else [{}, *known]
+
+
+def _parameters(route: Route) -> list[dict[str, Any]]:
+    in_path = [
+        {"name": name, "in": "path", "required": True, "schema": PATH[name]}
+        for name in re.findall(r"\{([a-z]+)\}", route.path)
+    ]
+    in_query = [_query_parameter(route, name) for name in route.query]
+    acting = ("Sweephand-Tenant",) if route.scope and route.tenant else ()
+    return [*in_path, *in_query, *({"$ref": f"#/components/parameters/{name}"} for name in (*route.headers, *acting))]
+
+
+def _query_parameter(route: Route, name: str) -> dict[str, Any]:
+    schema = STATE_OF[route.path] if name == "state" else QUERY[name]
+    listed = {"style": "form", "explode": False} if schema.get("type") == "array" else {}
+    return {"name": name, "in": "query", "schema": schema, **listed}
+
+
+def _header_parameter(name: str) -> dict[str, Any]:
+    description, schema = HEADERS[name]
+    return {"name": name, "in": "header", "description": description, "schema": schema}
+
+
+def _media(route: Route) -> list[str]:
+    usual = MEDIA.get(route.body, JSON)
+    return [usual, "application/merge-patch+json"] if route.method == "PATCH" else [usual]
+
+
+def _content(schema: str, examples: Mapping[str, Any]) -> dict[str, Any]:
+    shown = {name: {"value": value} for name, value in examples.items()}
+    return {"schema": ref(schema), **({"examples": shown} if shown else {})}
+
+
+def _headers(*names: str) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in ("x-request-id", *names)}
+
+
+def _success(route: Route, example: Any) -> dict[str, Any]:
+    names = (
+        *(("ETag",) if route.gives in VERSIONED else ()),
+        *(("Location",) if route.status in {201, 202} else ()),
+    )
+    if not route.gives:
+        return {"description": "It is done.", "headers": _headers(*names)}
+    content = _content(route.gives, {} if example is None else {"answer": example})
+    return {"description": route.gives, "headers": _headers(*names), "content": {JSON: content}}
+
+
+def statuses(route: Route) -> list[int]:
+    """Of the problems that a route can answer."""
+    known = route.scope is not None or route.path in OPEN_TO_SOME
+    reads = route.body in {"required", "optional"}
+    named = "{" in route.path or route.tenant or {"jobId", "scheduleId"} & {*route.query}
+    found = {
+        400: True,
+        401: known,
+        403: known,
+        404: route.scope is not None and named,
+        409: route.scope is not None and route.method != "GET" and route.tenant,
+        412: "If-Match" in route.headers,
+        413: reads,
+        415: reads,
+        422: reads,
+        500: True,
+        503: True,
+    }
+    return [status for status, can_be in found.items() if can_be]
+
+
+def _other_responses(route: Route) -> dict[str, Any]:
+    other: dict[str, Any] = {}
+    if "If-None-Match" in route.headers:
+        other["304"] = {"description": "The caller has it already.", "headers": _headers("ETag")}
+    other |= {str(status): {"$ref": f"#/components/responses/{status}"} for status in statuses(route)}
+    other["429"] = {"$ref": "#/components/responses/429"}
+    if route.body == "form":
+        refused = _content("OAuthError", {})
+        either = {JSON: refused, PROBLEM: _problem_content(400)}
+        other["400"] = {"description": OAUTH, "headers": _headers(), "content": either}
+        other["401"] = {"description": OAUTH, "headers": _headers("WWW-Authenticate"), "content": {JSON: refused}}
+    return dict(sorted(other.items()))
+
+
+def _problems() -> dict[str, Any]:
+    """One response a status, its codes told. 429 is API Gateway's own."""
+    more = {401: ("WWW-Authenticate",), 503: ("Retry-After",)}
+    found: dict[str, Any] = {}
+    for status in sorted({status for status, _ in STATUS.values()} - {405, 429}):
+        titles = " ".join(f"`{code}`: {title}." for code, (each, title) in STATUS.items() if each == status)
+        found[str(status)] = {
+            "description": titles,
+            "headers": _headers(*more.get(status, ())),
+            "content": {PROBLEM: _problem_content(status)},
+        }
+    throttled = "API Gateway throttles: too many requests."
+    return {**found, "429": {"description": throttled, "content": {JSON: _content("GatewayRefusal", {})}}}
+
+
+def _problem_content(status: int) -> dict[str, Any]:
+    """Where a field is to blame, `errors` says which."""
+    codes = [code for code, (each, _) in STATUS.items() if each == status]
+    errors = status in {400, 413, 415, 422}
+    about = {"errors": [{"field": None, "reason": "why"}]} if errors else {}
+    example = problem(codes[0], "why", "Ab3dEfGhIjKlMnO=", **about).body
+    narrowed: dict[str, Any] = {"properties": {"status": {"const": status}, "code": {"enum": codes}}}
+    narrowed |= {"required": ["errors"]} if errors else {"not": {"required": ["errors"]}}
+    return {"schema": {"allOf": [ref("Problem"), narrowed]}, "example": example}

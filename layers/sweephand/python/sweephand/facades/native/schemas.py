@@ -1,0 +1,482 @@
+"""The JSON of the native API as data: JSON Schema 2020-12, one schema a noun. What `openapi.json` is made of.
+
+An answer has each member that its schema names, and no other. A request's schema is what every accepted body fits;
+rules that a schema cannot say (a time zone that exists, a cron text that fires) stay with shapes.py and schedules.
+`null` in a request is an absent member.
+
+The service never imports this module: it serves the finished file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sweephand.actions import http_fields
+from sweephand.domain import retry
+from sweephand.domain.collection import CollectionState
+from sweephand.domain.job import SCHEDULES_AT_ONCE, JobState
+from sweephand.domain.run import Kind, Reason, State, Status
+from sweephand.domain.schedule import ScheduleState, StateReason
+from sweephand.facades.native import defaults, shapes
+from sweephand.facades.native.json_schema import (
+    Members,
+    Schema,
+    answer,
+    items,
+    one_of,
+    or_null,
+    page,
+    patch_of,
+    ref,
+    request,
+    text,
+    whole,
+)
+from sweephand.facades.native.problems import STATUS
+from sweephand.schedules.localtime import Gap, Overlap
+from sweephand.schedules.members import LONGEST_TEXT
+from sweephand.schedules.months import MonthOverflow
+from sweephand.schedules.notations.every import Align
+from sweephand.schedules.timing import MOST_COUNT, MOST_JITTER_S
+from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES
+
+_HEX = "[0-9a-f]"
+_UUID = "-".join(f"{_HEX}{{{size}}}" for size in (8, 4, 4, 4, 12))
+_DAY_AND_TIME = "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"
+ID = text(format="uuid", pattern=f"^{_UUID}$")
+RUN_ID = text(pattern=f"^{_UUID}_{_UUID}$", description="`<scheduleId>_<uuid>`; without a schedule `<jobId>_<uuid>`.")
+INSTANT = text(format="date-time", pattern=f"^{_DAY_AND_TIME}Z$")
+INSTANT_MS = text(format="date-time", pattern=rf"^{_DAY_AND_TIME}\.[0-9]{{3}}Z$")
+LOCAL = text(pattern=f"^{_DAY_AND_TIME}$", description="A wall time in the schedule's zone.")
+GIVEN_INSTANT = text(
+    pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})?$",
+    longest=LONGEST_TEXT,
+    description="RFC 3339, years 1970 to 2199; without an offset wall time in `timezone`. Fractions round up.",
+)
+TEXT = text()
+FLAG: Schema = {"type": "boolean"}
+ANYTHING: Schema = {"description": "Any JSON, up to 64 KB."}
+NOT_YET: Schema = {"type": "null", "description": "Not available yet."}
+PASSED_OVER: Schema = {"readOnly": True, "description": "Of answers; passed over, so that what was read can be sent."}
+MASKED = {"const": http_fields.MASK}
+NAME = text(1, 128)
+REVISION = whole(1)
+STATUS_CODE = whole(100, 599)
+PLAIN_NAME = text(1, 128, pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$")
+TENANT_NAME = text(1, 64, pattern="^[A-Za-z0-9][A-Za-z0-9_-]*$")
+SCOPES = items(one_of(sorted(TENANT_SCOPES | PROVIDER_SCOPES)), minItems=1)
+
+# Schedules
+
+DST_RULES: Members = {
+    "dstGap": one_of(Gap, description="A wall time that the clock jumps over."),
+    "dstOverlap": one_of(Overlap, description="A wall time that the clock shows twice."),
+    "monthOverflow": one_of(MonthOverflow, description="A day that its month does not have."),
+}
+NOTATIONS: Members = {
+    "at": {**GIVEN_INSTANT, "description": "Once. " + GIVEN_INSTANT["description"]},
+    "every": text(
+        1, LONGEST_TEXT, description="`PT10S`, `10 seconds`, `P1M`: 1 second to 548 days, or 1 to 18 months."
+    ),
+    "cron": text(1, LONGEST_TEXT, description="Five fields, or `@daily` and its kin."),
+}
+ALIGN = one_of(Align, description="Of `every`: where the grid of the steps lies.")
+ZONE = text(1, LONGEST_TEXT, description="IANA, such as `Europe/Berlin`.")
+ONE_NOTATION = [{"required": [name], "properties": {name: {"type": "string"}}} for name in NOTATIONS]
+TIMING: Members = {
+    **NOTATIONS,
+    "align": ALIGN,
+    "timezone": ZONE,
+    **DST_RULES,
+    "startTime": GIVEN_INSTANT,
+    "endTime": {**GIVEN_INSTANT, "description": "Included. " + GIVEN_INSTANT["description"]},
+    "count": whole(1, MOST_COUNT, description="Occurrences in all."),
+    "jitterSeconds": whole(0, MOST_JITTER_S),
+}
+_SCHEDULE_DRAFT: Members = {
+    "name": NAME,
+    "active": FLAG,
+    "payload": {**ANYTHING, "description": "In the place of the action's. " + ANYTHING["description"]},
+    "policies": ref("Policies"),
+    **TIMING,
+}
+_SCHEDULE_REPLACEMENT: Members = {
+    "id": text(1, 64, description="Of a schedule that is there."),
+    **_SCHEDULE_DRAFT,
+    **dict.fromkeys(shapes.READ_ONLY_OF_SCHEDULE, PASSED_OVER),
+}
+_SCHEDULE: Members = {
+    "id": ID,
+    "jobId": ID,
+    "name": TEXT,
+    "active": FLAG,
+    "state": one_of(ScheduleState),
+    "stateReason": or_null(one_of(StateReason)),
+    "type": one_of(("recurring", "one-time")),
+    "summary": text(description="In plain English."),
+    **TIMING,
+    "timezone": ZONE,
+    **{name: or_null(TIMING[name]) for name in ("startTime", "endTime", "count")},
+    "payload": ANYTHING,
+    "policies": ref("OwnPolicies"),
+    "createdAt": INSTANT_MS,
+    "modifiedAt": INSTANT_MS,
+    "nextRunAt": or_null(INSTANT),
+    "nextRuns": items(INSTANT, maxItems=5),
+    "lastRun": or_null(answer({"id": RUN_ID, "state": one_of(State)})),
+    "totals": ref("Totals"),
+}
+_OF_SOME_NOTATIONS = (*NOTATIONS, "align", *DST_RULES)
+
+# Actions and policies
+
+_OUTCOME: Members = {
+    "answerTimeoutSeconds": whole(1, 60),
+    "successStatuses": items(text(pattern="^([1-5]xx|[1-5][0-9]{2}(-[1-5][0-9]{2})?)$"), minItems=1, maxItems=20),
+    "on202": one_of(("success", "wait")),
+    "onNoAnswer": one_of(("fail", "wait")),
+    "callbackTimeoutSeconds": whole(1, 604_800),
+}
+_RETRY: Members = {
+    "type": one_of(retry.RetryType),
+    "maxRetries": whole(0, retry.MOST_RETRIES),
+    "delaySeconds": whole(0, retry.LONGEST_S),
+    "maxDelaySeconds": whole(0, retry.LONGEST_S),
+    "immediate": whole(0, retry.MOST_RETRIES),
+    "delayed": whole(0, retry.MOST_RETRIES),
+    "increaseSeconds": whole(0, retry.LONGEST_S),
+    "retryOn": one_of(retry.RetryOn),
+    "maxAgeSeconds": whole(1, retry.LONGEST_S),
+}
+_POLICIES: Members = {
+    "misfire": ref("Misfire"),
+    "overlap": one_of(("allow",)),
+    "onPastStart": one_of(("refuse", "run_now")),
+    "onCreate": one_of(("schedule", "run_now")),
+    "delivery": one_of(("at_least_once", "at_most_once")),
+    "keepAnswer": one_of(("failures", "all", "none")),
+    "callbackToken": {"type": "boolean", "enum": [False]},
+}
+POLICIES: Members = {name: _POLICIES[name] for name in defaults.POLICIES}
+MISFIRE: Members = {
+    "type": one_of(shapes.MISFIRES),
+    "ratePerMinute": whole(1, 6_000),
+    "maxLatenessSeconds": NOT_YET,
+}
+_ACTION: Members = {
+    "type": {"const": "http"},
+    "method": one_of(http_fields.METHODS),
+    "url": text(1, 2_048),
+    "headers": {"type": "object", "additionalProperties": TEXT, "maxProperties": http_fields.MAX_HEADERS},
+}
+_PAYLOADS: Members = {
+    "payload": ANYTHING,
+    "body": text(longest=http_fields.MAX_PAYLOAD, description="Instead of `payload`: sent as it is."),
+}
+_SECRET = text(longest=http_fields.MAX_SECRET, description="Encrypted; absent or `***` in a change: the stored one.")
+_SHOWN_ACTION: Members = {
+    **_ACTION,
+    "authentication": ref("ShownAuthentication"),
+    "outcome": ref("ShownOutcome"),
+    "retry": ref("ShownRetry"),
+}
+
+
+def _authentications(password: Schema, username: Schema, build: Any) -> Schema:
+    """One form a type."""
+    forms: tuple[Members, ...] = ({}, {"username": username, "password": password}, {"token": password})
+    kinds = zip(("none", "basic", "bearer"), forms, strict=True)
+    return {"oneOf": [build({"type": {"const": kind}, **members}, kind) for kind, members in kinds]}
+
+
+def _retry_shown() -> Schema:
+    """By type, the members that it uses."""
+    last = ("retryOn", "maxAgeSeconds")
+    used: Mapping[str, tuple[str, ...]] = {
+        "none": (),
+        "fixed": ("maxRetries", "delaySeconds", *last),
+        "exponential": ("maxRetries", "delaySeconds", "maxDelaySeconds", *last),
+        "two_level": ("immediate", "delayed", "increaseSeconds", *last),
+    }
+    shown = {**_RETRY, "maxAgeSeconds": or_null(_RETRY["maxAgeSeconds"])}
+    return {
+        "oneOf": [
+            answer({"type": {"const": kind}, **{name: shown[name] for name in names}}) for kind, names in used.items()
+        ]
+    }
+
+
+# Jobs
+
+_JOB_DRAFT: Members = {
+    "name": {**NAME, "description": "Unique in its collection; without one, the id."},
+    "description": text(0, 1_000),
+    "collection": NAME,
+    "active": FLAG,
+    "resourceId": text(1, 256),
+    "tags": items(text(1, 128), maxItems=shapes.MOST_TAGS, uniqueItems=True),
+    "startTime": GIVEN_INSTANT,
+    "endTime": GIVEN_INSTANT,
+    "action": ref("Action"),
+    "errorAction": ref("Action"),
+    "policies": ref("Policies"),
+    "schedules": items(ref("ScheduleDraft"), maxItems=SCHEDULES_AT_ONCE),
+}
+_JOB_REPLACEMENT: Members = {
+    **_JOB_DRAFT,
+    "schedules": items(
+        ref("ScheduleReplacement"),
+        maxItems=1_000,
+        description="Absent: they stay. Matched by `id`, else by `name`; the others are deleted.",
+    ),
+    **dict.fromkeys(shapes.READ_ONLY_OF_JOB, PASSED_OVER),
+}
+_JOB: Members = {
+    "id": ID,
+    "name": TEXT,
+    "description": or_null(TEXT),
+    "collection": TEXT,
+    "facade": one_of(("native",)),
+    "revision": REVISION,
+    "createdAt": INSTANT_MS,
+    "modifiedAt": INSTANT_MS,
+    "active": FLAG,
+    "state": one_of(JobState),
+    "stateReason": or_null(one_of(StateReason)),
+    "pause": or_null(answer({"since": INSTANT_MS, "note": or_null(TEXT), "until": or_null(INSTANT_MS)})),
+    "resourceId": or_null(TEXT),
+    "tags": items(TEXT),
+    "startTime": or_null(INSTANT),
+    "endTime": or_null(INSTANT),
+    "nextRunAt": or_null(INSTANT),
+    "action": ref("ShownAction"),
+    "errorAction": or_null(ref("ShownAction")),
+    "policies": ref("ShownPolicies"),
+    "totals": ref("Totals"),
+    "schedules": items(ref("Schedule")),
+}
+_LISTED_JOB: Members = {
+    **_JOB,
+    "action": ref("ListedAction"),
+    "errorAction": or_null(ref("ListedAction")),
+    "schedules": items(ref("ListedSchedule")),
+}
+_WITH_SCHEDULES = {"dependentRequired": {"schedules": ["totals"], "totals": ["schedules"]}}
+
+# Runs
+
+_ATTEMPT: Members = {
+    "attempt": whole(1),
+    "startedAt": INSTANT_MS,
+    "finishedAt": or_null(INSTANT_MS),
+    "reason": or_null(one_of(Reason)),
+    "httpStatus": or_null(STATUS_CODE),
+    "message": or_null(TEXT),
+    "answer": or_null(TEXT),
+}
+_RUN: Members = {
+    "id": RUN_ID,
+    "jobId": ID,
+    "scheduleId": or_null(ID),
+    "kind": one_of(Kind),
+    "status": one_of(Status),
+    "state": one_of(State),
+    "reason": or_null(one_of(Reason)),
+    "httpStatus": or_null(STATUS_CODE),
+    "plannedAt": INSTANT_MS,
+    "enqueuedAt": or_null(INSTANT_MS),
+    "startedAt": or_null(INSTANT_MS),
+    "finishedAt": or_null(INSTANT_MS),
+    "latenessMs": or_null(whole()),
+    "attempt": whole(1),
+    "maxAttempts": whole(1),
+    "nextAttemptAt": or_null(INSTANT_MS),
+    "callbackDeadlineAt": or_null(INSTANT_MS),
+    "answer": or_null(TEXT),
+    "message": or_null(TEXT),
+    "parentRunId": or_null(RUN_ID),
+    "range": or_null(answer({"until": INSTANT_MS, "count": whole(1)}, description="It stands for many occurrences.")),
+    "attempts": items(ref("Attempt")),
+    "notes": items(TEXT),
+    "expiresAt": or_null(INSTANT),
+}
+_MOVED_BY = or_null(answer({"rule": one_of(("dstGap", "dstOverlap")), "localTime": LOCAL}))
+_SEARCHED: Members = {"searchedUntil": {**INSTANT, "description": "What lies behind was not looked at."}}
+
+# Collections, tenants, credentials
+
+_QUOTA: Members = {
+    "maxJobs": whole(1, 1_000_000),
+    "maxRunsPerJob": NOT_YET,
+    "minIntervalSeconds": whole(1, 548 * 86_400),
+}
+_COLLECTION: Members = {
+    "name": TEXT,
+    "state": one_of(CollectionState),
+    "quota": answer({name: or_null(each) for name, each in _QUOTA.items()}),
+    "retention": NOT_YET,
+    "events": NOT_YET,
+    "defaults": NOT_YET,
+    "jobCount": whole(),
+    "revision": REVISION,
+    "createdAt": INSTANT_MS,
+    "modifiedAt": INSTANT_MS,
+}
+_COLLECTION_DRAFT: Members = {
+    "name": PLAIN_NAME,
+    "quota": request(_QUOTA),
+    **dict.fromkeys(("retention", "events", "defaults"), NOT_YET),
+}
+_COLLECTION_REPLACEMENT: Members = {
+    **_COLLECTION_DRAFT,
+    **dict.fromkeys(("state", "revision", "jobCount", "createdAt", "modifiedAt"), PASSED_OVER),
+}
+_TENANT_DRAFT: Members = {"tenant": TENANT_NAME, "name": TENANT_NAME, "description": text(0, 1_000)}
+_CREDENTIAL: Members = {"clientId": TEXT, "name": or_null(TEXT), "scopes": SCOPES, "createdAt": INSTANT_MS}
+
+# Problems
+
+_PROBLEM: Members = {
+    "type": text(format="uri-reference", pattern="^/problems/"),
+    "title": TEXT,
+    "status": STATUS_CODE,
+    "code": one_of(STATUS, description="Stable; the texts may change."),
+    "detail": TEXT,
+    "requestId": TEXT,
+    "errors": items(ref("FieldProblem")),
+}
+_FIELD_PROBLEM: Members = {
+    "field": or_null(text(description="A path, as `schedules[0].cron`; null: the request as a whole.")),
+    "reason": TEXT,
+    "position": whole(description="Index into the text of the field."),
+}
+
+
+SCHEMAS: dict[str, Schema] = {
+    "JobDraft": request(_JOB_DRAFT, ("action",)),
+    "JobReplacement": request(_JOB_REPLACEMENT, ("action",)),
+    "ScheduleDraft": request(_SCHEDULE_DRAFT, oneOf=ONE_NOTATION),
+    "ScheduleReplacement": request(_SCHEDULE_REPLACEMENT, oneOf=ONE_NOTATION),
+    "Action": request(
+        {
+            **_ACTION,
+            **_PAYLOADS,
+            "authentication": ref("Authentication"),
+            "outcome": ref("Outcome"),
+            "retry": ref("Retry"),
+        },
+        ("type", "url"),
+    ),
+    "Authentication": _authentications(
+        _SECRET,
+        text(0, 256),
+        lambda members, kind: request(members, ("type", "username") if kind == "basic" else ("type",)),
+    ),
+    "Outcome": request(_OUTCOME),
+    "Retry": request(_RETRY),
+    "Policies": request(POLICIES),
+    "Misfire": request(MISFIRE),
+    "RunRequest": request({"scheduleId": ID}),
+    "PauseRequest": request({"note": text(0, 1_000), "until": NOT_YET}),
+    "Nothing": request({}),
+    "PreviewRequest": request(
+        {**TIMING, "after": {**GIVEN_INSTANT, "description": "By default now."}, "limit": whole(1, 1_000, default=5)},
+        oneOf=ONE_NOTATION,
+    ),
+    "Result": request({"success": FLAG, "message": text(0, 1_000)}, ("success",)),
+    "CollectionDraft": request(_COLLECTION_DRAFT, ("name",)),
+    "CollectionReplacement": request(_COLLECTION_REPLACEMENT),
+    "CredentialDraft": request({"name": NAME, "scopes": SCOPES}),
+    "TenantDraft": request(_TENANT_DRAFT),
+    "TokenRequest": {
+        "type": "object",
+        "properties": {
+            "grant_type": {"const": "client_credentials"},
+            "scope": text(description="A part of the client's scopes, parted by blanks; by default all."),
+            "client_id": text(description="With `client_secret`, instead of Basic."),
+            "client_secret": text(),
+        },
+        "required": ["grant_type"],
+    },
+    "Job": answer(_JOB, ("schedules",)),
+    "ListedJob": answer(_LISTED_JOB, ("totals", "schedules"), **_WITH_SCHEDULES),
+    "JobPage": page("ListedJob"),
+    "Schedule": answer(_SCHEDULE, _OF_SOME_NOTATIONS, oneOf=ONE_NOTATION),
+    "ListedSchedule": answer(
+        {name: each for name, each in _SCHEDULE.items() if name != "payload"}, _OF_SOME_NOTATIONS, oneOf=ONE_NOTATION
+    ),
+    "SchedulePage": page("Schedule"),
+    "ShownAction": answer({**_SHOWN_ACTION, "payload": ANYTHING, "body": or_null(_PAYLOADS["body"])}),
+    "ListedAction": answer(_SHOWN_ACTION),
+    "ShownAuthentication": _authentications(MASKED, TEXT, lambda members, _: answer(members)),
+    "ShownOutcome": answer(_OUTCOME),
+    "ShownRetry": _retry_shown(),
+    "ShownPolicies": answer({**POLICIES, "misfire": answer(MISFIRE)}),
+    "OwnPolicies": answer({**POLICIES, "misfire": answer(MISFIRE, MISFIRE)}, POLICIES),
+    "Totals": answer(
+        dict.fromkeys(("planned", "open", "succeeded", "failed", "failedAttempts", "skipped", "missed"), whole())
+    ),
+    "NextRun": answer({"nextRunAt": or_null(INSTANT), "scheduleId": or_null(ID)}),
+    "Occurrence": answer(
+        {
+            "scheduleId": ID,
+            "plannedAt": INSTANT,
+            "state": one_of(State),
+            "reason": or_null(one_of(Reason)),
+            "runId": RUN_ID,
+            "movedBy": _MOVED_BY,
+        }
+    ),
+    "OccurrencePage": page("Occurrence", _SEARCHED),
+    "Preview": answer(
+        {
+            "type": one_of(("recurring", "one-time")),
+            "summary": TEXT,
+            "items": items(answer({"plannedAt": INSTANT, "movedBy": _MOVED_BY})),
+            "dropped": items(answer({"at": INSTANT, "movedBy": _MOVED_BY}), maxItems=100),
+            "nextCursor": {"type": "null"},
+            **_SEARCHED,
+        }
+    ),
+    "Run": answer(_RUN),
+    "RunPage": page("Run"),
+    "Attempt": answer(_ATTEMPT),
+    "RunStarted": answer({"runId": RUN_ID}),
+    "Collection": answer(_COLLECTION),
+    "CollectionPage": page("Collection"),
+    "Tenant": answer({"tenant": TENANT_NAME, "description": or_null(TEXT), "state": TEXT, "createdAt": INSTANT_MS}),
+    "TenantPage": page("Tenant"),
+    "Credential": answer(_CREDENTIAL),
+    "IssuedCredential": answer({**_CREDENTIAL, "secret": text(description="Shown this once.")}),
+    "CredentialPage": page("Credential"),
+    "Token": answer(
+        {
+            "access_token": TEXT,
+            "token_type": {"const": "bearer"},
+            "expires_in": whole(1, description="Seconds."),
+            "scope": TEXT,
+        }
+    ),
+    "OAuthError": answer(
+        {"error": one_of(("invalid_request", "invalid_client", "invalid_scope", "unsupported_grant_type"))}
+    ),
+    "Health": answer(
+        {
+            "status": {"const": "ok"},
+            "version": TEXT,
+            "oldestDueAt": or_null(INSTANT),
+            "behindSeconds": whole(),
+        },
+        ("oldestDueAt", "behindSeconds"),
+        dependentRequired={"oldestDueAt": ["behindSeconds"], "behindSeconds": ["oldestDueAt"]},
+    ),
+    "GatewayRefusal": {"type": "object", "properties": {"message": TEXT}},
+    "Document": {"type": "object", "required": ["openapi", "info", "paths", "components"]},
+    "Problem": answer(_PROBLEM, ("errors",)),
+    "FieldProblem": answer(_FIELD_PROBLEM, ("position",)),
+}
+SCHEMAS |= {
+    f"{noun}Patch": patch_of(SCHEMAS[f"{noun}Replacement"], SCHEMAS, removable=False)
+    for noun in ("Job", "Schedule", "Collection")
+}

@@ -1,0 +1,238 @@
+"""The description of the API, held against the service: what it offers, refuses and promises, and how it is served.
+
+Every exchange of these tests, and of all others beside, is checked by the fixture of conftest.py.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from sweephand.facades.native.document import FILE
+from sweephand.facades.native.examples import REQUESTS
+from sweephand.facades.native.openapi import statuses
+from sweephand.facades.native.routes import ROUTES
+from sweephand.facades.native.schemas import SCHEMAS
+from tests.contract.native import described
+from tests.contract.native.api import event
+
+PATH = "/v1/openapi.json"
+WRITES = [route for route in ROUTES.all if route.method != "GET" and route.scope]
+
+
+def _route(route):
+    return f"{route.method} {route.path}"
+
+
+def _leaves(name: str, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
+    """Of a request's schema, (path, value) for all its choices and all ends of its ranges."""
+    found: list[tuple[tuple[str, ...], Any]] = []
+    for member, given in SCHEMAS[name]["properties"].items():
+        schema = next((each for each in given.get("anyOf", ()) if "$ref" in each), given)
+        here = (*path, member)
+        if "$ref" in schema:
+            inner = schema["$ref"].rpartition("/")[2]
+            if inner not in {"Authentication", "ScheduleDraft"} and member != "errorAction":
+                found += _leaves(inner, here)
+        values = [*schema.get("enum", ()), *(schema[end] for end in ("minimum", "maximum") if end in schema)]
+        found += [(here, value) for value in values]
+    return found
+
+
+def _with(body: Any, path: tuple[Any, ...], value: Any) -> Any:
+    """A copy in which `value` stands at `path`."""
+    body = copy.deepcopy(body)
+    there = body
+    for name in path[:-1]:
+        if isinstance(there, dict):
+            there.setdefault(name, {})
+        there = there[name]
+    there[path[-1]] = value
+    return body
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        *(pytest.param(path, value, id=f"{'.'.join(path)}={value}") for path, value in _leaves("JobDraft")),
+        *(
+            pytest.param(("schedules", 0, *path), value, id=f"schedule.{'.'.join(path)}={value}")
+            for path, value in _leaves("ScheduleDraft")
+        ),
+    ],
+)
+def test_what_a_schema_offers_is_accepted(shared, path, value):
+    body = _with({**REQUESTS["JobDraft"]["least"], "schedules": [{"every": "PT1H"}]}, path, value)
+
+    reply = shared("POST", "/v1/jobs", body)
+
+    assert reply.status == 201, reply.text
+
+
+STRANGE = (None, True, -1, "x" * 5_000, [], {"x": 1})
+
+
+def _places(body: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    if isinstance(body, dict):
+        inner = [(*path, name) for name in body] + [(*path, "stranger")]
+        return inner + [place for name, each in body.items() for place in _places(each, (*path, name))]
+    if isinstance(body, list):
+        return [place for n, each in enumerate(body) for place in [(*path, n), *_places(each, (*path, n))]]
+    return []
+
+
+@pytest.mark.parametrize(
+    ("route", "schema"),
+    [
+        ("POST /v1/jobs", "JobDraft"),
+        ("PUT /v1/jobs/{job}", "JobReplacement"),
+        ("PATCH /v1/jobs/{job}", "JobPatch"),
+        ("POST /v1/jobs/{job}/schedules", "ScheduleDraft"),
+        ("PUT /v1/jobs/{job}/schedules/{schedule}", "ScheduleDraft"),
+        ("PATCH /v1/jobs/{job}/schedules/{schedule}", "SchedulePatch"),
+        ("POST /v1/schedules:preview", "PreviewRequest"),
+        ("POST /v1/jobs/{job}/pause", "PauseRequest"),
+        ("POST /v1/collections", "CollectionDraft"),
+        ("PATCH /v1/collections/{collection}", "CollectionPatch"),
+        ("POST /v1/credentials", "CredentialDraft"),
+    ],
+)
+def test_what_a_schema_refuses_is_refused(shared, route, schema):
+    """The client of these tests fails where a body is accepted that the schema does not know."""
+    method, path = route.split()
+    names = _names(shared)
+    refused = 0
+    for example in REQUESTS[schema].values():
+        for place in _places(example):
+            for value in STRANGE:
+                reply = shared(method, path.format(**names), _with(example, place, value))
+                assert reply.status in {200, 201, 409, 422}, (place, value, reply.text)
+                refused += reply.status == 422
+    assert refused > 10
+
+
+def _names(api) -> dict[str, str]:
+    """Something of each kind that a path can name; a run that is open."""
+    job = api.create()
+    collection = f"c{api.answers}"
+    assert api("POST", "/v1/collections", {"name": collection}).status == 201
+    return {
+        "job": job["id"],
+        "schedule": job["schedules"][0]["id"],
+        "run": api("POST", f"/v1/jobs/{job['id']}/run").json["runId"],
+        "collection": collection,
+        "credential": api("POST", "/v1/credentials", {}).json["clientId"],
+        "tenant": "acme",
+    }
+
+
+def _send(shared, route, **headers):
+    body = None if route.body == "none" else next(iter(REQUESTS[route.takes].values()))
+    caller = "provider" if route.scope == "provider:admin" else "acme"
+    return shared(route.method, route.path.format(**_names(shared)), body, caller=caller, headers=headers)
+
+
+@pytest.mark.parametrize("route", WRITES, ids=_route)
+def test_the_headers_of_a_change_are_those_that_it_heeds(shared, route):
+    # One of another revision, and one that no key can be: who reads them refuses them.
+    match = _send(shared, route, **{"if-match": '"999"'})
+    key = _send(shared, route, **{"idempotency-key": "not one word"})
+
+    assert (match.status == 412) == ("If-Match" in route.headers), match.text
+    assert (key.status == 400) == ("Idempotency-Key" in route.headers), key.text
+
+
+@pytest.mark.parametrize("route", [route for route in ROUTES.all if route.scope], ids=_route)
+def test_a_route_needs_the_scope_that_stands_beside_its_security(shared, route):
+    security = described.DOCUMENT["paths"][route.path][route.method.lower()]["security"]
+    path = route.path.format(**_names(shared))
+
+    nobody = shared(route.method, path, caller=None)
+
+    assert security == [{"basic": [route.scope]}, {"bearer": [route.scope]}]
+    assert (nobody.status, {401, 403} <= {*statuses(route)}) == (401, True)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(lambda answer, body: body.update(stranger=1), id="stranger"),
+        pytest.param(lambda answer, body: body.pop("stateReason"), id="missing"),
+        pytest.param(lambda answer, body: body["totals"].update(open="1"), id="type"),
+        pytest.param(lambda answer, body: body["schedules"][0].update(nextRunAt="tomorrow"), id="inner"),
+        pytest.param(lambda answer, body: answer.update(statusCode=418), id="status"),
+        pytest.param(lambda answer, body: answer["headers"].update({"x-new": "1"}), id="header"),
+        pytest.param(lambda answer, body: answer["headers"].update({"etag": "1"}), id="form of a header"),
+        pytest.param(lambda answer, body: answer["headers"].update({"content-type": "text/html"}), id="media type"),
+    ],
+)
+def test_a_document_that_is_not_true_is_noticed(shared, spoil):
+    job = shared.create()
+    request = event("GET", f"/v1/jobs/{job['id']}", "include=schedules", {"authorization": shared.credentials["acme"]})
+    answer = shared.facade.handle(request, "x")
+    described.check(request, answer)
+
+    body = json.loads(answer["body"])
+    answer = {**answer, "headers": dict(answer["headers"])}
+    spoil(answer, body)
+    answer["body"] = json.dumps(body)
+
+    with pytest.raises(AssertionError):
+        described.check(request, answer)
+
+
+@pytest.mark.parametrize(
+    ("form", "status", "error"),
+    [
+        ("", 400, "invalid_request"),
+        ("grant_type=password", 400, "unsupported_grant_type"),
+        ("grant_type=client_credentials&scope=nonsense", 400, "invalid_scope"),
+        ("grant_type=client_credentials&client_id=acme.x&client_secret=x", 401, "invalid_client"),
+    ],
+)
+def test_the_errors_of_oauth_are_described(shared, form, status, error):
+    caller = None if "client_id" in form else "acme"
+    headers = {"content-type": "application/x-www-form-urlencoded"}
+
+    reply = shared("POST", "/oauth/token", raw=form, caller=caller, headers=headers)
+
+    assert (reply.status, reply.json) == (status, {"error": error})
+
+
+# That it is served
+
+
+def _read(api, method="GET", **headers):
+    return api.facade.handle(event(method, PATH, headers=headers), "request")
+
+
+def test_anybody_may_read_the_document(shared):
+    reply = _read(shared)
+
+    assert (reply["statusCode"], reply["headers"]["content-type"]) == (200, "application/json")
+    assert reply["body"] == FILE.read_text(encoding="utf-8")
+    assert reply["headers"]["cache-control"] == "public, max-age=300"
+    assert len(reply["body"]) < 500_000
+
+
+def test_who_has_the_document_is_not_sent_it_again(shared):
+    tag = _read(shared)["headers"]["etag"]
+
+    for given in (tag, f"W/{tag}", f'"other", {tag}', "*"):
+        reply = _read(shared, **{"if-none-match": given})
+        assert (reply["statusCode"], reply["body"], reply["headers"]["etag"]) == (304, "", tag)
+    assert _read(shared, **{"if-none-match": '"other"'})["statusCode"] == 200
+
+
+def test_head_of_the_document_has_the_headers_alone(shared):
+    head, get = _read(shared, "HEAD"), _read(shared)
+
+    assert (head["statusCode"], head["body"], head["headers"]) == (200, "", get["headers"])
+
+
+def test_the_document_takes_no_parameters_and_no_other_method(shared):
+    assert shared.get(PATH, query="x=1").status == 400
+    assert shared("POST", PATH).headers["allow"] == "GET, HEAD"

@@ -1,0 +1,128 @@
+"""One walk through all routes with the documented requests. What it is answered are the examples of openapi.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from sweephand.facades.native.examples import REQUESTS
+from tests.contract.native.api import Api, Reply, api
+
+HIDDEN = "..."
+"""In the place of what a reader could take for a real secret."""
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+
+
+@dataclass
+class Walk:
+    """answers: (method, path of the route) -> the body that the last request was answered with."""
+
+    api: Api
+    answers: dict[tuple[str, str], Any] = field(default_factory=dict)
+    statuses: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def __call__(self, method: str, path: str, *, query: str = "", body: Any = None, **names: str) -> Any:
+        where = path.format(**{name: quote(value, safe="") for name, value in names.items()})
+        caller = "provider" if path.startswith("/v1/tenants") else "acme"
+        return self._note(method, path, self.api(method, where, body, query=query, caller=caller))
+
+    def each(self, method: str, path: str, schema: str, **names: str) -> Any:
+        """Sends every example of a schema; the last answer."""
+        return [self(method, path, body=body, **names) for body in REQUESTS[schema].values()][-1]
+
+    def form(self, path: str, schema: str) -> None:
+        for form in REQUESTS[schema].values():
+            self._note("POST", path, self.api("POST", path, raw=urlencode(form), headers=FORM))
+
+    def _note(self, method: str, path: str, reply: Reply) -> Any:
+        assert reply.status < 300, (method, path, reply.text)
+        body = reply.json if reply.text else None
+        self.statuses[method, path] = reply.status
+        if body is not None:
+            self.answers[method, path] = _hidden(body)
+        return body
+
+
+def walk() -> Walk:
+    with api() as there:
+        step = Walk(there)
+        _service(step)
+        _collections(step)
+        job = _jobs(step)
+        _schedules(step, job)
+        _runs(step, job)
+        step("DELETE", "/v1/jobs/{job}", job=job)
+        return step
+
+
+def _service(step: Walk) -> None:
+    step("GET", "/v1/health")
+    step.form("/oauth/token", "TokenRequest")
+    tenant = step.each("POST", "/v1/tenants", "TenantDraft")["tenant"]
+    step("GET", "/v1/tenants")
+    step("GET", "/v1/tenants/{tenant}", tenant=tenant)
+    made = step.each("POST", "/v1/credentials", "CredentialDraft")
+    step("GET", "/v1/credentials")
+    step("DELETE", "/v1/credentials/{credential}", credential=made["clientId"])
+
+
+def _collections(step: Walk) -> None:
+    place = "/v1/collections/{collection}"
+    name = step.each("POST", "/v1/collections", "CollectionDraft")["name"]
+    step("GET", "/v1/collections")
+    step("GET", place, collection=name)
+    step.each("PATCH", place, "CollectionPatch", collection=name)
+    step.each("PUT", place, "CollectionReplacement", collection=name)
+    for verb in ("disable", "enable"):
+        step.each("POST", f"{place}/{verb}", "Nothing", collection=name)
+    step("DELETE", place, collection=name)
+
+
+def _jobs(step: Walk) -> str:
+    """The id of a job that is active and has the schedules of the last example."""
+    place = "/v1/jobs/{job}"
+    job: str = step.each("POST", "/v1/jobs", "JobDraft")["id"]
+    step("GET", "/v1/jobs", query="limit=1")
+    step("GET", place, job=job, query="include=schedules")
+    step.each("PATCH", place, "JobPatch", job=job)
+    step.each("PUT", place, "JobReplacement", job=job)
+    step.each("POST", f"{place}/pause", "PauseRequest", job=job)
+    for verb in ("resume", "deactivate", "activate"):
+        step.each("POST", f"{place}/{verb}", "Nothing", job=job)
+    step("GET", f"{place}/next", job=job)
+    step("GET", f"{place}/occurrences", job=job, query="limit=2")
+    return job
+
+
+def _schedules(step: Walk, job: str) -> None:
+    place = "/v1/jobs/{job}/schedules/{schedule}"
+    schedule = step.each("POST", "/v1/jobs/{job}/schedules", "ScheduleDraft", job=job)["id"]
+    step("GET", "/v1/jobs/{job}/schedules", job=job, query="limit=1")
+    names = {"job": job, "schedule": schedule}
+    step("GET", place, **names)
+    step.each("PATCH", place, "SchedulePatch", **names)
+    step.each("PUT", place, "ScheduleReplacement", **names)
+    for verb in ("deactivate", "activate"):
+        step.each("POST", f"{place}/{verb}", "Nothing", **names)
+    step("DELETE", place, **names)
+    step.each("POST", "/v1/schedules:preview", "PreviewRequest")
+
+
+def _runs(step: Walk, job: str) -> None:
+    """The first run succeeds by its target's answer, the second by a report, the third is cancelled."""
+    start = "/v1/jobs/{job}/run"
+    run = step.each("POST", start, "RunRequest", job=job)["runId"]
+    step.api.stage.run(1)
+    step("GET", "/v1/runs/{run}", run=run)
+    reported = step.each("POST", start, "RunRequest", job=job)["runId"]
+    step.each("PUT", "/v1/runs/{run}/result", "Result", run=reported)
+    cancelled = step.each("POST", start, "RunRequest", job=job)["runId"]
+    step.each("POST", "/v1/runs/{run}/cancel", "Nothing", run=cancelled)
+    step("GET", "/v1/runs", query=f"jobId={job}&limit=1")
+
+
+def _hidden(body: Any) -> Any:
+    hides = {"secret", "access_token"}
+    return {**body, **dict.fromkeys(hides & body.keys(), HIDDEN)} if isinstance(body, Mapping) else body
