@@ -1,6 +1,6 @@
 """Imported first by every function: no garbage is collected while it starts.
 
-A start makes some 200,000 objects that stay, and the collector would walk through them again and again: a seventh of
+A start makes some 90,000 objects that stay, and the collector would walk through them again and again: a seventh of
 a cold start's CPU time. Source: decision 0015.
 """
 
