@@ -29,6 +29,8 @@ CLOCK = SystemClock()
 def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     in_ci = os.environ.get("CI") == "true"
+    if in_ci:
+        os.environ["PATH"] += ":/usr/sbin:/sbin"  # where dockerd and debootstrap are; not every root has it on its path
     try:
         with timed("engine"):
             engine = engines.find_or_start(install=in_ci)

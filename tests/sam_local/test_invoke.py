@@ -63,13 +63,6 @@ def test_the_auditor_gives_a_series_that_lost_its_next_time_another_one(sam, sta
     assert int(_row(stack, job)["next_run_at"]["N"]) >= int(row["next_run_at"]["N"])
 
 
-def test_the_api_answers_health(sam):
-    answer, _ = sam.invoke("ApiFunction", "api/get_health")
-
-    assert answer["statusCode"] == 200
-    assert '"status":"ok"' in answer["body"]
-
-
 def _row(stack, job):
     """The schedule's item, as it stands in the table."""
     key = {"pk": keys.job("acme", job["id"]), "sk": keys.schedule(job["schedules"][0]["id"])}
