@@ -202,6 +202,18 @@ def test_the_errors_of_oauth_are_described(shared, form, status, error):
     assert (reply.status, reply.json) == (status, {"error": error})
 
 
+def test_the_refusals_of_providers_are_described(shared):
+    """What no tenant meets: a name that is taken, and tenants that are not there."""
+    taken = shared("POST", "/v1/tenants", {"tenant": "acme", "description": "another"}, caller="provider")
+    stranger = {"caller": "provider", "headers": {"sweephand-tenant": "nobody"}}
+
+    assert (taken.status, taken.code) == (409, "NAME_TAKEN")
+    assert shared("POST", "/v1/collections", {"name": "x"}, **stranger).status == 404
+    assert shared("POST", "/v1/credentials", {}, **stranger).status == 404
+    for path in ("/v1/jobs", "/v1/runs", "/v1/collections", "/v1/credentials"):
+        assert shared.get(path, **stranger).status in {200, 404}
+
+
 # That it is served
 
 

@@ -216,13 +216,13 @@ def statuses(route: Route) -> list[int]:
     """Of the problems that a route can answer."""
     known = route.scope is not None or route.path in OPEN_TO_SOME
     reads = route.body in {"required", "optional"}
-    named = "{" in route.path or route.tenant or {"jobId", "scheduleId"} & {*route.query}
+    named = "{" in route.path or route.tenant or "Sweephand-Tenant" in route.headers
     found = {
         400: True,
         401: known,
         403: known,
         404: route.scope is not None and named,
-        409: route.scope is not None and route.method != "GET" and route.tenant,
+        409: route.scope is not None and route.method != "GET" and (route.tenant or route.gives == "Tenant"),
         412: "If-Match" in route.headers,
         413: reads,
         415: reads,
