@@ -132,13 +132,17 @@ def sample(tmp_path: Path) -> Iterator[Sample]:
     sample.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def probe(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
-    """The sample, running, for tests that leave it alive."""
-    place = Settings(
-        folder=StateFolder(tmp_path_factory.mktemp("probe")), template=SAMPLE / "template.yaml", port=0, aws_port="0"
-    )
-    running, local = start(place)
+    """The sample, running, for tests that leave it alive. It was started by a user with AWS settings of his own."""
+    folder = StateFolder(tmp_path_factory.mktemp("probe"))
+    place = Settings(folder=folder, template=SAMPLE / "template.yaml", port=0, aws_port="0")
+    with pytest.MonkeyPatch.context() as user:
+        user.setenv("AWS_PROFILE", "production")
+        user.setenv("AWS_ACCESS_KEY_ID", "AKIAUSER")
+        user.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+        user.setenv("MY_TOKEN", "secret")
+        running, local = start(place)
     yield local
     local.close()
     control.release(running, place, CLOCK)
