@@ -7,6 +7,7 @@ either.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import shutil
@@ -18,7 +19,6 @@ from pathlib import Path
 from sweephand.local.settings import CHECKOUT
 from tests.sam_local.engine import Engine, NotPrepared, apt_get, machine
 
-NAME = f"public.ecr.aws/lambda/python:3.13-{machine()}"
 MADE = "sweephand.test-image"
 """A label: one of ours under AWS's name, which must not stay in an engine that others use."""
 SUITE = "trixie"  # the Debian whose python3 is 3.13
@@ -41,33 +41,45 @@ def ensure(engine: Engine, *, build: bool) -> str:
 
     Raises NotPrepared.
     """
-    if engine.docker("image", "inspect", NAME, check=False).returncode == 0:
+    name = wanted()
+    if engine.docker("image", "inspect", name, check=False).returncode == 0:
         return "present"
-    refused = _pull(engine)
+    refused = _pull(engine, name)
     if refused is None:
         return "pulled"
     if not build:
-        raise NotPrepared(f"docker pull {NAME}: {refused}")
+        raise NotPrepared(f"docker pull {name}: {refused}")
     archive = CACHE / f"image-{machine()}-{_recipe()}.tar"
     cached = archive.exists()
     if not cached:
         _make(archive)
     changes = [argument for change in SETTINGS for argument in ("--change", change)]
-    engine.docker("import", *changes, str(archive), NAME)
+    engine.docker("import", *changes, str(archive), name)
     return "from the cache" if cached else "built"
 
 
 def forget(engine: Engine) -> None:
     """Takes AWS's name from an image that we made, in an engine that was there before."""
-    label = f'{{{{index .Config.Labels "{MADE}"}}}}'
-    if not engine.ours and engine.docker("image", "inspect", NAME, "--format", label, check=False).stdout.strip():
-        engine.docker("image", "rm", "--no-prune", NAME, check=False)
+    if engine.ours:
+        return
+    name, label = wanted(), f'{{{{index .Config.Labels "{MADE}"}}}}'
+    if engine.docker("image", "inspect", name, "--format", label, check=False).stdout.strip():
+        engine.docker("image", "rm", "--no-prune", name, check=False)
 
 
-def _pull(engine: Engine) -> str | None:
+@functools.cache
+def wanted() -> str:
+    """The name under which the SAM CLI looks for it."""
+    prefix = "from samcli.local.docker.lambda_image import LambdaImage; print(LambdaImage._INVOKE_REPO_PREFIX)"
+    python = str(CHECKOUT / ".venv-sam" / "bin" / "python")
+    done = subprocess.run([python, "-c", prefix], capture_output=True, text=True, check=True)
+    return f"{done.stdout.strip()}/python:3.13-{machine()}"
+
+
+def _pull(engine: Engine, name: str) -> str | None:
     """None if it worked, else why it did not."""
     try:
-        answer = engine.docker("pull", "--quiet", NAME, check=False, timeout=PULL_WITHIN_S)
+        answer = engine.docker("pull", "--quiet", name, check=False, timeout=PULL_WITHIN_S)
     except subprocess.TimeoutExpired:
         return f"nothing within {PULL_WITHIN_S:.0f} s"
     return None if answer.returncode == 0 else answer.stderr.strip()[-300:]
