@@ -82,6 +82,7 @@ def test_the_least_job_shows_all_defaults(api):
         "misfire": {"type": "sap", "ratePerMinute": 60, "maxLatenessSeconds": None},
         "overlap": "allow",
         "onPastStart": "refuse",
+        "onCreate": "schedule",
         "delivery": "at_least_once",
         "keepAnswer": "failures",
         "callbackToken": False,
@@ -190,6 +191,16 @@ def test_what_was_read_can_be_put_back_and_changes_nothing(api, body):
     for reply in (put, patched, empty):
         assert (reply.status, reply.revision) == (200, 1)
         assert reply.json["schedules"] == read.json["schedules"]
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_a_jobs_id_is_not_to_be_changed(api, method):
+    made, other = api.create(), api.create()
+
+    with api.unchanged():
+        reply = api(method, f"/v1/jobs/{made['id']}", job(id=other["id"]))
+
+    assert (reply.status, reply.fields) == (422, ["id"])
 
 
 def test_a_put_without_schedules_leaves_them_and_one_with_an_empty_list_removes_them(api):

@@ -7,7 +7,7 @@ from typing import Any
 
 from sweephand.domain.job import ScheduleDraft
 from sweephand.domain.schedule import Schedule
-from sweephand.errors import Conflict, InvalidRequest
+from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies, shapes
 from sweephand.facades.native.answers import one_schedule, schedule_bodies
@@ -50,10 +50,9 @@ def read(ctx: Context) -> Answer:
 def put(ctx: Context) -> Answer:
     body = ctx.body()
 
-    def draft(planned: Planned, there: Schedule) -> ScheduleDraft:
+    def draft(planned: Planned, _there: Schedule) -> ScheduleDraft:
         action = planned.job.action
-        wanted = shapes.schedule_draft(body, "", action.kind, action.params, change=True)
-        return replace(wanted, id=there.id, name=wanted.name or there.name)
+        return shapes.schedule_draft(body, "", action.kind, action.params, change=True)
 
     return _change(ctx, draft)
 
@@ -67,8 +66,7 @@ def patch(ctx: Context) -> Answer:
         action = planned.job.action
         payloads = plan.payloads_of(ctx.world, Planned(planned.job, (there,)))
         current = bodies.schedule_editable(there, payloads.get(there.id))
-        wanted = shapes.schedule_draft(shapes.merged(current, body), "", action.kind, action.params, change=True)
-        return replace(wanted, id=there.id, name=wanted.name or there.name)
+        return shapes.schedule_draft(shapes.merged(current, body), "", action.kind, action.params, change=True)
 
     return _change(ctx, draft)
 
@@ -108,8 +106,8 @@ def _change(ctx: Context, draft: Any) -> Answer:
         there = plan.find_schedule(planned, schedule_id)
         wanted = draft(planned, there)
         if wanted.id not in {None, there.id}:
-            raise Conflict("the id of a schedule cannot be changed")
-        return [Wish(there, wanted)]
+            raise InvalidRequest("id", "cannot be changed")
+        return [Wish(there, replace(wanted, id=there.id, name=wanted.name or there.name))]
 
     planned = plan.change_schedules(ctx.world, ctx.tenant, ctx.id("job"), wish, ctx.if_match())
     return one_schedule(ctx, planned, schedule_id)

@@ -57,6 +57,8 @@ def job_draft(body: object, guard: GuardSettings, before: Job | None = None) -> 
     """
     known = JOB_MEMBERS + (READ_ONLY_OF_JOB if before else ())
     given = fields.members(body, "", known)
+    if before is not None and given.get("id", before.id) != before.id:
+        raise InvalidRequest("id", "cannot be changed")
     action = _action(_required(given, "action"), "action", guard, before, before.action if before else None)
     error_action = None
     if "errorAction" in given:
