@@ -61,5 +61,10 @@ def count_within(timing: Timing, first_at: datetime, last_at: datetime) -> int:
 
 def first(timing: Timing, now: datetime) -> datetime | None:
     """The first occurrence of a new or re-planned series: not before `now`, an instant of `now` itself included."""
+    return timing.rule.next_after(before_first(now))
+
+
+def before_first(now: datetime) -> datetime:
+    """The whole second behind which a series that begins at `now` has its first occurrence."""
     whole = now.replace(microsecond=0)
-    return timing.rule.next_after(whole if whole < now else whole - timedelta(seconds=1))
+    return whole if whole < now else whole - timedelta(seconds=1)

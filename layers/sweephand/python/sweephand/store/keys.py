@@ -97,7 +97,7 @@ def job_entry(job_id: str) -> str:
     return f"JOB#{part(job_id)}"
 
 
-def catch_up(first_s: int) -> str:
+def catch_up(first_s: int | str) -> str:
     return f"CATCHUP#{first_s}"
 
 

@@ -62,6 +62,13 @@ def oldest(table: Table, shard: int) -> datetime | None:
     return from_s(int(items[0]["next_run_at"]["N"])) if items else None
 
 
+def first_catch_up(table: Table, tenant: str, schedule_id: str) -> datetime | None:
+    """The first occurrence of the schedule's earliest catch-up that is under way."""
+    sort = WaitingItem.sk.startswith(keys.catch_up(""))
+    rows, _ = table.query(keys.runs(tenant, schedule_id), sort, limit=1, consistent=True)
+    return from_s(int(keys.parts(rows[0]["sk"]["S"])[1])) if rows else None
+
+
 def catalogue(table: Table, shard: int) -> Iterator[tuple[str, str]]:
     """The keys of the shard's enabled schedules, whether they wait or not."""
     for item in table.query_all(shard, None, index=CATALOGUE, partition=CatalogueItem.shard):
