@@ -23,6 +23,8 @@ from tests.support.stage import stage as new_stage
 from tests.support.taps import Act, Passing, answer_lost, conflict, refused
 from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, minutes, once
 
+HOUR = 60 * MINUTE
+
 A = {"cron": "* * * * *"}
 B = {"cron": "*/2 * * * *"}
 TAKES_EFFECT_WITHIN = 7 * SECOND
@@ -622,3 +624,45 @@ def test_the_last_change_that_is_remembered_is_within_its_bounds(stage: Stage) -
     effective = changed.ended_at[1]
     assert timedelta(seconds=5) <= timedelta(seconds=effective) - timedelta(seconds=stage.clock.now().timestamp())
     assert effective <= (stage.clock.now() + TAKES_EFFECT_WITHIN).timestamp()
+
+
+@pytest.mark.parametrize("more", [{"count": 100}, {"endTime": text(NOON + 50 * HOUR)}])
+def test_a_change_that_only_cuts_an_interval_keeps_its_rhythm(stage: Stage, more: dict[str, Any]) -> None:
+    planned = stage.create({"every": "PT1H"})
+    stage.run(700)
+
+    changed = stage.change(planned, timings=[{"every": "PT1H", **more}]).schedules[0]
+
+    assert changed.next_run_at == planned.schedules[0].next_run_at
+    assert changed.generation == 2
+
+
+def test_a_change_of_the_jobs_window_keeps_the_rhythm_too(stage: Stage) -> None:
+    planned = stage.create({"every": "PT1H"})
+    stage.run(700)
+
+    changed = stage.change(planned, end_at=NOON + 50 * HOUR).schedules[0]
+
+    assert changed.next_run_at == planned.schedules[0].next_run_at
+
+
+def test_a_window_that_leaves_nothing_is_refused_by_its_own_name(stage: Stage) -> None:
+    planned = stage.create({"every": "PT1H"})
+
+    with pytest.raises(InvalidRequest) as refused:
+        stage.change(planned, end_at=NOON + MINUTE)
+
+    assert (refused.value.field, refused.value.code) == ("endTime", "NEVER_FIRES")
+
+
+def test_a_one_time_schedule_that_has_run_does_not_run_again_when_its_job_is_changed(stage: Stage) -> None:
+    planned = stage.create({"at": text(NOON - HOUR)}, policies={"onPastStart": "run_now"})
+    stage.run(7)
+
+    stage.change(planned, end_at=NOON + 50 * HOUR, policies={"onPastStart": "run_now"})
+    stage.run(1_200)
+    stage.change(planned, end_at=NOON + 60 * HOUR, policies={"onPastStart": "run_now"})
+    stage.run(1_200)
+
+    assert len(stage.endpoint.received) == 1
+    assert stage.stored(planned).state is ScheduleState.COMPLETED

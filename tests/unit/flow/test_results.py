@@ -109,3 +109,13 @@ def test_a_cancel_ends_an_open_run_and_a_finished_one_cannot_be_cancelled(stage:
 def test_an_unknown_run_has_no_result(stage: Stage) -> None:
     with pytest.raises(NotFound):
         results.record(stage.world, TENANT, "a", "b", success=True, message=None)
+
+
+def test_a_reported_success_counts_as_succeeded(stage: Stage) -> None:
+    planned, run = accepted(stage)
+
+    report(stage, run)
+    stage.run(5)
+
+    totals = stage.totals(planned)
+    assert (totals.succeeded, totals.skipped, totals.failed) == (1, 0, 0)

@@ -349,11 +349,9 @@ def _wanted(
         if there.state is ScheduleState.BROKEN and wish.draft is not None:
             timing = drafts.mended_timing(there, draft, after, now)
     else:
-        try:
-            timing = drafts.timing_of(draft, after, there.id, now)
-        except InvalidRequest as wrong:
-            raise (wrong.within(wish.path) if wish.path else wrong) from wrong
-        at = drafts.one_time_instant(timing)
+        timing = _changed_timing(wish, there, draft, before, after, now)
+        instant = drafts.one_time_instant(timing)
+        at = instant if instant != drafts.one_time_instant(drafts.stored_timing(there)) else None
     payload_version = there.payload_version
     if wish.draft is not None and wish.draft.payload != stored.get(there.id):
         payload_version = after.revision if wish.draft.payload is not None else None
@@ -373,6 +371,20 @@ def _wanted(
     return changed, timing, at
 
 
+def _changed_timing(
+    wish: Wish, there: Schedule, draft: ScheduleDraft, before: Job, after: Job, now: datetime
+) -> Timing:
+    try:
+        return drafts.changed_timing(there, draft, before, after, now)
+    except InvalidRequest as wrong:
+        if wish.draft is None:
+            # The caller spoke of the job alone: it is its window that leaves the schedule nothing.
+            where = "endTime" if after.end_at != before.end_at else "startTime"
+            reason = f"leaves the schedule {there.name} no occurrence"
+            raise InvalidRequest(where, reason, code="NEVER_FIRES") from wrong
+        raise (wrong.within(wish.path) if wish.path else wrong) from wrong
+
+
 def _replans(there: Schedule, changed: Schedule, before: Job, after: Job) -> bool:
     """Does the change touch timing or state, or anything that the sweeper has packed? Then it is a new generation."""
     packed = (there.packed, there.active, there.lane, there.misfire) != (
@@ -381,6 +393,10 @@ def _replans(there: Schedule, changed: Schedule, before: Job, after: Job) -> boo
         changed.lane,
         changed.misfire,
     )
+    if there.state is ScheduleState.COMPLETED and there.active and changed.active:
+        ended_at, at = (drafts.one_time_instant(drafts.stored_timing(each)) for each in (there, changed))
+        if at is not None and at == ended_at:
+            return False  # it has run: a change of its window or its policies does not bring it back
     if there.state in (ScheduleState.COMPLETED, ScheduleState.BROKEN):
         return there.packed != changed.packed or there.active != changed.active
     return packed or wanted_state(before, there.active)[0] is not wanted_state(after, changed.active)[0]

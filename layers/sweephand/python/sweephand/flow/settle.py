@@ -132,6 +132,8 @@ def send_pointer(world: World, lane: Lane, run: Run) -> None:
 
 
 def counts_of(run: Run) -> dict[str, int]:
+    if run.state is State.SUCCESS:
+        return {}
     if run.state in FAILED:
         return settlement.counted(run, "failed", "failed_attempts")
     return settlement.counted(run, "missed_sent" if run.state is State.MISSED else "skipped")

@@ -22,6 +22,7 @@ from sweephand.schedules.localtime import (
     Overlap,
     Zone,
     instant_text,
+    to_instant,
     to_second,
     to_second_up,
     zone,
@@ -41,6 +42,7 @@ __all__ = [
     "Timing",
     "between",
     "count_between",
+    "counted_from",
     "load",
     "load_or_never",
     "parse",
@@ -169,6 +171,17 @@ def load(packed: str) -> Timing:
         return _build(read, packed)
     except _UNREADABLE as error:
         raise ValueError(f"cannot be read as a timing with time-zone data {IANA_VERSION}: {packed[:200]!r}") from error
+
+
+def counted_from(packed: str) -> datetime | None:
+    """The `now` from which an `every` without startTime took its grid: parsed again with it, the grid stays."""
+    try:
+        facts = json.loads(packed)["every"]
+    except (LookupError, TypeError, ValueError):
+        return None
+    if not isinstance(facts, dict) or "anchor" not in facts:
+        return None
+    return to_instant(facts["anchor"] - facts.get("seconds", 0))
 
 
 def load_or_never(packed: str) -> Timing:

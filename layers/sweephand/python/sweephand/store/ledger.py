@@ -14,7 +14,7 @@ from sweephand.domain.message import Pointer
 from sweephand.domain.run import CLAIMABLE, TERMINAL, Attempt, Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.domain.waiting import SweepText, WaitingRun, Waits
-from sweephand.ids import shard_of
+from sweephand.ids import order_of, shard_of
 from sweephand.store import keys
 from sweephand.store.conditional import Op, Refused, Table, Written, add, assign, every
 from sweephand.store.table import AttemptItem, RunItem, StatsItem
@@ -97,7 +97,7 @@ def item_of(run: Run, *, shards: int, lane: Lane) -> RunItem:
         item.next_run_at = epoch_s(run.wake_at)
     if run.state in _NEEDS_ATTENTION:
         item.attention_day = keys.attention_day(run.tenant, run.planned_at)
-        item.attention_at = epoch_ms(run.planned_at)
+        item.attention_at = order_of(run.uuid)
     return item
 
 
@@ -286,7 +286,7 @@ def drop_wake(table: Table, run: Run) -> Written | Refused:
 def _attention(run: Run) -> list[Action]:
     return [
         assign(RunItem.attention_day, keys.attention_day(run.tenant, run.planned_at)),
-        assign(RunItem.attention_at, epoch_ms(run.planned_at)),
+        assign(RunItem.attention_at, order_of(run.uuid)),
     ]
 
 

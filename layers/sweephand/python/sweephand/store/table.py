@@ -182,7 +182,8 @@ class StatsItem(Item):
 
 
 class RunItem(Item):
-    """shard and next_run_at: only while a wake is set. attention_day and attention_at: unless it simply succeeded."""
+    """shard and next_run_at: only while a wake is set. attention_day and attention_at (the order of its id): unless it
+    simply succeeded."""
 
     job_id = UnicodeAttribute()
     schedule = UnicodeAttribute(null=True)

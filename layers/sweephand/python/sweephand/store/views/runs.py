@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from itertools import islice
 
-from pynamodb.expressions.condition import Condition
-
-from sweephand.domain.instants import epoch_ms
-from sweephand.domain.run import TERMINAL, Attempt, Kind, Run
+from sweephand.domain.instants import epoch_ms, from_ms
+from sweephand.domain.run import TERMINAL, Attempt, Kind, Run, State
 from sweephand.domain.schedule import Schedule
+from sweephand.ids import first_order_at, instant_ms_of_order, order_of
 from sweephand.store import keys, ledger
 from sweephand.store.conditional import Table
 from sweephand.store.table import ATTENTION, AttemptItem, AttentionItem, Item, RunItem, StatsItem
@@ -129,42 +129,32 @@ def merged_runs(table: Table, tenant: str, owners: Sequence[str], mark: RunMark 
 def attention(
     table: Table, tenant: str, since: date, until: datetime, mark: RunMark | None, page: int
 ) -> Iterator[Run]:
-    """Runs of the tenant that did not succeed or that wait, latest planned first: a query a day, rows by key."""
-    day = until.date()
+    """Runs of the tenant that did not succeed or that wait, latest planned first, behind `mark`: a query a day.
+
+    The index sorts by the order of the runs' ids, so that it knows no equal places that a page could cut.
+    """
+    last = order_of(mark[0]) - 1 if mark else first_order_at(epoch_ms(until) + 1) - 1
+    day = from_ms(instant_ms_of_order(last)).date()
     while day >= since:
-        sort: Condition | None = AttentionItem.attention_at <= epoch_ms(until)
         entries = table.query_all(
             f"{keys.tenant(tenant)}#{day.isoformat()}",
-            sort,
+            AttentionItem.attention_at <= last,
             index=ATTENTION,
             partition=AttentionItem.attention_day,
             forward=False,
             limit=page,
         )
-        yield from _attention_runs(table, entries, mark, page)
+        yield from _attention_runs(table, entries, page)
         day -= timedelta(days=1)
 
 
-def _attention_runs(
-    table: Table, entries: Iterable[dict[str, dict[str, str]]], mark: RunMark | None, page: int
-) -> Iterator[Run]:
-    batch: list[tuple[str, str]] = []
-
-    def read() -> Iterator[Run]:
+def _attention_runs(table: Table, entries: Iterator[dict[str, dict[str, str]]], page: int) -> Iterator[Run]:
+    """The rows of the index's entries; one that has succeeded since is left out."""
+    while batch := [(entry["pk"]["S"], entry["sk"]["S"]) for entry in islice(entries, page)]:
         found = table.batch_get(batch)
         for key in batch:
-            if key in found:
-                yield ledger.run_of(RunItem.from_raw_data(found[key]))
-
-    for entry in entries:
-        pk, sk = entry["pk"]["S"], entry["sk"]["S"]
-        if mark is not None and (keys.parts(sk)[1], keys.parts(pk)[3]) >= mark:
-            continue
-        batch.append((pk, sk))
-        if len(batch) == page:
-            yield from read()
-            batch.clear()
-    yield from read()
+            if key in found and (run := ledger.run_of(RunItem.from_raw_data(found[key]))).state is not State.SUCCESS:
+                yield run
 
 
 def read(table: Table, tenant: str, owner: str, uuid: str) -> Run | None:
