@@ -472,11 +472,12 @@ def test_an_end_before_any_attempt_whose_answer_was_lost_is_counted_once(stage: 
     assert messages(stage) == []
 
 
-def test_a_slow_job_is_worked_on_by_the_slow_lane(stage: Stage) -> None:
-    planned = stage.create(once(), action=stage.action(outcome={"answerTimeoutSeconds": 60}))
+@pytest.mark.parametrize(("timeout_s", "lane"), [(15, Lane.FAST), (16, Lane.SLOW), (60, Lane.SLOW)])
+def test_answers_within_15_seconds_are_waited_for_in_the_fast_lane(stage: Stage, timeout_s: int, lane: Lane) -> None:
+    planned = stage.create(once(), action=stage.action(outcome={"answerTimeoutSeconds": timeout_s}))
 
-    assert stage.sqs.bodies(stage.world.settings.queue_urls[Lane.SLOW])
-    assert messages(stage) == []
+    with_messages = [each for each, at in stage.world.settings.queue_urls.items() if stage.sqs.bodies(at)]
+    assert with_messages == [lane]
     stage.run(70)
     assert stage.only_run(planned).state is State.SUCCESS
 

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweephand.domain.message import decode
+from sweephand.domain.schedule import Lane
+from sweephand.errors import Unavailable
+from sweephand.messaging.run_queue import Delivery, RunQueue, delay_s
+from tests.support import aws
+from tests.support.queues import VirtualSqs
+from tests.support.sources import VirtualClock
+from tests.support.taps import Act, Passing, Taps, refused, some_failed
+from tests.unit.domain.nouns import NOW, SECOND, pointer
+
+FAST, SLOW = aws.URLS[Lane.FAST], aws.URLS[Lane.SLOW]
+
+
+class Queues:
+    """A run queue on SQS by the virtual clock."""
+
+    def __init__(self) -> None:
+        self.clock, self.taps = VirtualClock(NOW), Taps()
+        self.sqs = VirtualSqs(self.clock, self.taps, aws.queues())
+        self.queue = RunQueue(self.sqs, aws.URLS, self.clock, archive_url=aws.ARCHIVE)
+
+    def instants(self, url: str = FAST) -> list[datetime]:
+        return [decode(body).instant for body in self.sqs.bodies(url)]
+
+
+@pytest.fixture
+def queues() -> Queues:
+    return Queues()
+
+
+def deliveries(count: int, lane: Lane = Lane.FAST) -> list[Delivery]:
+    return [Delivery(pointer(NOW + n * SECOND), NOW + n * SECOND, lane) for n in range(count)]
+
+
+@given(st.integers(-2_000_000, 2_000_000))
+def test_a_delay_is_never_early_and_less_than_a_second_late(milliseconds: int) -> None:
+    at = NOW + timedelta(milliseconds=milliseconds)
+
+    delay = delay_s(at, NOW)
+
+    assert 0 <= delay <= 900
+    arrives = NOW + timedelta(seconds=delay)
+    if NOW < at <= NOW + timedelta(seconds=900):
+        assert at <= arrives < at + SECOND
+    if at <= NOW:
+        assert delay == 0
+
+
+def test_all_go_out_ten_a_call(queues: Queues) -> None:
+    assert queues.queue.send(deliveries(25)) == []
+
+    assert queues.instants() == [NOW + n * SECOND for n in range(25)]
+    assert queues.taps.names() == ["sqs.SendMessageBatch"] * 3
+
+
+def test_nothing_to_send_calls_nobody(queues: Queues) -> None:
+    assert queues.queue.send([]) == []
+    queues.queue.postpone(Lane.FAST, {})
+
+    assert queues.taps.names() == []
+
+
+def test_each_lane_has_its_queue(queues: Queues) -> None:
+    queues.queue.send([*deliveries(2), *deliveries(3, Lane.SLOW)])
+
+    assert (len(queues.instants(FAST)), len(queues.instants(SLOW))) == (2, 3)
+
+
+def test_a_message_becomes_visible_at_its_instant(queues: Queues) -> None:
+    queues.queue.send([Delivery(pointer(), NOW + 40 * SECOND, Lane.FAST)])
+
+    queues.clock.advance(39)
+    assert queues.sqs.receive(FAST) == []
+    queues.clock.advance(1)
+    assert len(queues.sqs.receive(FAST)) == 1
+
+
+def test_an_instant_beyond_15_minutes_goes_out_with_the_longest_delay(queues: Queues) -> None:
+    queues.queue.send([Delivery(pointer(), NOW + 3_600 * SECOND, Lane.FAST)])
+
+    assert queues.sqs.next_visible_at([FAST]) == NOW + 900 * SECOND
+
+
+def test_failed_entries_are_sent_once_more_alone(queues: Queues) -> None:
+    with queues.taps.once("sqs.SendMessageBatch", some_failed):
+        assert queues.queue.send(deliveries(5)) == []
+
+    assert sorted(queues.instants()) == [NOW + n * SECOND for n in range(5)]
+
+
+def test_what_fails_twice_is_returned(queues: Queues) -> None:
+    wanted = deliveries(5)
+
+    def always(passing: Passing, act: Act) -> Any:
+        return some_failed(passing, act)
+
+    with queues.taps.faulty(always):
+        assert queues.queue.send(wanted) == [wanted[0]]
+    assert len(queues.instants()) == 4
+
+
+def test_a_call_that_fails_is_repeated_and_then_given_back(queues: Queues) -> None:
+    wanted = deliveries(3)
+
+    with queues.taps.faulty(refused):
+        assert queues.queue.send(wanted) == wanted
+    with queues.taps.faulty(refused), pytest.raises(Unavailable):
+        queues.queue.send_one(wanted[0])
+
+    assert queues.instants() == []
+
+
+def test_a_message_is_put_off_within_what_sqs_allows(queues: Queues) -> None:
+    queues.queue.send(deliveries(1))
+    (message,) = queues.sqs.receive(FAST)
+
+    for seconds, expected in ((30.4, 30), (0.2, 0), (-5, 0), (10**9, 43_200)):
+        queues.queue.postpone(Lane.FAST, {message.receipt: seconds})
+        assert message.visible_at == NOW + timedelta(seconds=expected)
+
+
+def test_putting_off_is_best_effort(queues: Queues) -> None:
+    with queues.taps.faulty(refused):
+        queues.queue.postpone(Lane.FAST, {f"r{n}": 30.0 for n in range(12)})
+
+    assert queues.taps.count("sqs.ChangeMessageVisibilityBatch") == 2
+
+
+def test_a_dead_letter_is_archived_or_the_caller_knows(queues: Queues) -> None:
+    queues.queue.archive("letter")
+    assert queues.sqs.bodies(aws.ARCHIVE) == ["letter"]
+
+    with queues.taps.faulty(refused), pytest.raises(Unavailable):
+        queues.queue.archive("letter")

@@ -1,0 +1,250 @@
+"""Reads and conditional writes: what AWS answers becomes a value or one of our errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError, ConnectTimeoutError
+from pynamodb.expressions.condition import Condition
+
+from sweephand.errors import Unavailable
+from sweephand.store.conditional import (
+    BATCH_GET_MOST,
+    CONFLICT_TRIES,
+    Cancelled,
+    Refused,
+    Table,
+    Written,
+    add,
+    assign,
+    every,
+)
+from sweephand.store.table import EntryItem, Item, StatsItem
+from tests.support.stage import Stage
+from tests.support.taps import Act, Passing, answer_lost, conflict
+
+PK = "TENANT#acme#X"
+ABSENT: Condition = Item.pk.does_not_exist()
+
+
+def item(sk: str = "a", job_id: str = "j", **members: Any) -> EntryItem:
+    return EntryItem(pk=PK, sk=sk, job_id=job_id, **members)
+
+
+@pytest.fixture
+def table(stage: Stage) -> Table:
+    return stage.world.table
+
+
+def refusing(code: str, status: int = 400) -> Any:
+    def refuse(passing: Passing, _act: Act) -> Any:
+        answer = {"Error": {"Code": code, "Message": ""}, "ResponseMetadata": {"HTTPStatusCode": status}}
+        raise ClientError(answer, passing.operation)
+
+    return refuse
+
+
+def test_what_is_put_is_got(table: Table) -> None:
+    assert table.put(item(name="ü\x00#%")) == Written()
+
+    found = table.get(EntryItem, PK, "a")
+    assert found is not None
+    assert (found.job_id, found.name, found.active) == ("j", "ü\x00#%", None)
+    assert table.get(EntryItem, PK, "b") is None
+
+
+def test_a_failed_condition_is_a_value_with_what_was_there(table: Table) -> None:
+    table.put(item(job_id="first"))
+
+    for refused in (
+        table.put(item(job_id="second"), ABSENT),
+        table.update(PK, "a", [assign(EntryItem.job_id, "second")], EntryItem.job_id == "other"),
+        table.delete(PK, "a", EntryItem.job_id == "other"),
+    ):
+        assert isinstance(refused, Refused)
+        there = refused.read(EntryItem)
+        assert there is not None
+        assert there.job_id == "first"
+
+
+def test_a_failed_condition_on_nothing_says_that_there_was_nothing(table: Table) -> None:
+    refused = table.update(PK, "a", [assign(EntryItem.job_id, "x")], Item.pk.exists())
+
+    assert refused == Refused(None)
+    assert isinstance(refused, Refused)
+    assert refused.read(EntryItem) is None
+
+
+def test_assigning_none_removes_the_attribute(table: Table) -> None:
+    table.put(item(name="n", collection="c"))
+
+    table.update(PK, "a", [assign(EntryItem.name, None), assign(EntryItem.collection, "d")])
+
+    found = table.get(EntryItem, PK, "a")
+    assert found is not None
+    assert (found.name, found.collection) == (None, "d")
+
+
+def test_every_clause_must_hold(table: Table) -> None:
+    table.put(item(name="n"))
+    both = every(EntryItem.job_id == "j", EntryItem.name == "n")
+    one = every(EntryItem.job_id == "j", EntryItem.name == "m")
+
+    assert isinstance(table.update(PK, "a", [assign(EntryItem.collection, "c")], one), Refused)
+    assert table.update(PK, "a", [assign(EntryItem.collection, "c")], both) == Written()
+
+
+# Transactions
+
+
+def test_a_transaction_is_all_or_nothing_and_names_what_refused(table: Table) -> None:
+    table.put(item("taken", "first"))
+    table.put(item("checked"))
+
+    done = table.transact(
+        [
+            table.put_op("free", item("free")),
+            table.put_op("taken", item("taken", "second"), ABSENT),
+            table.check_op("check", PK, "checked", EntryItem.job_id == "j"),
+        ]
+    )
+
+    assert isinstance(done, Cancelled)
+    assert done.refused.keys() == {"taken"}
+    there = done.refused["taken"].read(EntryItem)
+    assert there is not None
+    assert there.job_id == "first"
+    assert table.get(EntryItem, PK, "free") is None
+
+
+def test_a_count_in_a_transaction_starts_at_nought(table: Table) -> None:
+    op = table.update_op("stats", PK, "s", [add(StatsItem.failed, 2)])
+
+    assert table.transact([op]) == Written()
+    assert table.transact([op]) == Written()
+
+    found = table.get(StatsItem, PK, "s")
+    assert found is not None
+    assert found.failed == 4
+
+
+def test_a_transaction_repeated_by_the_sdk_meets_its_own_conditions(table: Table, stage: Stage) -> None:
+    ops = [
+        table.put_op("row", item(), ABSENT),
+        table.update_op("stats", PK, "s", [add(StatsItem.failed, 1)]),
+    ]
+
+    with stage.taps.once("dynamodb.TransactWriteItems", answer_lost):
+        done = table.transact(ops)
+
+    assert isinstance(done, Cancelled)
+    found = table.get(StatsItem, PK, "s")
+    assert found is not None
+    assert found.failed == 1
+
+
+def test_conflicts_are_tried_again_with_growing_waits_and_then_given_up(table: Table, stage: Stage) -> None:
+    with stage.taps.faulty(conflict), pytest.raises(Unavailable):
+        table.transact([table.put_op("row", item())])
+
+    assert stage.taps.count("dynamodb.TransactWriteItems") == CONFLICT_TRIES
+    assert 0.05 <= stage.clock.slept_s <= 0.05 * 2**CONFLICT_TRIES
+
+
+def test_a_cancellation_that_no_repetition_can_help_is_raised(table: Table, stage: Stage) -> None:
+    def too_large(passing: Passing, _act: Act) -> Any:
+        answer = {
+            "Error": {"Code": "TransactionCanceledException", "Message": ""},
+            "CancellationReasons": [{"Code": "ItemCollectionSizeLimitExceeded"}],
+        }
+        raise ClientError(answer, passing.operation)
+
+    with stage.taps.faulty(too_large), pytest.raises(ClientError):
+        table.transact([table.put_op("row", item())])
+    assert stage.taps.count("dynamodb.TransactWriteItems") == 1
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        refusing("ThrottlingException"),
+        refusing("ProvisionedThroughputExceededException"),
+        refusing("TransactionConflictException"),
+        refusing("InternalServerError", 500),
+        refusing("WhateverElse", 503),
+    ],
+)
+def test_throttling_and_faults_of_the_table_are_unavailable(table: Table, stage: Stage, fault: Any) -> None:
+    with stage.taps.faulty(fault), pytest.raises(Unavailable):
+        table.get(EntryItem, PK, "a")
+
+
+def test_a_time_out_is_unavailable(table: Table, stage: Stage) -> None:
+    def silent(_passing: Passing, _act: Act) -> Any:
+        raise ConnectTimeoutError(endpoint_url="https://dynamodb")
+
+    with stage.taps.faulty(silent), pytest.raises(Unavailable):
+        table.put(item())
+
+
+def test_a_mistake_of_ours_is_raised_as_it_is(table: Table, stage: Stage) -> None:
+    with stage.taps.faulty(refusing("ValidationException")), pytest.raises(ClientError):
+        table.put(item())
+
+
+# Reading many
+
+
+def test_many_items_are_read_in_pages_of_a_hundred(table: Table, stage: Stage) -> None:
+    for n in range(BATCH_GET_MOST + 20):
+        table.put(item(f"{n:03d}", str(n)))
+    stage.taps.passed.clear()
+
+    found = table.batch_get((PK, f"{n:03d}") for n in range(BATCH_GET_MOST + 30))
+
+    assert len(found) == BATCH_GET_MOST + 20
+    assert found[PK, "007"]["job_id"] == {"S": "7"}
+    assert stage.taps.count("dynamodb.BatchGetItem") == 2
+
+
+def test_keys_that_are_asked_for_twice_are_read_once(table: Table) -> None:
+    table.put(item())
+
+    assert list(table.batch_get([(PK, "a"), (PK, "a")])) == [(PK, "a")]
+
+
+def test_what_dynamodb_left_over_is_asked_for_again(table: Table, stage: Stage) -> None:
+    for sk in "abc":
+        table.put(item(sk))
+
+    def first_key_only(passing: Passing, act: Act) -> Any:
+        (name, wanted), *_ = passing.request["RequestItems"].items()
+        left, wanted["Keys"] = wanted["Keys"][1:], wanted["Keys"][:1]
+        answer = act()
+        return {**answer, "UnprocessedKeys": {name: {"Keys": left}} if left else {}}
+
+    with stage.taps.faulty(first_key_only):
+        assert len(table.batch_get([(PK, sk) for sk in "abc"])) == 3
+
+
+def test_what_is_left_over_for_too_long_is_unavailable(table: Table, stage: Stage) -> None:
+    def nothing(passing: Passing, _act: Act) -> Any:
+        return {"Responses": {}, "UnprocessedKeys": passing.request["RequestItems"]}
+
+    with stage.taps.faulty(nothing), pytest.raises(Unavailable):
+        table.batch_get([(PK, "a")])
+
+
+def test_a_query_goes_on_over_all_its_pages_in_both_directions(table: Table) -> None:
+    for n in range(7):
+        table.put(item(f"{n}"))
+
+    forward = [row["sk"]["S"] for row in table.query_all(PK, limit=3)]
+    backward = [row["sk"]["S"] for row in table.query_all(PK, Item.sk.between("1", "5"), limit=2, forward=False)]
+
+    assert forward == [str(n) for n in range(7)]
+    assert backward == ["5", "4", "3", "2", "1"]

@@ -1,0 +1,310 @@
+"""Claims and ends, clause by clause: each condition by the case that it is there for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sweephand.domain.instants import from_ms, from_s
+from sweephand.domain.run import AWAITING_RESULT, CLAIMABLE, TERMINAL, Kind, Reason, Run, State
+from sweephand.domain.schedule import Lane
+from sweephand.domain.waiting import SweepText, WaitingRun, Waits
+from sweephand.store import keys, ledger
+from sweephand.store.conditional import Refused, Table, Written
+from sweephand.store.ledger import Lease
+from sweephand.store.table import RunItem, StatsItem
+from tests.support.stage import Stage
+from tests.unit.domain.nouns import JOB_ID, MINUTE, NOW, SCHEDULE_ID, SECOND, TENANT, run
+
+OPEN = sorted(set(State) - TERMINAL - {State.SCHEDULED})
+LEASE = Lease("me", NOW, NOW + 25 * SECOND)
+HERE: dict[str, Any] = {"shards": 2, "lane": Lane.FAST}
+
+
+@pytest.fixture
+def table(stage: Stage) -> Table:
+    return stage.world.table
+
+
+def stored(table: Table, one: Run) -> Run:
+    there = ledger.read(table, TENANT, SCHEDULE_ID, one.uuid)
+    assert there is not None
+    return there
+
+
+def put(table: Table, state: State = State.TRIGGERED, **members: Any) -> Run:
+    one = run(state, **members)
+    table.put(ledger.item_of(one, **HERE))
+    if one.deadline_at or one.lost:
+        updates = [ledger.assign(RunItem.lost, one.lost or None)]
+        table.update(keys.runs(TENANT, SCHEDULE_ID), keys.run(one.uuid), updates)
+    return stored(table, one)
+
+
+ms = st.integers(0, 7_000_000_000_000).map(from_ms)
+whole = st.integers(0, 7_000_000_000).map(from_s)
+text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
+
+
+@settings(max_examples=50)
+@given(
+    st.builds(
+        Run,
+        tenant=text,
+        job_id=text,
+        schedule_id=text,
+        uuid=st.uuids().map(str),
+        kind=st.sampled_from(Kind),
+        state=st.sampled_from(sorted(set(State) - {State.SCHEDULED})),
+        planned_at=ms,
+        reason=st.none() | st.sampled_from(Reason),
+        enqueued_at=st.none() | ms,
+        started_at=st.none() | ms,
+        finished_at=st.none() | ms,
+        first_started_at=st.none() | ms,
+        attempt=st.integers(1, 50),
+        max_attempts=st.integers(1, 50),
+        owner=st.none() | text,
+        lease_until=st.none() | ms,
+        not_before=st.none() | ms,
+        generation=st.integers(0, 1_000),
+        http_status=st.none() | st.integers(100, 599),
+        answer=st.none() | text,
+        message=st.none() | text,
+        parent_uuid=st.none() | st.uuids().map(str),
+        wake_at=st.none() | whole,
+        expires_at=st.none() | whole,
+        range_until=st.none() | ms,
+        range_count=st.none() | st.integers(1, 10**9),
+    )
+)
+def test_a_run_comes_back_from_its_row_as_it_was(one: Run) -> None:
+    raw = ledger.item_of(one, shards=16, lane=Lane.SLOW).serialize()
+
+    assert ledger.run_of(RunItem.from_raw_data(raw)) == one
+
+
+def test_a_wake_puts_the_row_into_the_index_with_all_that_its_pointer_needs(table: Table) -> None:
+    one = run(State.QUEUED, kind=Kind.MANUAL, attempt=2, wake_at=NOW + MINUTE)
+
+    item = ledger.item_of(one, shards=16, lane=Lane.SLOW)
+
+    assert item.next_run_at == int((NOW + MINUTE).timestamp())
+    assert 0 <= item.shard < 16
+    assert SweepText.read(item.sweep) == SweepText(Waits.RUN, Lane.SLOW, packed=str(WaitingRun.of(one)))
+    quiet = ledger.item_of(replace(one, wake_at=None), shards=16, lane=Lane.SLOW)
+    assert (quiet.shard, quiet.sweep, quiet.next_run_at) == (None, None, None)
+
+
+@pytest.mark.parametrize("state", sorted(set(State) - {State.SCHEDULED}))
+def test_only_plain_success_and_a_call_under_way_need_no_attention(state: State) -> None:
+    item = ledger.item_of(run(state), shards=16, lane=Lane.FAST)
+
+    assert (item.attention_day is None) is (state in {State.SUCCESS, State.TRIGGERED})
+
+
+# Claims
+
+
+def test_the_first_claim_of_an_occurrence_is_its_row(table: Table) -> None:
+    mine = run(owner="me", lease_until=NOW + 25 * SECOND, started_at=NOW, first_started_at=NOW)
+
+    assert ledger.claim_first(table, mine, **HERE) == Written()
+    assert stored(table, mine) == mine
+
+    second = ledger.claim_first(table, replace(mine, owner="other"), **HERE)
+    assert isinstance(second, Refused)
+    assert ledger.run_in(second) == mine
+
+
+@pytest.mark.parametrize("state", sorted(CLAIMABLE))
+def test_a_row_that_waits_is_claimed_when_its_time_has_come(table: Table, state: State) -> None:
+    waiting = put(table, state, attempt=2, not_before=NOW, first_started_at=NOW - MINUTE, wake_at=NOW)
+
+    assert ledger.claim_again(table, waiting, LEASE, 2) == Written()
+
+    mine = stored(table, waiting)
+    assert (mine.state, mine.owner, mine.lease_until, mine.started_at) == (State.TRIGGERED, "me", LEASE.until, NOW)
+    assert (mine.not_before, mine.reason, mine.first_started_at) == (None, None, NOW - MINUTE)
+    assert mine.wake_at == NOW  # a claim leaves the wake row: it goes after the effects
+
+
+@pytest.mark.parametrize("state", sorted(set(OPEN) - CLAIMABLE) + sorted(TERMINAL))
+def test_a_row_in_another_state_is_not_claimed(table: Table, state: State) -> None:
+    there = put(table, state, owner="other", lease_until=NOW - SECOND)
+
+    assert isinstance(ledger.claim_again(table, there, LEASE, 1), Refused)
+    assert stored(table, there) == there
+
+
+@pytest.mark.parametrize("attempt", [1, 3])
+def test_a_row_at_another_attempt_is_not_claimed(table: Table, attempt: int) -> None:
+    there = put(table, State.RETRY_WAIT, attempt=2)
+
+    assert isinstance(ledger.claim_again(table, there, LEASE, attempt), Refused)
+
+
+def test_a_row_is_not_claimed_before_its_time(table: Table) -> None:
+    there = put(table, State.RETRY_WAIT, attempt=2, not_before=NOW + timedelta(milliseconds=1))
+
+    assert isinstance(ledger.claim_again(table, there, LEASE, 2), Refused)
+
+
+def test_a_row_that_is_not_there_is_not_claimed_again(table: Table) -> None:
+    assert ledger.claim_again(table, run(State.QUEUED), LEASE, 1) == Refused(None)
+
+
+def test_a_lease_that_is_over_is_taken_over(table: Table) -> None:
+    there = put(table, owner="dead", lease_until=NOW - SECOND, attempt=2)
+
+    assert ledger.take_over(table, there, LEASE) == Written()
+
+    mine = stored(table, there)
+    assert (mine.owner, mine.lease_until, mine.lost, mine.attempt) == ("me", LEASE.until, 1, 2)
+
+
+@pytest.mark.parametrize(
+    "moved_on",
+    [
+        {"owner": "another"},
+        {"lease_until": NOW + MINUTE},
+        {"attempt": 2},
+        {"state": State.RETRY_WAIT, "owner": None, "lease_until": None},
+        {"state": State.SUCCESS, "owner": None, "lease_until": None},
+    ],
+)
+def test_a_lease_is_taken_over_only_as_it_was_read(table: Table, moved_on: dict[str, Any]) -> None:
+    read = run(owner="dead", lease_until=NOW - SECOND)
+    put(table, **{"state": State.TRIGGERED, "owner": "dead", "lease_until": NOW - SECOND, **moved_on})
+
+    assert isinstance(ledger.take_over(table, read, LEASE), Refused)
+
+
+# Ends
+
+
+@pytest.mark.parametrize("state", OPEN)
+def test_a_success_ends_whatever_is_open_with_or_without_the_lease(table: Table, state: State) -> None:
+    there = put(table, state, owner="another" if state is State.TRIGGERED else None)
+    done = replace(there, state=State.SUCCESS, reason=Reason.LATE, finished_at=NOW, expires_at=NOW + MINUTE)
+
+    assert ledger.succeed(table, done) == Written()
+
+    assert stored(table, there) == replace(done, owner=None, lease_until=None, deadline_at=None)
+
+
+@pytest.mark.parametrize("state", sorted(TERMINAL))
+def test_a_finished_run_never_changes(table: Table, state: State) -> None:
+    there = put(table, state, owner="me")
+    success = replace(there, state=State.SUCCESS, reason=Reason.ON_TIME, http_status=200)
+    failure = replace(there, state=State.ERROR, reason=Reason.DNS, http_status=503)
+
+    assert isinstance(ledger.succeed(table, success), Refused)
+    for condition in (ledger.NOT_TERMINAL, ledger.own_lease("me"), ledger.lease_as_read(there)):
+        assert isinstance(ledger.finish(table, failure, condition, {"failed": 1}, ()), Refused)
+    assert stored(table, there) == there
+    assert table.get(StatsItem, keys.job(TENANT, JOB_ID), keys.stats(SCHEDULE_ID)) is None
+
+
+def test_nothing_ends_what_does_not_exist(table: Table) -> None:
+    done = run(State.SUCCESS, reason=Reason.ON_TIME)
+
+    assert ledger.succeed(table, done) == Refused(None)
+    assert ledger.finish(table, done, ledger.NOT_TERMINAL, {}, ()) == Refused(None)
+
+
+def test_a_failure_needs_the_lease(table: Table) -> None:
+    there = put(table, owner="another", lease_until=NOW + MINUTE)
+    failed = replace(there, state=State.ERROR, reason=Reason.DNS, finished_at=NOW, owner=None, lease_until=None)
+
+    refused = ledger.finish(table, failed, ledger.own_lease("me"), {"failed": 1}, ())
+    assert isinstance(refused, Refused)
+    assert ledger.run_in(refused) == there
+
+    assert ledger.finish(table, failed, ledger.own_lease("another"), {"failed": 1}, ()) == Written()
+    assert stored(table, there) == failed
+
+
+def test_row_counts_and_attempts_are_one_write(table: Table) -> None:
+    there = put(table, owner="me", started_at=NOW)
+    failed = replace(there, state=State.ERROR, reason=Reason.DNS, finished_at=NOW, owner=None)
+    attempt = ledger.attempt_item(replace(there, finished_at=NOW), reason=Reason.DNS, answer="answer")
+
+    done = ledger.finish(table, failed, ledger.own_lease("me"), {"failed": 1, "failed_attempts": 1}, [attempt])
+    again = ledger.finish(table, failed, ledger.own_lease("me"), {"failed": 1, "failed_attempts": 1}, [attempt])
+
+    assert done == Written()
+    assert isinstance(again, Refused)
+    stats = table.get(StatsItem, keys.job(TENANT, JOB_ID), keys.stats(SCHEDULE_ID))
+    assert stats is not None
+    assert (stats.failed, stats.failed_attempts) == (1, 1)
+
+
+def test_an_end_without_an_attempt_is_a_new_row_or_nothing(table: Table) -> None:
+    skipped = run(State.SKIPPED, reason=Reason.PAUSED, finished_at=NOW)
+
+    assert ledger.finish_without_attempt(table, skipped, **HERE, counts={"skipped": 1}) == Written()
+    again = ledger.finish_without_attempt(table, skipped, **HERE, counts={"skipped": 1})
+
+    assert isinstance(again, Refused)
+    stats = table.get(StatsItem, keys.job(TENANT, JOB_ID), keys.stats(SCHEDULE_ID))
+    assert stats is not None
+    assert stats.skipped == 1
+
+
+# Waits
+
+
+@pytest.mark.parametrize("state", [State.RETRY_WAIT, *sorted(AWAITING_RESULT)])
+def test_whoever_leaves_a_run_waiting_gives_its_lease_back(table: Table, state: State) -> None:
+    there = put(table, owner="me", lease_until=NOW + MINUTE, started_at=NOW)
+    waiting = replace(
+        there,
+        state=state,
+        attempt=2,
+        not_before=NOW + MINUTE,
+        deadline_at=NOW + MINUTE,
+        wake_at=NOW + MINUTE,
+        owner=None,
+        lease_until=None,
+    )
+
+    done = ledger.wait(
+        table, waiting, **HERE, condition=ledger.own_lease("me"), counts={"failed_attempts": 1}, attempts=()
+    )
+
+    assert done == Written()
+    assert stored(table, there) == waiting
+    lost = ledger.wait(table, waiting, **HERE, condition=ledger.own_lease("me"), counts={}, attempts=())
+    assert isinstance(lost, Refused)
+
+
+@pytest.mark.parametrize("state", OPEN)
+def test_a_wake_row_stays_while_its_run_is_open(table: Table, state: State) -> None:
+    there = put(table, state, wake_at=NOW)
+
+    assert isinstance(ledger.drop_wake(table, there), Refused)
+    assert stored(table, there).wake_at == NOW
+
+
+def test_a_wake_row_goes_when_its_run_is_over(table: Table) -> None:
+    there = put(table, State.SUCCESS, wake_at=NOW)
+
+    assert ledger.drop_wake(table, there) == Written()
+    assert stored(table, there).wake_at is None
+    raw = table.batch_get([(keys.runs(TENANT, SCHEDULE_ID), keys.run(there.uuid))]).popitem()[1]
+    assert not {"shard", "sweep", "next_run_at"} & raw.keys()
+
+
+def test_the_pointer_to_a_run_asks_for_the_attempt_that_is_next(table: Table) -> None:
+    one = run(State.RETRY_WAIT, attempt=3, instant=NOW + timedelta(milliseconds=750), kind=Kind.MANUAL)
+
+    pointer = ledger.pointer_to(one)
+
+    assert (pointer.run, pointer.attempt, pointer.kind, pointer.decided) == (one.uuid, 3, Kind.MANUAL, True)
+    assert pointer.instant == NOW

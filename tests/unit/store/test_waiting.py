@@ -1,0 +1,231 @@
+"""The next-run index: what a shard has waiting, and how its rows move on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from sweephand.domain.instants import epoch_s
+from sweephand.domain.schedule import Lane, Schedule, ScheduleState
+from sweephand.domain.waiting import SweepText, Waits
+from sweephand.store import jobs, keys, ledger, waiting
+from sweephand.store.conditional import Table
+from sweephand.store.table import CatchUpItem
+from sweephand.store.waiting import Advance, Advanced, WaitingRow
+from tests.support.stage import Stage
+from tests.support.taps import Act, Passing, answer_lost, refused
+from tests.unit.domain.nouns import JOB_ID, MINUTE, NOW, SCHEDULE_ID, SECOND, TENANT, run, schedule
+
+ADVANCE = "dynamodb.BatchExecuteStatement"
+
+
+@pytest.fixture
+def table(stage: Stage) -> Table:
+    return stage.world.table
+
+
+def put(table: Table, **members: Any) -> Schedule:
+    """A schedule in shard 0."""
+    one = schedule(**{"next_run_at": NOW, **members})
+    item = jobs.schedule_item(one, 1)
+    table.put(item)
+    return one
+
+
+def row(table: Table) -> WaitingRow:
+    (page,) = waiting.due(table, 0, None, NOW + MINUTE)
+    return page[0]
+
+
+def stored(table: Table, schedule_id: str = SCHEDULE_ID) -> Schedule:
+    there = jobs.read_schedule(table, TENANT, JOB_ID, schedule_id)
+    assert there is not None
+    return there
+
+
+def instants(table: Table, since: datetime | None, until: datetime) -> list[datetime]:
+    return [each.next_run_at for page in waiting.due(table, 0, since, until) for each in page]
+
+
+def test_both_ends_of_a_look_are_included_and_rows_come_by_their_instant(table: Table) -> None:
+    for n in (5, 1, 3, 2, 4):
+        put(table, id=f"s{n}", next_run_at=NOW + n * SECOND)
+
+    assert instants(table, NOW + 2 * SECOND, NOW + 4 * SECOND) == [NOW + n * SECOND for n in (2, 3, 4)]
+    assert instants(table, None, NOW + SECOND) == [NOW + SECOND]
+    assert instants(table, NOW + 6 * SECOND, NOW + MINUTE) == []
+    assert waiting.oldest(table, 0) == NOW + SECOND
+    assert waiting.oldest(table, 1) is None
+
+
+def test_a_look_goes_on_over_all_its_pages(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "PAGE", 2)
+    for n in range(5):
+        put(table, id=f"s{n}", next_run_at=NOW + n * SECOND)
+
+    pages = list(waiting.due(table, 0, None, NOW + MINUTE))
+
+    assert [len(page) for page in pages] == [2, 2, 1]
+
+
+def test_a_row_of_the_index_has_all_that_the_sweep_needs(table: Table) -> None:
+    one = put(table, generation=3, planned_total=7, misfire="latest")
+
+    found = row(table)
+
+    assert found == WaitingRow(
+        keys.job(TENANT, JOB_ID), keys.schedule(SCHEDULE_ID), NOW, jobs.sweep_text(one), generation=3, planned_total=7
+    )
+    assert (found.tenant, found.owner, found.own_id) == (TENANT, JOB_ID, SCHEDULE_ID)
+
+
+def test_only_what_waits_is_in_the_index_and_only_what_is_enabled_in_the_catalogue(table: Table) -> None:
+    put(table, id="active")
+    put(table, id="stopped", next_run_at=None)
+    put(table, id="paused", next_run_at=None, state=ScheduleState.PAUSED)
+    put(table, id="done", next_run_at=None, state=ScheduleState.COMPLETED)
+    put(table, id="ending", state=ScheduleState.ENDING)
+
+    pk = keys.job(TENANT, JOB_ID)
+    assert {each.own_id for page in waiting.due(table, 0, None, NOW) for each in page} == {"active", "ending"}
+    assert set(waiting.catalogue(table, 0)) == {(pk, keys.schedule(sid)) for sid in ("active", "stopped", "ending")}
+
+
+def test_a_runs_row_names_its_owner_and_itself(table: Table) -> None:
+    one = run(wake_at=NOW)
+    table.put(ledger.item_of(one, shards=1, lane=Lane.FAST))
+
+    found = row(table)
+
+    assert (found.tenant, found.owner, found.own_id) == (TENANT, SCHEDULE_ID, one.uuid)
+    assert (found.generation, found.planned_total) == (1, 0)
+
+
+# The advance
+
+
+def step(there: WaitingRow, **members: Any) -> Advance:
+    return Advance(**{"row": there, "next_run_at": NOW + MINUTE, "planned_total": 1, **members})
+
+
+def test_an_advance_sets_the_next_instant_and_the_count_and_nothing_else(table: Table) -> None:
+    before = put(table)
+
+    moved = waiting.advance(table, [step(row(table))])
+
+    assert (len(moved.done), moved.left, moved.again) == (1, (), ())
+    assert stored(table) == replace(before, next_run_at=NOW + MINUTE, planned_total=1)
+
+
+def test_the_last_advance_makes_the_row_a_wake(table: Table) -> None:
+    before = put(table)
+
+    waiting.advance(table, [step(row(table), ending=True, last_at=NOW, planned_total=3)])
+
+    assert stored(table) == replace(
+        before, next_run_at=NOW + MINUTE, planned_total=3, state=ScheduleState.ENDING, last_planned_at=NOW
+    )
+    assert SweepText.read(row(table).sweep).waits is Waits.END
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        {"next_run_at": NOW + SECOND},
+        {"generation": 2},
+        {"generation": 2, "next_run_at": NOW + MINUTE},
+        {"next_run_at": None, "state": ScheduleState.PAUSED},
+        {"next_run_at": NOW + 2 * MINUTE, "planned_total": 2},
+    ],
+)
+def test_what_somebody_else_changed_is_left(table: Table, between: dict[str, Any]) -> None:
+    put(table)
+    read = row(table)
+    changed = put(table, **between)
+
+    moved = waiting.advance(table, [step(read)])
+
+    assert (moved.done, len(moved.left), moved.again) == ((), 1, ())
+    assert stored(table) == changed
+
+
+def test_what_was_deleted_is_left_and_not_made_again(table: Table) -> None:
+    put(table)
+    read = row(table)
+    table.delete(read.pk, read.sk)
+
+    assert len(waiting.advance(table, [step(read)]).left) == 1
+    assert jobs.read_schedule(table, TENANT, JOB_ID, SCHEDULE_ID) is None
+
+
+def test_an_advance_that_the_sdk_repeated_is_its_own_success(table: Table, stage: Stage) -> None:
+    put(table)
+
+    with stage.taps.once(ADVANCE, answer_lost):
+        moved = waiting.advance(table, [step(row(table))])
+
+    assert (len(moved.done), moved.left, moved.again) == (1, (), ())
+
+
+def test_each_answer_is_judged_by_itself(table: Table, stage: Stage) -> None:
+    for n in range(4):
+        put(table, id=f"s{n}", next_run_at=NOW + n * SECOND)
+    (rows,) = waiting.due(table, 0, None, NOW + MINUTE)
+    put(table, id="s1", next_run_at=NOW + SECOND, generation=2)
+
+    def throttled_third(_passing: Passing, act: Act) -> Any:
+        answer = act()
+        answer["Responses"][2] = {"Error": {"Code": "ThrottlingError", "Message": ""}}
+        answer["Responses"][3] = {"Error": {"Code": "TransactionConflict", "Message": ""}}
+        return answer
+
+    with stage.taps.once(ADVANCE, throttled_third):
+        moved = waiting.advance(table, [step(each) for each in rows])
+
+    assert [each.row.own_id for each in moved.done] == ["s0"]
+    assert [each.row.own_id for each in moved.left] == ["s1"]
+    assert [each.row.own_id for each in moved.again] == ["s2", "s3"]
+
+
+def test_a_refused_batch_is_to_be_sent_again(table: Table, stage: Stage) -> None:
+    put(table)
+    steps = [step(row(table))]
+
+    with stage.taps.once(ADVANCE, refused):
+        assert waiting.advance(table, steps) == Advanced(again=tuple(steps))
+
+
+def test_a_batch_holds_25_rows_in_one_call(table: Table, stage: Stage) -> None:
+    for n in range(waiting.BATCH_MOST):
+        put(table, id=f"s{n:02d}")
+    (rows,) = waiting.due(table, 0, None, NOW)
+    stage.taps.passed.clear()
+
+    moved = waiting.advance(table, [step(each) for each in rows])
+
+    assert len(moved.done) == 25
+    assert stage.taps.names() == [ADVANCE]
+    assert {stored(table, each.row.own_id).next_run_at for each in moved.done} == {NOW + MINUTE}
+
+
+def test_a_run_row_moves_without_a_count(table: Table) -> None:
+    one = run(wake_at=NOW)
+    table.put(ledger.item_of(one, shards=1, lane=Lane.FAST))
+
+    moved = waiting.advance(table, [Advance(row(table), NOW + MINUTE)])
+
+    assert len(moved.done) == 1
+    there = ledger.read(table, TENANT, SCHEDULE_ID, one.uuid)
+    assert there == replace(one, wake_at=NOW + MINUTE)
+
+
+def test_the_earliest_catch_up_is_found(table: Table) -> None:
+    assert waiting.first_catch_up(table, TENANT, SCHEDULE_ID) is None
+    for at in (NOW + MINUTE, NOW):
+        pk, sk = keys.runs(TENANT, SCHEDULE_ID), keys.catch_up(epoch_s(at))
+        table.put(CatchUpItem(pk=pk, sk=sk, shard=0, next_run_at=1, sweep="C;fast;sap;x"))
+
+    assert waiting.first_catch_up(table, TENANT, SCHEDULE_ID) == NOW
