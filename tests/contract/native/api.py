@@ -46,7 +46,7 @@ class Reply:
         return self.json["code"]
 
     @property
-    def fields(self) -> list[str | None]:
+    def fields(self) -> list[str]:
         return [each["field"] for each in self.json["errors"]]
 
     @property
@@ -184,7 +184,8 @@ def check_problem(reply: Reply, request_id: str) -> None:
     if reply.status in {400, 413, 415, 422}:
         (error,) = body["errors"]
         assert error.keys() - {"position"} == {"field", "reason"}
-        assert isinstance(error["field"], str | None)
+        assert isinstance(error["field"], str)
+        assert error["field"]
         assert isinstance(error["reason"], str)
         assert error["reason"]
         assert isinstance(error.get("position", 0), int)

@@ -16,6 +16,7 @@ from sweephand.domain.json_text import dumps
 from sweephand.errors import InvalidRequest
 
 LONGEST_QUERY = 8_192
+REPLACED = "\ufffd"
 LARGEST_ANSWER = 5_500_000
 """Bytes; Lambda gives back no more than 6 MB."""
 
@@ -78,6 +79,10 @@ def read_request(event: Mapping[str, Any], request_id: str) -> Request:
 def _body(event: Mapping[str, Any]) -> bytes:
     body = event.get("body") or ""
     if not event.get("isBase64Encoded"):
+        if REPLACED in body:
+            # A gateway that decodes by itself puts it where bytes were no UTF-8: what was sent is lost.
+            reason = "the body is not UTF-8 (the character U+FFFD itself is written \\ufffd)"
+            raise InvalidRequest(None, reason, position=body.index(REPLACED), code="INVALID_JSON")
         # A lone surrogate can come out of a gateway that decodes by itself; the parser refuses what it becomes here.
         return str(body).encode(errors="surrogatepass")
     try:

@@ -50,8 +50,11 @@ def read(environment: Mapping[str, str]) -> Settings:
     port = environment.get("SWEEPHAND_PORT") or str(DEFAULT_PORT)
     if not port.isdigit() or int(port) > 65_535:
         raise LocalFailure(f"SWEEPHAND_PORT={port} is no port: 0 to 65535.")
+    state = Path(environment.get("SWEEPHAND_STATE") or CHECKOUT / ".local").absolute()
+    if any(place.exists() and not place.is_dir() for place in (state, *state.parents)):
+        raise LocalFailure(f"SWEEPHAND_STATE={state} cannot be a folder: a file is in its way.")
     return Settings(
-        folder=StateFolder(Path(environment.get("SWEEPHAND_STATE") or CHECKOUT / ".local").absolute()),
+        folder=StateFolder(state),
         template=Path(environment.get("SWEEPHAND_TEMPLATE") or CHECKOUT / "template.yaml").absolute(),
         port=int(port),
         aws_port=environment.get("SWEEPHAND_AWS_PORT") or None,

@@ -31,7 +31,7 @@ def whole(ctx: Context, planned: Planned, *, include: frozenset[str], fresh: boo
     """The job with its totals; with its schedules if they are asked for. fresh: nothing can have run yet."""
     payloads = plan.payloads_of(ctx.world, planned)
     shown, total = schedule_bodies(ctx, planned.schedules, payloads, fresh=fresh, full="schedules" in include)
-    body = bodies.job_body(planned.job, planned.schedules, payloads=payloads, totals=total, shown=shown)
+    body = bodies.job_body(planned.job, planned.schedules, ctx.now, payloads=payloads, totals=total, shown=shown)
     return Answer(200, body, {"ETag": f'"{planned.job.revision}"'})
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sweephand.domain import json_text, settlement
+from sweephand.domain import json_text, series, settlement
 from sweephand.domain.collection import Collection, Tenant
 from sweephand.domain.instants import text, text_ms
 from sweephand.domain.job import ActionSpec, Job, JobState, Payload
@@ -24,6 +24,7 @@ NEXT_RUNS = 5
 def job_body(
     job: Job,
     schedules: Sequence[Schedule],
+    now: datetime,
     *,
     payloads: Mapping[str, Payload] | None = None,
     totals: Totals | None = None,
@@ -47,7 +48,7 @@ def job_body(
         "tags": list(job.tags),
         "startTime": _text(job.start_at),
         "endTime": _text(job.end_at),
-        "nextRunAt": _text(min((at for each in schedules if (at := next_run_at(each))), default=None)),
+        "nextRunAt": _text(min((at for each in schedules if (at := next_run_at(each, now))), default=None)),
         "action": action_body(job, job.action, "action", payloads),
         "errorAction": action_body(job, job.error_action, "errorAction", payloads) if job.error_action else None,
         "policies": defaults.shown_policies(job.policies),
@@ -59,9 +60,9 @@ def job_body(
     return body
 
 
-def editable(job: Job, schedules: Sequence[Schedule], payloads: Mapping[str, Payload]) -> dict[str, Any]:
+def editable(job: Job, payloads: Mapping[str, Payload]) -> dict[str, Any]:
     """What a merge patch is applied to: the members that a caller may set."""
-    body = job_body(job, schedules, payloads=payloads)
+    body = job_body(job, (), job.modified_at, payloads=payloads)
     wanted = "name description collection active resourceId tags startTime endTime action errorAction policies"
     return {name: body[name] for name in wanted.split() if body[name] is not None}
 
@@ -94,9 +95,9 @@ def payload_value(payload: Payload) -> Any:
     return json_text.loads(payload.text) if payload.is_json else payload.text
 
 
-def next_run_at(schedule: Schedule) -> datetime | None:
-    """The earliest instant that is not yet sent; an ENDING schedule has none."""
-    return schedule.next_run_at if schedule.state is ScheduleState.ACTIVE else None
+def next_run_at(schedule: Schedule, now: datetime) -> datetime | None:
+    """The next instant at which it is due; None while it is off or when nothing lies ahead."""
+    return next(iter(next_runs(schedule, load_or_never(schedule.packed), now, 1)), None)
 
 
 def schedule_body(
@@ -123,7 +124,7 @@ def schedule_body(
         "policies": dict(schedule.policies),
         "createdAt": text_ms(schedule.created_at),
         "modifiedAt": text_ms(schedule.modified_at),
-        "nextRunAt": _text(next_run_at(schedule)),
+        "nextRunAt": _text(next_run_at(schedule, now)),
         "nextRuns": [text(instant) for instant in next_runs(schedule, timing, now, NEXT_RUNS)],
         "lastRun": {"id": last_run.id, "state": last_run.state.value} if last_run else None,
         "totals": totals_body(totals),
@@ -146,7 +147,14 @@ def ahead(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> li
     if timing.count is None or schedule.next_run_at is None:
         return found
     sent = [each for each in found if each.instant < schedule.next_run_at]
-    return (sent + found[len(sent) : len(sent) + max(0, timing.count - schedule.planned_total)])[:limit]
+    left = timing.count - schedule.planned_total - _due_unswept(schedule, timing, after)
+    return (sent + found[len(sent) : len(sent) + max(0, left)])[:limit]
+
+
+def _due_unswept(schedule: Schedule, timing: Timing, now: datetime) -> int:
+    """Instants of a new plan that the API has sent and no sweep has counted yet: some are past already."""
+    begin = schedule.next_run_at
+    return 0 if begin is None or begin > now else series.count_within(timing, begin, now)
 
 
 def schedule_editable(schedule: Schedule, payload: Payload | None) -> dict[str, Any]:

@@ -82,9 +82,9 @@ def _is_name(text: str) -> bool:
 
 def _listed_body(ctx: Context, job: Job, schedules: Sequence[Schedule], include: frozenset[str]) -> dict[str, Any]:
     if "schedules" not in include:
-        return bodies.job_body(job, schedules)
+        return bodies.job_body(job, schedules, ctx.now)
     shown, total = schedule_bodies(ctx, schedules, None)
-    return bodies.job_body(job, schedules, totals=total, shown=shown)
+    return bodies.job_body(job, schedules, ctx.now, totals=total, shown=shown)
 
 
 def _wanted(ctx: Context, job: Job, schedules: Sequence[Schedule], state: str | None) -> bool:

@@ -57,7 +57,7 @@ def patch(ctx: Context) -> Answer:
         raise InvalidRequest(None, "a merge patch of a job must be an object", code="INVALID_FIELD")
 
     def edit(planned: Planned, stored: Any) -> JobDraft:
-        current = bodies.editable(planned.job, planned.schedules, stored)
+        current = bodies.editable(planned.job, stored)
         return shapes.job_draft(shapes.merged(current, body), ctx.guard, planned.job)
 
     return changed(ctx, plan.change_job(ctx.world, ctx.tenant, ctx.id("job"), edit, ctx.if_match()))

@@ -49,12 +49,18 @@ def problem(code: str, detail: str, request_id: str, **members: Any) -> Answer:
 
 
 def of_error(error: SweephandError, request_id: str) -> Answer:
-    """errors[].field is null where the request as a whole is to blame."""
+    """errors[].field is `body` or `path` (with its query) where that as a whole is to blame."""
     members: dict[str, Any] = {}
     headers: dict[str, str] = {}
     if isinstance(error, InvalidRequest):
         position = {} if error.position is None else {"position": error.position}
-        members["errors"] = [{"field": error.field or None, "reason": error.reason, **position}]
+        members["errors"] = [
+            {
+                "field": error.field or ("path" if error.code == "INVALID_QUERY" else "body"),
+                "reason": error.reason,
+                **position,
+            }
+        ]
     if isinstance(error, RateLimited | Unavailable):
         headers["Retry-After"] = str(error.retry_after_s)
     if isinstance(error, Unauthenticated):
