@@ -1,0 +1,159 @@
+"""Lists of jobs and schedules: pages, cursors, filters and what an item shows."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import pytest
+
+from sweephand.domain.collection import Collection
+from sweephand.flow import tenancy
+from tests.contract.native import shapes
+from tests.contract.native.api import JOB, example
+
+ACTION = {"action": JOB["action"]}
+
+
+def pages(api, path, limit, query="", **more):
+    """The items of each page, walked by its cursors."""
+    found, cursor = [], None
+    while True:
+        asked = "&".join(filter(None, [query, f"limit={limit}", cursor and f"cursor={cursor}"]))
+        reply = api.get(path, query=asked, **more)
+        assert reply.status == 200, reply.text
+        shapes.check_page(reply.json)
+        found.append(reply.json["items"])
+        cursor = reply.json["nextCursor"]
+        if cursor is None:
+            return found
+        assert len(found[-1]) == limit, "without filters every page but the last is full"
+
+
+def joined(found):
+    return [item for page in found for item in page]
+
+
+def names(items):
+    return [each["name"] for each in items]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5])
+@pytest.mark.parametrize("query", ["", "collection=default", "tag=t", "resourceId=r"])
+def test_a_walk_by_cursors_shows_each_job_once_in_order(api, count, query):
+    made = []
+    for n in range(count):
+        api.stage.clock.advance(1)
+        made.append(api.create(ACTION, name=f"job-{9 - n}", tags=["t"], resourceId="r")["name"])
+
+    found = pages(api, "/v1/jobs", 2, query)
+
+    assert [len(page) for page in found] == {0: [0], 1: [1], 2: [2], 3: [2, 1], 4: [2, 2], 5: [2, 2, 1]}[count]
+    wanted = sorted(made) if query == "collection=default" else made
+    assert names(joined(found)) == wanted
+
+
+def test_a_listed_job_has_all_members_but_payloads_and_totals(api):
+    made = api.create(example())
+
+    (item,) = api.get("/v1/jobs").json["items"]
+
+    shapes.check_job(item, listed=True)
+    for name in shapes.LISTED_JOB - {"action", "errorAction"}:
+        assert item[name] == made[name]
+    for name in shapes.LISTED_ACTION:
+        assert item["action"][name] == made["action"][name]
+
+
+def test_a_list_includes_schedules_and_totals_if_they_are_asked_for(api):
+    made = api.create(example())
+    api.stage.run(45)
+    read = api.get(f"/v1/jobs/{made['id']}", query="include=schedules").json
+
+    (item,) = api.get("/v1/jobs", query="include=schedules").json["items"]
+
+    shapes.check_job(item, listed=True, schedules=True)
+    assert item["totals"] == read["totals"]
+    assert read["totals"]["succeeded"] >= 3
+    for listed, whole in zip(item["schedules"], read["schedules"], strict=True):
+        assert listed == {name: value for name, value in whole.items() if name != "payload"}
+
+
+def test_jobs_that_come_and_go_do_not_disturb_a_walk(api):
+    made = [api.create(ACTION, name=f"j{n}") for n in range(4) if api.stage.clock.advance(1) is None]
+    first = api.get("/v1/jobs", query="limit=2").json
+    api("DELETE", f"/v1/jobs/{made[1]['id']}")
+    api("DELETE", f"/v1/jobs/{made[2]['id']}")
+    api.stage.clock.advance(1)
+    api.create(ACTION, name="new")
+
+    rest = api.get("/v1/jobs", query={"cursor": first["nextCursor"]}).json
+
+    assert names(first["items"] + rest["items"]) == ["j0", "j1", "j3", "new"]
+
+
+def test_schedules_are_listed_by_creation(api):
+    made = api.create(schedules=[{"name": f"s{n}", "every": "PT1H", "payload": n} for n in (3, 1, 2)])
+    place = f"/v1/jobs/{made['id']}/schedules"
+
+    for limit in (1, 2, 3, 4):
+        found = joined(pages(api, place, limit))
+        assert names(found) == ["s3", "s1", "s2"]
+        assert found == made["schedules"]
+    for schedule in found:
+        shapes.check_schedule(schedule)
+
+
+def test_the_limit_is_50_by_default_and_200_at_most(api):
+    for n in range(202):
+        tenancy.create_collection(api.stage.world, Collection("acme", f"c{n:03d}"))
+
+    assert len(api.get("/v1/collections").json["items"]) == 50
+    assert len(api.get("/v1/collections", query="limit=200").json["items"]) == 200
+
+
+def test_a_page_that_lambda_could_not_give_back_is_shorter(api, monkeypatch):
+    made = api.create(schedules=[{"name": f"s{n}", "every": "PT1H", "payload": '"' * 4_000} for n in range(8)])
+    monkeypatch.setattr("sweephand.facades.http.LARGEST_ANSWER", 60_000)
+    place = f"/v1/jobs/{made['id']}/schedules"
+
+    found, cursor, sizes = [], {}, []
+    while cursor is not None:
+        reply = api.get(place, query={"limit": 8, **cursor})
+        sizes.append(len(json.dumps(reply.text)))
+        found += reply.json["items"]
+        cursor = reply.json["nextCursor"] and {"cursor": reply.json["nextCursor"]}
+
+    assert names(found) == [f"s{n}" for n in range(8)]
+    assert len(sizes) > 2
+    assert max(sizes) <= 60_000
+
+
+def test_a_job_too_large_for_its_answer_is_read_and_changed_without_its_schedules(api, monkeypatch):
+    made = api.create(schedules=[{"name": f"s{n}", "every": "PT1H", "payload": "x" * 4_000} for n in range(8)])
+    monkeypatch.setattr("sweephand.facades.http.LARGEST_ANSWER", 30_000)
+    place = f"/v1/jobs/{made['id']}"
+
+    whole, alone = api.get(place, query="include=schedules"), api.get(place)
+    changed = api("PATCH", place, {"description": "x"})
+
+    assert (whole.status, whole.fields) == (400, ["include"])
+    assert alone.status == 200
+    assert (changed.status, changed.revision) == (200, 2)
+    assert "schedules" not in changed.json
+
+
+def test_no_list_reads_more_the_longer_it_is(api):
+    """Cursors go on where the page ended: the second page costs what the first did."""
+    for n in range(12):
+        api.stage.clock.advance(1)
+        api.create(ACTION, name=f"j{n:02d}")
+    counts, cursor = [], ""
+    for _ in range(4):
+        api.stage.taps.passed.clear()
+        page = api.get("/v1/jobs", query=f"limit=3{cursor}").json
+        counts.append(len(api.stage.taps.passed))
+        cursor = f"&cursor={page['nextCursor']}"
+
+    assert all(one == other for one, other in pairwise(counts))
+    assert max(counts) <= 6
