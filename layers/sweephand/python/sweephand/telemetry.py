@@ -5,6 +5,7 @@ Never an event, a header, a payload or a URL.
 
 from __future__ import annotations
 
+import logging
 import traceback
 from enum import Enum
 
@@ -49,6 +50,9 @@ class Telemetry:
     """
 
     def __init__(self) -> None:
+        for library in ("botocore", "pynamodb"):
+            # What they say at INFO is the same at each cold start, and is billed as log data.
+            logging.getLogger(library).setLevel(logging.WARNING)
         self._logger = Logger(log_record_order=["level", "message"], location=None, use_rfc3339=True)
 
     def info(self, message: str, /, **members: object) -> None:
