@@ -262,8 +262,11 @@ def _explain(world: World, after: Job, refused: Cancelled) -> None:
     there = jobs.read_job(world.table, after.tenant, after.id)
     if there == after:
         return
-    if there is not None and there.revision == after.revision - 1 and "name" in refused.refused:
-        raise Conflict(f"the collection {after.collection} has a job of this name", code="NAME_TAKEN")
+    if there is not None and there.revision == after.revision - 1:
+        if "name" in refused.refused:
+            raise Conflict(f"the collection {after.collection} has a job of this name", code="NAME_TAKEN")
+        if "collection" in refused.refused:
+            raise QuotaExceeded(f"the collection {after.collection} holds its most jobs, or is being deleted")
     raise _CameBetween
 
 

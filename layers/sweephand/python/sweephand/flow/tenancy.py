@@ -108,7 +108,7 @@ def create_collection(world: World, wanted: Collection) -> Collection:
     done = world.table.transact([tenants.put_collection_op(world.table, collection)])
     if isinstance(done, Cancelled):
         there = tenants.read_collection(world.table, wanted.tenant, wanted.name)
-        if there is None or there.created_at != _ms(now):
+        if there != replace(collection, created_at=_ms(now), modified_at=_ms(now)):
             raise Conflict("a collection of this name exists", code="NAME_TAKEN")
     return collection
 

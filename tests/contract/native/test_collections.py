@@ -1,0 +1,205 @@
+"""Collections: a tenant's groups of jobs with what they allow."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.contract.native import shapes
+from tests.contract.native.api import JOB
+from tests.contract.native.test_lists import joined, names, pages
+
+QUOTA = {"maxJobs": 2, "maxRunsPerJob": None, "minIntervalSeconds": 60}
+
+
+def test_every_tenant_has_the_collection_default(api):
+    reply = api.get("/v1/collections/default")
+
+    assert reply.json.keys() == shapes.COLLECTION
+    assert reply.json["quota"] == dict.fromkeys(shapes.QUOTA)
+    assert (reply.json["name"], reply.json["state"], reply.json["jobCount"]) == ("default", "ENABLED", 0)
+
+
+def test_a_collection_is_created_read_and_listed(api):
+    made = api("POST", "/v1/collections", {"name": "night.jobs_1-a", "quota": QUOTA})
+    read = api.get(made.headers["location"])
+
+    assert (made.status, made.headers["location"]) == (201, "/v1/collections/night.jobs_1-a")
+    assert made.headers["etag"] == read.headers["etag"] == '"1"'
+    assert made.json == read.json
+    assert made.json.keys() == shapes.COLLECTION
+    assert made.json["quota"] == QUOTA
+    assert api.get("/v1/collections").json["items"][1] == made.json
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 4])
+def test_collections_are_walked_by_name(api, count):
+    for n in range(count):
+        api("POST", "/v1/collections", {"name": f"c{9 - n}"})
+
+    found = joined(pages(api, "/v1/collections", 2))
+
+    assert names(found) == sorted([*(f"c{9 - n}" for n in range(count)), "default"])
+
+
+def test_a_name_is_taken_once(api):
+    with api.unchanged():
+        another = api("POST", "/v1/collections", {"name": "default", "quota": QUOTA})
+        api.stage.clock.advance(1)
+        later = api("POST", "/v1/collections", {"name": "default"})
+
+    assert {(each.status, each.code) for each in (another, later)} == {(409, "NAME_TAKEN")}
+
+
+def test_what_was_read_can_be_put_back_and_changes_nothing(api):
+    api("POST", "/v1/collections", {"name": "c", "quota": QUOTA})
+    api("POST", "/v1/collections/c/disable")
+    read = api.get("/v1/collections/c")
+
+    with api.unchanged():
+        put = api("PUT", "/v1/collections/c", read.json)
+        patched = api("PATCH", "/v1/collections/c", read.json)
+        empty = api("PATCH", "/v1/collections/c", {})
+
+    for reply in (put, patched, empty):
+        assert (reply.status, reply.json, reply.revision) == (200, read.json, 2)
+
+
+def test_a_collection_is_replaced_and_patched(api):
+    api("POST", "/v1/collections", {"name": "c", "quota": QUOTA})
+
+    patched = api("PATCH", "/v1/collections/c", {"quota": {"maxJobs": None}}).json["quota"]
+    put = api("PUT", "/v1/collections/c", {"quota": {"maxJobs": 7}}).json["quota"]
+
+    assert patched == QUOTA | {"maxJobs": None}
+    assert put == {"maxJobs": 7, "maxRunsPerJob": None, "minIntervalSeconds": None}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PUT", "", {}),
+        ("PATCH", "", {}),
+        ("DELETE", "", None),
+        ("POST", "/enable", None),
+        ("POST", "/disable", None),
+    ],
+)
+def test_if_match_of_another_revision_changes_nothing(api, method, path, body):
+    api("POST", "/v1/collections", {"name": "c"})
+
+    with api.unchanged():
+        reply = api(method, f"/v1/collections/c{path}", body, headers={"if-match": '"9"'})
+
+    assert (reply.status, reply.code) == (412, "REVISION_MISMATCH")
+
+
+def test_the_quota_of_jobs_is_kept(api):
+    api("POST", "/v1/collections", {"name": "c", "quota": {"maxJobs": 1}})
+    first = api.create(collection="c")
+
+    with api.unchanged():
+        second = api("POST", "/v1/jobs", JOB | {"collection": "c"})
+    api("DELETE", f"/v1/jobs/{first['id']}")
+    third = api("POST", "/v1/jobs", JOB | {"collection": "c"})
+    moved = api.create()
+    with api.unchanged():
+        into = api("PATCH", f"/v1/jobs/{moved['id']}", {"collection": "c"})
+
+    assert (second.status, second.code) == (409, "QUOTA_EXCEEDED")
+    assert third.status == 201
+    assert (into.status, into.code) == (409, "QUOTA_EXCEEDED")
+
+
+def test_the_least_interval_is_kept(api):
+    api("POST", "/v1/collections", {"name": "c", "quota": {"minIntervalSeconds": 60}})
+    fast, slow = {"every": "PT59S"}, {"every": "PT60S"}
+
+    with api.unchanged():
+        refused = api("POST", "/v1/jobs", JOB | {"collection": "c", "schedules": [slow, fast]})
+    made = api.create(collection="c", schedules=[slow])
+    place = f"/v1/jobs/{made['id']}/schedules"
+    with api.unchanged():
+        added = api("POST", place, fast)
+        changed = api("PATCH", f"{place}/{made['schedules'][0]['id']}", fast)
+
+    assert {each.code for each in (refused, added, changed)} == {"QUOTA_EXCEEDED"}
+    assert "schedules[1]" in refused.json["detail"]
+
+
+def test_a_disabled_collection_runs_nothing_until_it_is_enabled(api):
+    api.create(schedules=[{"every": "PT20S"}])
+
+    off = api("POST", "/v1/collections/default/disable")
+    with api.unchanged():
+        assert api("POST", "/v1/collections/default/disable", {}).revision == 2
+    api.stage.run(50)
+    states = {each["reason"] for each in api.get("/v1/runs").json["items"]}
+    on = api("POST", "/v1/collections/default/enable")
+    api.stage.run(50)
+
+    assert (off.json["state"], on.json["state"], on.revision) == ("DISABLED", "ENABLED", 3)
+    assert states == {"DISABLED"}
+    assert len(api.stage.endpoint.received) == 2
+
+
+def test_a_collection_is_deleted_once_it_is_empty(api):
+    api("POST", "/v1/collections", {"name": "c"})
+    job = api.create(collection="c")
+
+    with api.unchanged():
+        full = api("DELETE", "/v1/collections/c")
+    api("DELETE", f"/v1/jobs/{job['id']}")
+    gone = api("DELETE", "/v1/collections/c")
+
+    assert (full.status, full.code) == (409, "STATE_CONFLICT")
+    assert (gone.status, gone.text) == (204, "")
+    assert api.get("/v1/collections/c").status == 404
+    assert api("DELETE", "/v1/collections/c").status == 404
+    assert api("POST", "/v1/jobs", JOB | {"collection": "c"}).fields == ["collection"]
+
+
+def test_the_collection_default_stays(api):
+    with api.unchanged():
+        reply = api("DELETE", "/v1/collections/default")
+
+    assert (reply.status, reply.code) == (409, "STATE_CONFLICT")
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "name"),
+        ({"name": None}, "name"),
+        *(
+            ({"name": name}, "name")
+            for name in ("", ".", "..", "-a", "a b", "a/b", "a#b", "a%23", "ä", "a\n", "x" * 129, "x" * 70_000, 7, [])
+        ),
+        ({"name": "c", "quota": []}, "quota"),
+        ({"name": "c", "quota": {"maxJobs": 0}}, "quota.maxJobs"),
+        ({"name": "c", "quota": {"maxJobs": 1.0}}, "quota.maxJobs"),
+        ({"name": "c", "quota": {"maxJobs": 10**30}}, "quota.maxJobs"),
+        ({"name": "c", "quota": {"minIntervalSeconds": -1}}, "quota.minIntervalSeconds"),
+        ({"name": "c", "quota": {"minIntervalSeconds": "60"}}, "quota.minIntervalSeconds"),
+        ({"name": "c", "quota": {"maxRunsPerJob": 5}}, "quota.maxRunsPerJob"),
+        ({"name": "c", "quota": {"x": None}}, "quota.x"),
+        ({"name": "c", "retention": {}}, "retention"),
+        ({"name": "c", "events": ""}, "events"),
+        ({"name": "c", "defaults": 0}, "defaults"),
+        ({"name": "c", "state": "DISABLED"}, "state"),
+        ({"name": "c", "x": 1}, "x"),
+        ([], "body"),
+        ("c", "body"),
+    ],
+)
+def test_what_is_no_collection_is_refused(api, body, field):
+    with api.unchanged():
+        reply = api("POST", "/v1/collections", body)
+
+    assert (reply.status, reply.fields) == (422, [field])
+
+
+def test_a_collection_keeps_its_name(api):
+    with api.unchanged():
+        for method in ("PUT", "PATCH"):
+            reply = api(method, "/v1/collections/default", {"name": "other"})
+            assert (reply.status, reply.fields) == (422, ["name"])

@@ -1,0 +1,387 @@
+"""Tenants, credentials and tokens: who may call, for whom, and until when."""
+
+from __future__ import annotations
+
+import base64
+import json
+from urllib.parse import urlencode
+
+import pytest
+
+from sweephand.facades.native.routes import NativeApi
+from sweephand.security import guard
+from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, Door
+from sweephand.security.tokens import derive_keys
+from tests.contract.native import shapes
+from tests.contract.native.api import CANARY, JOB, STACK_SECRET, basic
+from tests.contract.native.test_lists import joined, pages
+
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+GRANT = {"grant_type": "client_credentials"}
+
+
+def token(api, form=None, *, caller="acme", headers=None, raw=None):
+    body = urlencode(GRANT | (form or {})) if raw is None else raw
+    return api("POST", "/oauth/token", caller=caller, headers=FORM | (headers or {}), raw=body)
+
+
+def issue(api, scopes=None, **more):
+    """A credential that must come into being: its header Authorization, and its answer."""
+    made = api("POST", "/v1/credentials", {} if scopes is None else {"scopes": scopes}, **more)
+    assert made.status == 201, made.text
+    return basic(made.json["clientId"], made.json["secret"]), made.json
+
+
+# Tenants
+
+
+def test_a_tenant_is_created_read_and_listed_by_the_provider(api):
+    made = api("POST", "/v1/tenants", {"name": "initech", "description": "é"}, caller="provider")
+    read = api.get(made.headers["location"], caller="provider")
+
+    assert (made.status, made.headers["location"]) == (201, "/v1/tenants/initech")
+    assert made.json == read.json
+    assert made.json.keys() == shapes.TENANT
+    assert (made.json["tenant"], made.json["state"], made.json["description"]) == ("initech", "ACTIVE", "é")
+    for limit in (1, 2, 3, 4):
+        found = joined(pages(api, "/v1/tenants", limit, caller="provider"))
+        assert [each["tenant"] for each in found] == ["acme", "globex", "initech"]
+
+
+def test_a_new_tenant_works_at_once(api):
+    api("POST", "/v1/tenants", {"tenant": "initech"}, caller="provider")
+    acting = {"sweephand-tenant": "initech"}
+    header, _ = issue(api, caller="provider", headers=acting)
+
+    made = api("POST", "/v1/jobs", JOB, caller=None, headers={"authorization": header})
+
+    assert made.status == 201
+    assert api.get(f"/v1/jobs/{made.id}", caller="provider", headers=acting).status == 200
+    assert api.get(f"/v1/jobs/{made.id}").status == 404
+
+
+def test_a_tenants_name_is_taken_once(api):
+    api.stage.clock.advance(1)
+    with api.unchanged():
+        reply = api("POST", "/v1/tenants", {"name": "acme"}, caller="provider")
+
+    assert (reply.status, reply.code) == (409, "NAME_TAKEN")
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "name"),
+        *(
+            ({"name": name}, "name")
+            for name in ("", "provider", "a.b", "a b", "a#b", "-a", "ä", "x" * 65, 7, {}, "a\n")
+        ),
+        ({"tenant": ".."}, "tenant"),
+        ({"tenant": "a", "name": "a"}, "name"),
+        ({"name": "a", "description": 7}, "description"),
+        ({"name": "a", "description": "x" * 1_001}, "description"),
+        ({"name": "a", "state": "ACTIVE"}, "state"),
+        ([], "body"),
+    ],
+)
+def test_what_is_no_tenant_is_refused(api, body, field):
+    with api.unchanged():
+        reply = api("POST", "/v1/tenants", body, caller="provider")
+
+    assert (reply.status, reply.fields) == (422, [field])
+
+
+@pytest.mark.parametrize("name", ["initech", "x" * 5_000, "%23", "..", "a%20b", "acme%00", "ACME"])
+def test_an_unknown_tenant_is_not_found(api, name):
+    assert api.get(f"/v1/tenants/{name}", caller="provider").status == (400 if name.endswith("%00") else 404)
+
+
+# The provider and its tenants
+
+
+def test_the_provider_names_the_tenant_that_it_acts_for(api):
+    made = api("POST", "/v1/jobs", JOB, caller="provider", headers={"sweephand-tenant": "acme"})
+
+    assert made.status == 201
+    assert api.get(f"/v1/jobs/{made.id}").json["id"] == made.id
+    assert api.get(f"/v1/jobs/{made.id}", caller="globex").status == 404
+
+
+@pytest.mark.parametrize("named", [None, "", "provider", "a#b", "a.b", "x" * 65, "\u0000", "é", "acme, globex"])
+def test_a_provider_that_names_no_tenant_is_refused(api, named):
+    headers = {} if named is None else {"sweephand-tenant": named}
+
+    with api.unchanged():
+        for method, path, body in (("GET", "/v1/jobs", None), ("POST", "/v1/jobs", JOB), ("GET", "/v1/runs", None)):
+            reply = api(method, path, body, caller="provider", headers=headers)
+            assert (reply.status, reply.fields) == (400, ["Sweephand-Tenant"])
+
+
+def test_nothing_comes_into_being_for_a_tenant_that_is_not_there(api):
+    acting = {"sweephand-tenant": "nobody"}
+
+    with api.unchanged():
+        statuses = [
+            api("POST", path, body, caller="provider", headers=acting).status
+            for path, body in (("/v1/jobs", JOB), ("/v1/collections", {"name": "c"}), ("/v1/credentials", {}))
+        ]
+
+    assert statuses == [422, 404, 404]
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs", "/v1/credentials", "/v1/collections", "/v1/runs"])
+def test_a_tenant_acts_for_itself_only(api, path):
+    assert api.get(path, headers={"sweephand-tenant": "acme"}).status == 200
+    reply = api.get(path, headers={"sweephand-tenant": "globex"})
+    assert (reply.status, reply.code) == (403, "SCOPE_MISSING")
+
+
+# Credentials
+
+
+def test_a_secret_is_shown_once_and_only_its_hash_is_stored(api):
+    header, made = issue(api, ["jobs:read"])
+
+    listed = api.get("/v1/credentials").json["items"]
+
+    assert made.keys() == shapes.CREDENTIAL | {"secret"}
+    assert made["clientId"].startswith("acme.")
+    assert len(made["secret"]) >= 43
+    assert all(each.keys() == shapes.CREDENTIAL for each in listed)
+    assert [each["clientId"] for each in listed].count(made["clientId"]) == 1
+    assert made["secret"] not in "".join(api.picture())
+    assert made["secret"] not in api.log()
+    assert api.get("/v1/jobs", caller=None, headers={"authorization": header}).status == 200
+
+
+def test_a_credential_has_all_scopes_of_its_level_by_default(api):
+    _, tenants = issue(api)
+    _, providers = issue(api, caller="provider")
+
+    assert set(tenants["scopes"]) == TENANT_SCOPES
+    assert set(providers["scopes"]) == PROVIDER_SCOPES
+    assert providers["clientId"].startswith("provider.")
+
+
+def test_credentials_are_walked(api):
+    for _ in range(4):
+        api.stage.clock.advance(1)
+        issue(api, ["jobs:read"])
+
+    whole = api.get("/v1/credentials").json["items"]
+
+    assert len({each["clientId"] for each in whole}) == 5
+    for limit in (1, 2, 4, 5, 6):
+        assert joined(pages(api, "/v1/credentials", limit)) == whole
+
+
+def test_a_deleted_credential_and_its_tokens_are_refused_within_a_minute(api):
+    header, made = issue(api)
+    by_basic = {"authorization": header}
+    bearer = {"authorization": "Bearer " + token(api, caller=None, headers=by_basic).json["access_token"]}
+    assert [api.get("/v1/jobs", caller=None, headers=each).status for each in (by_basic, bearer)] == [200, 200]
+
+    deleted = api("DELETE", f"/v1/credentials/{made['clientId']}")
+    api.stage.clock.advance(60)
+
+    assert deleted.status == 204
+    assert [api.get("/v1/jobs", caller=None, headers=each).status for each in (by_basic, bearer)] == [401, 401]
+    assert api("DELETE", f"/v1/credentials/{made['clientId']}").status == 404
+
+
+def test_a_provider_deletes_a_tenants_credential_in_its_name_only(api):
+    _, made = issue(api)
+    place = f"/v1/credentials/{made['clientId']}"
+
+    with api.unchanged():
+        assert api("DELETE", place, caller="provider").status == 404
+        assert api("DELETE", place, caller="globex").status == 404
+        assert api("DELETE", place, caller="provider", headers={"sweephand-tenant": "globex"}).status == 404
+        assert api("DELETE", f"/v1/credentials/globex.{made['clientId'][5:]}", caller="globex").status == 404
+    assert api("DELETE", place, caller="provider", headers={"sweephand-tenant": "acme"}).status == 204
+
+
+@pytest.mark.parametrize("name", ["x", "acme", "acme.", ".x", "acme.x.y", "provider.admin", "acme.%23", "a" * 5_000])
+def test_an_unknown_credential_is_not_found(api, name):
+    with api.unchanged():
+        assert api("DELETE", f"/v1/credentials/{name}").status == 404
+        assert api("DELETE", f"/v1/credentials/{name}", caller="provider").status == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"scopes": []}, "scopes"),
+        ({"scopes": "jobs:read"}, "scopes"),
+        ({"scopes": {}}, "scopes"),
+        ({"scopes": ["jobs:read", "provider:admin"]}, "scopes[1]"),
+        ({"scopes": ["provider:*"]}, "scopes[0]"),
+        ({"scopes": [[]]}, "scopes[0]"),
+        ({"scopes": ["jobs:read "]}, "scopes[0]"),
+        ({"name": ""}, "name"),
+        ({"name": " x"}, "name"),
+        ({"name": "x\ny"}, "name"),
+        ({"name": "x" * 129}, "name"),
+        ({"secret": "x"}, "secret"),
+        ({"clientId": "acme.x"}, "clientId"),
+        ([], "body"),
+    ],
+)
+def test_what_is_no_credential_is_refused(api, body, field):
+    with api.unchanged():
+        reply = api("POST", "/v1/credentials", body)
+
+    assert (reply.status, reply.fields) == (422, [field])
+
+
+# Tokens
+
+
+def test_a_token_is_exchanged_for_a_secret_in_either_place(api):
+    header, made = issue(api, ["jobs:read", "runs:write"])
+    by_basic = token(api, caller=None, headers={"authorization": header})
+    by_form = token(api, {"client_id": made["clientId"], "client_secret": made["secret"]}, caller=None)
+
+    for reply in (by_basic, by_form):
+        assert reply.status == 200
+        assert reply.headers["cache-control"] == "no-store"
+        assert reply.json.keys() == {"access_token", "token_type", "expires_in", "scope"}
+        assert (reply.json["token_type"], reply.json["expires_in"]) == ("bearer", 3_600)
+        assert reply.json["scope"] == "jobs:read runs:write"
+        bearer = {"authorization": f"Bearer {reply.json['access_token']}"}
+        assert api.get("/v1/jobs", caller=None, headers=bearer).status == 200
+        assert api("POST", "/v1/jobs", JOB, caller=None, headers=bearer).code == "SCOPE_MISSING"
+
+
+def test_a_token_may_have_fewer_scopes_than_its_credential(api):
+    reply = token(api, {"scope": "jobs:read"})
+    bearer = {"authorization": f"Bearer {reply.json['access_token']}"}
+
+    assert reply.json["scope"] == "jobs:read"
+    assert api.get("/v1/jobs", caller=None, headers=bearer).status == 200
+    assert api("POST", "/v1/jobs", JOB, caller=None, headers=bearer).status == 403
+
+
+def test_a_token_ends_after_an_hour(api):
+    bearer = {"authorization": f"Bearer {token(api).json['access_token']}"}
+
+    api.stage.clock.advance(3_500)
+    assert api.get("/v1/jobs", caller=None, headers=bearer).status == 200
+    api.stage.clock.advance(200)
+    assert api.get("/v1/jobs", caller=None, headers=bearer).status == 401
+
+
+def test_a_token_of_another_stack_or_a_changed_one_is_none(api):
+    issued = token(api).json["access_token"]
+    head, claims, signature = issued.split(".")
+    wider = json.loads(base64.urlsafe_b64decode(claims + "=="))
+    forged = base64.urlsafe_b64encode(json.dumps(wider | {"sub": "globex"}).encode()).decode().rstrip("=")
+    none = base64.urlsafe_b64encode(b'{"alg":"none","typ":"JWT"}').decode().rstrip("=")
+    strange = Door(derive_keys("other", STACK_SECRET), STACK_SECRET, api.facade._door()._find)
+    elsewhere = NativeApi(api.stage.world, guard.GuardSettings(), lambda: strange)
+
+    bad = [
+        f"{head}.{forged}.{signature}",
+        f"{none}.{claims}.",
+        f"{none}.{claims}.{signature}",
+        f"{head}.{claims}.{signature[:-2]}AA",
+        f"{head}.{claims}",
+        issued + ".x",
+        "x",
+        "." * 3,
+        "A" * 8_000,
+    ]
+    for each in bad:
+        assert api.get("/v1/jobs", caller=None, headers={"authorization": f"Bearer {each}"}).status == 401, each
+    api.facade = elsewhere
+    assert api.get("/v1/jobs", caller=None, headers={"authorization": f"Bearer {issued}"}).status == 401
+    assert api.get("/v1/jobs").status == 200
+
+
+@pytest.mark.parametrize(
+    ("form", "headers", "status", "error"),
+    [
+        ({"client_id": "acme.x", "client_secret": f"{CANARY}-wrong"}, {}, 401, "invalid_client"),
+        ({"client_id": "#", "client_secret": ""}, {}, 401, "invalid_client"),
+        ({}, {}, 401, "invalid_client"),
+        ({}, {"authorization": "Basic !!!"}, 401, "invalid_client"),
+        ({}, {"authorization": basic("acme.x", f"{CANARY}-wrong")}, 401, "invalid_client"),
+        ({}, {"authorization": "Bearer x"}, 401, "invalid_client"),
+        ({"grant_type": "password"}, {}, 400, "unsupported_grant_type"),
+        ({"grant_type": ""}, {}, 400, "unsupported_grant_type"),
+    ],
+)
+def test_a_refusal_of_a_token_has_the_form_of_oauth(api, form, headers, status, error):
+    with api.unchanged():
+        reply = token(api, form, caller=None, headers=headers)
+
+    assert (reply.status, reply.json) == (status, {"error": error})
+    assert reply.headers["content-type"] == "application/json"
+    assert ("www-authenticate" in reply.headers) == (status == 401)
+
+
+@pytest.mark.parametrize(
+    ("scope", "error"),
+    [
+        ("provider:*", "invalid_scope"),
+        ("provider:admin", "invalid_scope"),
+        ("x", "invalid_scope"),
+        ("é", "invalid_scope"),
+    ],
+)
+def test_a_scope_that_the_credential_lacks_is_not_given(api, scope, error):
+    reply = token(api, {"scope": scope})
+
+    assert (reply.status, reply.json) == (400, {"error": error})
+
+
+@pytest.mark.parametrize(
+    ("raw", "headers"),
+    [
+        ("", {}),
+        ("grant_type=client_credentials", {"content-type": "application/json"}),
+        ("grant_type=client_credentials&grant_type=client_credentials", {}),
+        ("grant_type", {}),
+        (b"\xff\xfe", {}),
+        ("&".join(f"a{n}=1" for n in range(50)), {}),
+        ("grant_type=client_credentials&x=" + "y" * 300_000, {}),
+    ],
+)
+def test_what_is_no_form_is_an_invalid_request(api, raw, headers):
+    reply = token(api, raw=raw, headers=headers)
+
+    assert (reply.status, reply.json) == (400, {"error": "invalid_request"})
+
+
+def test_no_refusal_tells_which_clients_exist(api):
+    _, made = issue(api)
+    known = {"authorization": basic(made["clientId"], f"{CANARY}-wrong")}
+    unknown = {"authorization": basic("nobody.x", f"{CANARY}-wrong")}
+
+    def without_id(headers):
+        body = api.get("/v1/jobs", caller=None, headers=headers).json
+        return {name: value for name, value in body.items() if name != "requestId"}
+
+    assert without_id(known) == without_id(unknown)
+
+
+# Health
+
+
+def test_health_is_open_and_tells_more_to_who_may_read(api):
+    api.create(schedules=[{"every": "PT10S"}])
+    api.stage.clock.advance(100)
+
+    open_to_all, known = api.get("/v1/health", caller=None), api.get("/v1/health")
+
+    assert open_to_all.json.keys() == {"status", "version"}
+    assert known.json.keys() == {"status", "version", "oldestDueAt", "behindSeconds"}
+    assert (known.json["oldestDueAt"], known.json["behindSeconds"]) == ("2027-03-01T12:00:11Z", 89)
+    assert api.get("/v1/health", caller=None, headers={"authorization": "Basic x"}).status == 401
+    narrow, _ = issue(api, ["runs:write"])
+    assert api.get("/v1/health", caller=None, headers={"authorization": narrow}).status == 403
+
+
+def test_health_of_an_idle_service(api):
+    assert api.get("/v1/health").json["oldestDueAt"] is None
+    assert api.get("/v1/health").json["behindSeconds"] == 0
