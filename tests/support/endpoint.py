@@ -59,4 +59,5 @@ class Endpoint:
 
     @property
     def planned(self) -> list[datetime]:
-        return [received.call.planned_at for received in self.received]
+        """The planned instants of all calls, in their order: within a batch, threads call in any order."""
+        return sorted(received.call.planned_at for received in self.received)
