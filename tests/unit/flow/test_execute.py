@@ -193,6 +193,28 @@ def test_who_lost_the_lease_cannot_report_a_failure(stage: Stage) -> None:
     assert messages(stage) == []
 
 
+@pytest.mark.parametrize("retries", [0, 3])
+def test_a_failure_reported_without_the_lease_leaves_the_run_to_its_holder(stage: Stage, retries: int) -> None:
+    """The one who took over is still at work: its lease, its run."""
+    planned = ready(stage, action=stage.action(retry=fixed(5, retries) if retries else {"type": "none"}))
+
+    def taken_over_meanwhile(_call: Call) -> Outcome:
+        stage.endpoint.answer = OK
+        stage.clock.advance(60)
+        with stage.taps.once("endpoint.http", crash_before), pytest.raises(Crash):
+            stage.deliver(most=1)
+        return BUSY
+
+    stage.endpoint.answer = taken_over_meanwhile
+    stage.deliver(most=1)
+
+    run = stage.only_run(planned)
+    assert (run.state, run.attempt, run.lost) == (State.TRIGGERED, 1, 1)
+    assert "the lease was lost before the outcome was written" in stage.journal.at("warning")
+    assert len(messages(stage)) == 1
+    assert stage.totals(planned).failed_attempts == 0
+
+
 def test_a_late_success_changes_nothing_of_what_has_ended(stage: Stage) -> None:
     planned = ready(stage)
     takes_longer_than_the_lease(stage, planned, OK, BUSY)
