@@ -95,7 +95,7 @@ def rows(titles: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
 def routes() -> str:
     lines = []
     for route in ROUTES.all:
-        scope = f"`{route.scope}`" if route.scope else "none"
+        scope = " or ".join(f"`{scope}`" for scope in route.scopes) or "none"
         body = {"none": "", "form": "form"}.get(route.body, f"JSON, {route.body}")
         query = ", ".join(f"`{name}`" for name in route.query)
         lines.append((f"`{route.method}`", f"`{route.path}`", scope, body, query, route.summary))

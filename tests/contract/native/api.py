@@ -105,7 +105,7 @@ class Api:
         text = base64.b64decode(body).decode() if answer["isBase64Encoded"] else body
         reply = Reply(answer["statusCode"], answer["headers"], text)
         assert json.loads(json.dumps(answer)) == answer, "Lambda writes it as JSON"
-        self._check(reply, request_id)
+        self._check(reply, request_id, head=event["requestContext"]["http"]["method"].upper() == "HEAD")
         return reply
 
     def get(self, path: str, **more: Any) -> Reply:
@@ -117,14 +117,17 @@ class Api:
         assert reply.status == 201, reply.text
         return reply.json
 
-    def _check(self, reply: Reply, request_id: str) -> None:
+    def _check(self, reply: Reply, request_id: str, *, head: bool) -> None:
         assert reply.status < 500 or reply.status in self.tolerated, (reply.text, self.stage.journal.lines[-3:])
         assert reply.headers["x-request-id"] == request_id
-        assert reply.headers["cache-control"] == "no-store"
+        if reply.headers["cache-control"] != "no-store":
+            assert "openapi" in reply.text or reply.status == 304, "only the API's description may be kept"
         assert reply.headers["x-content-type-options"] == "nosniff"
         assert CANARY not in reply.text.lower()
         assert CANARY not in str(reply.headers).lower()
-        if reply.headers["content-type"] == "application/problem+json":
+        if head:
+            assert reply.text == ""
+        elif reply.headers["content-type"] == "application/problem+json":
             check_problem(reply, request_id)
         else:
             assert reply.headers["content-type"] == "application/json"

@@ -152,7 +152,7 @@ def test_a_route_needs_the_scope_that_stands_beside_its_security(shared, route):
 
     nobody = shared(route.method, path, caller=None)
 
-    assert security == [{"basic": [route.scope]}, {"bearer": [route.scope]}]
+    assert security == [{kind: [scope]} for scope in route.scopes for kind in ("basic", "bearer")]
     assert (nobody.status, {401, 403} <= {*statuses(route)}) == (401, True)
 
 

@@ -120,6 +120,7 @@ Operation = Callable[..., Answer]
 @dataclass(frozen=True)
 class Route:
     """One operation. path: `/v1/jobs/{job}`, optionally with a fixed ending `{job}:verb`. scope None: open to all.
+    also: another scope that is enough.
 
     query: the parameters that it knows. body: whether it reads one (`required`, `optional`, `none`, `form`). headers:
     those that it reads beside Authorization. takes, gives: names of the schemas of its body and of its answer with
@@ -135,9 +136,15 @@ class Route:
     summary: str = ""
     tenant: bool = True
     headers: tuple[str, ...] = ()
+    also: str = ""
     takes: str = ""
     gives: str = ""
     status: int = 200
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """Each of which is enough."""
+        return tuple(filter(None, (self.scope, self.also)))
 
 
 class Routes:

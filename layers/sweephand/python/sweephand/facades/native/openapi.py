@@ -161,8 +161,8 @@ def tag_of(route: Route) -> str:
 def _security(route: Route) -> list[dict[str, list[str]]]:
     if route.body == "form":
         return [{}, {"basic": []}]
-    scope = route.scope or OPEN_TO_SOME.get(route.path)
-    known = [{"basic": [scope]}, {"bearer": [scope]}] if scope else []
+    scopes = route.scopes or tuple(filter(None, (OPEN_TO_SOME.get(route.path),)))
+    known = [{kind: [scope]} for scope in scopes for kind in ("basic", "bearer")]
     return known if route.scope else [{}, *known]
 
 

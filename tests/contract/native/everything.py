@@ -1,0 +1,144 @@
+"""A request for every route that it would take: what the walks and the hostile tests begin from."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from sweephand.facades.http import Route
+from sweephand.facades.native.routes import ROUTES
+from tests.contract.native.api import CANARY, Api, Reply, example
+
+UNKNOWN = "01a400f6-36fa-71e9-9550-323b38da5e82"
+FORM = {"grant_type": "client_credentials", "scope": "jobs:read", "client_id": "acme.x", "client_secret": "x"}
+SCHEDULE = {
+    "name": "hourly",
+    "active": True,
+    "every": "PT1H",
+    "align": "start",
+    "timezone": "Europe/Berlin",
+    "dstGap": "skip",
+    "dstOverlap": "both",
+    "monthOverflow": "next",
+    "startTime": "2027-03-02T00:00:00Z",
+    "endTime": "2027-05-01T00:00:00Z",
+    "count": 7,
+    "jitterSeconds": 5,
+    "payload": {"a": [1, None]},
+    "policies": {"misfire": {"type": "latest", "ratePerMinute": 5}, "keepAnswer": "all", "onPastStart": "run_now"},
+}
+
+
+def job() -> dict[str, Any]:
+    """The example with a secret and every member that this version carries out."""
+    body = example()
+    body["description"] = "text"
+    body["startTime"], body["endTime"] = "2027-03-01T00:00:00Z", "2027-12-01T00:00:00Z"
+    body["action"]["authentication"] = {"type": "basic", "username": "me", "password": f"{CANARY}-password"}
+    body["errorAction"] |= {"authentication": {"type": "bearer", "token": f"{CANARY}-token"}, "body": "text"}
+    body["schedules"][1] = copy.deepcopy(SCHEDULE)
+    return body
+
+
+PREVIEW = {name: value for name, value in SCHEDULE.items() if name not in {"name", "active", "payload", "policies"}}
+COLLECTION = {"name": "new", "quota": {"maxJobs": 5, "maxRunsPerJob": None, "minIntervalSeconds": 60}}
+PATCH = {
+    "description": "new",
+    "action": {"headers": {"X-B": "c"}, "payload": {"s": 2}},
+    "policies": {"overlap": "allow"},
+}
+BODIES: Mapping[str, Any] = {
+    "POST /v1/jobs": job(),
+    "PUT /v1/jobs/{job}": {name: value for name, value in job().items() if name != "schedules"},
+    "PATCH /v1/jobs/{job}": PATCH,
+    "POST /v1/jobs/{job}/run": {"scheduleId": None},
+    "POST /v1/jobs/{job}/pause": {"note": "text"},
+    "POST /v1/jobs/{job}/schedules": SCHEDULE | {"name": "new"},
+    "PUT /v1/jobs/{job}/schedules/{schedule}": SCHEDULE | {"name": "new"},
+    "PATCH /v1/jobs/{job}/schedules/{schedule}": {"payload": {"s": 1}, "policies": {"keepAnswer": "none"}},
+    "POST /v1/schedules:preview": PREVIEW | {"after": "2027-03-01T00:00:00Z", "limit": 3},
+    "PUT /v1/runs/{run}/result": {"success": True, "message": "text"},
+    "POST /v1/collections": COLLECTION,
+    "PUT /v1/collections/{collection}": COLLECTION | {"name": "spare"},
+    "PATCH /v1/collections/{collection}": {"quota": {"maxJobs": 7}},
+    "POST /v1/credentials": {"name": "new", "scopes": ["jobs:read", "jobs:write"]},
+    "POST /v1/tenants": {"name": "initech", "description": "text"},
+}
+"""By route; one that takes a body and is not here takes {}."""
+
+
+def title(route: Route) -> str:
+    return f"{route.method} {route.path}"
+
+
+def body_of(route: Route) -> Any:
+    """A fresh copy of a body that the route takes; None where it reads none."""
+    return None if route.body in {"none", "form"} else copy.deepcopy(BODIES.get(title(route), {}))
+
+
+@dataclass(frozen=True)
+class Things:
+    """One of each of a tenant: what paths name."""
+
+    names: Mapping[str, str]
+
+    def path(self, route: Route, **other: str) -> str:
+        return route.path.format(**{name: quote(value, safe="") for name, value in {**self.names, **other}.items()})
+
+
+def furnish(api: Api, tenant: str) -> Things:
+    """A job with its schedules and secrets, an open run, a spare collection and a spare credential."""
+    made = api.create(job(), caller=tenant)
+    run = api("POST", f"/v1/jobs/{made['id']}/run", caller=tenant).json["runId"]
+    assert api("POST", "/v1/collections", {"name": "spare"}, caller=tenant).status == 201
+    credential = api("POST", "/v1/credentials", {"scopes": ["jobs:read"]}, caller=tenant).json["clientId"]
+    names = {"job": made["id"], "schedule": made["schedules"][1]["id"], "run": run}
+    return Things({**names, "collection": "spare", "credential": credential, "tenant": tenant})
+
+
+def send(api: Api, route: Route, things: Things, *, caller: str | None = "", **more: Any) -> Reply:
+    """The route's request; caller "": the one who may."""
+    if caller == "":
+        caller = "provider" if route.scope == "provider:admin" else "acme"
+    headers = dict(more.pop("headers", {}))
+    if route.body == "form" and "raw" not in more:
+        more["raw"] = urlencode(FORM)
+        headers.setdefault("content-type", "application/x-www-form-urlencoded")
+    path = more.pop("path", None) or things.path(route)
+    return api(route.method, path, more.pop("body", body_of(route)), caller=caller, headers=headers, **more)
+
+
+def with_body() -> list[Route]:
+    return [route for route in ROUTES.all if route.body in {"required", "optional"}]
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where something stands in a body: the body itself, each member, each item, at every level."""
+    yield path
+    if isinstance(value, dict):
+        for name, member in value.items():
+            yield from places(member, (*path, name))
+    elif isinstance(value, list):
+        for n, item in enumerate(value):
+            yield from places(item, (*path, n))
+
+
+def replaced(body: Any, path: tuple[Any, ...], value: Any) -> Any:
+    """A copy with `value` at `path`."""
+    if not path:
+        return value
+    body = copy.deepcopy(body)
+    there = body
+    for step in path[:-1]:
+        there = there[step]
+    there[path[-1]] = value
+    return body
+
+
+def at(body: Any, path: tuple[Any, ...]) -> Any:
+    for step in path:
+        body = body[step]
+    return body

@@ -1,0 +1,75 @@
+"""What each scope opens, and what nobody can give to himself."""
+
+from __future__ import annotations
+
+import pytest
+
+from sweephand.security.caller import TENANT_SCOPES
+from tests.contract.native.everything import body_of, furnish, send, title
+from tests.contract.native.test_walk import CLOSED
+
+
+def renamed(route, name):
+    """The route's body under a name that is free, where it may have one."""
+    body = body_of(route)
+    takes_a_name = body and "name" in body and route.path != "/v1/collections/{collection}"
+    return body | {"name": name} if takes_a_name else body
+
+
+def scope_by_the_description(route):
+    """As the description of the API says it."""
+    path, verb = route.path, route.path.rpartition("/")[2]
+    if path.startswith("/v1/tenants"):
+        return {"provider:admin"}
+    if path.startswith("/v1/credentials"):
+        return {"admin"}
+    if path == "/v1/schedules:preview":
+        return {"jobs:read", "jobs:write"}
+    if route.method == "GET":
+        return {"jobs:read"}
+    return {"runs:write"} if verb in {"run", "cancel", "result"} else {"jobs:write"}
+
+
+def bearer(api, credential, scopes):
+    """A token of some of the credential's scopes."""
+    door = api.facade._door()
+    now = api.stage.world.clock.now()
+    token, _ = door.issue(door.identify(api.credentials[credential], now), now, scopes)
+    return {"authorization": f"Bearer {token}"}
+
+
+@pytest.mark.parametrize("route", CLOSED, ids=title)
+def test_a_route_needs_its_scope_and_no_other(api, route):
+    things = furnish(api, "acme")
+    needed = scope_by_the_description(route)
+    own, others = ("provider", set()) if needed == {"provider:admin"} else ("acme", TENANT_SCOPES - needed)
+
+    with api.unchanged():
+        refused = send(api, route, things, caller=None, headers=bearer(api, "acme", others or TENANT_SCOPES))
+    assert (refused.status, refused.code) == (403, "SCOPE_MISSING")
+    assert set(route.scopes) == needed
+    for n, scope in enumerate(sorted(needed)):
+        reply = send(
+            api, route, things, caller=None, headers=bearer(api, own, [scope]), body=renamed(route, f"new-{n}")
+        )
+        assert reply.status < 300, reply.text
+
+
+def test_the_provider_may_do_all_in_a_tenants_name(api):
+    things = furnish(api, "acme")
+    last = [route for route in CLOSED if route.method == "DELETE"]
+
+    for n, route in enumerate([each for each in CLOSED if each not in last] + last[::-1]):
+        headers = {} if route.scope == "provider:admin" else {"sweephand-tenant": "acme"}
+        if title(route) == "POST /v1/runs/{run}/cancel":
+            continue  # the run has its result by then
+        reply = send(api, route, things, caller="provider", headers=headers, body=renamed(route, f"new-{n}"))
+        assert reply.status < 300, (title(route), reply.text)
+
+
+def test_a_tenant_cannot_make_itself_more(api):
+    header = bearer(api, "acme", ["admin"])
+    with api.unchanged():
+        for scope in ("provider:*", "provider:admin"):
+            assert api("POST", "/v1/credentials", {"scopes": [scope]}, caller=None, headers=header).status == 422
+        assert api("POST", "/v1/tenants", {"name": "x"}, caller=None, headers=header).status == 403
