@@ -12,11 +12,11 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import contextmanager
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 from unittest import mock
 
 import pytest
@@ -26,6 +26,9 @@ from sweephand.sources import SystemClock
 from tests.local_stack import aws_calls, quiet
 from tests.local_stack.runtime_emulator import ROOT
 from tests.template.test_permissions import GRANTED, ROLE_OF
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.emulator
 
@@ -51,7 +54,6 @@ NOT_CALLED_YET = {
     },
     "ExecutorSlowFunction": {
         ("EventBus", "events:PutEvents"),
-        ("RunQueue", "sqs:SendMessage"),
         ("StackSecret", "secretsmanager:GetSecretValue"),
     },
 }
@@ -108,6 +110,7 @@ class _Day:
         self.runs_of_every_kind()
         self.dead_letters()
         self.a_purged_queue()
+        self.an_outage()
         self.rows_that_went_wrong()
         self.reading()
         self.deletes()
@@ -159,6 +162,7 @@ class _Day:
         self.create("due", "/ok", schedules=[{"at": self.ago(20)}], payload={"n": 2})
         self.create("slow-due", "/ok", schedules=[{"at": self.ago(20)}], answerTimeoutSeconds=30)
         alarm = {"type": "http", "url": f"{self.endpoint}/alarm"}
+        slow_alarm = {**alarm, "outcome": {"answerTimeoutSeconds": 30}}
         once = {"type": "fixed", "maxRetries": 1, "delaySeconds": 0, "retryOn": "any"}
         for lane, more in (("fast", {}), ("slow", {"answerTimeoutSeconds": 30})):
             secret = {"type": "bearer", "token": "t"}
@@ -168,7 +172,7 @@ class _Day:
                 schedules=[{"at": self.ago(20)}],
                 authentication=secret,
                 retry=once,
-                errorAction=alarm,
+                errorAction=slow_alarm if lane == "fast" else alarm,
                 payload={"n": 3},
                 **more,
             )
@@ -200,6 +204,13 @@ class _Day:
             pass
         self.later += timedelta(minutes=20)
         self.audit()
+        self.work_off()
+
+    def an_outage(self):
+        """No tick for a quarter of an hour: all of it is sent, paced. For an hour: the last, the rest is a line."""
+        for minutes in (1, 15, 2, 60):
+            self.later += timedelta(minutes=minutes)
+            self.tick()
         self.work_off()
 
     def rows_that_went_wrong(self):

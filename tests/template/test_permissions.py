@@ -25,7 +25,7 @@ GRANTED = {
     },
     "SweeperRole": {
         "SweeperLogs": WRITES_LOG,
-        "Table": WRITES | {"dynamodb:PartiQLUpdate"},
+        "Table": WRITES | {"dynamodb:DeleteItem", "dynamodb:PartiQLUpdate", "dynamodb:Query"},
         "${Table.Arn}/index/next-run": {"dynamodb:Query"},
         "RunQueue": {"sqs:SendMessage"},
         "SlowQueue": {"sqs:SendMessage"},
