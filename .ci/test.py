@@ -10,12 +10,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
+# Two processes; the tests of a module stay together, because some share what is dear to make.
+BY_TWO = ("-n", "2", "--dist", "loadscope")
+
 # Fast ones first, so that a mistake shows early. Each is a folder of tests, and a selection by marker.
 PARTS = {
     "architecture": ["tests/architecture"],
     "template": ["tests/template", "-m", "not sam"],
-    "unit": ["tests/unit"],
-    "contract": ["tests/contract"],
+    "unit": ["tests/unit", *BY_TWO],
+    "contract": ["tests/contract", *BY_TWO],
     "faults": ["tests/faults"],
     "local_stack": ["tests/local_stack"],
     "sam": ["tests/template", "-m", "sam"],
