@@ -23,11 +23,16 @@ from sweephand.security.tokens import derive_keys
 from sweephand.store import credentials as stored
 from tests.support.limits import as_dynamodb
 from tests.support.stage import TENANT, Stage, stage
+from tests.support.taps import Passing
 
 STACK_SECRET = "canary-stack-secret-0123456789abcdef"
 CANARY = "canary"
 """Stands in every secret of these tests, and in no answer and no log line."""
 OTHER = "globex"
+WRITES = {
+    *("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem", "BatchExecuteStatement"),
+    *("SendMessage", "SendMessageBatch", "ChangeMessageVisibilityBatch"),
+}
 
 
 @dataclass(frozen=True)
@@ -100,12 +105,15 @@ class Api:
     def send(self, event: Mapping[str, Any]) -> Reply:
         self.answers += 1
         request_id = f"request-{self.answers}"
+        passed = len(self.stage.taps.passed)
         answer = self.facade.handle(event, request_id)
         body = answer["body"]
         text = base64.b64decode(body).decode() if answer["isBase64Encoded"] else body
         reply = Reply(answer["statusCode"], answer["headers"], text)
         assert json.loads(json.dumps(answer)) == answer, "Lambda writes it as JSON"
         self._check(reply, request_id, head=event["requestContext"]["http"]["method"].upper() == "HEAD")
+        if reply.status >= 400 and not event["rawPath"].startswith("/v1/runs/"):  # what comes late is noted there
+            self._check_nothing_written(reply, self.stage.taps.passed[passed:])
         return reply
 
     def get(self, path: str, **more: Any) -> Reply:
@@ -132,6 +140,12 @@ class Api:
         else:
             assert reply.headers["content-type"] == "application/json"
             assert reply.status < 400 or "error" in reply.json, "only OAuth's errors have another form"
+
+    def _check_nothing_written(self, reply: Reply, passed: list[Passing]) -> None:
+        """A refusal has written nothing and sent nothing; one by the table's own conditions has tried to."""
+        tried = {"TransactWriteItems"} if reply.status in {409, 412} or '"KEY_REUSED"' in reply.text else set()
+        written = [each.name for each in passed if each.operation in WRITES - tried]
+        assert reply.status >= 500 or not written, (reply.text, written)
 
     # What is there
 
