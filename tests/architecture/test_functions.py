@@ -65,6 +65,7 @@ OWN_LOADED_LATER = {
         "flow.broken",
         "flow.catch_up",
         "flow.execute",
+        "flow.change",
         "flow.plan",
         "security",
         "store.jobs",
@@ -77,6 +78,7 @@ OWN_LOADED_LATER = {
         "domain.misfire",
         "domain.series",
         "facades",
+        "flow.change",
         "flow.plan",
         "flow.sweep",
         "schedules",
@@ -88,7 +90,7 @@ OWN_LOADED_LATER = {
         "store.credentials",
         "store.waiting",
     },
-    "auditor": {"actions", "facades", "flow.execute", "flow.plan", "security"},
+    "auditor": {"actions", "facades", "flow.change", "flow.execute", "flow.plan", "security"},
 }
 COUNT_CLIENTS = (
     "import botocore.session as b; made = []; create = b.Session.create_client;"

@@ -17,7 +17,7 @@ from sweephand.domain.job import ActionDraft, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.message import encode
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.schedule import Lane
-from sweephand.flow import execute, plan, sweep, tenancy
+from sweephand.flow import change, execute, plan, sweep, tenancy
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.settings import from_environment
@@ -124,5 +124,5 @@ def _run(
         assert not failed, name
     assert not left, name
     spent = meter.take()
-    plan.set_state(world, TENANT, planned.job.id, lambda job: replace(job, active=False), None)
+    change.set_state(world, TENANT, planned.job.id, lambda job: replace(job, active=False), None)
     return Units(name, spent.reads, spent.writes)

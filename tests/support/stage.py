@@ -17,10 +17,11 @@ from sweephand import actions
 from sweephand.domain.job import ActionDraft, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.run import FAILED, Kind, Run, State
 from sweephand.domain.schedule import Lane, Schedule
-from sweephand.flow import audit, dead_letters, execute, plan, sweep, tenancy
+from sweephand.flow import audit, change, dead_letters, execute, plan, sweep, tenancy
+from sweephand.flow.change import Wish
 from sweephand.flow.execute import Delivered
 from sweephand.flow.idempotency import Once
-from sweephand.flow.plan import Planned, Wish
+from sweephand.flow.plan import Planned
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import RunQueue
 from sweephand.security import guard
@@ -141,14 +142,14 @@ class Stage:
             rest = {name: value for name, value in members.items() if name != "action"}
             return JobDraft(**{"name": there.job.name, "action": action, "schedules": wanted, **rest})
 
-        return plan.change_job(self.world, TENANT, planned.job.id, edit, None)
+        return change.change_job(self.world, TENANT, planned.job.id, edit, None)
 
     def change_schedules(self, planned: Planned, wish: Callable[[Planned], Sequence[Wish]]) -> Planned:
-        return plan.change_schedules(self.world, TENANT, planned.job.id, wish, None)
+        return change.change_schedules(self.world, TENANT, planned.job.id, wish, None)
 
     def set_state(self, planned: Planned, **members: Any) -> Planned:
         """active=..., pause=...: of the job."""
-        return plan.set_state(self.world, TENANT, planned.job.id, lambda job: replace(job, **members), None)
+        return change.set_state(self.world, TENANT, planned.job.id, lambda job: replace(job, **members), None)
 
     def delete(self, planned: Planned) -> None:
         plan.delete_job(self.world, TENANT, planned.job.id, None)

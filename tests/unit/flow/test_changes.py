@@ -15,8 +15,9 @@ from sweephand.domain.job import Pause
 from sweephand.domain.run import Kind, Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState, StateReason
 from sweephand.errors import InvalidRequest, PreconditionFailed, Unavailable
-from sweephand.flow import plan
-from sweephand.flow.plan import Planned, Wish
+from sweephand.flow import change, plan
+from sweephand.flow.change import Wish
+from sweephand.flow.plan import Planned
 from sweephand.store import jobs
 from tests.support.stage import TENANT, Stage
 from tests.support.stage import stage as new_stage
@@ -488,7 +489,7 @@ def test_a_revision_that_is_no_longer_there_changes_nothing(stage: Stage) -> Non
     stage.change(planned, description="second")
 
     with pytest.raises(PreconditionFailed):
-        plan.set_state(stage.world, TENANT, planned.job.id, lambda job: replace(job, active=False), 1)
+        change.set_state(stage.world, TENANT, planned.job.id, lambda job: replace(job, active=False), 1)
 
     assert stage.job(planned).active
 

@@ -13,7 +13,7 @@ from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies, shapes
 from sweephand.facades.native.answers import INCLUDES, changed, whole
 from sweephand.facades.native.context import Context
-from sweephand.flow import manual, plan
+from sweephand.flow import change, manual, plan
 from sweephand.flow.idempotency import earlier
 from sweephand.flow.plan import Planned
 from sweephand.schedules.timing import load_or_never
@@ -48,7 +48,7 @@ def put(ctx: Context) -> Answer:
         draft = shapes.job_draft(body, ctx.guard, planned.job)
         return draft if draft.name else replace(draft, name=planned.job.name)
 
-    return changed(ctx, plan.change_job(ctx.world, ctx.tenant, ctx.id("job"), edit, ctx.if_match()))
+    return changed(ctx, change.change_job(ctx.world, ctx.tenant, ctx.id("job"), edit, ctx.if_match()))
 
 
 def patch(ctx: Context) -> Answer:
@@ -60,7 +60,7 @@ def patch(ctx: Context) -> Answer:
         current = bodies.editable(planned.job, stored)
         return shapes.job_draft(shapes.merged(current, body), ctx.guard, planned.job)
 
-    return changed(ctx, plan.change_job(ctx.world, ctx.tenant, ctx.id("job"), edit, ctx.if_match()))
+    return changed(ctx, change.change_job(ctx.world, ctx.tenant, ctx.id("job"), edit, ctx.if_match()))
 
 
 def delete(ctx: Context) -> Answer:
@@ -81,7 +81,7 @@ def pause(ctx: Context) -> Answer:
     def edit(job: Job) -> Job:
         return replace(job, pause=Pause(since=job.pause.since if job.pause else now, note=note))
 
-    return changed(ctx, plan.set_state(ctx.world, ctx.tenant, ctx.id("job"), edit, ctx.if_match()))
+    return changed(ctx, change.set_state(ctx.world, ctx.tenant, ctx.id("job"), edit, ctx.if_match()))
 
 
 def resume(ctx: Context) -> Answer:
@@ -98,7 +98,7 @@ def deactivate(ctx: Context) -> Answer:
 
 def _set(ctx: Context, edit: Any) -> Answer:
     ctx.no_members()
-    return changed(ctx, plan.set_state(ctx.world, ctx.tenant, ctx.id("job"), edit, ctx.if_match()))
+    return changed(ctx, change.set_state(ctx.world, ctx.tenant, ctx.id("job"), edit, ctx.if_match()))
 
 
 def next_run(ctx: Context) -> Answer:

@@ -12,8 +12,9 @@ from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies, shapes
 from sweephand.facades.native.answers import one_schedule, schedule_bodies
 from sweephand.facades.native.context import Context
-from sweephand.flow import plan
-from sweephand.flow.plan import Planned, Wish
+from sweephand.flow import change, plan
+from sweephand.flow.change import Wish
+from sweephand.flow.plan import Planned
 from sweephand.ids import is_uuid
 
 
@@ -36,7 +37,7 @@ def create(ctx: Context) -> Answer:
         made[:] = [each.id for each in planned.schedules]
         return [Wish(None, shapes.schedule_draft(body, "", action.kind, action.params, change=False))]
 
-    planned = plan.change_schedules(ctx.world, ctx.tenant, ctx.id("job"), wish, ctx.if_match())
+    planned = change.change_schedules(ctx.world, ctx.tenant, ctx.id("job"), wish, ctx.if_match())
     new = next(each for each in planned.schedules if each.id not in made)
     location = {"Location": f"/v1/jobs/{new.job_id}/schedules/{new.id}"}
     answer = one_schedule(ctx, planned, new.id)
@@ -95,7 +96,7 @@ def delete(ctx: Context) -> Answer:
     def wish(planned: Planned) -> list[Wish]:
         return [Wish(plan.find_schedule(planned, schedule_id), None, delete=True)]
 
-    plan.change_schedules(ctx.world, ctx.tenant, ctx.id("job"), wish, ctx.if_match())
+    change.change_schedules(ctx.world, ctx.tenant, ctx.id("job"), wish, ctx.if_match())
     return Answer(204)
 
 
@@ -109,5 +110,5 @@ def _change(ctx: Context, draft: Any) -> Answer:
             raise InvalidRequest("id", "cannot be changed")
         return [Wish(there, replace(wanted, id=there.id, name=wanted.name or there.name))]
 
-    planned = plan.change_schedules(ctx.world, ctx.tenant, ctx.id("job"), wish, ctx.if_match())
+    planned = change.change_schedules(ctx.world, ctx.tenant, ctx.id("job"), wish, ctx.if_match())
     return one_schedule(ctx, planned, schedule_id)
