@@ -41,6 +41,95 @@ def test_collections_are_walked_by_name(api, count):
     assert names(found) == sorted([*(f"c{9 - n}" for n in range(count)), "default"])
 
 
+USUAL = {"timezone": None, "retry": None, "policies": {}}
+
+
+def test_what_a_caller_does_not_say_holds_as_usual(api):
+    made = api("POST", "/v1/collections", {"name": "c", "retention": {}, "defaults": {"policies": {}}}).json
+
+    assert made["retention"] == {"runDays": 15, "endedJobDays": 60}
+    assert (made["events"], made["defaults"]) == ("failures", USUAL)
+
+
+def test_settings_are_kept_patched_and_taken_back(api):
+    retry = {"type": "fixed", "maxRetries": 2, "delaySeconds": 60, "retryOn": "any", "maxAgeSeconds": None}
+    settings = {
+        "retention": {"runDays": 3_650, "endedJobDays": 0},
+        "events": "none",
+        "defaults": {"timezone": "Europe/Berlin", "retry": retry, "policies": {"keepAnswer": "all"}},
+    }
+    made = api("POST", "/v1/collections", {"name": "c", **settings}).json
+    with api.unchanged():
+        again = api("PUT", "/v1/collections/c", made).json
+    patch = {"retention": {"runDays": None}, "events": "all", "defaults": {"retry": None}}
+    patched = api("PATCH", "/v1/collections/c", patch).json
+    replaced = api("PUT", "/v1/collections/c", {}).json
+
+    assert {name: made[name] for name in settings} == settings
+    assert again == made
+    assert patched["retention"] == {"runDays": 15, "endedJobDays": 0}
+    assert (patched["events"], patched["defaults"]) == ("all", settings["defaults"] | {"retry": None})
+    assert replaced["retention"] == {"runDays": 15, "endedJobDays": 60}
+    assert (replaced["events"], replaced["defaults"]) == ("failures", USUAL)
+
+
+def test_a_new_job_gets_the_defaults_of_its_collection(api):
+    retry = {"type": "fixed", "maxRetries": 2, "delaySeconds": 60, "retryOn": "any", "maxAgeSeconds": None}
+    policies = {"keepAnswer": "all", "misfire": {"type": "latest"}}
+    defaults = {"timezone": "Europe/Berlin", "retry": retry, "policies": policies}
+    api("POST", "/v1/collections", {"name": "c", "defaults": defaults})
+
+    silent = api.create(collection="c", schedules=[{"cron": "0 3 * * *"}], policies={"delivery": None})
+    outspoken = api.create(
+        collection="c",
+        action={"type": "http", "url": "https://example.org/", "retry": {"type": "none"}},
+        policies={"keepAnswer": "none"},
+        schedules=[{"cron": "0 3 * * *", "timezone": "UTC"}],
+    )
+    added = api("POST", f"/v1/jobs/{outspoken['id']}/schedules", {"cron": "0 4 * * *"}).json
+    elsewhere = api.create(schedules=[{"cron": "0 3 * * *"}])
+
+    assert silent["action"]["retry"] == retry
+    assert (silent["policies"]["keepAnswer"], silent["policies"]["misfire"]["type"]) == ("all", "latest")
+    assert [each["timezone"] for each in silent["schedules"]] == ["Europe/Berlin"]
+    assert outspoken["action"]["retry"] == {"type": "none"}
+    assert (outspoken["policies"]["keepAnswer"], outspoken["policies"]["misfire"]["type"]) == ("none", "latest")
+    assert [each["timezone"] for each in outspoken["schedules"]] == ["UTC"]
+    assert added["timezone"] == "Europe/Berlin"
+    assert elsewhere["action"]["retry"] == {"type": "none"}
+    assert elsewhere["schedules"][0]["timezone"] == "UTC"
+
+
+def test_later_defaults_do_not_change_what_is_there(api):
+    api("POST", "/v1/collections", {"name": "c", "defaults": {"timezone": "Europe/Berlin"}})
+    made = api.create(collection="c", schedules=[{"cron": "0 3 * * *"}])
+    api("PATCH", "/v1/collections/c", {"defaults": {"timezone": "Asia/Tokyo", "policies": {"keepAnswer": "all"}}})
+
+    put = api("PUT", f"/v1/jobs/{made['id']}", made).json
+
+    assert put["policies"]["keepAnswer"] == "failures"
+    assert api.get(f"/v1/jobs/{made['id']}/schedules").json["items"][0]["timezone"] == "Europe/Berlin"
+
+
+@pytest.mark.parametrize("collection", [7, "", [], "a b", "x" * 5_000, "nowhere"])
+def test_the_collection_of_a_job_is_judged_after_its_defaults(api, collection):
+    with api.unchanged():
+        reply = api("POST", "/v1/jobs", JOB | {"collection": collection})
+
+    assert (reply.status, reply.fields) == (422, ["collection"])
+
+
+@pytest.mark.parametrize("body", [[], {"action": []}, {"action": None}, {"schedules": ["x"]}, {"policies": 7}])
+def test_defaults_make_no_readable_job_of_an_unreadable_one(api, body):
+    defaults = {"timezone": "Europe/Berlin", "retry": {"type": "fixed"}, "policies": {"keepAnswer": "all"}}
+    api("PATCH", "/v1/collections/default", {"defaults": defaults})
+
+    with api.unchanged():
+        reply = api("POST", "/v1/jobs", JOB | body if isinstance(body, dict) else body)
+
+    assert reply.status == 422
+
+
 def test_a_name_is_taken_once(api):
     with api.unchanged():
         another = api("POST", "/v1/collections", {"name": "default", "quota": QUOTA})
@@ -182,9 +271,20 @@ def test_the_collection_default_stays(api):
         ({"name": "c", "quota": {"minIntervalSeconds": "60"}}, "quota.minIntervalSeconds"),
         ({"name": "c", "quota": {"maxRunsPerJob": 5}}, "quota.maxRunsPerJob"),
         ({"name": "c", "quota": {"x": None}}, "quota.x"),
-        ({"name": "c", "retention": {}}, "retention"),
+        ({"name": "c", "retention": 30}, "retention"),
+        ({"name": "c", "retention": {"runDays": 14}}, "retention.runDays"),
+        ({"name": "c", "retention": {"runDays": 3_651}}, "retention.runDays"),
+        ({"name": "c", "retention": {"endedJobDays": -1}}, "retention.endedJobDays"),
+        ({"name": "c", "retention": {"days": 15}}, "retention.days"),
         ({"name": "c", "events": ""}, "events"),
+        ({"name": "c", "events": ["all"]}, "events"),
         ({"name": "c", "defaults": 0}, "defaults"),
+        ({"name": "c", "defaults": {"name": "x"}}, "defaults.name"),
+        ({"name": "c", "defaults": {"timezone": "Europe/Berlinn"}}, "defaults.timezone"),
+        ({"name": "c", "defaults": {"timezone": "../../etc/passwd"}}, "defaults.timezone"),
+        ({"name": "c", "defaults": {"timezone": 1}}, "defaults.timezone"),
+        ({"name": "c", "defaults": {"retry": {"type": "never"}}}, "defaults.retry.type"),
+        ({"name": "c", "defaults": {"policies": {"misfire": {"type": "x"}}}}, "defaults.policies.misfire.type"),
         ({"name": "c", "state": "DISABLED"}, "state"),
         ({"name": "c", "x": 1}, "x"),
         ([], "body"),

@@ -24,6 +24,7 @@ from sweephand.domain.admission import (
     TakeOver,
     admit,
 )
+from sweephand.domain.collection import Terms
 from sweephand.domain.job import Pause
 from sweephand.domain.run import CLAIMABLE, TERMINAL, Kind, Reason, State
 from sweephand.domain.schedule import ScheduleState
@@ -92,7 +93,7 @@ def test_a_message_of_a_generation_yet_unread_runs() -> None:
 @pytest.mark.parametrize(
     ("members", "reason"),
     [
-        ({"enabled": False}, Reason.DISABLED),
+        ({"terms": Terms(enabled=False)}, Reason.DISABLED),
         ({"job": job(active=False)}, Reason.DISABLED),
         ({"schedule": schedule(state=ScheduleState.INACTIVE)}, Reason.DISABLED),
         ({"schedule": schedule(state=ScheduleState.BROKEN)}, Reason.DISABLED),

@@ -5,9 +5,10 @@ For a run without a row the schedule's state, its generations and the lateness d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from sweephand.domain.collection import Terms
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import AWAITING_RESULT, Kind, Reason, Run, State
@@ -85,12 +86,12 @@ Admission = Drop | End | Claim | TakeOver | EndLost | EndUnanswered | Effects | 
 
 @dataclass(frozen=True)
 class Seen:
-    """What is there as the gate looks. enabled: the job's collection."""
+    """What is there as the gate looks. terms: of the job's collection and tenant."""
 
     job: Job | None
     schedule: Schedule | None
     run: Run | None
-    enabled: bool = True
+    terms: Terms = field(default_factory=Terms)
 
 
 def admit(pointer: Pointer, seen: Seen, now: datetime) -> Admission:
@@ -110,7 +111,7 @@ def _without_row(pointer: Pointer, seen: Seen, now: datetime) -> Admission:
     return (
         _superseded(pointer, seen.schedule)
         or _too_late(pointer, seen.schedule, now)
-        or _forbidden(seen.job, seen.schedule, enabled=seen.enabled)
+        or _forbidden(seen.job, seen.schedule, enabled=seen.terms.enabled)
         or Claim(1)
     )
 

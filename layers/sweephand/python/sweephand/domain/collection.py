@@ -9,10 +9,15 @@ from enum import StrEnum
 from typing import Any
 
 
+class TenantState(StrEnum):
+    ACTIVE = "ACTIVE"
+    DISABLED = "DISABLED"
+
+
 @dataclass(frozen=True)
 class Tenant:
     name: str
-    state: str
+    state: TenantState
     description: str | None
     created_at: datetime
 
@@ -22,9 +27,17 @@ class CollectionState(StrEnum):
     DISABLED = "DISABLED"
 
 
+class Events(StrEnum):
+    """Which events of a collection's jobs go to the event bus."""
+
+    FAILURES = "failures"
+    ALL = "all"
+    NONE = "none"
+
+
 @dataclass(frozen=True)
 class Quota:
-    """None: no limit. max_runs_per_job: occurrences that a schedule may plan, in all.
+    """None: no limit. max_runs_per_job: occurrences that each schedule of a job may plan, in all.
 
     min_interval_s: between occurrences.
     """
@@ -35,15 +48,36 @@ class Quota:
 
 
 @dataclass(frozen=True)
+class Retention:
+    """run_days: how long the ledger keeps a run, counted from its end. ended_job_days: how long a job stays whose
+    schedules are all COMPLETED, counted from the last one's completion; 0: for ever.
+    """
+
+    run_days: int = 15
+    ended_job_days: int = 60
+
+
+@dataclass(frozen=True)
 class Collection:
-    """settings: retention, events and defaults as the caller wrote them."""
+    """defaults: what a new job gets where its caller says nothing, in the members of the API."""
 
     tenant: str
     name: str
     state: CollectionState = CollectionState.ENABLED
     quota: Quota = Quota()
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    retention: Retention = Retention()
+    events: Events = Events.FAILURES
+    defaults: Mapping[str, Any] = field(default_factory=dict)
     revision: int = 1
     job_count: int = 0
     created_at: datetime | None = None
     modified_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What its collection and its tenant mean for a run. enabled: both are."""
+
+    enabled: bool = True
+    events: Events = Events.FAILURES
+    retention: Retention = Retention()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
-from sweephand.domain.collection import Collection, CollectionState, Tenant
+from sweephand.domain.collection import Collection, CollectionState, Tenant, TenantState
 from sweephand.domain.job import DEFAULT_COLLECTION, Job
 from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, QuotaExceeded, Unavailable
 from sweephand.flow.world import World
@@ -30,7 +31,7 @@ def named(tenant: str, name: str) -> Collection:
 def create_tenant(world: World, name: str, description: str | None) -> Tenant:
     """The tenant with its collection `default`. Raises Conflict(NAME_TAKEN)."""
     now = world.clock.now()
-    tenant = Tenant(name, "ACTIVE", description, now)
+    tenant = Tenant(name, TenantState.ACTIVE, description, now)
     default = Collection(name, DEFAULT_COLLECTION, created_at=now, modified_at=now)
     ops = [*tenants.tenant_ops(world.table, tenant), tenants.put_collection_op(world.table, default)]
     if isinstance(world.table.transact(ops), Cancelled) and tenants.read_tenant(world.table, name) != _stamped(tenant):
@@ -99,6 +100,12 @@ def open_collection(world: World, tenant: str, name: str) -> Collection:
     if collection is None:
         raise InvalidRequest("collection", "there is no such collection")
     return collection
+
+
+def defaults_of(world: World, tenant: str, name: str) -> Mapping[str, Any]:
+    """What a new job of this collection gets where its caller says nothing; of one that is not there, nothing."""
+    collection = tenants.read_collection(world.table, tenant, name)
+    return collection.defaults if collection else {}
 
 
 def create_collection(world: World, wanted: Collection) -> Collection:

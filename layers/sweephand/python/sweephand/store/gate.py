@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sweephand.domain.admission import Seen
+from sweephand.domain.collection import Terms
 from sweephand.domain.message import Pointer
 from sweephand.store import jobs, keys, ledger
 from sweephand.store.conditional import Table
@@ -22,9 +23,10 @@ def look(table: Table, standing: Standing, pointer: Pointer) -> Seen:
     job_row, run_row = found.get(job_key), found.get(run_key)
     schedule_row = found.get(schedule_key) if schedule_key else None
     job = jobs.job_of(JobItem.from_raw_data(job_row)) if job_row else None
+    terms = Terms() if job is None else standing.of(pointer.tenant, job.collection)
     return Seen(
         job=job,
         schedule=jobs.schedule_of(ScheduleItem.from_raw_data(schedule_row)) if schedule_row else None,
         run=ledger.run_of(RunItem.from_raw_data(run_row)) if run_row else None,
-        enabled=job is None or standing.enabled(pointer.tenant, job.collection),
+        terms=terms,
     )

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from pynamodb.expressions.condition import Condition
 
-from sweephand.domain.collection import Collection, CollectionState, Quota, Tenant
+from sweephand.domain.collection import (
+    Collection,
+    CollectionState,
+    Events,
+    Quota,
+    Retention,
+    Tenant,
+    TenantState,
+    Terms,
+)
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.store import keys
 from sweephand.store.conditional import Op, Table, add, assign
@@ -19,7 +29,7 @@ ABSENT: Condition = Item.pk.does_not_exist()
 
 
 def tenant_of(item: TenantItem) -> Tenant:
-    return Tenant(item.tenant, item.state, item.description, from_ms(item.created_at))
+    return Tenant(item.tenant, TenantState(item.state), item.description, from_ms(item.created_at))
 
 
 def read_tenant(table: Table, name: str) -> Tenant | None:
@@ -35,7 +45,7 @@ def tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
             pk=pk,
             sk=sk,
             tenant=tenant.name,
-            state=tenant.state,
+            state=tenant.state.value,
             description=tenant.description,
             created_at=epoch_ms(tenant.created_at),
         )
@@ -51,13 +61,17 @@ def tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
 
 def collection_of(item: CollectionItem) -> Collection:
     settings = json.loads(item.settings)
-    quota = settings.pop("quota", {})
+    quota, retention = settings.get("quota", {}), settings.get("retention", {})
     return Collection(
         tenant=keys.parts(item.pk)[1],
         name=item.name,
         state=CollectionState(item.state),
         quota=Quota(quota.get("maxJobs"), quota.get("maxRunsPerJob"), quota.get("minIntervalSeconds")),
-        settings=settings,
+        retention=Retention(
+            retention.get("runDays", Retention.run_days), retention.get("endedJobDays", Retention.ended_job_days)
+        ),
+        events=Events(settings.get("events", Events.FAILURES)),
+        defaults=settings.get("defaults", {}),
         revision=item.revision,
         job_count=item.job_count,
         created_at=from_ms(item.created_at),
@@ -82,16 +96,36 @@ def collection_item(collection: Collection) -> CollectionItem:
 
 
 def _settings_text(collection: Collection) -> str:
+    """What departs from what holds anyway."""
+    usual = Collection(collection.tenant, collection.name)
     quota = {
-        name: value
-        for name, value in (
-            ("maxJobs", collection.quota.max_jobs),
-            ("maxRunsPerJob", collection.quota.max_runs_per_job),
-            ("minIntervalSeconds", collection.quota.min_interval_s),
-        )
-        if value is not None
+        "maxJobs": collection.quota.max_jobs,
+        "maxRunsPerJob": collection.quota.max_runs_per_job,
+        "minIntervalSeconds": collection.quota.min_interval_s,
     }
-    return json.dumps({**collection.settings, "quota": quota}, separators=(",", ":"), ensure_ascii=False)
+    retention = {"runDays": collection.retention.run_days, "endedJobDays": collection.retention.ended_job_days}
+    said: dict[str, Any] = {"quota": {name: value for name, value in quota.items() if value is not None}}
+    if collection.retention != usual.retention:
+        said["retention"] = retention
+    if collection.events is not usual.events:
+        said["events"] = collection.events.value
+    if collection.defaults:
+        said["defaults"] = dict(collection.defaults)
+    return json.dumps(said, separators=(",", ":"), ensure_ascii=False)
+
+
+def read_terms(table: Table, tenant: str, collection: str) -> Terms:
+    """What tenant and collection mean for a run, in one read. What is not there disables nothing."""
+    tenant_key, collection_key = (keys.tenant(tenant), keys.TENANT), (keys.tenant(tenant), keys.collection(collection))
+    rows = table.batch_get([tenant_key, collection_key])
+    enabled, found = True, None
+    if tenant_key in rows:
+        enabled = tenant_of(TenantItem.from_raw_data(rows[tenant_key])).state is TenantState.ACTIVE
+    if collection_key in rows:
+        found = collection_of(CollectionItem.from_raw_data(rows[collection_key]))
+    if found is None:
+        return Terms(enabled)
+    return Terms(enabled and found.state is CollectionState.ENABLED, found.events, found.retention)
 
 
 def read_collection(table: Table, tenant: str, name: str) -> Collection | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 from urllib.parse import parse_qsl
@@ -12,7 +11,7 @@ from sweephand.domain.collection import Collection
 from sweephand.domain.instants import text, text_ms
 from sweephand.errors import Forbidden, InvalidRequest, NotFound, Unauthenticated
 from sweephand.facades.http import Answer
-from sweephand.facades.native import bodies, shapes
+from sweephand.facades.native import bodies, collection_fields, shapes
 from sweephand.facades.native.context import TENANT_HEADER, Context
 from sweephand.flow import tenancy
 from sweephand.security.caller import (
@@ -50,7 +49,7 @@ def health(ctx: Context) -> Answer:
 
 
 def create_collection(ctx: Context) -> Answer:
-    wanted = shapes.collection(ctx.body(), ctx.tenant, None)
+    wanted = collection_fields.read(ctx.body(), ctx.tenant)
     tenancy.find_tenant(ctx.world, ctx.tenant)
     return _collection(tenancy.create_collection(ctx.world, wanted), 201)
 
@@ -60,7 +59,7 @@ def list_collections(ctx: Context) -> Answer:
     found = views.collections(ctx.world.table, ctx.tenant, mark[0] if mark else None, limit + 1)
     page = list(islice(found, limit + 1))
     cursor = ctx.cursor(page[limit - 1].name) if len(page) > limit else None
-    return Answer(200, {"items": [bodies.collection_body(each) for each in page[:limit]], "nextCursor": cursor})
+    return Answer(200, {"items": [collection_fields.body(each) for each in page[:limit]], "nextCursor": cursor})
 
 
 def read_collection(ctx: Context) -> Answer:
@@ -77,7 +76,7 @@ def _name(ctx: Context) -> str:
 
 def put_collection(ctx: Context) -> Answer:
     body = ctx.body()
-    return _change(ctx, lambda before: shapes.collection(body, before.tenant, before.name, before))
+    return _change(ctx, lambda before: collection_fields.read(body, before.tenant, before))
 
 
 def patch_collection(ctx: Context) -> Answer:
@@ -86,17 +85,14 @@ def patch_collection(ctx: Context) -> Answer:
         raise InvalidRequest(None, "a merge patch of a collection must be an object", code="INVALID_FIELD")
 
     def edit(before: Collection) -> Collection:
-        merged = shapes.merged(bodies.collection_editable(before), body)
-        return shapes.collection(merged, before.tenant, before.name, before)
+        merged = shapes.merged(collection_fields.editable(before), body)
+        return collection_fields.read(merged, before.tenant, before)
 
     return _change(ctx, edit)
 
 
 def _change(ctx: Context, edit: Any) -> Answer:
-    def kept(before: Collection) -> Collection:
-        return replace(before, quota=edit(before).quota)
-
-    return _collection(tenancy.change_collection(ctx.world, ctx.tenant, _name(ctx), kept, ctx.if_match()))
+    return _collection(tenancy.change_collection(ctx.world, ctx.tenant, _name(ctx), edit, ctx.if_match()))
 
 
 def enable_collection(ctx: Context) -> Answer:
@@ -124,7 +120,7 @@ def _collection(collection: Collection, status: int = 200) -> Answer:
     headers = {"ETag": f'"{collection.revision}"'}
     if status == 201:
         headers["Location"] = f"/v1/collections/{collection.name}"
-    return Answer(status, bodies.collection_body(collection), headers)
+    return Answer(status, collection_fields.body(collection), headers)
 
 
 # Tenants

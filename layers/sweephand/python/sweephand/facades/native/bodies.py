@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from sweephand.domain import json_text, series, settlement
-from sweephand.domain.collection import Collection, Tenant
+from sweephand.domain.collection import Tenant
 from sweephand.domain.instants import text, text_ms
 from sweephand.domain.job import ActionSpec, Job, JobState, Payload
 from sweephand.domain.run import AWAITING_RESULT, Attempt, Kind, Run, State
@@ -238,37 +238,11 @@ def _attempts(run: Run, rows: Sequence[Attempt]) -> list[dict[str, Any]]:
     return shown
 
 
-def collection_body(collection: Collection) -> dict[str, Any]:
-    assert collection.created_at is not None
-    assert collection.modified_at is not None
-    return {
-        "name": collection.name,
-        "state": collection.state.value,
-        "quota": {
-            "maxJobs": collection.quota.max_jobs,
-            "maxRunsPerJob": collection.quota.max_runs_per_job,
-            "minIntervalSeconds": collection.quota.min_interval_s,
-        },
-        "retention": collection.settings.get("retention"),
-        "events": collection.settings.get("events"),
-        "defaults": collection.settings.get("defaults"),
-        "jobCount": collection.job_count,
-        "revision": collection.revision,
-        "createdAt": text_ms(collection.created_at),
-        "modifiedAt": text_ms(collection.modified_at),
-    }
-
-
-def collection_editable(collection: Collection) -> dict[str, Any]:
-    quota = {name: value for name, value in collection_body(collection)["quota"].items() if value is not None}
-    return {"name": collection.name, "quota": quota}
-
-
 def tenant_body(tenant: Tenant) -> dict[str, Any]:
     return {
         "tenant": tenant.name,
         "description": tenant.description,
-        "state": tenant.state,
+        "state": tenant.state.value,
         "createdAt": text_ms(tenant.created_at),
     }
 

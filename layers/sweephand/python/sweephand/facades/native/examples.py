@@ -53,9 +53,21 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
         }
     },
     "Result": {"success": {"success": True, "message": "4,711 rows"}},
-    "CollectionDraft": {"reports": {"name": "reports", "quota": {"maxJobs": 100, "minIntervalSeconds": 60}}},
-    "CollectionReplacement": {"noLimits": {}},
-    "CollectionPatch": {"fewer": {"quota": {"maxJobs": 10, "minIntervalSeconds": None}}},
+    "CollectionDraft": {
+        "reports": {
+            "name": "reports",
+            "quota": {"maxJobs": 100, "minIntervalSeconds": 60},
+            "retention": {"runDays": 30, "endedJobDays": 0},
+            "events": "all",
+            "defaults": {
+                "timezone": "Europe/Berlin",
+                "retry": {"type": "fixed", "delaySeconds": 60},
+                "policies": {"keepAnswer": "all"},
+            },
+        }
+    },
+    "CollectionReplacement": {"asUsual": {}},
+    "CollectionPatch": {"fewer": {"quota": {"maxJobs": 10, "minIntervalSeconds": None}, "events": "none"}},
     "CredentialDraft": {"reader": {"name": "dashboard", "scopes": ["jobs:read"]}},
     "TenantDraft": {"initech": {"tenant": "initech", "description": "an example"}},
     "TokenRequest": {"byBasic": {"grant_type": "client_credentials", "scope": "jobs:read"}},

@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from sweephand.domain.instants import text
-from sweephand.domain.job import Job, JobDraft, Pause
+from sweephand.domain.job import DEFAULT_COLLECTION, Job, JobDraft, Pause
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
-from sweephand.facades.native import bodies, shapes
+from sweephand.facades.native import bodies, collection_fields, shapes
 from sweephand.facades.native.answers import INCLUDES, changed, whole
 from sweephand.facades.native.context import Context
-from sweephand.flow import change, manual, plan
+from sweephand.flow import change, manual, plan, tenancy
 from sweephand.flow.idempotency import earlier
 from sweephand.flow.plan import Planned
 from sweephand.schedules.timing import load_or_never
@@ -24,8 +24,18 @@ def create(ctx: Context) -> Answer:
     body = ctx.body()
     if once is not None and (there := earlier(ctx.world, ctx.tenant, once)) is not None:
         return _created(ctx, plan.find(ctx.world, ctx.tenant, there), fresh=False)
-    draft = shapes.job_draft(body, ctx.guard)
+    draft = shapes.job_draft(_filled(ctx, body), ctx.guard)
     return _created(ctx, plan.create_job(ctx.world, ctx.tenant, draft, once), fresh=True)
+
+
+def _filled(ctx: Context, body: Any) -> Any:
+    """The body with the defaults of its collection. One that is not there is refused later, under its field."""
+    if not isinstance(body, dict):
+        return body
+    name = DEFAULT_COLLECTION if body.get("collection") is None else body["collection"]
+    if not isinstance(name, str) or not shapes.is_plain(name):
+        return body
+    return collection_fields.with_defaults(body, tenancy.defaults_of(ctx.world, ctx.tenant, name))
 
 
 def _created(ctx: Context, planned: Planned, *, fresh: bool) -> Answer:

@@ -9,10 +9,10 @@ from sweephand.domain.job import ScheduleDraft
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
-from sweephand.facades.native import bodies, shapes
+from sweephand.facades.native import bodies, collection_fields, shapes
 from sweephand.facades.native.answers import one_schedule, schedule_bodies
 from sweephand.facades.native.context import Context
-from sweephand.flow import change, plan
+from sweephand.flow import change, plan, tenancy
 from sweephand.flow.change import Wish
 from sweephand.flow.plan import Planned
 from sweephand.ids import is_uuid
@@ -35,7 +35,9 @@ def create(ctx: Context) -> Answer:
     def wish(planned: Planned) -> list[Wish]:
         action = planned.job.action
         made[:] = [each.id for each in planned.schedules]
-        return [Wish(None, shapes.schedule_draft(body, "", action.kind, action.params, change=False))]
+        usual = tenancy.defaults_of(ctx.world, ctx.tenant, planned.job.collection)
+        filled = collection_fields.schedule_with_defaults(body, usual)
+        return [Wish(None, shapes.schedule_draft(filled, "", action.kind, action.params, change=False))]
 
     planned = change.change_schedules(ctx.world, ctx.tenant, ctx.id("job"), wish, ctx.if_match())
     new = next(each for each in planned.schedules if each.id not in made)

@@ -14,11 +14,11 @@ from typing import Any
 
 from sweephand.actions import http_fields
 from sweephand.domain import retry
-from sweephand.domain.collection import CollectionState
+from sweephand.domain.collection import CollectionState, Events, TenantState
 from sweephand.domain.job import SCHEDULES_AT_ONCE, JobState
 from sweephand.domain.run import Kind, Reason, State, Status
 from sweephand.domain.schedule import ScheduleState, StateReason
-from sweephand.facades.native import defaults, shapes
+from sweephand.facades.native import collection_fields, defaults, shapes
 from sweephand.facades.native.json_schema import (
     Members,
     Schema,
@@ -307,17 +307,28 @@ _SEARCHED: Members = {"searchedUntil": {**INSTANT, "description": "What lies beh
 # Collections, tenants, credentials
 
 _QUOTA: Members = {
-    "maxJobs": whole(1, 1_000_000),
+    "maxJobs": whole(1, collection_fields.MOST_JOBS),
     "maxRunsPerJob": NOT_YET,
-    "minIntervalSeconds": whole(1, 548 * 86_400),
+    "minIntervalSeconds": whole(1, collection_fields.LONGEST_INTERVAL_S),
 }
+_RETENTION: Members = {
+    "runDays": whole(
+        collection_fields.LEAST_RUN_DAYS, collection_fields.MOST_DAYS, description="Of a run, from its end."
+    ),
+    "endedJobDays": whole(
+        0, collection_fields.MOST_DAYS, description="Of a job whose schedules are all COMPLETED; 0: it stays."
+    ),
+}
+_EVENTS = one_of(Events, description="What goes to the event bus.")
 _COLLECTION: Members = {
     "name": TEXT,
     "state": one_of(CollectionState),
     "quota": answer({name: or_null(each) for name, each in _QUOTA.items()}),
-    "retention": NOT_YET,
-    "events": NOT_YET,
-    "defaults": NOT_YET,
+    "retention": answer(_RETENTION),
+    "events": _EVENTS,
+    "defaults": answer(
+        {"timezone": or_null(ZONE), "retry": or_null(ref("ShownRetry")), "policies": ref("OwnPolicies")}
+    ),
     "jobCount": whole(),
     "revision": REVISION,
     "createdAt": INSTANT_MS,
@@ -326,13 +337,21 @@ _COLLECTION: Members = {
 _COLLECTION_DRAFT: Members = {
     "name": PLAIN_NAME,
     "quota": request(_QUOTA),
-    **dict.fromkeys(("retention", "events", "defaults"), NOT_YET),
+    "retention": request(_RETENTION),
+    "events": _EVENTS,
+    "defaults": request({"timezone": ZONE, "retry": ref("Retry"), "policies": ref("Policies")}),
 }
 _COLLECTION_REPLACEMENT: Members = {
     **_COLLECTION_DRAFT,
-    **dict.fromkeys(("state", "revision", "jobCount", "createdAt", "modifiedAt"), PASSED_OVER),
+    **dict.fromkeys(collection_fields.READ_ONLY, PASSED_OVER),
 }
 _TENANT_DRAFT: Members = {"tenant": TENANT_NAME, "name": TENANT_NAME, "description": text(0, 1_000)}
+_TENANT: Members = {
+    "tenant": TENANT_NAME,
+    "description": or_null(TEXT),
+    "state": one_of(TenantState),
+    "createdAt": INSTANT_MS,
+}
 _CREDENTIAL: Members = {"clientId": TEXT, "name": or_null(TEXT), "scopes": SCOPES, "createdAt": INSTANT_MS}
 
 # Problems
@@ -445,7 +464,9 @@ SCHEMAS: dict[str, Schema] = {
     "RunStarted": answer({"runId": RUN_ID}),
     "Collection": answer(_COLLECTION),
     "CollectionPage": page("Collection"),
-    "Tenant": answer({"tenant": TENANT_NAME, "description": or_null(TEXT), "state": TEXT, "createdAt": INSTANT_MS}),
+    "Tenant": answer(
+        {"tenant": TENANT_NAME, "description": or_null(TEXT), "state": one_of(TenantState), "createdAt": INSTANT_MS}
+    ),
     "TenantPage": page("Tenant"),
     "Credential": answer(_CREDENTIAL),
     "IssuedCredential": answer({**_CREDENTIAL, "secret": text(description="Shown this once.")}),

@@ -11,7 +11,6 @@ from typing import Any
 from sweephand import actions
 from sweephand.actions.http_fields import json_payload
 from sweephand.domain import fields
-from sweephand.domain.collection import Collection, Quota
 from sweephand.domain.fields import below
 from sweephand.domain.job import DEFAULT_COLLECTION, ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.errors import InvalidRequest
@@ -171,44 +170,6 @@ def _choice(value: object, field: str, values: Sequence[str]) -> str:
     return fields.one_of(value, field, values)
 
 
-def collection(body: object, tenant: str, name: str | None, before: Collection | None = None) -> Collection:
-    """POST (name in the body), PUT and PATCH (name of the path)."""
-    known = (
-        "name",
-        "quota",
-        "retention",
-        "events",
-        "defaults",
-        *(("state", "revision", "jobCount", "createdAt", "modifiedAt") if before else ()),
-    )
-    given = fields.members(body, "", known)
-    wanted = _text(given, "name", "", 1, 128)
-    if name is None:
-        if wanted is None:
-            raise InvalidRequest("name", "is required")
-        _check_plain(wanted, "name")
-    elif wanted not in {None, name}:
-        raise InvalidRequest("name", "cannot be changed")
-    quota = fields.members(given.get("quota", {}), "quota", ("maxJobs", "maxRunsPerJob", "minIntervalSeconds"))
-    for later in ("retention", "events", "defaults"):
-        if later in given:
-            raise InvalidRequest(later, "not available yet")
-    if "maxRunsPerJob" in quota:
-        raise InvalidRequest("quota.maxRunsPerJob", "not available yet")
-    return Collection(
-        tenant=tenant,
-        name=name or wanted or "",
-        quota=Quota(
-            max_jobs=_limit(quota, "maxJobs", 1_000_000),
-            min_interval_s=_limit(quota, "minIntervalSeconds", 548 * 86_400),
-        ),
-    )
-
-
-def _limit(quota: Mapping[str, Any], name: str, most: int) -> int | None:
-    return fields.whole(quota[name], f"quota.{name}", 1, most) if name in quota else None
-
-
 def tenant(body: object) -> tuple[str, str | None]:
     given = fields.members(body, "", ("tenant", "name", "description"))
     if "name" in given and "tenant" in given:
@@ -305,7 +266,7 @@ def is_plain(text: str) -> bool:
     return 1 <= len(text) <= 128 and _STRANGE.search(text) is None
 
 
-def _check_plain(text: str, field: str) -> None:
+def check_plain(text: str, field: str) -> None:
     strange = _STRANGE.search(text)
     if strange:
         raise InvalidRequest(

@@ -1,0 +1,145 @@
+"""Collections in native JSON, both ways; and what their defaults add to a new job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sweephand.domain import fields, retry
+from sweephand.domain.collection import Collection, Events, Quota, Retention
+from sweephand.domain.instants import text_ms
+from sweephand.errors import InvalidRequest
+from sweephand.facades.native import shapes
+from sweephand.schedules.localtime import zone
+
+MOST_JOBS = 1_000_000
+MOST_RUNS = 2**31 - 1
+LONGEST_INTERVAL_S = 548 * 86_400
+LEAST_RUN_DAYS = 15
+MOST_DAYS = 3_650
+READ_ONLY = ("state", "revision", "jobCount", "createdAt", "modifiedAt")
+SETTINGS = ("quota", "retention", "events", "defaults")
+
+
+def read(body: object, tenant: str, before: Collection | None = None) -> Collection:
+    """POST (name in the body); with `before`, PUT, and PATCH after its merge.
+
+    Members that only answers have are let through unread in a change, so that what was read can be sent back.
+    """
+    given = fields.members(body, "", ("name", *SETTINGS, *(READ_ONLY if before else ())))
+    name = fields.text(given["name"], "name", 1, 128) if "name" in given else None
+    if before is None:
+        if name is None:
+            raise InvalidRequest("name", "is required")
+        shapes.check_plain(name, "name")
+    elif name not in {None, before.name}:
+        raise InvalidRequest("name", "cannot be changed")
+    return replace(
+        before or Collection(tenant, name or ""),
+        quota=_quota(given.get("quota", {})),
+        retention=_retention(given.get("retention", {})),
+        events=Events(fields.one_of(given.get("events", Events.FAILURES), "events", tuple(Events))),
+        defaults=_defaults(given.get("defaults", {})),
+    )
+
+
+def _quota(value: object) -> Quota:
+    given = fields.members(value, "quota", ("maxJobs", "maxRunsPerJob", "minIntervalSeconds"))
+    if "maxRunsPerJob" in given:
+        raise InvalidRequest("quota.maxRunsPerJob", "not available yet")
+
+    def limit(name: str, most: int) -> int | None:
+        return fields.whole(given[name], f"quota.{name}", 1, most) if name in given else None
+
+    return Quota(max_jobs=limit("maxJobs", MOST_JOBS), min_interval_s=limit("minIntervalSeconds", LONGEST_INTERVAL_S))
+
+
+def _retention(value: object) -> Retention:
+    given = fields.members(value, "retention", ("runDays", "endedJobDays"))
+    usual = Retention()
+    return Retention(
+        fields.whole(given.get("runDays", usual.run_days), "retention.runDays", LEAST_RUN_DAYS, MOST_DAYS),
+        fields.whole(given.get("endedJobDays", usual.ended_job_days), "retention.endedJobDays", 0, MOST_DAYS),
+    )
+
+
+def _defaults(value: object) -> dict[str, Any]:
+    given = fields.members(value, "defaults", ("timezone", "retry", "policies"))
+    checked: dict[str, Any] = {}
+    if "timezone" in given:
+        checked["timezone"] = _zone(given["timezone"])
+    if "retry" in given:
+        checked["retry"] = retry.to_json(retry.parse(given["retry"], "defaults.retry"))
+    policies = shapes.policies(given.get("policies", {}), "defaults.policies")
+    return {**checked, "policies": policies} if policies else checked
+
+
+def _zone(value: object) -> str:
+    name = fields.text(value, "defaults.timezone", 1, 100)
+    try:
+        zone(name)
+    except KeyError:
+        raise InvalidRequest("defaults.timezone", 'expected an IANA zone such as "Europe/Berlin"') from None
+    return name
+
+
+def body(collection: Collection) -> dict[str, Any]:
+    assert collection.created_at is not None
+    assert collection.modified_at is not None
+    return {
+        "name": collection.name,
+        "state": collection.state.value,
+        "quota": {
+            "maxJobs": collection.quota.max_jobs,
+            "maxRunsPerJob": collection.quota.max_runs_per_job,
+            "minIntervalSeconds": collection.quota.min_interval_s,
+        },
+        "retention": {
+            "runDays": collection.retention.run_days,
+            "endedJobDays": collection.retention.ended_job_days,
+        },
+        "events": collection.events.value,
+        "defaults": {**dict.fromkeys(("timezone", "retry")), "policies": {}, **collection.defaults},
+        "jobCount": collection.job_count,
+        "revision": collection.revision,
+        "createdAt": text_ms(collection.created_at),
+        "modifiedAt": text_ms(collection.modified_at),
+    }
+
+
+def editable(collection: Collection) -> dict[str, Any]:
+    """What a merge patch is merged into."""
+    return {name: value for name, value in body(collection).items() if name in {"name", *SETTINGS}}
+
+
+def with_defaults(job: Any, defaults: Mapping[str, Any]) -> Any:
+    """The body of a new job with what the collection says where the caller says nothing.
+
+    What cannot be read is left as it is: whoever checks the body refuses it under the caller's own field.
+    """
+    if not isinstance(job, Mapping) or not defaults:
+        return job
+    filled = dict(job)
+    if "policies" in defaults:
+        filled["policies"] = _under(job.get("policies"), defaults["policies"])
+    if "retry" in defaults:
+        filled["action"] = _under(job.get("action"), {"retry": defaults["retry"]})
+    schedules = job.get("schedules")
+    if isinstance(schedules, Sequence) and not isinstance(schedules, str):
+        filled["schedules"] = [schedule_with_defaults(each, defaults) for each in schedules]
+    return filled
+
+
+def schedule_with_defaults(schedule: Any, defaults: Mapping[str, Any]) -> Any:
+    """The body of a new schedule, likewise."""
+    return _under(schedule, {"timezone": defaults["timezone"]}) if "timezone" in defaults else schedule
+
+
+def _under(given: Any, usual: Mapping[str, Any]) -> Any:
+    """`usual`, overridden by the members that are given; null is absent."""
+    if given is None:
+        return dict(usual)
+    if not isinstance(given, Mapping):
+        return given
+    return {**given, **{name: value for name, value in usual.items() if given.get(name) is None}}
