@@ -278,7 +278,7 @@ messages = st.builds(
 def test_nothing_acts_early_twice_or_without_an_owner(
     message: Any, there: Any, row: Any, enabled: Any, now: Any
 ) -> None:
-    answer = admit(message, Seen(job(), there, row, enabled), now)
+    answer = admit(message, Seen(job(), there, row, Terms(enabled=enabled)), now)
 
     if isinstance(answer, Later):
         assert answer.at > now
