@@ -28,7 +28,7 @@ setup-sam: ## Install the SAM CLI into .venv-sam: its pins clash with the emulat
 	@.ci/venv .venv-sam requirements/sam.txt
 
 .PHONY: layer-lock
-layer-lock: setup ## Write the layer's requirements anew after a change of requirements/runtime.txt
+layer-lock: setup ## Write the layers' requirements anew after a change of requirements/runtime.txt
 	@$(PY) .ci/layer_lock.py
 
 # ---- The local stack -------------------------------------------------------------------------------------------------

@@ -1,4 +1,7 @@
-"""Writes layers/dependencies/requirements.txt: the runtime's lock without what the Lambda runtime brings itself."""
+"""Writes the requirements of the layers of third-party code: the runtime's lock without what Lambda brings itself.
+
+`cryptography` and what it needs stand in a layer of their own, for the one function that may need them.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,26 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "requirements" / "runtime.txt"
-LAYER = ROOT / "layers" / "dependencies" / "requirements.txt"
+LAYERS = ROOT / "layers"
 
 # Part of every python3.13 function on Lambda, and three times the size of all else together.
 BROUGHT_BY_THE_RUNTIME = frozenset({"boto3", "botocore", "s3transfer", "urllib3"})
-HEADER = "# Made from requirements/runtime.txt by .ci/layer_lock.py: all but what the Lambda runtime brings itself.\n"
+CRYPTOGRAPHY = frozenset({"cryptography", "cffi", "pycparser"})
+HEADER = "# Made from requirements/runtime.txt by .ci/layer_lock.py: {}.\n"
+WHAT = {
+    "dependencies": "all but what the Lambda runtime brings itself, and cryptography",
+    "cryptography": "cryptography and what it needs",
+}
 
 
-def layer_lock(lock: str) -> str:
-    """The text of the layer's requirements, given the text of the runtime's lock."""
+def layer_locks(lock: str) -> dict[str, str]:
+    """The text of each layer's requirements, by its folder, given the text of the runtime's lock."""
     blocks = re.split(r"^(?=[A-Za-z0-9])", lock, flags=re.MULTILINE)[1:]
-    kept = [block for block in blocks if _name(block) not in BROUGHT_BY_THE_RUNTIME]
-    return HEADER + "".join(kept)
+    kept: dict[str, list[str]] = {layer: [] for layer in WHAT}
+    for block in blocks:
+        if _name(block) not in BROUGHT_BY_THE_RUNTIME:
+            kept["cryptography" if _name(block) in CRYPTOGRAPHY else "dependencies"].append(block)
+    return {layer: HEADER.format(WHAT[layer]) + "".join(kept[layer]) for layer in WHAT}
 
 
 def _name(block: str) -> str:
@@ -27,5 +38,7 @@ def _name(block: str) -> str:
 
 
 if __name__ == "__main__":
-    LAYER.write_text(layer_lock(LOCK.read_text()))
-    sys.stdout.write(f"{LAYER.relative_to(ROOT)} written\n")
+    for layer, text in layer_locks(LOCK.read_text()).items():
+        target = LAYERS / layer / "requirements.txt"
+        target.write_text(text)
+        sys.stdout.write(f"{target.relative_to(ROOT)} written\n")

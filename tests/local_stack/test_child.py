@@ -152,3 +152,20 @@ def test_the_address_of_a_bridge_is_taken():
 def test_an_address_that_opens_the_emulator_to_more_than_containers_is_refused(address):
     with pytest.raises(LocalFailure, match="SWEEPHAND_AWS_ALSO_ON"):
         settings.read({"SWEEPHAND_AWS_ALSO_ON": address})
+
+
+def test_parameters_are_read_as_a_shell_reads_them():
+    read = settings.read(
+        {"SWEEPHAND_PARAMETERS": "OidcIssuers='http://127.0.0.1:9;tenant=acme' OidcScopes=a=jobs:read"}
+    )
+
+    assert read.chosen == {"OidcIssuers": "http://127.0.0.1:9;tenant=acme", "OidcScopes": "a=jobs:read"}
+    given = settings.parameters("http://127.0.0.1:8080", read.chosen)
+    assert given["PublicBaseUrl"] == "http://127.0.0.1:8080"
+    assert given["OidcScopes"] == "a=jobs:read"
+
+
+@pytest.mark.parametrize("text", ["OidcIssuers", "=x", "a b", "Oidc'", "Shards=4", "PublicBaseUrl=http://x"])
+def test_parameters_that_cannot_be_given_are_refused(text):
+    with pytest.raises(LocalFailure, match="SWEEPHAND_PARAMETERS"):
+        settings.read({"SWEEPHAND_PARAMETERS": text})

@@ -10,9 +10,12 @@ from tests.template.cloudformation import ROOT, of_type
 EVERYWHERE = {"STACK_NAME", "TABLE_NAME", "POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE", "PYTHONTZPATH"}
 SENDS = {"SHARDS", "FAST_QUEUE_URL", "SLOW_QUEUE_URL"}
 CALLS_OUT = {"ALLOWED_PRIVATE_TARGETS", "PLAIN_HTTP_TARGETS", "KEY_ID", "STACK_SECRET_ID"}
+OIDC = {"OIDC_ISSUERS", "OIDC_AUDIENCES", "OIDC_TENANT_CLAIM", "OIDC_SCOPE_CLAIMS", "OIDC_SCOPES"} | {
+    "OIDC_PROVIDER_CLAIM"
+}
 SETTLES = {"LANE", "CALL_DEADLINE_S", "LEASE_S", "VISIBILITY_S", "EVENT_BUS_NAME", "PUBLIC_BASE_URL"}
 VARIABLES = {
-    "ApiFunction": EVERYWHERE | SENDS | CALLS_OUT | {"LOOK_AHEAD_S", "FACADE"},
+    "ApiFunction": EVERYWHERE | SENDS | CALLS_OUT | OIDC | {"LOOK_AHEAD_S", "FACADE"},
     "SweeperFunction": EVERYWHERE | SENDS | {"LOOK_AHEAD_S"},
     "ExecutorFunction": EVERYWHERE | SENDS | CALLS_OUT | SETTLES | {"DEAD_LETTER_QUEUE_URL", "ARCHIVE_QUEUE_URL"},
     "ExecutorSlowFunction": EVERYWHERE | SENDS | CALLS_OUT | SETTLES,
@@ -38,7 +41,11 @@ LOGS = {
     "ExecutorSlowFunction": "ExecutorSlowLogs",
     "AuditorFunction": "AuditorLogs",
 }
-LAYERS = {"CodeLayer": "layers/sweephand", "DependenciesLayer": "layers/dependencies"}
+LAYERS = {
+    "CodeLayer": "layers/sweephand",
+    "DependenciesLayer": "layers/dependencies",
+    "CryptographyLayer": "layers/cryptography",
+}
 
 
 def test_the_functions_are_those_that_these_guards_know(stack):
@@ -151,11 +158,24 @@ def test_a_function_s_folder_is_its_handler_alone_so_that_any_python_can_build_i
 
 
 @pytest.mark.parametrize("function", FOLDERS)
-def test_every_function_loads_the_dependencies_and_the_code_as_layers(raw, translated, function):
-    layers = [layer["Ref"] for layer in translated["Resources"][function]["Properties"]["Layers"]]
-
+def test_every_function_loads_the_dependencies_and_the_code_as_layers(raw, stack, function):
     assert raw["Globals"]["Function"]["Layers"] == [{"Ref": "DependenciesLayer"}, {"Ref": "CodeLayer"}]
-    assert [translated["Resources"][layer]["Type"] for layer in layers] == ["AWS::Lambda::LayerVersion"] * 2
+    assert _layers(stack, function) == ["DependenciesLayer", "CodeLayer"]
+
+
+@pytest.mark.parametrize("function", FOLDERS)
+def test_cryptography_is_loaded_by_the_api_alone_and_only_where_other_issuers_are_trusted(deployed, function):
+    stack = deployed(OidcIssuers="https://issuer.example", OidcAudiences="api")
+
+    more = ["CryptographyLayer"] if function == "ApiFunction" else []
+    assert _layers(stack, function) == ["DependenciesLayer", "CodeLayer", *more]
+
+
+def test_compiled_code_is_for_the_functions_processor(deployed):
+    layers = of_type(deployed(Architecture="arm64"), "AWS::Lambda::LayerVersion")
+
+    (cryptography,) = (layer for name, layer in layers.items() if name.startswith("CryptographyLayer"))
+    assert cryptography["CompatibleArchitectures"] == ["arm64"]
 
 
 @pytest.mark.parametrize(("layer", "folder"), LAYERS.items())
@@ -171,6 +191,13 @@ def test_functions_have_names_of_cloudformation_s_own_so_that_two_stacks_fit_int
     functions = of_type(stack, "AWS::Lambda::Function").values()
 
     assert all("FunctionName" not in function for function in functions)
+
+
+def _layers(stack, function):
+    """Their names in the template: SAM adds a hash of what is in them."""
+    found = [layer["Ref"] for layer in stack["Resources"][function]["Properties"]["Layers"]]
+    assert [stack["Resources"][layer]["Type"] for layer in found] == ["AWS::Lambda::LayerVersion"] * len(found)
+    return [next(name for name in LAYERS if layer.startswith(name)) for layer in found]
 
 
 def _environment(stack, function):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import _imp
 import os
 import runpy
+import shutil
 import struct
 import subprocess
 from pathlib import Path
@@ -13,33 +14,43 @@ import pytest
 
 from tests.template.cloudformation import ROOT
 
-LAYERS = {"CodeLayer": ROOT / "layers" / "sweephand", "DependenciesLayer": ROOT / "layers" / "dependencies"}
+LAYERS = {
+    "CodeLayer": ROOT / "layers" / "sweephand",
+    "DependenciesLayer": ROOT / "layers" / "dependencies",
+    "CryptographyLayer": ROOT / "layers" / "cryptography",
+}
+OF_PYTHON_ALONE = ("CodeLayer", "DependenciesLayer")
 MAGIC_OF_PYTHON_3_13 = struct.pack("<H", 3571) + b"\r\n"
+ELF_MACHINE = {"x86_64": 62, "aarch64": 183}
 UNCHECKED_HASH = 1
 WARNING = "warning: no Python 3.13 found"
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """Both layers as `sam build` makes them: layer -> (its folder python/, what make said on stderr)."""
+    """The layers as `sam build` makes them: layer -> (its folder python/, what make said on stderr)."""
     return {layer: _build(layer, tmp_path_factory.mktemp(layer)) for layer in LAYERS}
 
 
-def test_the_layer_s_requirements_are_the_lock_without_what_lambda_brings():
+def test_the_layers_requirements_are_the_lock_without_what_lambda_brings():
     script = runpy.run_path(str(ROOT / ".ci" / "layer_lock.py"))
     lock = (ROOT / "requirements" / "runtime.txt").read_text()
 
-    requirements = (ROOT / "layers" / "dependencies" / "requirements.txt").read_text()
+    wanted = script["layer_locks"](lock)
+    written = {name: (ROOT / "layers" / name / "requirements.txt").read_text() for name in wanted}
 
-    assert requirements == script["layer_lock"](lock), "run `make layer-lock`"
-    assert requirements.count("==") == lock.count("==") - 2
-    assert not [name for name in ("boto3==", "botocore==", "urllib3==") if f"\n{name}" in requirements]
+    assert written == wanted, "run `make layer-lock`"
+    assert sum(text.count("==") for text in written.values()) == lock.count("==") - 2
+    for name in ("boto3==", "botocore==", "urllib3=="):
+        assert not [text for text in written.values() if f"\n{name}" in text]
 
 
-def test_both_layers_make_byte_code_alike():
-    one, other = ((folder / "byte_code.mk").read_text() for folder in LAYERS.values())
+def test_the_layers_make_byte_code_alike():
+    assert len({(folder / "byte_code.mk").read_text() for folder in LAYERS.values()}) == 1
 
-    assert one == other
+
+def test_the_layers_of_packages_install_wheels_alike():
+    assert len({(ROOT / "layers" / name / "wheels.mk").read_text() for name in ("dependencies", "cryptography")}) == 1
 
 
 def test_the_code_layer_is_the_package_without_what_is_for_the_user_s_machine(built):
@@ -61,15 +72,41 @@ def test_the_dependencies_layer_carries_the_lock_and_no_sdk_of_aws(built):
         assert not (python / package).exists()
 
 
-@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("layer", OF_PYTHON_ALONE)
 def test_a_layer_loads_no_compiled_module_so_that_it_fits_every_processor(built, layer):
     python, _ = built[layer]
 
     assert list(python.rglob("*.so")) == []
 
 
+@pytest.mark.parametrize(("architecture", "machine"), [("x86_64", "x86_64"), ("arm64", "aarch64")])
+def test_the_cryptography_layer_is_compiled_for_the_processor_and_the_runtime(tmp_path, architecture, machine):
+    python, _ = _build("CryptographyLayer", tmp_path, ARCHITECTURE=architecture)
+
+    assert (python / "cryptography" / "x509" / "__init__.py").is_file()
+    assert (python / f"_cffi_backend.cpython-313-{machine}-linux-gnu.so").is_file()
+    (binding,) = python.glob("cryptography/hazmat/bindings/_rust*.so")
+    assert ELF_MACHINE[machine] == struct.unpack("<H", binding.read_bytes()[18:20])[0]
+
+
+def test_an_install_that_fails_fails_the_build(tmp_path):
+    folder = tmp_path / "layer"
+    shutil.copytree(LAYERS["CryptographyLayer"], folder)
+    (folder / "requirements.txt").write_text("cryptography==50.0.2 --hash=sha256:" + "0" * 64 + "\n")
+
+    done = subprocess.run(
+        ["make", "-s", "build-CryptographyLayer", f"ARTIFACTS_DIR={tmp_path / 'out'}"],
+        cwd=folder,
+        capture_output=True,
+        check=False,
+    )
+
+    assert done.returncode != 0
+
+
 def test_the_package_stays_under_16_mib_unpacked(built):
-    size = sum(path.stat().st_size for python, _ in built.values() for path in python.rglob("*") if path.is_file())
+    folders = [built[layer][0] for layer in OF_PYTHON_ALONE]
+    size = sum(path.stat().st_size for python in folders for path in python.rglob("*") if path.is_file())
 
     assert size <= 16 * 2**20
 

@@ -7,6 +7,7 @@ import tomllib
 
 import pytest
 
+from sweephand.security import oidc
 from tests.template.cloudformation import ROOT, raw_template
 
 PARAMETERS = raw_template()["Parameters"]
@@ -76,6 +77,14 @@ def test_the_form_of_the_console_shows_every_parameter_once(raw):
         ("WarmWriteUnits", "4000"),
         ("SweepWorkers", 5),
         ("Shards", 256),
+        ("OidcIssuers", "https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_AbC"),
+        ("OidcIssuers", "https://a.example/oauth/token;tenant=acme;keys=https://a.example/k,http://127.0.0.1:9/"),
+        ("OidcAudiences", "api://0000-11,app!t12"),
+        ("OidcTenantClaim", "https://example.org/tenant"),
+        ("OidcScopeClaims", "scope,realm_access.roles"),
+        ("OidcScopes", "api/*=*"),
+        ("OidcScopes", "Read=jobs:read,app!t1.Write=jobs:write+runs:write,all=provider:*,boss=admin"),
+        ("OidcProviderClaim", "groups=operators"),
     ],
 )
 def test_a_sensible_value_is_taken(name, value):
@@ -102,10 +111,52 @@ def test_a_sensible_value_is_taken(name, value):
         ("LookAheadSeconds", 60),
         ("LookAheadSeconds", 900),
         ("FastConcurrency", 1),
+        ("OidcIssuers", "a.example"),
+        ("OidcIssuers", "https://a.example, https://b.example"),
+        ("OidcIssuers", "https://a.example;colour=red"),
+        ("OidcIssuers", ",".join(["https://a.example"] * 11)),
+        ("OidcAudiences", "a b"),
+        ("OidcTenantClaim", ""),
+        ("OidcScopes", "jobs:read"),
+        ("OidcScopes", "read=jobs"),
+        ("OidcProviderClaim", "groups"),
     ],
 )
 def test_a_value_that_cannot_work_is_refused_before_anything_is_made(name, value):
     assert not _allows(PARAMETERS[name], value)
+
+
+@pytest.mark.parametrize("name", [name for name in PARAMETERS if name.startswith("Oidc")])
+def test_what_the_template_lets_through_can_be_read(name):
+    """Its patterns and the function's own parser agree."""
+    texts = {
+        "OidcIssuers": "https://a.example/x;tenant=acme;keys=https://a.example/k?v=1,http://127.0.0.1:9/",
+        "OidcAudiences": "api://0000-11,app!t12",
+        "OidcTenantClaim": "ext_attr.zdn",
+        "OidcScopeClaims": "scope,scp",
+        "OidcScopes": "api/*=*,Read=jobs:read+admin",
+        "OidcProviderClaim": "groups=operators",
+    }
+    assert _allows(PARAMETERS[name], texts[name])
+
+    trusted = oidc.trust(
+        issuers=texts["OidcIssuers"],
+        audiences=texts["OidcAudiences"],
+        tenant_claim=texts["OidcTenantClaim"],
+        scope_claims=texts["OidcScopeClaims"],
+        scopes=texts["OidcScopes"],
+        provider=texts["OidcProviderClaim"],
+    )
+    assert len(trusted.issuers) == 2
+
+
+def test_issuers_without_an_audience_are_refused_before_anything_is_made(raw):
+    rule = raw["Rules"]["IssuersNeedAnAudience"]
+
+    assert rule["RuleCondition"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "OidcIssuers"}, ""]}]}
+    assert [each["Assert"] for each in rule["Assertions"]] == [
+        {"Fn::Not": [{"Fn::Equals": [{"Ref": "OidcAudiences"}, ""]}]}
+    ]
 
 
 def test_the_stack_says_where_its_parts_are(stack):

@@ -47,9 +47,10 @@ def test_sam_build_makes_each_function_its_handler_alone(built):
         assert [path.name for path in (built / function).iterdir()] == ["app.py"]
 
 
-def test_sam_build_makes_both_layers(built):
+def test_sam_build_makes_all_layers(built):
     assert (built / "CodeLayer" / "python" / "sweephand" / "wiring.py").is_file()
     assert (built / "DependenciesLayer" / "python" / "pynamodb").is_dir()
+    assert (built / "CryptographyLayer" / "python" / "cryptography").is_dir()
 
 
 def test_sam_deploy_brings_up_a_stack_that_answers(built, tmp_path):

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from sweephand.errors import Forbidden, InvalidRequest, Unauthenticated
 from sweephand.security import caller as caller_module
 from sweephand.security.caller import (
-    REMEMBERED,
     TENANT_SCOPES,
     BearerToken,
     Caller,
@@ -24,6 +23,7 @@ from sweephand.security.caller import (
     new_secret,
     parse_authorization,
 )
+from sweephand.security.memory import REMEMBERED
 from sweephand.security.tokens import AccessClaims, derive_keys, issue
 from sweephand.sources import SystemChance
 
@@ -252,7 +252,7 @@ def test_guessed_ids_do_not_push_out_real_ones(
     door.identify(header, NOW)
 
     assert register.asked == []
-    assert len(door._unknown) == REMEMBERED
+    assert len(door._stored._unknown) == REMEMBERED
 
 
 # ---- Tokens ----------------------------------------------------------------------------------------------------------

@@ -30,6 +30,12 @@ class Settings:
     public_base_url: str = ""
     allowed_private_targets: str = ""
     plain_http_targets: bool = False
+    oidc_issuers: str = ""
+    oidc_audiences: str = ""
+    oidc_tenant_claim: str = ""
+    oidc_scope_claims: str = ""
+    oidc_scopes: str = ""
+    oidc_provider_claim: str = ""
     aws_endpoint_url: str = ""
     runtime_api_url: str = ""
     lane: Lane = Lane.FAST
@@ -60,6 +66,12 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         aws_endpoint_url=env.get("AWS_ENDPOINT_URL", ""),
         runtime_api_url=f"http://{runtime_api}" if (runtime_api := env.get("AWS_LAMBDA_RUNTIME_API")) else "",
         plain_http_targets=env.get("PLAIN_HTTP_TARGETS", "refuse") == "allow",
+        oidc_issuers=env.get("OIDC_ISSUERS", ""),
+        oidc_audiences=env.get("OIDC_AUDIENCES", ""),
+        oidc_tenant_claim=env.get("OIDC_TENANT_CLAIM", ""),
+        oidc_scope_claims=env.get("OIDC_SCOPE_CLAIMS", ""),
+        oidc_scopes=env.get("OIDC_SCOPES", ""),
+        oidc_provider_claim=env.get("OIDC_PROVIDER_CLAIM", ""),
         lane=Lane(env.get("LANE", defaults.lane)),
         call_deadline_s=float(env.get("CALL_DEADLINE_S", defaults.call_deadline_s)),
         lease_s=float(env.get("LEASE_S", defaults.lease_s)),

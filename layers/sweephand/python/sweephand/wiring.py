@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.loaders import Loader
 
-from sweephand.errors import Unavailable
+from sweephand.errors import Unauthenticated, Unavailable
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import RunQueue
 from sweephand.settings import Settings, from_environment
@@ -23,8 +24,9 @@ from sweephand.telemetry import Telemetry
 if TYPE_CHECKING:
     from sweephand.actions.call import Call
     from sweephand.domain.run import Outcome
-    from sweephand.security.caller import Door
+    from sweephand.security.caller import Caller, Door
     from sweephand.security.guard import GuardSettings, Outbound
+    from sweephand.security.oidc import ForeignTokens
     from sweephand.security.secrets import SecretBox
     from sweephand.sources import Chance, Clock
     from sweephand.store.standing import Standing
@@ -160,6 +162,32 @@ class Clients:
         return self._session.create_client(service, region_name=self._region, config=config)
 
 
+def foreign_tokens(world: World) -> ForeignTokens:
+    """Whom the parameters Oidc* trust. Raises ValueError for parameters that cannot be read."""
+    from sweephand.security import guard, jwks, oidc  # noqa: PLC0415 - of stacks with other issuers, at their first token
+    from sweephand.store import tenants  # noqa: PLC0415
+
+    settings = world.settings
+    trusted = oidc.trust(
+        issuers=settings.oidc_issuers,
+        audiences=settings.oidc_audiences,
+        tenant_claim=settings.oidc_tenant_claim,
+        scope_claims=settings.oidc_scope_claims,
+        scopes=settings.oidc_scopes,
+        provider=settings.oidc_provider_claim,
+    )
+    outbound = guard.Outbound(guard_settings(settings))
+
+    def keys_of(issuer: oidc.Issuer) -> jwks.Keys:
+        fetch = jwks.fetcher(outbound, world.clock.monotonic)
+        return jwks.Keys(jwks.Source(issuer.url, issuer.keys_url), fetch, say)
+
+    def say(reason: str) -> None:
+        world.journal.warning("the keys of an issuer cannot be had", reason=reason)
+
+    return oidc.ForeignTokens(trusted, keys_of, lambda name: tenants.read_tenant(world.table, name) is not None)
+
+
 class Doorkeeper:
     """Makes the door from the stack's secret; reads that again every 5 minutes, because it may have been rotated."""
 
@@ -170,6 +198,8 @@ class Doorkeeper:
         self._clients = Clients(world.table, world.settings)
         self._door: Door | None = None
         self._asked_at = 0.0
+        # Outlives the doors: what it knows of issuers' keys, and when it last asked for them, must.
+        self._foreign: ForeignTokens | None = None
 
     def door(self) -> Door:
         """Raises Unavailable if the secret cannot be read and none is known."""
@@ -190,7 +220,18 @@ class Doorkeeper:
         if secret is None:
             return None
         keys = derive_keys(self._world.settings.stack_name, secret, self._secret("AWSPREVIOUS"))
-        return Door(keys, secret, partial(credentials.find_credential, self._world.table))
+        foreign = self._by_foreign_token if self._world.settings.oidc_issuers else None
+        return Door(keys, secret, partial(credentials.find_credential, self._world.table), foreign)
+
+    def _by_foreign_token(self, token: str, now: datetime) -> Caller:
+        if self._foreign is None:
+            try:
+                self._foreign = foreign_tokens(self._world)
+            except ValueError as wrong:
+                # The template lets nothing such through; if it is there all the same, own credentials still hold.
+                self._world.journal.error("the parameters Oidc* cannot be read", reason=str(wrong))
+                raise Unauthenticated("valid credentials are needed") from wrong
+        return self._foreign.identify(token, now)
 
     def _secret(self, stage: str) -> str | None:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -113,6 +114,7 @@ def _environment(settings: Settings) -> dict[str, str]:
         "SWEEPHAND_TEMPLATE": str(settings.template),
         **({} if settings.aws_port is None else {"SWEEPHAND_AWS_PORT": settings.aws_port}),
         **({} if settings.aws_also_on is None else {"SWEEPHAND_AWS_ALSO_ON": settings.aws_also_on}),
+        "SWEEPHAND_PARAMETERS": shlex.join(f"{name}={value}" for name, value in settings.chosen.items()),
         "PYTHONPATH": str(PACKAGE_ROOT),
     }
 
@@ -175,5 +177,5 @@ def redeploy(running: Running, settings: Settings, clock: Clock, repair_only: st
         return
     settings.folder.check(templates.data_shape(templates.load(settings.template)))
     name = running.stack.stack_name
-    given = parameters(running.stack.base_url)
+    given = parameters(running.stack.base_url, settings.chosen)
     deploys.deploy(aws, clock, path=settings.template, stack_name=name, parameters=given)

@@ -54,7 +54,11 @@ class Service:
 
     def start(self) -> None:
         """Returns when everything answers and stack.json is written. Raises LocalFailure."""
-        shape = templates.data_shape(templates.load(self._settings.template))
+        source = templates.load(self._settings.template)
+        unknown = self._settings.chosen.keys() - source.get("Parameters", {}).keys()
+        if unknown:
+            raise LocalFailure(f"SWEEPHAND_PARAMETERS: the template has no parameter {', '.join(sorted(unknown))}.")
+        shape = templates.data_shape(source)
         self._folder.check(shape)
         self._front = Front(bind(self._settings.port, name="SWEEPHAND_PORT"))
         base_url = f"http://{LOOPBACK}:{self._front.port}"
@@ -69,7 +73,8 @@ class Service:
         self._say("Starting the emulator ...")
         self._emulator.start()
         self._say("Deploying the template ...")
-        stack = self._emulator.deploy(self._settings.template, parameters(base_url))
+        given = parameters(base_url, self._settings.chosen)
+        stack = self._emulator.deploy(self._settings.template, given)
         aws = self._emulator.credentials()
         known = tenants.kept(self._folder, self._chance)
         put_secret(aws, stack.outputs["StackSecretArn"], known.provider.client_id, known.provider.secret)

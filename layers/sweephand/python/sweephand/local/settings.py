@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 DEFAULT_PORT = 8080
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 CHECKOUT = PACKAGE_ROOT.parents[2]
+# What the local stack sets itself, or what the rows that it keeps depend on.
+NOT_TO_CHOOSE = frozenset({"EndpointUrl", "PublicBaseUrl", "Shards"})
 # Between the background process and its starter only: two started at once, and the other was first.
 ALREADY_RUNNING = 9
 
@@ -24,7 +27,7 @@ ALREADY_RUNNING = 9
 class Settings:
     """template: path of template.yaml. port: of the base URL. aws_port: of the emulator, None for the usual one.
 
-    aws_also_on: an address beside loopback at which the emulator listens, or None.
+    aws_also_on: an address beside loopback at which the emulator listens, or None. chosen: parameters of the template.
     """
 
     folder: StateFolder
@@ -32,13 +35,15 @@ class Settings:
     port: int
     aws_port: str | None
     aws_also_on: str | None = None
+    chosen: Mapping[str, str] = field(default_factory=dict)
 
 
-def parameters(base_url: str) -> dict[str, str]:
-    """The template's parameters on a user's machine: jobs may call loopback, and by http."""
+def parameters(base_url: str, chosen: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The template's parameters on a user's machine: jobs may call loopback, and by http. chosen: goes before that."""
     return {
         "AllowedPrivateTargets": "127.0.0.0/8,::1/128",
         "PlainHttpTargets": "allow",
+        **(chosen or {}),
         "PublicBaseUrl": base_url,
     }
 
@@ -46,7 +51,8 @@ def parameters(base_url: str) -> dict[str, str]:
 def read(environment: Mapping[str, str]) -> Settings:
     """SWEEPHAND_STATE: state folder. SWEEPHAND_PORT: of the base URL, 0 for a free one. SWEEPHAND_AWS_PORT: of the
     emulator. SWEEPHAND_AWS_ALSO_ON: an address beside loopback at which it listens, for `sam local` on Linux.
-    SWEEPHAND_TEMPLATE: another template than the checkout's. Raises LocalFailure."""
+    SWEEPHAND_PARAMETERS: of the template, `Name=value Other='a b'`. SWEEPHAND_TEMPLATE: another template than the
+    checkout's. Raises LocalFailure."""
     port = environment.get("SWEEPHAND_PORT") or str(DEFAULT_PORT)
     if not port.isdigit() or int(port) > 65_535:
         raise LocalFailure(f"SWEEPHAND_PORT={port} is no port: 0 to 65535.")
@@ -59,7 +65,22 @@ def read(environment: Mapping[str, str]) -> Settings:
         port=int(port),
         aws_port=environment.get("SWEEPHAND_AWS_PORT") or None,
         aws_also_on=_bridge(environment.get("SWEEPHAND_AWS_ALSO_ON") or None),
+        chosen=_chosen(environment.get("SWEEPHAND_PARAMETERS") or ""),
     )
+
+
+def _chosen(text: str) -> dict[str, str]:
+    """Parameters as a shell would read them; whether the template knows them, its deploy will say."""
+    try:
+        pairs = [word.partition("=") for word in shlex.split(text)]
+    except ValueError as wrong:
+        raise LocalFailure(f"SWEEPHAND_PARAMETERS cannot be read: {wrong}.") from None
+    for name, sign, _ in pairs:
+        if not sign or not name.isalnum():
+            raise LocalFailure(f"SWEEPHAND_PARAMETERS: {name} is not written Name=value.")
+        if name in NOT_TO_CHOOSE:
+            raise LocalFailure(f"SWEEPHAND_PARAMETERS: {name} is the local stack's own.")
+    return {name: value for name, _, value in pairs}
 
 
 def _bridge(address: str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""The door: who calls, by a credential or by a token that was issued for one.
+"""The door: who calls, by a credential, by a token that was issued for one, or by a token of another issuer.
 
 The form is checked before anything is looked up; what was looked up is kept for a short time. Every refusal is the same
 sentence, so that nobody learns which ids exist.
@@ -11,14 +11,14 @@ import binascii
 import hashlib
 import hmac
 import re
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sweephand.errors import Forbidden, InvalidRequest, Unauthenticated
 from sweephand.security import tokens
+from sweephand.security.memory import KNOWN_FOR, UNKNOWN_FOR, Memory
 from sweephand.security.tokens import AccessClaims, StackKeys
 
 if TYPE_CHECKING:
@@ -31,9 +31,6 @@ TENANT_SCOPES = frozenset({"jobs:read", "jobs:write", "runs:write", "tasks:write
 PROVIDER_SCOPES = frozenset({PROVIDER_ALL, "provider:admin"})
 SCOPES = TENANT_SCOPES | PROVIDER_SCOPES
 FIRST_ID = "admin"
-KNOWN_FOR = timedelta(seconds=60)
-UNKNOWN_FOR = timedelta(seconds=10)
-REMEMBERED = 1_000
 
 _TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
 _CLIENT_ID = re.compile(rf"({_TENANT.pattern})\.([A-Za-z0-9]{{1,32}})", re.ASCII)
@@ -109,18 +106,28 @@ class Caller:
 
 FindCredential = Callable[[str | None, str], Credential | None]
 """(tenant or None for provider level, id) -> what is stored."""
+ByForeignToken = Callable[[str, datetime], Caller]
+"""(token, now) -> whom another issuer says it is. Raises Unauthenticated. See oidc.py."""
 
 
 class Door:
     """Tells who calls. Holds for one process; not shared by threads that must see a change at once."""
 
-    def __init__(self, keys: StackKeys, first_secret: str, find_credential: FindCredential) -> None:
-        """first_secret: of provider.admin, whose credential is the stack's own and in no table."""
+    def __init__(
+        self,
+        keys: StackKeys,
+        first_secret: str,
+        find_credential: FindCredential,
+        by_foreign_token: ByForeignToken | None = None,
+    ) -> None:
+        """first_secret: of provider.admin, whose credential is the stack's own and in no table.
+
+        by_foreign_token: None where no other issuer is trusted.
+        """
         self._keys = keys
         self._first = Credential(None, FIRST_ID, hash_secret(first_secret), frozenset({PROVIDER_ALL}))
-        self._find = find_credential
-        self._known: OrderedDict[tuple[str | None, str], tuple[datetime, Credential]] = OrderedDict()
-        self._unknown: OrderedDict[tuple[str | None, str], datetime] = OrderedDict()
+        self._stored = Memory[tuple[str | None, str], Credential](lambda key: find_credential(*key))
+        self._by_foreign_token = by_foreign_token
 
     def identify(self, authorization: str | None, now: datetime) -> Caller:
         """The caller by the header `Authorization`. Raises Unauthenticated."""
@@ -151,6 +158,8 @@ class Door:
         return tokens.issue(self._keys, claims, now), scopes
 
     def _by_token(self, token: str, now: datetime) -> Caller:
+        if self._by_foreign_token is not None and not tokens.names_own_algorithm(token):
+            return self._by_foreign_token(token, now)
         claims = tokens.verify(self._keys, token, now)
         credential = self._credential(
             claims.tenant, claims.credential_id, now, lambda found: found.generation == claims.generation
@@ -167,32 +176,12 @@ class Door:
         if tenant is None and name == FIRST_ID:
             credential: Credential | None = self._first
         else:
-            credential = self._remembered(tenant, name, now, KNOWN_FOR)
+            credential = self._stored.look_up((tenant, name), now, KNOWN_FOR)
             if credential is not None and not fits(credential):
-                credential = self._remembered(tenant, name, now, UNKNOWN_FOR)
+                credential = self._stored.look_up((tenant, name), now, UNKNOWN_FOR)
         if credential is None or not fits(credential):
             raise _nobody()
         return credential
-
-    def _remembered(self, tenant: str | None, name: str, now: datetime, for_up_to: timedelta) -> Credential | None:
-        key = tenant, name
-        known = self._known.get(key)
-        if known is not None and now - known[0] < for_up_to:
-            return known[1]
-        refused_at = self._unknown.get(key)
-        if refused_at is not None and now - refused_at < UNKNOWN_FOR:
-            return None
-        found = self._find(tenant, name)
-        self._known.pop(key, None)
-        self._unknown.pop(key, None)
-        if found is None:
-            # In a memory of their own: guessed ids must not push out the real ones.
-            self._unknown[key] = now
-            _bound(self._unknown)
-        else:
-            self._known[key] = now, found
-            _bound(self._known)
-        return found
 
 
 def parse_authorization(header: str | None) -> ClientSecret | BearerToken:
@@ -252,14 +241,6 @@ def new_secret(credential: Credential, chance: Chance) -> tuple[Credential, str]
 
 def hash_secret(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
-
-
-def _bound(
-    memory: OrderedDict[tuple[str | None, str], datetime]
-    | OrderedDict[tuple[str | None, str], tuple[datetime, Credential]],
-) -> None:
-    while len(memory) > REMEMBERED:
-        memory.popitem(last=False)
 
 
 def _nobody() -> Unauthenticated:

@@ -7,8 +7,10 @@ hold at once, so that a rotation breaks nothing; the one before can still sign u
 from __future__ import annotations
 
 import base64
+import binascii
 import hashlib
 import hmac
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,10 +20,12 @@ from typing import Any
 from sweephand.errors import Unauthenticated
 
 LIFETIME_S = 3_600
+LONGEST_HEAD = 1_024
 SKEW_S = 60
 _PURPOSES = (b"sweephand/kid/1", b"sweephand/access-token/1", b"sweephand/callback/1")
 _TOKEN = re.compile(r"([A-Za-z0-9_-]{1,512})\.[A-Za-z0-9_-]{1,3072}\.[A-Za-z0-9_-]{1,128}", re.ASCII)
 """The head is small, so that its JSON, read before the signature, cannot be deep."""
+ALGORITHM = "HS256"
 _CALLBACK = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
 
@@ -77,7 +81,7 @@ def issue(keys: StackKeys, claims: AccessClaims, now: datetime) -> str:
     }
     if claims.tenant is not None:
         members["tenant"] = claims.tenant
-    return jwt.encode(members, keys.current.access, algorithm="HS256", headers={"kid": keys.current.kid})
+    return jwt.encode(members, keys.current.access, algorithm=ALGORITHM, headers={"kid": keys.current.kid})
 
 
 def verify(keys: StackKeys, token: str, now: datetime) -> AccessClaims:
@@ -95,7 +99,7 @@ def verify(keys: StackKeys, token: str, now: datetime) -> AccessClaims:
         members = jwt.decode(
             token,
             key.access,
-            algorithms=["HS256"],
+            algorithms=[ALGORITHM],
             audience=keys.audience,
             # Time is an argument here: the library would ask the machine's clock.
             options={
@@ -108,6 +112,29 @@ def verify(keys: StackKeys, token: str, now: datetime) -> AccessClaims:
     except jwt.PyJWTError as wrong:
         raise _unknown() from wrong
     return _claims(members, now)
+
+
+def head_of(token: str) -> Mapping[str, Any] | None:
+    """The head of a JWT, not verified, without the cost of a library; None if it is none or longer than a head is."""
+    first, dot, _ = token.partition(".")
+    if not dot or len(first) > LONGEST_HEAD:
+        return None
+    return json_part(first)
+
+
+def json_part(part: str) -> Mapping[str, Any] | None:
+    """A part of a JWT, not verified: an object, else None."""
+    try:
+        members = json.loads(base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True))
+    except (binascii.Error, ValueError, RecursionError):
+        return None
+    return members if isinstance(members, dict) else None
+
+
+def names_own_algorithm(token: str) -> bool:
+    """Would this stack have signed a token with such a head? Only then may its keys look at it."""
+    head = head_of(token)
+    return head is not None and head.get("alg") == ALGORITHM
 
 
 def callback_token(keys: StackKeys, run_id: str) -> str:

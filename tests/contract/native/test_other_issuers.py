@@ -1,0 +1,148 @@
+"""Tokens of another issuer at the native API: the same rights, the same refusals, and never more than a 401."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from sweephand import wiring
+from sweephand.facades.native.routes import ROUTES
+from sweephand.flow.world import World
+from sweephand.security.caller import Door
+from sweephand.security.tokens import derive_keys
+from sweephand.settings import Settings
+from sweephand.store import credentials as stored
+from tests.contract.native.api import JOB, STACK_SECRET, Api
+from tests.contract.native.everything import furnish, send, title
+from tests.support import issuer as issuers
+from tests.support.issuer import AUDIENCE, Issuer, private_key
+
+
+@pytest.fixture(scope="module")
+def issuer() -> Iterator[Issuer]:
+    with issuers.issuer() as there:
+        yield there
+
+
+@pytest.fixture(scope="module")
+def api(shared: Api, issuer: Issuer) -> Api:
+    """The shared API with a door that trusts the issuer, wired as the function wires it."""
+    world = shared.stage.world
+    settings = replace(
+        world.settings,
+        allowed_private_targets="127.0.0.0/8",
+        plain_http_targets=True,
+        oidc_issuers=issuer.url,
+        oidc_audiences=AUDIENCE,
+        oidc_tenant_claim="tenant",
+        oidc_scope_claims="scope",
+        oidc_provider_claim="level=provider",
+    )
+    shared.facade._door = door(world, settings)
+    return shared
+
+
+@pytest.fixture(scope="module")
+def things(api: Api) -> dict[str, str]:
+    return furnish(api, "acme")
+
+
+def door(world: World, settings: Settings) -> Callable[[], Door]:
+    made = Door(
+        derive_keys("test", STACK_SECRET),
+        STACK_SECRET,
+        lambda tenant, name: stored.find_credential(world.table, tenant, name),
+        wiring.foreign_tokens(replace(world, settings=settings)).identify,
+    )
+    return lambda: made
+
+
+def bearer(api: Api, issuer: Issuer, **more: object) -> dict[str, str]:
+    return {"authorization": "Bearer " + issuer.token(api.stage.clock.now(), **more)}
+
+
+def test_a_tenant_works_with_tokens_of_its_own_issuer(api: Api, issuer: Issuer) -> None:
+    made = api("POST", "/v1/jobs", JOB, caller=None, headers=bearer(api, issuer))
+
+    assert made.status == 201
+    assert api.get(f"/v1/jobs/{made.id}", caller="acme").status == 200
+    assert api.get(f"/v1/jobs/{made.id}", caller=None, headers=bearer(api, issuer, tenant="globex")).status == 404
+
+
+def test_a_scope_that_the_token_lacks_is_named(api: Api, issuer: Issuer) -> None:
+    reply = api("POST", "/v1/jobs", JOB, caller=None, headers=bearer(api, issuer, scope="jobs:read"))
+
+    assert (reply.status, reply.code) == (403, "SCOPE_MISSING")
+    assert "jobs:write" in reply.json["detail"]
+
+
+def test_the_provider_acts_for_any_tenant_and_a_tenant_for_itself(api: Api, issuer: Issuer) -> None:
+    provider = bearer(api, issuer, level="provider", scope="provider:*") | {"sweephand-tenant": "globex"}
+    tenant = bearer(api, issuer) | {"sweephand-tenant": "globex"}
+
+    assert api.get("/v1/jobs", caller=None, headers=provider).status == 200
+    assert api.get("/v1/tenants", caller=None, headers=provider).status == 200
+    assert api.get("/v1/jobs", caller=None, headers=tenant).status == 403
+
+
+def test_own_credentials_and_own_tokens_hold_beside_it(api: Api) -> None:
+    issued = api("POST", "/oauth/token", raw="grant_type=client_credentials", headers=FORM).json["access_token"]
+
+    assert api.get("/v1/jobs", caller="acme").status == 200
+    assert api.get("/v1/jobs", caller=None, headers={"authorization": f"Bearer {issued}"}).status == 200
+
+
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+
+
+def test_a_token_of_another_issuer_is_exchanged_for_nothing(api: Api, issuer: Issuer) -> None:
+    reply = api(
+        "POST",
+        "/oauth/token",
+        raw="grant_type=client_credentials",
+        caller=None,
+        headers=bearer(api, issuer) | FORM,
+    )
+
+    assert (reply.status, reply.json) == (401, {"error": "invalid_client"})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"exp": 1},
+        {"aud": "https://other.example"},
+        {"iss": "https://stranger.example"},
+        {"tenant": "nobody"},
+        {"kid": "k9"},
+        {"key": private_key("RS256", 2)},
+    ],
+    ids=lambda wrong: next(iter(wrong)),
+)
+def test_no_closed_route_takes_a_token_that_does_not_hold(
+    api: Api, issuer: Issuer, things: dict[str, str], wrong: dict[str, object]
+) -> None:
+    headers = bearer(api, issuer, **wrong)
+
+    with api.unchanged():
+        for route in [route for route in ROUTES.all if route.scope is not None]:
+            reply = send(api, route, things, caller=None, headers=headers)
+            assert (reply.status, reply.code) == (401, "UNAUTHENTICATED"), title(route)
+
+
+def test_an_issuer_that_is_down_refuses_its_own_and_nobody_else(api: Api, issuer: Issuer) -> None:
+    """A door of its own: the shared one knows the keys already."""
+    world = api.stage.world
+    away = "https://127.0.0.1:1"
+    settings = replace(world.settings, oidc_issuers=away, oidc_audiences=AUDIENCE, oidc_tenant_claim="tenant")
+    before, api.facade._door = api.facade._door, door(world, settings)
+    try:
+        reply = api.get("/v1/jobs", caller=None, headers=bearer(api, issuer, iss=away))
+        assert api.get("/v1/jobs", caller="acme").status == 200
+    finally:
+        api.facade._door = before
+
+    assert (reply.status, reply.code) == (401, "UNAUTHENTICATED")
+    assert "the keys of an issuer cannot be had" in api.stage.journal.at("warning")
