@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import strategies as st
 
 from sweephand.schedules.localtime import LAST_SECOND, to_instant, zone
+from sweephand.schedules.notations import NOTATIONS
 
 ZONES = [
     "UTC",
@@ -65,6 +66,34 @@ crons = st.tuples(
     st.one_of(_often, _field(0, 7, _WEEKDAYS)),
 ).map(" ".join)
 
+_dates = st.one_of(_field(1, 31, []), st.sampled_from(["L", "LW"]), st.integers(1, 31).map("{}W".format), st.just("*"))
+_days = st.integers(1, 7).map(str) | st.sampled_from([name.upper() for name in _WEEKDAYS])
+_weekdays = st.one_of(
+    _field(1, 7, _WEEKDAYS),
+    st.just("L"),
+    _days.map("{}L".format),
+    st.tuples(_days, st.integers(1, 5).map(str)).map("#".join),
+)
+_years = st.one_of(
+    _often,
+    _often,
+    st.just("*/2"),
+    st.integers(1970, 2199).map(str),
+    st.tuples(st.integers(1970, 2080).map(str), st.integers(2080, 2199).map(str)).map("-".join),
+)
+event_bridge_crons = st.tuples(
+    _field(0, 59, []),
+    _field(0, 23, []),
+    st.one_of(_dates.map(lambda day: (day, "?")), _weekdays.map(lambda day: ("?", day))),
+    st.one_of(_often, _often, _field(1, 12, _MONTHS)),
+    _years,
+).map(lambda parts: f"{parts[0]} {parts[1]} {parts[2][0]} {parts[3]} {parts[2][1]} {parts[4]}")
+event_bridges = st.one_of(
+    event_bridge_crons.map("cron({})".format),
+    st.integers(2, 548).map("rate({} days)".format),
+    st.sampled_from(["rate(1 minute)", "rate(12 hours)", "at(2027-06-01T09:00:00)"]),
+)
+
 gaps = st.sampled_from(["skip", "next_valid", "shift"])
 overlaps = st.sampled_from(["first", "second", "both"])
 _STEPS = [
@@ -99,11 +128,13 @@ def fields(draw: st.DrawFn) -> dict[str, object]:
     """The timing members of a schedule, with or without a window, jitter and rules of its own."""
     name = draw(zones)
     made: dict[str, object] = {"timezone": name, "dstGap": draw(gaps), "dstOverlap": draw(overlaps)}
-    kind = draw(st.sampled_from(["at", "every", "cron"]))
+    kind = draw(st.sampled_from(["at", "every", "cron", "eventBridge"]))
     if kind == "at":
         made["at"] = text_of(draw(seconds(name)))
     elif kind == "cron":
         made["cron"] = draw(crons)
+    elif kind == "eventBridge":
+        made["eventBridge"] = draw(event_bridges)
     else:
         made["every"] = draw(everies)
         months = made["every"].startswith("P") and made["every"][-1] in "MY"
@@ -116,9 +147,7 @@ def fields(draw: st.DrawFn) -> dict[str, object]:
         made["startTime"] = text_of(start)
         if draw(st.booleans()):
             made["endTime"] = text_of(min(start + draw(st.integers(0, 10**9)), LAST_SECOND))
-    return {
-        member: value for member, value in made.items() if draw(st.integers(0, 5)) or member in ("at", "every", "cron")
-    }
+    return {member: value for member, value in made.items() if draw(st.integers(0, 5)) or member in NOTATIONS}
 
 
 def text_of(second: int) -> str:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import timing as module
 from sweephand.schedules.localtime import LAST_SECOND, to_instant
+from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.timing import TIMING_MEMBERS, between, load, parse
 from tests.unit.json_values import ANY_JSON
 from tests.unit.schedules import given as some
@@ -28,8 +29,9 @@ def refusal(fields: object, **job: datetime) -> InvalidRequest:
 
 
 def test_the_members_of_this_module_are_these() -> None:
-    expected = "at every cron align timezone dstGap dstOverlap monthOverflow startTime endTime count jitterSeconds"
-    assert set(expected.split()) == TIMING_MEMBERS
+    notations = "at every cron eventBridge"
+    rules = "align timezone dstGap dstOverlap monthOverflow startTime endTime count jitterSeconds"
+    assert set(f"{notations} {rules}".split()) == TIMING_MEMBERS
 
 
 @given(st.dictionaries(st.sampled_from(sorted(TIMING_MEMBERS)), ANY_JSON))
@@ -53,8 +55,7 @@ def test_one_bad_member_is_the_one_that_is_named(fields: dict[str, object], memb
     else:
         return
 
-    notations = {"at", "every", "cron"}
-    assert named == member or code == "NEVER_FIRES" or {named, member} <= {*notations, "align"} or named == "endTime"
+    assert named == member or code == "NEVER_FIRES" or {named, member} <= {*NOTATIONS, "align"} or named == "endTime"
 
 
 @pytest.mark.parametrize("member", sorted(TIMING_MEMBERS))
@@ -62,7 +63,7 @@ def test_one_bad_member_is_the_one_that_is_named(fields: dict[str, object], memb
     "value", [True, -1, 10**99, 1.5, [], {}, ["x"], "", " ", "\x00", "\ud800", "\u0661", "x" * 1001, LONG, "null"]
 )
 def test_a_hostile_value_is_refused_by_its_own_name(member: str, value: object) -> None:
-    fields = {**(DAILY if member not in ("at", "every", "cron", "align") else {}), member: value}
+    fields = {**(DAILY if member not in (*NOTATIONS, "align") else {}), member: value}
     if member == "align":
         fields["every"] = "1 day"
 
@@ -106,7 +107,7 @@ def test_a_path_is_no_zone(name: str) -> None:
 
 @pytest.mark.parametrize("fields", [{}, {"at": None}, {"timezone": "UTC"}, {"cron": None, "every": None}])
 def test_a_schedule_without_a_notation_is_refused(fields: dict[str, object]) -> None:
-    assert "one of at, every, cron is needed" in refusal(fields).reason
+    assert "one of at, every, cron, eventBridge is needed" in refusal(fields).reason
 
 
 def test_two_notations_are_refused() -> None:

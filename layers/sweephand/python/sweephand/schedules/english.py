@@ -35,7 +35,7 @@ _MOST_TIMES = 6
 def calendar(masks: CalendarMasks, zone: str) -> str:
     """ "at 02:30 on Monday to Friday, Europe/Berlin"; the zone is left out if it is UTC."""
     days = _days(masks)
-    sentence = _times(masks) + (f" {days}" if days else "")
+    sentence = times(masks.hours, masks.minutes) + (f" {days}" if days else "")
     return sentence if zone == "UTC" else f"{sentence}, {zone}"
 
 
@@ -44,8 +44,9 @@ def listed(parts: Sequence[str], last: str = "and") -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {last} {parts[-1]}"
 
 
-def _times(masks: CalendarMasks) -> str:
-    minutes, hours = bits(masks.minutes), bits(masks.hours)
+def times(hour_mask: int, minute_mask: int) -> str:
+    """ "at 02:30", "every 5 minutes from 09:00 to 16:59"."""
+    minutes, hours = bits(minute_mask), bits(hour_mask)
     if len(minutes) * len(hours) <= _MOST_TIMES and len(hours) < 24:
         return f"at {listed([f'{hour:02d}:{minute:02d}' for hour in hours for minute in minutes])}"
     hour_step = _step(hours, 24) if hours[0] == 0 else 0
@@ -72,17 +73,37 @@ def _hours(hours: Sequence[int]) -> str:
     return f"in the hours {_spans(hours)}" if others else f"from {low:02d}:00 to {high:02d}:59"
 
 
+def dates(mask: int) -> str:
+    """ "on day 1 and 15 of the month"; "" for all of them."""
+    return "" if _full(mask, 1, 31) else _dates(bits(mask))
+
+
+def weekdays(mask: int) -> str:
+    """ "on Monday to Friday"; "" for all of them. Bit 0 is Sunday."""
+    return "" if _full(mask, 0, 6) else f"on {_weekdays(mask)}"
+
+
+def months(mask: int) -> str:
+    """ "in June to August"; "" for all of them."""
+    return "" if _full(mask, 1, 12) else f"in {_named(bits(mask), MONTHS, 1)}"
+
+
+def years(mask: int) -> str:
+    """ "in 2027 to 2030". Bit n is the year n."""
+    return f"in {_spans(bits(mask))}"
+
+
 def _days(masks: CalendarMasks) -> str:
-    dates = "" if _full(masks.days, 1, 31) else _dates(bits(masks.days))
-    weekdays = "" if _full(masks.weekdays, 0, 6) else f"on {_weekdays(masks.weekdays)}"
-    if dates and weekdays:
-        both = f"{dates} or {weekdays}" if masks.either else f"{dates} if it is a {weekdays.removeprefix('on ')}"
+    by_date, by_weekday = dates(masks.days), weekdays(masks.weekdays)
+    if by_date and by_weekday:
+        both = (
+            f"{by_date} or {by_weekday}" if masks.either else f"{by_date} if it is a {by_weekday.removeprefix('on ')}"
+        )
     elif masks.either:
         both = ""  # one of the two lists names every day, and either is enough
     else:
-        both = dates or weekdays
-    months = "" if _full(masks.months, 1, 12) else f"in {_named(bits(masks.months), MONTHS, 1)}"
-    return " ".join(part for part in (both, months) if part)
+        both = by_date or by_weekday
+    return " ".join(part for part in (both, months(masks.months)) if part)
 
 
 def _dates(days: Sequence[int]) -> str:

@@ -174,14 +174,14 @@ def load(packed: str) -> Timing:
 
 
 def counted_from(packed: str) -> datetime | None:
-    """The `now` from which an `every` without startTime took its grid: parsed again with it, the grid stays."""
+    """The `now` from which a series without startTime took its grid: parsed again with it, the grid stays."""
     try:
-        facts = json.loads(packed)["every"]
-    except (LookupError, TypeError, ValueError):
+        facts = json.loads(packed)
+        (notation,) = facts.keys() & NOTATIONS.keys()
+        begun = NOTATIONS[notation].counted_from(facts[notation])
+    except _UNREADABLE:
         return None
-    if not isinstance(facts, dict) or "anchor" not in facts:
-        return None
-    return to_instant(facts["anchor"] - facts.get("seconds", 0))
+    return None if begun is None else to_instant(begun)
 
 
 def load_or_never(packed: str) -> Timing:

@@ -24,12 +24,15 @@ _BY_NOTATION: Mapping[str, Mapping[str, Any]] = {
     "at": {},
     "every": {"align": "start", "dstGap": "next_valid", "dstOverlap": "first", "monthOverflow": "clamp"},
     "cron": {"dstGap": "next_valid", "dstOverlap": "first", "monthOverflow": "skip"},
+    "eventBridge": {"dstGap": "skip", "dstOverlap": "first", "monthOverflow": "skip"},
 }
 """Of a one-time local time, the DST rules have no default: inside a gap or an overlap the caller must state one."""
 
 
 def timing_defaults(timing: Mapping[str, Any]) -> dict[str, Any]:
     notation = next((name for name in _BY_NOTATION if timing.get(name) is not None), "at")
+    if str(timing.get("eventBridge")).lstrip().startswith("at("):
+        notation = "at"
     return {**_ALWAYS, **_BY_NOTATION[notation]}
 
 

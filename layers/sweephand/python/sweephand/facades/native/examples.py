@@ -38,7 +38,10 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
     "JobDraft": {"least": _LEAST_JOB, "nightly": _NIGHTLY},
     "JobReplacement": {"withoutSchedules": {"name": "nightly-report", "action": _LEAST_JOB["action"]}},
     "JobPatch": {"retries": {"action": {"retry": {"type": "fixed", "delaySeconds": 60}}, "description": None}},
-    "ScheduleDraft": {"hourly": _HOURLY},
+    "ScheduleDraft": {
+        "hourly": _HOURLY,
+        "fromEventBridge": {"eventBridge": "cron(30 2 LW * ? *)", "timezone": "Europe/Berlin"},
+    },
     "ScheduleReplacement": {"lastDayOfMonth": {"every": "P1M", "startTime": "2099-01-31T06:00:00Z"}},
     "SchedulePatch": {"otherZone": {"timezone": "America/New_York", "count": 100}},
     "RunRequest": {"ofTheJob": {}},

@@ -80,6 +80,11 @@ NOTATIONS: Members = {
         1, LONGEST_TEXT, description="`PT10S`, `10 seconds`, `P1M`: 1 second to 548 days, or 1 to 18 months."
     ),
     "cron": text(1, LONGEST_TEXT, description="Five fields, or `@daily` and its kin."),
+    "eventBridge": text(
+        1,
+        LONGEST_TEXT,
+        description="EventBridge Scheduler's `cron(30 2 ? * MON-FRI *)`, `rate(5 minutes)`, `at(...)`.",
+    ),
 }
 ALIGN = one_of(Align, description="Of `every`: where the grid of the steps lies.")
 ZONE = text(1, LONGEST_TEXT, description="IANA, such as `Europe/Berlin`.")

@@ -64,6 +64,13 @@ def _read_months(step: duration.Duration, align: Align, where: Zone, beginning: 
     return facts
 
 
+def counted_from(facts: Facts) -> int | None:
+    """Of a grid that lies on its start: without startTime it began a step before its anchor."""
+    if not isinstance(facts, dict) or "anchor" not in facts:
+        return None
+    return int(facts["anchor"]) - int(facts.get("seconds", 0))
+
+
 def compile_(facts: Facts, rules: Rules) -> Compiled:
     align = Align(facts["align"])
     if "months" in facts:

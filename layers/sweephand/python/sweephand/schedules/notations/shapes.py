@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sweephand.schedules.localtime import FIRST_SECOND, Gap, Overlap, Zone
+from sweephand.schedules.wallclock import OnWallClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,5 +55,33 @@ class Notation(Protocol):
     def read(self, value: object, rules: Rules, beginning: Beginning) -> Facts:
         """The facts of a caller's value. Raises InvalidRequest for anything else, whatever its JSON type."""
 
+    def counted_from(self, facts: Facts) -> int | None:
+        """The `now` (Unix seconds) from which facts without a start took their grid; None if they took nothing."""
+
     def compile_(self, facts: Facts, rules: Rules) -> Compiled:
         """The series of these facts. Raises any of LookupError, TypeError, ValueError for facts it did not write."""
+
+
+_ALL_HOURS = (1 << 24) - 1
+
+
+def at_hours(
+    pattern: Series,
+    hours: int,
+    rules: Rules,
+    *,
+    stepped: bool,
+    gap: Gap = Gap.NEXT_VALID,
+    overlap: Overlap = Overlap.FIRST,
+) -> OnWallClock:
+    """The wall times of a pattern in the schedule's zone, by what its hours say of clock changes (decision 0012).
+
+    hours: mask. All of them: each real hour counts, nothing is lost or doubled. stepped: they are a step over the whole
+    day, which loses and doubles nothing either. Else they fix the hour, and the schedule's rules decide; gap, overlap:
+    the notation's own where it states none.
+    """
+    if hours == _ALL_HOURS:
+        return OnWallClock(pattern, rules.zone, Gap.SKIP, Overlap.BOTH, marked=False)
+    if stepped:
+        return OnWallClock(pattern, rules.zone, Gap.NEXT_VALID, Overlap.FIRST)
+    return OnWallClock(pattern, rules.zone, rules.gap or gap, rules.overlap or overlap)

@@ -1,0 +1,206 @@
+"""`eventBridge`: the expressions of Amazon EventBridge Scheduler: `at(...)`, `rate(...)` and `cron(...)` of six fields.
+
+cron(minutes hours day-of-month month day-of-week year): one of the two day fields is `?`. Weekdays are 1 to 7 or SUN to
+SAT. In the day of the month L is the last day, LW the last weekday, 15W the weekday nearest to the 15th of that month;
+in the day of the week L is Saturday, 6L the last Friday of the month, 6#3 the third Friday.
+Wall times in a gap are skipped, those that come twice run the first time, unless the schedule states its rules.
+Source: the service's user guide, "Schedule types".
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache, partial
+from typing import NamedTuple
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules import english, members
+from sweephand.schedules.clock import Clock
+from sweephand.schedules.days import ALL_YEARS, FIRST_YEAR, OfMonths, OnDays, month_table
+from sweephand.schedules.localtime import Gap, Overlap
+from sweephand.schedules.notations import at, every
+from sweephand.schedules.notations.fields import Field, shown, split, steps_over_all_hours
+from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, at_hours
+from sweephand.schedules.wallclock import certain_gap
+
+FIELD = "eventBridge"
+EXPECTED = 'an expression such as "cron(30 2 ? * MON-FRI *)", "rate(5 minutes)" or "at(2027-01-01T09:00:00)"'
+_SHAPE = re.compile(r"(at|rate|cron)\((.*)\)", re.ASCII)
+_RATE = re.compile(r"([0-9]{1,9})[ ]+(minutes?|hours?|days?)", re.ASCII)
+_AT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}", re.ASCII)
+_NAMES = {name: number for number, name in enumerate(english.WEEKDAYS_SHORT, 1)}
+_FIELDS = (
+    Field(FIELD, "minutes", 0, 59, 59, {}),
+    Field(FIELD, "hours", 0, 23, 23, {}),
+    Field(FIELD, "day of the month", 1, 31, 31, {}),
+    Field(FIELD, "month", 1, 12, 12, {name: number for number, name in enumerate(english.MONTHS_SHORT, 1)}),
+    Field(FIELD, "day of the week", 1, 7, 7, _NAMES),
+    Field(FIELD, "year", 1970, 2199, 2199, {}),
+)
+_MINUTES, _HOURS, _DAY, _MONTH, _WEEKDAY, _YEAR = range(6)
+_ORDINALS = ("", "first", "second", "third", "fourth", "fifth")
+
+
+def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
+    """{"cron": text}, or "at" or "rate" with the facts of the notation that does the same."""
+    text = members.text(value, FIELD, EXPECTED)
+    found = _SHAPE.fullmatch(text.strip())
+    if found is None:
+        raise InvalidRequest(FIELD, f"expected {EXPECTED}", position=0)
+    kind, inner = found[1], found[2]
+    try:
+        if kind == "cron":
+            return {"cron": _cron(inner)}
+        return {"rate": _rate(inner, rules, beginning)} if kind == "rate" else {"at": _at(inner, rules, beginning)}
+    except InvalidRequest as refused:
+        position = None if refused.position is None else refused.position + text.index("(") + 1
+        raise InvalidRequest(FIELD, refused.reason, position=position, code=refused.code) from refused
+
+
+def counted_from(facts: Facts) -> int | None:
+    return every.counted_from(facts["rate"]) if "rate" in facts else None
+
+
+def compile_(facts: Facts, rules: Rules) -> Compiled:
+    if "rate" in facts:
+        return every.compile_(facts["rate"], rules)
+    if "at" in facts:
+        return at.compile_(facts["at"], rules)
+    parsed = parse(facts["cron"])
+    pattern = OnDays(parsed.days, parsed.clock)
+    series = at_hours(
+        pattern, parsed.clock.hours, rules, stepped=parsed.stepped_hours, gap=Gap.SKIP, overlap=Overlap.FIRST
+    )
+    return Compiled(
+        series,
+        summary=partial(_summary, parsed, rules.zone.name),
+        interval=lambda: certain_gap(series, pattern.shortest_gap_s()),
+    )
+
+
+class Parsed(NamedTuple):
+    """on: the day field in words, "" for every day. stepped_hours: the hours are a step over the whole day."""
+
+    days: OfMonths
+    clock: Clock
+    on: str
+    stepped_hours: bool
+
+
+@lru_cache(maxsize=2048)
+def parse(text: str) -> Parsed:
+    """What stands between the brackets of cron(). Raises InvalidRequest with the position there."""
+    fields = split(text, _FIELDS)
+    (_, day), (weekday_at, weekday) = fields[_DAY], fields[_WEEKDAY]
+    if (day == "?") is (weekday == "?"):
+        raise InvalidRequest(
+            FIELD,
+            'one of day of the month and day of the week must be "?", as in "cron(0 9 1 * ? *)"',
+            position=weekday_at,
+        )
+    masks = {
+        number: _FIELDS[number].mask(word, position)
+        for number, (position, word) in enumerate(fields)
+        if number not in (_DAY, _WEEKDAY)
+    }
+    table, on = _of_weekdays(weekday, weekday_at) if day == "?" else _of_dates(day, fields[_DAY][0])
+    return Parsed(
+        OfMonths(table, masks[_MONTH], ALL_YEARS if fields[_YEAR][1] == "*" else masks[_YEAR] >> FIRST_YEAR),
+        Clock(masks[_HOURS], masks[_MINUTES]),
+        on,
+        steps_over_all_hours(fields[_HOURS][1], masks[_HOURS]),
+    )
+
+
+def _cron(text: str) -> str:
+    if not parse(text).days.ever():
+        raise members.never_fires(FIELD, "none of its years and months has a day that it names")
+    return " ".join(text.split())
+
+
+def _rate(text: str, rules: Rules, beginning: Beginning) -> Facts:
+    found = _RATE.fullmatch(text.strip())
+    if found is None:
+        raise InvalidRequest(FIELD, 'expected a rate such as "rate(5 minutes)"', position=0)
+    number, unit = int(found[1]), found[2].rstrip("s")
+    right = f"1 {unit}" if number == 1 else f"{number} {unit}s"
+    if not found[2] == right.split()[1]:
+        raise InvalidRequest(FIELD, f'expected "rate({right})"', position=0)
+    return every.read(right, rules, beginning)
+
+
+def _at(text: str, rules: Rules, beginning: Beginning) -> Facts:
+    if not _AT.fullmatch(text):
+        raise InvalidRequest(FIELD, 'expected "at(yyyy-mm-ddThh:mm:ss)" by the clock of timezone', position=0)
+    return at.read(text, rules, beginning)
+
+
+def _of_dates(text: str, position: int) -> tuple[tuple[int, ...], str]:
+    """(table, words) of a day of the month."""
+    field = _FIELDS[_DAY]
+    if text in ("L", "LW") or (text[-1:] == "W" and "," not in text):
+        nearest = 0 if text[0] == "L" else field.value(text[:-1], position)
+        if text == "L":
+            return month_table(lambda length, _: 1 << length), "on the last day of the month"
+        words = f"on the weekday nearest to day {nearest}" if nearest else "on the last weekday of the month"
+        return month_table(partial(_nearest_weekday, nearest)), words
+    mask = field.mask(text, position)
+    return month_table(lambda *_: mask), english.dates(mask)
+
+
+def _of_weekdays(text: str, position: int) -> tuple[tuple[int, ...], str]:
+    """(table, words) of a day of the week."""
+    field = _FIELDS[_WEEKDAY]
+    if text == "L":
+        text = "7"
+    if text[-1:] == "L" and "," not in text:
+        weekday = _monday_first(field.value(text[:-1], position))
+        words = f"on the last {english.WEEKDAYS[(weekday + 1) % 7]} of the month"
+        return month_table(lambda length, first: _of_week(length, first, weekday) & -1 << length - 6), words
+    before, hash_, which = text.partition("#")
+    if hash_:
+        weekday = _monday_first(field.value(before, position))
+        if which not in ("1", "2", "3", "4", "5"):
+            reason = f"day of the week: {shown(which)} after # is outside 1..5"
+            raise InvalidRequest(FIELD, reason, position=position + len(before) + 1)
+        weeks = 0x7F << 7 * int(which) - 6
+        words = f"on the {_ORDINALS[int(which)]} {english.WEEKDAYS[(weekday + 1) % 7]} of the month"
+        return month_table(lambda length, first: _of_week(length, first, weekday) & weeks), words
+    mask = field.mask(text, position)
+    chosen = [_monday_first(number) for number in range(1, 8) if mask >> number & 1]
+    table = month_table(lambda length, first: sum(_of_week(length, first, weekday) for weekday in chosen))
+    return table, english.weekdays(mask >> 1)
+
+
+def _monday_first(number: int) -> int:
+    """0 for Monday, of 1 for Sunday."""
+    return (number + 5) % 7
+
+
+def _of_week(length: int, first: int, weekday: int) -> int:
+    """The mask of all days of a month that are that weekday. first: weekday of day 1; 0 is Monday."""
+    return sum(1 << day for day in range(1 + (weekday - first) % 7, length + 1, 7))
+
+
+def _nearest_weekday(day: int, length: int, first: int) -> int:
+    """The Monday to Friday nearest to a day (0: the last), never in another month; 0 if this month lacks it."""
+    day = day or length
+    if day > length:
+        return 0
+    weekday = (first + day - 1) % 7
+    if weekday == 5:
+        day += -1 if day > 1 else 2
+    elif weekday == 6:
+        day += 1 if day < length else -2
+    return 1 << day
+
+
+def _summary(parsed: Parsed, zone: str) -> str:
+    days, clock = parsed.days, parsed.clock
+    parts = (english.times(clock.hours, clock.minutes), parsed.on, english.months(days.months), _years(days.years))
+    sentence = " ".join(part for part in parts if part)
+    return sentence if zone == "UTC" else f"{sentence}, {zone}"
+
+
+def _years(mask: int) -> str:
+    return "" if mask == ALL_YEARS else english.years(mask << FIRST_YEAR)

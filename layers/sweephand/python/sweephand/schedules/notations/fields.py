@@ -1,0 +1,98 @@
+"""What notations of fields share: numbers and names within bounds, or a refusal with the position of what is none."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from sweephand.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_WORD = re.compile(r"[^ \t]+")
+
+
+class Field(NamedTuple):
+    """member: of the caller's JSON. name: for refusals. top: the largest value that may be written; last: the one that
+    `*` and an open step end with.
+    """
+
+    member: str
+    name: str
+    low: int
+    last: int
+    top: int
+    names: dict[str, int]
+
+    def value(self, text: str, position: int) -> int:
+        """A number within bounds, or one of the names in any case. Raises InvalidRequest."""
+        if text.isascii() and text.isdigit():
+            value = int(text)
+            if self.low <= value <= self.top:
+                return value
+            outside = f"{self.name} {shown(text)} is outside {self.low}..{self.top}"
+            raise InvalidRequest(self.member, outside, position=position)
+        named = self.names.get(text.lower())
+        if named is None:
+            names = f" or {', '.join(self.names)}" if self.names else ""
+            kinds = f"a number from {self.low} to {self.top}{names}"
+            raise InvalidRequest(self.member, f"{self.name}: expected *, {kinds}", position=position)
+        return named
+
+    def step(self, text: str, position: int) -> int:
+        """A number of 1 or more."""
+        width = int(text) if text.isascii() and text.isdigit() else 0
+        if width < 1:
+            raise InvalidRequest(self.member, f"{self.name}: expected a step of 1 or more", position=position)
+        return width
+
+    def mask(self, text: str, position: int) -> int:
+        """Bit n for value n of a list of `*`, `a`, `a-b` and each with `/step`; `a/step` runs to the field's end."""
+        mask = 0
+        for item in text.split(","):
+            mask |= self.item(item, position)
+            position += len(item) + 1
+        return mask
+
+    def item(self, item: str, position: int) -> int:
+        """One item of such a list."""
+        body, slash, step = item.partition("/")
+        begin, dash, end = body.partition("-")
+        if begin == "*":
+            if dash:
+                raise InvalidRequest(self.member, f"{self.name}: * cannot begin a range", position=position + 1)
+            low, high = self.low, self.last
+        else:
+            low = self.value(begin, position)
+            high = self.value(end, position + len(begin) + 1) if dash else self.last if slash else low
+        if low > high and (dash or low > self.top):
+            reason = f"{self.name}: the range {shown(body)} runs backwards"
+            raise InvalidRequest(self.member, reason, position=position)
+        if not slash:
+            return (2 << high) - (1 << low)
+        width = self.step(step, position + len(body) + 1)
+        return sum(1 << value for value in range(low, max(high, low) + 1, width))
+
+
+def split(text: str, fields: Sequence[Field]) -> list[tuple[int, str]]:
+    """(position, text) of each field. Raises InvalidRequest if there are more or fewer."""
+    words = [(found.start(), found[0]) for found in _WORD.finditer(text)]
+    if len(words) != len(fields):
+        surplus = words[len(fields)][0] if len(words) > len(fields) else len(text)
+        names = ", ".join(field.name for field in fields)
+        reason = f"expected {len(fields)} fields ({names}), found {len(words)}"
+        raise InvalidRequest(fields[0].member, reason, position=surplus)
+    return words
+
+
+def steps_over_all_hours(text: str, mask: int) -> bool:
+    """Whether an hour field (`*/n`, `0-23/n`, `0/n` with more than one hour) is a step over the whole day."""
+    if "/" not in text or "," in text or not mask & 1 or mask == 1:
+        return False
+    width = (mask >> 1 & -(mask >> 1)).bit_length()
+    return mask == sum(1 << hour for hour in range(0, 24, width))
+
+
+def shown(text: str) -> str:
+    return text if len(text) <= 12 else f"{text[:9]}..."

@@ -1,0 +1,122 @@
+"""Sets of days and times of the day against a look at every single one."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweephand.schedules.clock import Clock
+from sweephand.schedules.days import EPOCH_DAY, FIRST_YEAR, EachNth, OfMonths, OfWeeks, OnDays, month_table
+
+SPAN = 800
+begins = st.integers(date(1970, 1, 1).toordinal(), date(2198, 1, 1).toordinal()).map(date.fromordinal)
+masks = st.integers(1, (1 << 28) - 1)
+
+
+def number(day: date) -> int:
+    return day.toordinal() - EPOCH_DAY
+
+
+def agrees(days, has, begin: date) -> None:
+    """next, previous and count on each day of a span after `begin` are what looking at each day gives."""
+    span = [begin + timedelta(days=n) for n in range(SPAN)]
+    wanted = [number(day) for day in span if has(day)]
+    at, walked = days.next(number(begin)), []
+    while at is not None and at <= number(span[-1]):
+        walked.append(at)
+        at = days.next(at + 1)
+    assert walked == wanted
+    at, back = days.previous(number(span[-1])), []
+    while at is not None and at >= number(begin):
+        back.append(at)
+        at = days.previous(at - 1)
+    assert back == wanted[::-1]
+    assert days.count(number(begin), number(span[-1])) == len(wanted)
+    assert days.count(number(begin) + 40, number(begin) + 45) == sum(40 <= day - number(begin) <= 45 for day in wanted)
+    assert days.count(number(begin) + 1, number(begin)) == 0
+
+
+@given(
+    st.integers(2, (1 << 32) - 1), masks, st.integers(1, (1 << 12) - 1), st.integers(1, 30), st.integers(0, 40), begins
+)
+def test_days_of_months_are_those_of_their_kind(days, weekdays, months, every, anchor, begin):
+    table = month_table(lambda length, first: days if weekdays >> first & 1 else days & 1 << length)
+    anchor += begin.year * 12
+
+    def has(day: date) -> bool:
+        first = day.replace(day=1).weekday()
+        length = (day.replace(day=28) + timedelta(days=4)).replace(day=1) - timedelta(days=1)
+        kind = days >> day.day & 1 and (weekdays >> first & 1 or day.day == length.day)
+        in_turn = (day.year * 12 + day.month - 1 - anchor) % every == 0
+        return bool(kind and months >> day.month - 1 & 1 and in_turn)
+
+    agrees(OfMonths(table, months << 1, every=every, anchor=anchor), has, begin)
+
+
+@given(st.sets(st.integers(1970, 2199), min_size=1, max_size=5), begins)
+def test_days_of_chosen_years_are_of_no_other(years, begin):
+    chosen = OfMonths(month_table(lambda *_: 1 << 31), years=sum(1 << year - FIRST_YEAR for year in years))
+
+    agrees(chosen, lambda day: day.day == 31 and day.year in years, begin)
+
+
+@given(st.integers(1, 127), st.integers(-50_000, 50_000), st.integers(1, 78), begins)
+def test_weekdays_of_each_nth_week(weekdays, week, every, begin):
+    monday = -3 + 7 * week
+
+    def has(day: date) -> bool:
+        weeks = (number(day) - day.weekday() - monday) // 7
+        return bool(weekdays >> day.weekday() & 1) and weeks % every == 0
+
+    agrees(OfWeeks(weekdays, monday, every), has, begin)
+
+
+@given(st.integers(1, 1_000), st.integers(-50_000, 50_000), begins)
+def test_each_nth_day(every, anchor, begin):
+    agrees(EachNth(every, anchor), lambda day: (number(day) - anchor) % every == 0, begin)
+
+
+def test_a_set_without_a_day_is_known_for_one():
+    assert not OfMonths(month_table(lambda *_: 1 << 30), months=1 << 2).ever()
+    assert OfMonths(month_table(lambda *_: 1 << 29), months=1 << 2).ever()
+    assert not OfMonths(month_table(lambda *_: 1 << 29), months=1 << 2, years=1 << 2100 - FIRST_YEAR).ever()
+    assert not OfMonths(month_table(lambda *_: 1 << 30), every=12, anchor=2026 * 12 + 1).ever()
+
+
+def test_nothing_lies_beyond_the_horizon():
+    leap = OfMonths(month_table(lambda *_: 1 << 29), months=1 << 2)
+
+    assert leap.next(number(date(2196, 3, 1))) is None
+    assert leap.previous(number(date(1972, 2, 28))) is None
+    assert EachNth(7, 0).next(number(date(2200, 12, 31)) + 1) is None
+    assert OfWeeks(1).previous(number(date(1969, 1, 1)) - 3) is None
+
+
+@given(st.integers(1, (1 << 24) - 1), st.integers(1, (1 << 60) - 1), st.integers(1, (1 << 60) - 1), st.data())
+def test_a_clock_knows_its_times(hours, minutes, seconds, data):
+    hours &= data.draw(st.sampled_from([(1 << 24) - 1, 0b1001, 1 << 23, 1])) or hours
+    minutes &= data.draw(st.sampled_from([0b11, 1 << 59 | 1, 0xF0F])) or minutes
+    clock = Clock(hours or 1, minutes or 1, (seconds & 0b111) | 1 << data.draw(st.integers(0, 59)))
+    times = [
+        time
+        for time in range(86_400)
+        if clock.hours >> time // 3600 & 1 and clock.minutes >> time // 60 % 60 & 1 and clock.seconds >> time % 60 & 1
+    ]
+    at = data.draw(st.sampled_from(times) | st.integers(0, 86_399))
+    until = data.draw(st.integers(0, 86_399))
+
+    assert (clock.first, clock.last, clock.times()) == (times[0], times[-1], len(times))
+    assert clock.after(at) == next((time for time in times if time > at), None)
+    assert clock.until(at) == next((time for time in reversed(times) if time <= at), None)
+    assert clock.count(at, until) == sum(at <= time <= until for time in times)
+    assert clock.shortest_gap_s() == min(later - time for time, later in pairwise([*times, times[0] + 86_400]))
+
+
+@given(st.integers(1, 40), st.integers(0, 10**9), st.integers(0, 10**7), st.integers(0, 400))
+def test_times_on_days_are_counted_as_they_are_listed(every, after, span, limit):
+    series = OnDays(EachNth(every, 3), Clock(0b1001 << 6, 0b101, 1))
+
+    assert series.count(after, after + span, limit) == min(limit, len(list(series.seconds(after, after + span))))
