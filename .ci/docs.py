@@ -38,7 +38,7 @@ STATES: Mapping[State, str] = {
     State.ACK_NOT_RECVD: "The target gave no answer in time, and the job waits for its report all the same.",
     State.RETRY_WAIT: "An attempt failed; the next one is due at `nextAttemptAt`. The reason is that of the failure.",
     State.HELD: "Waits for a consumer that is away.",
-    State.QUEUED: "Written and on its way: a manual run or an error action before its first attempt.",
+    State.QUEUED: "Not begun: a manual run or an error action on its way, or a run that waits for its turn.",
     State.SUCCESS: "The target answered with one of the job's success statuses.",
     State.ERROR: "It failed, and the last failure was the target's or the service's: 5xx, no answer, not delivered.",
     State.REQUEST_ERROR: "It failed, and the request could not be made or was refused: no connection, guard, 4xx.",
@@ -65,7 +65,7 @@ REASONS: Mapping[Reason, tuple[str, str]] = {
     Reason.EXECUTOR_LOST: ("UNKNOWN", "The executors that held it ended without a word, once more than allowed."),
     Reason.UNDELIVERED: ("ERROR", "Its message could not be worked on in ten receives."),
     Reason.CIRCUIT_OPEN: ("ERROR", "The circuit of its target was open."),
-    Reason.OVERLAP: ("SKIPPED", "An earlier run was still active."),
+    Reason.OVERLAP: ("SKIPPED", "Another run of its schedule was active; `message` says which."),
     Reason.PAUSED: ("SKIPPED", "Its job was paused."),
     Reason.DISABLED: ("SKIPPED", "Its schedule, job or collection was switched off."),
     Reason.SUPERSEDED: ("SKIPPED", "A change of the schedule took its place."),
@@ -80,7 +80,7 @@ REASONS: Mapping[Reason, tuple[str, str]] = {
         "Its message was more than 4 days late, or the next attempt would be older than `maxAgeSeconds`.",
     ),
     Reason.BY_USER: ("CANCELLED", "Somebody cancelled it."),
-    Reason.REPLACED: ("CANCELLED", "A later run took its place."),
+    Reason.REPLACED: ("CANCELLED", "A later run of its schedule took its turn; `message` says which."),
     Reason.OWNER_GONE: ("CANCELLED", "Its job or schedule was deleted."),
 }
 

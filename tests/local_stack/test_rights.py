@@ -161,6 +161,9 @@ class _Day:
     def runs_of_every_kind(self):
         self.create("due", "/ok", schedules=[{"at": self.ago(20)}], payload={"n": 2})
         self.create("slow-due", "/ok", schedules=[{"at": self.ago(20)}], answerTimeoutSeconds=30)
+        in_turn = {"overlap": "skip"}
+        self.create("in-turn", "/ok", schedules=[{"at": self.ago(20)}], policies=in_turn)
+        self.create("slow-in-turn", "/ok", schedules=[{"at": self.ago(20)}], policies=in_turn, answerTimeoutSeconds=30)
         alarm = {"type": "http", "url": f"{self.endpoint}/alarm"}
         slow_alarm = {**alarm, "outcome": {"answerTimeoutSeconds": 30}}
         once = {"type": "fixed", "maxRetries": 1, "delaySeconds": 0, "retryOn": "any"}
@@ -259,7 +262,7 @@ class _Day:
 
     # How each is done
 
-    def create(self, name, where, *, schedules=(), tags=(), resourceId=None, errorAction=None, **action):  # noqa: N803
+    def create(self, name, where, *, schedules=(), tags=(), resourceId=None, errorAction=None, policies=None, **action):  # noqa: N803
         outcome = {"answerTimeoutSeconds": action.pop("answerTimeoutSeconds", 15)}
         body = {
             "name": name,
@@ -268,6 +271,7 @@ class _Day:
             "tags": list(tags),
             "resourceId": resourceId,
             "errorAction": errorAction,
+            "policies": policies,
         }
         return self.api("POST", "/v1/jobs", {k: v for k, v in body.items() if v is not None}, expect=201)["id"]
 

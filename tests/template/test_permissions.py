@@ -44,7 +44,7 @@ GRANTED = {
     },
     "ExecutorSlowRole": {
         "ExecutorSlowLogs": WRITES_LOG,
-        "Table": READS | WRITES,
+        "Table": READS | WRITES | {"dynamodb:DeleteItem"},
         "RunQueue": {"sqs:SendMessage"},
         "SlowQueue": READS_POINTERS | {"sqs:SendMessage"},
         "Key": {"kms:Decrypt"},

@@ -271,7 +271,7 @@ JOBS = {
         {"action": {"type": "http", "url": "https://x.org/", "outcome": {"answerTimeoutSeconds": 61}}},
         "action.outcome.answerTimeoutSeconds",
     ),
-    "an overlap of later": ({"policies": {"overlap": "replace"}}, "policies.overlap"),
+    "an overlap that is none": ({"policies": {"overlap": "queue"}}, "policies.overlap"),
     "11 tags": ({"tags": [str(n) for n in range(11)]}, "tags"),
     "a tag twice": ({"tags": ["a", "b", "a"]}, "tags[2]"),
     "a tag with a line end": ({"tags": ["a", "a\nb"]}, "tags[1]"),

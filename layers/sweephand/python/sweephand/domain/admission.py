@@ -37,9 +37,10 @@ class End:
 
 @dataclass(frozen=True)
 class Claim:
-    """Take this attempt; with `run`, of a row that waits."""
+    """Take this attempt; with `run`, of a row that waits. contested: if the schedule's slot is free for it."""
 
     attempt: int
+    contested: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def _without_row(pointer: Pointer, seen: Seen, now: datetime) -> Admission:
         _superseded(pointer, seen.schedule)
         or _too_late(pointer, seen.schedule, now)
         or _forbidden(seen.job, seen.schedule, enabled=seen.terms.enabled)
-        or Claim(1)
+        or Claim(1, contested=_contested(seen.job, seen.schedule))
     )
 
 
@@ -173,7 +174,13 @@ def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run:
         return SendPointer() if run.wake_at is None else Acknowledge("its wake row answers for it")
     if run.not_before is not None and run.not_before > now:
         return _still_ahead(run, run.not_before)
-    return Claim(run.attempt)
+    begins = run.state is State.QUEUED and run.kind is not Kind.ERROR_ACTION
+    return Claim(run.attempt, contested=begins and (run.slotted or _contested(job, schedule)))
+
+
+def _contested(job: Job, schedule: Schedule | None) -> bool:
+    """Do runs of the schedule exclude each other? A run of the job itself excludes none."""
+    return schedule is not None and policies_of(job, schedule).get("overlap", "allow") != "allow"
 
 
 def _still_ahead(run: Run, at: datetime | None) -> Later | Acknowledge:

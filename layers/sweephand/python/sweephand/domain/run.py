@@ -143,7 +143,7 @@ class Run:
     uuid: computed (ids.run_uuid); schedule_id None: a run of the job itself. attempt: the one under way or last made,
     from 1. lost: attempts whose executor vanished. owner and lease_until: of the executor that holds it, only while
     TRIGGERED. not_before: of the next attempt. wake_at: when the sweeper sends its pointer again. range_until and
-    range_count: of a row that stands for many occurrences.
+    range_count: of a row that stands for many occurrences. slotted: it began, or waits, as the one run of its schedule.
     """
 
     tenant: str
@@ -176,6 +176,7 @@ class Run:
     range_until: datetime | None = None
     range_count: int | None = None
     notes: tuple[str, ...] = ()
+    slotted: bool = False
 
     @property
     def id(self) -> str:

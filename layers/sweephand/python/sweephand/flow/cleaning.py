@@ -71,7 +71,7 @@ def clean(world: World, pointer: Pointer) -> None:
 def _goes(sk: str, owners: Sequence[str], *, whole: bool) -> bool:
     """With a whole job all but the clean-up rows of schedules that went before it; else what was its schedules' own."""
     kind, *rest = keys.parts(sk)
-    return kind != "CLEAN" if whole else kind in {"STATS", "PAY"} and rest[0] in owners
+    return kind != "CLEAN" if whole else kind in {"STATS", "PAY", "SLOT"} and rest[0] in owners
 
 
 def _ended(world: World, run: Run) -> bool:

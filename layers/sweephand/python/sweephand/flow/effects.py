@@ -23,6 +23,10 @@ def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
     """The effects of a finished run, then its wake goes. Raises Unavailable: the message then comes back."""
     if run.state in FAILED and run.kind is not Kind.ERROR_ACTION and job is not None and job.error_action is not None:
         _start_error_action(world, run, job)
+    if run.slotted:
+        from sweephand.flow import overlap  # noqa: PLC0415 - most schedules let their runs overlap and have no slot
+
+        overlap.release(world, run, schedule)
     if schedule is not None and schedule.state is ScheduleState.ENDING:
         endings.complete_if_over(world, schedule)
     if run.wake_at is not None:

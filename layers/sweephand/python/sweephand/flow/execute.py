@@ -105,7 +105,7 @@ def one(world: World, lane: Lane, request_id: str, message: Delivered) -> Verdic
         if isinstance(verdict, Verdict):
             return verdict
         seen = replace(seen, run=verdict)
-    return AGAIN
+    return Verdict(acknowledged=False, back_in_s=world.chance.uniform(1, 5))
 
 
 def _attempt(  # noqa: PLR0911 - one line for each answer of the gate
@@ -135,14 +135,23 @@ def _attempt(  # noqa: PLR0911 - one line for each answer of the gate
             return _end(world, lane, pointer, seen, State.UNKNOWN, Reason.EXECUTOR_LOST)
         case admission.EndUnanswered():
             return _end(world, lane, pointer, seen, State.UNKNOWN, Reason.DEADLINE)
-        case admission.Claim(attempt):
-            return _claim_and_act(world, lane, owner, message, pointer, seen, attempt=attempt)
+        case admission.Claim(attempt, contested):
+            claim = _take_turn_and_act if contested else _claim_and_act
+            return claim(world, lane, owner, message, pointer, seen, attempt=attempt)
         case admission.TakeOver():
             return _claim_and_act(world, lane, owner, message, pointer, seen, attempt=None)
 
 
-def _end(world: World, lane: Lane, pointer: Pointer, seen: Seen, state: State, reason: Reason) -> Verdict | Run | None:
-    ended = settle.end_unacted(world, lane, pointer, seen.run, state, reason)
+def _end(
+    world: World,
+    lane: Lane,
+    pointer: Pointer,
+    seen: Seen,
+    state: State,
+    reason: Reason,
+    message: str | None = None,
+) -> Verdict | Run | None:
+    ended = settle.end_unacted(world, lane, pointer, seen.run, state, reason, message)
     if isinstance(ended, Refused):
         return _read(ended)
     effects.after(world, ended, seen.job, seen.schedule)
@@ -152,15 +161,48 @@ def _end(world: World, lane: Lane, pointer: Pointer, seen: Seen, state: State, r
 def _claim_and_act(
     world: World, lane: Lane, owner: str, message: Delivered, pointer: Pointer, seen: Seen, *, attempt: int | None
 ) -> Verdict | Run | None:
-    assert seen.job is not None
-    now = world.clock.now()
-    if now > message.received_at + timedelta(seconds=world.settings.visibility_s - CLAIM_MARGIN_S):
+    if _too_late_to_claim(world, message):
         return AGAIN
-    mine = _mine(world, owner, message, pointer, seen, now, attempt=attempt)
-    refused = _claim(world, lane, mine, seen.run, attempt=attempt)
-    if refused is not None:
-        there = _read(refused)
-        if there is None or there.owner != owner:
+    mine = _mine(world, owner, message, pointer, seen, attempt=attempt)
+    return _act(world, lane, mine, seen, _claim(world, lane, mine, seen.run, attempt=attempt))
+
+
+def _take_turn_and_act(
+    world: World, lane: Lane, owner: str, message: Delivered, pointer: Pointer, seen: Seen, *, attempt: int
+) -> Verdict | Run | None:
+    """As _claim_and_act, of a schedule whose runs exclude each other."""
+    from sweephand.domain.overlap import Busy  # noqa: PLC0415 - most schedules let their runs overlap
+    from sweephand.flow import overlap  # noqa: PLC0415
+
+    if _too_late_to_claim(world, message):
+        return AGAIN
+    assert seen.job is not None
+    mine = replace(_mine(world, owner, message, pointer, seen, attempt=attempt), slotted=True)
+    turn = overlap.take_turn(world, lane, mine, seen.run, seen.job, seen.schedule)
+    match turn:
+        case overlap.Turn.WAITS:
+            world.journal.info("queued", run=pointer.run)
+            return DONE
+        case overlap.Turn.MOVED:
+            return seen.run
+        case Busy(active):
+            why = f"the run {active.id} was active"
+            return _end(world, lane, pointer, seen, State.SKIPPED, Reason.OVERLAP, why)
+    return _act(world, lane, mine, seen, turn)
+
+
+def _too_late_to_claim(world: World, message: Delivered) -> bool:
+    """Others can see the message already, or are about to."""
+    margin = timedelta(seconds=world.settings.visibility_s - CLAIM_MARGIN_S)
+    return world.clock.now() > message.received_at + margin
+
+
+def _act(world: World, lane: Lane, mine: Run, seen: Seen, claimed: Written | Refused) -> Verdict | Run | None:
+    """mine: as the claim left the row. A claim that was refused may be this executor's own, its answer lost."""
+    assert seen.job is not None
+    if isinstance(claimed, Refused):
+        there = _read(claimed)
+        if there is None or there.owner != mine.owner:
             return there
         mine = there
     outcome = act(world, mine, seen.job, seen.schedule)
@@ -178,10 +220,9 @@ def _settle(world: World, lane: Lane, mine: Run, outcome: Outcome, job: Job, sch
     return DONE
 
 
-def _mine(
-    world: World, owner: str, message: Delivered, pointer: Pointer, seen: Seen, now: datetime, *, attempt: int | None
-) -> Run:
+def _mine(world: World, owner: str, message: Delivered, pointer: Pointer, seen: Seen, *, attempt: int | None) -> Run:
     """The row as the claim will leave it."""
+    now = world.clock.now()
     lease_until = now + timedelta(seconds=world.settings.lease_s)
     waiting = seen.run or Run(
         tenant=pointer.tenant,
@@ -208,19 +249,12 @@ def _mine(
     )
 
 
-def _claim(world: World, lane: Lane, mine: Run, there: Run | None, *, attempt: int | None) -> Refused | None:
-    assert mine.owner is not None
-    assert mine.lease_until is not None
-    assert mine.started_at is not None
-    lease = ledger.Lease(mine.owner, mine.started_at, mine.lease_until)
-    result: Written | Refused
+def _claim(world: World, lane: Lane, mine: Run, there: Run | None, *, attempt: int | None) -> Written | Refused:
     if there is None:
-        result = ledger.claim_first(world.table, mine, shards=world.settings.shards, lane=lane)
-    elif attempt is None:
-        result = ledger.take_over(world.table, there, lease)
-    else:
-        result = ledger.claim_again(world.table, there, lease, attempt)
-    return result if isinstance(result, Refused) else None
+        return ledger.claim_first(world.table, mine, shards=world.settings.shards, lane=lane)
+    if attempt is None:
+        return ledger.take_over(world.table, there, ledger.Lease.of(mine))
+    return ledger.claim_again(world.table, there, ledger.Lease.of(mine), attempt)
 
 
 def _read(refused: Refused) -> Run | None:

@@ -96,9 +96,18 @@ def _ended_elsewhere(world: World, there: Run | None, late: Run) -> Run | None:
 
 
 def end_unacted(
-    world: World, lane: Lane, pointer: Pointer, run: Run | None, state: State, reason: Reason
+    world: World,
+    lane: Lane,
+    pointer: Pointer,
+    run: Run | None,
+    state: State,
+    reason: Reason,
+    message: str | None = None,
 ) -> Run | Refused:
-    """Ends a run without acting: a new row where there is none. Counts go along in the same transaction."""
+    """Ends a run without acting: a new row where there is none. Counts go along in the same transaction.
+
+    message: None leaves the one that the row has.
+    """
     now = world.clock.now()
     if run is None:
         ended = Run(
@@ -112,6 +121,7 @@ def end_unacted(
             planned_at=pointer.instant,
             finished_at=now,
             generation=pointer.generation,
+            message=message,
             expires_at=expiry(now),
         )
         result = ledger.finish_without_attempt(
@@ -119,7 +129,14 @@ def end_unacted(
         )
     else:
         ended = replace(
-            run, state=state, reason=reason, finished_at=now, owner=None, lease_until=None, expires_at=expiry(now)
+            run,
+            state=state,
+            reason=reason,
+            message=message or run.message,
+            finished_at=now,
+            owner=None,
+            lease_until=None,
+            expires_at=expiry(now),
         )
         condition = ledger.lease_as_read(run) if run.state is State.TRIGGERED else ledger.state_as_read(run)
         result = ledger.finish(world.table, ended, condition, counts_of(ended), ())

@@ -76,6 +76,10 @@ def stats(schedule_id: str) -> str:
     return f"STATS#{part(schedule_id)}"
 
 
+def slot(schedule_id: str) -> str:
+    return f"SLOT#{part(schedule_id)}"
+
+
 def payload(owner: str, version: int) -> str:
     return f"PAY#{part(owner)}#{version}"
 

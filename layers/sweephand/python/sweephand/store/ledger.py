@@ -59,6 +59,7 @@ def run_of(item: RunItem) -> Run:
         range_until=_ms(item.range_until),
         range_count=item.range_count,
         notes=tuple(sorted(item.notes)) if item.notes else (),
+        slotted=bool(item.slotted),
     )
 
 
@@ -90,6 +91,7 @@ def item_of(run: Run, *, shards: int, lane: Lane) -> RunItem:
         range_until=_to_ms(run.range_until),
         range_count=run.range_count,
         expires_at=_to_s(run.expires_at),
+        slotted=run.slotted or None,
     )
     if run.wake_at is not None:
         item.shard = shard_of(run.uuid, shards)
@@ -160,6 +162,14 @@ class Lease:
     taken_at: datetime
     until: datetime
 
+    @classmethod
+    def of(cls, run: Run) -> Lease:
+        """Of a row as its claim leaves it."""
+        assert run.owner is not None
+        assert run.started_at is not None
+        assert run.lease_until is not None
+        return cls(run.owner, run.started_at, run.lease_until)
+
 
 def claim_first(table: Table, run: Run, *, shards: int, lane: Lane) -> Written | Refused:
     """The first attempt of an occurrence that has no row: the row is the claim."""
@@ -168,20 +178,20 @@ def claim_first(table: Table, run: Run, *, shards: int, lane: Lane) -> Written |
 
 def claim_again(table: Table, run: Run, lease: Lease, attempt: int) -> Written | Refused:
     """A further attempt, or the first of a run that was written before its message (manual, error action)."""
-    return table.update(
-        *_key(run),
-        [
-            *_held_by(lease),
-            assign(RunItem.first_started_at, epoch_ms(run.first_started_at or lease.taken_at)),
-            assign(RunItem.not_before, None),
-        ],
-        claimable(attempt, lease.taken_at),
-    )
+    return table.update(*key_of(run), claiming(run, lease), claimable(attempt, lease.taken_at))
+
+
+def claiming(run: Run, lease: Lease) -> list[Action]:
+    return [
+        *_held_by(lease),
+        assign(RunItem.first_started_at, epoch_ms(run.first_started_at or lease.taken_at)),
+        assign(RunItem.not_before, None),
+    ]
 
 
 def take_over(table: Table, run: Run, lease: Lease) -> Written | Refused:
     """The same attempt again, from an executor whose lease is over."""
-    return table.update(*_key(run), [*_held_by(lease), assign(RunItem.lost, run.lost + 1)], lease_as_read(run))
+    return table.update(*key_of(run), [*_held_by(lease), assign(RunItem.lost, run.lost + 1)], lease_as_read(run))
 
 
 def _held_by(lease: Lease) -> list[Action]:
@@ -204,7 +214,7 @@ def succeed(table: Table, run: Run) -> Written | Refused:
 
     Whoever reports it first wins, with or without lease.
     """
-    return table.update(*_key(run), _ending(run), NOT_TERMINAL)
+    return table.update(*key_of(run), _ending(run), NOT_TERMINAL)
 
 
 def finish(
@@ -214,13 +224,17 @@ def finish(
     actions = _ending(run)
     if run.state in _NEEDS_ATTENTION:
         actions += _attention(run)
-    return _with_counts(table, run, table.update_op("run", *_key(run), actions, condition), counts, attempts)
+    return _with_counts(table, run, table.update_op("run", *key_of(run), actions, condition), counts, attempts)
 
 
 def finish_from_outside(
     table: Table, run: Run, *, shards: int, lane: Lane, counts: dict[str, int]
 ) -> Written | Refused:
     """An end by one who holds no lease (callback, cancel) [not terminal]. run: as it shall be, with its wake."""
+    return _with_counts(table, run, end_from_outside_op(table, "run", run, shards=shards, lane=lane), counts, ())
+
+
+def end_from_outside_op(table: Table, name: str, run: Run, *, shards: int, lane: Lane) -> Op:
     assert run.wake_at is not None
     actions = [
         *_ending(run),
@@ -229,13 +243,13 @@ def finish_from_outside(
     ]
     if run.state is not State.SUCCESS:
         actions += _attention(run)
-    return _with_counts(table, run, table.update_op("run", *_key(run), actions, NOT_TERMINAL), counts, ())
+    return table.update_op(name, *key_of(run), actions, NOT_TERMINAL)
 
 
 def note(table: Table, run: Run, text: str) -> None:
     """What came after the end: kept beside it, at most twenty."""
     few = RunItem.notes.does_not_exist() | (size(RunItem.notes) < MOST_NOTES)  # type: ignore[no-untyped-call]
-    table.update(*_key(run), [RunItem.notes.add({text})], every(RunItem.pk.exists(), few))
+    table.update(*key_of(run), [RunItem.notes.add({text})], every(RunItem.pk.exists(), few))
 
 
 def finish_without_attempt(
@@ -274,13 +288,13 @@ def wait(
     ]
     if run.wake_at is not None:
         actions += wake_actions(run, run.wake_at, shards=shards, lane=lane)
-    return _with_counts(table, run, table.update_op("run", *_key(run), actions, condition), counts, attempts)
+    return _with_counts(table, run, table.update_op("run", *key_of(run), actions, condition), counts, attempts)
 
 
 def drop_wake(table: Table, run: Run) -> Written | Refused:
     """After the effects are done: nothing waits for this run any more."""
     actions = [assign(RunItem.shard, None), assign(RunItem.sweep, None), assign(RunItem.next_run_at, None)]
-    return table.update(*_key(run), actions, RunItem.pk.exists() & RunItem.state.is_in(*TERMINAL_TEXTS))
+    return table.update(*key_of(run), actions, RunItem.pk.exists() & RunItem.state.is_in(*TERMINAL_TEXTS))
 
 
 def _attention(run: Run) -> list[Action]:
@@ -317,12 +331,18 @@ def _with_counts(
 ) -> Written | Refused:
     ops = [op]
     if counts:
-        pk = keys.job(run.tenant, run.job_id)
-        actions: list[Action] = [add(getattr(StatsItem, name), amount) for name, amount in counts.items()]
-        ops.append(table.update_op("stats", pk, keys.stats(run.schedule_id or run.job_id), actions))
+        ops.append(count_op(table, run, counts))
     ops += [table.put_op(f"attempt {item.attempt}", item) for item in attempts]
     done = table.transact(ops)
     return done if isinstance(done, Written) else done.refused["run"]
+
+
+def count_op(table: Table, run: Run, counts: dict[str, int]) -> Op:
+    """What the schedule's statistics gain: only together with the write that lets it happen once."""
+    actions: list[Action] = [add(getattr(StatsItem, name), amount) for name, amount in counts.items()]
+    return table.update_op(
+        "stats", keys.job(run.tenant, run.job_id), keys.stats(run.schedule_id or run.job_id), actions
+    )
 
 
 def attempt_item(run: Run, *, reason: Reason | None, answer: str | None) -> AttemptItem:
@@ -368,7 +388,7 @@ def pointer_to(run: Run) -> Pointer:
     )
 
 
-def _key(run: Run) -> tuple[str, str]:
+def key_of(run: Run) -> tuple[str, str]:
     return keys.runs(run.tenant, run.schedule_id or run.job_id), keys.run(run.uuid)
 
 

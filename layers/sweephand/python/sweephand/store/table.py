@@ -181,9 +181,16 @@ class StatsItem(Item):
     settled_to = Integer(null=True)
 
 
+class SlotItem(Item):
+    """Of a schedule whose runs exclude each other, while one is active. active, queued: the runs' uuids."""
+
+    active = UnicodeAttribute(null=True)
+    queued = UnicodeAttribute(null=True)
+
+
 class RunItem(Item):
     """shard and next_run_at: only while a wake is set. attention_day and attention_at (the order of its id): unless it
-    simply succeeded."""
+    simply succeeded. slotted: it has been in its schedule's slot."""
 
     job_id = UnicodeAttribute()
     schedule = UnicodeAttribute(null=True)
@@ -216,6 +223,7 @@ class RunItem(Item):
     next_run_at = Integer(null=True)
     attention_day = UnicodeAttribute(null=True)
     attention_at = Integer(null=True)
+    slotted = BooleanAttribute(null=True)
 
 
 class AttemptItem(Item):

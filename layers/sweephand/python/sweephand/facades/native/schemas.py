@@ -156,7 +156,7 @@ _RETRY: Members = {
 }
 _POLICIES: Members = {
     "misfire": ref("Misfire"),
-    "overlap": one_of(("allow",)),
+    "overlap": one_of(("allow", "skip", "queue_one", "replace")),
     "onPastStart": one_of(("refuse", "run_now")),
     "onCreate": one_of(("schedule", "run_now")),
     "delivery": one_of(("at_least_once", "at_most_once")),

@@ -46,7 +46,7 @@ _STRANGE = re.compile(r"^[._-]|[^A-Za-z0-9._-]", re.ASCII)
 _COMMANDING = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 """Control characters, line ends, and those that turn the direction of a line."""
 MISFIRES = ("sap", "latest")
-_NOT_YET = {"all", "skip", "queue_one", "replace"}
+_NOT_YET = {"all", "skip"}
 
 
 def job_draft(body: object, guard: GuardSettings, before: Job | None = None) -> JobDraft:
@@ -138,7 +138,7 @@ def policies(value: object, field: str) -> dict[str, Any]:
     if misfire:
         checked["misfire"] = misfire
     choices = {
-        "overlap": ("allow",),
+        "overlap": ("allow", "skip", "queue_one", "replace"),
         "onPastStart": ("refuse", "run_now"),
         "onCreate": ("schedule", "run_now"),
         "delivery": ("at_least_once", "at_most_once"),

@@ -1,0 +1,142 @@
+"""Who has the turn: every answer of the contest for a slot."""
+
+from __future__ import annotations
+
+import pytest
+
+from sweephand.domain.admission import Claim, Seen, admit
+from sweephand.domain.overlap import (
+    Busy,
+    Clear,
+    Overlap,
+    Queue,
+    Replace,
+    Slot,
+    Take,
+    Wait,
+    contend,
+    unattended,
+    without,
+)
+from sweephand.domain.run import TERMINAL, Kind, Run, State
+from sweephand.facades.native import schemas
+from tests.unit.domain.nouns import JOB_ID, MINUTE, NOW, SCHEDULE_ID, TENANT, job, pointer, run, schedule
+
+FREE = Slot(TENANT, JOB_ID, SCHEDULE_ID)
+ME = run(State.TRIGGERED, uuid="me")
+A, B = run(State.ACK_RECVD, uuid="a", instant=NOW - MINUTE), run(State.QUEUED, uuid="b", instant=NOW - MINUTE)
+NOT_ALLOW = [policy for policy in Overlap if policy is not Overlap.ALLOW]
+
+
+def slot(active: str | None = None, queued: str | None = None) -> Slot:
+    return Slot(TENANT, JOB_ID, SCHEDULE_ID, active, queued)
+
+
+def contest(policy: Overlap, there: Slot, *rows: Run, queued_before: bool = False) -> object:
+    return contend(policy, ME, there, {row.uuid: row for row in rows}, queued_before=queued_before)
+
+
+@pytest.mark.parametrize("policy", Overlap)
+@pytest.mark.parametrize("queued_before", [True, False])
+def test_a_free_slot_or_ones_own_is_taken(policy: Overlap, queued_before: bool) -> None:
+    for there in (FREE, slot("me"), slot(None, "me")):
+        assert contest(policy, there, queued_before=queued_before) == Take(slot("me"))
+
+
+@pytest.mark.parametrize("policy", NOT_ALLOW)
+def test_whoever_has_ended_is_cleared_first(policy: Overlap) -> None:
+    for state in TERMINAL:
+        ended = run(state, uuid="a")
+        assert contest(policy, slot("a"), ended) == Clear("a")
+        assert contest(policy, slot("a", "me"), ended, queued_before=True) == Clear("a")
+        assert contest(policy, slot("x", "a"), run(State.TRIGGERED, uuid="x"), ended) == Clear("a")
+    assert contest(policy, slot("a")) == Clear("a")
+
+
+def test_a_taken_slot_is_answered_by_the_policy() -> None:
+    assert contest(Overlap.SKIP, slot("a"), A) == Busy(A)
+    assert contest(Overlap.QUEUE_ONE, slot("a"), A) == Queue(slot("a", "me"), A)
+    assert contest(Overlap.QUEUE_ONE, slot("a", "b"), A, B) == Busy(A)
+    assert contest(Overlap.REPLACE, slot("a"), A) == Replace(slot("me"), (A,))
+    assert contest(Overlap.REPLACE, slot("a", "b"), A, B) == Replace(slot("me"), (A, B))
+
+
+def test_a_later_run_is_not_replaced_by_an_earlier_one() -> None:
+    later = run(State.TRIGGERED, uuid="a", instant=NOW + MINUTE)
+
+    assert contest(Overlap.REPLACE, slot("a"), later) == Busy(later)
+
+
+@pytest.mark.parametrize("policy", Overlap)
+def test_whoever_is_queued_waits_under_any_policy(policy: Overlap) -> None:
+    assert contest(policy, slot("a", "me"), A, queued_before=True) == Wait(A)
+
+
+def test_an_end_gives_the_turn_to_the_run_that_waits_or_frees_the_slot() -> None:
+    assert without(slot("a", "b"), "a", B) == slot("b")
+    assert without(slot("a", "b"), "a", None) == FREE
+    assert without(slot("a"), "a", None).empty
+    assert without(slot("a", "b"), "b", None) == slot("a")
+    assert without(slot("a", "b"), "c", None) == slot("a", "b")
+
+
+@pytest.mark.parametrize("state", sorted(set(State) - {State.QUEUED}))
+def test_the_turn_goes_to_nobody_who_does_not_wait_for_it(state: State) -> None:
+    assert without(slot("a", "b"), "a", run(state, uuid="b")) == FREE
+
+
+def test_a_holder_is_unattended_when_what_it_waits_for_is_past() -> None:
+    past, ahead = NOW - MINUTE, NOW + MINUTE
+    assert unattended(run(State.TRIGGERED, lease_until=past), NOW)
+    assert not unattended(run(State.TRIGGERED, lease_until=ahead), NOW)
+    assert unattended(run(State.ACK_RECVD, deadline_at=past), NOW)
+    assert not unattended(run(State.ACK_RECVD, deadline_at=ahead), NOW)
+    assert unattended(run(State.RETRY_WAIT, not_before=past), NOW)
+    assert not unattended(run(State.RETRY_WAIT, not_before=ahead), NOW)
+    assert unattended(run(State.QUEUED), NOW)
+
+
+# Who has to ask
+
+
+SKIPS = job(policies={"overlap": "skip"})
+
+
+def test_an_occurrence_asks_where_job_or_schedule_says_so() -> None:
+    allows = schedule(policies={"overlap": "allow"})
+    replaces = schedule(policies={"overlap": "replace"})
+
+    assert admit(pointer(), Seen(SKIPS, schedule(), None), NOW) == Claim(1, contested=True)
+    assert admit(pointer(), Seen(SKIPS, allows, None), NOW) == Claim(1)
+    assert admit(pointer(), Seen(job(), replaces, None), NOW) == Claim(1, contested=True)
+
+
+@pytest.mark.parametrize(
+    ("there", "asks"),
+    [
+        (run(State.QUEUED, kind=Kind.MANUAL), True),
+        (run(State.QUEUED, kind=Kind.BACKFILL), True),
+        (run(State.QUEUED, kind=Kind.ERROR_ACTION), False),
+        (run(State.RETRY_WAIT, attempt=2), False),
+    ],
+)
+def test_a_row_asks_before_its_first_attempt_but_no_error_action(there: Run, asks: bool) -> None:
+    message = pointer(attempt=there.attempt)
+
+    assert admit(message, Seen(SKIPS, schedule(), there), NOW) == Claim(there.attempt, contested=asks)
+
+
+def test_whoever_is_queued_asks_under_any_policy() -> None:
+    queued = run(State.QUEUED, slotted=True)
+
+    assert admit(pointer(), Seen(job(), schedule(), queued), NOW) == Claim(1, contested=True)
+
+
+def test_a_run_of_the_job_itself_asks_nobody() -> None:
+    own = run(State.QUEUED, kind=Kind.MANUAL, schedule_id=None)
+
+    assert admit(pointer(schedule=None), Seen(SKIPS, None, own), NOW) == Claim(1)
+
+
+def test_the_api_knows_every_policy() -> None:
+    assert schemas._POLICIES["overlap"]["enum"] == [policy.value for policy in Overlap]
