@@ -1,0 +1,258 @@
+"""Runs of one schedule that exclude each other, under whatever can happen to those who work on them.
+
+A seeded machine over the whole service: deliveries, copies, deaths before and after each call, lost answers, an
+executor within another's call, frozen ones, ticks, time, callbacks, cancels, runs by hand, purged queues, edits. After
+each step at most one run has the turn; at rest nothing is open, queued or in the slot, and the counts are those of a
+fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from sweephand.domain.job import Pause
+from sweephand.domain.run import Kind, Reason, Run, State
+from sweephand.domain.schedule import Lane, ScheduleState
+from sweephand.flow import manual, results
+from sweephand.flow.plan import Planned
+from sweephand.store import keys, ledger
+from sweephand.store.table import RunItem
+from tests.faults.scenario import KINDS, fits, surviving
+from tests.support.aws import URLS
+from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
+from tests.support.stage import TENANT, Stage, stage
+from tests.support.taps import Act, Passing
+
+OCCURRENCES = 5
+QUEUE = URLS[Lane.FAST]
+ANSWERS = {"ok": OK, "busy": BUSY, "accepted": ACCEPTED, "wrong": WRONG}
+EXCLUDING = ("skip", "queue_one", "replace")
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What befalls the call of this number. kind: of KINDS, or one of WITHIN."""
+
+    call: int
+    kind: str
+
+
+WITHIN = ("second executor", "frozen", "frozen, second executor", "callback", "cancel")
+"""What happens between a caller and its call: the call is carried out afterwards."""
+TROUBLE = st.none() | st.builds(Trouble, st.integers(0, 9), st.sampled_from([*KINDS, *WITHIN]))
+
+
+class Overlaps(RuleBasedStateMachine):
+    planned: Planned
+
+    @initialize(policy=st.sampled_from(EXCLUDING), answer=st.sampled_from(sorted(ANSWERS)))
+    def begin(self, policy: str, answer: str) -> None:
+        self.context = ExitStack()
+        self.scene: Stage = self.context.enter_context(stage(shards=1))
+        self.policies = {policy}
+        self.scene.endpoint.answer = ANSWERS[answer]
+        timing = {"cron": "* * * * *", "count": OCCURRENCES}
+        self.planned = self.scene.create(timing, action=self.action(), policies={"overlap": policy})
+
+    def action(self) -> Any:
+        outcome = {"on202": "wait", "callbackTimeoutSeconds": 150}
+        return self.scene.action(outcome=outcome, retry={"type": "fixed", "delaySeconds": 20, "maxRetries": 2})
+
+    # What happens
+
+    @rule(trouble=TROUBLE)
+    def deliver(self, trouble: Trouble | None) -> None:
+        self.under(trouble, lambda: self.scene.deliver(most=1))
+
+    @rule()
+    def deliver_a_batch(self) -> None:
+        self.scene.deliver(most=10)
+
+    @rule(trouble=TROUBLE)
+    def tick(self, trouble: Trouble | None) -> None:
+        self.under(trouble, self.scene.tick)
+
+    @rule(seconds=st.sampled_from([1, 20, 36, 61]))
+    def wait(self, seconds: int) -> None:
+        self.scene.pass_time(seconds)
+
+    @rule(minutes=st.integers(1, 2))
+    def go_on(self, minutes: int) -> None:
+        self.scene.run(60 * minutes, most=1)
+
+    @rule()
+    def copy_messages(self) -> None:
+        if len(self.scene.sqs.bodies(QUEUE)) < 8:
+            self.scene.sqs.duplicate(QUEUE)
+
+    @rule()
+    def purge(self) -> None:
+        self.scene.sqs.purge(QUEUE)
+
+    @rule(answer=st.sampled_from(sorted(ANSWERS)))
+    def answer(self, answer: str) -> None:
+        self.scene.endpoint.answer = ANSWERS[answer]
+
+    @rule(success=st.booleans(), trouble=TROUBLE)
+    def callback(self, success: bool, trouble: Trouble | None) -> None:
+        self.end_one(lambda run: self.report(run, success=success), trouble)
+
+    @rule(trouble=TROUBLE)
+    def cancel(self, trouble: Trouble | None) -> None:
+        self.end_one(self.cancel_run, trouble)
+
+    @rule(trouble=TROUBLE)
+    def run_by_hand(self, trouble: Trouble | None) -> None:
+        own = self.planned.schedules[0].id
+        self.under(trouble, lambda: manual.run_now(self.scene.world, TENANT, self.planned.job.id, own, None))
+
+    @rule(policy=st.sampled_from(["allow", *EXCLUDING]))
+    def edit(self, policy: str) -> None:
+        self.policies.add(policy)
+        self.scene.change(self.planned, action=self.action(), policies={"overlap": policy})
+
+    @rule(pause=st.booleans())
+    def switch(self, pause: bool) -> None:
+        self.scene.set_state(self.planned, pause=Pause(self.scene.clock.now()) if pause else None)
+
+    # How it happens
+
+    def under(self, trouble: Trouble | None, step: Callable[[], object]) -> None:
+        """One call of a function, which may die of it."""
+        seen = 0
+
+        def fault(passing: Passing, act: Act) -> Any:
+            nonlocal seen
+            seen += 1
+            if trouble is None or seen != trouble.call + 1:
+                return act()
+            if trouble.kind in WITHIN:
+                self.meanwhile(trouble.kind)
+                return act()
+            return KINDS[trouble.kind](passing, act) if fits(trouble.kind, passing) else act()
+
+        with self.scene.taps.faulty(fault):
+            surviving(step)
+
+    def meanwhile(self, kind: str) -> None:
+        if kind.startswith("frozen"):
+            self.scene.clock.advance(60)
+        if kind.endswith("second executor"):
+            self.scene.deliver(most=1)
+        open_runs = self.open_runs()
+        if kind in {"callback", "cancel"} and open_runs:
+            run = open_runs[0]
+            surviving(lambda: self.report(run) if kind == "callback" else self.cancel_run(run))
+
+    def end_one(self, end: Callable[[Run], object], trouble: Trouble | None) -> None:
+        open_runs = self.open_runs()
+        if open_runs:
+            self.under(trouble, lambda: end(open_runs[-1]))
+
+    def report(self, run: Run, *, success: bool = True) -> None:
+        owner = self.planned.schedules[0].id
+        results.record(self.scene.world, TENANT, owner, run.uuid, success=success, message=None)
+
+    def cancel_run(self, run: Run) -> None:
+        results.cancel(self.scene.world, TENANT, self.planned.schedules[0].id, run.uuid)
+
+    # What must be true
+
+    def look(self) -> tuple[list[Run], dict[str, str]]:
+        """All rows of the schedule, and its slot: {} where there is none."""
+        items = self.scene.items()
+        own = keys.runs(TENANT, self.planned.schedules[0].id)
+        runs = [ledger.run_of(RunItem.from_raw_data(row)) for row in items if row["pk"]["S"] == own and "state" in row]
+        slots = [item for item in items if item["sk"]["S"].startswith("SLOT#")]
+        assert len(slots) <= 1
+        slot = {name: slots[0][name]["S"] for name in ("active", "queued") if slots and name in slots[0]}
+        assert bool(slots) == ("active" in slot), "a slot that nobody holds"
+        return sorted((run for run in runs if run.range_count is None), key=lambda run: run.uuid), slot
+
+    def open_runs(self) -> list[Run]:
+        return [run for run in self.look()[0] if not run.finished]
+
+    @invariant()
+    def at_most_one_has_the_turn(self) -> None:
+        if not hasattr(self, "planned"):
+            return
+        runs, slot = self.look()
+        in_slot = [run.uuid for run in runs if run.slotted and not run.finished]
+        assert set(in_slot) <= set(slot.values()), "an open run has lost its place"
+        queued = [run for run in runs if run.uuid == slot.get("queued") and not run.finished]
+        assert all(run.state is State.QUEUED and run.wake_at is not None for run in queued)
+        if "allow" not in self.policies:
+            begun = [run for run in runs if not run.finished and run.state is not State.QUEUED]
+            assert all(run.slotted for run in begun)
+            assert len(begun) <= 1, "two at once"
+
+    def teardown(self) -> None:
+        try:
+            if hasattr(self, "planned"):
+                self.come_to_rest()
+                self.check()
+        finally:
+            if hasattr(self, "context"):
+                self.context.close()
+
+    def come_to_rest(self) -> None:
+        """Nothing special: the minute rule, the queue, and the audit for what a purge took."""
+        self.scene.endpoint.answer = OK
+        self.scene.set_state(self.planned, pause=None)
+        for _ in range(4):
+            self.scene.run(60 * 12, most=1)
+            self.scene.audit()
+        self.scene.run(60 * 20, most=1)
+
+    def check(self) -> None:
+        runs, slot = self.look()
+        assert slot == {}, "a slot is held for ever"
+        for run in runs:
+            assert run.finished, f"open: {run.state}"
+            assert run.reason is not None
+            assert (run.owner, run.lease_until, run.wake_at) == (None, None, None)
+        schedule = self.scene.stored(self.planned)
+        assert schedule.state is ScheduleState.COMPLETED
+        assert self.scene.waiting() == {}
+        scheduled = [run for run in runs if run.kind is Kind.SCHEDULED]
+        assert len(scheduled) == schedule.planned_total == OCCURRENCES
+        totals, fold = self.scene.totals(self.planned), self.scene.fold(self.planned)
+        assert (totals.planned, totals.ended, totals.open) == (fold.rows, fold.ended, 0)
+        assert (totals.failed, totals.skipped) == (fold.failed, fold.skipped)
+        self.reasons_are_those_of_the_policies({run.reason for run in runs if run.reason})
+
+    def reasons_are_those_of_the_policies(self, reasons: set[Reason]) -> None:
+        assert Reason.REPLACED not in reasons or "replace" in self.policies
+        assert Reason.OVERLAP not in reasons or not self.policies <= {"allow"}
+
+
+def play(examples: int, steps: int, *, derandomize: bool) -> None:
+    checks = list(HealthCheck)
+    run_state_machine_as_test(
+        Overlaps,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            derandomize=derandomize,
+            database=None,
+            suppress_health_check=checks,
+        ),
+    )
+
+
+def test_whatever_happens_one_run_at_a_time_and_every_run_ends() -> None:
+    play(40, 15, derandomize=True)
+
+
+@pytest.mark.long
+def test_the_same_in_many_more_histories() -> None:
+    play(1_000, 40, derandomize=False)
