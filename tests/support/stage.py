@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache
@@ -34,6 +34,7 @@ from sweephand.store.table import RunItem
 from sweephand.store.views import runs as views
 from sweephand.store.views.runs import Totals
 from sweephand.telemetry import ALLOWED
+from tests.faults.memory import in_memory
 from tests.support import aws, taps
 from tests.support.endpoint import Endpoint
 from tests.support.queues import Message, VirtualSqs
@@ -331,17 +332,28 @@ def _redraft(schedule: Schedule, stored: Mapping[str, Payload]) -> ScheduleDraft
 @cache
 def _clients() -> tuple[Any, Any]:
     """PynamoDB's connection and a KMS client: making one takes longer than a whole test."""
-    table = Table(TABLE, VirtualClock(), SeededChance(), region=REGION)
-    table.open()
-    return table._connection, get_session().create_client("kms", region_name=REGION)
+    with mock_aws():  # gives them credentials
+        table = Table(TABLE, VirtualClock(), SeededChance(), region=REGION)
+        table.open()
+        return table._connection, get_session().create_client("kms", region_name=REGION)
 
 
 @contextmanager
-def stage(*, shards: int = 2, seed: int = 0) -> Iterator[Stage]:
-    """A fresh service with the tenant acme and nothing else."""
-    clock, chance, tap, journal = VirtualClock(), SeededChance(seed), taps.Taps(), Journal()
+def on_moto(tap: taps.Taps) -> Iterator[None]:
+    """What answers below boto3."""
     with mock_aws(), taps.on_botocore(tap):
-        connection, kms = _clients()
+        yield
+
+
+@contextmanager
+def stage(
+    *, shards: int = 2, seed: int = 0, backend: Callable[[taps.Taps], AbstractContextManager[Any]] | None = None
+) -> Iterator[Stage]:
+    """A fresh service with the tenant acme and nothing else. backend: what answers below boto3; moto without it."""
+    clock, chance, tap, journal = VirtualClock(), SeededChance(seed), taps.Taps(), Journal()
+    clients = _clients()
+    with (backend or in_memory)(tap):
+        connection, kms = clients
         table = Table(TABLE, clock, chance, region=REGION)
         table._connection = connection
         table.client.create_table(**aws.table_request(TABLE))

@@ -90,8 +90,11 @@ class Taps:
 
 
 @contextmanager
-def on_botocore(taps: Taps) -> Iterator[None]:
-    """Every botocore client of this process passes through the taps. What moto answers wrongly is answered here."""
+def on_botocore(taps: Taps, instead: Callable[[str, str, dict[str, Any]], Any] | None = None) -> Iterator[None]:
+    """Every botocore client of this process passes through the taps. What moto answers wrongly is answered here.
+
+    instead: answers (service, operation, request) in the place of moto.
+    """
     real = BaseClient._make_api_call
 
     def act(client: Any, operation: str, request: dict[str, Any]) -> Any:
@@ -101,6 +104,8 @@ def on_botocore(taps: Taps) -> Iterator[None]:
 
     def call(client: Any, operation: str, request: dict[str, Any]) -> Any:
         passing = Passing(client.meta.service_model.service_name, operation, request)
+        if instead is not None:
+            return taps(passing, lambda: instead(passing.service, operation, request))
         return taps(passing, lambda: act(client, operation, request))
 
     BaseClient._make_api_call = call
