@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from functools import partial
 from urllib.parse import urlencode
 
 import pytest
@@ -12,6 +13,7 @@ from sweephand.facades.native.routes import NativeApi
 from sweephand.security import guard
 from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, Door
 from sweephand.security.tokens import derive_keys
+from sweephand.store import credentials
 from tests.contract.native import shapes
 from tests.contract.native.api import CANARY, JOB, STACK_SECRET, basic
 from tests.contract.native.test_lists import joined, pages
@@ -277,7 +279,8 @@ def test_a_token_of_another_stack_or_a_changed_one_is_none(api):
     wider = json.loads(base64.urlsafe_b64decode(claims + "=="))
     forged = base64.urlsafe_b64encode(json.dumps(wider | {"sub": "globex"}).encode()).decode().rstrip("=")
     none = base64.urlsafe_b64encode(b'{"alg":"none","typ":"JWT"}').decode().rstrip("=")
-    strange = Door(derive_keys("other", STACK_SECRET), STACK_SECRET, api.facade._door()._find)
+    find = partial(credentials.find_credential, api.stage.world.table)
+    strange = Door(derive_keys("other", STACK_SECRET), STACK_SECRET, find)
     elsewhere = NativeApi(api.stage.world, guard.GuardSettings(), lambda: strange)
 
     bad = [
