@@ -17,7 +17,13 @@ from typing import Any
 from pynamodb.attributes import UnicodeSetAttribute
 from pynamodb.constants import NUMBER
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import event_schemas
+
 from sweephand import errors
+from sweephand.domain import event
+from sweephand.domain.event import OWN_DOING, QUIET, EventType
 from sweephand.domain.run import TERMINAL, Reason, State
 from sweephand.facades.native.problems import STATUS
 from sweephand.facades.native.routes import ROUTES
@@ -27,7 +33,12 @@ from sweephand.store import table
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "layers" / "sweephand" / "python" / "sweephand"
-CLOSED_TABLES = {PACKAGE / "domain" / "run.py", PACKAGE / "errors.py", PACKAGE / "facades" / "native" / "problems.py"}
+CLOSED_TABLES = {
+    PACKAGE / "domain" / "event.py",
+    PACKAGE / "domain" / "run.py",
+    PACKAGE / "errors.py",
+    PACKAGE / "facades" / "native" / "problems.py",
+}
 PLACE = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 # A state or reason without a line here is an error: whoever adds one says what it means.
@@ -167,6 +178,57 @@ def reasons() -> str:
     return rows(("Reason", "With state", "Meaning"), lines)
 
 
+def events() -> str:
+    lines = []
+    for kind in EventType:
+        states = [state for table in (event.OF_STATE, event.OF_LINE) for state in event_schemas.states_of(kind, table)]
+        own = any(state in REASONS[reason][0].split(", ") for state in states for reason in OWN_DOING)
+        told = "" if kind in QUIET else "but for what somebody asked for" if own else "yes"
+        sure = "best effort" if kind.value.startswith(event_schemas.BEST_EFFORT) else "at least once"
+        file = f"[`{kind}`](../../events/schemas/{kind}.json)"
+        lines.append((file, event_schemas.MEANING[kind] + _later(_told(kind)), told, "yes", sure))
+    return rows(("Event", "What happened", "With `failures`", "With `all`", "Sent"), lines)
+
+
+def own_doing() -> str:
+    return rows(
+        ("Reason", "Meaning"), ((f"`{reason}`", REASONS[reason][1]) for reason in Reason if reason in OWN_DOING)
+    )
+
+
+def _told(kind: EventType) -> bool:
+    """Whether the service can tell it: some state of it has a reason that is written."""
+    states = event_schemas.states_of(kind, event.OF_STATE)
+    return not states or any(map(_written, states))
+
+
+def event_members() -> str:
+    """Each member once, with the events that have it."""
+    everywhere = event_schemas.of_all(EventType.RUN_FAILED)
+    where: dict[str, list[EventType]] = {}
+    facts: dict[str, Any] = {**everywhere}
+    for kind in EventType:
+        for name, schema in event_schemas.members_of(kind).items():
+            where.setdefault(name, []).append(kind)
+            facts.setdefault(name, schema)
+    lines = []
+    for name, schema in facts.items():
+        kinds = "every event" if name in everywhere else _kinds(where[name])
+        lines.append((f"`{name}`", kinds, schema.get("description", "")))
+    return rows(("Member of `detail`", "In", "Meaning"), lines)
+
+
+def _kinds(kinds: Iterable[EventType]) -> str:
+    """By their groups: `run.*` where all of a group have it."""
+    kinds = list(kinds)
+    said = []
+    for group in dict.fromkeys(kind.value.partition(".")[0] for kind in kinds):
+        mine = [kind for kind in kinds if kind.value.startswith(f"{group}.")]
+        whole_group = len(mine) > 1 and len(mine) == sum(kind.value.startswith(f"{group}.") for kind in EventType)
+        said += [f"`{group}.*`"] if whole_group else [f"`{kind}`" for kind in mine]
+    return ", ".join(said)
+
+
 def _template() -> dict[str, Any]:
     return load(ROOT / "template.yaml")
 
@@ -227,8 +289,11 @@ def _attribute(name: str, facts: Any) -> str:
 
 TABLES: Mapping[str, Callable[[], str]] = {
     "attributes": attributes,
+    "event-members": event_members,
+    "events": events,
     "indexes": indexes,
     "outputs": outputs,
+    "own-doing": own_doing,
     "parameters": parameters,
     "problems": problems,
     "reasons": reasons,
@@ -248,12 +313,15 @@ def pages() -> list[Path]:
 
 
 def main(arguments: list[str]) -> int:
+    schemas = event_schemas.write(check="--check" in arguments)
+    for path in schemas:
+        sys.stdout.write(f"{path.relative_to(ROOT)}\n")
     differ = [page for page in pages() if renewed(page.read_text()) != page.read_text()]
     for page in differ:
         sys.stdout.write(f"{page.relative_to(ROOT)}\n")
         if "--check" not in arguments:
             page.write_text(renewed(page.read_text()))
-    return 1 if differ and "--check" in arguments else 0
+    return 1 if differ + schemas and "--check" in arguments else 0
 
 
 if __name__ == "__main__":

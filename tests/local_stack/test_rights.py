@@ -49,11 +49,9 @@ KEPT_FOR_FAILURES = {("TickDeadLetterQueue", "sqs:SendMessage")}
 NOT_CALLED_YET = {
     "ExecutorFunction": {
         ("DeadLetterQueue", "sqs:ChangeMessageVisibility"),
-        ("EventBus", "events:PutEvents"),
         ("StackSecret", "secretsmanager:GetSecretValue"),
     },
     "ExecutorSlowFunction": {
-        ("EventBus", "events:PutEvents"),
         ("StackSecret", "secretsmanager:GetSecretValue"),
     },
 }

@@ -13,6 +13,7 @@ from tests.support.queues import Queue
 
 ROOT = Path(__file__).resolve().parents[2]
 DEAD, ARCHIVE = "https://queue/dead", "https://queue/archive"
+BUS = "sweephand-test"
 URLS = {Lane.FAST: "https://queue/fast", Lane.SLOW: "https://queue/slow"}
 
 

@@ -14,7 +14,8 @@ from botocore.session import get_session
 from moto import mock_aws
 
 from sweephand import actions
-from sweephand.domain.job import ActionDraft, Job, JobDraft, Payload, ScheduleDraft
+from sweephand.domain.collection import Events
+from sweephand.domain.job import DEFAULT_COLLECTION, ActionDraft, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.run import FAILED, Kind, Run, State
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.flow import audit, change, dead_letters, execute, plan, sweep, tenancy
@@ -23,6 +24,7 @@ from sweephand.flow.execute import Delivered
 from sweephand.flow.idempotency import Once
 from sweephand.flow.plan import Planned
 from sweephand.flow.world import World
+from sweephand.messaging.event_bus import EventBus
 from sweephand.messaging.run_queue import RunQueue
 from sweephand.security import guard
 from sweephand.security.secrets import SecretBox
@@ -36,6 +38,7 @@ from sweephand.store.views.runs import Totals
 from sweephand.telemetry import ALLOWED
 from tests.faults.memory import in_memory
 from tests.support import aws, taps
+from tests.support.bus import VirtualBus
 from tests.support.endpoint import Endpoint
 from tests.support.queues import Message, VirtualSqs
 from tests.support.sources import SeededChance, VirtualClock
@@ -96,6 +99,7 @@ class Stage:
     world: World
     clock: VirtualClock
     sqs: VirtualSqs
+    bus: VirtualBus
     endpoint: Endpoint
     taps: taps.Taps
     journal: Journal
@@ -151,6 +155,10 @@ class Stage:
     def set_state(self, planned: Planned, **members: Any) -> Planned:
         """active=..., pause=...: of the job."""
         return change.set_state(self.world, TENANT, planned.job.id, lambda job: replace(job, **members), None)
+
+    def tell(self, choice: Events, collection: str = DEFAULT_COLLECTION) -> None:
+        """Which events of the collection go out."""
+        tenancy.change_collection(self.world, TENANT, collection, lambda there: replace(there, events=choice), None)
 
     def delete(self, planned: Planned) -> None:
         plan.delete_job(self.world, TENANT, planned.job.id, None)
@@ -366,10 +374,12 @@ def stage(
             queue_urls=aws.URLS,
             dead_letter_queue_url=aws.DEAD,
             archive_queue_url=aws.ARCHIVE,
+            event_bus_name=aws.BUS,
             key_id=key_id,
             public_base_url="https://sweephand.example",
         )
         sqs = VirtualSqs(clock, tap, aws.queues())
+        bus = VirtualBus(tap, settings.event_bus_name)
         endpoint = Endpoint(clock, tap)
         world = World(
             settings=settings,
@@ -377,6 +387,7 @@ def stage(
             chance=chance,
             table=table,
             standing=Standing(table, clock),
+            bus=EventBus(bus, settings.event_bus_name, clock, chance),
             queue=RunQueue(sqs, settings.queue_urls, clock, archive_url=settings.archive_queue_url),
             secrets=SecretBox(kms, key_id, clock.monotonic),
             outbound=guard.Outbound(guard.GuardSettings()),
@@ -385,4 +396,4 @@ def stage(
         )
         tenancy.create_tenant(world, TENANT, None)
         tap.passed.clear()
-        yield Stage(world, clock, sqs, endpoint, tap, journal)
+        yield Stage(world, clock, sqs, bus, endpoint, tap, journal)

@@ -22,6 +22,7 @@ GRANTED = {
         "SlowQueue": {"sqs:SendMessage"},
         "Key": {"kms:Encrypt"},
         "StackSecret": {"secretsmanager:GetSecretValue"},
+        "EventBus": {"events:PutEvents"},
     },
     "SweeperRole": {
         "SweeperLogs": WRITES_LOG,
@@ -53,11 +54,12 @@ GRANTED = {
     },
     "AuditorRole": {
         "AuditorLogs": WRITES_LOG,
-        "Table": {"dynamodb:Query", "dynamodb:GetItem", "dynamodb:UpdateItem"},
+        "Table": {"dynamodb:Query", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"},
         "${Table.Arn}/index/catalogue": {"dynamodb:Query"},
         "${Table.Arn}/index/next-run": {"dynamodb:Query"},
         "RunQueue": {"sqs:SendMessage"},
         "SlowQueue": {"sqs:SendMessage"},
+        "EventBus": {"events:PutEvents"},
         "TickDeadLetterQueue": {"sqs:SendMessage"},
     },
 }

@@ -24,6 +24,7 @@ from sweephand.telemetry import Telemetry
 if TYPE_CHECKING:
     from sweephand.actions.call import Call
     from sweephand.domain.run import Outcome
+    from sweephand.messaging.event_bus import EventBus
     from sweephand.security.caller import Caller, Door
     from sweephand.security.guard import GuardSettings, Outbound
     from sweephand.security.oidc import ForeignTokens
@@ -48,6 +49,7 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
         table=table,
         standing=cast("Standing", Later(lambda: _standing(table, clock))),
         queue=RunQueue(Later(lambda: clients.sqs), settings.queue_urls, clock, archive_url=settings.archive_queue_url),
+        bus=cast("EventBus", Later(lambda: _event_bus(clients, settings, clock, chance))),
         secrets=cast("SecretBox", Later(lambda: _secret_box(clients, settings, clock))),
         outbound=cast("Outbound", Later(lambda: _outbound(settings))),
         perform=_perform,
@@ -77,6 +79,12 @@ def _standing(table: Table, clock: Clock) -> Standing:
     from sweephand.store.standing import Standing  # noqa: PLC0415 - see Later
 
     return Standing(table, clock)
+
+
+def _event_bus(clients: Clients, settings: Settings, clock: Clock, chance: Chance) -> EventBus:
+    from sweephand.messaging.event_bus import EventBus  # noqa: PLC0415 - see Later
+
+    return EventBus(clients.events, settings.event_bus_name, clock, chance)
 
 
 def _secret_box(clients: Clients, settings: Settings, clock: Clock) -> SecretBox:
@@ -141,22 +149,27 @@ class Clients:
         return self._client("kms")
 
     @property
+    def events(self) -> Any:
+        """Repeats nothing by itself and waits 2 s at most: the bus is tried three times, and a run waits for that."""
+        return self._client("events", attempts=1, read_timeout_s=2)
+
+    @property
     def secrets_manager(self) -> Any:
         return self._client("secretsmanager")
 
-    def _client(self, service: str) -> Any:
+    def _client(self, service: str, *, attempts: int = 3, read_timeout_s: int = 3) -> Any:
         with self._lock:
             if service not in self._made:
-                self._made[service] = self._make(service)
+                self._made[service] = self._make(service, attempts, read_timeout_s)
             return self._made[service]
 
-    def _make(self, service: str) -> Any:
+    def _make(self, service: str, attempts: int, read_timeout_s: int) -> Any:
         from botocore.config import Config  # noqa: PLC0415 - loaded with the session already
 
         config = Config(
             connect_timeout=1,
-            read_timeout=3,
-            retries={"total_max_attempts": 3, "mode": "standard"},
+            read_timeout=read_timeout_s,
+            retries={"total_max_attempts": attempts, "mode": "standard"},
             max_pool_connections=16,
         )
         return self._session.create_client(service, region_name=self._region, config=config)

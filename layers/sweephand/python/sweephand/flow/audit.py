@@ -84,6 +84,7 @@ def _audit_schedule(world: World, tenant: str, job_id: str, schedule_id: str, fi
     if schedule.next_run_at is None and schedule.state in (ScheduleState.ACTIVE, ScheduleState.ENDING):
         _restart(world, schedule, timing)
         findings.stopped += 1
+        _tell(world, "SERIES_STOPPED", schedule, 0)
         return
     if schedule.state is ScheduleState.ENDING:
         endings.complete_if_over(world, schedule)
@@ -92,6 +93,14 @@ def _audit_schedule(world: World, tenant: str, job_id: str, schedule_id: str, fi
         now = world.clock.now()
         world.queue.send([Delivery(pointer, now, schedule.lane) for pointer in pointers])
         findings.lost += len(pointers)
+        _tell(world, "RUNS_LOST", schedule, len(pointers))
+
+
+def _tell(world: World, finding: str, schedule: Schedule, count: int) -> None:
+    from sweephand.domain.event import Finding  # noqa: PLC0415 - nothing is found while the service runs
+    from sweephand.flow import announce  # noqa: PLC0415
+
+    announce.found(world, Finding(finding), schedule, count)
 
 
 @dataclass(frozen=True)

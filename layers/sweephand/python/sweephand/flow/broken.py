@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from sweephand import ids
 from sweephand.domain.instants import epoch_ms, epoch_s
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane, ScheduleState, StateReason
 from sweephand.flow.retention import expiry
 from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
 from sweephand.store import ledger
 from sweephand.store.conditional import Condition, assign
 from sweephand.store.table import ScheduleItem
 from sweephand.store.waiting import WaitingRow
 
+OUT_WITHIN = timedelta(seconds=30)
+"""The schedule is out of service when the executor looks, so that it can say so."""
+
 
 def take_out(world: World, row: WaitingRow) -> None:
-    """First its line in the ledger, then out of the index [next_run_at as read]: a crash between repeats both.
+    """First its row in the ledger, then word of that, then out of the index [next_run_at as read]: a crash between
+    repeats all. Word comes to an executor a moment later, which does what follows from a failed run.
 
-    The line is an occurrence that was planned and failed, so it counts as both.
+    The row is an occurrence that was planned and failed, so it counts as both.
     A row that is no schedule is left where it is, and reported at each tick.
     """
     if not row.sk.startswith("SCH#"):
@@ -39,6 +46,7 @@ def take_out(world: World, row: WaitingRow) -> None:
         generation=row.generation,
     )
     ledger.finish_without_attempt(world.table, run, shards=world.settings.shards, lane=Lane.FAST, counts={"failed": 1})
+    world.queue.send_one(Delivery(ledger.pointer_to(run), now + OUT_WITHIN, Lane.FAST))
     as_read: Condition = ScheduleItem.next_run_at == epoch_s(row.next_run_at)
     actions = [
         assign(ScheduleItem.state, ScheduleState.BROKEN.value),

@@ -18,6 +18,7 @@ from sweephand.domain.misfire import Missed, Policy
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import ScheduleState
 from sweephand.domain.waiting import SweepText, Waits
+from sweephand.errors import Unavailable
 from sweephand.flow import ranges
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
@@ -70,19 +71,31 @@ def split(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> Wai
     upcoming = timing.rule.next_after(found.last)
     over = upcoming is None or (timing.count is not None and planned_total >= timing.count)
     next_at = now + timedelta(minutes=15) if over or upcoming is None else upcoming
+    line = _missed_line(row, found, found.count - kept, now) if found.count > kept else None
     if not found.all_run:
-        world.queue.send_one(_delivery(row, found.last, row.generation, sweep, now))
+        _send_before(world, row, found, sweep, line, now)
     ops = [_schedule_op(world, row, sweep, found, planned_total, next_at, over=over)]
     if found.all_run:
         ops.append(_row_op(world, row, sweep, found, now))
-    elif found.count > kept:
-        ops += _missed_ops(world, row, found, found.count - kept, now)
+    elif line is not None:
+        ops += _missed_ops(world, row, line)
     if not isinstance(world.table.transact(ops), Written):
         return None
     world.journal.warning("missed", tenant=row.tenant, job=row.owner, schedule=row.own_id, rows=found.count)
     if over:
         sweep = replace(sweep, waits=Waits.END)
     return replace(row, next_run_at=next_at, planned_total=planned_total, sweep=str(sweep))
+
+
+def _send_before(
+    world: World, row: WaitingRow, found: Missed, sweep: SweepText, line: Run | None, now: datetime
+) -> None:
+    """The occurrence that the policy runs, and word of the line for the rest."""
+    deliveries = [_delivery(row, found.last, row.generation, sweep, now)]
+    if line is not None:
+        deliveries.append(ranges.word_of(line, now, sweep.lane))
+    if world.queue.send(deliveries):
+        raise Unavailable("the run queue did not take a message")
 
 
 def _runs_within(world: World, row: WaitingRow, found: Missed) -> list[Run]:
@@ -128,9 +141,9 @@ def _row_op(world: World, row: WaitingRow, sweep: SweepText, found: Missed, now:
     return world.table.put_op("catch-up", item)
 
 
-def _missed_ops(world: World, row: WaitingRow, found: Missed, count: int, now: datetime) -> Sequence[Op]:
+def _missed_line(row: WaitingRow, found: Missed, count: int, now: datetime) -> Run:
     """One line for all that the policy left out."""
-    run = ranges.line(
+    return ranges.line(
         row.tenant,
         row.owner,
         row.own_id,
@@ -143,8 +156,13 @@ def _missed_ops(world: World, row: WaitingRow, found: Missed, count: int, now: d
         now=now,
         message=f"{count} occurrences were due while the service was out; the policy runs the last one",
     )
+
+
+def _missed_ops(world: World, row: WaitingRow, line: Run) -> Sequence[Op]:
+    assert line.range_count is not None
     stats_key = keys.job(row.tenant, row.owner), keys.stats(row.own_id)
-    return [ranges.op(world, run), world.table.update_op("stats", *stats_key, [add(StatsItem.missed, count)])]
+    counted = [add(StatsItem.missed, line.range_count)]
+    return [ranges.op(world, line), world.table.update_op("stats", *stats_key, counted)]
 
 
 def send_stretch(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> int:

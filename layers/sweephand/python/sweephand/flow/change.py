@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from sweephand.domain.collection import Collection
+from sweephand.domain.collection import Collection, Events
 from sweephand.domain.job import Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.schedule import Schedule, ScheduleState, wanted_state
 from sweephand.errors import Conflict, InvalidRequest, PreconditionFailed, QuotaExceeded, Unavailable
@@ -167,7 +167,7 @@ def _commit(
         *tenancy.move_ops(world, before, after, collection),
         *(cleaning.of_schedules_ops(world, before, work.gone) if work.gone else []),
     ]
-    replan.send_owed(world, work.plans)
+    replan.send_owed(world, work.plans, lines_too=collection.events is Events.ALL)
     replan.in_time(world, effective)
     done = world.table.transact(ops)
     if isinstance(done, Cancelled):
@@ -176,7 +176,20 @@ def _commit(
         if not isinstance(world.table.transact(together), Written):
             world.journal.warning("a schedule of a large job was changed at the same time", job=after.id)
     replan.send_ahead(world, [*work.started, *(each.schedule for each in work.plans)])
-    return Planned(after, plan.by_creation(work.schedules))
+    changed = Planned(after, plan.by_creation(work.schedules))
+    if collection.events is Events.ALL:
+        _tell(world, planned, changed)
+    return changed
+
+
+def _tell(world: World, before: Planned, after: Planned) -> None:
+    from sweephand.flow import announce  # noqa: PLC0415 - most collections tell failures only
+
+    described = [
+        [(each.id, each.name, each.timing, each.active, each.policies, each.payload_version) for each in of.schedules]
+        for of in (before, after)
+    ]
+    announce.job_changed(world, before.job, after.job, schedules_too=described[0] != described[1])
 
 
 def _explain(world: World, after: Job, refused: Cancelled) -> None:

@@ -14,7 +14,7 @@ from sweephand.domain.message import Pointer
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.domain.waiting import SweepText, Waits
-from sweephand.flow import settle
+from sweephand.flow import effects, settle
 from sweephand.flow.world import World
 from sweephand.store import keys, ledger
 from sweephand.store.conditional import Op, Refused
@@ -44,6 +44,7 @@ def _op(world: World, job: Job, owners: Sequence[str], *, name: str, whole: bool
         sweep=str(SweepText(Waits.CLEAN_UP, Lane.FAST)),
         owners=json.dumps(owners),
         whole=whole,
+        collection=job.collection,
     )
     return world.table.put_op("clean-up", item)
 
@@ -83,6 +84,5 @@ def _ended(world: World, run: Run) -> bool:
     ended = settle.end_unacted(world, Lane.FAST, pointer, run, State.CANCELLED, Reason.OWNER_GONE)
     if isinstance(ended, Refused):
         return False
-    if ended.wake_at is not None:
-        ledger.drop_wake(world.table, ended)
+    effects.after(world, ended, None, None)
     return True

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 
 from sweephand import ids
+from sweephand.domain.collection import Events
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import Job
 from sweephand.domain.run import FAILED, Kind, Run, State
@@ -27,10 +29,27 @@ def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
         from sweephand.flow import overlap  # noqa: PLC0415 - most schedules let their runs overlap and have no slot
 
         overlap.release(world, run, schedule)
+    _tell(world, run, job, schedule)
     if schedule is not None and schedule.state is ScheduleState.ENDING:
-        endings.complete_if_over(world, schedule)
+        endings.complete_if_over(world, schedule, job)
+    elif schedule is not None and schedule.state is ScheduleState.COMPLETED and run.kind is Kind.SCHEDULED:
+        endings.tell(world, schedule, job)
     if run.wake_at is not None:
         ledger.drop_wake(world.table, run)
+
+
+def _tell(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
+    """The event of this end. A plain success of which nobody wants to hear loads and reads nothing."""
+    if run.state is State.SUCCESS and job is not None and _known_choice(world, job) is not Events.ALL:
+        return
+    from sweephand.flow import announce  # noqa: PLC0415 - most runs succeed, and most collections tell failures only
+
+    announce.run_ended(world, run, job, schedule)
+
+
+def _known_choice(world: World, job: Job) -> Events:
+    """As the gate read it, however long the action took since."""
+    return world.standing.of(job.tenant, job.collection, kept_s=math.inf).events
 
 
 def _start_error_action(world: World, failed: Run, job: Job) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from sweephand.domain.collection import Events
 from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, QuotaExceeded, Unavailable
@@ -61,9 +62,13 @@ def create_job(world: World, tenant: str, draft: JobDraft, once: Once | None = N
     ]
     done = world.table.transact(ops)
     if isinstance(done, Cancelled):
-        return _not_created(world, tenant, job, done, once)
-    replan.send_ahead(world, schedules)
-    return Planned(job, tuple(schedules))
+        planned = _not_created(world, tenant, job, done, once)
+    else:
+        replan.send_ahead(world, schedules)
+        planned = Planned(job, tuple(schedules))
+    if planned.job.revision == 1 and collection.events is Events.ALL:
+        _tell(world, planned.job, created=True)
+    return planned
 
 
 def _not_created(world: World, tenant: str, job: Job, refused: Cancelled, once: Once | None) -> Planned:
@@ -121,6 +126,15 @@ def delete_job(world: World, tenant: str, job_id: str, if_match: int | None) -> 
         raise Unavailable("the job was changed by others all the time")
     for schedule in planned.schedules[IN_JOBS_TRANSACTION:]:
         world.table.delete(keys.job(tenant, job_id), keys.schedule(schedule.id))
+    if world.standing.of(tenant, planned.job.collection).events is Events.ALL:
+        _tell(world, planned.job, created=False)
+
+
+def _tell(world: World, job: Job, *, created: bool) -> None:
+    """A create that is repeated under its key tells it again, under the same id."""
+    from sweephand.flow import announce  # noqa: PLC0415 - most collections tell failures only
+
+    announce.job_created(world, job) if created else announce.job_deleted(world, job)
 
 
 def payloads_of(world: World, planned: Planned) -> dict[str, Payload]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from sweephand import ids
 from sweephand.domain.instants import epoch_ms
@@ -10,8 +11,12 @@ from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.flow.retention import expiry
 from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
 from sweephand.store import ledger
 from sweephand.store.conditional import Op
+
+WRITTEN_WITHIN = timedelta(seconds=30)
+"""No function that writes a line is at work for longer after it has sent word of it."""
 
 
 def line(
@@ -51,3 +56,12 @@ def op(world: World, run: Run) -> Op:
     """Its part of a transaction: under its computed id, so that a repetition writes the same."""
     item = ledger.item_of(run, shards=world.settings.shards, lane=Lane.FAST)
     return world.table.put_op(f"range {run.schedule_id}", item)
+
+
+def word_of(run: Run, now: datetime, lane: Lane) -> Delivery:
+    """Goes out before the line is written, and comes to an executor after that: it does what follows from the end.
+
+    As the pointer of a further attempt: where no line has come to be, it is dropped, and starts nothing.
+    """
+    pointer = replace(ledger.pointer_to(run), attempt=run.attempt + 1)
+    return Delivery(pointer, now + WRITTEN_WITHIN, lane)

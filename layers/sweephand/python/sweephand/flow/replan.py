@@ -166,9 +166,14 @@ def _delivery(schedule: Schedule, instant: datetime) -> Delivery:
     return Delivery(replace(pointer, decided=True), instant, schedule.lane)
 
 
-def send_owed(world: World, plans: Sequence[Plan]) -> None:
-    """Before the write. Raises Unavailable if a message did not go out."""
+def send_owed(world: World, plans: Sequence[Plan], *, lines_too: bool) -> None:
+    """Before the write. lines_too: word of the lines too, for their events. Raises Unavailable if a message did not go
+    out.
+    """
     owed = [delivery for plan in plans for delivery in plan.owed]
+    if lines_too:
+        now = world.clock.now()
+        owed += [ranges.word_of(plan.silence, now, plan.schedule.lane) for plan in plans if plan.silence is not None]
     if owed and world.queue.send(owed):
         raise Unavailable("the run queue did not take a message")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sweephand.domain.collection import Collection, CollectionState, Tenant, TenantState
+from sweephand.domain.collection import Collection, CollectionState, Events, Tenant, TenantState
 from sweephand.domain.job import DEFAULT_COLLECTION, Job
 from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, QuotaExceeded, Unavailable
 from sweephand.flow.world import World
@@ -133,8 +133,16 @@ def change_collection(
         after = replace(wanted, revision=before.revision + 1, modified_at=world.clock.now())
         op = tenants.change_collection_op(world.table, after, before.revision)
         if not isinstance(world.table.transact([op]), Cancelled):
+            if before.state is not after.state and after.events is Events.ALL:
+                _tell_switch(world, after)
             return after
     raise Unavailable("the collection was changed by others all the time")
+
+
+def _tell_switch(world: World, collection: Collection) -> None:
+    from sweephand.flow import announce  # noqa: PLC0415 - most collections tell failures only
+
+    announce.collection_switched(world, collection)
 
 
 def delete_collection(world: World, tenant: str, name: str, if_match: int | None) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from sweephand.actions.call import Call
     from sweephand.domain.run import Outcome
+    from sweephand.messaging.event_bus import EventBus
     from sweephand.messaging.run_queue import RunQueue
     from sweephand.security.guard import Outbound
     from sweephand.security.secrets import SecretBox
@@ -37,6 +38,7 @@ class World:
     table: Table
     standing: Standing
     queue: RunQueue
+    bus: EventBus
     secrets: SecretBox
     outbound: Outbound
     perform: Callable[[str, Mapping[str, Any], Call, Outbound], Outcome]

@@ -157,13 +157,17 @@ class CatchUpItem(Item):
 
 
 class CleanUpItem(Item):
-    """owners: JSON list of the ledger partitions to clear. whole: the job is gone, not only some of its schedules."""
+    """owners: JSON list of the ledger partitions to clear. whole: the job is gone, not only some of its schedules.
+
+    collection: of the job, for the events of runs that end after it.
+    """
 
     shard = Integer()
     next_run_at = Integer()
     sweep = UnicodeAttribute()
     owners = UnicodeAttribute()
     whole = BooleanAttribute()
+    collection = UnicodeAttribute(null=True)
 
 
 class StatsItem(Item):

@@ -1,0 +1,190 @@
+"""`make docs`: events/schemas, one JSON Schema (2020-12) for each event that goes out on the bus.
+
+What an event is, as a target gets it: `source`, `detail-type` and `detail`, beside what EventBridge adds to each.
+States and reasons are the code's. tests/unit/domain/test_event.py fails if a file differs from what this makes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sweephand.domain.collection import CollectionState
+from sweephand.domain.event import OF_LINE, OF_STATE, SOURCE, VERSION, EventType, Finding
+from sweephand.domain.run import Kind, Reason, State
+from sweephand.domain.schedule import ScheduleState, StateReason
+from sweephand.facades.native.json_schema import Members, Schema, answer, items, one_of, or_null, text, whole
+
+FOLDER = Path(__file__).resolve().parent.parent / "events" / "schemas"
+
+# Meaning of each type: what happened, as one sentence. An event without a line here is an error.
+MEANING: Mapping[EventType, str] = {
+    EventType.RUN_SUCCEEDED: "A run ended as `SUCCESS`.",
+    EventType.RUN_FAILED: "A run failed for good: no attempt is left. One event a run, not one an attempt.",
+    EventType.RUN_SKIPPED: "An occurrence was due and was not run, by a rule of its owner.",
+    EventType.RUN_MISSED: "One occurrence came too late for its misfire policy.",
+    EventType.RUN_EXPIRED: "A run came too late to be run at all.",
+    EventType.RUN_CANCELLED: "A run was ended before it was over.",
+    EventType.OCCURRENCES_MISSED: "Many occurrences were due during an outage, and their misfire policy dropped them.",
+    EventType.OCCURRENCES_SKIPPED: "What a schedule left out while it was off, told once it goes on.",
+    EventType.SCHEDULE_COMPLETED: "All that a schedule planned has ended, and nothing more will come.",
+    EventType.SCHEDULE_BROKEN: "The stored text of a schedule cannot be read any more: it was taken out of service.",
+    EventType.JOB_CREATED: "A job was created.",
+    EventType.JOB_CHANGED: "A job or its schedules were changed, beyond its two switches.",
+    EventType.JOB_DELETED: "A job was deleted, with its schedules.",
+    EventType.JOB_ACTIVATED: "A job was switched on.",
+    EventType.JOB_DEACTIVATED: "A job was switched off.",
+    EventType.JOB_PAUSED: "A job was paused, or its pause was changed.",
+    EventType.JOB_RESUMED: "A job goes on after a pause.",
+    EventType.COLLECTION_ENABLED: "A collection was enabled.",
+    EventType.COLLECTION_DISABLED: "A collection was disabled.",
+    EventType.AUDIT_FINDING: "The audit found something that should never be, and mended it.",
+}
+
+ID = text(1, 36, description="A UUID.")
+RUN_ID = text(1, 73, pattern="^[0-9a-f-]{36}_[0-9a-f-]{36}$", description="As in `GET /v1/runs/{id}`.")
+INSTANT = text(format="date-time", pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$")
+REVISION = whole(1, description="Raised by one with each change: a gap says that an event is missing.")
+
+JOB: Members = {
+    "jobId": ID,
+    "jobName": or_null(text(1, 128, description="As the event was sent; null if the job is gone.")),
+    "resourceId": or_null(text(1, 256)),
+    "tags": items(text(1, 128), maxItems=10),
+}
+RUN: Members = {
+    "runId": RUN_ID,
+    "scheduleId": or_null({**ID, "description": "null: a run of the job itself."}),
+    "kind": one_of(Kind),
+    "plannedAt": {**INSTANT, "description": "The instant that the schedule names."},
+    "startedAt": or_null({**INSTANT, "description": "Of the first attempt; null if there was none."}),
+    "finishedAt": INSTANT,
+    "latenessMs": or_null(whole(description="From planned to started.")),
+    "attempt": whole(1, description="The last one made."),
+    "maxAttempts": whole(1),
+    "httpStatus": or_null(whole(100, 599, description="Of the last answer.")),
+    "parentRunId": or_null({**RUN_ID, "description": "Of an error action: the run that failed."}),
+}
+LINE: Members = {
+    "runId": {**RUN_ID, "description": "Of the line in the ledger that stands for them."},
+    "scheduleId": ID,
+    "plannedAt": {**INSTANT, "description": "The first of them."},
+    "range": answer({"until": {**INSTANT, "description": "The last of them."}, "count": whole(1)}),
+}
+SCHEDULE: Members = {
+    "scheduleId": ID,
+    "scheduleName": text(1, 128),
+    "generation": whole(1, description="Raised by each change of its timing or state."),
+    "plannedTotal": whole(description="Occurrences that it sent, in all."),
+}
+CHANGE: Members = {
+    "revision": REVISION,
+    "active": {"type": "boolean", "description": "Its switch, after the change."},
+    "paused": {"type": "boolean"},
+    "facade": text(description="The interface that made the job."),
+}
+FINDING: Members = {
+    "scheduleId": ID,
+    "finding": one_of(
+        Finding,
+        description="`SERIES_STOPPED`: a schedule had lost its next time. `RUNS_LOST`: messages were sent again.",
+    ),
+    "count": whole(description="Of the runs concerned."),
+}
+BEST_EFFORT = ("job.", "collection.", "audit.")
+"""Sent after what they tell of, and not again if the function dies between."""
+COMPLETIONS = (
+    StateReason.ONE_TIME_DONE,
+    StateReason.NO_FUTURE_DATES,
+    StateReason.END_REACHED,
+    StateReason.COUNT_REACHED,
+)
+
+
+OTHERS: Mapping[EventType, Members] = {
+    EventType.SCHEDULE_COMPLETED: {
+        **JOB,
+        **SCHEDULE,
+        "state": one_of([ScheduleState.COMPLETED]),
+        "reason": one_of(COMPLETIONS),
+    },
+    EventType.SCHEDULE_BROKEN: {
+        **JOB,
+        **SCHEDULE,
+        "state": one_of([ScheduleState.BROKEN]),
+        "reason": one_of([StateReason.UNREADABLE]),
+    },
+    EventType.COLLECTION_ENABLED: {"revision": REVISION, "state": one_of([CollectionState.ENABLED])},
+    EventType.COLLECTION_DISABLED: {"revision": REVISION, "state": one_of([CollectionState.DISABLED])},
+    EventType.AUDIT_FINDING: {**JOB, **FINDING},
+}
+
+
+def states_of(kind: EventType, table: Mapping[State, EventType]) -> list[State]:
+    """In the order of the closed table."""
+    return [state for state in State if table.get(state) is kind]
+
+
+def members_of(kind: EventType) -> Members:
+    """Of the detail, beside those that every event has."""
+    for table, members in ((OF_STATE, RUN), (OF_LINE, LINE)):
+        if states := states_of(kind, table):
+            return {**JOB, **members, "state": one_of(states), "reason": one_of(Reason)}
+    return OTHERS.get(kind, {**JOB, **CHANGE})
+
+
+def of_all(kind: EventType) -> Members:
+    """Of the detail of every event."""
+    return {
+        "version": {"const": VERSION, "description": "Of the detail. New members may come under the same version."},
+        "id": text(
+            1,
+            300,
+            pattern=f"^{kind.value.replace('.', '[.]')}:",
+            description="The same fact has the same id, however often it is sent.",
+        ),
+        "tenant": text(1, 64),
+        "collection": text(1, 128),
+        "occurredAt": INSTANT,
+    }
+
+
+def schema(kind: EventType) -> Schema:
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": kind.value,
+        "description": MEANING[kind],
+        "type": "object",
+        "properties": {
+            "source": {"const": SOURCE},
+            "detail-type": {"const": kind.value},
+            # Open: who checks events against this file must bear members that come later.
+            "detail": {**answer({**of_all(kind), **members_of(kind)}), "additionalProperties": True},
+        },
+        "required": ["source", "detail-type", "detail"],
+    }
+
+
+def files() -> dict[Path, str]:
+    """Path -> text."""
+    return {FOLDER / f"{kind.value}.json": _written(schema(kind)) for kind in EventType}
+
+
+def _written(value: Any) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+
+
+def write(*, check: bool) -> list[Path]:
+    """The files that differ from what is made here; without `check` they are made anew, and strangers go."""
+    wanted = files()
+    differ = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
+    strangers = [path for path in FOLDER.glob("*") if path not in wanted]
+    if not check:
+        FOLDER.mkdir(exist_ok=True)
+        for path in differ:
+            path.write_text(wanted[path])
+        for path in strangers:
+            path.unlink()
+    return differ + strangers

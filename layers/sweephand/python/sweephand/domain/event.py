@@ -1,0 +1,232 @@
+"""What is told on the bus: a small closed catalogue, and which fact becomes which event. Pure.
+
+An event says ids, names, stamps, states and reasons; never a payload, an address, a secret or an answer. The same fact
+always gives the same event under the same id: who gets it twice can tell. Source: decision 0020.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sweephand.domain.collection import Collection, CollectionState, Events
+from sweephand.domain.instants import text_ms
+from sweephand.domain.job import Job
+from sweephand.domain.run import FAILED, Reason, Run, State
+from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
+
+SOURCE = "sweephand"
+VERSION = 1
+"""Of the detail. New members may come under the same version; one that goes or changes its meaning raises it."""
+
+
+class EventType(StrEnum):
+    """The detail-type. The part before the point is what it is about."""
+
+    RUN_SUCCEEDED = "run.succeeded"
+    RUN_FAILED = "run.failed"
+    RUN_SKIPPED = "run.skipped"
+    RUN_MISSED = "run.missed"
+    RUN_EXPIRED = "run.expired"
+    RUN_CANCELLED = "run.cancelled"
+    OCCURRENCES_MISSED = "occurrences.missed"
+    OCCURRENCES_SKIPPED = "occurrences.skipped"
+    SCHEDULE_COMPLETED = "schedule.completed"
+    SCHEDULE_BROKEN = "schedule.broken"
+    JOB_CREATED = "job.created"
+    JOB_CHANGED = "job.changed"
+    JOB_DELETED = "job.deleted"
+    JOB_ACTIVATED = "job.activated"
+    JOB_DEACTIVATED = "job.deactivated"
+    JOB_PAUSED = "job.paused"
+    JOB_RESUMED = "job.resumed"
+    COLLECTION_ENABLED = "collection.enabled"
+    COLLECTION_DISABLED = "collection.disabled"
+    AUDIT_FINDING = "audit.finding"
+
+
+class Finding(StrEnum):
+    """What the audit mends."""
+
+    SERIES_STOPPED = "SERIES_STOPPED"
+    RUNS_LOST = "RUNS_LOST"
+
+
+OF_STATE: Mapping[State, EventType] = {
+    State.SUCCESS: EventType.RUN_SUCCEEDED,
+    **dict.fromkeys(FAILED, EventType.RUN_FAILED),
+    State.SKIPPED: EventType.RUN_SKIPPED,
+    State.MISSED: EventType.RUN_MISSED,
+    State.EXPIRED: EventType.RUN_EXPIRED,
+    State.CANCELLED: EventType.RUN_CANCELLED,
+}
+"""Of one run, by its final state."""
+OF_LINE: Mapping[State, EventType] = {
+    State.SKIPPED: EventType.OCCURRENCES_SKIPPED,
+    State.MISSED: EventType.OCCURRENCES_MISSED,
+}
+"""Of a line of the ledger that stands for many occurrences."""
+
+OWN_DOING = frozenset(
+    {
+        Reason.PAUSED,
+        Reason.DISABLED,
+        Reason.SUPERSEDED,
+        Reason.CALENDAR,
+        Reason.BY_HAND,
+        Reason.BY_USER,
+        Reason.OWNER_GONE,
+    }
+)
+"""Ends that somebody asked for: no news for who watches for failures."""
+QUIET = frozenset(
+    {
+        EventType.RUN_SUCCEEDED,
+        EventType.SCHEDULE_COMPLETED,
+        *(kind for kind in EventType if kind.value.startswith(("job.", "collection."))),
+    }
+)
+"""Plain success, and what a user did: told only where all is asked for."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """at: when it happened. quiet: no news for who watches for failures (QUIET, OWN_DOING)."""
+
+    type: EventType
+    id: str
+    at: datetime
+    detail: Mapping[str, Any]
+    quiet: bool
+
+
+def wanted(events: Iterable[Event], choice: Events) -> list[Event]:
+    """Those that a collection of this choice has told."""
+    if choice is Events.NONE:
+        return []
+    return [event for event in events if choice is Events.ALL or not event.quiet]
+
+
+# What becomes of which fact
+
+
+def of_run(run: Run, job: Job | None, collection: str) -> Event:
+    """A finished run; a line for many occurrences too. job None: it is gone."""
+    assert run.finished
+    kind = OF_STATE[run.state] if run.range_count is None else OF_LINE[run.state]
+    members = {"runId": run.id, "scheduleId": run.schedule_id, "state": run.state.value, "reason": run.reason}
+    members |= {"plannedAt": text_ms(run.planned_at)} | (_of_one(run) if run.range_count is None else _of_many(run))
+    who = {**_of_job(job), "jobId": run.job_id}
+    return _event(kind, run.id, run.finished_at or run.planned_at, run.tenant, collection, who | members)
+
+
+def _of_one(run: Run) -> dict[str, Any]:
+    owner = run.schedule_id or run.job_id
+    started = run.first_started_at or run.started_at
+    return {
+        "kind": run.kind.value,
+        "startedAt": None if started is None else text_ms(started),
+        "finishedAt": text_ms(run.finished_at or run.planned_at),
+        "latenessMs": run.lateness_ms,
+        "attempt": run.attempt,
+        "maxAttempts": run.max_attempts,
+        "httpStatus": run.http_status,
+        "parentRunId": None if run.parent_uuid is None else f"{owner}_{run.parent_uuid}",
+    }
+
+
+def _of_many(run: Run) -> dict[str, Any]:
+    return {"range": {"until": text_ms(run.range_until or run.planned_at), "count": run.range_count}}
+
+
+def of_completed(schedule: Schedule, reason: StateReason, job: Job, at: datetime) -> Event:
+    """All that was planned has ended, and no more will come. at: of the end of the run that ended it."""
+    return _of_schedule(EventType.SCHEDULE_COMPLETED, schedule, ScheduleState.COMPLETED, reason, job, at)
+
+
+def of_broken(schedule: Schedule, job: Job, at: datetime) -> Event:
+    """Its stored text cannot be read any more. at: when it was found."""
+    reason = StateReason.UNREADABLE
+    return _of_schedule(EventType.SCHEDULE_BROKEN, schedule, ScheduleState.BROKEN, reason, job, at)
+
+
+def _of_schedule(
+    kind: EventType, schedule: Schedule, state: ScheduleState, reason: StateReason, job: Job, at: datetime
+) -> Event:
+    members = {
+        "scheduleId": schedule.id,
+        "scheduleName": schedule.name,
+        "state": state.value,
+        "reason": reason.value,
+        "generation": schedule.generation,
+        "plannedTotal": schedule.planned_total,
+    }
+    key = f"{schedule.id}:{schedule.generation}"
+    return _event(kind, key, at, job.tenant, job.collection, _of_job(job) | members)
+
+
+def of_finding(finding: Finding, schedule: Schedule, job: Job, count: int, at: datetime) -> Event:
+    """The audit mended a schedule. count: of the runs concerned. Within an hour the same finding is the same event."""
+    members = {"scheduleId": schedule.id, "finding": finding.value, "count": count}
+    key = f"{schedule.id}:{finding.value}:{int(at.timestamp()) // 3_600}"
+    return _event(EventType.AUDIT_FINDING, key, at, job.tenant, job.collection, _of_job(job) | members)
+
+
+def of_job(kind: EventType, job: Job) -> Event:
+    """What somebody did with a job. job: as it is after that; for job.deleted as it was."""
+    members = {"revision": job.revision, "active": job.active, "paused": job.pause is not None, "facade": job.facade}
+    key = f"{job.id}:{job.revision}"
+    return _event(kind, key, job.modified_at, job.tenant, job.collection, _of_job(job) | members)
+
+
+def of_switch(collection: Collection) -> Event:
+    """A collection that was just enabled or disabled."""
+    on = collection.state is CollectionState.ENABLED
+    kind = EventType.COLLECTION_ENABLED if on else EventType.COLLECTION_DISABLED
+    assert collection.modified_at is not None
+    members = {"state": collection.state.value, "revision": collection.revision}
+    key = f"{collection.tenant}:{collection.name}:{collection.revision}"
+    return _event(kind, key, collection.modified_at, collection.tenant, collection.name, members)
+
+
+def of_change(before: Job, after: Job, *, schedules_too: bool) -> list[Event]:
+    """The kinds of one change: each switch that was moved, and job.changed for all the rest.
+
+    schedules_too: some schedule was added, deleted or described anew.
+    """
+    kinds = []
+    if before.active != after.active:
+        kinds.append(EventType.JOB_ACTIVATED if after.active else EventType.JOB_DEACTIVATED)
+    if before.pause != after.pause:
+        kinds.append(EventType.JOB_RESUMED if after.pause is None else EventType.JOB_PAUSED)
+    if schedules_too or _described(before) != _described(after):
+        kinds.append(EventType.JOB_CHANGED)
+    return [of_job(kind, after) for kind in kinds]
+
+
+def _described(job: Job) -> dict[str, Any]:
+    apart = {"active", "pause", "revision", "modified_at", "state_reason", "schedule_ids", "many_schedules"}
+    return {name: value for name, value in vars(job).items() if name not in apart}
+
+
+def _of_job(job: Job | None) -> dict[str, Any]:
+    if job is None:
+        return {"jobName": None, "resourceId": None, "tags": []}
+    return {"jobId": job.id, "jobName": job.name, "resourceId": job.resource_id, "tags": list(job.tags)}
+
+
+def _event(kind: EventType, key: str, at: datetime, tenant: str, collection: str, members: Mapping[str, Any]) -> Event:
+    """key: what the fact is told apart by, among all events of this type."""
+    own_id = f"{kind.value}:{key}"
+    envelope = {
+        "version": VERSION,
+        "id": own_id,
+        "tenant": tenant,
+        "collection": collection,
+        "occurredAt": text_ms(at),
+    }
+    quiet = kind in QUIET or members.get("reason") in OWN_DOING
+    return Event(kind, own_id, at, {**envelope, **members}, quiet)

@@ -1,0 +1,57 @@
+"""The bus on which others listen: events go out ten a call, tried three times, and what fails is said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from sweephand.domain.event import SOURCE, Event
+from sweephand.sources import Chance, Clock
+
+BATCH_MOST = 10
+TRIES = 3
+
+
+class EventBus:
+    """client: a botocore EventBridge client that repeats nothing by itself; name: of the bus."""
+
+    def __init__(self, client: Any, name: str, clock: Clock, chance: Chance) -> None:
+        self._client = client
+        self._name = name
+        self._clock = clock
+        self._chance = chance
+
+    def publish(self, events: Sequence[Event]) -> list[Event]:
+        """Sends all; what the bus did not take is sent twice more. Returns those that did not go out: not an error."""
+        unsent = list(events)
+        for tries in range(TRIES):
+            if not unsent:
+                break
+            if tries:
+                self._clock.sleep(self._chance.uniform(0.05, 0.1 * 2**tries))
+            unsent = [
+                event
+                for begin in range(0, len(unsent), BATCH_MOST)
+                for event in self._refused(unsent[begin : begin + BATCH_MOST])
+            ]
+        return unsent
+
+    def _refused(self, batch: Sequence[Event]) -> list[Event]:
+        """Sends one call's worth. Returns the entries that failed: the answer names them by their place."""
+        try:
+            answer = self._client.put_events(Entries=[self._entry(event) for event in batch])
+        except (ClientError, BotoCoreError):
+            return list(batch)
+        return [event for event, told in zip(batch, answer["Entries"], strict=True) if "ErrorCode" in told]
+
+    def _entry(self, event: Event) -> dict[str, Any]:
+        return {
+            "EventBusName": self._name,
+            "Source": SOURCE,
+            "DetailType": event.type.value,
+            "Time": event.at,
+            "Detail": json.dumps(event.detail, ensure_ascii=False, separators=(",", ":")),
+        }
