@@ -107,7 +107,7 @@ OTHERS: Mapping[EventType, Members] = {
     EventType.SCHEDULE_COMPLETED: {
         **JOB,
         **SCHEDULE,
-        "state": one_of([ScheduleState.COMPLETED]),
+        "state": one_of([ScheduleState.COMPLETED, ScheduleState.FAULTED]),
         "reason": one_of(COMPLETIONS),
     },
     EventType.SCHEDULE_BROKEN: {

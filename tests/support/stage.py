@@ -19,10 +19,10 @@ from sweephand.domain.job import DEFAULT_COLLECTION, ActionDraft, Job, JobDraft,
 from sweephand.domain.run import FAILED, Kind, Run, State
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.flow import audit, change, dead_letters, execute, plan, sweep, tenancy
-from sweephand.flow.change import Wish
 from sweephand.flow.execute import Delivered
 from sweephand.flow.idempotency import Once
 from sweephand.flow.plan import Planned
+from sweephand.flow.wishes import Wish
 from sweephand.flow.world import World
 from sweephand.messaging.event_bus import EventBus
 from sweephand.messaging.run_queue import RunQueue

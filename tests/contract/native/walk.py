@@ -91,6 +91,7 @@ def _jobs(step: Walk) -> str:
     step.each("POST", f"{place}/pause", "PauseRequest", job=job)
     for verb in ("resume", "deactivate", "activate"):
         step.each("POST", f"{place}/{verb}", "Nothing", job=job)
+    step("GET", f"{place}/changes", job=job, query="limit=2&include=before")
     step("GET", f"{place}/next", job=job)
     step("GET", f"{place}/occurrences", job=job, query="limit=2")
     return job

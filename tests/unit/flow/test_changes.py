@@ -16,8 +16,8 @@ from sweephand.domain.run import Kind, Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState, StateReason
 from sweephand.errors import InvalidRequest, PreconditionFailed, Unavailable
 from sweephand.flow import change, plan
-from sweephand.flow.change import Wish
 from sweephand.flow.plan import Planned
+from sweephand.flow.wishes import Wish
 from sweephand.store import jobs
 from tests.support.stage import TENANT, Stage
 from tests.support.stage import stage as new_stage

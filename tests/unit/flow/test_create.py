@@ -48,7 +48,7 @@ def test_a_job_is_written_whole_in_one_transaction(stage: Stage) -> None:
     assert plan.find(stage.world, TENANT, planned.job.id) == planned
     assert planned.job.schedule_ids == tuple(schedule.id for schedule in planned.schedules)
     kinds = sorted(item["sk"]["S"].partition("#")[0] for item in items_of_jobs(stage))
-    assert kinds == sorted(["JOB", "SCH", "SCH", "PAY", "SECRET", "NAME", *["JOB"] * 4])
+    assert kinds == sorted(["JOB", "SCH", "SCH", "PAY", "SECRET", "REV", "NAME", *["JOB"] * 4])
     assert [item["job_count"]["N"] for item in stage.items() if "job_count" in item] == ["1"]
 
 

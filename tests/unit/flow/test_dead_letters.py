@@ -49,7 +49,7 @@ def test_a_run_that_never_began_ends_as_undelivered_with_its_effects(stage: Stag
     failed = next(run for run in stage.runs(planned) if run.parent_uuid is None)
     assert (failed.state, failed.reason) == (State.ERROR, Reason.UNDELIVERED)
     assert [received.params["url"] for received in stage.endpoint.received] == ["https://example.org/alarm"]
-    assert stage.stored(planned).state is ScheduleState.COMPLETED
+    assert stage.stored(planned).state is ScheduleState.FAULTED
     assert stage.totals(planned).failed == 1
     exact(stage, planned)
     assert archived(stage) == 1

@@ -9,8 +9,8 @@ from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import NotFound, PreconditionFailed
 from sweephand.flow import plan
-from sweephand.flow.change import Wish
 from sweephand.flow.plan import Planned
+from sweephand.flow.wishes import Wish
 from sweephand.store import jobs, keys
 from tests.support.endpoint import ACCEPTED, BUSY
 from tests.support.stage import TENANT, Stage

@@ -157,13 +157,13 @@ def test_a_series_is_ending_while_its_last_runs_are_open(stage: Stage) -> None:
     assert stage.stored(planned).state is ScheduleState.COMPLETED
 
 
-def test_a_series_whose_last_run_fails_completes_all_the_same(stage: Stage) -> None:
+def test_a_one_time_schedule_whose_run_fails_is_faulted(stage: Stage) -> None:
     stage.endpoint.answer = WRONG
     planned = stage.create({"at": text(NOON + MINUTE)})
 
     stage.run(120)
 
-    assert stage.stored(planned).state is ScheduleState.COMPLETED
+    assert stage.stored(planned).state is ScheduleState.FAULTED
     assert stage.totals(planned).failed == 1
 
 

@@ -143,8 +143,11 @@ def _of_many(run: Run) -> dict[str, Any]:
 
 
 def of_completed(schedule: Schedule, reason: StateReason, job: Job, at: datetime) -> Event:
-    """All that was planned has ended, and no more will come. at: of the end of the run that ended it."""
-    return _of_schedule(EventType.SCHEDULE_COMPLETED, schedule, ScheduleState.COMPLETED, reason, job, at)
+    """All that was planned has ended, and no more will come. at: of the end of the run that ended it.
+
+    schedule: COMPLETED, or FAULTED where its only run failed.
+    """
+    return _of_schedule(EventType.SCHEDULE_COMPLETED, schedule, schedule.state, reason, job, at)
 
 
 def of_broken(schedule: Schedule, job: Job, at: datetime) -> Event:

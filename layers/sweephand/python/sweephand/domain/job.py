@@ -55,6 +55,7 @@ class Job:
     """revision: the user's, raised by each change of theirs. secret_version: which item holds the encrypted secrets.
 
     schedule_ids: of a job with at most 40 schedules, so that a list reads them by key; empty with `many_schedules`.
+    open_change: the revision whose schedules still follow, because they were too many for one transaction.
     """
 
     tenant: str
@@ -79,6 +80,7 @@ class Job:
     state_reason: str | None = None
     schedule_ids: tuple[str, ...] = ()
     many_schedules: bool = False
+    open_change: int | None = None
 
     @property
     def running(self) -> bool:

@@ -22,6 +22,8 @@ class Subject(StrEnum):
     RUN = "run"
     SCHEDULE = "schedule"
     CLEAN_UP = "clean_up"
+    RESUME = "resume"
+    CHANGE = "change"
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,8 @@ class Pointer:
     generation: of the schedule that planned it.
 
     decided: its lateness was already judged (catch-up, change, audit). subject SCHEDULE: see whether the schedule
-    is over; CLEAN_UP:
-    end what a deleted owner left (run: the name of the clean-up row).
+    is over; CLEAN_UP: end what a deleted owner left (run: the name of the clean-up row); RESUME: see whether the job's
+    pause is over; CHANGE: see whether schedules still have to follow their job.
     """
 
     tenant: str

@@ -20,6 +20,8 @@ class ScheduleState(StrEnum):
     PAUSED = "PAUSED"
     ENDING = "ENDING"
     COMPLETED = "COMPLETED"
+    FAULTED = "FAULTED"
+    """As COMPLETED, of a one-time schedule whose run failed."""
     BROKEN = "BROKEN"
 
 
@@ -44,6 +46,7 @@ class Lane(StrEnum):
 
 
 LIVE = frozenset({ScheduleState.ACTIVE, ScheduleState.ENDING})
+OVER = frozenset({ScheduleState.COMPLETED, ScheduleState.FAULTED})
 
 
 @dataclass(frozen=True)

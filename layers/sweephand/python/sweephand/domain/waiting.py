@@ -24,6 +24,10 @@ class Waits(StrEnum):
     """Missed occurrences that are sent paced."""
     CLEAN_UP = "X"
     """What was deleted: its open runs are to be ended."""
+    RESUME = "P"
+    """A paused job: its pause ends."""
+    CHANGE = "G"
+    """A job with many schedules: those that still have to follow a change."""
 
 
 class UnknownKind(LookupError):

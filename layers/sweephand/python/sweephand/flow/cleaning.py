@@ -18,7 +18,7 @@ from sweephand.flow import effects, settle
 from sweephand.flow.world import World
 from sweephand.store import keys, ledger
 from sweephand.store.conditional import Op, Refused
-from sweephand.store.table import CleanUpItem
+from sweephand.store.table import CleanUpItem, ScheduleItem
 from sweephand.store.views import runs as views
 
 FIRST_LOOK = timedelta(seconds=30)
@@ -56,6 +56,8 @@ def clean(world: World, pointer: Pointer) -> None:
     if item is None:
         return
     owners = json.loads(item.owners)
+    if item.whole:
+        _drop_schedules(world, pk)
     open_runs = 0
     for owner in owners:
         for run in views.runs_of(world.table, pointer.tenant, owner, None, PAGE):
@@ -69,10 +71,19 @@ def clean(world: World, pointer: Pointer) -> None:
     world.table.delete(pk, sk)
 
 
+def _drop_schedules(world: World, pk: str) -> None:
+    """Those that were too many for the delete's transaction: at once, so that no sweep goes on with them."""
+    for row in world.table.query_all(pk, ScheduleItem.sk.startswith("SCH#"), consistent=True):
+        world.table.delete(pk, row["sk"]["S"])
+
+
 def _goes(sk: str, owners: Sequence[str], *, whole: bool) -> bool:
-    """With a whole job all but the clean-up rows of schedules that went before it; else what was its schedules' own."""
+    """With a whole job all but the clean-up rows of schedules that went before it; else its schedules' counts, slots.
+
+    Their payloads belong to the job's change log, and stay as long as that.
+    """
     kind, *rest = keys.parts(sk)
-    return kind != "CLEAN" if whole else kind in {"STATS", "PAY", "SLOT"} and rest[0] in owners
+    return kind != "CLEAN" if whole else kind in {"STATS", "SLOT"} and rest[0] in owners
 
 
 def _ended(world: World, run: Run) -> bool:

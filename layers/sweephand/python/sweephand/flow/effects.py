@@ -10,7 +10,7 @@ from sweephand.domain.collection import Events
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import Job
 from sweephand.domain.run import FAILED, Kind, Run, State
-from sweephand.domain.schedule import Schedule, ScheduleState
+from sweephand.domain.schedule import OVER, Schedule, ScheduleState
 from sweephand.flow import endings
 from sweephand.flow.settle import action_of, lane_of, max_attempts
 from sweephand.flow.world import World
@@ -32,7 +32,7 @@ def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
     _tell(world, run, job, schedule)
     if schedule is not None and schedule.state is ScheduleState.ENDING:
         endings.complete_if_over(world, schedule, job)
-    elif schedule is not None and schedule.state is ScheduleState.COMPLETED and run.kind is Kind.SCHEDULED:
+    elif schedule is not None and schedule.state in OVER and run.kind is Kind.SCHEDULED:
         endings.tell(world, schedule, job)
     if run.wake_at is not None:
         ledger.drop_wake(world.table, run)

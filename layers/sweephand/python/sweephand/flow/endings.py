@@ -1,13 +1,17 @@
-"""The end of a series: an ENDING schedule is COMPLETED once every occurrence that was sent has ended."""
+"""The end of a series: an ENDING schedule is COMPLETED (or FAULTED) once every occurrence that was sent has ended."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+from sweephand import ids
 from sweephand.domain.collection import Events
+from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
-from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
+from sweephand.domain.run import FAILED, Kind
+from sweephand.domain.schedule import OVER, Schedule, ScheduleState, StateReason
 from sweephand.flow.world import World
 from sweephand.store import jobs, keys
 from sweephand.store.conditional import Refused, assign
@@ -22,21 +26,23 @@ def look(world: World, pointer: Pointer) -> None:
     schedule = jobs.read_schedule(world.table, pointer.tenant, pointer.job, pointer.schedule)
     if schedule is not None and schedule.state is ScheduleState.ENDING:
         complete_if_over(world, schedule)
-    elif schedule is not None and schedule.state is ScheduleState.COMPLETED:
+    elif schedule is not None and schedule.state in OVER:
         tell(world, schedule)
 
 
 def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -> None:
-    """COMPLETED [ENDING, planned_total as read] once terminal counted rows = planned_total; then its event.
+    """COMPLETED or FAULTED [ENDING, planned_total as read] once terminal counted rows = planned_total; then its event.
 
-    Found COMPLETED already, the event goes out again under its own id: who wrote that may have died before it.
+    Found over already, the event goes out again under its own id: who wrote that may have died before it.
     """
     totals = views.totals_of(world.table, schedule)
     if totals.ended < schedule.planned_total:
         return
+    faulted = totals.failed > 0 and _faulted(world, schedule)
+    state = ScheduleState.FAULTED if faulted else ScheduleState.COMPLETED
     still = (ScheduleItem.state == ScheduleState.ENDING.value) & (ScheduleItem.planned_total == schedule.planned_total)
     actions = [
-        assign(ScheduleItem.state, ScheduleState.COMPLETED.value),
+        assign(ScheduleItem.state, state.value),
         assign(ScheduleItem.state_reason, completion_reason(schedule).value),
         assign(ScheduleItem.next_run_at, None),
         assign(ScheduleItem.schedule_id, None),
@@ -44,18 +50,18 @@ def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -
     result = world.table.update(keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id), actions, still)
     if not isinstance(result, Refused):
         world.journal.info("completed", tenant=schedule.tenant, job=schedule.job_id, schedule=schedule.id)
-    elif not _completed(result):
+    elif not _is_over(result):
         return
-    tell(world, schedule, job)
+    tell(world, replace(schedule, state=state), job)
 
 
-def _completed(refused: Refused) -> bool:
+def _is_over(refused: Refused) -> bool:
     there = refused.read(ScheduleItem)
-    return there is not None and there.state == ScheduleState.COMPLETED.value
+    return there is not None and ScheduleState(there.state) in OVER
 
 
 def tell(world: World, schedule: Schedule, job: Job | None = None) -> None:
-    """The event of a completed schedule, where its collection has all told.
+    """The event of a schedule that is over, where its collection has all told.
 
     job: as this delivery's gate read it together with its collection, so that neither is read again.
     """
@@ -66,6 +72,18 @@ def tell(world: World, schedule: Schedule, job: Job | None = None) -> None:
     from sweephand.flow import announce  # noqa: PLC0415 - most collections tell failures only
 
     announce.schedule_completed(world, schedule, completion_reason(schedule), job)
+
+
+def _faulted(world: World, schedule: Schedule) -> bool:
+    """A one-time schedule whose run failed. A recurring one completes whatever its runs came to."""
+    from sweephand.schedules.timing import load  # noqa: PLC0415 - as below
+
+    if load(schedule.packed).recurring or schedule.last_planned_at is None:
+        return False
+    planned_at = epoch_ms(schedule.last_planned_at)
+    uuid = ids.run_uuid(schedule.tenant, schedule.id, planned_at, Kind.SCHEDULED.value)
+    run = views.read(world.table, schedule.tenant, schedule.id, uuid)
+    return run is not None and run.state in FAILED
 
 
 def completion_reason(schedule: Schedule) -> StateReason:

@@ -91,11 +91,8 @@ def one(world: World, lane: Lane, request_id: str, message: Delivered) -> Verdic
     except Unreadable as unreadable:
         world.journal.error("a message cannot be read", reason=str(unreadable))
         return AGAIN
-    if pointer.subject is Subject.SCHEDULE:
-        endings.look(world, pointer)
-        return DONE
-    if pointer.subject is Subject.CLEAN_UP:
-        cleaning.clean(world, pointer)
+    if pointer.subject is not Subject.RUN:
+        _look(world, pointer)
         return DONE
     if timedelta(0) < pointer.instant - world.clock.now() <= SHORT_WAIT:
         world.clock.sleep((pointer.instant - world.clock.now()).total_seconds())
@@ -106,6 +103,23 @@ def one(world: World, lane: Lane, request_id: str, message: Delivered) -> Verdic
             return verdict
         seen = replace(seen, run=verdict)
     return Verdict(acknowledged=False, back_in_s=world.chance.uniform(1, 5))
+
+
+def _look(world: World, pointer: Pointer) -> None:
+    """What waits in the index and is no run."""
+    match pointer.subject:
+        case Subject.SCHEDULE:
+            endings.look(world, pointer)
+        case Subject.CLEAN_UP:
+            cleaning.clean(world, pointer)
+        case Subject.RESUME:
+            from sweephand.flow import pausing  # noqa: PLC0415 - too rare for a cold start to pay for it
+
+            pausing.look(world, pointer)
+        case Subject.CHANGE:
+            from sweephand.flow import following  # noqa: PLC0415 - as above
+
+            following.look(world, pointer)
 
 
 def _attempt(  # noqa: PLR0911 - one line for each answer of the gate

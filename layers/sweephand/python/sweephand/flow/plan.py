@@ -11,9 +11,10 @@ from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft, Payload, Sche
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, QuotaExceeded, Unavailable
 from sweephand.flow import cleaning, drafts, replan, tenancy
+from sweephand.flow.history import CREATED, By, entry
 from sweephand.flow.idempotency import Once, earlier_answer, once_op
 from sweephand.flow.world import World
-from sweephand.store import jobs, keys
+from sweephand.store import history, jobs, keys
 from sweephand.store.conditional import Cancelled, Written
 
 TRIES = 5
@@ -29,7 +30,7 @@ class Planned:
     schedules: tuple[Schedule, ...]
 
 
-def create_job(world: World, tenant: str, draft: JobDraft, once: Once | None = None) -> Planned:
+def create_job(world: World, tenant: str, draft: JobDraft, once: Once | None = None, by: By = CREATED) -> Planned:
     """A job with up to 40 schedules. A refusal leaves nothing behind.
 
     Raises InvalidRequest, QuotaExceeded, Conflict(NAME_TAKEN), Unavailable.
@@ -58,6 +59,7 @@ def create_job(world: World, tenant: str, draft: JobDraft, once: Once | None = N
         *drafts.part_ops(world, job, parts, sealed),
         *jobs.entry_ops(world.table, job),
         tenancy.count_job_op(world, collection, 1),
+        history.put_op(world.table, entry(world, by, None, job, [(None, schedule) for schedule in schedules])),
         *([once_op(world, tenant, once, job.id)] if once else []),
     ]
     done = world.table.transact(ops)
@@ -85,11 +87,17 @@ def _not_created(world: World, tenant: str, job: Job, refused: Cancelled, once: 
     raise Conflict("something else was changed at the same time: try again")
 
 
-def find(world: World, tenant: str, job_id: str) -> Planned:
+def find_job(world: World, tenant: str, job_id: str) -> Job:
     """Raises NotFound for an unknown job and for another tenant's."""
     job = jobs.read_job(world.table, tenant, job_id)
     if job is None:
         raise NotFound("no such job")
+    return job
+
+
+def find(world: World, tenant: str, job_id: str) -> Planned:
+    """With its schedules. Raises NotFound."""
+    job = find_job(world, tenant, job_id)
     return Planned(job, tuple(jobs.read_schedules(world.table, tenant, job_id)))
 
 

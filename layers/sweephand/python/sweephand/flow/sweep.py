@@ -184,8 +184,11 @@ def plan_row(row: WaitingRow, now: datetime, horizon: datetime) -> Step:
         case Waits.CATCH_UP:
             raise ValueError("a catch-up row is not planned but sent")
         case Waits.CLEAN_UP:
-            pointer = Pointer(row.tenant, row.owner, None, row.own_id, row.next_run_at, subject=Subject.CLEAN_UP)
-            return _wake(row, sweep, now, pointer)
+            return _wake(row, sweep, now, job_pointer(row, Subject.CLEAN_UP))
+        case Waits.RESUME:
+            return _wake(row, sweep, now, job_pointer(row, Subject.RESUME))
+        case Waits.CHANGE:
+            return _wake(row, sweep, now, job_pointer(row, Subject.CHANGE))
 
 
 def _occurrences(row: WaitingRow, sweep: SweepText, now: datetime, horizon: datetime) -> Step:
@@ -205,6 +208,11 @@ def _occurrences(row: WaitingRow, sweep: SweepText, now: datetime, horizon: date
 def end_pointer(tenant: str, job_id: str, schedule_id: str, at: datetime) -> Pointer:
     """Asks the executor to see whether an ENDING schedule is over."""
     return Pointer(tenant, job_id, schedule_id, "", at, subject=Subject.SCHEDULE)
+
+
+def job_pointer(row: WaitingRow, subject: Subject) -> Pointer:
+    """Asks the executor to look at what waits in a job's own partition: the row's name says which."""
+    return Pointer(row.tenant, row.owner, None, row.own_id, row.next_run_at, subject=subject)
 
 
 def _run_pointer(row: WaitingRow, run: WaitingRun) -> Pointer:

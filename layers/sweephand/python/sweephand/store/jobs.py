@@ -21,7 +21,6 @@ from sweephand.store.table import (
     EntryItem,
     JobItem,
     PayloadItem,
-    RevisionItem,
     ScheduleItem,
     SecretItem,
 )
@@ -55,6 +54,7 @@ def job_of(item: JobItem) -> Job:
         state_reason=item.state_reason,
         schedule_ids=tuple(json.loads(item.schedule_ids)) if item.schedule_ids else (),
         many_schedules=bool(item.many_schedules),
+        open_change=item.open_change,
     )
 
 
@@ -117,6 +117,7 @@ def job_item(job: Job) -> JobItem:
         state_reason=job.state_reason,
         schedule_ids=_json(job.schedule_ids) if job.schedule_ids else None,
         many_schedules=True if job.many_schedules else None,
+        open_change=job.open_change,
         created_at=epoch_ms(job.created_at),
         modified_at=epoch_ms(job.modified_at),
     )
@@ -201,6 +202,10 @@ def revision_is(number: int) -> Condition:
     return JobItem.revision == number
 
 
+def open_change_is(number: int) -> Condition:
+    return JobItem.open_change == number
+
+
 def as_read(schedule: Schedule) -> Condition:
     """[the generation and next_run_at that were read]: the sweeper has not moved it, nobody else changed it."""
     same: Condition = ScheduleItem.generation == schedule.generation
@@ -219,14 +224,6 @@ def payload_op(table: Table, tenant: str, job_id: str, owner: str, version: int,
 def secret_op(table: Table, tenant: str, job_id: str, version: int, sealed: Mapping[str, str]) -> Op:
     item = SecretItem(pk=keys.job(tenant, job_id), sk=keys.secret(version), sealed=_json(sealed))
     return table.put_op("secret", item)
-
-
-def revision_op(table: Table, job: Job, body: str, actor: str | None, at: datetime) -> Op:
-    """The job as it was at job.revision, before the change."""
-    item = RevisionItem(
-        pk=keys.job(job.tenant, job.id), sk=keys.revision(job.revision), body=body, actor=actor, at=epoch_ms(at)
-    )
-    return table.put_op("revision", item)
 
 
 def entry_keys(job: Job) -> dict[str, tuple[str, str]]:

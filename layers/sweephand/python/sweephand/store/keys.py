@@ -109,6 +109,19 @@ def clean_up(name: str) -> str:
     return f"CLEAN#{part(name)}"
 
 
+def pause() -> str:
+    return "PAUSE#end"
+
+
+def change(revision_number: int) -> str:
+    return f"CHANGE#{revision_number:08d}"
+
+
+def change_part(revision_number: int, number: int | str) -> str:
+    """number "": what all parts of the change begin with."""
+    return f"PART#{revision_number:08d}#{number}"
+
+
 def run(uuid: str) -> str:
     return f"RUN#{uuid}"
 

@@ -87,6 +87,7 @@ class JobItem(Item):
     state_reason = UnicodeAttribute(null=True)
     schedule_ids = UnicodeAttribute(null=True)
     many_schedules = BooleanAttribute(null=True)
+    open_change = Integer(null=True)
     created_at = Integer()
     modified_at = Integer()
 
@@ -126,10 +127,15 @@ class SecretItem(Item):
 
 
 class RevisionItem(Item):
-    """body: the job as it was before the change, secrets masked."""
+    """Who made this revision of a job, how, and when.
+
+    body: packed JSON (store/history.py): the job's row, and those of the schedules that the caller changed, before
+    and after. Rows hold no secret and no payload, only their versions.
+    """
 
     body = UnicodeAttribute()
     actor = UnicodeAttribute(null=True)
+    operation = UnicodeAttribute()
     at = Integer()
 
 
@@ -168,6 +174,20 @@ class CleanUpItem(Item):
     owners = UnicodeAttribute()
     whole = BooleanAttribute()
     collection = UnicodeAttribute(null=True)
+
+
+class JobWakeItem(Item):
+    """A job's own row in the next-run index: the end of its pause, or schedules that still follow a change."""
+
+    shard = Integer()
+    next_run_at = Integer()
+    sweep = UnicodeAttribute()
+
+
+class ChangePartItem(Item):
+    """Some of the schedules that still follow a change of their job. steps: packed JSON (store/parts.py)."""
+
+    steps = UnicodeAttribute()
 
 
 class StatsItem(Item):

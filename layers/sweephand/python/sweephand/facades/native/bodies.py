@@ -9,9 +9,9 @@ from typing import Any
 from sweephand.domain import json_text, series, settlement
 from sweephand.domain.collection import Tenant
 from sweephand.domain.instants import text, text_ms
-from sweephand.domain.job import ActionSpec, Job, JobState, Payload
+from sweephand.domain.job import ActionSpec, Job, JobState, Pause, Payload
 from sweephand.domain.run import AWAITING_RESULT, Attempt, Kind, Run, State
-from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
+from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState, StateReason
 from sweephand.facades.native import defaults
 from sweephand.schedules.explain import Occurrence, preview
 from sweephand.schedules.timing import Timing, load_or_never
@@ -42,8 +42,8 @@ def job_body(
         "modifiedAt": text_ms(job.modified_at),
         "active": job.active,
         "state": job_state(job, schedules).value,
-        "stateReason": job.state_reason,
-        "pause": {"since": text_ms(job.pause.since), "note": job.pause.note, "until": None} if job.pause else None,
+        "stateReason": job_state_reason(job, schedules),
+        "pause": pause_body(job.pause) if job.pause else None,
         "resourceId": job.resource_id,
         "tags": list(job.tags),
         "startTime": _text(job.start_at),
@@ -67,13 +67,30 @@ def editable(job: Job, payloads: Mapping[str, Payload]) -> dict[str, Any]:
     return {name: body[name] for name in wanted.split() if body[name] is not None}
 
 
+def pause_body(pause: Pause) -> dict[str, Any]:
+    return {"since": text_ms(pause.since), "note": pause.note, "until": _text(pause.until)}
+
+
 def job_state(job: Job, schedules: Sequence[Schedule]) -> JobState:
-    """COMPLETED once every schedule is; a job without schedules is as its owner wishes."""
-    if schedules and all(schedule.state is ScheduleState.COMPLETED for schedule in schedules):
-        return JobState.COMPLETED
+    """COMPLETED once every schedule is, FAULTED if one of them is; a job without schedules is as its owner wishes."""
+    if schedules and all(schedule.state in OVER for schedule in schedules):
+        faulted = any(schedule.state is ScheduleState.FAULTED for schedule in schedules)
+        return JobState.FAULTED if faulted else JobState.COMPLETED
     if not job.active:
         return JobState.INACTIVE
     return JobState.PAUSED if job.pause is not None else JobState.ACTIVE
+
+
+def job_state_reason(job: Job, schedules: Sequence[Schedule]) -> str | None:
+    """Why it does not run: of a job that is over its schedules' reason, or the general one where they differ."""
+    match job_state(job, schedules):
+        case JobState.ACTIVE:
+            return job.state_reason
+        case JobState.COMPLETED | JobState.FAULTED:
+            reasons = {schedule.state_reason for schedule in schedules}
+            return reasons.pop() if len(reasons) == 1 else StateReason.NO_FUTURE_DATES.value
+        case JobState.INACTIVE | JobState.PAUSED:
+            return job.state_reason or StateReason.BY_USER.value
 
 
 def action_body(job: Job, action: ActionSpec, owner: str, payloads: Mapping[str, Payload] | None) -> dict[str, Any]:

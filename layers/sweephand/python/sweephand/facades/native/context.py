@@ -14,10 +14,11 @@ from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades import strict_json
 from sweephand.facades.http import Request, Route
 from sweephand.facades.native import cursors
+from sweephand.flow.history import By, Operation
 from sweephand.flow.idempotency import Once
 from sweephand.flow.world import World
 from sweephand.ids import is_uuid
-from sweephand.security.caller import Caller, Door
+from sweephand.security.caller import PROVIDER, Caller, Door
 from sweephand.security.guard import GuardSettings
 
 TENANT_HEADER = "sweephand-tenant"
@@ -97,6 +98,11 @@ class Context:
         if not found:
             raise InvalidRequest("If-Match", 'must be one ETag, such as "3"', code="INVALID_QUERY")
         return int(found[1])
+
+    def by(self, operation: Operation) -> By:
+        """Who changes a job, for its change log."""
+        assert self.caller is not None
+        return By(operation, f"{self.caller.tenant or PROVIDER}.{self.caller.credential_id}")
 
     def once(self) -> Once | None:
         given = self.request.headers.get("idempotency-key")

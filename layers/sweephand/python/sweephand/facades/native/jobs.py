@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from sweephand.facades.native import bodies, collection_fields, shapes
 from sweephand.facades.native.answers import INCLUDES, changed, whole
 from sweephand.facades.native.context import Context
 from sweephand.flow import change, manual, plan, tenancy
+from sweephand.flow.history import Operation
 from sweephand.flow.idempotency import earlier
 from sweephand.flow.plan import Planned
 from sweephand.schedules.timing import load_or_never
@@ -25,7 +27,7 @@ def create(ctx: Context) -> Answer:
     if once is not None and (there := earlier(ctx.world, ctx.tenant, once)) is not None:
         return _created(ctx, plan.find(ctx.world, ctx.tenant, there), fresh=False)
     draft = shapes.job_draft(_filled(ctx, body), ctx.guard)
-    return _created(ctx, plan.create_job(ctx.world, ctx.tenant, draft, once), fresh=True)
+    return _created(ctx, plan.create_job(ctx.world, ctx.tenant, draft, once, ctx.by(Operation.CREATE)), fresh=True)
 
 
 def _filled(ctx: Context, body: Any) -> Any:
@@ -58,7 +60,7 @@ def put(ctx: Context) -> Answer:
         draft = shapes.job_draft(body, ctx.guard, planned.job)
         return draft if draft.name else replace(draft, name=planned.job.name)
 
-    return changed(ctx, change.change_job(ctx.world, ctx.tenant, ctx.id("job"), edit, ctx.if_match()))
+    return _change(ctx, edit, Operation.REPLACE)
 
 
 def patch(ctx: Context) -> Answer:
@@ -70,7 +72,12 @@ def patch(ctx: Context) -> Answer:
         current = bodies.editable(planned.job, stored)
         return shapes.job_draft(shapes.merged(current, body), ctx.guard, planned.job)
 
-    return changed(ctx, change.change_job(ctx.world, ctx.tenant, ctx.id("job"), edit, ctx.if_match()))
+    return _change(ctx, edit, Operation.PATCH)
+
+
+def _change(ctx: Context, edit: change.Edit, operation: Operation) -> Answer:
+    by = ctx.by(operation)
+    return changed(ctx, change.change_job(ctx.world, ctx.tenant, ctx.id("job"), edit, ctx.if_match(), by))
 
 
 def delete(ctx: Context) -> Answer:
@@ -85,30 +92,35 @@ def run(ctx: Context) -> Answer:
 
 
 def pause(ctx: Context) -> Answer:
-    note, _ = shapes.pause(ctx.body())
+    note, until = shapes.pause(ctx.body())
     now = ctx.now
+    if until is not None and until <= now:
+        raise InvalidRequest("until", "must lie ahead")
 
     def edit(job: Job) -> Job:
-        return replace(job, pause=Pause(since=job.pause.since if job.pause else now, note=note))
+        return replace(job, pause=Pause(since=job.pause.since if job.pause else now, note=note, until=until))
 
-    return changed(ctx, change.set_state(ctx.world, ctx.tenant, ctx.id("job"), edit, ctx.if_match()))
+    return _set(ctx, edit, Operation.PAUSE)
 
 
 def resume(ctx: Context) -> Answer:
-    return _set(ctx, lambda job: replace(job, pause=None))
+    ctx.no_members()
+    return _set(ctx, lambda job: replace(job, pause=None), Operation.RESUME)
 
 
 def activate(ctx: Context) -> Answer:
-    return _set(ctx, lambda job: replace(job, active=True))
+    ctx.no_members()
+    return _set(ctx, lambda job: replace(job, active=True), Operation.ACTIVATE)
 
 
 def deactivate(ctx: Context) -> Answer:
-    return _set(ctx, lambda job: replace(job, active=False))
-
-
-def _set(ctx: Context, edit: Any) -> Answer:
     ctx.no_members()
-    return changed(ctx, change.set_state(ctx.world, ctx.tenant, ctx.id("job"), edit, ctx.if_match()))
+    return _set(ctx, lambda job: replace(job, active=False), Operation.DEACTIVATE)
+
+
+def _set(ctx: Context, edit: Callable[[Job], Job], operation: Operation) -> Answer:
+    by = ctx.by(operation)
+    return changed(ctx, change.set_state(ctx.world, ctx.tenant, ctx.id("job"), edit, ctx.if_match(), by))
 
 
 def next_run(ctx: Context) -> Answer:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sweephand.errors import InvalidRequest, NotFound, SweephandError, Unavailable
 from sweephand.facades.http import Answer, Operation, Request, Route, Routes, read_request
-from sweephand.facades.native import admin, cursors, document, job_list, jobs, runs, schedules
+from sweephand.facades.native import admin, changes, cursors, document, job_list, jobs, runs, schedules
 from sweephand.facades.native.context import TENANT_HEADER, Context
 from sweephand.facades.native.problems import of_error, problem
 from sweephand.flow.world import World
@@ -90,6 +90,11 @@ ROUTES = Routes(
             *(f"{JOB}/occurrences", runs.occurrences, "What a job did and will do"),
             query=(*PAGE, "scheduleId", "from", "until"),
             gives="OccurrencePage",
+        ),
+        _get(
+            *(f"{JOB}/changes", changes.list_all, "Who changed a job, when and what, newest first"),
+            query=(*PAGE, "include"),
+            gives="ChangePage",
         ),
         _get(f"{JOB}/schedules", schedules.list_all, "List a job's schedules", query=PAGE, gives="SchedulePage"),
         _change(

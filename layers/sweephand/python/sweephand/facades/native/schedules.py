@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from sweephand.domain.job import ScheduleDraft
 from sweephand.domain.schedule import Schedule
@@ -13,8 +13,9 @@ from sweephand.facades.native import bodies, collection_fields, shapes
 from sweephand.facades.native.answers import one_schedule, schedule_bodies
 from sweephand.facades.native.context import Context
 from sweephand.flow import change, plan, tenancy
-from sweephand.flow.change import Wish
+from sweephand.flow.history import Operation
 from sweephand.flow.plan import Planned
+from sweephand.flow.wishes import Wish
 from sweephand.ids import is_uuid
 
 
@@ -39,7 +40,7 @@ def create(ctx: Context) -> Answer:
         filled = collection_fields.schedule_with_defaults(body, usual)
         return [Wish(None, shapes.schedule_draft(filled, "", action.kind, action.params, change=False))]
 
-    planned = change.change_schedules(ctx.world, ctx.tenant, ctx.id("job"), wish, ctx.if_match())
+    planned = _commit(ctx, wish, Operation.ADD_SCHEDULE)
     new = next(each for each in planned.schedules if each.id not in made)
     location = {"Location": f"/v1/jobs/{new.job_id}/schedules/{new.id}"}
     answer = one_schedule(ctx, planned, new.id)
@@ -57,7 +58,7 @@ def put(ctx: Context) -> Answer:
         action = planned.job.action
         return shapes.schedule_draft(body, "", action.kind, action.params, change=True)
 
-    return _change(ctx, draft)
+    return _change(ctx, draft, Operation.REPLACE_SCHEDULE)
 
 
 def patch(ctx: Context) -> Answer:
@@ -71,7 +72,7 @@ def patch(ctx: Context) -> Answer:
         current = bodies.schedule_editable(there, payloads.get(there.id))
         return shapes.schedule_draft(shapes.merged(current, body), "", action.kind, action.params, change=True)
 
-    return _change(ctx, draft)
+    return _change(ctx, draft, Operation.PATCH_SCHEDULE)
 
 
 def activate(ctx: Context) -> Answer:
@@ -89,7 +90,8 @@ def _switch(ctx: Context, *, active: bool) -> Answer:
         payloads = plan.payloads_of(ctx.world, Planned(planned.job, (there,)))
         return ScheduleDraft(there.name, there.timing, active, payloads.get(there.id), there.policies, there.id)
 
-    return _change(ctx, draft)
+    operation = Operation.ACTIVATE_SCHEDULE if active else Operation.DEACTIVATE_SCHEDULE
+    return _change(ctx, draft, operation)
 
 
 def delete(ctx: Context) -> Answer:
@@ -98,11 +100,11 @@ def delete(ctx: Context) -> Answer:
     def wish(planned: Planned) -> list[Wish]:
         return [Wish(plan.find_schedule(planned, schedule_id), None, delete=True)]
 
-    change.change_schedules(ctx.world, ctx.tenant, ctx.id("job"), wish, ctx.if_match())
+    _commit(ctx, wish, Operation.DELETE_SCHEDULE)
     return Answer(204)
 
 
-def _change(ctx: Context, draft: Any) -> Answer:
+def _change(ctx: Context, draft: Callable[[Planned, Schedule], ScheduleDraft], operation: Operation) -> Answer:
     schedule_id = ctx.id("schedule")
 
     def wish(planned: Planned) -> list[Wish]:
@@ -112,5 +114,9 @@ def _change(ctx: Context, draft: Any) -> Answer:
             raise InvalidRequest("id", "cannot be changed")
         return [Wish(there, replace(wanted, id=there.id, name=wanted.name or there.name))]
 
-    planned = change.change_schedules(ctx.world, ctx.tenant, ctx.id("job"), wish, ctx.if_match())
-    return one_schedule(ctx, planned, schedule_id)
+    return one_schedule(ctx, _commit(ctx, wish, operation), schedule_id)
+
+
+def _commit(ctx: Context, wish: Callable[[Planned], list[Wish]], operation: Operation) -> Planned:
+    by = ctx.by(operation)
+    return change.change_schedules(ctx.world, ctx.tenant, ctx.id("job"), wish, ctx.if_match(), by)

@@ -34,6 +34,7 @@ from sweephand.facades.native.json_schema import (
     whole,
 )
 from sweephand.facades.native.problems import STATUS
+from sweephand.flow.history import Operation
 from sweephand.schedules.localtime import Gap, Overlap
 from sweephand.schedules.members import LONGEST_TEXT
 from sweephand.schedules.months import MonthOverflow
@@ -249,7 +250,7 @@ _JOB: Members = {
     "active": FLAG,
     "state": one_of(JobState),
     "stateReason": or_null(one_of(StateReason)),
-    "pause": or_null(answer({"since": INSTANT_MS, "note": or_null(TEXT), "until": or_null(INSTANT_MS)})),
+    "pause": or_null(answer({"since": INSTANT_MS, "note": or_null(TEXT), "until": or_null(INSTANT)})),
     "resourceId": or_null(TEXT),
     "tags": items(TEXT),
     "startTime": or_null(INSTANT),
@@ -261,6 +262,7 @@ _JOB: Members = {
     "totals": ref("Totals"),
     "schedules": items(ref("Schedule")),
 }
+_UNTIL: Schema = {**GIVEN_INSTANT, "description": "The job resumes by itself then. " + GIVEN_INSTANT["description"]}
 _LISTED_JOB: Members = {
     **_JOB,
     "action": ref("ListedAction"),
@@ -402,7 +404,7 @@ SCHEMAS: dict[str, Schema] = {
     "Policies": request(POLICIES),
     "Misfire": request(MISFIRE),
     "RunRequest": request({"scheduleId": ID}),
-    "PauseRequest": request({"note": text(0, 1_000), "until": NOT_YET}),
+    "PauseRequest": request({"note": text(0, 1_000), "until": _UNTIL}),
     "Nothing": request({}),
     "PreviewRequest": request(
         {**TIMING, "after": {**GIVEN_INSTANT, "description": "By default now."}, "limit": whole(1, 1_000, default=5)},
@@ -441,6 +443,40 @@ SCHEMAS: dict[str, Schema] = {
     "Totals": answer(
         dict.fromkeys(("planned", "open", "succeeded", "failed", "failedAttempts", "skipped", "missed"), whole())
     ),
+    "Change": answer(
+        {
+            "revision": {**REVISION, "description": "That the job had afterwards."},
+            "at": INSTANT_MS,
+            "actor": or_null(text(description="The caller's client id; null: the service itself.")),
+            "operation": one_of(Operation),
+            "changes": items(ref("ChangedMember"), description="Empty where the job was created."),
+            "omittedSchedules": whole(description="Changed schedules that the entry could not hold."),
+            "before": or_null(ref("JobBefore")),
+        },
+        ("before",),
+    ),
+    "ChangedMember": answer(
+        {
+            "scheduleId": or_null(ID),
+            "path": or_null(text(description="As `action.url`; null: the schedule as a whole is new or gone.")),
+            "old": {"description": "Null: it was not there."},
+            "new": {"description": "Null: it is not there any more."},
+            "cut": {**FLAG, "description": "A value of over 4,000 characters is shown by the beginning of its JSON."},
+        }
+    ),
+    "JobBefore": answer(
+        {
+            **{name: each for name, each in _JOB.items() if name in shapes.JOB_MEMBERS},
+            "pause": _JOB["pause"],
+            "schedules": items(ref("ScheduleBefore"), description="Those that the change touched."),
+        },
+        ("name", "description", "collection", "resourceId", "startTime", "endTime", "errorAction"),
+    ),
+    "ScheduleBefore": answer(
+        {"id": ID, "name": TEXT, "active": FLAG, "payload": ANYTHING, "policies": ref("OwnPolicies"), **TIMING},
+        ("payload", *TIMING),
+    ),
+    "ChangePage": page("Change"),
     "NextRun": answer({"nextRunAt": or_null(INSTANT), "scheduleId": or_null(ID)}),
     "Occurrence": answer(
         {

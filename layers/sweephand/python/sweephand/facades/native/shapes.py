@@ -204,9 +204,7 @@ def run(body: object) -> str | None:
 
 def pause(body: object) -> tuple[str | None, datetime | None]:
     given = fields.members(body, "", ("note", "until"))
-    if "until" in given:
-        raise InvalidRequest("until", "not available yet")
-    return _text(given, "note", "", 0, 1_000), None
+    return _text(given, "note", "", 0, 1_000), _instant(given, "until")
 
 
 def merged(target: Any, patch: Any) -> Any:

@@ -1,0 +1,112 @@
+"""The change log of a job: who changed it, when, how, and which members became what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from sweephand.domain.difference import Difference, differences
+from sweephand.domain.instants import text_ms
+from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, Payload
+from sweephand.domain.json_text import dumps
+from sweephand.domain.revision import Entry
+from sweephand.domain.schedule import Schedule
+from sweephand.facades.http import Answer
+from sweephand.facades.native import bodies
+from sweephand.facades.native.context import Context
+from sweephand.flow import plan
+from sweephand.flow.plan import Planned
+from sweephand.store.views import changes as views
+
+INCLUDES = frozenset({"before"})
+LONGEST_VALUE = 4_000
+"""Characters of a value's JSON: a longer one is shown by its beginning."""
+AS_ONE = frozenset({"payload", "body"})
+MASK = "***"
+
+
+def list_all(ctx: Context) -> Answer:
+    """Newest first. With `include=before` each with the job as it was."""
+    include = ctx.include(INCLUDES)
+    limit, mark = ctx.page(lambda text: re.fullmatch("[1-9][0-9]{0,7}", text, re.ASCII) is not None)
+    job = plan.find_job(ctx.world, ctx.tenant, ctx.id("job"))
+    found = views.newest_first(ctx.world.table, ctx.tenant, job.id, int(mark[0]) if mark else None, limit + 1)
+    entries = list(islice(found, limit + 1))
+    shown = [_body(ctx, entry, with_before="before" in include) for entry in entries[:limit]]
+    cursor = ctx.cursor(str(entries[limit - 1].revision)) if len(entries) > limit else None
+    return Answer(200, {"items": shown, "nextCursor": cursor})
+
+
+def _body(ctx: Context, entry: Entry, *, with_before: bool) -> dict[str, Any]:
+    lines = [_line(schedule_id, each) for schedule_id, each in _differences(ctx, entry)]
+    body = {
+        "revision": entry.revision,
+        "at": text_ms(entry.at),
+        "actor": entry.actor,
+        "operation": entry.operation,
+        "changes": lines,
+        "omittedSchedules": entry.omitted,
+    }
+    if with_before:
+        body["before"] = _before(ctx, entry)
+    return body
+
+
+def _line(schedule_id: str | None, found: Difference) -> dict[str, Any]:
+    (old, old_cut), (new, new_cut) = _shown(found.old), _shown(found.new)
+    return {"scheduleId": schedule_id, "path": found.path or None, "old": old, "new": new, "cut": old_cut or new_cut}
+
+
+def _shown(value: Any) -> tuple[Any, bool]:
+    text = dumps(value)
+    return (text[:LONGEST_VALUE], True) if len(text) > LONGEST_VALUE else (value, False)
+
+
+def _differences(ctx: Context, entry: Entry) -> Iterator[tuple[str | None, Difference]]:
+    """Of the job (None), then of its schedules by id: of one that is new or gone, its whole body."""
+    if entry.before is None:
+        return
+    old = _payloads(ctx, entry.before, [before for before, _ in entry.schedules])
+    new = _payloads(ctx, entry.after, [after for _, after in entry.schedules])
+    for each in differences(_job(entry.before, old), _job(entry.after, new), AS_ONE):
+        yield None, each
+    if None not in {entry.before.secret_version, entry.after.secret_version} and (
+        entry.before.secret_version != entry.after.secret_version
+    ):
+        yield None, Difference("secrets", MASK, MASK)
+    for before, after in entry.schedules:
+        was, is_ = (_schedule(before, old), _schedule(after, new))
+        if before is None or after is None:
+            gone_or_new = before or after
+            yield gone_or_new.id if gone_or_new else None, Difference("", was, is_)
+            continue
+        for each in differences(was or {}, is_ or {}, AS_ONE):
+            yield after.id, each
+
+
+def _before(ctx: Context, entry: Entry) -> dict[str, Any] | None:
+    """The job as it was, with those of its schedules that this change touched."""
+    if entry.before is None:
+        return None
+    there = [before for before, _ in entry.schedules if before is not None]
+    payloads = _payloads(ctx, entry.before, there)
+    return {**_job(entry.before, payloads), "schedules": [_schedule(each, payloads) for each in there]}
+
+
+def _payloads(ctx: Context, job: Job, schedules: list[Schedule | None] | list[Schedule]) -> dict[str, Payload]:
+    """Those of the job, and of as many schedules as one request may bring."""
+    there = tuple(each for each in schedules if each is not None and each.payload_version is not None)
+    return plan.payloads_of(ctx.world, Planned(job, there[:SCHEDULES_AT_ONCE]))
+
+
+def _job(job: Job, payloads: Mapping[str, Payload]) -> dict[str, Any]:
+    """What a caller may set, and the pause."""
+    return {**bodies.editable(job, payloads), "pause": bodies.pause_body(job.pause) if job.pause else None}
+
+
+def _schedule(schedule: Schedule | None, payloads: Mapping[str, Payload]) -> dict[str, Any] | None:
+    if schedule is None:
+        return None
+    return {"id": schedule.id, **bodies.schedule_editable(schedule, payloads.get(schedule.id))}

@@ -1,0 +1,142 @@
+"""Steps of a change, one a schedule, carried out on the rows as they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from sweephand.domain.instants import from_s
+from sweephand.domain.job import Job, Payload
+from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState, wanted_state
+from sweephand.flow import drafts, ranges, replan
+from sweephand.flow.world import World
+from sweephand.store import jobs, keys
+from sweephand.store.conditional import Op
+from sweephand.store.table import ScheduleItem
+
+CALLERS = ("name", "timing", "packed", "active", "policies", "misfire", "lane", "payload_version")
+"""What of a schedule is settled by a request; the rest of the row is the series' own, and goes on meanwhile."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """before: the row as the step finds it; None: it is new. after: with the caller's wishes; None: it is deleted.
+
+    at: the instant of a new one-time timing. payload: to be written under the version that `after` names.
+    """
+
+    before: Schedule | None
+    after: Schedule | None
+    at: datetime | None = None
+    payload: Payload | None = None
+
+
+@dataclass
+class Carried:
+    """What steps come to: parts of a transaction, what is sent before and after it, and the rows as they shall be."""
+
+    ops: list[Op] = field(default_factory=list)
+    plans: list[replan.Plan] = field(default_factory=list)
+    started: list[Schedule] = field(default_factory=list)
+    gone: list[Schedule] = field(default_factory=list)
+    schedules: list[Schedule] = field(default_factory=list)
+
+    @property
+    def ahead(self) -> list[Schedule]:
+        """Rows with a new plan: what they have due before the sweep can see them is sent at once."""
+        return [*self.started, *(each.schedule for each in self.plans)]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """When a change takes effect. at: E, a few seconds ahead. resumed_at: the end of a pause that ends by itself.
+
+    While a schedule was paused nothing of it was planned, so the pause can end at any instant since it began: also
+    ahead of time, so that what is due with it is sent on the second, and late without leaving anything out.
+    """
+
+    at: datetime
+    resumed_at: datetime | None = None
+
+    def of(self, schedule: Schedule) -> datetime:
+        if self.resumed_at is None or schedule.state is not ScheduleState.PAUSED:
+            return self.at
+        began = schedule.ended_at.get(schedule.generation - 1)
+        return self.resumed_at if began is None else max(self.resumed_at, from_s(began))
+
+
+def carry_out(world: World, steps: Sequence[Step], job: Job, effect: Effect) -> Carried:
+    """job: as it shall be. Raises Unavailable where an old plan owes more than one change can send."""
+    carried = Carried()
+    for step in steps:
+        if step.after is None:
+            assert step.before is not None
+            carried.gone.append(step.before)
+            key = keys.job(job.tenant, job.id), keys.schedule(step.before.id)
+            carried.ops.append(world.table.delete_op(f"schedule {step.before.id}", *key))
+        elif step.before is None:
+            carried.started.append(step.after)
+            carried.schedules.append(step.after)
+            item = jobs.schedule_item(step.after, world.settings.shards)
+            carried.ops += [world.table.put_op(f"schedule {step.after.id}", item), *_payload_ops(world, job, step)]
+        else:
+            _change(world, carried, step, step.before, step.after, job, effect)
+    return carried
+
+
+def _change(
+    world: World, carried: Carried, step: Step, there: Schedule, wanted: Schedule, job: Job, effect: Effect
+) -> None:
+    """Of a row whose series may have gone on since the request: what is the caller's is taken over from `wanted`."""
+    changed = replace(there, **{name: getattr(wanted, name) for name in CALLERS})
+    anew = replans(there, changed, job)
+    if changed == there and not anew:
+        carried.schedules.append(there)
+        return
+    changed = replace(changed, modified_at=job.modified_at)
+    lines: list[Op] = []
+    if anew:
+        timing = drafts.stored_timing(changed)
+        plan = replan.change(there, changed, job, timing, effect.of(there), step.at)
+        carried.plans.append(plan)
+        lines = [ranges.op(world, plan.silence)] if plan.silence is not None else []
+        changed = plan.schedule
+        condition = jobs.as_read(there)
+        actions = jobs.schedule_update_actions(changed, world.settings.shards)
+    else:
+        condition = ScheduleItem.generation == there.generation
+        actions = jobs.description_actions(changed)
+    carried.schedules.append(changed)
+    key = keys.job(job.tenant, job.id), keys.schedule(changed.id)
+    row = world.table.update_op(f"schedule {changed.id}", *key, actions, condition)
+    carried.ops += [row, *lines, *_payload_ops(world, job, step)]
+
+
+def replans(there: Schedule, changed: Schedule, job: Job) -> bool:
+    """Does the change touch timing or state, or anything that the sweeper has packed? Then it is a new generation.
+
+    job: as it shall be.
+    """
+    if there.state in OVER and there.active and changed.active:
+        ended_at, at = (drafts.one_time_instant(drafts.stored_timing(each)) for each in (there, changed))
+        if at is not None and at == ended_at:
+            return False  # it has run: a change of its window or its policies does not bring it back
+    if there.state in OVER or there.state is ScheduleState.BROKEN:
+        return there.packed != changed.packed or there.active != changed.active
+    packed = (there.packed, there.active, there.lane, there.misfire) != (
+        changed.packed,
+        changed.active,
+        changed.lane,
+        changed.misfire,
+    )
+    stands = ScheduleState.ACTIVE if there.state in LIVE else there.state
+    return packed or stands is not wanted_state(job, changed.active)[0]
+
+
+def _payload_ops(world: World, job: Job, step: Step) -> list[Op]:
+    """A schedule's new payload is written together with its row."""
+    if step.payload is None or step.after is None or step.after.payload_version is None:
+        return []
+    version = step.after.payload_version
+    return [jobs.payload_op(world.table, job.tenant, job.id, step.after.id, version, step.payload)]

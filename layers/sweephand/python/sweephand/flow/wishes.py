@@ -1,0 +1,133 @@
+"""From what a caller wishes for a job's schedules to steps: one a schedule, checked, whenever they are carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sweephand.domain.collection import Collection
+from sweephand.domain.job import Job, Payload, ScheduleDraft
+from sweephand.domain.schedule import Schedule, ScheduleState
+from sweephand.errors import InvalidRequest
+from sweephand.flow import drafts, plan, tenancy
+from sweephand.flow.plan import Planned
+from sweephand.flow.steps import Step
+from sweephand.flow.world import World
+from sweephand.schedules.timing import Timing
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What shall become of one schedule. before None: it is new.
+
+    draft None: it stays as it is but for its job's state.
+    """
+
+    before: Schedule | None
+    draft: ScheduleDraft | None
+    delete: bool = False
+    path: str = ""
+
+
+def staying(planned: Planned) -> list[Wish]:
+    return [Wish(schedule, None) for schedule in planned.schedules]
+
+
+def matched(planned: Planned, wanted: Sequence[ScheduleDraft]) -> list[Wish]:
+    """PUT: each wanted schedule takes the stored one of its id, else of its name; the rest is deleted."""
+    by_id = {schedule.id: schedule for schedule in planned.schedules}
+    by_name = {schedule.name: schedule for schedule in planned.schedules}
+    wishes, taken = [], set()
+    for n, draft in enumerate(wanted):
+        before = by_id.get(draft.id) if draft.id is not None else by_name.get(draft.name or "")
+        if draft.id is not None and before is None:
+            raise InvalidRequest(f"schedules[{n}].id", "no schedule of this job has this id")
+        if before is not None and before.id in taken:
+            raise InvalidRequest(f"schedules[{n}]", "names a schedule that another one names too")
+        if before is not None:
+            taken.add(before.id)
+        wishes.append(Wish(before, draft, path=f"schedules[{n}]"))
+    gone = [Wish(schedule, None, delete=True) for schedule in planned.schedules if schedule.id not in taken]
+    return wishes + gone
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What every wish of one change is seen against. stored: the payloads of the schedules that are there."""
+
+    before: Job
+    after: Job
+    parts: drafts.Parts
+    collection: Collection
+    stored: Mapping[str, Payload]
+
+
+def steps_of(world: World, wishes: Sequence[Wish], scene: Scene) -> list[Step]:
+    """Raises InvalidRequest and QuotaExceeded with the path of the wish."""
+    now = world.clock.now()
+    steps = [_step(world, wish, scene, now, n) for n, wish in enumerate(wishes)]
+    named = [(step.after, wish.path) for step, wish in zip(steps, wishes, strict=True) if step.after is not None]
+    plan.refuse_twins(named)
+    return steps
+
+
+def _step(world: World, wish: Wish, scene: Scene, now: datetime, n: int) -> Step:
+    """n: its place among the wishes."""
+    if wish.delete:
+        return Step(wish.before, None)
+    if wish.before is None:
+        assert wish.draft is not None
+        minted_at = plan.minted_at(now, n)
+        schedule = plan.new_schedule(world, wish.draft, scene.after, scene.parts, minted_at, now, wish.path)
+        tenancy.check_interval(scene.collection, drafts.stored_timing(schedule), wish.path)
+        return Step(None, schedule, payload=scene.parts.payloads.pop(schedule.id, None))
+    step, timing = _change(wish, wish.before, scene, now)
+    if step.after != wish.before:
+        tenancy.check_interval(scene.collection, timing, wish.path)
+    return step
+
+
+def _change(wish: Wish, there: Schedule, scene: Scene, now: datetime) -> tuple[Step, Timing]:
+    """The schedule with the caller's wishes, and its timing."""
+    before, after = scene.before, scene.after
+    draft = wish.draft or ScheduleDraft(there.name, there.timing, there.active, policies=there.policies, id=there.id)
+    at = None
+    if drafts.unchanged_timing(there, draft, before, after):
+        timing = drafts.stored_timing(there)
+        if there.state is ScheduleState.BROKEN and wish.draft is not None:
+            timing = drafts.mended_timing(there, draft, after, now)
+    else:
+        timing = _changed_timing(wish, there, draft, before, after, now)
+        instant = drafts.one_time_instant(timing)
+        at = instant if instant != drafts.one_time_instant(drafts.stored_timing(there)) else None
+    payload, version = None, there.payload_version
+    if wish.draft is not None and wish.draft.payload != scene.stored.get(there.id):
+        payload = wish.draft.payload
+        version = after.revision if payload is not None else None
+    changed = replace(
+        there,
+        name=draft.name or there.id,
+        timing=draft.timing,
+        packed=timing.packed,
+        active=draft.active,
+        policies=draft.policies,
+        misfire=drafts.misfire_of(draft, after),
+        lane=drafts.lane_of(after),
+        payload_version=version,
+    )
+    return Step(there, changed, at, payload), timing
+
+
+def _changed_timing(
+    wish: Wish, there: Schedule, draft: ScheduleDraft, before: Job, after: Job, now: datetime
+) -> Timing:
+    try:
+        return drafts.changed_timing(there, draft, before, after, now)
+    except InvalidRequest as wrong:
+        if wish.draft is None:
+            # The caller spoke of the job alone: it is its window that leaves the schedule nothing.
+            where = "endTime" if after.end_at != before.end_at else "startTime"
+            reason = f"leaves the schedule {there.name} no occurrence"
+            raise InvalidRequest(where, reason, code="NEVER_FIRES") from wrong
+        raise (wrong.within(wish.path) if wish.path else wrong) from wrong

@@ -1,0 +1,239 @@
+"""A change of more schedules than one transaction takes, cut off at each call: it happens whole, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sweephand.domain.job import JobDraft, Pause, ScheduleDraft
+from sweephand.domain.run import Kind
+from sweephand.domain.schedule import ScheduleState, wanted_state
+from sweephand.flow import change, following, plan
+from sweephand.flow.plan import Planned
+from sweephand.store import jobs
+from tests.faults.scenario import KINDS, Faults, fits, surviving
+from tests.support.stage import TENANT, Stage, stage
+from tests.unit.flow.common import NOON, exact
+
+EACH_MINUTE = {"cron": "* * * * *"}
+EACH_TWO = {"cron": "*/2 * * * *"}
+HOURLY = {"cron": "0 * * * *"}
+Verb = Callable[[Stage, Planned], object]
+
+
+def replaced(scene: Stage, planned: Planned) -> Planned:
+    """The first third goes, the second gets another timing, the third stays, and as many are new as went."""
+    third = len(planned.schedules) // 3
+    changed = [
+        ScheduleDraft(each.name, EACH_TWO if n < third else each.timing, id=each.id)
+        for n, each in enumerate(planned.schedules[third:])
+    ]
+    new = [scene.schedule(planned.schedules[0].timing, name=f"new{n}") for n in range(third)]
+
+    def edit(there: Planned, _stored: Any) -> JobDraft:
+        # As a PUT by name: a repetition of it finds its own schedules.
+        return JobDraft(there.job.name, scene.action(), schedules=(*changed, *new))
+
+    return change.change_job(scene.world, TENANT, planned.job.id, edit, None)
+
+
+VERBS: dict[str, Verb] = {
+    "deactivate": lambda scene, planned: scene.set_state(planned, active=False),
+    "pause": lambda scene, planned: scene.set_state(planned, pause=Pause(NOON)),
+    "activate": lambda scene, planned: scene.set_state(planned, active=True, pause=None),
+    "other policy": lambda scene, planned: scene.change(planned, policies={"misfire": {"type": "latest"}}),
+    "replace": replaced,
+    "delete": lambda scene, planned: scene.delete(planned),
+}
+STARTS_OFF = {"activate"}
+
+
+def many(scene: Stage, size: int, *, active: bool = True) -> Planned:
+    """A job of so many schedules, 40 at a time. Those of the largest are due in an hour only."""
+    timing = EACH_MINUTE if size < 40 else HOURLY
+    planned = scene.create(active=active, name="many")
+    for begin in range(0, size, 40):
+        drafts = tuple(scene.schedule(timing, name=f"s{n}") for n in range(min(begin + 40, size)))
+        planned = change.change_job(
+            scene.world,
+            TENANT,
+            planned.job.id,
+            lambda there, _, drafts=drafts: JobDraft("many", scene.action(), active=active, schedules=drafts),
+            None,
+        )
+    assert len(planned.schedules) == size
+    return planned
+
+
+@contextmanager
+def cut_off(verb: str, size: int, faults: Faults) -> Iterator[tuple[Stage, Planned, Planned | None]]:
+    """The verb under these faults, then two minutes of ordinary service. Gives what there was, and what there is."""
+    with stage(shards=1) as scene:
+        before = many(scene, size, active=verb not in STARTS_OFF)
+        with scene.taps.faulty(faults):
+            surviving(lambda: VERBS[verb](scene, before))
+        scene.run(125)
+        there = jobs.read_job(scene.world.table, TENANT, before.job.id)
+        yield scene, before, plan.find(scene.world, TENANT, before.job.id) if there else None
+
+
+def whole(scene: Stage, before: Planned, after: Planned | None) -> None:
+    """Nothing is half: rows agree with their job, nothing of the change is left, the ledger says what was planned."""
+    kinds = {item["sk"]["S"].partition("#")[0] for item in scene.items() if item["pk"]["S"].endswith(before.job.id)}
+    assert not kinds & {"PART", "CHANGE"}, "something still has to follow"
+    if after is None:
+        assert not kinds
+        assert not scene.waiting()
+        return
+    assert after.job.open_change is None
+    assert after.job.revision in {before.job.revision, before.job.revision + 1}
+    changed = after.job.revision > before.job.revision
+    for schedule in after.schedules:
+        wanted, _ = wanted_state(after.job, schedule.active)
+        assert schedule.state is wanted, "a schedule did not follow its job"
+        assert (schedule.next_run_at is not None) is (wanted is ScheduleState.ACTIVE)
+    policies = {schedule.misfire for schedule in after.schedules}
+    assert len(policies) == 1
+    names = [schedule.name for schedule in after.schedules]
+    assert len(set(names)) == len(before.schedules)
+    if any(name.startswith("new") for name in names):
+        third = len(before.schedules) // 3
+        assert changed
+        assert sum(name.startswith("new") for name in names) == third
+        assert sum(schedule.timing == EACH_TWO for schedule in after.schedules) == third
+    else:
+        assert all(schedule.timing != EACH_TWO for schedule in after.schedules)
+
+
+def settled(scene: Stage, after: Planned | None) -> None:
+    """Some schedules of it, once nothing is planned any more: planned is what the ledger has."""
+    if after is None:
+        return
+    scene.set_state(after, active=False, pause=None)
+    scene.run(400)
+    for schedule in after.schedules[::7]:
+        exact(scene, schedule)
+        planned_at = [run.planned_at for run in scene.runs(schedule, Kind.SCHEDULED) if run.range_count is None]
+        assert len(planned_at) == len(set(planned_at))
+    early = [received for received in scene.endpoint.received if received.at < received.call.planned_at]
+    assert not early
+
+
+@pytest.fixture
+def small_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job of 12 schedules as one of 200: four schedules or so in each part."""
+    monkeypatch.setattr(plan, "IN_JOBS_TRANSACTION", 6)
+    monkeypatch.setattr(change, "IN_JOBS_TRANSACTION", 6)
+    monkeypatch.setattr(following, "WRITES_IN_PART", 12)
+
+
+def calls_of(verb: str, size: int) -> Faults:
+    seen = Faults([])
+    with cut_off(verb, size, seen) as (scene, before, after):
+        whole(scene, before, after)
+    return seen
+
+
+FAULTS = ("crash-before", "crash-after", "answer-lost", "conflict", "throttled")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.usefixtures("small_transactions")
+def test_a_large_change_that_is_cut_off_anywhere_is_whole_in_the_end(verb: str) -> None:
+    calls = calls_of(verb, 12).seen
+    transactions = sum(passing.operation == "TransactWriteItems" for passing in calls)
+    assert transactions > 3 or verb == "delete"
+    for number, passing in enumerate(calls):
+        for kind in FAULTS:
+            if fits(kind, passing):
+                faults = Faults([(number, kind)])
+                with cut_off(verb, 12, faults) as (scene, before, after):
+                    try:
+                        whole(scene, before, after)
+                        settled(scene, after)
+                    except BaseException as broken:
+                        raise AssertionError(f"{verb}, call {number} ({passing.name}): {kind}") from broken
+                assert not faults.plan, "the fault did not take place"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_two_hundred_schedules_follow_after_a_crash_behind_the_commit(verb: str) -> None:
+    with stage(shards=1) as scene:
+        before = many(scene, 200, active=verb not in STARTS_OFF)
+        with scene.taps.once("dynamodb.TransactWriteItems", KINDS["crash-after"]):
+            assert not surviving(lambda: VERBS[verb](scene, before))
+        there = jobs.read_job(scene.world.table, TENANT, before.job.id)
+        assert there is None or there.open_change == there.revision
+
+        scene.run(125)
+
+        after = plan.find(scene.world, TENANT, before.job.id) if there else None
+        whole(scene, before, after)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("verb", VERBS)
+def test_two_hundred_schedules_cut_off_anywhere_are_whole_in_the_end(verb: str) -> None:
+    for number, passing in enumerate(calls_of(verb, 200).seen):
+        for kind in ("crash-before", "crash-after"):
+            if fits(kind, passing):
+                with cut_off(verb, 200, Faults([(number, kind)])) as (scene, before, after):
+                    try:
+                        whole(scene, before, after)
+                    except BaseException as broken:
+                        raise AssertionError(f"{verb}, call {number} ({passing.name}): {kind}") from broken
+
+
+@pytest.mark.usefixtures("small_transactions")
+def test_the_next_change_waits_until_all_schedules_have_followed() -> None:
+    with stage(shards=1) as scene:
+        before = many(scene, 12)
+        with scene.taps.once("dynamodb.TransactWriteItems", KINDS["crash-after"]):
+            assert not surviving(lambda: VERBS["deactivate"](scene, before))
+
+        after = scene.set_state(before, active=True)
+
+        assert after.job.revision == before.job.revision + 2
+        assert {schedule.state for schedule in after.schedules} == {ScheduleState.ACTIVE}
+        assert {schedule.generation for schedule in after.schedules} == {3}
+        whole(scene, replace(before, job=replace(before.job, revision=after.job.revision)), after)
+
+
+@pytest.mark.usefixtures("small_transactions")
+def test_a_job_that_goes_while_its_schedules_follow_takes_all_with_it() -> None:
+    with stage(shards=1) as scene:
+        before = many(scene, 12)
+        with scene.taps.once("dynamodb.TransactWriteItems", KINDS["crash-after"], skip=2):
+            assert not surviving(lambda: replaced(scene, before))
+
+        scene.delete(before)
+        scene.run(125)
+
+        whole(scene, before, None)
+
+
+@pytest.mark.usefixtures("small_transactions")
+def test_a_second_executor_carries_nothing_out_twice() -> None:
+    """Both have read the same part: one transaction goes through."""
+    with stage(shards=1) as scene:
+        before = many(scene, 12)
+        with scene.taps.once("dynamodb.TransactWriteItems", KINDS["crash-after"]):
+            assert not surviving(lambda: VERBS["deactivate"](scene, before))
+        job = jobs.read_job(scene.world.table, TENANT, before.job.id)
+        assert job is not None
+
+        def meanwhile(_passing: Any, act: Callable[[], Any]) -> Any:
+            scene.taps.fault = None
+            following.finish(scene.world, job)
+            return act()
+
+        with scene.taps.faulty(lambda p, act: meanwhile(p, act) if p.operation == "TransactWriteItems" else act()):
+            following.finish(scene.world, job)
+
+        after = plan.find(scene.world, TENANT, before.job.id)
+        whole(scene, before, after)
+        assert {schedule.generation for schedule in after.schedules} == {2}

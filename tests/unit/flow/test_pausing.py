@@ -1,0 +1,237 @@
+"""A pause that ends by itself: on the second, with nothing left out, and harmless once something else came first."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from sweephand.domain.job import Pause
+from sweephand.domain.run import Reason, State
+from sweephand.domain.schedule import Lane, ScheduleState
+from sweephand.flow.plan import Planned
+from sweephand.store.views import changes as views
+from tests.support.stage import TENANT, Stage
+from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused
+from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, minutes, once
+
+EACH_MINUTE = {"cron": "* * * * *"}
+UNTIL = NOON + 10 * MINUTE
+
+
+def paused(stage: Stage, planned: Planned, until: datetime | None = UNTIL) -> Planned:
+    return stage.set_state(planned, pause=Pause(stage.clock.now(), until=until))
+
+
+def at(stage: Stage, moment: datetime) -> None:
+    stage.run((moment - stage.clock.now()).total_seconds())
+
+
+def rows(stage: Stage, planned: Planned) -> list[str]:
+    """The job's own rows in the index."""
+    return sorted(sk.partition("#")[0] for pk, sk in stage.waiting() if pk.endswith(planned.job.id))
+
+
+@pytest.mark.parametrize("length", [10 * MINUTE, 3 * MINUTE, 2 * MINUTE - 10 * SECOND])
+def test_what_is_due_at_the_end_of_a_pause_runs_on_its_second(stage: Stage, length: timedelta) -> None:
+    """Also where the end is nearer than the next tick, and where an occurrence is due right then."""
+    planned = stage.create(EACH_MINUTE)
+    stage.run(90)
+    until = NOON + 90 * SECOND + length
+    until -= timedelta(seconds=until.second)
+    paused(stage, planned, until)
+
+    at(stage, until + 90 * SECOND)
+
+    assert stage.endpoint.planned == [*minutes(1), until, until + MINUTE]
+    assert all(received.at - received.call.planned_at < SECOND for received in stage.endpoint.received)
+    assert stage.job(planned).pause is None
+    assert stage.stored(planned).state is ScheduleState.ACTIVE
+    stage.set_state(planned, active=False)
+    stage.run(200)
+    exact(stage, planned)
+
+
+def test_what_the_pause_left_out_is_one_line_up_to_its_last_second(stage: Stage) -> None:
+    planned = stage.create({"every": "PT10S", "startTime": "2027-03-01T12:00:00Z"})
+    stage.run(60)
+    paused(stage, planned)
+
+    at(stage, UNTIL + MINUTE + SECOND)
+
+    (line,) = [run for run in stage.runs(planned) if run.range_count is not None]
+    assert (line.state, line.reason) == (State.SKIPPED, Reason.PAUSED)
+    assert line.range_until == UNTIL - 10 * SECOND
+    assert UNTIL in stage.endpoint.planned
+    instants = {NOON + n * 10 * SECOND for n in range(67)} - {NOON}
+    ran = {run.planned_at for run in stage.runs(planned) if run.range_count is None}
+    left_out = {each for each in instants if line.planned_at <= each <= line.range_until}
+    assert ran | left_out >= instants
+    assert not ran & left_out
+    assert line.range_count == len(left_out)
+
+
+def test_the_job_resumes_by_itself_and_the_log_says_so(stage: Stage) -> None:
+    planned = stage.create(EACH_MINUTE)
+    paused(stage, planned)
+    assert rows(stage, planned) == ["PAUSE"]
+
+    at(stage, UNTIL + SECOND)
+
+    assert rows(stage, planned) == ["SCH"]
+    entry = next(views.newest_first(stage.world.table, TENANT, planned.job.id, None, 1))
+    assert (entry.revision, entry.operation, entry.actor) == (3, "resume", None)
+
+
+def test_a_one_time_schedule_that_is_due_at_the_end_runs(stage: Stage) -> None:
+    planned = stage.create(once(10 * MINUTE), once(9 * MINUTE))
+    paused(stage, planned)
+
+    at(stage, UNTIL + MINUTE)
+
+    assert stage.endpoint.planned == [UNTIL]
+    assert stage.endpoint.received[0].at - UNTIL < SECOND
+
+
+def test_a_large_job_resumes_by_itself_too(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sweephand.flow.change.IN_JOBS_TRANSACTION", 4)
+    monkeypatch.setattr("sweephand.flow.following.WRITES_IN_PART", 9)
+    planned = stage.create(*[EACH_MINUTE] * 9)
+    paused(stage, planned)
+
+    at(stage, UNTIL + SECOND)
+
+    assert stage.endpoint.planned == [UNTIL] * 9
+    assert {stage.stored(each).state for each in planned.schedules} == {ScheduleState.ACTIVE}
+
+
+# What comes first
+
+
+def test_a_resume_before_its_end_makes_the_row_go(stage: Stage) -> None:
+    planned = stage.create(EACH_MINUTE)
+    paused(stage, planned)
+    at(stage, NOON + 3 * MINUTE - 20 * SECOND)
+
+    stage.set_state(planned, pause=None)
+
+    assert rows(stage, planned) == ["SCH"]
+    at(stage, NOON + 12 * MINUTE + SECOND)
+    assert stage.endpoint.planned == minutes(*range(3, 13))
+    assert stage.stored(planned).generation == 3
+
+
+@pytest.mark.parametrize("other", [NOON + 20 * MINUTE, NOON + 5 * MINUTE, None])
+def test_another_pause_takes_the_place_of_the_first(stage: Stage, other: datetime | None) -> None:
+    planned = stage.create(EACH_MINUTE)
+    paused(stage, planned)
+    stage.run(30)
+
+    paused(stage, planned, other)
+    at(stage, NOON + 21 * MINUTE + SECOND)
+
+    first = None if other is None else int((other - NOON) / MINUTE)
+    assert stage.endpoint.planned == ([] if first is None else minutes(*range(first, 22)))
+
+
+def test_a_job_paused_anew_while_the_old_end_is_on_its_way_stays_paused(stage: Stage) -> None:
+    """The pointer of the first pause is in the queue already."""
+    planned = stage.create(EACH_MINUTE)
+    paused(stage, planned, NOON + 3 * MINUTE)
+    at(stage, NOON + 2 * MINUTE)
+
+    paused(stage, planned, NOON + 30 * MINUTE)
+    at(stage, NOON + 10 * MINUTE)
+
+    assert stage.endpoint.planned == []
+    assert stage.job(planned).pause is not None
+
+
+def test_a_job_that_is_inactive_at_the_end_stays_so(stage: Stage) -> None:
+    planned = stage.create(EACH_MINUTE)
+    paused(stage, planned)
+    stage.set_state(planned, active=False)
+
+    at(stage, UNTIL + 2 * MINUTE)
+
+    assert stage.endpoint.planned == []
+    assert (stage.job(planned).active, stage.job(planned).pause) == (False, None)
+    assert stage.stored(planned).state is ScheduleState.INACTIVE
+
+
+def test_a_deleted_job_takes_the_row_with_it(stage: Stage) -> None:
+    planned = stage.create(EACH_MINUTE)
+    paused(stage, planned)
+
+    stage.delete(planned)
+    at(stage, UNTIL + 2 * MINUTE)
+
+    assert stage.waiting() == {}
+    assert stage.endpoint.planned == []
+
+
+def test_a_timing_that_changes_during_the_pause_holds_from_its_end(stage: Stage) -> None:
+    planned = stage.create(EACH_MINUTE)
+    paused(stage, planned)
+    stage.run(60)
+    stage.change(planned, timings=[{"cron": "*/5 * * * *"}])
+
+    at(stage, UNTIL + 6 * MINUTE)
+
+    assert stage.endpoint.planned == minutes(10, 15)
+
+
+# Faults
+
+
+@pytest.mark.parametrize("name", ["dynamodb.TransactWriteItems", "dynamodb.GetItem", "sqs.SendMessageBatch"])
+@pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, conflict, refused])
+def test_a_resume_that_is_cut_off_comes_again_and_leaves_nothing_out(stage: Stage, name: str, fault: Any) -> None:
+    if fault is conflict and name != "dynamodb.TransactWriteItems":
+        pytest.skip("only a transaction is in conflict")
+    planned = stage.create(EACH_MINUTE)
+    paused(stage, planned)
+    at(stage, UNTIL - 16 * SECOND)
+
+    stage.clock.advance(2)
+    with suppress(Crash), stage.taps.once(name, fault):
+        stage.deliver()
+    at(stage, UNTIL + 2 * MINUTE + 50 * SECOND)
+
+    assert stage.endpoint.planned == [UNTIL, UNTIL + MINUTE, UNTIL + 2 * MINUTE]
+    stage.set_state(planned, active=False)
+    stage.run(200)
+    exact(stage, planned)
+
+
+def test_a_resume_that_comes_late_still_begins_at_the_end_of_the_pause(stage: Stage) -> None:
+    """Executors were away: what was due from `until` on is late, not lost."""
+    planned = stage.create(EACH_MINUTE)
+    paused(stage, planned)
+    at(stage, UNTIL - 20 * SECOND)
+    stage.tick()
+    stage.pass_time(20 + 90)
+
+    stage.run(90)
+
+    assert stage.endpoint.planned[:2] == [UNTIL, UNTIL + MINUTE]
+    (line,) = [run for run in stage.runs(planned) if run.range_count is not None]
+    assert line.range_until == UNTIL - MINUTE
+
+
+def test_a_lost_pointer_is_sent_again_by_the_row(stage: Stage) -> None:
+    planned = stage.create(EACH_MINUTE)
+    paused(stage, planned)
+    at(stage, UNTIL - 20 * SECOND)
+    stage.sqs.purge(stage.world.settings.queue_urls[Lane.FAST])
+
+    at(stage, UNTIL + 20 * MINUTE)
+
+    assert stage.job(planned).pause is None
+    assert stage.endpoint.planned
+    stage.set_state(planned, active=False)
+    stage.run(200)
+    totals = stage.totals(planned)
+    assert (totals.open, totals.planned) == (0, stage.fold(planned).rows)
