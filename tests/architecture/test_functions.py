@@ -231,8 +231,10 @@ def _variables(function):
     own = stack["Resources"][function]["Properties"]["Environment"]["Variables"]
     given = shared | own
     del given["AWS_ENDPOINT_URL"]
-    return {name: value if isinstance(value, str) else str(_plain(value)) for name, value in given.items()}
+    defaults = {name: parameter["Default"] for name, parameter in template["Parameters"].items()}
+    return {name: str(_plain(value, defaults)) for name, value in given.items()}
 
 
-def _plain(value):
-    return "name" if isinstance(value, dict) else value
+def _plain(value, defaults):
+    """A reference to a parameter is its default, one to a resource some name."""
+    return defaults.get(value.get("Ref"), "name") if isinstance(value, dict) else value

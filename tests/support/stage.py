@@ -35,7 +35,7 @@ from sweephand.store.standing import Standing
 from sweephand.store.table import RunItem
 from sweephand.store.views import runs as views
 from sweephand.store.views.runs import Totals
-from sweephand.telemetry import ALLOWED
+from sweephand.telemetry import ALLOWED, METRICS
 from tests.faults.memory import in_memory
 from tests.support import aws, taps
 from tests.support.bus import VirtualBus
@@ -51,9 +51,10 @@ TICK_S = 60
 
 @dataclass
 class Journal:
-    """Log lines as (level, message, members), and counts by metric."""
+    """Log lines as (level, message, members), metrics line by line, and their sums."""
 
     lines: list[tuple[str, str, dict[str, object]]] = field(default_factory=list)
+    measures: list[dict[str, float | Sequence[float]]] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
     def info(self, message: str, /, **members: object) -> None:
@@ -66,7 +67,14 @@ class Journal:
         self._write("error", message, members)
 
     def count(self, metric: str, amount: float = 1) -> None:
-        self.counts[metric] += int(amount)
+        self.measure(**{metric: amount})
+
+    def measure(self, **values: float | Sequence[float]) -> None:
+        strangers = values.keys() - METRICS.keys()
+        assert not strangers, f"telemetry would refuse the metrics {strangers}"
+        self.measures.append(values)
+        for name, value in values.items():
+            self.counts[name] += int(value if isinstance(value, int | float) else sum(value))
 
     def _write(self, level: str, message: str, members: dict[str, object]) -> None:
         strangers = members.keys() - ALLOWED

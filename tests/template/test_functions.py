@@ -7,7 +7,7 @@ import pytest
 from sweephand import settings
 from tests.template.cloudformation import ROOT, of_type
 
-EVERYWHERE = {"STACK_NAME", "TABLE_NAME", "POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE", "PYTHONTZPATH"}
+EVERYWHERE = {"STACK_NAME", "TABLE_NAME", "POWERTOOLS_SERVICE_NAME", "POWERTOOLS_LOG_LEVEL", "PYTHONTZPATH"}
 SENDS = {"SHARDS", "FAST_QUEUE_URL", "SLOW_QUEUE_URL"}
 CALLS_OUT = {"ALLOWED_PRIVATE_TARGETS", "PLAIN_HTTP_TARGETS", "KEY_ID", "STACK_SECRET_ID"}
 OIDC = {"OIDC_ISSUERS", "OIDC_AUDIENCES", "OIDC_TENANT_CLAIM", "OIDC_SCOPE_CLAIMS", "OIDC_SCOPES"} | {
@@ -59,7 +59,7 @@ def test_a_function_gets_the_variables_that_it_needs_and_no_more(stack, function
 
 @pytest.mark.parametrize("function", FOLDERS)
 def test_every_variable_of_the_template_is_read_by_the_settings(stack, function):
-    read_by_others = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE", "PYTHONTZPATH"}
+    read_by_others = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_LOG_LEVEL", "PYTHONTZPATH"}
 
     variables = _Recording({name: _sample(value) for name, value in _environment(stack, function).items()})
     settings.from_environment(variables)
@@ -128,6 +128,18 @@ def test_logs_are_json_and_go_to_a_group_of_the_function_s_own(stack, function):
 
     assert logging["LogFormat"] == "JSON"
     assert logging["LogGroup"] == {"Ref": LOGS[function]}
+
+
+@pytest.mark.parametrize(
+    ("level", "lambdas"), [("DEBUG", "DEBUG"), ("INFO", "INFO"), ("WARN", "INFO"), ("ERROR", "INFO")]
+)
+@pytest.mark.parametrize("function", FOLDERS)
+def test_a_high_log_level_keeps_no_metric_back(deployed, function, level, lambdas):
+    """Lambda takes a line without a level for INFO; the embedded metrics have none."""
+    properties = deployed(LogLevel=level)["Resources"][function]["Properties"]
+
+    assert properties["LoggingConfig"]["ApplicationLogLevel"] == lambdas
+    assert properties["Environment"]["Variables"]["POWERTOOLS_LOG_LEVEL"] == level
 
 
 def test_no_log_is_kept_for_ever(deployed):

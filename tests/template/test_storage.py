@@ -23,6 +23,48 @@ def test_what_is_kept_has_no_physical_name_that_would_block_the_next_deploy(stac
     assert properties.keys().isdisjoint({"TableName", "Name", "AliasName", "KeyId"})
 
 
+def test_a_protected_table_is_never_asked_to_go_so_that_no_rollback_hangs_on_it(stack):
+    """RetainExceptOnCreate would have a failed first deploy delete the table, and the protection would refuse."""
+    table = stack["Resources"]["Table"]
+
+    assert table["Properties"]["DeletionProtectionEnabled"] is True
+    assert table["DeletionPolicy"] == "Retain"
+
+
+def test_what_has_a_name_goes_with_the_stack_and_cannot_come_back_behind_it(stack):
+    """Else the next deploy would meet it: a late log line of a function recreates its group, if it may."""
+    named = {
+        name: resource
+        for name, resource in stack["Resources"].items()
+        if resource["Type"] in {"AWS::Logs::LogGroup", "AWS::Events::EventBus"}
+    }
+    rights = [
+        action
+        for role in of_type(stack, "AWS::IAM::Role").values()
+        for policy in role["Policies"]
+        for statement in policy["PolicyDocument"]["Statement"]
+        for action in ([statement["Action"]] if isinstance(statement["Action"], str) else statement["Action"])
+    ]
+
+    assert len(named) == len(of_type(stack, "AWS::Lambda::Function")) + 1
+    assert all("DeletionPolicy" not in resource for resource in named.values())
+    assert all("sweephand" in str(resource["Properties"]) for resource in named.values())
+    assert not [right for right in rights if right.startswith("logs:CreateLogGroup")]
+
+
+NAMES = {
+    *("TableName", "QueueName", "FunctionName", "RoleName", "AliasName", "BucketName", "AlarmName", "DashboardName"),
+    *("TopicName", "SecretName", "RuleName"),
+}
+
+
+def test_all_else_is_named_by_cloudformation_so_that_two_stacks_fit_into_one_account(stack):
+    refers = {"AWS::Lambda::Permission", "AWS::Lambda::EventInvokeConfig", "AWS::Lambda::EventSourceMapping"}
+    for name, resource in stack["Resources"].items():
+        if resource["Type"] not in refers:
+            assert NAMES.isdisjoint(resource.get("Properties", {})), name
+
+
 def test_the_table_cannot_be_deleted_by_one_call(stack):
     assert stack["Resources"]["Table"]["Properties"]["DeletionProtectionEnabled"] is True
 

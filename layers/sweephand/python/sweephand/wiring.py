@@ -53,7 +53,7 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
         secrets=cast("SecretBox", Later(lambda: _secret_box(clients, settings, clock))),
         outbound=cast("Outbound", Later(lambda: _outbound(settings))),
         perform=_perform,
-        journal=Telemetry(),
+        journal=Telemetry(settings.stack_name, clock),
     )
 
 

@@ -5,7 +5,7 @@ A message is acknowledged only when its run is finished and the effects are done
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from sweephand.domain import admission
 from sweephand.domain.admission import Seen
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer, Subject, Unreadable, decode
-from sweephand.domain.run import Kind, Outcome, Reason, Run, State
+from sweephand.domain.run import FAILED, Kind, Outcome, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import Unavailable
 from sweephand.flow import cleaning, effects, endings, settle
@@ -44,10 +44,15 @@ class Delivered:
 
 @dataclass(frozen=True)
 class Verdict:
-    """acknowledged False: the message is reported failed and comes back; back_in_s: when, if not by itself."""
+    """acknowledged False: the message is reported failed and comes back; back_in_s: when, if not by itself.
+
+    attempted: the run as it was claimed for an attempt; ended: the run, if this message brought its end.
+    """
 
     acknowledged: bool
     back_in_s: float | None = None
+    attempted: Run | None = None
+    ended: Run | None = None
 
 
 DONE = Verdict(acknowledged=True)
@@ -68,6 +73,7 @@ def batch(world: World, lane: Lane, request_id: str, messages: Sequence[Delivere
             with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
                 results = pool.map(lambda message: _guarded(world, lane, request_id, message), group)
                 verdicts |= {message.receipt: verdict for message, verdict in zip(group, results, strict=True)}
+    _measure(world, verdicts.values())
     waits = {receipt: verdict.back_in_s for receipt, verdict in verdicts.items() if verdict.back_in_s is not None}
     if waits:
         world.queue.postpone(lane, waits)
@@ -142,7 +148,8 @@ def _attempt(  # noqa: PLR0911 - one line for each answer of the gate
         case admission.Effects():
             assert seen.run is not None
             effects.after(world, seen.run, seen.job, seen.schedule)
-            return DONE
+            # What its target reported ended it outside of any executor, and its pointer brings that here.
+            return replace(DONE, ended=seen.run if seen.run.result_digest is not None else None)
         case admission.End(state, reason):
             return _end(world, lane, pointer, seen, state, reason)
         case admission.EndLost():
@@ -169,7 +176,7 @@ def _end(
     if isinstance(ended, Refused):
         return _read(ended)
     effects.after(world, ended, seen.job, seen.schedule)
-    return DONE
+    return replace(DONE, ended=ended)
 
 
 def _claim_and_act(
@@ -231,7 +238,7 @@ def _settle(world: World, lane: Lane, mine: Run, outcome: Outcome, job: Job, sch
     if settled.finished:
         effects.after(world, settled, job, schedule)
     _log(world, settled)
-    return DONE
+    return replace(DONE, attempted=mine, ended=settled)
 
 
 def _mine(world: World, owner: str, message: Delivered, pointer: Pointer, seen: Seen, *, attempt: int | None) -> Run:
@@ -289,3 +296,18 @@ def _log(world: World, run: Run) -> None:
         attempt=run.attempt,
         lateness_ms=run.lateness_ms,
     )
+
+
+def _measure(world: World, verdicts: Collection[Verdict]) -> None:
+    """One line a batch: how late first attempts began, and of each run that succeeded or failed, which (0 or 1).
+
+    A repeated pointer may count a reported result again: what is exact are the totals, not these.
+    """
+    first = [run for each in verdicts if (run := each.attempted) and run.attempt == 1 and run.kind is Kind.SCHEDULED]
+    ended = [run.state for each in verdicts if (run := each.ended)]
+    values = {
+        "Lateness": [run.lateness_ms for run in first if run.lateness_ms is not None],
+        "Failed": [int(state in FAILED) for state in ended if state is State.SUCCESS or state in FAILED],
+    }
+    if any(values.values()):
+        world.journal.measure(**{name: found for name, found in values.items() if found})

@@ -32,13 +32,19 @@ GROUP = 25
 
 @dataclass
 class Tally:
-    """What one tick did. resent: advances that did not come through, so that the next tick sends the same again."""
+    """What one tick did. resent: advances that did not come through, so that the next tick sends the same again.
+
+    oldest_due_s: how long ago the oldest row was due that it met, or had to leave. unseen: whether there may be older
+    ones, which the table did not show.
+    """
 
     rows: int = 0
     sent: int = 0
     advanced: int = 0
     left: int = 0
     resent: int = 0
+    oldest_due_s: int = 0
+    unseen: bool = False
     cut_short: bool = False
 
     def add(self, other: Tally) -> None:
@@ -47,6 +53,8 @@ class Tally:
         self.advanced += other.advanced
         self.left += other.left
         self.resent += other.resent
+        self.oldest_due_s = max(self.oldest_due_s, other.oldest_due_s)
+        self.unseen = self.unseen or other.unseen
         self.cut_short = self.cut_short or other.cut_short
 
 
@@ -69,9 +77,17 @@ def tick(world: World, shards: Iterable[int]) -> Tally:
     world.journal.info(
         "tick", rows=total.rows, sent=total.sent, advanced=total.advanced, left=total.left, resent=total.resent
     )
-    if total.resent:
-        world.journal.count("Resent", total.resent)
+    _measure(world, total)
     return total
+
+
+def _measure(world: World, total: Tally) -> None:
+    """OldestDue with every tick that saw all its rows: its absence tells of a sweeper that is silent or blind."""
+    values = {} if total.unseen else {"OldestDue": total.oldest_due_s}
+    if total.resent:
+        values["Resent"] = total.resent
+    if values:
+        world.journal.measure(**values)
 
 
 def _sweep_shard(world: World, shard: int, deadline: float) -> Tally:
@@ -86,12 +102,17 @@ def _sweep_shard(world: World, shard: int, deadline: float) -> Tally:
             for begin in range(0, len(page), GROUP):
                 if world.clock.monotonic() > deadline:
                     tally.cut_short = True
+                    tally.oldest_due_s = max(tally.oldest_due_s, _age_s(waiting.oldest(world.table, shard), now))
                     return tally
                 tally.add(_sweep_group(world, page[begin : begin + GROUP], horizon, deadline))
     except Unavailable:
-        tally.cut_short = True
+        tally.cut_short = tally.unseen = True
         world.journal.warning("shard cut short", shard=shard)
     return tally
+
+
+def _age_s(due_at: datetime | None, now: datetime) -> int:
+    return 0 if due_at is None else max(0, int((now - due_at).total_seconds()))
 
 
 def _sweep_group(world: World, rows: Sequence[WaitingRow], horizon: datetime, deadline: float) -> Tally:
@@ -113,6 +134,7 @@ def _sweep_group(world: World, rows: Sequence[WaitingRow], horizon: datetime, de
         advanced=len(moved.done),
         left=len(moved.left),
         resent=len(steps) - len(whole) + len(moved.again),
+        oldest_due_s=max(_age_s(row.next_run_at, now) for row in rows),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
 
 class Journal(Protocol):
-    """Structured log lines; every member is on the allow-list of telemetry.py."""
+    """Structured log lines, every member on the allow-list of telemetry.py; metrics, every name in its METRICS."""
 
     def info(self, message: str, /, **members: object) -> None: ...
     def warning(self, message: str, /, **members: object) -> None: ...
     def error(self, message: str, /, **members: object) -> None: ...
     def count(self, metric: str, amount: float = 1) -> None: ...
+    def measure(self, **values: float | Sequence[float]) -> None: ...
 
 
 @dataclass(frozen=True)

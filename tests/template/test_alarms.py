@@ -1,0 +1,164 @@
+"""Guards of what watches the stack: alarms, what they tell, and the dashboard."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from sweephand.telemetry import METRICS, NAMESPACE
+from tests.template.cloudformation import ROOT, of_type
+
+ALARMS = {
+    "OldestDueAlarm": ("OldestDue", "notBreaching"),
+    "SweeperSilentAlarm": ("OldestDue", "breaching"),
+    "DeadLetterAlarm": ("NumberOfMessagesReceived", "notBreaching"),
+    "ExecutorErrorsAlarm": ("Errors", "notBreaching"),
+    "ExecutorSlowErrorsAlarm": ("Errors", "notBreaching"),
+    "AuditAlarm": ("AuditFindings", "notBreaching"),
+}
+MOST_ALARMS = 6
+KIND = "AWS::CloudWatch::Alarm"
+TOPIC = "arn:aws:sns:eu-central-1:123456789012:night-watch"
+
+
+def _present(deployed, raw, **parameters):
+    """Names of the resources whose condition holds."""
+    stack = deployed(**parameters)
+    wanted = {
+        "HasAlarms": stack_value(raw, "Alarms", parameters),
+        "HasDashboard": stack_value(raw, "Dashboard", parameters),
+    }
+    return {
+        name
+        for name, resource in stack["Resources"].items()
+        if "Condition" not in resource or wanted[resource["Condition"]] == "on"
+    }
+
+
+def stack_value(raw, parameter, given):
+    return given.get(parameter, raw["Parameters"][parameter]["Default"])
+
+
+def test_the_alarms_are_those_that_these_guards_know_and_not_too_many(stack):
+    assert of_type(stack, KIND).keys() == ALARMS.keys()
+    assert len(ALARMS) <= MOST_ALARMS
+
+
+@pytest.mark.parametrize("name", ALARMS)
+def test_an_alarm_watches_what_it_says_and_knows_what_silence_means(stack, name):
+    alarm = of_type(stack, KIND)[name]
+
+    assert (alarm["MetricName"], alarm["TreatMissingData"]) == ALARMS[name]
+    if alarm["Namespace"] == NAMESPACE:
+        assert alarm["Dimensions"] == [{"Name": "stack", "Value": "sweephand"}]
+        assert alarm["MetricName"] in METRICS
+
+
+@pytest.mark.parametrize(
+    ("name", "watched"),
+    [
+        ("DeadLetterAlarm", {"Fn::GetAtt": ["DeadLetterQueue", "QueueName"]}),
+        ("ExecutorErrorsAlarm", {"Ref": "ExecutorFunction"}),
+        ("ExecutorSlowErrorsAlarm", {"Ref": "ExecutorSlowFunction"}),
+    ],
+)
+def test_an_alarm_watches_this_stack_s_own_part(stack, name, watched):
+    ((dimension),) = of_type(stack, KIND)[name]["Dimensions"]
+
+    assert dimension["Value"] == watched
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_each_sweeper_that_falls_silent_is_missed(deployed, workers):
+    alarm = of_type(deployed(SweepWorkers=workers), KIND)["SweeperSilentAlarm"]
+
+    assert (alarm["Statistic"], alarm["ComparisonOperator"]) == ("SampleCount", "LessThanThreshold")
+    assert alarm["Threshold"] == workers
+    assert alarm["Period"] * alarm["DatapointsToAlarm"] == 300
+
+
+def test_one_tick_that_vanished_is_no_alarm_and_what_it_left_is_not_late(stack, raw):
+    """The look-ahead bears it."""
+    silent = of_type(stack, KIND)["SweeperSilentAlarm"]
+
+    assert silent["DatapointsToAlarm"] * silent["Period"] > raw["Parameters"]["LookAheadSeconds"]["Default"]
+
+
+def test_thresholds_are_the_operator_s(deployed):
+    alarms = of_type(deployed(OldestDueAlarmSeconds=600, ExecutorErrorsAlarmCount=9), KIND)
+
+    assert alarms["OldestDueAlarm"]["Threshold"] == 600
+    assert alarms["ExecutorErrorsAlarm"]["Threshold"] == alarms["ExecutorSlowErrorsAlarm"]["Threshold"] == 9
+
+
+@pytest.mark.parametrize("name", ALARMS)
+def test_an_alarm_tells_whom_the_operator_names_when_it_begins_and_when_it_ends(translated, deployed, name):
+    assert "AlarmActions" not in of_type(deployed(), KIND)[name]
+    assert "OKActions" not in of_type(deployed(), KIND)[name]
+
+    split = {"Fn::Split": [",", TOPIC]}
+    told = of_type(deployed(AlarmActionArns=TOPIC), KIND)[name]
+    assert (told["AlarmActions"], told["OKActions"]) == (split, split)
+
+
+@pytest.mark.parametrize("name", ALARMS)
+def test_an_alarm_names_the_page_that_says_what_to_do(stack, name):
+    description = of_type(stack, KIND)[name]["AlarmDescription"]
+
+    (page,) = re.findall(r"docs/operate/[a-z-]+\.md", description)
+    assert description.startswith("sweephand: ")
+    assert (ROOT / page).is_file()
+
+
+def test_alarms_and_dashboard_can_be_left_out_because_they_cost(deployed, raw):
+    everything = _present(deployed, raw)
+    bare = _present(deployed, raw, Alarms="off", Dashboard="off")
+
+    assert everything - bare == {*ALARMS, "DashboardOfStack"}
+
+
+def test_the_dashboard_shows_lateness_outcomes_queues_and_throttles(dashboard):
+    titles = [widget["properties"]["title"] for widget in dashboard]
+    lateness = next(widget for widget in dashboard if "Lateness" in widget["properties"]["title"])
+
+    assert [metric[-1]["stat"] for metric in lateness["properties"]["metrics"]] == ["p50", "p90", "p99"]
+    for word in ("Runs", "Oldest due", "Messages", "Age", "Throttles", "Errors"):
+        assert any(word in title for title in titles)
+
+
+def test_the_dashboard_s_own_metrics_are_written_and_all_that_are_written_are_shown(dashboard):
+    shown = [metric for widget in dashboard for metric in widget["properties"]["metrics"] if metric[0] == NAMESPACE]
+
+    assert {metric[1] for metric in shown} == METRICS.keys()
+    assert all(metric[2:4] == ["stack", "sweephand"] for metric in shown)
+
+
+def test_the_dashboard_s_widgets_do_not_overlap(dashboard):
+    cells = [
+        (x, y)
+        for widget in dashboard
+        for x in range(widget["x"], widget["x"] + widget["width"])
+        for y in range(widget["y"], widget["y"] + widget["height"])
+    ]
+
+    assert len(cells) == len(set(cells))
+    assert max(x for x, _ in cells) < 24
+
+
+def test_the_dashboard_names_resources_of_the_template(stack, raw, dashboard):
+    names = set(
+        re.findall(
+            r"\$\{(\w+)(?:\.\w+)?\}", raw["Resources"]["DashboardOfStack"]["Properties"]["DashboardBody"]["Fn::Sub"]
+        )
+    )
+
+    assert names <= stack["Resources"].keys()
+
+
+@pytest.fixture
+def dashboard(stack):
+    (properties,) = of_type(stack, "AWS::CloudWatch::Dashboard").values()
+    assert "DashboardName" not in properties, "two stacks fit into one account"
+    return json.loads(properties["DashboardBody"])["widgets"]

@@ -1,0 +1,206 @@
+"""What the sweeper and the executor write for alarms and dashboard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sweephand.flow import results, sweep
+from sweephand.store import waiting
+from tests.support.endpoint import ACCEPTED, BUSY, OK
+from tests.support.stage import TENANT, Stage
+from tests.support.taps import Act, Crash, Passing, crash_after, refused
+from tests.unit.flow.common import HOUR, fixed, once
+
+LATE = [250]
+"""Milliseconds: the virtual clock stands a quarter of a second behind the full one."""
+
+
+def written(stage: Stage, name: str) -> list[float | Sequence[float]]:
+    return [line[name] for line in stage.journal.measures if name in line]
+
+
+# The sweeper
+
+
+def test_a_tick_in_time_says_that_nothing_is_due(stage: Stage) -> None:
+    stage.create({"every": "PT10S"})
+    stage.create({"cron": "* * * * *"})
+
+    stage.run(600)
+
+    assert written(stage, "OldestDue") == [0] * 11
+    assert written(stage, "Resent") == []
+
+
+def test_the_first_tick_after_an_outage_says_how_long_something_waited(stage: Stage) -> None:
+    stage.create({"cron": "0 * * * *"})
+    stage.pass_time(HOUR.total_seconds() + 90)
+
+    stage.tick()
+    stage.tick()
+
+    assert written(stage, "OldestDue") == [90, 0]
+
+
+def test_the_oldest_of_all_shards_counts(stage: Stage) -> None:
+    for n in range(12):
+        stage.create({"cron": f"{n} 13 * * *"}, name=f"job {n}")
+    stage.pass_time(HOUR.total_seconds() + 60 * 30)
+
+    stage.tick()
+
+    assert written(stage, "OldestDue") == [1_800]
+
+
+def test_what_a_tick_had_no_time_for_counts_though_it_was_not_met(stage: Stage) -> None:
+    old = stage.create({"cron": "0 13 * * *"}, name="old")
+    stage.pass_time(HOUR.total_seconds() + 1_500)
+    fresh = [stage.create({"cron": "26 13 * * *"}, name=f"job {n}") for n in range(30)]
+    for each in (old, *fresh):
+        stage.edit_schedule(each, shard={"N": "0"})
+    world = replace(stage.world, settings=replace(stage.world.settings, shards=1))
+
+    def slow(passing: Passing, act: Act) -> Any:
+        if passing.name == "dynamodb.BatchExecuteStatement":
+            stage.clock.advance(51)
+        return act()
+
+    with stage.taps.faulty(slow):
+        tally = sweep.tick(world, range(1))
+
+    assert tally.cut_short
+    assert written(stage, "OldestDue") == [1_500]
+
+
+def test_a_tick_that_could_not_see_its_rows_says_nothing_so_that_it_is_missed(stage: Stage) -> None:
+    stage.create({"cron": "* * * * *"})
+
+    def no_index(passing: Passing, act: Act) -> Any:
+        return refused(passing, act) if passing.name == "dynamodb.Query" else act()
+
+    with stage.taps.faulty(no_index):
+        tally = stage.tick()
+
+    assert tally.unseen
+    assert stage.journal.measures == []
+
+
+def test_advances_that_did_not_get_through_stand_in_the_same_line(stage: Stage) -> None:
+    stage.create({"cron": "* * * * *"})
+
+    def no_advance(passing: Passing, act: Act) -> Any:
+        return refused(passing, act) if passing.name == "dynamodb.BatchExecuteStatement" else act()
+
+    with stage.taps.faulty(no_advance):
+        stage.tick()
+
+    assert stage.journal.measures == [{"OldestDue": 0, "Resent": 1}]
+
+
+def test_looking_for_the_oldest_costs_a_tick_in_time_no_query(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "oldest", lambda *_: pytest.fail("asked"))
+    stage.create({"cron": "* * * * *"})
+
+    stage.run(120)
+
+
+# The executor
+
+
+def test_a_batch_writes_one_line_for_all_its_runs(stage: Stage) -> None:
+    for n in range(7):
+        stage.create(once(), name=f"job {n}")
+    stage.endpoint.script = [OK, BUSY, OK, OK, BUSY, OK, OK]
+    stage.run(200)
+
+    (failed,) = written(stage, "Failed")
+    (lateness,) = written(stage, "Lateness")
+
+    assert sorted(failed) == [0, 0, 0, 0, 0, 1, 1]
+    assert list(lateness) == LATE * 7
+    assert len([line for line in stage.journal.measures if "Failed" in line or "Lateness" in line]) == 1
+
+
+def test_lateness_is_that_of_the_first_attempt_and_a_run_ends_once(stage: Stage) -> None:
+    stage.create(once(), action=stage.action(retry=fixed(30, retries=2)))
+    stage.endpoint.script = [BUSY, BUSY, OK]
+
+    stage.run(300)
+
+    assert written(stage, "Lateness") == [LATE]
+    assert written(stage, "Failed") == [[0]]
+
+
+def test_a_run_that_begins_late_says_by_how_much(stage: Stage) -> None:
+    stage.create(once())
+    stage.tick()
+    stage.pass_time(60 + 42)
+
+    stage.deliver_all()
+
+    assert written(stage, "Lateness") == [[42_250]]
+
+
+def test_a_manual_run_is_not_late_and_an_error_action_neither(stage: Stage) -> None:
+    stage.create(once(), error_action=stage.action())
+    stage.endpoint.script = [BUSY, OK]
+
+    stage.run(300)
+
+    assert len(stage.endpoint.received) == 2
+    assert written(stage, "Lateness") == [LATE]
+    assert sorted(value for line in written(stage, "Failed") for value in line) == [0, 1]
+
+
+def test_a_run_that_waits_for_its_result_ends_when_that_came(stage: Stage) -> None:
+    planned = stage.create(once(), action=stage.action(outcome={"on202": "wait", "callbackTimeoutSeconds": 600}))
+    stage.endpoint.script = [ACCEPTED]
+    stage.run(120)
+    assert written(stage, "Failed") == []
+
+    run = stage.only_run(planned)
+    results.record(stage.world, TENANT, planned.schedules[0].id, run.uuid, success=False, message=None)
+    stage.run(60)
+
+    assert written(stage, "Failed") == [[1]]
+    assert written(stage, "Lateness") == [LATE]
+
+
+def test_a_copy_of_a_message_counts_nothing_again(stage: Stage) -> None:
+    """A new schedule sends a pointer by itself, and the tick after it another."""
+    planned = stage.create(once())
+
+    stage.run(200)
+
+    assert stage.only_run(planned).finished
+    assert written(stage, "Failed") == [[0]]
+
+
+def test_a_batch_without_an_attempt_writes_nothing(stage: Stage) -> None:
+    planned = stage.create(once())
+    stage.tick()
+    stage.delete(planned)
+    stage.journal.measures.clear()
+
+    stage.run(120)
+
+    assert stage.endpoint.received == []
+    assert not written(stage, "Lateness") + written(stage, "Failed")
+
+
+def test_a_metric_that_is_lost_takes_no_run_along(stage: Stage) -> None:
+    """The function dies between the run's end and the line: the copy of the message finds the run settled."""
+    planned = stage.create(once())
+
+    stage.tick()
+    stage.pass_time(61)
+    with stage.taps.once("dynamodb.UpdateItem", crash_after), pytest.raises(Crash):
+        stage.deliver()
+    stage.run(300)
+
+    assert stage.only_run(planned).finished
+    assert len(stage.endpoint.received) == 1
