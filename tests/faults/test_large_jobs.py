@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 
+from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import JobDraft, Pause, ScheduleDraft
 from sweephand.domain.run import Kind
-from sweephand.domain.schedule import ScheduleState, wanted_state
+from sweephand.domain.schedule import Lane, ScheduleState, wanted_state
 from sweephand.flow import change, following, plan
 from sweephand.flow.plan import Planned
-from sweephand.store import jobs
+from sweephand.store import jobs, keys
 from tests.faults.scenario import KINDS, Faults, fits, surviving
 from tests.support.stage import TENANT, Stage, stage
-from tests.unit.flow.common import NOON, exact
+from tests.unit.flow.common import HOUR, NOON, exact
 
 EACH_MINUTE = {"cron": "* * * * *"}
 EACH_TWO = {"cron": "*/2 * * * *"}
@@ -237,3 +238,26 @@ def test_a_second_executor_carries_nothing_out_twice() -> None:
         after = plan.find(scene.world, TENANT, before.job.id)
         whole(scene, before, after)
         assert {schedule.generation for schedule in after.schedules} == {2}
+
+
+@pytest.mark.usefixtures("small_transactions")
+def test_the_schedules_of_a_deleted_job_go_although_a_run_is_still_held() -> None:
+    """Else the sweep would go on with those that did not fit into the delete's transaction."""
+    with stage(shards=1) as scene:
+        before = many(scene, 12)
+        scene.run(59)
+        scene.clock.advance(2)
+        with scene.taps.once("endpoint.http", KINDS["crash-before"]):
+            assert not surviving(lambda: scene.deliver(most=1))
+        (held,) = [run for each in before.schedules for run in scene.runs(each) if not run.finished]
+        key = keys.runs(TENANT, held.schedule_id or ""), keys.run(held.uuid)
+        scene.edit_item(*key, lease_until={"N": str(epoch_ms(NOON + HOUR))})
+        scene.sqs.purge(scene.world.settings.queue_urls[Lane.FAST])
+        with scene.taps.once("dynamodb.TransactWriteItems", KINDS["crash-after"]):
+            assert not surviving(lambda: scene.delete(before))
+
+        scene.run(125)
+
+        left = {item["sk"]["S"].partition("#")[0] for item in scene.items() if before.job.id in item["pk"]["S"]}
+        assert "CLEAN" in left, "the clean-up is over: nothing held it up"
+        assert "SCH" not in left
