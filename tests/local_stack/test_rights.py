@@ -130,7 +130,7 @@ class _Day:
         self.api("DELETE", f"/v1/credentials/{spare['clientId']}", expect=204)
         self.api("POST", "/oauth/token", "grant_type=client_credentials", form=True)
         self.api("POST", "/v1/collections", {"name": "night"}, expect=201)
-        self.api("PATCH", "/v1/collections/night", {"quota": {"maxJobs": 5}})
+        self.api("PATCH", "/v1/collections/night", {"quota": {"maxJobs": 5}, "events": "all"})
         self.api("POST", "/v1/collections/night/disable")
         self.api("POST", "/v1/collections/night/enable")
         self.api("GET", "/v1/collections")

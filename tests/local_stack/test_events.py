@@ -1,0 +1,82 @@
+"""Real events through the embedded AWS's own bus, by a rule, to a queue: as the example hears them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sweephand.domain.instants import text
+from sweephand.local.settings import CHECKOUT
+from tests.local_stack.conftest import CLOCK
+from tests.support.bus import validator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.local_stack.conftest import LocalStack
+
+pytestmark = [pytest.mark.emulator, pytest.mark.usefixtures("collection")]
+
+WITHIN_S = 90.0
+PATTERN = {"source": ["sweephand"], "detail": {"collection": ["heard"]}}
+
+
+@pytest.fixture
+def listening(stack: LocalStack) -> Iterator[subprocess.Popen[str]]:
+    """examples/listen at work."""
+    command = [sys.executable, str(CHECKOUT / "examples" / "listen" / "listen.py"), "--json"]
+    command += ["--pattern", json.dumps(PATTERN), "--stack", str(stack.folder.stack_file)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ, text=True) as process:
+        assert process.stdout is not None
+        deaf = threading.Timer(WITHIN_S, process.kill)
+        deaf.start()
+        assert process.stdout.readline() == f"listening on the bus {stack.file.event_bus_name}\n"
+        yield process
+        deaf.cancel()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+
+
+@pytest.fixture
+def collection(stack: LocalStack) -> Iterator[None]:
+    client = stack.client()
+    client.post("/v1/collections", json={"name": "heard", "events": "all"}).raise_for_status()
+    yield
+    client.delete("/v1/collections/heard").raise_for_status()
+
+
+def test_a_user_hears_of_a_job_and_its_failure(stack: LocalStack, listening: subprocess.Popen[str]) -> None:
+    client = stack.client()
+    body = {
+        "name": "unheard-of",
+        "collection": "heard",
+        "action": {"type": "http", "url": "http://127.0.0.1:9/"},
+        "schedules": [{"at": text(CLOCK.now())}],
+    }
+    job = client.post("/v1/jobs", json=body).raise_for_status().json()
+
+    told = {event["detail-type"]: event for event in (_next(listening) for _ in range(3))}
+
+    assert told.keys() == {"job.created", "run.failed", "schedule.completed"}, "each fact once"
+    for event in told.values():
+        assert [error.message for error in validator(event["detail-type"]).iter_errors(event)] == []
+        assert (event["detail"]["tenant"], event["detail"]["jobId"]) == ("acme", job["id"])
+    failed = told["run.failed"]["detail"]
+    run = client.get(f"/v1/runs/{failed['runId']}").raise_for_status().json()
+    assert (run["state"], run["reason"], run["notes"]) == (failed["state"], "CONNECT", [])
+    client.delete(f"/v1/jobs/{job['id']}").raise_for_status()
+    assert _next(listening)["detail-type"] == "job.deleted"
+
+
+def _next(listening: subprocess.Popen[str]) -> Any:
+    assert listening.stdout is not None
+    line = listening.stdout.readline()
+    assert line, f"nothing more was heard within {WITHIN_S} s"
+    return json.loads(line)
