@@ -64,7 +64,10 @@ def metered() -> Iterator[Meter]:
             units = write_units(old, _item(client, table, key), factor)
             meter.writes += units
             meter.details.append(f"{operation} {key['sk']['S'][:12]}: {units}")
-        meter.reads += _read_units(operation, arguments, answer)
+        if operation == "Query" and "ProjectionExpression" in arguments:
+            meter.reads += _read_units(operation, arguments, _CALL(client, operation, _whole(arguments)))
+        else:
+            meter.reads += _read_units(operation, arguments, answer)
         return answer
 
     with mock.patch.object(BaseClient, "_make_api_call", metering):
@@ -143,6 +146,14 @@ def _read_units(operation: str, arguments: Mapping[str, Any], answer: Mapping[st
         units = max(1, math.ceil(sum(size(item) for item in answer["Items"]) / 4096))
         return units * (1 if arguments.get("ConsistentRead") else 0.5)
     return 0
+
+
+def _whole(query: Mapping[str, Any]) -> dict[str, Any]:
+    """The query without its projection, which saves no units."""
+    used = query["KeyConditionExpression"]
+    names = {name: real for name, real in query["ExpressionAttributeNames"].items() if name in used}
+    rest = {name: value for name, value in query.items() if name != "ProjectionExpression"}
+    return {**rest, "ExpressionAttributeNames": names}
 
 
 def _four_kb(item: Item) -> int:

@@ -148,6 +148,8 @@ class Dynamo:
                 return {"Attributes": old} if old else {}
             case "ALL_NEW":
                 return {"Attributes": new}
+            case "UPDATED_NEW" if new is not None:
+                return {"Attributes": {name: value for name, value in new.items() if (old or {}).get(name) != value}}
         raise NotImplementedError(request["ReturnValues"])
 
     def _TransactWriteItems(self, request: Request) -> Any:  # noqa: N802

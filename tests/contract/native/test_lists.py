@@ -157,3 +157,149 @@ def test_no_list_reads_more_the_longer_it_is(api):
 
     assert all(one == other for one, other in pairwise(counts))
     assert max(counts) <= 6
+
+
+# Offsets, totals and searches
+
+
+def filled(api, count, **members):
+    for n in range(count):
+        api.stage.clock.advance(1)
+        api.create(ACTION, name=f"job-{n:03d}", **members)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """A directory of blocks of ten numbers."""
+    monkeypatch.setattr("sweephand.store.directory.BLOCK", 10)
+    monkeypatch.setattr("sweephand.store.views.jobs.AT_ONCE", 2)
+
+
+@pytest.mark.parametrize("query", ["", "collection=default", "tag=t", "state=ACTIVE", "search=JOB", "resourceId=r"])
+def test_a_page_by_offset_is_the_page_that_a_walk_finds_there(api, small_blocks, query):
+    filled(api, 25, tags=["t"], resourceId="r")
+    whole = names(joined(pages(api, "/v1/jobs", 7, query)))
+
+    for offset in (0, 1, 9, 10, 19, 24, 25, 26, 999_999_999):
+        page = api.get("/v1/jobs", query=f"limit=7&offset={offset}&include=total&{query}".strip("&")).json
+        assert names(page["items"]) == whole[offset : offset + 7]
+        assert page["total"] == 25
+        assert (page["nextCursor"] is None) == (offset + 7 >= 25)
+
+
+def test_a_walk_goes_on_from_an_offset(api, small_blocks):
+    filled(api, 25)
+    page = api.get("/v1/jobs", query="limit=3&offset=8").json
+
+    rest = api.get("/v1/jobs", query=f"limit=100&cursor={page['nextCursor']}").json
+
+    assert names(page["items"] + rest["items"]) == [f"job-{n:03d}" for n in range(8, 25)]
+
+
+def test_an_offset_goes_not_together_with_a_cursor(api):
+    filled(api, 2)
+    cursor = api.get("/v1/jobs", query="limit=1").json["nextCursor"]
+
+    reply = api.get("/v1/jobs", query=f"limit=1&cursor={cursor}&offset=0")
+
+    assert (reply.status, reply.fields) == (400, ["offset"])
+
+
+def test_an_offset_is_read_no_further_than_its_page(api, small_blocks):
+    """The counts of the blocks say where it lies: of 60 jobs, three pages of the directory, whatever the offset."""
+    filled(api, 60)
+
+    for offset in (0, 5, 25, 55):
+        api.stage.taps.passed.clear()
+        assert len(api.get("/v1/jobs", query=f"offset={offset}&limit=5").json["items"]) == 5
+        assert api.stage.taps.count("dynamodb.Query") <= 3
+        assert api.stage.taps.count("dynamodb.BatchGetItem") <= 2
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ({"search": "nightly"}, "Nightly-A nightly-b"),
+        ({"search": "LY-"}, "Nightly-A nightly-b"),
+        ({"search": "-b"}, "nightly-b"),
+        ({"search": "straße"}, "STRASSE"),
+        ({"search": "%"}, "50%"),
+        ({"search": "nothing"}, ""),
+        ({"search": "nightly", "tag": "x"}, "Nightly-A"),
+        ({"search": "nightly", "resourceId": "r"}, "nightly-b"),
+        ({"search": "nightly", "tag": "x", "resourceId": "r"}, ""),
+        ({"search": "nightly", "collection": "default"}, "Nightly-A nightly-b"),
+        ({"search": "nightly", "collection": "other"}, ""),
+        ({"search": "nightly", "state": "INACTIVE"}, "nightly-b"),
+        ({"search": "nightly", "name": "nightly-b"}, "nightly-b"),
+        ({"name": "nightly-b", "tag": "x"}, ""),
+    ],
+)
+def test_a_search_finds_parts_of_names_in_any_case(api, query, wanted):
+    api.create(ACTION, name="Nightly-A", tags=["x"])
+    api.create(ACTION, name="nightly-b", resourceId="r", active=False)
+    api.create(ACTION, name="STRASSE")
+    api.create(ACTION, name="50%")
+
+    found = api.get("/v1/jobs", query={**query, "include": "total"}).json
+
+    assert names(found["items"]) == wanted.split()
+    assert found["total"] == len(wanted.split())
+
+
+@pytest.mark.parametrize(
+    "query", ["state=ACTIVE", "search=x", "tag=t&search=x", "tag=t&include=total", "tag=t&offset=9"]
+)
+def test_what_would_look_through_too_much_is_refused_and_says_so(api, monkeypatch, query):
+    monkeypatch.setattr("sweephand.store.views.jobs.FILTERED_MOST", 5)
+    filled(api, 7, tags=["t"])
+
+    reply = api.get("/v1/jobs", query=query)
+
+    assert (reply.status, reply.code) == (400, "INVALID_QUERY")
+    assert reply.fields[0] in query
+    assert "narrow" in reply.json["errors"][0]["reason"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "include=total",
+        "offset=6",
+        "tag=t",
+        "collection=default",
+        "collection=default&include=total",
+        "name=job-001",
+    ],
+)
+def test_what_reads_no_more_than_its_page_is_never_refused(api, monkeypatch, query):
+    monkeypatch.setattr("sweephand.store.views.jobs.FILTERED_MOST", 5)
+    filled(api, 7, tags=["t"])
+
+    reply = api.get("/v1/jobs", query=f"limit=2&{query}".strip("&"))
+
+    assert reply.status == 200
+    assert reply.json["items"]
+
+
+def test_a_total_counts_deleted_jobs_no_more(api, small_blocks):
+    filled(api, 12)
+    for item in api.get("/v1/jobs", query="limit=11").json["items"]:
+        api("DELETE", f"/v1/jobs/{item['id']}")
+
+    page = api.get("/v1/jobs", query="include=total").json
+
+    assert (names(page["items"]), page["total"]) == (["job-011"], 1)
+
+
+def test_no_list_scans(api):
+    """Neither these lists nor any other operation of the walk of openapi.json: see test_walk."""
+    filled(api, 3, tags=["t"])
+    api.stage.taps.passed.clear()
+
+    for query in ("", "state=ACTIVE", "search=x", "tag=t", "collection=default", "include=total", "name=job-001"):
+        api.get("/v1/jobs", query=query)
+    api.get("/v1/runs")
+
+    assert {passing.operation for passing in api.stage.taps.passed} <= {"Query", "GetItem", "BatchGetItem"}

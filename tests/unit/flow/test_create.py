@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sweephand.domain.collection import Collection, Quota
-from sweephand.domain.job import Payload
+from sweephand.domain.job import JobDraft, Payload
 from sweephand.domain.run import State
 from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.errors import Conflict, InvalidRequest, QuotaExceeded, SweephandError, Unavailable
@@ -31,7 +31,9 @@ TRANSACTION = "dynamodb.TransactWriteItems"
 
 
 def items_of_jobs(stage: Stage) -> list[dict[str, Any]]:
-    return [item for item in stage.items() if item["pk"]["S"].startswith(f"{keys.tenant(TENANT)}#")]
+    """But for the last number that was given out, which may be one that no job has."""
+    found = [item for item in stage.items() if item["pk"]["S"].startswith(f"{keys.tenant(TENANT)}#")]
+    return [item for item in found if item["sk"]["S"] != keys.LAST_NUMBER]
 
 
 def test_a_job_is_written_whole_in_one_transaction(stage: Stage) -> None:
@@ -48,7 +50,7 @@ def test_a_job_is_written_whole_in_one_transaction(stage: Stage) -> None:
     assert plan.find(stage.world, TENANT, planned.job.id) == planned
     assert planned.job.schedule_ids == tuple(schedule.id for schedule in planned.schedules)
     kinds = sorted(item["sk"]["S"].partition("#")[0] for item in items_of_jobs(stage))
-    assert kinds == sorted(["JOB", "SCH", "SCH", "PAY", "SECRET", "REV", "NAME", *["JOB"] * 4])
+    assert kinds == sorted(["JOB", "SCH", "SCH", "PAY", "SECRET", "REV", "NAME", *["JOB"] * 4, "BLOCK"])
     assert [item["job_count"]["N"] for item in stage.items() if "job_count" in item] == ["1"]
 
 
@@ -127,6 +129,37 @@ def test_forty_schedules_with_payloads_of_their_own_fit_too(stage: Stage) -> Non
     assert len(plan.find(stage.world, TENANT, planned.job.id).schedules) == 40
 
 
+def largest(stage: Stage) -> JobDraft:
+    """All that one request may bring: 40 schedules with payloads, 10 tags, payloads of both actions, secrets."""
+    payload = Payload('{"n":1}', is_json=True)
+    action = stage.action(payload={"n": 1}, authentication={"type": "bearer", "token": "hush"})
+    schedules = tuple(stage.schedule({"cron": f"{n} * * * *"}, payload=payload) for n in range(40))
+    tags = tuple(f"tag {n}" for n in range(10))
+    draft = stage.draft(action=action, error_action=action, tags=tags, resource_id="r")
+    return replace(draft, schedules=schedules)
+
+
+def test_what_is_more_than_a_transaction_takes_follows_the_job(stage: Stage) -> None:
+    with stage.taps.faulty(as_dynamodb):
+        planned = plan.create_job(stage.world, TENANT, largest(stage), Once("key", "digest"))
+
+    assert planned == plan.find(stage.world, TENANT, planned.job.id)
+    assert (len(planned.schedules), planned.job.open_change) == (40, None)
+    assert len(plan.payloads_of(stage.world, planned)) == 42
+
+
+@pytest.mark.parametrize("nth", range(3))
+def test_a_large_create_that_died_on_the_way_is_whole_or_not_at_all(stage: Stage, nth: int) -> None:
+    with stage.taps.once(TRANSACTION, crash_before, skip=nth), pytest.raises(Crash):
+        plan.create_job(stage.world, TENANT, largest(stage), Once("key", "digest"))
+
+    stage.run(15 * 60)
+
+    jobs_there = [item for item in stage.items() if item["sk"]["S"] == keys.JOB]
+    schedules_there = [item for item in stage.items() if item["sk"]["S"].startswith("SCH#")]
+    assert (len(jobs_there), len(schedules_there)) == ((0, 0) if nth == 0 else (1, 40))
+
+
 def test_two_schedules_of_one_name_are_refused(stage: Stage) -> None:
     twins = (stage.schedule(EACH_MINUTE, "beat"), stage.schedule(EACH_MINUTE, "beat"))
 
@@ -141,7 +174,7 @@ def test_two_schedules_of_one_name_are_refused(stage: Stage) -> None:
 
 @pytest.mark.parametrize("fault", [crash_before, conflict, refused])
 def test_a_create_that_did_not_happen_leaves_nothing_armed(stage: Stage, fault: Any) -> None:
-    before = stage.items()
+    before = items_of_jobs(stage)
 
     def always(passing: Passing, act: Act) -> Any:
         return fault(passing, act) if passing.operation == "TransactWriteItems" else act()
@@ -149,7 +182,7 @@ def test_a_create_that_did_not_happen_leaves_nothing_armed(stage: Stage, fault: 
     with stage.taps.faulty(always), pytest.raises((Crash, Unavailable)):
         stage.create(EACH_MINUTE)
 
-    assert stage.items() == before
+    assert items_of_jobs(stage) == before
     stage.run(180)
     assert stage.endpoint.received == []
 

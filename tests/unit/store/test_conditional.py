@@ -11,7 +11,7 @@ from pynamodb.expressions.condition import Condition
 from sweephand.errors import Unavailable
 from sweephand.store.conditional import (
     BATCH_GET_MOST,
-    CONFLICT_TRIES,
+    TRANSACTION_TRIES,
     Cancelled,
     Refused,
     Table,
@@ -20,7 +20,7 @@ from sweephand.store.conditional import (
     assign,
     every,
 )
-from sweephand.store.table import EntryItem, Item, StatsItem
+from sweephand.store.table import AttemptItem, Item, StatsItem
 from tests.support.stage import Stage
 from tests.support.taps import Act, Passing, answer_lost, conflict
 
@@ -28,8 +28,8 @@ PK = "TENANT#acme#X"
 ABSENT: Condition = Item.pk.does_not_exist()
 
 
-def item(sk: str = "a", job_id: str = "j", **members: Any) -> EntryItem:
-    return EntryItem(pk=PK, sk=sk, job_id=job_id, **members)
+def item(sk: str = "a", reason: str = "j", **members: Any) -> AttemptItem:
+    return AttemptItem(pk=PK, sk=sk, attempt=1, started_at=0, finished_at=0, reason=reason, **members)
 
 
 @pytest.fixture
@@ -46,53 +46,53 @@ def refusing(code: str, status: int = 400) -> Any:
 
 
 def test_what_is_put_is_got(table: Table) -> None:
-    assert table.put(item(name="ü\x00#%")) == Written()
+    assert table.put(item(message="ü\x00#%")) == Written()
 
-    found = table.get(EntryItem, PK, "a")
+    found = table.get(AttemptItem, PK, "a")
     assert found is not None
-    assert (found.job_id, found.name, found.active) == ("j", "ü\x00#%", None)
-    assert table.get(EntryItem, PK, "b") is None
+    assert (found.reason, found.message, found.http_status) == ("j", "ü\x00#%", None)
+    assert table.get(AttemptItem, PK, "b") is None
 
 
 def test_a_failed_condition_is_a_value_with_what_was_there(table: Table) -> None:
-    table.put(item(job_id="first"))
+    table.put(item(reason="first"))
 
     for refused in (
-        table.put(item(job_id="second"), ABSENT),
-        table.update(PK, "a", [assign(EntryItem.job_id, "second")], EntryItem.job_id == "other"),
-        table.delete(PK, "a", EntryItem.job_id == "other"),
+        table.put(item(reason="second"), ABSENT),
+        table.update(PK, "a", [assign(AttemptItem.reason, "second")], AttemptItem.reason == "other"),
+        table.delete(PK, "a", AttemptItem.reason == "other"),
     ):
         assert isinstance(refused, Refused)
-        there = refused.read(EntryItem)
+        there = refused.read(AttemptItem)
         assert there is not None
-        assert there.job_id == "first"
+        assert there.reason == "first"
 
 
 def test_a_failed_condition_on_nothing_says_that_there_was_nothing(table: Table) -> None:
-    refused = table.update(PK, "a", [assign(EntryItem.job_id, "x")], Item.pk.exists())
+    refused = table.update(PK, "a", [assign(AttemptItem.reason, "x")], Item.pk.exists())
 
     assert refused == Refused(None)
     assert isinstance(refused, Refused)
-    assert refused.read(EntryItem) is None
+    assert refused.read(AttemptItem) is None
 
 
 def test_assigning_none_removes_the_attribute(table: Table) -> None:
-    table.put(item(name="n", collection="c"))
+    table.put(item(message="n", answer="c"))
 
-    table.update(PK, "a", [assign(EntryItem.name, None), assign(EntryItem.collection, "d")])
+    table.update(PK, "a", [assign(AttemptItem.message, None), assign(AttemptItem.answer, "d")])
 
-    found = table.get(EntryItem, PK, "a")
+    found = table.get(AttemptItem, PK, "a")
     assert found is not None
-    assert (found.name, found.collection) == (None, "d")
+    assert (found.message, found.answer) == (None, "d")
 
 
 def test_every_clause_must_hold(table: Table) -> None:
-    table.put(item(name="n"))
-    both = every(EntryItem.job_id == "j", EntryItem.name == "n")
-    one = every(EntryItem.job_id == "j", EntryItem.name == "m")
+    table.put(item(message="n"))
+    both = every(AttemptItem.reason == "j", AttemptItem.message == "n")
+    one = every(AttemptItem.reason == "j", AttemptItem.message == "m")
 
-    assert isinstance(table.update(PK, "a", [assign(EntryItem.collection, "c")], one), Refused)
-    assert table.update(PK, "a", [assign(EntryItem.collection, "c")], both) == Written()
+    assert isinstance(table.update(PK, "a", [assign(AttemptItem.answer, "c")], one), Refused)
+    assert table.update(PK, "a", [assign(AttemptItem.answer, "c")], both) == Written()
 
 
 # Transactions
@@ -106,16 +106,16 @@ def test_a_transaction_is_all_or_nothing_and_names_what_refused(table: Table) ->
         [
             table.put_op("free", item("free")),
             table.put_op("taken", item("taken", "second"), ABSENT),
-            table.check_op("check", PK, "checked", EntryItem.job_id == "j"),
+            table.check_op("check", PK, "checked", AttemptItem.reason == "j"),
         ]
     )
 
     assert isinstance(done, Cancelled)
     assert done.refused.keys() == {"taken"}
-    there = done.refused["taken"].read(EntryItem)
+    there = done.refused["taken"].read(AttemptItem)
     assert there is not None
-    assert there.job_id == "first"
-    assert table.get(EntryItem, PK, "free") is None
+    assert there.reason == "first"
+    assert table.get(AttemptItem, PK, "free") is None
 
 
 def test_a_count_in_a_transaction_starts_at_nought(table: Table) -> None:
@@ -148,8 +148,8 @@ def test_conflicts_are_tried_again_with_growing_waits_and_then_given_up(table: T
     with stage.taps.faulty(conflict), pytest.raises(Unavailable):
         table.transact([table.put_op("row", item())])
 
-    assert stage.taps.count("dynamodb.TransactWriteItems") == CONFLICT_TRIES
-    assert 0.05 <= stage.clock.slept_s <= 0.05 * 2**CONFLICT_TRIES
+    assert stage.taps.count("dynamodb.TransactWriteItems") == TRANSACTION_TRIES
+    assert 0.1 <= stage.clock.slept_s <= 5
 
 
 def test_a_cancellation_that_no_repetition_can_help_is_raised(table: Table, stage: Stage) -> None:
@@ -180,7 +180,7 @@ def test_a_cancellation_that_no_repetition_can_help_is_raised(table: Table, stag
 )
 def test_throttling_and_faults_of_the_table_are_unavailable(table: Table, stage: Stage, fault: Any) -> None:
     with stage.taps.faulty(fault), pytest.raises(Unavailable):
-        table.get(EntryItem, PK, "a")
+        table.get(AttemptItem, PK, "a")
 
 
 def test_a_time_out_is_unavailable(table: Table, stage: Stage) -> None:
@@ -207,7 +207,7 @@ def test_many_items_are_read_in_pages_of_a_hundred(table: Table, stage: Stage) -
     found = table.batch_get((PK, f"{n:03d}") for n in range(BATCH_GET_MOST + 30))
 
     assert len(found) == BATCH_GET_MOST + 20
-    assert found[PK, "007"]["job_id"] == {"S": "7"}
+    assert found[PK, "007"]["reason"] == {"S": "7"}
     assert stage.taps.count("dynamodb.BatchGetItem") == 2
 
 

@@ -14,7 +14,7 @@ from sweephand.store import jobs
 from sweephand.store.conditional import Refused, Written
 from sweephand.store.table import JobItem, ScheduleItem
 from tests.support.stage import Stage
-from tests.unit.domain.nouns import NOW, PACKED, SECOND, TENANT, job, schedule
+from tests.unit.domain.nouns import NOW, PACKED, SECOND, TENANT, schedule
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
 MS = st.integers(0, 7_000_000_000_000).map(from_ms)
@@ -47,6 +47,7 @@ ACTIONS = st.builds(ActionSpec, st.just("http"), JSON, JSON, st.none() | st.inte
         state_reason=st.none() | TEXT,
         schedule_ids=st.lists(TEXT, max_size=3).map(tuple),
         many_schedules=st.booleans(),
+        number=st.integers(0, 10**11),
     )
 )
 def test_a_job_comes_back_from_its_row_as_it_was(one: Job) -> None:
@@ -170,28 +171,6 @@ def test_a_description_touches_nothing_that_the_sweeper_reads(stage: Stage) -> N
 
     there = jobs.read_schedule(stage.world.table, TENANT, before.job_id, before.id)
     assert there == replace(before, name="other", payload_version=3)
-
-
-def test_the_lean_rows_of_a_job_follow_its_name_tags_and_resource(stage: Stage) -> None:
-    table = stage.world.table
-    before = job(name="one", tags=("a", "b"), resource_id="r")
-    after = replace(before, name="two", tags=("b", "c"), resource_id=None)
-    table.transact(jobs.entry_ops(table, before))
-
-    table.transact(jobs.entry_ops(table, after, before))
-
-    own = [item for item in stage.items() if item.get("job_id", {}).get("S") == before.id]
-    assert {(item["pk"]["S"], item["sk"]["S"]) for item in own} == set(jobs.entry_keys(after).values())
-    table.transact(jobs.drop_entry_ops(table, after))
-    assert not [item for item in stage.items() if item.get("job_id", {}).get("S") == before.id]
-
-
-def test_a_change_that_shows_in_no_list_writes_no_lean_row() -> None:
-    before = job(tags=("a",))
-
-    assert not jobs.entries_differ(before, replace(before, description="new", revision=2))
-    for members in ({"name": "x"}, {"tags": ()}, {"resource_id": "r"}, {"active": False}, {"collection": "c"}):
-        assert jobs.entries_differ(before, replace(before, **members))
 
 
 def test_a_job_without_schedules_of_its_own_has_none(stage: Stage) -> None:

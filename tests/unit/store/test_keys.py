@@ -34,6 +34,7 @@ def test_partitions_of_different_things_never_meet(tenant: str, name: str) -> No
         keys.tag(tenant, name),
         keys.resource(tenant, name),
         keys.directory(tenant),
+        keys.directory_block(tenant, 7),
         keys.idempotency(tenant),
     ]
 

@@ -54,6 +54,8 @@ class Pause:
 class Job:
     """revision: the user's, raised by each change of theirs. secret_version: which item holds the encrypted secrets.
 
+    number: the tenant's jobs by creation, from 1, with gaps; never reused. It is its place in the directory.
+
     schedule_ids: of a job with at most 40 schedules, so that a list reads them by key; empty with `many_schedules`.
     open_change: the revision whose schedules still follow, because they were too many for one transaction.
     """
@@ -81,6 +83,7 @@ class Job:
     schedule_ids: tuple[str, ...] = ()
     many_schedules: bool = False
     open_change: int | None = None
+    number: int = 0
 
     @property
     def running(self) -> bool:

@@ -10,13 +10,13 @@ from sweephand.domain.collection import Events
 from sweephand.domain.job import Job, JobDraft, Payload
 from sweephand.domain.revision import Entry
 from sweephand.errors import Conflict, PreconditionFailed, QuotaExceeded, Unavailable
-from sweephand.flow import cleaning, drafts, following, pausing, plan, replan, steps, tenancy, wishes
+from sweephand.flow import cleaning, drafts, endings, following, pausing, plan, replan, steps, tenancy, wishes
 from sweephand.flow.history import BY_SERVICE, By, entry
 from sweephand.flow.plan import IN_JOBS_TRANSACTION, TRIES, Planned
 from sweephand.flow.steps import Effect
 from sweephand.flow.wishes import Scene, Wish
 from sweephand.flow.world import World
-from sweephand.store import history, jobs
+from sweephand.store import directory, history, jobs
 from sweephand.store.conditional import Cancelled, Op
 
 SCHEDULES_MOST = 1_000
@@ -155,7 +155,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
         world.table.put_op("job", jobs.job_item(after), jobs.revision_is(before.revision)),
         *schedule_ops,
         *drafts.part_ops(world, after, parts, sealed),
-        *(jobs.entry_ops(world.table, after, before) if jobs.entries_differ(before, after) else []),
+        *directory.change_ops(world.table, before, after, planned.schedules, carried.schedules),
         *tenancy.move_ops(world, before, after, collection),
         *pausing.row_ops(world, before, after),
         history.put_op(world.table, new),
@@ -166,8 +166,10 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
         _explain(world, new, done)
     pausing.send_ahead(world, before, after)
     if many:
-        changed = _followed(world, after)
+        changed = plan.followed(world, after)
     else:
+        if carried.gone:
+            _look_for_end(world, after)
         replan.send_ahead(world, carried.ahead)
         changed = Planned(after, plan.by_creation(carried.schedules))
     if collection.events is Events.ALL:
@@ -182,13 +184,12 @@ def _tell(world: World, new: Entry) -> None:
     announce.job_changed(world, new.before, new.after, schedules_too=bool(new.schedules))
 
 
-def _followed(world: World, job: Job) -> Planned:
-    """The change has happened, whatever comes now: schedules that do not follow at once do so within minutes."""
+def _look_for_end(world: World, job: Job) -> None:
+    """The last schedule that stays may have ended meanwhile: who ended it still saw those that are now deleted."""
     try:
-        following.finish(world, job)
+        endings.mark_job(world, job.tenant, job.id)
     except Unavailable as unavailable:
-        world.journal.warning("schedules follow their job later", job=job.id, reason=unavailable.reason)
-    return plan.find(world, job.tenant, job.id)
+        world.journal.warning("a list may show the end of a job late", job=job.id, reason=unavailable.reason)
 
 
 def _explain(world: World, wanted: Entry, refused: Cancelled) -> None:

@@ -65,6 +65,7 @@ def job_from(
         secret_version=version if parts.secrets or parts.kept else None,
         revision=version,
         pause=before.pause if before else None,
+        number=before.number if before else 0,
     )
     return job, parts
 

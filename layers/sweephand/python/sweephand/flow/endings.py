@@ -12,12 +12,15 @@ from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import FAILED, Kind
 from sweephand.domain.schedule import OVER, Schedule, ScheduleState, StateReason
+from sweephand.errors import Unavailable
 from sweephand.flow.world import World
 from sweephand.store import jobs, keys
 from sweephand.store.conditional import Refused, assign
 from sweephand.store.standing import KEPT_S
 from sweephand.store.table import ScheduleItem
 from sweephand.store.views import runs as views
+
+TRIES = 5
 
 
 def look(world: World, pointer: Pointer) -> None:
@@ -47,12 +50,40 @@ def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -
         assign(ScheduleItem.next_run_at, None),
         assign(ScheduleItem.schedule_id, None),
     ]
+    marked = mark_job(world, schedule.tenant, schedule.job_id, replace(schedule, state=state))
     result = world.table.update(keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id), actions, still)
     if not isinstance(result, Refused):
         world.journal.info("completed", tenant=schedule.tenant, job=schedule.job_id, schedule=schedule.id)
     elif not _is_over(result):
         return
+    if not marked:
+        mark_job(world, schedule.tenant, schedule.job_id)
     tell(world, replace(schedule, state=state), job)
+
+
+def mark_job(world: World, tenant: str, job_id: str, ending: Schedule | None = None) -> bool:
+    """The directory learns that a job is over once no schedule of it is anything else.
+
+    Before its last one is (ending: as it shall be), so that a crash in between is mended by that one's wake row; and
+    after each, because two that end at once see each other ENDING. A change that comes between has another revision,
+    and this looks anew.
+    """
+    from sweephand.domain.job_state import ended_state  # noqa: PLC0415 - a series ends once
+    from sweephand.store import directory  # noqa: PLC0415
+
+    for _ in range(TRIES):
+        job = jobs.read_job(world.table, tenant, job_id)
+        if job is None:
+            return False
+        there = jobs.read_schedules(world.table, tenant, job_id)
+        if ending is not None:
+            there = [ending if (each.id, each.state) == (ending.id, ScheduleState.ENDING) else each for each in there]
+        ended = ended_state(there)
+        if ended is None:
+            return False
+        if directory.mark_ended(world.table, job, ended):
+            return True
+    raise Unavailable("the job was changed by others all the time")
 
 
 def _is_over(refused: Refused) -> bool:

@@ -16,7 +16,7 @@ from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.waiting import Waits
 from sweephand.errors import Unavailable
-from sweephand.flow import cleaning, replan, steps
+from sweephand.flow import cleaning, endings, replan, steps
 from sweephand.flow.plan import TRIES
 from sweephand.flow.steps import CALLERS, Effect, Step
 from sweephand.flow.world import World
@@ -84,6 +84,7 @@ def finish(world: World, job: Job) -> None:
     assert job.open_change == job.revision
     for part in parts.open_parts(world.table, job.tenant, job.id, job.revision):
         _carry_out(world, job, part)
+    endings.mark_job(world, job.tenant, job.id)
     key = keys.job(job.tenant, job.id)
     still = jobs.open_change_is(job.revision)
     world.table.transact(

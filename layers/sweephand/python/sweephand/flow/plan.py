@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -14,8 +14,8 @@ from sweephand.flow import cleaning, drafts, replan, tenancy
 from sweephand.flow.history import CREATED, By, entry
 from sweephand.flow.idempotency import Once, earlier_answer, once_op
 from sweephand.flow.world import World
-from sweephand.store import history, jobs, keys
-from sweephand.store.conditional import Cancelled, Written
+from sweephand.store import directory, history, jobs, keys
+from sweephand.store.conditional import TRANSACTION_MOST, Cancelled, Op, Written
 
 TRIES = 5
 IN_JOBS_TRANSACTION = 60
@@ -50,27 +50,64 @@ def create_job(world: World, tenant: str, draft: JobDraft, once: Once | None = N
     refuse_twins([(schedule, f"schedules[{n}]") for n, schedule in enumerate(schedules)])
     job = with_schedule_ids(job, schedules)
     sealed = drafts.seal(world, job, parts)
+    job = replace(job, number=directory.next_number(world.table, tenant))
     ops = [
-        world.table.put_op("job", jobs.job_item(job), jobs.ABSENT),
-        *(
-            world.table.put_op(f"schedule {schedule.id}", jobs.schedule_item(schedule, world.settings.shards))
-            for schedule in schedules
-        ),
-        *drafts.part_ops(world, job, parts, sealed),
-        *jobs.entry_ops(world.table, job),
+        *directory.create_ops(world.table, job, schedules),
         tenancy.count_job_op(world, collection, 1),
         history.put_op(world.table, entry(world, by, None, job, [(None, schedule) for schedule in schedules])),
         *([once_op(world, tenant, once, job.id)] if once else []),
     ]
-    done = world.table.transact(ops)
+    whole = [*_own_ops(world, job, schedules, parts, sealed), *ops]
+    if len(whole) > TRANSACTION_MOST:
+        job = replace(job, open_change=job.revision)
+        whole = [*_following_ops(world, job, schedules, parts, sealed), *ops]
+    done = world.table.transact(whole)
     if isinstance(done, Cancelled):
         planned = _not_created(world, tenant, job, done, once)
+    elif job.open_change is not None:
+        planned = followed(world, job)
     else:
         replan.send_ahead(world, schedules)
         planned = Planned(job, tuple(schedules))
     if planned.job.revision == 1 and collection.events is Events.ALL:
         _tell(world, planned.job, created=True)
     return planned
+
+
+def _own_ops(
+    world: World, job: Job, schedules: Sequence[Schedule], parts: drafts.Parts, sealed: Mapping[str, str]
+) -> list[Op]:
+    rows = (
+        world.table.put_op(f"schedule {schedule.id}", jobs.schedule_item(schedule, world.settings.shards))
+        for schedule in schedules
+    )
+    return [
+        world.table.put_op("job", jobs.job_item(job), jobs.ABSENT),
+        *rows,
+        *drafts.part_ops(world, job, parts, sealed),
+    ]
+
+
+def _following_ops(
+    world: World, job: Job, schedules: Sequence[Schedule], parts: drafts.Parts, sealed: Mapping[str, str]
+) -> list[Op]:
+    """Forty schedules with payloads, ten tags, secrets and a key are more than a transaction takes: they follow."""
+    from sweephand.flow import following  # noqa: PLC0415 - few jobs are created so large
+    from sweephand.flow.steps import Step  # noqa: PLC0415
+
+    steps = [Step(None, schedule, payload=parts.payloads.pop(schedule.id, None)) for schedule in schedules]
+    return [*_own_ops(world, job, (), parts, sealed), *following.start_ops(world, job, steps, None)]
+
+
+def followed(world: World, job: Job) -> Planned:
+    """The job is as it shall be, whatever comes now: schedules that do not follow at once do so within minutes."""
+    from sweephand.flow import following  # noqa: PLC0415 - as above
+
+    try:
+        following.finish(world, job)
+    except Unavailable as unavailable:
+        world.journal.warning("schedules follow their job later", job=job.id, reason=unavailable.reason)
+    return find(world, job.tenant, job.id)
 
 
 def _not_created(world: World, tenant: str, job: Job, refused: Cancelled, once: Once | None) -> Planned:
@@ -122,7 +159,7 @@ def delete_job(world: World, tenant: str, job_id: str, if_match: int | None) -> 
                 world.table.delete_op(f"schedule {schedule.id}", keys.job(tenant, job_id), keys.schedule(schedule.id))
                 for schedule in first
             ),
-            *jobs.drop_entry_ops(world.table, job),
+            *directory.delete_ops(world.table, job),
             tenancy.count_job_op(world, tenancy.named(tenant, job.collection), -1),
             cleaning.of_job_op(world, job, planned.schedules),
         ]
@@ -134,6 +171,7 @@ def delete_job(world: World, tenant: str, job_id: str, if_match: int | None) -> 
         raise Unavailable("the job was changed by others all the time")
     for schedule in planned.schedules[IN_JOBS_TRANSACTION:]:
         world.table.delete(keys.job(tenant, job_id), keys.schedule(schedule.id))
+    directory.drop_if_empty(world.table, job)
     if world.standing.of(tenant, planned.job.collection).events is Events.ALL:
         _tell(world, planned.job, created=False)
 

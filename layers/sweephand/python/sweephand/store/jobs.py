@@ -18,7 +18,6 @@ from sweephand.ids import shard_of
 from sweephand.store import keys
 from sweephand.store.conditional import Op, Table, assign, every
 from sweephand.store.table import (
-    EntryItem,
     JobItem,
     PayloadItem,
     ScheduleItem,
@@ -55,6 +54,7 @@ def job_of(item: JobItem) -> Job:
         schedule_ids=tuple(json.loads(item.schedule_ids)) if item.schedule_ids else (),
         many_schedules=bool(item.many_schedules),
         open_change=item.open_change,
+        number=item.number or 0,
     )
 
 
@@ -118,6 +118,7 @@ def job_item(job: Job) -> JobItem:
         schedule_ids=_json(job.schedule_ids) if job.schedule_ids else None,
         many_schedules=True if job.many_schedules else None,
         open_change=job.open_change,
+        number=job.number or None,
         created_at=epoch_ms(job.created_at),
         modified_at=epoch_ms(job.modified_at),
     )
@@ -224,47 +225,6 @@ def payload_op(table: Table, tenant: str, job_id: str, owner: str, version: int,
 def secret_op(table: Table, tenant: str, job_id: str, version: int, sealed: Mapping[str, str]) -> Op:
     item = SecretItem(pk=keys.job(tenant, job_id), sk=keys.secret(version), sealed=_json(sealed))
     return table.put_op("secret", item)
-
-
-def entry_keys(job: Job) -> dict[str, tuple[str, str]]:
-    """Where a job's lean rows are: part name -> key. The name's row is the one that must be absent."""
-    found = {
-        "name": (keys.names(job.tenant, job.collection), keys.name(job.name)),
-        "directory": (keys.directory(job.tenant), keys.job_entry(job.id)),
-    }
-    if job.resource_id is not None:
-        found["resource"] = (keys.resource(job.tenant, job.resource_id), keys.job_entry(job.id))
-    for tag in job.tags:
-        found[f"tag {tag}"] = (keys.tag(job.tenant, tag), keys.job_entry(job.id))
-    return found
-
-
-def entry_ops(table: Table, job: Job, before: Job | None = None) -> list[Op]:
-    """Puts the lean rows of a job; with `before`, removes those that it no longer has."""
-    now = entry_keys(job)
-    gone = {part: key for part, key in entry_keys(before).items() if key not in now.values()} if before else {}
-    ops = [table.delete_op(f"old {part}", *key) for part, key in gone.items()]
-    for part, (pk, sk) in now.items():
-        item = EntryItem(
-            pk=pk,
-            sk=sk,
-            job_id=job.id,
-            name=job.name if part != "name" else None,
-            collection=job.collection if part != "name" else None,
-            facade=job.facade,
-            active=job.active,
-        )
-        taken = part == "name" and (before is None or entry_keys(before)["name"] != (pk, sk))
-        ops.append(table.put_op(part, item, ABSENT if taken else None))
-    return ops
-
-
-def entries_differ(before: Job, after: Job) -> bool:
-    return entry_keys(before) != entry_keys(after) or (before.name, before.active) != (after.name, after.active)
-
-
-def drop_entry_ops(table: Table, job: Job) -> list[Op]:
-    return [table.delete_op(part, *key) for part, key in entry_keys(job).items()]
 
 
 def schedule_update_actions(schedule: Schedule, shards: int) -> list[Action]:

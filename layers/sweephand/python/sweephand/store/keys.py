@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 JOB = "JOB"
 TENANT = "TENANT"
+LAST_NUMBER = "LAST"
 STACK_TENANTS = "STACK#TENANTS"
 
 
@@ -48,7 +49,12 @@ def resource(tenant_name: str, text: str) -> str:
 
 
 def directory(tenant_name: str) -> str:
+    """What is known of the directory as a whole: the last number that was given out, and the count of each block."""
     return f"{tenant(tenant_name)}#DIR"
+
+
+def directory_block(tenant_name: str, block: int) -> str:
+    return f"{directory(tenant_name)}#{block:06d}"
 
 
 def idempotency(tenant_name: str) -> str:
@@ -96,9 +102,13 @@ def name(text: str) -> str:
     return f"NAME#{part(text)}"
 
 
-def job_entry(job_id: str) -> str:
-    """A job's row in the directory, under a tag or under a resource."""
-    return f"JOB#{part(job_id)}"
+def job_entry(number: int) -> str:
+    """A job's row in the directory, under a tag or under a resource: by its number, so in the order of creation."""
+    return f"JOB#{number:012d}"
+
+
+def block_count(block: int, facade: str) -> str:
+    return f"BLOCK#{block:06d}#{part(facade)}"
 
 
 def catch_up(first_s: int | str) -> str:

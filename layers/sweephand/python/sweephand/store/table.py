@@ -88,6 +88,7 @@ class JobItem(Item):
     schedule_ids = UnicodeAttribute(null=True)
     many_schedules = BooleanAttribute(null=True)
     open_change = Integer(null=True)
+    number = Integer(null=True)
     created_at = Integer()
     modified_at = Integer()
 
@@ -140,13 +141,34 @@ class RevisionItem(Item):
 
 
 class EntryItem(Item):
-    """A job's lean row: in its collection by name, in the directory, under a tag, under a resource."""
+    """A job in its collection by name, under a tag, under a resource. number: its place in the directory."""
 
     job_id = UnicodeAttribute()
-    name = UnicodeAttribute(null=True)
-    collection = UnicodeAttribute(null=True)
-    facade = UnicodeAttribute(null=True)
-    active = BooleanAttribute(null=True)
+    number = Integer()
+
+
+class DirectoryItem(Item):
+    """All that filters of lists look at, in about 150 bytes. entry: packed, see store.directory.
+
+    revision: the job's. ended: COMPLETED or FAULTED, present where all of its schedules are over.
+    """
+
+    entry = UnicodeAttribute()
+    revision = Integer()
+    ended = UnicodeAttribute(null=True)
+
+
+class BlockItem(Item):
+    """How many jobs of one facade a block of the directory holds; active: those that are switched on."""
+
+    live = Integer(default=0)
+    active = Integer(default=0)
+
+
+class NumberItem(Item):
+    """The last number of the directory that was given out."""
+
+    last = Integer(default=0)
 
 
 class IdempotencyItem(Item):

@@ -10,8 +10,9 @@ from sweephand.domain import json_text, series, settlement
 from sweephand.domain.collection import Tenant
 from sweephand.domain.instants import text, text_ms
 from sweephand.domain.job import ActionSpec, Job, JobState, Pause, Payload
+from sweephand.domain.job_state import ended_state, state_of
 from sweephand.domain.run import AWAITING_RESULT, Attempt, Kind, Run, State
-from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState, StateReason
+from sweephand.domain.schedule import LIVE, Schedule, ScheduleState, StateReason
 from sweephand.facades.native import defaults
 from sweephand.schedules.explain import Occurrence, preview
 from sweephand.schedules.timing import Timing, load_or_never
@@ -73,12 +74,7 @@ def pause_body(pause: Pause) -> dict[str, Any]:
 
 def job_state(job: Job, schedules: Sequence[Schedule]) -> JobState:
     """COMPLETED once every schedule is, FAULTED if one of them is; a job without schedules is as its owner wishes."""
-    if schedules and all(schedule.state in OVER for schedule in schedules):
-        faulted = any(schedule.state is ScheduleState.FAULTED for schedule in schedules)
-        return JobState.FAULTED if faulted else JobState.COMPLETED
-    if not job.active:
-        return JobState.INACTIVE
-    return JobState.PAUSED if job.pause is not None else JobState.ACTIVE
+    return state_of(active=job.active, paused=job.pause is not None, ended=ended_state(schedules))
 
 
 def job_state_reason(job: Job, schedules: Sequence[Schedule]) -> str | None:

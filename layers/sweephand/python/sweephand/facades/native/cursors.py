@@ -17,6 +17,7 @@ from sweephand.errors import InvalidRequest
 _CURSOR = re.compile(r"[A-Za-z0-9_-]{1,1024}", re.ASCII)
 DEFAULT_LIMIT = 50
 LARGEST_LIMIT = 200
+LARGEST_OFFSET = 999_999_999
 
 
 def limit_of(query: Mapping[str, str]) -> int:
@@ -26,6 +27,18 @@ def limit_of(query: Mapping[str, str]) -> int:
         return DEFAULT_LIMIT
     if not re.fullmatch(r"[1-9][0-9]{0,2}", given, re.ASCII) or int(given) > LARGEST_LIMIT:
         raise InvalidRequest("limit", f"must be a whole number within 1..{LARGEST_LIMIT}", code="INVALID_QUERY")
+    return int(given)
+
+
+def offset_of(query: Mapping[str, str]) -> int:
+    """How many to leave out from the beginning; 0 by default."""
+    given = query.get("offset")
+    if given is None:
+        return 0
+    if not re.fullmatch(r"0|[1-9][0-9]{0,8}", given, re.ASCII):
+        raise InvalidRequest("offset", f"must be a whole number within 0..{LARGEST_OFFSET}", code="INVALID_QUERY")
+    if "cursor" in query:
+        raise InvalidRequest("offset", "goes not together with `cursor`", code="INVALID_QUERY")
     return int(given)
 
 
@@ -59,5 +72,5 @@ def read(place: str, query: Mapping[str, str], *parts: Callable[[str], bool]) ->
 
 
 def _hash(place: str, query: Mapping[str, str]) -> str:
-    rest = sorted((name, value) for name, value in query.items() if name not in {"cursor", "limit"})
+    rest = sorted((name, value) for name, value in query.items() if name not in {"cursor", "limit", "offset"})
     return hashlib.sha256(json.dumps([place, rest]).encode()).hexdigest()[:16]

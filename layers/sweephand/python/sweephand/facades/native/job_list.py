@@ -1,83 +1,81 @@
-"""The list of jobs, by the smallest index that its filters allow."""
+"""The list of jobs: filtered, counted and cut into pages by lean rows; the jobs of a page are read by their keys."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
 from sweephand.domain.job import Job, JobState
 from sweephand.domain.schedule import Schedule
+from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
-from sweephand.facades.native import bodies
+from sweephand.facades.native import bodies, cursors
 from sweephand.facades.native.answers import INCLUDES, schedule_bodies
 from sweephand.facades.native.context import Context
-from sweephand.ids import is_uuid
 from sweephand.store.views import jobs as views
+from sweephand.store.views.jobs import Filters
 
-READ_AHEAD = 200
-COST_OF_JOB, COST_OF_ROW, COST_OF_PAGE = 10, 1, 20_000
-"""One page looks at 2,000 jobs, or at 20,000 lean rows: with a rare filter it may end early, with a cursor to go on."""
+LIST_INCLUDES = INCLUDES | {"total"}
+_NUMBER = re.compile(r"[1-9][0-9]{0,11}", re.ASCII)
 
 
 def list_all(ctx: Context) -> Answer:
     """By creation; with `collection` (and without tag and resourceId) by name. Payloads are left out.
 
-    With `include`: schedules, and then totals too. A page with a rare filter may be short.
+    With `include`: schedules, and then totals too; total, how many jobs the filters let through. A job that changes
+    while the page is read may leave it one short.
     """
-    include = ctx.include(INCLUDES)
+    include = ctx.include(LIST_INCLUDES)
+    filters = _filters(ctx)
+    limit, mark = ctx.page(_is_name if filters.by_name else _is_number)
+    offset = cursors.offset_of(ctx.query)
+    try:
+        rows = views.listed(ctx.world.table, ctx.tenant, filters, mark[0] if mark else None, limit + 1, offset)
+        page = list(islice(rows, limit + 1))
+        total = views.count(ctx.world.table, ctx.tenant, filters) if "total" in include else None
+    except views.TooMany as many:
+        raise InvalidRequest(_widest(ctx), TOO_MANY, code="INVALID_QUERY") from many
+    found = views.jobs_with_schedules(ctx.world.table, ctx.tenant, [row.job_id for row in page[:limit]])
+    body = {
+        "items": [
+            _listed_body(ctx, job, schedules, include) for job, schedules in found if _wanted(filters, job, schedules)
+        ],
+        "nextCursor": ctx.cursor(page[limit - 1].place) if len(page) > limit else None,
+    }
+    return Answer(200, body if total is None else {**body, "total": total})
+
+
+TOO_MANY = (
+    f"would have to look through more than {views.FILTERED_MOST:,} jobs: narrow the list by tag, resourceId or"
+    " collection, or leave out what counts and filters"
+)
+
+
+def _widest(ctx: Context) -> str:
+    """The parameter that asks for too much."""
+    return next(name for name in ("search", "state", "offset", "include", "name", "tag") if name in ctx.query)
+
+
+def _filters(ctx: Context) -> Filters:
     state = ctx.choice("state", frozenset(JobState))
-    limit, mark = ctx.page(_is_name if _by_name(ctx) else is_uuid)
-    last = mark[0] if mark else None
-    items: list[dict[str, Any]] = []
-    cost = 0
-    for place, job, schedules in _listed(ctx, last, limit):
-        cost += COST_OF_ROW if job is None else COST_OF_JOB
-        wanted = job is not None and _wanted(ctx, job, schedules, state)
-        if cost > COST_OF_PAGE or (wanted and len(items) == limit):
-            return Answer(200, {"items": items, "nextCursor": ctx.cursor(last) if last else None})
-        if wanted and job is not None:
-            items.append(_listed_body(ctx, job, schedules, include))
-        last = place
-    return Answer(200, {"items": items, "nextCursor": None})
-
-
-def _listed(ctx: Context, after: str | None, limit: int) -> Iterator[tuple[str, Job | None, Sequence[Schedule]]]:
-    """Jobs of the smallest list that the filters allow, each with its place there; None for one of another name."""
-    entries = _entries(ctx, after)
-    name = ctx.query.get("name")
-    size = READ_AHEAD if ctx.query.keys() & {"state", "name", "tag", "resourceId"} else limit + 1
-    while batch := list(islice(entries, size)):
-        ids = [each.job_id for each in batch if name in {None, each.name}]
-        found = {
-            job.id: (job, schedules) for job, schedules in views.jobs_with_schedules(ctx.world.table, ctx.tenant, ids)
-        }
-        for each in batch:
-            yield each.place, *found.get(each.job_id, (None, ()))
-
-
-def _entries(ctx: Context, after: str | None) -> Iterator[views.Entry]:
-    table, tenant = ctx.world.table, ctx.tenant
-    resource_id, tag = ctx.text("resourceId", 256), ctx.text("tag", 128)
-    collection, name = ctx.text("collection", 128), ctx.text("name", 128)
-    if resource_id is not None:
-        return views.with_resource(table, tenant, resource_id, after, READ_AHEAD)
-    if tag is not None:
-        return views.with_tag(table, tenant, tag, after, READ_AHEAD)
-    if collection is None:
-        return views.in_directory(table, tenant, after, READ_AHEAD)
-    if name is None:
-        return views.in_collection(table, tenant, collection, after, READ_AHEAD)
-    only = views.named(table, tenant, collection, name)
-    return iter([only] if only is not None and after is None else [])
-
-
-def _by_name(ctx: Context) -> bool:
-    return "collection" in ctx.query and not ctx.query.keys() & {"tag", "resourceId"}
+    return Filters(
+        collection=ctx.text("collection", 128),
+        state=JobState(state) if state is not None else None,
+        tag=ctx.text("tag", 128),
+        resource_id=ctx.text("resourceId", 256),
+        name=ctx.text("name", 128),
+        search=ctx.text("search", 128),
+    )
 
 
 def _is_name(text: str) -> bool:
     return 1 <= len(text) <= 128
+
+
+def _is_number(text: str) -> bool:
+    return _NUMBER.fullmatch(text) is not None
 
 
 def _listed_body(ctx: Context, job: Job, schedules: Sequence[Schedule], include: frozenset[str]) -> dict[str, Any]:
@@ -87,12 +85,13 @@ def _listed_body(ctx: Context, job: Job, schedules: Sequence[Schedule], include:
     return bodies.job_body(job, schedules, ctx.now, totals=total, shown=shown)
 
 
-def _wanted(ctx: Context, job: Job, schedules: Sequence[Schedule], state: str | None) -> bool:
-    query = ctx.query
+def _wanted(filters: Filters, job: Job, schedules: Sequence[Schedule]) -> bool:
+    """The job as it is now: the lean rows were read a moment before it."""
     return (
-        ("collection" not in query or job.collection == query["collection"])
-        and ("tag" not in query or query["tag"] in job.tags)
-        and ("resourceId" not in query or job.resource_id == query["resourceId"])
-        and ("name" not in query or job.name == query["name"])
-        and (state is None or bodies.job_state(job, schedules).value == state)
+        filters.collection in {None, job.collection}
+        and filters.name in {None, job.name}
+        and filters.resource_id in {None, job.resource_id}
+        and (filters.tag is None or filters.tag in job.tags)
+        and (filters.search is None or filters.search.casefold() in job.name.casefold())
+        and filters.state in {None, bodies.job_state(job, schedules)}
     )

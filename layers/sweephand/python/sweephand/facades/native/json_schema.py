@@ -62,10 +62,10 @@ def items(schema: Schema, **more: Any) -> Schema:
     return {"type": "array", "items": schema, **more}
 
 
-def page(of: str, more: Members | None = None) -> Schema:
-    """A page of a list."""
+def page(of: str, more: Members | None = None, absent: Iterable[str] = ()) -> Schema:
+    """A page of a list. absent: of `more`, what may be missing."""
     cursor = text(description="Give it back as `cursor`, with the same query; null at the end.")
-    return answer({"items": items(ref(of)), "nextCursor": or_null(cursor), **(more or {})})
+    return answer({"items": items(ref(of)), "nextCursor": or_null(cursor), **(more or {})}, absent)
 
 
 def patch_of(schema: Schema, schemas: Mapping[str, Schema], *, removable: bool = True) -> Schema:

@@ -13,6 +13,7 @@ from sweephand.facades.http import Route
 from sweephand.facades.native import cursors
 from sweephand.facades.native.answers import INCLUDES
 from sweephand.facades.native.examples import REQUESTS
+from sweephand.facades.native.job_list import LIST_INCLUDES
 from sweephand.facades.native.json_schema import Schema, items, one_of, ref, text, whole
 from sweephand.facades.native.problems import STATUS, problem
 from sweephand.facades.native.routes import READ, ROUTES
@@ -70,18 +71,24 @@ PATH: Mapping[str, Schema] = {
 QUERY: Mapping[str, Schema] = {
     "limit": whole(1, cursors.LARGEST_LIMIT, default=cursors.DEFAULT_LIMIT),
     "cursor": text(1, 1_024, description="`nextCursor` of the page before, with the same query."),
+    "offset": whole(0, cursors.LARGEST_OFFSET, description="How many to leave out; not together with `cursor`."),
     "collection": text(1, 128),
+    "search": text(1, 128, description="A part of the name, in any case."),
     "tag": text(1, 128),
     "resourceId": text(1, 256),
     "name": text(1, 128),
-    "include": items(one_of(sorted(INCLUDES))),
     "scheduleId": ID,
     "jobId": ID,
     "kind": one_of(Kind),
+    "include": items(one_of(sorted(INCLUDES))),
     "from": {**GIVEN_INSTANT, "description": "By default now. " + GIVEN_INSTANT["description"]},
     "until": GIVEN_INSTANT,
 }
-STATE_OF = {"/v1/jobs": one_of(JobState), "/v1/runs": one_of(state for state in State if state is not State.SCHEDULED)}
+OF_ROUTE: Mapping[tuple[str, str], Schema] = {
+    ("/v1/jobs", "state"): one_of(JobState),
+    ("/v1/runs", "state"): one_of(state for state in State if state is not State.SCHEDULED),
+    ("/v1/jobs", "include"): items(one_of(sorted(LIST_INCLUDES))),
+}
 OAUTH = "An error of OAuth 2.0 (RFC 6749, 5.2)."
 OPEN_TO_SOME = {"/v1/health": READ}
 """Paths that are open, and say more to an identity with this scope."""
@@ -177,7 +184,7 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
 
 
 def _query_parameter(route: Route, name: str) -> dict[str, Any]:
-    schema = STATE_OF[route.path] if name == "state" else QUERY[name]
+    schema = OF_ROUTE.get((route.path, name)) or QUERY[name]
     listed = {"style": "form", "explode": False} if schema.get("type") == "array" else {}
     return {"name": name, "in": "query", "schema": schema, **listed}
 

@@ -50,7 +50,7 @@ def _delete(path: str, operation: Operation, summary: str, **more: Any) -> Route
 
 OF_TENANTS: Mapping[str, Any] = {"scope": PROVIDER, "tenant": False, "headers": ()}
 OF_CREDENTIALS: Mapping[str, Any] = {"scope": ADMIN, "tenant": False, "headers": ("Sweephand-Tenant",)}
-JOBS_QUERY = (*PAGE, "collection", "state", "tag", "resourceId", "name", "include")
+JOBS_QUERY = (*PAGE, "offset", "collection", "state", "tag", "resourceId", "name", "search", "include")
 RUNS_QUERY = (*PAGE, "jobId", "scheduleId", "state", "kind")
 HEALTH = "Version; with a scope, how far behind the sweep is"
 DESCRIPTION = "This description, as OpenAPI 3.1"

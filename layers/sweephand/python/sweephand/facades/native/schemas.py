@@ -427,7 +427,7 @@ SCHEMAS: dict[str, Schema] = {
     },
     "Job": answer(_JOB, ("schedules",)),
     "ListedJob": answer(_LISTED_JOB, ("totals", "schedules"), **_WITH_SCHEDULES),
-    "JobPage": page("ListedJob"),
+    "JobPage": page("ListedJob", {"total": whole(description="With `include=total`.")}, ("total",)),
     "Schedule": answer(_SCHEDULE, _OF_SOME_NOTATIONS, oneOf=ONE_NOTATION),
     "ListedSchedule": answer(
         {name: each for name, each in _SCHEDULE.items() if name != "payload"}, _OF_SOME_NOTATIONS, oneOf=ONE_NOTATION

@@ -1,59 +1,257 @@
-"""Jobs in the order of their lean rows: by creation, by name, under a tag or a resource."""
+"""Jobs as lists: by creation, by name in a collection, under a tag or a resource; filtered, counted, cut into pages.
+
+What is listed comes from lean rows alone; the jobs of a page are read by their keys. No read grows with the offset in
+the list of all jobs. Source: decision 0019.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+from typing import NamedTuple, TypeVar
 
-from sweephand.domain.job import Job
+from sweephand.domain.job import Job, JobState
 from sweephand.domain.schedule import Schedule
-from sweephand.store import jobs, keys
-from sweephand.store.conditional import Table
-from sweephand.store.table import EntryItem, Item, JobItem, ScheduleItem
+from sweephand.store import directory, jobs, keys
+from sweephand.store import tenants as store
+from sweephand.store.conditional import BATCH_GET_MOST, Table
+from sweephand.store.directory import Block, Entry
+from sweephand.store.table import BlockItem, DirectoryItem, EntryItem, Item, JobItem, ScheduleItem
+from sweephand.store.views import tenants
+
+FILTERED_MOST = 50_000
+"""Lean rows that one request looks at: 7.5 MB, some 1,000 read units."""
+CHUNK = 10_000
+"""Rows of a list that are looked up in the directory together, after the first page."""
+AT_ONCE = 8
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
-class Entry(NamedTuple):
-    """A lean row. place: where it stands in its list, to go on behind it."""
+class TooMany(Exception):
+    """The list that would have to be looked through has more than FILTERED_MOST jobs."""
+
+
+@dataclass(frozen=True)
+class Filters:
+    """All must hold. search: a part of the name, in any case."""
+
+    collection: str | None = None
+    state: JobState | None = None
+    tag: str | None = None
+    resource_id: str | None = None
+    name: str | None = None
+    search: str | None = None
+
+    @property
+    def by_name(self) -> bool:
+        """The order of the list; else by creation."""
+        return self.collection is not None and self.tag is None and self.resource_id is None
+
+    @property
+    def by_key(self) -> bool:
+        """There is a list that is shorter than the directory."""
+        return any(each is not None for each in (self.collection, self.tag, self.resource_id, self.name))
+
+    @property
+    def one_key(self) -> bool:
+        """A list of its own holds just these jobs."""
+        return self in (Filters(self.collection), Filters(tag=self.tag), Filters(resource_id=self.resource_id))
+
+    def hold(self, entry: Entry) -> bool:
+        """As far as the directory knows: not for tag and resource."""
+        return (
+            (self.collection is None or entry.collection == self.collection)
+            and (self.state is None or entry.state is self.state)
+            and (self.name is None or entry.name == self.name)
+            and (self.search is None or self.search.casefold() in entry.name.casefold())
+        )
+
+
+ALL = Filters()
+
+
+class Row(NamedTuple):
+    """A job of a list. place: where it stands there, to go on behind it: its name, or its number."""
 
     place: str
+    number: int
     job_id: str
-    name: str
 
 
-def in_directory(table: Table, tenant: str, after: str | None, page: int) -> Iterator[Entry]:
-    """All jobs of a tenant, by creation, behind the id `after`. page: rows that a query reads."""
-    return _by_creation(table, keys.directory(tenant), after, page)
+def listed(table: Table, tenant: str, filters: Filters, after: str | None, page: int, skip: int = 0) -> Iterator[Row]:
+    """The jobs that the filters let through, behind the place `after`, without the first `skip` of them.
+
+    page: how many the caller will most likely take. Raises TooMany.
+    """
+    if filters == ALL:
+        return _directory(table, tenant, int(after or 0), page, skip)
+    if not filters.by_key:
+        return islice(_searched(table, tenant, filters, int(after or 0)), skip, None)
+    rows = _bounded(_keyed(table, tenant, filters, after, page + skip))
+    if not filters.one_key:
+        rows = _filtered(table, tenant, filters, rows, page + skip)
+    return islice(rows, skip, None)
 
 
-def with_tag(table: Table, tenant: str, tag: str, after: str | None, page: int) -> Iterator[Entry]:
-    return _by_creation(table, keys.tag(tenant, tag), after, page)
+def count(table: Table, tenant: str, filters: Filters) -> int:
+    """How many jobs the filters let through. Raises TooMany."""
+    if filters == ALL:
+        return sum(block.live for block in blocks(table, tenant))
+    if filters.one_key and filters.collection is not None:
+        collection = store.read_collection(table, tenant, filters.collection)
+        return collection.job_count if collection else 0
+    return sum(1 for _ in listed(table, tenant, filters, None, CHUNK))
 
 
-def with_resource(table: Table, tenant: str, resource_id: str, after: str | None, page: int) -> Iterator[Entry]:
-    return _by_creation(table, keys.resource(tenant, resource_id), after, page)
+# The directory
 
 
-def _by_creation(table: Table, pk: str, after: str | None, page: int) -> Iterator[Entry]:
-    sort = Item.sk.between(keys.job_entry(after) if after else "JOB#", "JOB#~")
+def blocks(table: Table, tenant: str) -> list[Block]:
+    """What each block holds, a line for each facade that has jobs in it, in order."""
+    rows = table.query_all(keys.directory(tenant), BlockItem.sk.startswith("BLOCK#"))
+    return [block for row in rows if (block := directory.block_count_of(row)).live > 0]
+
+
+def _directory(table: Table, tenant: str, after: int, page: int, skip: int) -> Iterator[Row]:
+    """All jobs by creation: the counts of the blocks say where an offset lies, so that nothing before it is read."""
+    first = directory.block_of(after + 1)
+    for number, lines in groupby(blocks(table, tenant), key=lambda block: block.number):
+        live = sum(line.live for line in lines)
+        if number < first:
+            continue
+        if skip >= live and not after:
+            skip -= live
+            continue
+        entries = _block(table, tenant, number, after, limit=skip + page)
+        for entry in entries:
+            if skip:
+                skip -= 1
+            else:
+                yield Row(str(entry.number), entry.number, entry.job_id)
+
+
+def _block(table: Table, tenant: str, block: int, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
+    """The block's jobs with a number behind `after`."""
+    inside = directory.block_of(after + 1) == block
+    sort = Item.sk >= keys.job_entry(after + 1) if inside and after else None
+    only = (DirectoryItem.sk, DirectoryItem.entry, DirectoryItem.ended)
+    for row in table.query_all(keys.directory_block(tenant, block), sort, limit=limit, only=only):
+        yield directory.entry_of(row)
+
+
+def _searched(table: Table, tenant: str, filters: Filters, after: int) -> Iterator[Row]:
+    """The whole directory behind a number: one block, and if that is not enough, the others some at a time."""
+    there = blocks(table, tenant)
+    if sum(block.live for block in there) > FILTERED_MOST:
+        raise TooMany
+    wanted = sorted({block.number for block in there if block.number >= directory.block_of(after + 1)})
+    for some in [wanted[:1], *(wanted[n : n + AT_ONCE] for n in range(1, len(wanted), AT_ONCE))]:
+        for entries in _at_once(lambda block: list(_block(table, tenant, block, after)), some):
+            yield from (Row(str(each.number), each.number, each.job_id) for each in entries if filters.hold(each))
+
+
+# Lists by key
+
+
+def _keyed(table: Table, tenant: str, filters: Filters, after: str | None, page: int) -> Iterator[Row]:
+    """The shortest list that the filters name."""
+    if filters.name is not None:
+        return iter(_named(table, tenant, filters, filters.name, after))
+    if filters.resource_id is not None:
+        return _by_creation(table, keys.resource(tenant, filters.resource_id), int(after or 0), page)
+    if filters.tag is not None:
+        return _by_creation(table, keys.tag(tenant, filters.tag), int(after or 0), page)
+    assert filters.collection is not None
+    return _by_name(table, tenant, filters.collection, after, page)
+
+
+def _by_creation(table: Table, pk: str, after: int, page: int) -> Iterator[Row]:
+    sort = Item.sk >= keys.job_entry(after + 1) if after else None
     for row in table.query_all(pk, sort, limit=page):
-        entry = EntryItem.from_raw_data(row)
-        if entry.job_id != after:
-            yield Entry(entry.job_id, entry.job_id, entry.name or "")
+        item = EntryItem.from_raw_data(row)
+        yield Row(str(item.number), item.number, item.job_id)
 
 
-def in_collection(table: Table, tenant: str, collection: str, after: str | None, page: int) -> Iterator[Entry]:
-    """A collection's jobs in the order of their names, behind the name `after`."""
-    first = keys.name(after) if after is not None else keys.name("")
-    sort = Item.sk.between(first, keys.name("\U0010ffff"))
+def _by_name(table: Table, tenant: str, collection: str, after: str | None, page: int) -> Iterator[Row]:
+    sort = Item.sk >= keys.name(after) if after is not None else None
     for row in table.query_all(keys.names(tenant, collection), sort, limit=page):
-        name = keys.parts(row["sk"]["S"])[1]
+        item = EntryItem.from_raw_data(row)
+        name = keys.parts(item.sk)[1]
         if name != after:
-            yield Entry(name, row["job_id"]["S"], name)
+            yield Row(name, item.number, item.job_id)
 
 
-def named(table: Table, tenant: str, collection: str, name: str) -> Entry | None:
-    row = table.get(EntryItem, keys.names(tenant, collection), keys.name(name))
-    return Entry(name, row.job_id, name) if row else None
+def _named(table: Table, tenant: str, filters: Filters, name: str, after: str | None) -> list[Row]:
+    """The jobs of one name: at most one in each collection."""
+    if filters.collection is not None:
+        collections: Iterable[str] = (filters.collection,)
+    else:
+        collections = (each.name for each in tenants.collections(table, tenant, None, BATCH_GET_MOST))
+    found = table.batch_get(((keys.names(tenant, each), keys.name(name)) for each in collections), consistent=False)
+    items = sorted((EntryItem.from_raw_data(row) for row in found.values()), key=lambda item: item.number)
+    if filters.by_name:
+        return [Row(name, item.number, item.job_id) for item in items if after is None or name > after]
+    return [Row(str(item.number), item.number, item.job_id) for item in items if item.number > int(after or 0)]
+
+
+def _bounded(rows: Iterator[T]) -> Iterator[T]:
+    for looked_at, row in enumerate(rows):
+        if looked_at == FILTERED_MOST:
+            raise TooMany
+        yield row
+
+
+def _filtered(table: Table, tenant: str, filters: Filters, rows: Iterator[Row], page: int) -> Iterator[Row]:
+    """Those of the rows that all filters let through: the first page of them alone, then many at a time."""
+    size = page
+    while some := list(islice(rows, size)):
+        entries = _entries(table, tenant, [row.number for row in some])
+        some = [row for row in some if row.number in entries and filters.hold(entries[row.number])]
+        for pk in _partitions(tenant, filters):
+            there = table.batch_get(((pk, keys.job_entry(row.number)) for row in some), consistent=False)
+            some = [row for row in some if (pk, keys.job_entry(row.number)) in there]
+        yield from some
+        size = CHUNK
+
+
+def _partitions(tenant: str, filters: Filters) -> list[str]:
+    """Of the tag and the resource that the jobs must have."""
+    found = [keys.tag(tenant, filters.tag)] if filters.tag is not None else []
+    return [*found, keys.resource(tenant, filters.resource_id)] if filters.resource_id is not None else found
+
+
+def _entries(table: Table, tenant: str, numbers: Iterable[int]) -> dict[int, Entry]:
+    """The directory's rows of these numbers: by key, or whole blocks where that is fewer calls."""
+    by_block = {block: list(some) for block, some in groupby(sorted(numbers), key=directory.block_of)}
+    dense = [block for block, some in by_block.items() if len(some) > BATCH_GET_MOST]
+    wanted = [
+        directory.row_key(tenant, each) for block, some in by_block.items() if block not in dense for each in some
+    ]
+    sparse = [wanted[n : n + BATCH_GET_MOST] for n in range(0, len(wanted), BATCH_GET_MOST)]
+
+    def by_key(some: Sequence[tuple[str, str]]) -> list[Entry]:
+        return [directory.entry_of(row) for row in table.batch_get(some, consistent=False).values()]
+
+    found = [
+        *_at_once(by_key, sparse),
+        *_at_once(lambda block: list(_block(table, tenant, block)), dense),
+    ]
+    return {entry.number: entry for entries in found for entry in entries}
+
+
+def _at_once(read: Callable[[T], R], places: Sequence[T]) -> Iterable[R]:
+    if len(places) < 2:
+        return [read(place) for place in places]
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - few lists read more than one block
+
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        return list(pool.map(read, places))
+
+
+# The jobs of a page
 
 
 def jobs_with_schedules(table: Table, tenant: str, ids: Sequence[str]) -> list[tuple[Job, list[Schedule]]]:

@@ -1,0 +1,24 @@
+"""How a job stands, from its owner's wishes and its schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sweephand.domain.job import JobState
+from sweephand.domain.schedule import OVER, Schedule, ScheduleState
+
+
+def ended_state(schedules: Sequence[Schedule]) -> JobState | None:
+    """Of a job whose schedules are all over: COMPLETED, or FAULTED if one of them is; else None."""
+    if not schedules or any(each.state not in OVER for each in schedules):
+        return None
+    return JobState.FAULTED if any(each.state is ScheduleState.FAULTED for each in schedules) else JobState.COMPLETED
+
+
+def state_of(*, active: bool, paused: bool, ended: JobState | None) -> JobState:
+    """ended: see ended_state. A job without schedules is as its owner wishes."""
+    if ended is not None:
+        return ended
+    if not active:
+        return JobState.INACTIVE
+    return JobState.PAUSED if paused else JobState.ACTIVE

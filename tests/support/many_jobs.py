@@ -1,0 +1,92 @@
+"""Thousands of jobs, put into the table as their creation would have left them, without creating them one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sweephand.domain.instants import epoch_ms
+from sweephand.domain.job import ActionSpec, Job, Pause
+from sweephand.domain.schedule import Lane, Schedule, ScheduleState
+from sweephand.ids import uuid7
+from sweephand.schedules.timing import parse
+from sweephand.store import directory, jobs, keys
+from sweephand.store.table import BlockItem, Item, NumberItem
+
+NEVER = datetime(2190, 1, 1, tzinfo=UTC)
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+RARE, COMMON = "rare", "common"
+"""Tags: of one job in a thousand, of each."""
+
+
+def some_jobs(tenant: str, count: int) -> Iterator[tuple[Job, Schedule]]:
+    """By number from 1, a second apart. Of each ten one is switched off, one paused, one over; one in 100 is odd."""
+    packed = parse({"every": "PT1H"}, now=BEGAN).packed
+    for n in range(1, count + 1):
+        created_at = BEGAN + timedelta(seconds=n)
+        job = Job(
+            tenant=tenant,
+            id=uuid7(epoch_ms(created_at), n.to_bytes(10, "big")),
+            collection="default",
+            name=f"{'odd' if n % 100 == 50 else 'even'}-job-{n:06d}",
+            action=ActionSpec("http", {"method": "POST", "url": "https://x.org", "headers": {}, "outcome": {}}, {}),
+            created_at=created_at,
+            modified_at=created_at,
+            active=n % 10 != 1,
+            pause=Pause(created_at) if n % 10 == 2 else None,
+            tags=(COMMON, RARE) if n % 1_000 == 500 else (COMMON,),
+            resource_id=f"resource-{n}",
+            number=n,
+        )
+        schedule = Schedule(
+            tenant=tenant,
+            job_id=job.id,
+            id=uuid7(epoch_ms(created_at), (n + 2**40).to_bytes(10, "big")),
+            name="hourly",
+            timing={"every": "PT1H"},
+            packed=packed,
+            lane=Lane.FAST,
+            created_at=created_at,
+            modified_at=created_at,
+            state=ScheduleState.COMPLETED if n % 10 == 3 else ScheduleState.ACTIVE,
+            next_run_at=NEVER if n % 10 > 3 else None,
+        )
+        yield replace(job, schedule_ids=(schedule.id,)), schedule
+
+
+def rows(tenant: str, count: int, shards: int) -> Iterator[Item]:
+    live: Counter[int] = Counter()
+    active: Counter[int] = Counter()
+    for job, schedule in some_jobs(tenant, count):
+        yield jobs.job_item(job)
+        yield jobs.schedule_item(schedule, shards)
+        yield from directory.entry_items(job).values()
+        yield directory.row_item(job, [schedule])
+        live[directory.block_of(job.number)] += 1
+        active[directory.block_of(job.number)] += job.active
+    pk = keys.directory(tenant)
+    for block, jobs_in_it in live.items():
+        sk = keys.block_count(block, "native")
+        yield BlockItem(pk=pk, sk=sk, live=jobs_in_it, active=active[block])
+    yield NumberItem(pk=pk, sk=keys.LAST_NUMBER, last=count)
+
+
+def put(client: Any, table: str, items: Iterator[Item]) -> None:
+    """By BatchWriteItem, 25 at a time."""
+    batch: list[Mapping[str, Any]] = []
+    for item in items:
+        batch.append({"PutRequest": {"Item": item.serialize()}})
+        if len(batch) == 25:
+            _write(client, table, batch)
+            batch = []
+    if batch:
+        _write(client, table, batch)
+
+
+def _write(client: Any, table: str, batch: Sequence[Mapping[str, Any]]) -> None:
+    left: Any = {table: list(batch)}
+    while left:
+        left = client.batch_write_item(RequestItems=left).get("UnprocessedItems")

@@ -1,0 +1,95 @@
+"""Many callers at once in virtual time: one runs at a time, and where it waits the one whose time is next goes on.
+
+So who meets whom depends on the seed alone, and a second of waiting takes none.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Semaphore, Thread
+from typing import Any
+
+from tests.support.stage import Stage
+from tests.support.taps import Act, Passing, conflict
+
+CALL_S, TRANSACTION_S = 0.004, 0.015
+"""How long a call and a transaction take: an ordinary day of DynamoDB."""
+
+
+class Turns:
+    def __init__(self, stage: Stage) -> None:
+        self._clock = stage.clock
+        self._waiting: list[tuple[float, int, Semaphore]] = []
+        self._count = 0
+
+    def wait(self, seconds: float) -> None:
+        mine = self._enter(seconds)
+        self._go_on()
+        mine.acquire()
+
+    def run(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+        """All of them at once; what each returned or raised."""
+        found: list[Any] = [None] * len(works)
+
+        def turn(n: int, begin: Semaphore) -> None:
+            begin.acquire()
+            try:
+                found[n] = works[n]()
+            except Exception as raised:  # noqa: BLE001 - the test looks at it
+                found[n] = raised
+            self._go_on()
+
+        threads = [Thread(target=turn, args=(n, self._enter(0))) for n in range(len(works))]
+        for thread in threads:
+            thread.start()
+        self._go_on()
+        for thread in threads:
+            thread.join()
+        return found
+
+    def _enter(self, seconds: float) -> Semaphore:
+        self._count += 1
+        mine = Semaphore(0)
+        heapq.heappush(self._waiting, (self._clock.monotonic() + seconds, self._count, mine))
+        return mine
+
+    def _go_on(self) -> None:
+        if self._waiting:
+            at, _, whose = heapq.heappop(self._waiting)
+            self._clock.advance(max(0.0, at - self._clock.monotonic()))
+            whose.release()
+
+
+@contextmanager
+def at_once(stage: Stage) -> Iterator[Callable[[Sequence[Callable[[], Any]]], list[Any]]]:
+    """Yields Turns.run. While it lasts, a transaction holds its items, and another one that wants them is refused."""
+    turns, held = Turns(stage), set[tuple[str, str]]()
+
+    def take_time(passing: Passing, act: Act) -> Any:
+        if passing.operation != "TransactWriteItems":
+            turns.wait(CALL_S)
+            return act()
+        turns.wait(CALL_S)
+        wanted = {_key(*part.values()) for part in passing.request["TransactItems"]}
+        if wanted & held:
+            return conflict(passing, act)
+        held.update(wanted)
+        turns.wait(TRANSACTION_S)
+        try:
+            return act()
+        finally:
+            held.difference_update(wanted)
+
+    sleep, stage.clock.sleep = stage.clock.sleep, turns.wait  # type: ignore[method-assign]
+    try:
+        with stage.taps.faulty(take_time):
+            yield turns.run
+    finally:
+        stage.clock.sleep = sleep  # type: ignore[method-assign]
+
+
+def _key(part: dict[str, Any]) -> tuple[str, str]:
+    key = part.get("Key", part.get("Item", {}))
+    return key["pk"]["S"], key["sk"]["S"]
