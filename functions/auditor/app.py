@@ -13,5 +13,12 @@ cold_start.over()
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """event: {"all": true} for the whole audit at once; else this hour's 24th."""
-    return vars(audit.audit(world, everything=event.get("all") is True))
+    """event: {"all": true} for the whole audit at once, with "from" to go on where it left off;
+
+    {"repeatEffects": {...}} as flow.repeat_effects takes it; else this hour's 24th.
+    """
+    if "repeatEffects" in event:
+        from sweephand.flow import repeat_effects  # noqa: PLC0415 - by command only
+
+        return vars(repeat_effects.repeat(world, event["repeatEffects"]))
+    return vars(audit.audit(world, everything=event.get("all") is True, rest=event.get("from")))

@@ -199,10 +199,14 @@ class _Day:
         """Occurrences that were sent and advanced over, and whose messages are gone: the audit sends them again."""
         self.create("lost-fast", "/ok", schedules=[{"every": "PT5M"}])
         self.create("lost-slow", "/ok", schedules=[{"every": "PT5M"}], answerTimeoutSeconds=30)
+        changed = self.create("lost-by-an-old-plan", "/ok", schedules=[{"every": "PT5M"}])
         self.later += timedelta(minutes=6)
         self.tick()
         while any([self.received("RunQueue"), self.received("SlowQueue")]):
             pass
+        self.api("POST", f"/v1/jobs/{changed}/deactivate")
+        row = self.row_of(changed)  # as if twenty changes had come since
+        self.write(row, "SET ended_at = :e", {":e": {"S": json.dumps({"0": int(SystemClock().now().timestamp())})}})
         self.later += timedelta(minutes=20)
         self.audit()
         self.work_off()
@@ -216,21 +220,15 @@ class _Day:
 
     def rows_that_went_wrong(self):
         """A spec that no version of the code wrote, and a series without its next time: never silent."""
-        rows = self.aws.client("dynamodb").scan(TableName=self.table)["Items"]
-        schedule = next(r for r in rows if r["pk"]["S"].endswith(self.job) and r["sk"]["S"].startswith("SCH#"))
-        self.write(schedule, "REMOVE next_run_at")
+        self.write(self.row_of(self.job), "REMOVE next_run_at")
         self.audit()
         self.work_off()
         spoiled = self.create("spoiled", "/ok", schedules=[{"every": "PT1H"}])
-        row = next(
-            row
-            for row in self.aws.client("dynamodb").scan(TableName=self.table)["Items"]
-            if row["pk"]["S"].endswith(spoiled) and row["sk"]["S"].startswith("SCH#")
-        )
-        now = int(SystemClock().now().timestamp())
+        row = self.row_of(spoiled)
+        yesterday = int((SystemClock().now() - timedelta(days=1)).timestamp())
         *kind, _ = row["sweep"]["S"].split(";", 3)
         spec = ";".join([*kind, "rubbish"])
-        self.write(row, "SET sweep = :s, next_run_at = :n", {":s": {"S": spec}, ":n": {"N": str(now)}})
+        self.write(row, "SET sweep = :s, next_run_at = :n", {":s": {"S": spec}, ":n": {"N": str(yesterday)}})
         self.tick()
         self.audit()
 
@@ -314,6 +312,11 @@ class _Day:
         for message in got:
             self.sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
         return [message["Body"] for message in got]
+
+    def row_of(self, job):
+        """The row of its (first) schedule."""
+        rows = self.aws.client("dynamodb").scan(TableName=self.table)["Items"]
+        return next(row for row in rows if row["pk"]["S"].endswith(job) and row["sk"]["S"].startswith("SCH#"))
 
     def write(self, row, expression, values=None):
         self.aws.client("dynamodb").update_item(

@@ -123,7 +123,7 @@ def test_the_executor_takes_dead_letters_too(runtime, variables, event):
     assert answer == {"batchItemFailures": []}
 
 
-@pytest.mark.parametrize("occasion", ["auditor/hour", "auditor/everything"])
+@pytest.mark.parametrize("occasion", ["auditor/hour", "auditor/everything", "auditor/repeat_effects"])
 def test_the_auditor_finds_nothing_in_an_empty_table(runtime, event, occasion):
     answer = runtime("AuditorFunction").invoke(event(occasion))
 

@@ -177,8 +177,8 @@ class Stage:
         world = world or self.world
         return sweep.tick(world, range(world.settings.shards))
 
-    def audit(self, *, everything: bool = True) -> audit.Findings:
-        return audit.audit(self.world, everything=everything)
+    def audit(self, *, everything: bool = True, rest: str | None = None) -> audit.Findings:
+        return audit.audit(self.world, everything=everything, rest=rest)
 
     def deliver(self, lane: Lane = Lane.FAST, most: int = 10) -> int:
         """One batch of what is visible now, as Lambda's poller does it. Returns how many messages there were."""

@@ -26,7 +26,7 @@ GRANTED = {
     },
     "SweeperRole": {
         "SweeperLogs": WRITES_LOG,
-        "Table": WRITES | {"dynamodb:DeleteItem", "dynamodb:PartiQLUpdate", "dynamodb:Query"},
+        "Table": WRITES | {"dynamodb:DeleteItem", "dynamodb:PartiQLUpdate", "dynamodb:Query", "dynamodb:GetItem"},
         "${Table.Arn}/index/next-run": {"dynamodb:Query"},
         "RunQueue": {"sqs:SendMessage"},
         "SlowQueue": {"sqs:SendMessage"},
@@ -54,7 +54,7 @@ GRANTED = {
     },
     "AuditorRole": {
         "AuditorLogs": WRITES_LOG,
-        "Table": {"dynamodb:Query", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"},
+        "Table": READS | WRITES,
         "${Table.Arn}/index/catalogue": {"dynamodb:Query"},
         "${Table.Arn}/index/next-run": {"dynamodb:Query"},
         "RunQueue": {"sqs:SendMessage"},

@@ -385,6 +385,18 @@ def test_health_is_open_and_tells_more_to_who_may_read(api):
     assert api.get("/v1/health", caller=None, headers={"authorization": narrow}).status == 403
 
 
+def test_the_provider_sees_what_the_last_audit_found(api):
+    assert api.get("/v1/health", caller="provider").json["lastAudit"] is None
+    api.create(schedules=[{"every": "PT1H"}])
+    api.stage.audit()
+
+    shown = api.get("/v1/health", caller="provider").json["lastAudit"]
+
+    counts = {"stopped": 0, "lost": 0, "superseded": 0, "corrected": 0, "unreadable": 0, "waiting": 0}
+    assert shown == {"at": "2027-03-01T12:00:00Z", "everything": True, "finished": True, "schedules": 1, **counts}
+    assert "lastAudit" not in api.get("/v1/health").json
+
+
 def test_health_of_an_idle_service(api):
     assert api.get("/v1/health").json["oldestDueAt"] is None
     assert api.get("/v1/health").json["behindSeconds"] == 0

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import json
+from contextlib import nullcontext, suppress
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from sweephand.domain.instants import from_ms, text
+from sweephand.domain.instants import epoch_s, from_ms, from_s, text
 from sweephand.domain.job import Pause
-from sweephand.domain.run import State
+from sweephand.domain.message import occurrence
+from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.errors import Unavailable
+from sweephand.flow import reckoning, results, settle
 from sweephand.flow.plan import Planned
 from sweephand.ids import shard_of
-from sweephand.store import keys
+from sweephand.store import audits, keys
 from sweephand.store.table import StatsItem
-from tests.support.endpoint import BUSY, WRONG
+from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Crash, answer_lost, crash_after, crash_before, refused
-from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, fixed, minutes, once
+from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused
+from tests.unit.flow.common import HOUR, MINUTE, NOON, SECOND, exact, fixed, minutes, once
 
 EACH_MINUTE = {"cron": "* * * * *"}
 EACH_FIVE = {"cron": "*/5 * * * *"}
@@ -185,8 +189,11 @@ def test_settled_to_waits_for_what_is_missing(stage: Stage) -> None:
     planned = purged_after(stage, 61)
     stage.run(1_200)
 
+    lost = min(at for at in minutes(2, 3) if at not in stage.endpoint.planned)
     stage.audit()
-    assert stats(stage, planned) is None
+    item = stats(stage, planned)
+    assert item is not None
+    assert from_ms(item.settled_to or 0) == lost - SECOND
     stage.run(10)
     stage.audit()
 
@@ -276,14 +283,21 @@ def test_what_the_audit_sends_late_is_not_judged_late_again(stage: Stage) -> Non
     assert {run.state for run in stage.runs(planned)} == {State.SUCCESS}
 
 
-def test_what_was_lost_in_an_outage_of_the_executors_and_paused_since_is_not_looked_for(stage: Stage) -> None:
+def test_what_was_lost_before_a_pause_is_found_after_it(stage: Stage) -> None:
+    """The plan of before owed it; whoever pauses later does not run it, but it has its line."""
     planned = purged_after(stage, 61)
+    lost = [at for at in minutes(2, 3) if at not in stage.endpoint.planned]
+    stage.clock.advance(130)
     stage.set_state(planned, pause=Pause(NOON))
     stage.run(3_600)
 
     findings = stage.audit()
+    stage.run(10)
 
-    assert (findings.schedules, findings.lost) == (0, 0)
+    assert (findings.schedules, findings.lost) == (1, len(lost))
+    skipped = [run for run in stage.runs(planned) if run.state is State.SKIPPED]
+    assert [(run.planned_at, run.reason) for run in skipped] == [(at, Reason.PAUSED) for at in lost]
+    exact(stage, planned)
 
 
 # Series without a next time
@@ -385,7 +399,7 @@ def test_what_the_policy_left_out_is_never_brought_back(stage: Stage) -> None:
     assert len(left_out) == 1
     (line,) = left_out
     assert line.range_until is not None
-    inside = [at for at in stage.endpoint.planned if line.planned_at <= at < line.range_until]
+    inside = [at for at in stage.endpoint.planned if line.planned_at <= at <= line.range_until]
     assert inside == []
     totals, fold = stage.totals(planned), stage.fold(planned)
     assert (totals.ended, totals.open) == (fold.ended, fold.rows - fold.ended + (totals.planned - fold.rows))
@@ -440,7 +454,7 @@ def test_an_hourly_audit_looks_at_its_24th_and_at_every_series_that_stopped(stag
     in_turn = sum(finding.schedules for finding in seen)
     part = shard_of(stopped.schedules[0].id, 24)
     first = int(NOON.timestamp()) // 3_600 % 24
-    assert in_turn == 12 + (0 if part == first else 1)
+    assert in_turn == 12 - (1 if part == first else 0)
 
 
 def test_one_schedule_that_cannot_be_read_stops_no_audit(stage: Stage) -> None:
@@ -497,3 +511,472 @@ def test_an_interval_from_the_actual_start_is_not_recomputed(stage: Stage) -> No
     findings = stage.audit()
 
     assert (findings.lost, findings.stopped) == (0, 0)
+
+
+# Plans that were left behind
+
+
+def edited_after_a_purge(stage: Stage, **change: Any) -> tuple[Planned, list[Any]]:
+    """Two occurrences were due and lost with the queue; then the plan was changed."""
+    planned = purged_after(stage, 61)
+    lost = [at for at in minutes(2, 3) if at not in stage.endpoint.planned]
+    assert lost
+    stage.clock.advance(130)
+    stage.change(planned, **change)
+    return planned, lost
+
+
+def test_what_an_earlier_plan_owed_is_found_by_its_own_rule(stage: Stage) -> None:
+    planned, lost = edited_after_a_purge(stage, timings=[{"cron": "30 * * * *"}])
+    stage.run(1_200)
+
+    findings = stage.audit()
+    stage.run(10)
+
+    assert findings.lost == len(lost)
+    ran = {run.planned_at: run for run in stage.runs(planned)}
+    assert all(ran[at].state is State.SUCCESS and ran[at].generation == 1 for at in lost)
+    stage.run(1_200)
+    assert stage.audit().lost == 0
+    totals, fold = stage.totals(planned), stage.fold(planned)
+    assert (totals.planned, totals.ended) == (fold.rows, fold.ended)
+
+
+def test_each_of_several_plans_answers_for_its_own_instants(stage: Stage) -> None:
+    """A -> B -> A: an instant that B had not is not looked for, one that both had is looked for once."""
+    planned = purged_after(stage, 61)
+    stage.clock.advance(130)
+    for timing in ({"cron": "*/2 * * * *"}, EACH_MINUTE):
+        stage.change(planned, timings=[timing])
+        stage.run(150)
+        purge(stage)
+    stage.run(1_200)
+
+    stage.audit()
+    stage.run(10)
+    stage.run(1_200)
+
+    assert stage.audit().lost == 0
+    ran = [run.planned_at for run in stage.runs(planned)]
+    assert len(ran) == len(set(ran))
+    stored = stage.stored(planned)
+    ends = {generation: from_s(at) for generation, at in stored.ended_at.items()}
+    by_b = [run.planned_at for run in stage.runs(planned) if run.generation == 2]
+    assert all(ends[1] < at <= ends[2] and at.minute % 2 == 0 for at in by_b)
+    totals, fold = stage.totals(planned), stage.fold(planned)
+    assert totals.ended == fold.ended
+
+
+def test_an_instant_of_a_plan_that_is_no_longer_listed_is_superseded(stage: Stage) -> None:
+    planned, lost = edited_after_a_purge(stage, timings=[{"cron": "30 * * * *"}])
+    for n in range(21):
+        stage.change(planned, timings=[{"cron": f"{n} 3 * * *"}])
+        stage.clock.advance(10)
+    assert 1 not in stage.stored(planned).ended_at
+    stage.run(1_200)
+
+    findings = stage.audit()
+
+    assert (findings.lost, findings.superseded) == (0, len(lost))
+    rows = [run for run in stage.runs(planned) if run.planned_at in lost]
+    assert [(run.state, run.reason) for run in rows] == [(State.SKIPPED, Reason.SUPERSEDED)] * len(lost)
+    assert stage.audit().superseded == 0
+    exact(stage, planned)
+
+
+def test_a_superseded_row_never_displaces_a_run(stage: Stage) -> None:
+    planned, lost = edited_after_a_purge(stage, timings=[{"cron": "30 * * * *"}])
+    stage.edit_schedule(planned, ended_at={"S": json.dumps({"0": int(stage.clock.now().timestamp())})})
+    stage.run(1_200)
+    before = {run.uuid: run for run in stage.runs(planned)}
+
+    def raced(_passing: Any, act: Any) -> Any:
+        fault, stage.taps.fault = stage.taps.fault, None
+        stage.audit()
+        stage.taps.fault = fault
+        return act()
+
+    with stage.taps.once("dynamodb.TransactWriteItems", raced):
+        stage.audit()
+
+    assert len(stage.runs(planned)) == len(before) + len(lost)
+    assert stage.totals(planned).skipped == len(lost)
+
+
+def test_plans_that_were_left_go_with_their_schedule(stage: Stage) -> None:
+    planned, _ = edited_after_a_purge(stage, timings=[{"cron": "30 * * * *"}])
+    assert [item for item in stage.items() if item["sk"]["S"].startswith("GEN#")]
+
+    stage.delete(planned)
+    stage.run(1_200)
+
+    assert not [item for item in stage.items() if item["sk"]["S"].startswith("GEN#")]
+
+
+def test_a_run_at_once_that_was_lost_comes_back(stage: Stage) -> None:
+    """Its instant is none of the rule's."""
+    planned = stage.create({"cron": "0 0 * * *"}, policies={"onCreate": "run_now"})
+    purge(stage)
+    stage.tick()
+    purge(stage)
+    stage.run(1_000)
+    assert stage.endpoint.planned == []
+
+    assert stage.audit().lost == 1
+    stage.run(10)
+
+    assert stage.endpoint.planned == [planned.schedules[0].next_run_at]
+    totals, fold = stage.totals(planned), stage.fold(planned)
+    assert (totals.planned, totals.ended) == (fold.rows, fold.ended) == (1, 1)
+
+
+# Off, and settled
+
+
+def catalogued(stage: Stage) -> list[str]:
+    return [item["schedule_id"]["S"] for item in stage.items() if "schedule_id" in item]
+
+
+def test_a_schedule_that_is_off_leaves_the_catalogue_once_it_is_settled(stage: Stage) -> None:
+    planned = stage.create(EACH_MINUTE)
+    stage.run(300)
+    stage.set_state(planned, pause=Pause(NOON))
+    stage.run(60)
+    stage.audit()
+    assert catalogued(stage) == [planned.schedules[0].id]
+
+    stage.run(1_200)
+    stage.audit()
+
+    assert catalogued(stage) == []
+    before = stage.totals(planned)
+    for run in stage.runs(planned):
+        stage.world.table.delete(keys.runs(TENANT, planned.schedules[0].id), keys.run(run.uuid))
+    assert stage.totals(planned) == before
+    stage.set_state(planned, pause=None)
+    assert catalogued(stage) == [planned.schedules[0].id]
+    stage.run(1_300)
+    assert stage.audit().corrected == 0
+
+
+def test_a_schedule_that_is_off_stays_listed_while_one_of_its_runs_waits(stage: Stage) -> None:
+    stage.endpoint.answer = BUSY
+    planned = stage.create(EACH_FIVE, action=stage.action(retry=fixed(7_200, retries=1)))
+    stage.run(400)
+    stage.set_state(planned, pause=Pause(NOON))
+    stage.run(1_200)
+
+    stage.audit()
+    assert catalogued(stage) == [planned.schedules[0].id]
+    stage.run(7_200)
+    stage.audit()
+
+    assert catalogued(stage) == []
+    exact(stage, planned)
+
+
+def test_a_completed_schedule_keeps_its_totals_when_its_rows_expire(stage: Stage) -> None:
+    stage.endpoint.script = [WRONG]
+    planned = stage.create({"every": "PT10S", "count": 3})
+    stage.run(1_200)
+    assert stage.stored(planned).state is ScheduleState.COMPLETED
+    before = stage.totals(planned)
+    assert (before.planned, before.ended, before.failed) == (3, 3, 1)
+
+    for run in stage.runs(planned):
+        stage.world.table.delete(keys.runs(TENANT, planned.schedules[0].id), keys.run(run.uuid))
+
+    assert stage.totals(planned) == before
+
+
+@pytest.mark.parametrize("fault", [answer_lost, crash_before, crash_after])
+def test_a_completion_cut_off_while_it_settles_ends_exact(stage: Stage, fault: Any) -> None:
+    planned = stage.create({"every": "PT10S", "count": 3})
+
+    def settling(passing: Any, act: Any) -> Any:
+        if passing.name == "dynamodb.UpdateItem" and "STATS#" in str(passing.request["Key"]):
+            stage.taps.fault = None
+            return fault(passing, act)
+        return act()
+
+    stage.taps.fault = settling
+    with suppress(Crash):
+        stage.run(300)
+    assert stage.taps.fault is None
+    stage.run(2_400)
+
+    assert stage.stored(planned).state is ScheduleState.COMPLETED
+    exact(stage, planned)
+
+
+# Runs that wait for long
+
+
+def waits_for_days(stage: Stage) -> Planned:
+    """Each minute; the first run is tried again after sixteen days."""
+    planned = stage.create(EACH_FIVE, action=stage.action(retry=fixed(16 * 86_400, retries=1)))
+    stage.endpoint.script = [BUSY]
+    stage.run(1_800)
+    stage.set_state(planned, pause=Pause(NOON))
+    stage.pass_time(86_400)
+    stage.set_state(planned, pause=None)
+    stage.run(60)
+    return planned
+
+
+def test_a_run_that_waits_for_days_does_not_hold_up_the_settling(stage: Stage) -> None:
+    """Else rows behind it would expire uncounted, and be taken for lost."""
+    planned = waits_for_days(stage)
+    stage.pass_time(3_600)
+    first = stage.runs(planned)[0]
+    assert first.state is State.RETRY_WAIT
+    before = stage.totals(planned)
+
+    stage.audit()
+
+    item = stats(stage, planned)
+    assert item is not None
+    assert from_ms(item.settled_to or 0) > first.planned_at
+    assert (item.settled_planned, item.settled_total) == (item.settled_total + 1, item.settled_planned - 1)
+    assert stage.totals(planned).ended == before.ended
+
+
+@pytest.mark.parametrize("answer", [OK, WRONG])
+@pytest.mark.parametrize("fault", [None, answer_lost, conflict])
+def test_an_end_behind_what_was_settled_is_counted(stage: Stage, fault: Any, answer: Any) -> None:
+    planned = waits_for_days(stage)
+    stage.pass_time(3_600)
+    stage.audit()
+    stage.pass_time(16 * 86_400)
+    stage.endpoint.answer = answer
+    stage.tick()
+
+    with stage.taps.once("dynamodb.TransactWriteItems", fault) if fault else nullcontext():
+        stage.run(600)
+
+    first = stage.runs(planned)[0]
+    assert first.finished
+    totals = stage.totals(planned)
+    assert totals.ended == stage.fold(planned).ended
+    assert totals.failed == stage.fold(planned).failed
+    item = stats(stage, planned)
+    assert item is not None
+    assert item.late_ends == 1
+    stage.audit()
+    assert stage.totals(planned) == totals
+
+
+def test_an_audit_that_saw_a_run_open_does_not_settle_beyond_its_end(stage: Stage) -> None:
+    """It ends between the audit's look and its write: its end must not fall between the two counts."""
+    planned = waits_for_days(stage)
+    stage.pass_time(3_600)
+    first = stage.runs(planned)[0]
+    ended: list[bool] = []
+
+    def ends_first(passing: Any, act: Any) -> Any:
+        if passing.name == "dynamodb.UpdateItem" and "STATS#" in str(passing.request["Key"]) and not ended:
+            ended.append(True)
+            stage.taps.fault = None
+            results.cancel(stage.world, TENANT, planned.schedules[0].id, first.uuid)
+        return act()
+
+    stage.taps.fault = ends_first
+    stage.audit()
+    assert ended
+    stage.taps.fault = None
+    assert stage.totals(planned).ended == stage.fold(planned).ended
+    stage.audit()
+
+    assert stage.totals(planned).ended == stage.fold(planned).ended
+
+
+def test_a_run_beyond_its_deadline_is_looked_at_even_if_its_wake_is_far(stage: Stage) -> None:
+    stage.endpoint.answer = ACCEPTED
+    action = stage.action(outcome={"on202": "wait", "callbackTimeoutSeconds": 60})
+    planned = stage.create(once(), action=action)
+    stage.run(90)
+    (run,) = stage.runs(planned)
+    pk, sk = keys.runs(TENANT, planned.schedules[0].id), keys.run(run.uuid)
+    stage.edit_item(pk, sk, next_run_at={"N": "1999999999"})
+    stage.run(1_200)
+
+    assert stage.audit().lost == 1
+    stage.run(10)
+
+    assert stage.only_run(planned).reason is Reason.DEADLINE
+
+
+# Counts
+
+
+def test_a_run_that_came_into_a_missed_line_outranks_it(stage: Stage) -> None:
+    """Gate before the split, claim after it: the row stays, the line and planned_total follow."""
+    planned = stage.create(EACH_MINUTE, policies={"misfire": {"type": "latest"}})
+    stage.run(300)
+    stage.pass_time(3_600)
+    stage.run(1_300)
+    (line,) = [run for run in stage.runs(planned) if run.range_count is not None]
+    assert line.range_count is not None
+    schedule = stage.stored(planned)
+    pointer = occurrence(TENANT, schedule.job_id, schedule.id, line.planned_at, 1)
+    settle.end_unacted(stage.world, Lane.FAST, pointer, None, State.SKIPPED, Reason.BY_HAND)
+    before = stage.totals(planned)
+
+    findings = stage.audit()
+
+    assert findings.corrected == 2  # the line, and planned_total
+    (after,) = [run for run in stage.runs(planned) if run.range_count is not None]
+    assert after.range_count == line.range_count - 1
+    totals = stage.totals(planned)
+    assert (totals.planned, totals.missed) == (before.planned + 1, before.missed - 1)
+    assert totals.missed == stage.fold(planned).left_out
+    assert stage.audit().corrected == 0
+
+
+@pytest.mark.parametrize("wrong", [-2, 3])
+def test_a_wrong_planned_total_is_put_right(stage: Stage, wrong: int) -> None:
+    planned = stage.create(EACH_MINUTE)
+    stage.run(1_800)
+    stage.audit()
+    stage.run(1_800)
+    right = stage.stored(planned).planned_total
+    stage.edit_schedule(planned, planned_total={"N": str(right + wrong)})
+
+    assert stage.audit().corrected == 1
+
+    assert stage.stored(planned).planned_total == right
+    assert "counts were put right" in stage.journal.at("warning")
+
+
+def settled_hourly(stage: Stage, planned: Planned) -> bool:
+    reckoning.reckon(stage.world, stage.stored(planned), at_once=False)
+    return stats(stage, planned) is not None
+
+
+def test_an_hourly_audit_settles_when_it_is_worth_a_write(stage: Stage) -> None:
+    planned = stage.create(EACH_MINUTE)
+    stage.run(1_500)
+    assert not settled_hourly(stage, planned)
+    stage.run(900)
+
+    assert settled_hourly(stage, planned)
+
+
+def test_a_few_rows_are_settled_long_before_they_expire(stage: Stage) -> None:
+    planned = stage.create({"cron": "5 12 1 3 *"})
+    stage.run(1_800)
+    assert not settled_hourly(stage, planned)
+    stage.pass_time(5 * 86_400)
+
+    assert settled_hourly(stage, planned)
+
+
+# In time
+
+
+def slow_audit(stage: Stage) -> None:
+    """Each look takes four minutes."""
+
+    def slow(passing: Any, act: Any) -> Any:
+        if passing.name == "dynamodb.GetItem" and "SCH#" in str(passing.request["Key"]):
+            stage.clock.advance(240)
+        return act()
+
+    stage.taps.fault = slow
+
+
+def test_a_whole_audit_that_runs_out_of_time_says_where_to_go_on(stage: Stage) -> None:
+    planned = [stage.create(EACH_FIVE, name=f"job {n}") for n in range(5)]
+    slow_audit(stage)
+
+    looked, rest = [], None
+    while not looked or rest is not None:
+        findings = stage.audit(rest=rest)
+        looked.append(findings.schedules)
+        rest = findings.rest
+
+    assert looked == [3, 2]
+    assert sum(looked) == len(planned)
+
+
+def test_what_an_hour_did_not_get_through_is_the_next_hour_s_first(stage: Stage) -> None:
+    planned = [stage.create(EACH_FIVE, name=f"job {n}") for n in range(60)]
+    part = int(stage.clock.now().timestamp()) // 3_600 % 24
+    mine = [each for each in planned if shard_of(each.schedules[0].id, 24) == part]
+    theirs = [each for each in planned if shard_of(each.schedules[0].id, 24) == (part + 1) % 24]
+    assert len(mine) > 1, "another seed"
+
+    def slow(passing: Any, act: Any) -> Any:
+        if passing.name == "dynamodb.GetItem" and "SCH#" in str(passing.request["Key"]):
+            stage.clock.advance(601)
+        return act()
+
+    stage.taps.fault = slow
+    first = stage.audit(everything=False)
+    stage.taps.fault = None
+    stage.clock.move_to(NOON + HOUR)
+    second = stage.audit(everything=False)
+
+    assert first.schedules == 1
+    assert "the audit ran out of time: the next one goes on" in stage.journal.at("warning")
+    assert second.schedules == len(mine) - 1 + len(theirs)
+
+
+def test_a_table_without_time_for_one_schedule_stops_no_audit(stage: Stage) -> None:
+    for n in range(3):
+        stage.create(EACH_FIVE, name=f"job {n}")
+
+    with stage.taps.once("dynamodb.GetItem", refused, skip=1):
+        findings = stage.audit()
+
+    assert (findings.schedules, findings.waiting) == (2, 1)
+
+
+def test_the_last_audit_is_remembered(stage: Stage) -> None:
+    stage.create(EACH_FIVE)
+    stage.audit()
+
+    last = audits.read(stage.world.table)
+
+    assert last is not None
+    assert (last.at, last.everything, last.findings["schedules"]) == (from_s(epoch_s(stage.clock.now())), True, 1)
+
+
+# Series from the actual start
+
+FROM_START = {"every": "PT5M", "align": "actual_start"}
+
+
+def test_a_link_that_was_lost_is_sent_again_under_its_id(stage: Stage) -> None:
+    planned = stage.create(FROM_START)
+    stage.run(320)
+    stage.clock.advance(200)
+    stage.tick()
+    purge(stage)
+    stage.run(1_800)
+    ran = sorted(stage.endpoint.planned)
+    gaps = [one for one, other in pairwise(ran) if other - one > 5 * MINUTE]
+    assert len(gaps) == 1
+
+    findings = stage.audit()
+    stage.run(10)
+
+    assert findings.lost == 1
+    assert gaps[0] + 5 * MINUTE in stage.endpoint.planned
+    stage.run(1_200)
+    assert stage.audit().lost == 0
+    totals, fold = stage.totals(planned), stage.fold(planned)
+    assert totals.ended == fold.ended
+
+
+def test_a_chain_that_started_late_is_unbroken(stage: Stage) -> None:
+    planned = stage.create(FROM_START)
+    stage.run(400)
+    stage.pass_time(1_000)
+    stage.run(3_000)
+
+    findings = stage.audit()
+
+    assert (findings.lost, findings.corrected) == (0, 0)
+    stage.run(300)
+    assert stage.totals(planned).ended == stage.fold(planned).ended

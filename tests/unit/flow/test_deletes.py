@@ -8,7 +8,7 @@ import pytest
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import NotFound, PreconditionFailed
-from sweephand.flow import plan
+from sweephand.flow import cleaning, plan
 from sweephand.flow.plan import Planned
 from sweephand.flow.wishes import Wish
 from sweephand.store import jobs, keys
@@ -265,3 +265,49 @@ def test_the_clean_up_looks_half_a_minute_after_the_delete(stage: Stage) -> None
     assert stage.waiting() == {
         (keys.job(TENANT, planned.job.id), keys.clean_up("job")): int((NOON + 30 * SECOND).timestamp())
     }
+
+
+@pytest.mark.parametrize("fault", [None, crash_before, crash_after])
+def test_a_job_with_many_runs_is_cleaned_up_in_pieces(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, fault: Any
+) -> None:
+    """Each look takes up a few rows and asks for the next at once; a look that dies goes on by its row."""
+    monkeypatch.setattr(cleaning, "MOST_ROWS", 3)
+    stage.endpoint.answer = BUSY
+    timings = [{"every": "PT30S"}, {"cron": "*/2 * * * *"}]
+    planned = stage.create(*timings, action=stage.action(payload={"n": 1}, retry=fixed(7_200)))
+    stage.run(240)
+    stage.delete(planned)
+    stage.tick()
+    stage.clock.advance(31)
+
+    if fault is not None:
+        with stage.taps.once("sqs.SendMessageBatch", fault), pytest.raises(Crash):
+            stage.deliver_all(most=1)
+    stage.run(1_200 if fault else 90)
+
+    for schedule in planned.schedules:
+        runs = stage.runs(schedule)
+        assert runs
+        assert {run.state for run in runs} == {State.CANCELLED}
+    assert rest(stage, planned) == []
+    assert stage.waiting() == {}
+
+
+def test_a_clean_up_in_pieces_looks_again_at_what_was_held(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cleaning, "MOST_ROWS", 1)
+    stage.world = replace(stage.world, settings=replace(stage.world.settings, lease_s=70))
+    planned = stage.create({"every": "PT30S"}, {"cron": "* * * * *"})
+    stage.run(100)
+    with stage.taps.once("endpoint.http", crash_before), pytest.raises(Crash):
+        stage.run(60)
+    for lane in Lane:
+        stage.sqs.purge(stage.world.settings.queue_urls[lane])
+    stage.delete(planned)
+
+    stage.run(2_400)
+
+    runs = [run for schedule in planned.schedules for run in stage.runs(schedule)]
+    assert State.CANCELLED in {run.state for run in runs}
+    assert all(run.finished for run in runs)
+    assert rest(stage, planned) == []

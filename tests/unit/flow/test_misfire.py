@@ -7,9 +7,12 @@ from datetime import timedelta
 import pytest
 
 from sweephand.domain.job import Pause
+from sweephand.domain.message import decode
 from sweephand.domain.run import Kind, Reason, Run, State
+from sweephand.domain.schedule import Lane
 from tests.support.sources import START
 from tests.support.stage import Stage, stage
+from tests.support.taps import Crash, crash_before
 
 MINUTE = 60
 EVERY_MINUTE = {"every": "PT1M"}
@@ -72,7 +75,7 @@ def test_after_an_outage_of_the_tick_sap_runs_all_under_twenty_minutes_else_the_
             assert ran.intersection(older) == {older[-1]}
             (line,) = ranges(scene, planned)
             assert (line.state, line.reason) == (State.MISSED, Reason.SERVICE_OUTAGE)
-            assert (line.planned_at, line.range_until, line.range_count) == (older[0], older[-1], len(older) - 1)
+            assert (line.planned_at, line.range_until, line.range_count) == (older[0], older[-2], len(older) - 1)
             assert scene.totals(planned).missed == len(older) - 1
         settled(scene, planned)
 
@@ -227,3 +230,230 @@ def test_what_was_due_while_a_schedule_was_off_is_one_line_when_it_goes_on(off: 
         every = sorted(ran | skipped)
         assert every == [every[0] + n * timedelta(minutes=1) for n in range(len(every))]
         settled(scene, planned)
+
+
+# Every policy, to the second
+
+
+def outage(scene: Stage, policy: dict[str, object], age_s: int) -> tuple[object, list, list]:
+    """The tick is away until the oldest unsent occurrence is `age_s` old. Returns those older than two minutes."""
+    planned = scene.create(EVERY_MINUTE, policies={"misfire": {"ratePerMinute": 6_000, **policy}})
+    scene.run(3 * MINUTE)
+    first = scene.stored(planned).next_run_at
+    assert first is not None
+    until_oldest_is(scene, planned, age_s)
+    limit = scene.clock.now() - timedelta(minutes=2)
+    missed = [first + n * timedelta(minutes=1) for n in range(age_s // 60 + 1)]
+    scene.run(5 * MINUTE)
+    ran = {run.planned_at for run in planned_runs(scene, planned)}
+    older = [at for at in missed if at <= limit]
+    assert ran >= {at for at in missed if at > limit}
+    return planned, older, [at for at in older if at in ran]
+
+
+@pytest.mark.parametrize("age_s", [1_199, 1_200])
+@pytest.mark.parametrize(
+    ("policy", "runs"),
+    [("all", slice(None)), ("latest", slice(-1, None)), ("skip", slice(0))],
+)
+def test_a_policy_without_an_age_runs_the_same_on_both_sides_of_twenty_minutes(
+    policy: str, runs: slice, age_s: int
+) -> None:
+    with stage() as scene:
+        planned, older, ran = outage(scene, {"type": policy}, age_s)
+
+        assert ran == older[runs]
+        left_out = [at for at in older if at not in ran]
+        lines = ranges(scene, planned)
+        assert [(line.planned_at, line.range_until, line.range_count) for line in lines] == (
+            [(left_out[0], left_out[-1], len(left_out))] if left_out else []
+        )
+        assert scene.totals(planned).missed == len(left_out)
+        settled(scene, planned)
+        assert scene.audit().lost == 0
+
+
+def test_all_runs_all_of_a_day_without_a_tick() -> None:
+    with stage() as scene:
+        planned = scene.create({"every": "PT15M"}, policies={"misfire": {"type": "all", "ratePerMinute": 6_000}})
+        scene.run(12 * MINUTE)
+        scene.pass_time(25 * 3_600)
+
+        scene.run(5 * MINUTE)
+
+        ran = sorted(run.planned_at for run in planned_runs(scene, planned))
+        assert ran == [ran[0] + n * timedelta(minutes=15) for n in range(len(ran))]
+        assert len(ran) == (scene.clock.now() - START) // timedelta(minutes=15)
+        assert ranges(scene, planned) == []
+        settled(scene, planned)
+
+
+@pytest.mark.parametrize(
+    ("policy", "kept"),
+    [("all", slice(None)), ("sap", slice(None)), ("latest", slice(-1, None)), ("skip", slice(0))],
+)
+def test_what_is_later_than_the_greatest_lateness_is_expired_under_every_policy(policy: str, kept: slice) -> None:
+    with stage() as scene:
+        planned, older, ran = outage(scene, {"type": policy, "maxLatenessSeconds": 360}, 900)
+
+        young = [at for at in older if older[-1] - at <= timedelta(seconds=240)]
+        assert 0 < len(young) < len(older)
+        assert ran == young[kept]
+        expired, *missed = sorted(ranges(scene, planned), key=lambda line: line.planned_at)
+        assert (expired.state, expired.reason) == (State.EXPIRED, Reason.MAX_LATENESS)
+        assert (expired.planned_at, expired.range_count) == (older[0], len(older) - len(young))
+        assert expired.range_until is not None
+        assert expired.range_until < young[0]
+        assert [line.state for line in missed] == ([] if len(ran) == len(young) else [State.MISSED])
+        assert scene.totals(planned).missed == len(older) - len(ran)
+        settled(scene, planned)
+
+
+def test_if_all_are_too_late_none_runs() -> None:
+    with stage() as scene:
+        planned, older, ran = outage(scene, {"type": "latest", "maxLatenessSeconds": 60}, 900)
+
+        assert ran == []
+        (line,) = ranges(scene, planned)
+        assert (line.state, line.range_count) == (State.EXPIRED, len(older))
+
+
+# The executor asks the same
+
+
+def executors_away(scene: Stage, policy: dict[str, object], seconds: int, timing: dict[str, object]) -> list[Run]:
+    """Ticks go on, nothing is worked on; then everything is."""
+    planned = scene.create(timing, policies={"misfire": policy})
+    for _ in range(seconds // 60):
+        scene.clock.advance(60)
+        scene.tick()
+    scene.run(60)
+    return planned_runs(scene, planned)
+
+
+@pytest.mark.parametrize(
+    ("policy", "ended"),
+    [
+        ({"type": "all"}, {State.SUCCESS}),
+        ({"type": "skip"}, {State.MISSED}),
+        ({"type": "all", "maxLatenessSeconds": 600}, {State.EXPIRED}),
+    ],
+)
+def test_a_late_message_meets_the_same_policy(policy: dict[str, object], ended: set[State]) -> None:
+    with stage() as scene:
+        runs = executors_away(scene, policy, 3_600, {"every": "PT1M"})
+
+        old = [run for run in runs if run.planned_at < scene.clock.now() - timedelta(minutes=15)]
+        assert old
+        assert {run.state for run in old} == ended
+        fresh = [run for run in runs if run.planned_at > scene.clock.now() - timedelta(seconds=90)]
+        assert {run.state for run in fresh} == {State.SUCCESS}
+
+
+def test_the_only_occurrence_runs_late_under_latest_and_not_under_skip() -> None:
+    for policy, state in (("latest", State.SUCCESS), ("skip", State.MISSED)):
+        with stage() as scene:
+            at = (scene.clock.now() + timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+            (run,) = executors_away(scene, {"type": policy}, 600, {"at": at})
+            assert run.state is state
+
+
+def test_a_greatest_lateness_under_two_minutes_is_kept_too() -> None:
+    with stage() as scene:
+        at = (scene.clock.now() + timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        policy = {"type": "sap", "maxLatenessSeconds": 30}
+        (run,) = executors_away(scene, policy, 120, {"at": at})
+
+        assert (run.state, run.reason) == (State.EXPIRED, Reason.MAX_LATENESS)
+
+
+# Sentences of the protocol
+
+
+@pytest.mark.parametrize("rate", [1, 7, 60, 6_000])
+def test_each_minute_of_a_catch_up_sends_exactly_its_rate_evenly(rate: int) -> None:
+    with stage() as scene:
+        planned = scene.create({"every": "PT5S"}, policies={"misfire": {"type": "all", "ratePerMinute": rate}})
+        scene.tick()
+        first = scene.stored(planned).next_run_at
+        assert first is not None
+        scene.pass_time(900)
+        queue = scene.sqs._queues[scene.world.settings.queue_urls[Lane.FAST]]
+        queue.messages.clear()
+        last = scene.clock.now() - timedelta(minutes=2)
+        left = (last - first) // timedelta(seconds=5) + 1
+        scene.tick()  # the split
+        for _ in range(2):
+            scene.clock.advance(60)
+            queue.messages.clear()
+            scene.tick()
+
+            sent = [message for message in queue.messages if decode(message.body).decided]
+            assert len(sent) == min(rate, left)
+            begin = scene.clock.now()
+            for n, message in enumerate(sent):
+                due = begin + n * timedelta(seconds=60) / rate
+                assert timedelta(0) <= message.visible_at - due <= timedelta(seconds=1)
+            left -= len(sent)
+
+
+def test_a_policy_that_is_changed_after_the_split_does_not_change_the_verdict() -> None:
+    with stage() as scene:
+        planned = scene.create(EVERY_MINUTE, policies={"misfire": {"type": "all", "ratePerMinute": 1}})
+        scene.run(3 * MINUTE)
+        until_oldest_is(scene, planned, 15 * MINUTE)
+        scene.tick()
+
+        scene.change(planned, policies={"misfire": {"type": "skip"}})
+        scene.run(30 * MINUTE)
+
+        assert ranges(scene, planned) == []
+        assert {run.state for run in planned_runs(scene, planned)} == {State.SUCCESS}
+        totals, fold = scene.totals(planned), scene.fold(planned)
+        assert (totals.ended, totals.open) == (fold.ended, totals.planned - fold.ended)
+
+
+def test_a_message_from_before_the_split_leaves_the_decision_to_it() -> None:
+    """It was sent by a tick that died before it advanced: not decided, no row, at or before missed_to."""
+    with stage() as scene:
+        planned = scene.create(EVERY_MINUTE, policies=LATEST)
+        scene.run(3 * MINUTE)
+        scene.clock.advance(60)
+        with scene.taps.once("dynamodb.BatchExecuteStatement", crash_before), pytest.raises(Crash):
+            scene.tick()
+        scene.pass_time(3_600)
+        scene.tick()
+        scene.run(5 * MINUTE)
+
+        (line,) = ranges(scene, planned)
+        assert line.range_until is not None
+        inside = [run for run in planned_runs(scene, planned) if line.planned_at <= run.planned_at <= line.range_until]
+        assert inside == []
+        assert scene.totals(planned).missed == line.range_count
+        settled(scene, planned)
+
+
+def test_a_run_that_exists_in_the_range_is_counted_by_the_split() -> None:
+    """A tick died before it advanced, and its message ran."""
+    with stage() as scene:
+        planned = scene.create(EVERY_MINUTE, policies=LATEST)
+        scene.run(3 * MINUTE)
+        scene.clock.advance(60)
+        with scene.taps.once("dynamodb.BatchExecuteStatement", crash_before), pytest.raises(Crash):
+            scene.tick()
+        for _ in range(3):
+            scene.clock.advance(60)
+            scene.deliver_all()
+        scene.pass_time(3_600)
+        scene.run(5 * MINUTE)
+
+        (line,) = ranges(scene, planned)
+        assert line.range_until is not None
+        inside = [run for run in planned_runs(scene, planned) if line.planned_at <= run.planned_at <= line.range_until]
+        assert inside
+        whole = (line.range_until - line.planned_at) // timedelta(minutes=1) + 1
+        assert line.range_count == whole - len(inside)
+        totals, fold = scene.totals(planned), scene.fold(planned)
+        assert totals.planned - totals.open == fold.ended
+        settled(scene, planned)
+        assert scene.audit().corrected == 0

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from sweephand.domain.collection import Terms
 from sweephand.domain.job import Job
+from sweephand.domain.lateness import FRESH, Policy
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import AWAITING_RESULT, Kind, Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, policies_of
@@ -17,7 +18,6 @@ from sweephand.domain.schedule import Schedule, ScheduleState, policies_of
 MAX_AGE = timedelta(days=4)
 """Queues keep messages for 14 days; one this late is ended, not acted on."""
 MAX_LOST_ATTEMPTS = 1
-COUNTS_AS_LATE = timedelta(minutes=2)
 
 
 @dataclass(frozen=True)
@@ -134,17 +134,19 @@ def _too_late(pointer: Pointer, schedule: Schedule, now: datetime) -> End | None
     """The sweep's misfire policy, for a message that comes late: executors were down, or their queue was cut off."""
     if now - pointer.instant > MAX_AGE:
         return End(State.EXPIRED, Reason.MAX_AGE)
-    if pointer.decided or now - pointer.instant < COUNTS_AS_LATE:
+    if pointer.decided:
         return None
-    from sweephand.domain import misfire  # noqa: PLC0415 - so rare that no cold start should pay for the mathematics
-    from sweephand.schedules.timing import load  # noqa: PLC0415
-
     try:
-        timing, policy = load(schedule.packed), misfire.Policy.read(schedule.misfire)
+        policy = Policy.read(schedule.misfire)
+        if now - pointer.instant < FRESH and not policy.expires(now - pointer.instant):
+            return None
+        from sweephand.domain import misfire  # noqa: PLC0415 - so rare that no cold start should pay for the mathematics
+        from sweephand.schedules.timing import load  # noqa: PLC0415
+
+        too_late = misfire.comes_too_late(load(schedule.packed), policy, pointer.instant, now)
     except ValueError:
         return None  # the sweep takes such a schedule out of service; what it sent before runs all the same
-    beyond = misfire.comes_too_late(timing, policy, pointer.instant, now)
-    return End(State.MISSED, Reason.SERVICE_OUTAGE) if beyond else None
+    return End(*too_late) if too_late is not None else None
 
 
 def _forbidden(job: Job, schedule: Schedule, *, enabled: bool) -> End | None:

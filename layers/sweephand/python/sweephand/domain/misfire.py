@@ -1,64 +1,50 @@
-"""The misfire policy: what becomes of occurrences that were found late. Sweeper and executor ask the same."""
+"""What becomes of occurrences that were found late. Sweeper and executor ask the same, by the policy of lateness.py."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 
+from sweephand.domain.lateness import FRESH, Misfire, Policy
+from sweephand.domain.run import Reason, State
 from sweephand.domain.series import count_within
 from sweephand.schedules.timing import Timing
 
-FRESH = timedelta(minutes=2)
-"""An occurrence this young is not missed: two ticks have not passed since."""
-ALL_UNDER = timedelta(seconds=1_200)
-"""SAP: under 20 minutes everything that was missed runs, from 20 minutes on only the last."""
-
-
-class Misfire(StrEnum):
-    SAP = "sap"
-    LATEST = "latest"
-
-
-RATE_PER_MINUTE = 60
+SECOND = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
-class Policy:
-    """rate_per_minute: how fast missed occurrences are sent after an outage."""
-
-    type: Misfire = Misfire.SAP
-    rate_per_minute: int = RATE_PER_MINUTE
-
-    def __str__(self) -> str:
-        rate = "" if self.rate_per_minute == RATE_PER_MINUTE else f"/{self.rate_per_minute}"
-        return f"{self.type}{rate}"
-
-    @classmethod
-    def read(cls, text: str) -> Policy:
-        """Raises ValueError for a text that nobody wrote."""
-        kind, _, rate = text.partition("/")
-        return cls(Misfire(kind), int(rate) if rate else RATE_PER_MINUTE)
-
-
-@dataclass(frozen=True)
-class Missed:
-    """The missed occurrences of a schedule: the first and last instant, how many, and whether all shall run."""
+class Span:
+    """`count` occurrences in a row: the first and the last instant."""
 
     first: datetime
     last: datetime
     count: int
-    all_run: bool
 
-    @property
-    def dropped(self) -> int:
-        """How many the policy leaves out: all but the last."""
-        return 0 if self.all_run else self.count - 1
+    def has(self, instant: datetime) -> bool:
+        return self.first <= instant <= self.last
 
 
-def runs_all(policy: Policy, age: timedelta) -> bool:
-    """age: of the oldest occurrence that was not sent, when the row was first found overdue."""
-    return policy.type is Misfire.SAP and age < ALL_UNDER
+@dataclass(frozen=True)
+class LeftOut:
+    """Occurrences that the policy does not run, and why."""
+
+    span: Span
+    state: State
+    reason: Reason
+
+
+@dataclass(frozen=True)
+class Missed:
+    """The verdict on the missed occurrences of a schedule, from the first to the last.
+
+    left_out: in order, before what runs. caught_up: those that all run, paced. latest: the only one that runs.
+    """
+
+    span: Span
+    left_out: tuple[LeftOut, ...] = ()
+    caught_up: Span | None = None
+    latest: datetime | None = None
 
 
 def missed(timing: Timing, policy: Policy, next_at: datetime, now: datetime, left: int | None) -> Missed | None:
@@ -68,21 +54,59 @@ def missed(timing: Timing, policy: Policy, next_at: datetime, now: datetime, lef
     """
     if timing.actual_start_interval_s is not None:
         return None  # the next occurrence follows from the start of this one: never more than one is missed
-    limit = now - FRESH
-    last = timing.rule.last_until(limit)
+    last = timing.rule.last_until(now - FRESH)
     if last is None or last <= next_at:
         return None
-    all_run = runs_all(policy, now - next_at)
-    count = count_within(timing, next_at, last)
-    if left is not None and all_run and count > left:
+    verdict = _judged(timing, policy, _span(timing, next_at, last), now)
+    if left is not None and verdict.caught_up is not None and verdict.caught_up.count > left:
         return None  # the count ends the series within the range: what is left of it is simply sent
-    return Missed(next_at, last, count, all_run)
+    return verdict
 
 
-def comes_too_late(timing: Timing, policy: Policy, instant: datetime, now: datetime) -> bool:
-    """A message that reaches the executor late: beyond the policy, and a later occurrence already due."""
+def _judged(timing: Timing, policy: Policy, whole: Span, now: datetime) -> Missed:
+    left_out: list[LeftOut] = []
+    first: datetime | None = whole.first
+    expired = _last_expired(timing, policy, whole, now)
+    if expired is not None:
+        left_out.append(LeftOut(_span(timing, whole.first, expired), State.EXPIRED, Reason.MAX_LATENESS))
+        first = timing.rule.next_after(expired) if expired < whole.last else None
+    if first is None:
+        return Missed(whole, tuple(left_out))
+    if policy.runs_all(now - whole.first):
+        return Missed(whole, tuple(left_out), caught_up=_span(timing, first, whole.last))
+    latest = None if policy.type is Misfire.SKIP else whole.last
+    dropped = whole.last if latest is None else timing.rule.last_until(whole.last - SECOND)
+    if dropped is not None and dropped >= first:
+        left_out.append(LeftOut(_span(timing, first, dropped), State.MISSED, Reason.SERVICE_OUTAGE))
+    return Missed(whole, tuple(left_out), latest=latest)
+
+
+def _last_expired(timing: Timing, policy: Policy, whole: Span, now: datetime) -> datetime | None:
+    """The last of them that is later than the policy lets any run be."""
+    if policy.max_lateness_s is None or not policy.expires(now - whole.first):
+        return None
+    limit = now - timedelta(seconds=policy.max_lateness_s)
+    last = timing.rule.last_until(limit - timedelta(microseconds=1))
+    return whole.first if last is None else min(max(last, whole.first), whole.last)
+
+
+def _span(timing: Timing, first: datetime, last: datetime) -> Span:
+    """`first` need not be of the rule: a run at once is not."""
+    return Span(first, last, 1 + (count_within(timing, first + SECOND, last) if last > first else 0))
+
+
+def comes_too_late(timing: Timing, policy: Policy, instant: datetime, now: datetime) -> tuple[State, Reason] | None:
+    """How a message that reaches the executor late ends, None if it runs.
+
+    Beyond the policy's limit it is expired; missed, if the policy runs only the last and a later one is already due, or
+    runs none that was missed.
+    """
     lateness = now - instant
-    if lateness < FRESH or runs_all(policy, lateness):
-        return False
+    if policy.expires(lateness):
+        return State.EXPIRED, Reason.MAX_LATENESS
+    if lateness < FRESH or policy.runs_all(lateness):
+        return None
     following = timing.rule.next_after(instant)
-    return following is not None and following <= now
+    if policy.type is Misfire.SKIP or (following is not None and following <= now):
+        return State.MISSED, Reason.SERVICE_OUTAGE
+    return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 
@@ -96,6 +96,8 @@ class Reason(StrEnum):
 
 UNREACHABLE = frozenset({Reason.DNS, Reason.TLS, Reason.CONNECT})
 LATE_AFTER_MS = 5_000
+LATE_END = timedelta(hours=23)
+"""A run that ends this long after its instant says so to the statistics: the audit may have settled beyond it."""
 
 
 class Kind(StrEnum):
@@ -186,6 +188,13 @@ class Run:
     @property
     def finished(self) -> bool:
         return self.state in TERMINAL
+
+    @property
+    def ends_late(self) -> bool:
+        """Its end may come behind what the audit has settled."""
+        if self.kind is not Kind.SCHEDULED or self.finished_at is None:
+            return False
+        return self.finished_at - self.planned_at > LATE_END
 
     @property
     def lateness_ms(self) -> int | None:

@@ -55,7 +55,8 @@ class Schedule:
 
     timing: the caller's members, for the answer. packed: what schedules.timing.load reads. next_run_at: the earliest
     instant not yet sent (of an ENDING schedule: when it is looked at again), None while nothing waits.
-    last_planned_at: the last counted instant. planned_total: occurrences sent so far.
+    last_planned_at: the last counted instant. planned_total: occurrences sent so far. first_at: the first occurrence of
+    this generation, where its rule has none there.
     """
 
     tenant: str
@@ -79,6 +80,7 @@ class Schedule:
     policies: Mapping[str, Any] = field(default_factory=dict)
     next_run_at: datetime | None = None
     missed_to: datetime | None = None
+    first_at: datetime | None = None
 
 
 def policies_of(job: Job, schedule: Schedule | None) -> dict[str, Any]:

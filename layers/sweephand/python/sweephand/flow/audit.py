@@ -1,99 +1,163 @@
-"""The audit: what should have run against the ledger.
+"""The audit: what should have run against the ledger, each hour.
 
-It repairs a series without a next time and a run without its message.
-
-It never settles: it sends pointers, and the executor decides. Rolling: each hour takes a 24th of the schedules.
+Every schedule that lost its next time gets one. A 24th of all schedules is held against its ledger (reckoning.py); what
+one audit does not get through in its time, the next one does first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 
 from sweephand import ids
-from sweephand.domain import series
-from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s
-from sweephand.domain.message import Pointer, occurrence
-from sweephand.domain.run import Kind, Run, State
-from sweephand.domain.schedule import Schedule, ScheduleState
-from sweephand.domain.waiting import SweepText, Waits
-from sweephand.flow import endings
-from sweephand.flow.drafts import PAST_GRACE
-from sweephand.flow.sweep import WAKE_AGAIN
+from sweephand.domain.instants import FAR
+from sweephand.domain.schedule import LIVE, OVER, Schedule
+from sweephand.errors import Unavailable
+from sweephand.flow import reckoning
 from sweephand.flow.world import World
-from sweephand.messaging.run_queue import Delivery
-from sweephand.schedules.timing import Timing, between, load
-from sweephand.store import jobs, keys, ledger, waiting
-from sweephand.store.conditional import Refused, assign
-from sweephand.store.table import ScheduleItem, StatsItem
-from sweephand.store.views import runs as views
+from sweephand.store import audits, jobs, keys, waiting
+from sweephand.store.audits import LastAudit, Rest
 
 PARTS = 24
-SETTLED_AFTER = timedelta(minutes=10)
-"""Instants this old have had the time to reach their ledger row."""
-MOST_INSTANTS = 100_000
-"""Of one schedule in one audit; what is left follows at the next."""
+DEADLINE_S = 600.0
+"""For holding schedules against their ledger; what remains of the function's 15 minutes is for finding stopped ones."""
 
 
 @dataclass
 class Findings:
-    """schedules: looked at. stopped: series without a next time, now repaired.
+    """schedules: looked at in depth. stopped: series without a next time, now repaired.
 
-    lost: runs whose pointer was sent again. unreadable: schedules whose text nobody can read; the sweep takes them out.
+    lost: runs whose pointer was sent again. superseded: occurrences of plans too old to be run, now in the ledger.
+    corrected: counts put right. unreadable: schedules whose text nobody can read; the sweep takes them out.
+    waiting: looks that the table had no time for. rest: where to go on, if time ran out.
     """
 
     schedules: int = 0
     stopped: int = 0
     lost: int = 0
+    superseded: int = 0
+    corrected: int = 0
     unreadable: int = 0
+    waiting: int = 0
+    rest: str | None = None
+
+    def counts(self) -> dict[str, int]:
+        return {name: value for name, value in asdict(self).items() if name != "rest"}
+
+    @property
+    def found(self) -> int:
+        return self.stopped + self.lost + self.superseded + self.corrected
 
 
-def audit(world: World, *, everything: bool = False) -> Findings:
-    """One pass over the catalogue; `everything`: all schedules in depth, not this hour's part."""
-    findings = Findings()
-    part = int(world.clock.now().timestamp()) // 3_600 % PARTS
+@dataclass
+class _Round:
+    """One pass.
+
+    turns: which parts of the catalogue are held against the ledger, and from where. cut: where time ran out.
+    """
+
+    world: World
+    at_once: bool
+    turns: Sequence[Rest]
+    deadline: float
+    findings: Findings = field(default_factory=Findings)
+    cut: tuple[int, str] | None = None
+
+    def in_turn(self, shard: int, sk: str, part: int) -> bool:
+        return any(turn.part in (part, EVERY) and (shard, sk) > (turn.shard, turn.behind) for turn in self.turns)
+
+    def left(self) -> tuple[Rest, ...]:
+        """What remains of each turn behind the cut."""
+        if self.cut is None:
+            return ()
+        return tuple(Rest(turn.part, *max(self.cut, (turn.shard, turn.behind))) for turn in self.turns)
+
+
+EVERY = -1
+"""The part of a turn that is for all schedules."""
+
+
+def audit(world: World, *, everything: bool = False, rest: str | None = None) -> Findings:
+    """One pass over the catalogue.
+
+    everything: all schedules in depth and settled at once, not this hour's part. rest: where such a pass left off.
+    Raises ValueError for a `rest` that no audit gave.
+    """
+    last = audits.read(world.table)
+    now = world.clock.now()
+    if everything:
+        turns = [_rest_of(rest) if rest is not None else Rest(EVERY, -1, "")]
+    else:
+        part = int(now.timestamp()) // 3_600 % PARTS
+        older = [each for each in (last.rests if last else ()) if each.part != part]
+        turns = [*older, Rest(part, -1, "")]
+    this = _Round(world, everything, turns, world.clock.monotonic() + DEADLINE_S)
     for shard in range(world.settings.shards):
-        waits = {(row.pk, row.sk) for page in waiting.due(world.table, shard, None, FAR) for row in page}
-        for pk, sk in waiting.catalogue(world.table, shard):
-            _, tenant, _, job_id = keys.parts(pk)
-            schedule_id = keys.parts(sk)[1]
-            in_turn = everything or ids.shard_of(schedule_id, PARTS) == part
-            if (pk, sk) in waits and not in_turn:
-                continue
-            try:
-                _audit_schedule(world, tenant, job_id, schedule_id, findings)
-            except ValueError:
-                findings.unreadable += 1
-                world.journal.error("a schedule cannot be read", tenant=tenant, job=job_id, schedule=schedule_id)
-    world.journal.info("audit", rows=findings.schedules, repaired=findings.stopped, findings=findings.lost)
-    if findings.stopped or findings.lost:
-        world.journal.count("AuditFindings", findings.stopped + findings.lost)
+        _audit_shard(this, shard)
+    findings = this.findings
+    if everything:
+        findings.rest = next((f"{left.shard} {left.behind}" for left in this.left()), None)
+    rests = (last.rests if last else ()) if everything else this.left()
+    audits.write(world.table, LastAudit(now, findings.counts(), everything, rests))
+    world.journal.info("audit", rows=findings.schedules, repaired=findings.stopped, findings=findings.found)
+    if this.cut is not None:
+        world.journal.warning("the audit ran out of time: the next one goes on", shard=this.cut[0])
+    if findings.found:
+        world.journal.count("AuditFindings", findings.found)
     return findings
 
 
-FAR = from_s(253_402_300_799)
+def _rest_of(text: str) -> Rest:
+    shard, _, behind = text.partition(" ")
+    return Rest(EVERY, int(shard), behind)
 
 
-def _audit_schedule(world: World, tenant: str, job_id: str, schedule_id: str, findings: Findings) -> None:
-    schedule = jobs.read_schedule(world.table, tenant, job_id, schedule_id)
-    if schedule is None:
+def _audit_shard(this: _Round, shard: int) -> None:
+    table = this.world.table
+    waits = {(row.pk, row.sk) for page in waiting.due(table, shard, None, FAR) for row in page}
+    behind = ""
+    for pk, sk in waiting.catalogue(table, shard):
+        schedule_id = keys.parts(sk)[1]
+        in_turn = this.in_turn(shard, sk, ids.shard_of(schedule_id, PARTS))
+        if in_turn and this.cut is None and this.world.clock.monotonic() > this.deadline:
+            this.cut = shard, behind
+        behind = sk
+        in_turn = in_turn and this.cut is None
+        if in_turn or (pk, sk) not in waits:
+            _guarded(this, pk, schedule_id, in_depth=in_turn)
+
+
+def _guarded(this: _Round, pk: str, schedule_id: str, *, in_depth: bool) -> None:
+    """One schedule that cannot be read, or that the table has no time for, stops no audit."""
+    _, tenant, _, job_id = keys.parts(pk)
+    try:
+        schedule = jobs.read_schedule(this.world.table, tenant, job_id, schedule_id)
+        if schedule is not None:
+            _audit_schedule(this, schedule, in_depth=in_depth)
+    except ValueError:
+        this.findings.unreadable += 1
+        this.world.journal.error("a schedule cannot be read", tenant=tenant, job=job_id, schedule=schedule_id)
+    except Unavailable as unavailable:
+        this.findings.waiting += 1
+        where = {"tenant": tenant, "job": job_id, "schedule": schedule_id}
+        this.world.journal.warning("a schedule waits for its next audit", reason=unavailable.reason, **where)
+
+
+def _audit_schedule(this: _Round, schedule: Schedule, *, in_depth: bool) -> None:
+    if schedule.next_run_at is None and schedule.state in LIVE:
+        if reckoning.restart(this.world, schedule):
+            this.findings.stopped += 1
+            _tell(this.world, "SERIES_STOPPED", schedule, 0)
         return
-    findings.schedules += 1
-    timing = load(schedule.packed)
-    if schedule.next_run_at is None and schedule.state in (ScheduleState.ACTIVE, ScheduleState.ENDING):
-        _restart(world, schedule, timing)
-        findings.stopped += 1
-        _tell(world, "SERIES_STOPPED", schedule, 0)
+    if not in_depth or schedule.state in OVER:
         return
-    if schedule.state is ScheduleState.ENDING:
-        endings.complete_if_over(world, schedule)
-    pointers = _lost(world, schedule, timing)
-    if pointers:
-        now = world.clock.now()
-        world.queue.send([Delivery(pointer, now, schedule.lane) for pointer in pointers])
-        findings.lost += len(pointers)
-        _tell(world, "RUNS_LOST", schedule, len(pointers))
+    this.findings.schedules += 1
+    found = reckoning.reckon(this.world, schedule, at_once=this.at_once)
+    this.findings.lost += found.lost
+    this.findings.superseded += found.superseded
+    this.findings.corrected += found.corrected
+    if found.lost:
+        _tell(this.world, "RUNS_LOST", schedule, found.lost)
 
 
 def _tell(world: World, finding: str, schedule: Schedule, count: int) -> None:
@@ -101,158 +165,3 @@ def _tell(world: World, finding: str, schedule: Schedule, count: int) -> None:
     from sweephand.flow import announce  # noqa: PLC0415
 
     announce.found(world, Finding(finding), schedule, count)
-
-
-@dataclass(frozen=True)
-class Open:
-    """What the ledger holds of a schedule behind settled_to (epoch ms; None: from its beginning).
-
-    rows: by uuid, of occurrences that were sent. lines: each stands for many that were not.
-    """
-
-    settled_to: int | None
-    settled_total: int
-    since: datetime
-    rows: Mapping[str, Run]
-    lines: Sequence[Run]
-
-    @property
-    def newest(self) -> datetime:
-        """The latest instant that is known to have been dealt with."""
-        known = [run.planned_at for run in self.rows.values()]
-        return max([self.since, *known, *(line.range_until or line.planned_at for line in self.lines)])
-
-    def left_out(self, instant: datetime) -> bool:
-        """The last of a MISSED line is the one that its policy runs."""
-        for line in self.lines:
-            until = line.range_until or line.planned_at
-            if line.planned_at <= instant < until or (instant == until and line.state is not State.MISSED):
-                return True
-        return False
-
-
-def _open(world: World, schedule: Schedule, timing: Timing) -> Open:
-    stats = world.table.get(StatsItem, keys.job(schedule.tenant, schedule.job_id), keys.stats(schedule.id))
-    settled_to = stats.settled_to if stats else None
-    since = _began(schedule, timing) if settled_to is None else from_ms(settled_to)
-    found = list(views.planned_between(world.table, schedule.tenant, schedule.id, since, FAR))
-    return Open(
-        settled_to,
-        stats.settled_total if stats else 0,
-        since,
-        rows={run.uuid: run for run in found if run.range_count is None},
-        lines=[run for run in found if run.range_count is not None],
-    )
-
-
-def _began(schedule: Schedule, timing: Timing) -> datetime:
-    """Before the first occurrence that the schedule can have had: of a one-time instant also one just past."""
-    before = series.before_first(schedule.created_at)
-    return before if timing.recurring else before - PAST_GRACE
-
-
-def _restart(world: World, schedule: Schedule, timing: Timing) -> None:
-    """A series that lost its next time goes on behind the last occurrence in the ledger [as read], and the sweep
-    finds missed what lies between. Up to there planned_total is counted anew. An ENDING one gets its wake again.
-    """
-    now = world.clock.now()
-    actions = [assign(ScheduleItem.next_run_at, epoch_s(now + WAKE_AGAIN))]
-    if schedule.state is ScheduleState.ACTIVE:
-        there = _open(world, schedule, timing)
-        newest = there.newest
-        instants = _planned(schedule, timing, there, newest, series.MOST_COUNTED)
-        planned = there.settled_total + len(there.rows) + len(_without_row(schedule, there, instants))
-        upcoming = None
-        if timing.count is None or planned < timing.count:
-            upcoming = series.following(timing, newest, newest)
-        actions.append(assign(ScheduleItem.planned_total, planned))
-        if upcoming is not None:
-            actions[0] = assign(ScheduleItem.next_run_at, epoch_s(upcoming))
-        else:
-            sweep = replace(SweepText.read(jobs.sweep_text(schedule)), waits=Waits.END)
-            actions += [
-                assign(ScheduleItem.state, ScheduleState.ENDING.value),
-                assign(ScheduleItem.sweep, str(sweep)),
-                assign(ScheduleItem.last_planned_at, epoch_s(newest)),
-            ]
-    key = keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id)
-    result = world.table.update(*key, actions, jobs.as_read(schedule))
-    if not isinstance(result, Refused):
-        world.journal.error("a series had lost its next time", tenant=schedule.tenant, schedule=schedule.id)
-
-
-def _lost(world: World, schedule: Schedule, timing: Timing) -> list[Pointer]:
-    """Pointers of occurrences that were advanced over and have no row, and of rows that nobody holds.
-
-    Where nothing is open, settled_to moves on: totals need not count these rows again.
-    """
-    now = world.clock.now()
-    there = _open(world, schedule, timing)
-    until = _judged_until(world, schedule, there, now - SETTLED_AFTER)
-    if until <= there.since:
-        return []
-    planned = _planned(schedule, timing, there, until, MOST_INSTANTS)
-    if len(planned) == MOST_INSTANTS:
-        until = planned[-1]
-    rows = [run for run in there.rows.values() if run.planned_at <= until]
-    open_runs = [run for run in rows if not run.finished]
-    missing = _without_row(schedule, there, planned)
-    if not missing and not open_runs:
-        _settle_up(world, schedule, there.settled_to, until, there.settled_total + len(rows))
-    return missing + [ledger.pointer_to(run) for run in open_runs if _nobody_holds(run, now)]
-
-
-def _judged_until(world: World, schedule: Schedule, there: Open, latest: datetime) -> datetime:
-    """The last instant that must have its row by now: sent, old enough, and before any catch-up that is under way.
-
-    Never within a line: the next audit would not see it.
-    """
-    until = latest
-    if schedule.state is ScheduleState.ENDING:
-        until = min(until, schedule.last_planned_at or until)
-    elif schedule.next_run_at is not None:
-        until = min(until, schedule.next_run_at - timedelta(seconds=1))
-    if schedule.missed_to is not None and schedule.missed_to > there.since:
-        first = waiting.first_catch_up(world.table, schedule.tenant, schedule.id)
-        until = until if first is None else min(until, first - timedelta(seconds=1))
-    for line in sorted(there.lines, key=lambda line: line.planned_at, reverse=True):
-        if line.planned_at <= until < (line.range_until or line.planned_at):
-            until = line.planned_at - timedelta(seconds=1)
-    return until
-
-
-def _planned(schedule: Schedule, timing: Timing, there: Open, until: datetime, limit: int) -> list[datetime]:
-    """Of the generation in force: what an earlier one owed was sent when the change was made.
-
-    Instants that follow from actual starts are facts of the rows: nothing is computed for them.
-    """
-    if timing.actual_start_interval_s is not None:
-        return []
-    began = schedule.ended_at.get(schedule.generation - 1)
-    since = there.since if began is None else max(there.since, from_s(began))
-    return between(timing.rule, since, until, limit)
-
-
-def _without_row(schedule: Schedule, there: Open, planned: Sequence[datetime]) -> list[Pointer]:
-    found = []
-    for instant in planned:
-        uuid = ids.run_uuid(schedule.tenant, schedule.id, epoch_ms(instant), Kind.SCHEDULED.value)
-        if uuid not in there.rows and not there.left_out(instant):
-            pointer = occurrence(schedule.tenant, schedule.job_id, schedule.id, instant, schedule.generation)
-            found.append(replace(pointer, decided=True))
-    return found
-
-
-def _nobody_holds(run: Run, now: datetime) -> bool:
-    if run.wake_at is not None:
-        return False
-    if run.state is State.TRIGGERED:
-        return run.lease_until is None or run.lease_until < now
-    return run.not_before is None or run.not_before < now - SETTLED_AFTER
-
-
-def _settle_up(world: World, schedule: Schedule, before: int | None, until: datetime, total: int) -> None:
-    """settled_to and settled_total, absolute [settled_to as read]."""
-    same = StatsItem.settled_to.does_not_exist() if before is None else StatsItem.settled_to == before
-    actions = [assign(StatsItem.settled_to, epoch_ms(until)), assign(StatsItem.settled_total, total)]
-    world.table.update(keys.job(schedule.tenant, schedule.job_id), keys.stats(schedule.id), actions, same)

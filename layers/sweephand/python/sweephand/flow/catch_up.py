@@ -11,18 +11,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sweephand import ids
-from sweephand.domain import misfire, series
+from sweephand.domain import misfire
 from sweephand.domain.instants import epoch_s, from_s
+from sweephand.domain.lateness import Policy
 from sweephand.domain.message import occurrence
-from sweephand.domain.misfire import Missed, Policy
-from sweephand.domain.run import Reason, Run, State
+from sweephand.domain.misfire import Missed, Span
+from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import ScheduleState
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.errors import Unavailable
 from sweephand.flow import ranges
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.schedules.timing import Timing, load
+from sweephand.schedules.timing import between, load
 from sweephand.store import keys
 from sweephand.store.conditional import Op, Written, add, assign, every
 from sweephand.store.table import CatchUpItem, ScheduleItem, StatsItem
@@ -65,75 +66,68 @@ def split(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> Wai
     found = misfire.missed(timing, Policy.read(sweep.misfire), row.next_run_at, now, left)
     if found is None:
         return row
-    there = _runs_within(world, row, found)
-    kept = found.count if found.all_run else 1 + sum(1 for run in there if run.planned_at != found.last)
-    planned_total = row.planned_total + kept
-    upcoming = timing.rule.next_after(found.last)
+    there = _runs_left_out(world, row, found)
+    planned_total = row.planned_total + len(there) + _runs_now(found)
+    upcoming = timing.rule.next_after(found.span.last)
     over = upcoming is None or (timing.count is not None and planned_total >= timing.count)
     next_at = now + timedelta(minutes=15) if over or upcoming is None else upcoming
-    line = _missed_line(row, found, found.count - kept, now) if found.count > kept else None
-    if not found.all_run:
-        _send_before(world, row, found, sweep, line, now)
-    ops = [_schedule_op(world, row, sweep, found, planned_total, next_at, over=over)]
-    if found.all_run:
-        ops.append(_row_op(world, row, sweep, found, now))
-    elif line is not None:
-        ops += _missed_ops(world, row, line)
+    lines = _lines(row, found, there, now)
+    deliveries = [ranges.word_of(line, now, sweep.lane) for line in lines]
+    if found.latest is not None:
+        deliveries.insert(0, _delivery(row, found.latest, row.generation, sweep, now))
+    if deliveries and world.queue.send(deliveries):
+        raise Unavailable("the run queue did not take a message")
+    ops = [_schedule_op(world, row, sweep, found.span, planned_total, next_at, over=over)]
+    if found.caught_up is not None:
+        ops.append(_row_op(world, row, sweep, found.caught_up, now))
+    ops += _line_ops(world, row, lines)
     if not isinstance(world.table.transact(ops), Written):
         return None
-    world.journal.warning("missed", tenant=row.tenant, job=row.owner, schedule=row.own_id, rows=found.count)
+    world.journal.warning("missed", tenant=row.tenant, job=row.owner, schedule=row.own_id, rows=found.span.count)
     if over:
         sweep = replace(sweep, waits=Waits.END)
     return replace(row, next_run_at=next_at, planned_total=planned_total, sweep=str(sweep))
 
 
-def _send_before(
-    world: World, row: WaitingRow, found: Missed, sweep: SweepText, line: Run | None, now: datetime
-) -> None:
-    """The occurrence that the policy runs, and word of the line for the rest."""
-    deliveries = [_delivery(row, found.last, row.generation, sweep, now)]
-    if line is not None:
-        deliveries.append(ranges.word_of(line, now, sweep.lane))
-    if world.queue.send(deliveries):
-        raise Unavailable("the run queue did not take a message")
+def _runs_now(found: Missed) -> int:
+    """How many of the missed occurrences are sent after all."""
+    return (found.caught_up.count if found.caught_up else 0) + (found.latest is not None)
 
 
-def _runs_within(world: World, row: WaitingRow, found: Missed) -> list[Run]:
+def _runs_left_out(world: World, row: WaitingRow, found: Missed) -> list[Run]:
     """Those that an executor made although the series was not moved on (a crash between send and advance)."""
-    if found.all_run:
+    spans = [each.span for each in found.left_out]
+    if not spans:
         return []
-    before = found.first - timedelta(seconds=1)
-    return [
-        run
-        for run in views.planned_between(world.table, row.tenant, row.own_id, before, found.last)
-        if run.range_count is None
-    ]
+    before = found.span.first - timedelta(seconds=1)
+    runs = views.planned_between(world.table, row.tenant, row.own_id, before, spans[-1].last)
+    return [run for run in runs if run.range_count is None and any(span.has(run.planned_at) for span in spans)]
 
 
 def _schedule_op(
-    world: World, row: WaitingRow, sweep: SweepText, found: Missed, planned_total: int, next_at: datetime, *, over: bool
+    world: World, row: WaitingRow, sweep: SweepText, missed: Span, planned_total: int, next_at: datetime, *, over: bool
 ) -> Op:
     actions = [
         assign(ScheduleItem.next_run_at, epoch_s(next_at)),
         assign(ScheduleItem.planned_total, planned_total),
-        assign(ScheduleItem.missed_to, epoch_s(found.last)),
+        assign(ScheduleItem.missed_to, epoch_s(missed.last)),
     ]
     if over:
         actions += [
             assign(ScheduleItem.state, ScheduleState.ENDING.value),
             assign(ScheduleItem.sweep, str(replace(sweep, waits=Waits.END))),
-            assign(ScheduleItem.last_planned_at, epoch_s(found.last)),
+            assign(ScheduleItem.last_planned_at, epoch_s(missed.last)),
         ]
     as_read = every(ScheduleItem.next_run_at == epoch_s(row.next_run_at), ScheduleItem.generation == row.generation)
     return world.table.update_op("schedule", row.pk, row.sk, actions, as_read)
 
 
-def _row_op(world: World, row: WaitingRow, sweep: SweepText, found: Missed, now: datetime) -> Op:
+def _row_op(world: World, row: WaitingRow, sweep: SweepText, span: Span, now: datetime) -> Op:
     rate = Policy.read(sweep.misfire).rate_per_minute
-    catch_up = CatchUp(row.owner, row.generation, found.first, found.last, rate, sweep.packed)
+    catch_up = CatchUp(row.owner, row.generation, span.first, span.last, rate, sweep.packed)
     item = CatchUpItem(
         pk=keys.runs(row.tenant, row.own_id),
-        sk=keys.catch_up(epoch_s(found.first)),
+        sk=keys.catch_up(epoch_s(span.first)),
         shard=ids.shard_of(row.own_id, world.settings.shards),
         next_run_at=epoch_s(now),
         sweep=str(SweepText(Waits.CATCH_UP, sweep.lane, sweep.misfire, str(catch_up))),
@@ -141,28 +135,42 @@ def _row_op(world: World, row: WaitingRow, sweep: SweepText, found: Missed, now:
     return world.table.put_op("catch-up", item)
 
 
-def _missed_line(row: WaitingRow, found: Missed, count: int, now: datetime) -> Run:
-    """One line for all that the policy left out."""
-    return ranges.line(
-        row.tenant,
-        row.owner,
-        row.own_id,
-        state=State.MISSED,
-        reason=Reason.SERVICE_OUTAGE,
-        first=found.first,
-        last=found.last,
-        count=count,
-        generation=row.generation,
-        now=now,
-        message=f"{count} occurrences were due while the service was out; the policy runs the last one",
-    )
+WHY = {
+    State.EXPIRED: "were later than the policy lets any run be",
+    State.MISSED: "were due while the service was out, and the policy does not run them",
+}
 
 
-def _missed_ops(world: World, row: WaitingRow, line: Run) -> Sequence[Op]:
-    assert line.range_count is not None
+def _lines(row: WaitingRow, found: Missed, there: Sequence[Run], now: datetime) -> list[Run]:
+    """One for each stretch that the policy left out, less what has a row of its own."""
+    lines = []
+    for each in found.left_out:
+        count = each.span.count - sum(each.span.has(run.planned_at) for run in there)
+        if count:
+            line = ranges.line(
+                row.tenant,
+                row.owner,
+                row.own_id,
+                state=each.state,
+                reason=each.reason,
+                first=each.span.first,
+                last=each.span.last,
+                count=count,
+                generation=row.generation,
+                now=now,
+                message=f"{count} occurrences {WHY[each.state]}",
+            )
+            lines.append(line)
+    return lines
+
+
+def _line_ops(world: World, row: WaitingRow, lines: Sequence[Run]) -> list[Op]:
+    missed = sum(line.range_count or 0 for line in lines)
+    if not missed:
+        return []
     stats_key = keys.job(row.tenant, row.owner), keys.stats(row.own_id)
-    counted = [add(StatsItem.missed, line.range_count)]
-    return [ranges.op(world, line), world.table.update_op("stats", *stats_key, counted)]
+    counted = world.table.update_op("stats", *stats_key, [add(StatsItem.missed, missed)])
+    return [*(ranges.op(world, line) for line in lines), counted]
 
 
 def send_stretch(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> int:
@@ -171,9 +179,9 @@ def send_stretch(world: World, row: WaitingRow, sweep: SweepText, now: datetime)
     Returns how many were sent. Raises Unavailable if one was not: the next look sends all of them again.
     """
     catch_up = CatchUp.read(sweep.packed)
-    timing: Timing = replace(load(catch_up.packed), count=None)
-    stretch = series.due(timing, catch_up.cursor, catch_up.until, 0, now)
-    instants = stretch.instants[: catch_up.rate_per_minute]
+    rule = load(catch_up.packed).rule
+    later = between(rule, catch_up.cursor, catch_up.until, catch_up.rate_per_minute)
+    instants = [catch_up.cursor, *later][: catch_up.rate_per_minute]
     begin = max(now, row.next_run_at)
     apart = STRETCH / catch_up.rate_per_minute
     owner = replace(row, pk=keys.job(row.tenant, catch_up.job_id), sk=keys.schedule(row.owner))
@@ -183,7 +191,7 @@ def send_stretch(world: World, row: WaitingRow, sweep: SweepText, now: datetime)
     if world.queue.send(deliveries):
         return 0
     as_read = every(CatchUpItem.next_run_at == epoch_s(row.next_run_at), CatchUpItem.sweep == row.sweep)
-    behind = timing.rule.next_after(instants[-1]) if instants else None
+    behind = rule.next_after(instants[-1])
     if behind is None or behind > catch_up.until:
         world.table.delete(row.pk, row.sk, as_read)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from sweephand import ids
@@ -16,13 +16,16 @@ from sweephand.domain.schedule import Lane, Schedule
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.flow import effects, settle
 from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
 from sweephand.store import keys, ledger
-from sweephand.store.conditional import Op, Refused
+from sweephand.store.conditional import Op, Refused, assign
 from sweephand.store.table import CleanUpItem, ScheduleItem
 from sweephand.store.views import runs as views
 
 FIRST_LOOK = timedelta(seconds=30)
 PAGE = 100
+MOST_ROWS = 1_000
+"""That one look takes up: within the time of its function, whatever the job left."""
 
 
 def of_job_op(world: World, job: Job, schedules: Sequence[Schedule]) -> Op:
@@ -49,8 +52,32 @@ def _op(world: World, job: Job, owners: Sequence[str], *, name: str, whole: bool
     return world.table.put_op("clean-up", item)
 
 
+@dataclass(frozen=True)
+class Progress:
+    """How far a look came. owner: of the ledger partitions; uuid: the last run looked at there. held: an open run was
+    still held by an executor, so that all of it must be looked at again.
+    """
+
+    owner: int = 0
+    uuid: str = ""
+    held: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.owner} {self.uuid} {self.held:d}"
+
+    @classmethod
+    def read(cls, text: str | None) -> Progress:
+        if text is None:
+            return cls()
+        owner, uuid, held = text.split(" ")
+        return cls(int(owner), uuid, held == "1")
+
+
 def clean(world: World, pointer: Pointer) -> None:
-    """One look: runs that nobody holds end as CANCELLED/OWNER_GONE; when none is open any more, the rest goes."""
+    """One look: runs that nobody holds end as CANCELLED/OWNER_GONE; when none is open any more, the rest goes.
+
+    A look takes up a bounded number of rows, then the next one is asked for at once; its row wakes it in any case.
+    """
     pk, sk = keys.job(pointer.tenant, pointer.job), keys.clean_up(pointer.run)
     item = world.table.get(CleanUpItem, pk, sk)
     if item is None:
@@ -58,17 +85,44 @@ def clean(world: World, pointer: Pointer) -> None:
     owners = json.loads(item.owners)
     if item.whole:
         _drop_schedules(world, pk)
-    open_runs = 0
-    for owner in owners:
-        for run in views.runs_of(world.table, pointer.tenant, owner, None, PAGE):
-            if not run.finished and not _ended(world, run):
-                open_runs += 1
-    if open_runs:
-        return
+    before = Progress.read(item.progress)
+    after = _end_runs(world, pointer.tenant, owners, before)
+    if after.owner == len(owners) and not after.held:
+        if _clear(world, pk, owners, whole=item.whole):
+            world.table.delete(pk, sk)
+            return
+    elif after.owner == len(owners):
+        world.table.update(pk, sk, [assign(CleanUpItem.progress, None)], CleanUpItem.pk.exists())
+        return  # its row wakes the next look: by then the lease of those that were held is over
+    world.table.update(pk, sk, [assign(CleanUpItem.progress, str(after))], CleanUpItem.pk.exists())
+    world.queue.send_one(Delivery(pointer, world.clock.now(), Lane.FAST))
+
+
+def _end_runs(world: World, tenant: str, owners: Sequence[str], before: Progress) -> Progress:
+    """Looks at up to MOST_ROWS runs behind `before`."""
+    here, looked = before, 0
+    for n in range(before.owner, len(owners)):
+        mark = (before.uuid, owners[n]) if n == before.owner and before.uuid else None
+        for run in views.runs_of(world.table, tenant, owners[n], mark, PAGE):
+            if looked == MOST_ROWS:
+                return here
+            looked += 1
+            held = not run.finished and not _ended(world, run)
+            here = Progress(n, run.uuid, here.held or held)
+        here = Progress(n + 1, "", here.held)
+    return here
+
+
+def _clear(world: World, pk: str, owners: Sequence[str], *, whole: bool) -> bool:
+    """True if nothing of it is left."""
+    gone = 0
     for row in world.table.query_all(pk, consistent=True):
-        if _goes(row["sk"]["S"], owners, whole=item.whole):
+        if _goes(row["sk"]["S"], owners, whole=whole):
+            if gone == MOST_ROWS:
+                return False
             world.table.delete(pk, row["sk"]["S"])
-    world.table.delete(pk, sk)
+            gone += 1
+    return True
 
 
 def _drop_schedules(world: World, pk: str) -> None:
@@ -83,7 +137,7 @@ def _goes(sk: str, owners: Sequence[str], *, whole: bool) -> bool:
     Their payloads belong to the job's change log, and stay as long as that.
     """
     kind, *rest = keys.parts(sk)
-    return kind != "CLEAN" if whole else kind in {"STATS", "SLOT"} and rest[0] in owners
+    return kind != "CLEAN" if whole else kind in {"STATS", "SLOT", "GEN"} and rest[0] in owners
 
 
 def _ended(world: World, run: Run) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sweephand.domain.instants import text, up_to_second
 from sweephand.domain.job import ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft
-from sweephand.domain.misfire import RATE_PER_MINUTE, Misfire, Policy
+from sweephand.domain.lateness import RATE_PER_MINUTE, Misfire, Policy
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.flow import settle
@@ -195,4 +195,5 @@ def with_name(draft: ScheduleDraft, schedule_id: str) -> ScheduleDraft:
 
 def misfire_of(draft: ScheduleDraft, job: Job) -> str:
     wanted: Any = draft.policies.get("misfire") or job.policies.get("misfire") or {}
-    return str(Policy(Misfire(wanted.get("type", "sap")), int(wanted.get("ratePerMinute", RATE_PER_MINUTE))))
+    rate = int(wanted.get("ratePerMinute", RATE_PER_MINUTE))
+    return str(Policy(Misfire(wanted.get("type", "sap")), rate, wanted.get("maxLatenessSeconds")))

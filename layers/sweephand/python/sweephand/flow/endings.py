@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from sweephand import ids
 from sweephand.domain.collection import Events
-from sweephand.domain.instants import epoch_ms
+from sweephand.domain.instants import EPOCH, FAR, epoch_ms, from_ms
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import FAILED, Kind
 from sweephand.domain.schedule import OVER, Schedule, ScheduleState, StateReason
 from sweephand.errors import Unavailable
 from sweephand.flow.world import World
-from sweephand.store import jobs, keys
+from sweephand.store import jobs, keys, stats
 from sweephand.store.conditional import Refused, assign
 from sweephand.store.standing import KEPT_S
 from sweephand.store.table import ScheduleItem
@@ -37,12 +37,22 @@ def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -
     """COMPLETED or FAULTED [ENDING, planned_total as read] once terminal counted rows = planned_total; then its event.
 
     Found over already, the event goes out again under its own id: who wrote that may have died before it.
+    Its totals are settled first: the audit does not look at it any more, and its rows will expire.
     """
-    totals = views.totals_of(world.table, schedule)
-    if totals.ended < schedule.planned_total:
+    before = stats.read(world.table, schedule)
+    since = EPOCH if before.settled_to is None else from_ms(before.settled_to)
+    rows = views.planned_between(world.table, schedule.tenant, schedule.id, since, FAR)
+    runs = [run for run in rows if run.range_count is None]
+    ended = sum(run.finished for run in runs)
+    if before.settled_total + ended < schedule.planned_total:
         return
-    faulted = totals.failed > 0 and _faulted(world, schedule)
+    faulted = before.failed > 0 and _faulted(world, schedule)
     state = ScheduleState.FAULTED if faulted else ScheduleState.COMPLETED
+    if runs and ended == len(runs):
+        last = max(run.planned_at for run in runs)
+        settled = stats.settle(world.table, before, last, ended=ended, planned=ended)
+        if isinstance(settled, Refused):
+            return  # somebody else counted at the same time: the wake row looks again
     still = (ScheduleItem.state == ScheduleState.ENDING.value) & (ScheduleItem.planned_total == schedule.planned_total)
     actions = [
         assign(ScheduleItem.state, state.value),

@@ -17,7 +17,7 @@ from sweephand.domain.message import Pointer, Subject, Unreadable, decode
 from sweephand.domain.run import FAILED, Kind, Outcome, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import Unavailable
-from sweephand.flow import cleaning, effects, endings, settle
+from sweephand.flow import actual_start, cleaning, effects, endings, settle
 from sweephand.flow.acting import act
 from sweephand.flow.world import World
 from sweephand.store import gate, ledger
@@ -226,6 +226,8 @@ def _act(world: World, lane: Lane, mine: Run, seen: Seen, claimed: Written | Ref
         if there is None or there.owner != mine.owner:
             return there
         mine = there
+    if seen.run is None and seen.schedule is not None and actual_start.concerns(mine, seen.schedule):
+        actual_start.follow(world, mine, seen.schedule)
     outcome = act(world, mine, seen.job, seen.schedule)
     return _settle(world, lane, mine, outcome, seen.job, seen.schedule)
 

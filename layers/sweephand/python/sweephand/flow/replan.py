@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from sweephand.domain import series
+from sweephand.domain import generations, series
+from sweephand.domain.generations import Generation
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.job import Job
 from sweephand.domain.message import occurrence
@@ -38,12 +39,14 @@ LOOK_FURTHER_S = 60
 class Plan:
     """schedule: as its row shall be. owed: what the old generation still has to send, before the write.
 
-    silence: where the schedule was off and goes on, the line for what it left out.
+    silence: where the schedule was off and goes on, the line for what it left out. left: of the old generation, for the
+    audit: which instants it answers for.
     """
 
     schedule: Schedule
     owed: tuple[Delivery, ...] = ()
     silence: Run | None = None
+    left: Generation | None = None
 
 
 def effective_at(now: datetime) -> datetime:
@@ -60,10 +63,12 @@ def in_time(world: World, effective: datetime) -> None:
 def first_plan(schedule: Schedule, job: Job, timing: Timing, now: datetime, at: datetime | None) -> Schedule:
     """A new schedule's state and first instant. at: of a one-time schedule, also where it is just past."""
     state, reason = wanted_state(job, schedule.active)
-    upcoming = at or series.first(timing, now)
-    return replace(
-        schedule, state=state, state_reason=reason, next_run_at=upcoming if state is ScheduleState.ACTIVE else None
-    )
+    own = series.first(timing, now)
+    upcoming = at or own
+    if state is not ScheduleState.ACTIVE:
+        return replace(schedule, state=state, state_reason=reason, next_run_at=None)
+    first_at = upcoming if upcoming != own else None
+    return replace(schedule, state=state, state_reason=reason, next_run_at=upcoming, first_at=first_at)
 
 
 def change(
@@ -77,6 +82,7 @@ def change(
     state, reason = wanted_state(job, after.active)
     upcoming = _next(timing, planned_total, effective, at, owed)
     last = owed[-1] if owed else before.last_planned_at
+    first_at = at if at is not None and at <= effective and at == upcoming else None
     if state is ScheduleState.ACTIVE and upcoming is None:
         # Nothing lies ahead: the wake of an ENDING row sees to its completion.
         state, upcoming = ScheduleState.ENDING, effective + timedelta(seconds=1)
@@ -90,9 +96,11 @@ def change(
         state_reason=reason,
         next_run_at=upcoming if state in (ScheduleState.ACTIVE, ScheduleState.ENDING) else None,
         last_planned_at=last if state is ScheduleState.ENDING else None,
+        first_at=first_at if state is ScheduleState.ACTIVE else None,
     )
     deliveries = tuple(_delivery(before, instant) for instant in owed)
-    return Plan(changed, deliveries, _silence(before, old, effective))
+    left = generations.left_behind(before, owed, effective)
+    return Plan(changed, deliveries, _silence(before, old, effective), left)
 
 
 OFF = {ScheduleState.PAUSED: Reason.PAUSED, ScheduleState.INACTIVE: Reason.DISABLED}

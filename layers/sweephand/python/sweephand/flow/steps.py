@@ -11,7 +11,7 @@ from sweephand.domain.job import Job, Payload
 from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState, wanted_state
 from sweephand.flow import drafts, ranges, replan
 from sweephand.flow.world import World
-from sweephand.store import jobs, keys
+from sweephand.store import generations, jobs, keys
 from sweephand.store.conditional import Op
 from sweephand.store.table import ScheduleItem
 
@@ -101,6 +101,7 @@ def _change(
         plan = replan.change(there, changed, job, timing, effect.of(there), step.at)
         carried.plans.append(plan)
         lines = [ranges.op(world, plan.silence)] if plan.silence is not None else []
+        lines += [generations.op(world.table, there, plan.left)] if plan.left is not None else []
         changed = plan.schedule
         condition = jobs.as_read(there)
         actions = jobs.schedule_update_actions(changed, world.settings.shards)

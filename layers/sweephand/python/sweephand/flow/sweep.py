@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from sweephand.domain import series
+from sweephand.domain.lateness import FRESH
 from sweephand.domain.message import Pointer, Subject, occurrence
-from sweephand.domain.misfire import FRESH
 from sweephand.domain.waiting import SweepText, UnknownKind, WaitingRun, Waits
 from sweephand.errors import Unavailable
 from sweephand.flow.world import World

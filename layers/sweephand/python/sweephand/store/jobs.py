@@ -83,6 +83,7 @@ def schedule_of(item: ScheduleItem) -> Schedule:
         policies=json.loads(item.policies) if item.policies else {},
         next_run_at=_s(item.next_run_at),
         missed_to=_s(item.missed_to),
+        first_at=_s(item.first_at),
     )
 
 
@@ -144,6 +145,7 @@ def schedule_item(schedule: Schedule, shards: int) -> ScheduleItem:
         planned_total=schedule.planned_total,
         last_planned_at=_to_s(schedule.last_planned_at),
         missed_to=_to_s(schedule.missed_to),
+        first_at=_to_s(schedule.first_at),
         payload_version=schedule.payload_version,
         created_at=epoch_ms(schedule.created_at),
         modified_at=epoch_ms(schedule.modified_at),
@@ -228,11 +230,15 @@ def secret_op(table: Table, tenant: str, job_id: str, version: int, sealed: Mapp
 
 
 def schedule_update_actions(schedule: Schedule, shards: int) -> list[Action]:
-    """Every attribute that a change may touch, as it shall be."""
+    """Every attribute that a change may touch, as it shall be.
+
+    It stays in the catalogue, or comes back: the audit takes one out that is off, once all that it owed is settled.
+    """
     item = schedule_item(schedule, shards)
+    item.schedule_id = schedule.id
     names = (
         "shard next_run_at schedule_id sweep name timing policies active state state_reason generation ended_at"
-        " planned_total last_planned_at payload_version modified_at"
+        " planned_total last_planned_at first_at payload_version modified_at"
     )
     return [assign(getattr(ScheduleItem, name), getattr(item, name)) for name in names.split()]
 

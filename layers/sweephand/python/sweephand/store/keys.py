@@ -12,6 +12,8 @@ JOB = "JOB"
 TENANT = "TENANT"
 LAST_NUMBER = "LAST"
 STACK_TENANTS = "STACK#TENANTS"
+STACK_AUDIT = "STACK#AUDIT"
+LAST = "LAST"
 
 
 def part(text: str) -> str:
@@ -84,6 +86,10 @@ def stats(schedule_id: str) -> str:
 
 def slot(schedule_id: str) -> str:
     return f"SLOT#{part(schedule_id)}"
+
+
+def generation(schedule_id: str, number: int) -> str:
+    return f"GEN#{part(schedule_id)}#{number:08d}"
 
 
 def payload(owner: str, version: int) -> str:

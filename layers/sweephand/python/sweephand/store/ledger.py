@@ -14,12 +14,14 @@ from sweephand.domain.message import Pointer
 from sweephand.domain.run import CLAIMABLE, TERMINAL, Attempt, Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.domain.waiting import SweepText, WaitingRun, Waits
+from sweephand.errors import Unavailable
 from sweephand.ids import order_of, shard_of
 from sweephand.store import keys
 from sweephand.store.conditional import Op, Refused, Table, Written, add, assign, every
 from sweephand.store.table import AttemptItem, RunItem, StatsItem
 
 MOST_NOTES = 20
+LATE_TRIES = 3
 TERMINAL_TEXTS = tuple(sorted(TERMINAL))
 
 
@@ -214,6 +216,8 @@ def succeed(table: Table, run: Run) -> Written | Refused:
 
     Whoever reports it first wins, with or without lease.
     """
+    if run.ends_late:
+        return _with_counts(table, run, table.update_op("run", *key_of(run), _ending(run), NOT_TERMINAL), {}, ())
     return table.update(*key_of(run), _ending(run), NOT_TERMINAL)
 
 
@@ -329,20 +333,53 @@ def _ending(run: Run) -> list[Action]:
 def _with_counts(
     table: Table, run: Run, op: Op, counts: dict[str, int], attempts: Sequence[AttemptItem]
 ) -> Written | Refused:
-    ops = [op]
-    if counts:
-        ops.append(count_op(table, run, counts))
-    ops += [table.put_op(f"attempt {item.attempt}", item) for item in attempts]
-    done = table.transact(ops)
+    """The run's own part, its counts and its attempts: all or nothing."""
+    rest = [table.put_op(f"attempt {item.attempt}", item) for item in attempts]
+    if run.ends_late:
+        return _end_late(table, run, op, counts, rest)
+    stats = [count_op(table, run, counts)] if counts else []
+    done = table.transact([op, *stats, *rest])
     return done if isinstance(done, Written) else done.refused["run"]
 
 
-def count_op(table: Table, run: Run, counts: dict[str, int]) -> Op:
+def _end_late(table: Table, run: Run, op: Op, counts: dict[str, int], rest: Sequence[Op]) -> Written | Refused:
+    """An end that totals may no longer find by counting rows: then it is counted here."""
+    for _ in range(LATE_TRIES):
+        late, same = late_ends(table, [run])
+        done = table.transact([op, count_op(table, run, {**counts, **late}, same), *rest])
+        if isinstance(done, Written):
+            return done
+        if "run" in done.refused:
+            return done.refused["run"]
+    raise Unavailable("the statistics were settled all the time")
+
+
+def late_ends(table: Table, runs: Sequence[Run]) -> tuple[dict[str, int], Condition | None]:
+    """What the statistics gain by those of the runs (of one schedule) that end late [settled_to as read].
+
+    settled_total: those behind what was settled. late_ends moves in any case, so that an audit which saw one of them
+    open does not settle beyond it unawares.
+    """
+    late = [run for run in runs if run.ends_late]
+    if not late:
+        return {}, None
+    there = table.get(StatsItem, *_stats_key(late[0]))
+    settled_to = there.settled_to if there is not None else None
+    if settled_to is None:
+        return {"late_ends": len(late)}, StatsItem.settled_to.does_not_exist()
+    behind = sum(epoch_ms(run.planned_at) <= settled_to for run in late)
+    counts = {"late_ends": len(late), "settled_total": behind} if behind else {"late_ends": len(late)}
+    return counts, StatsItem.settled_to == settled_to
+
+
+def count_op(table: Table, run: Run, counts: dict[str, int], condition: Condition | None = None) -> Op:
     """What the schedule's statistics gain: only together with the write that lets it happen once."""
     actions: list[Action] = [add(getattr(StatsItem, name), amount) for name, amount in counts.items()]
-    return table.update_op(
-        "stats", keys.job(run.tenant, run.job_id), keys.stats(run.schedule_id or run.job_id), actions
-    )
+    return table.update_op("stats", *_stats_key(run), actions, condition)
+
+
+def _stats_key(run: Run) -> tuple[str, str]:
+    return keys.job(run.tenant, run.job_id), keys.stats(run.schedule_id or run.job_id)
 
 
 def attempt_item(run: Run, *, reason: Reason | None, answer: str | None) -> AttemptItem:

@@ -101,8 +101,9 @@ def claim(table: Table, move: Move, *, shards: int, lane: Lane) -> Written | Can
         run_op = table.update_op("run", *ledger.key_of(move.run), actions, claimable)
     ops = [run_op, _move_op(table, move.before, move.after)]
     ops += [ledger.end_from_outside_op(table, f"ended {old.uuid}", old, shards=shards, lane=lane) for old in move.ended]
-    if move.counts:
-        ops.append(ledger.count_op(table, move.run, move.counts))
+    late, same = ledger.late_ends(table, move.ended)
+    if move.counts or late:
+        ops.append(ledger.count_op(table, move.run, {**move.counts, **late}, same))
     return table.transact(ops)
 
 

@@ -1,7 +1,8 @@
 """The models: the only schema of the one table. Attribute names, types and (de)serialisation come from here alone.
 
 Instants: `_at` of runs and jobs are epoch milliseconds, those that an index sorts or the sweep compares (next_run_at,
-last_planned_at, ended_at, missed_to, expires_at) epoch seconds. User JSON is stored as text.
+last_planned_at, first_at, began_at, through_at, ended_at, missed_to, expires_at) epoch seconds. User JSON is stored
+as text.
 """
 
 from __future__ import annotations
@@ -111,9 +112,19 @@ class ScheduleItem(Item):
     planned_total = Integer()
     last_planned_at = Integer(null=True)
     missed_to = Integer(null=True)
+    first_at = Integer(null=True)
     payload_version = Integer(null=True)
     created_at = Integer()
     modified_at = Integer()
+
+
+class GenerationItem(Item):
+    """What a change left of the plan before it, for the audit: packed timing, and which instants it answers for."""
+
+    packed = UnicodeAttribute()
+    began_at = Integer()
+    through_at = Integer()
+    first_at = Integer(null=True)
 
 
 class PayloadItem(Item):
@@ -187,7 +198,7 @@ class CatchUpItem(Item):
 class CleanUpItem(Item):
     """owners: JSON list of the ledger partitions to clear. whole: the job is gone, not only some of its schedules.
 
-    collection: of the job, for the events of runs that end after it.
+    collection: of the job, for the events of runs that end after it. progress: how far an unfinished look came.
     """
 
     shard = Integer()
@@ -196,6 +207,7 @@ class CleanUpItem(Item):
     owners = UnicodeAttribute()
     whole = BooleanAttribute()
     collection = UnicodeAttribute(null=True)
+    progress = UnicodeAttribute(null=True)
 
 
 class JobWakeItem(Item):
@@ -216,6 +228,8 @@ class StatsItem(Item):
     """Counts of what did not simply succeed, and of terminal runs up to settled_to (epoch ms, planned instant).
 
     missed: never sent; missed_sent: sent, and counted as planned, but too late at the executor.
+    settled_planned: occurrences that were sent up to settled_to, some of them perhaps still open. late_ends: runs that
+    ended so late that settled_to may have passed them: it tells the audit that something came between.
     """
 
     failed = Integer(default=0)
@@ -224,6 +238,8 @@ class StatsItem(Item):
     missed = Integer(default=0)
     missed_sent = Integer(default=0)
     settled_total = Integer(default=0)
+    settled_planned = Integer(default=0)
+    late_ends = Integer(default=0)
     settled_to = Integer(null=True)
 
 
@@ -280,6 +296,15 @@ class AttemptItem(Item):
     http_status = Integer(null=True)
     message = UnicodeAttribute(null=True)
     answer = UnicodeAttribute(null=True)
+
+
+class AuditItem(Item):
+    """The last audit. findings: JSON, counts by name; rests: JSON, what it did not get through."""
+
+    at = Integer()
+    findings = UnicodeAttribute()
+    everything = BooleanAttribute()
+    rests = UnicodeAttribute(null=True)
 
 
 class WaitingItem(Item):

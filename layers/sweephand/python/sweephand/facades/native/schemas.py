@@ -18,7 +18,7 @@ from sweephand.domain.collection import CollectionState, Events, TenantState
 from sweephand.domain.job import SCHEDULES_AT_ONCE, JobState
 from sweephand.domain.run import Kind, Reason, State, Status
 from sweephand.domain.schedule import ScheduleState, StateReason
-from sweephand.facades.native import collection_fields, defaults, shapes
+from sweephand.facades.native import collection_fields, defaults, last_audit, shapes
 from sweephand.facades.native.json_schema import (
     Members,
     Schema,
@@ -168,8 +168,9 @@ POLICIES: Members = {name: _POLICIES[name] for name in defaults.POLICIES}
 MISFIRE: Members = {
     "type": one_of(shapes.MISFIRES),
     "ratePerMinute": whole(1, 6_000),
-    "maxLatenessSeconds": NOT_YET,
+    "maxLatenessSeconds": whole(shapes.LEAST_LATENESS_S, shapes.MOST_LATENESS_S),
 }
+_SHOWN_MISFIRE: Members = {**MISFIRE, "maxLatenessSeconds": or_null(MISFIRE["maxLatenessSeconds"])}
 _ACTION: Members = {
     "type": {"const": "http"},
     "method": one_of(http_fields.METHODS),
@@ -438,7 +439,7 @@ SCHEMAS: dict[str, Schema] = {
     "ShownAuthentication": _authentications(MASKED, TEXT, lambda members, _: answer(members)),
     "ShownOutcome": answer(_OUTCOME),
     "ShownRetry": _retry_shown(),
-    "ShownPolicies": answer({**POLICIES, "misfire": answer(MISFIRE)}),
+    "ShownPolicies": answer({**POLICIES, "misfire": answer(_SHOWN_MISFIRE)}),
     "OwnPolicies": answer({**POLICIES, "misfire": answer(MISFIRE, MISFIRE)}, POLICIES),
     "Totals": answer(
         dict.fromkeys(("planned", "open", "succeeded", "failed", "failedAttempts", "skipped", "missed"), whole())
@@ -529,9 +530,14 @@ SCHEMAS: dict[str, Schema] = {
             "version": TEXT,
             "oldestDueAt": or_null(INSTANT),
             "behindSeconds": whole(),
+            "lastAudit": or_null(ref("LastAudit")),
         },
-        ("oldestDueAt", "behindSeconds"),
+        ("oldestDueAt", "behindSeconds", "lastAudit"),
         dependentRequired={"oldestDueAt": ["behindSeconds"], "behindSeconds": ["oldestDueAt"]},
+    ),
+    "LastAudit": answer(
+        {"at": INSTANT, "everything": {"type": "boolean"}, "finished": {"type": "boolean"}}
+        | {name: whole() for name in last_audit.COUNTS}
     ),
     "GatewayRefusal": {"type": "object", "properties": {"message": TEXT}},
     "Document": {"type": "object", "required": ["openapi", "info", "paths", "components"]},

@@ -13,6 +13,7 @@ from sweephand.actions.http_fields import json_payload
 from sweephand.domain import fields
 from sweephand.domain.fields import below
 from sweephand.domain.job import DEFAULT_COLLECTION, ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft
+from sweephand.domain.lateness import Misfire
 from sweephand.errors import InvalidRequest
 from sweephand.facades.native import defaults
 from sweephand.ids import is_uuid
@@ -45,8 +46,9 @@ MOST_TAGS = 10
 _STRANGE = re.compile(r"^[._-]|[^A-Za-z0-9._-]", re.ASCII)
 _COMMANDING = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 """Control characters, line ends, and those that turn the direction of a line."""
-MISFIRES = ("sap", "latest")
-_NOT_YET = {"all", "skip"}
+MISFIRES = tuple(each.value for each in Misfire)
+LEAST_LATENESS_S, MOST_LATENESS_S = 10, 345_600
+"""Less would expire runs in normal operation; a message more than 4 days late is not acted on anyway."""
 
 
 def job_draft(body: object, guard: GuardSettings, before: Job | None = None) -> JobDraft:
@@ -146,7 +148,7 @@ def policies(value: object, field: str) -> dict[str, Any]:
     }
     for name, values in choices.items():
         if name in given:
-            checked[name] = _choice(given[name], below(field, name), values)
+            checked[name] = fields.one_of(given[name], below(field, name), values)
     if "callbackToken" in given and flag(given["callbackToken"], below(field, "callbackToken")):
         raise InvalidRequest(below(field, "callbackToken"), "not available yet: true")
     if "callbackToken" in given:
@@ -156,18 +158,15 @@ def policies(value: object, field: str) -> dict[str, Any]:
 
 def _misfire(value: object, field: str) -> dict[str, Any]:
     given = fields.members(value, field, ("type", "ratePerMinute", "maxLatenessSeconds"))
-    checked: dict[str, Any] = {"type": _choice(given.get("type", "sap"), below(field, "type"), MISFIRES)}
+    checked: dict[str, Any] = {"type": fields.one_of(given.get("type", "sap"), below(field, "type"), MISFIRES)}
     if "ratePerMinute" in given:
         checked["ratePerMinute"] = fields.whole(given["ratePerMinute"], below(field, "ratePerMinute"), 1, 6_000)
     if "maxLatenessSeconds" in given:
-        raise InvalidRequest(below(field, "maxLatenessSeconds"), "not available yet")
+        where = below(field, "maxLatenessSeconds")
+        checked["maxLatenessSeconds"] = fields.whole(
+            given["maxLatenessSeconds"], where, LEAST_LATENESS_S, MOST_LATENESS_S
+        )
     return checked
-
-
-def _choice(value: object, field: str, values: Sequence[str]) -> str:
-    if isinstance(value, str) and value in _NOT_YET and value not in values:
-        raise InvalidRequest(field, f"not available yet: {value}")
-    return fields.one_of(value, field, values)
 
 
 def tenant(body: object) -> tuple[str, str | None]:

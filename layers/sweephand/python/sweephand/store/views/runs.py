@@ -88,12 +88,22 @@ def ended_after(table: Table, tenant: str, schedule_id: str, after_ms: int | Non
     )
 
 
-def planned_between(table: Table, tenant: str, schedule_id: str, after: datetime, until: datetime) -> Iterator[Run]:
+def planned_between(
+    table: Table, tenant: str, schedule_id: str, after: datetime, until: datetime, *, consistent: bool = True
+) -> Iterator[Run]:
     """The rows of planned occurrences with after < instant <= until, in order."""
     first, last = (keys.run(_first_uuid_after(epoch_ms(bound))) for bound in (after, until))
-    rows = table.query_all(keys.runs(tenant, schedule_id), RunItem.sk.between(first, last), consistent=True)
+    rows = table.query_all(keys.runs(tenant, schedule_id), RunItem.sk.between(first, last), consistent=consistent)
     for row in rows:
         if "state" in row and row["kind"]["S"] == Kind.SCHEDULED.value:
+            yield ledger.run_of(RunItem.from_raw_data(row))
+
+
+def between(table: Table, tenant: str, owner: str, since: datetime, until: datetime) -> Iterator[Run]:
+    """All runs of a schedule (or of a job itself), of any kind, with since <= planned instant <= until, in order."""
+    first, last = (keys.run(_first_uuid_after(bound)) for bound in (epoch_ms(since) - 1, epoch_ms(until)))
+    for row in table.query_all(keys.runs(tenant, owner), RunItem.sk.between(first, last), consistent=True):
+        if "state" in row:
             yield ledger.run_of(RunItem.from_raw_data(row))
 
 

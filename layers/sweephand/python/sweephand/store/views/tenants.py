@@ -1,10 +1,11 @@
-"""Tenants, collections and credentials as lists; how far behind the sweep is."""
+"""Tenants, collections and credentials as lists; how far behind the sweep is, and what the last audit found."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from sweephand.domain.collection import Collection, Tenant
 from sweephand.domain.instants import from_ms
@@ -13,6 +14,9 @@ from sweephand.store import keys, waiting
 from sweephand.store import tenants as store
 from sweephand.store.conditional import Table
 from sweephand.store.table import CollectionItem, CredentialItem, TenantItem
+
+if TYPE_CHECKING:
+    from sweephand.store.audits import LastAudit as LastAudit  # noqa: PLC0414 - shown by the facade
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,12 @@ def credentials(table: Table, tenant: str | None, after: str | None, page: int) 
         if item.credential_id != after:
             created_at = from_ms(item.created_at)
             yield Listed(item.tenant, item.credential_id, item.name, tuple(item.scopes.split()), created_at)
+
+
+def last_audit(table: Table) -> LastAudit | None:
+    from sweephand.store import audits  # noqa: PLC0415 - for one question of the provider's only
+
+    return audits.read(table)
 
 
 def oldest_due(table: Table, shards: int) -> datetime | None:

@@ -1,0 +1,52 @@
+"""The misfire policy as a value: what becomes of occurrences that come late. Without the mathematics of schedules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+FRESH = timedelta(minutes=2)
+"""An occurrence this young is not missed: two ticks have not passed since."""
+ALL_UNDER = timedelta(seconds=1_200)
+"""SAP: under 20 minutes everything that was missed runs, from 20 minutes on only the last."""
+RATE_PER_MINUTE = 60
+
+
+class Misfire(StrEnum):
+    SAP = "sap"
+    ALL = "all"
+    LATEST = "latest"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """rate_per_minute: how fast missed occurrences are sent after an outage.
+
+    max_lateness_s: an occurrence later than that never runs, whatever the type; None for no such limit.
+    """
+
+    type: Misfire = Misfire.SAP
+    rate_per_minute: int = RATE_PER_MINUTE
+    max_lateness_s: int | None = None
+
+    def __str__(self) -> str:
+        rate = "" if self.rate_per_minute == RATE_PER_MINUTE else str(self.rate_per_minute)
+        most = "" if self.max_lateness_s is None else str(self.max_lateness_s)
+        return f"{self.type}/{rate}/{most}".rstrip("/")
+
+    @classmethod
+    def read(cls, text: str) -> Policy:
+        """Raises ValueError for a text that nobody wrote."""
+        kind, rate, most, *more = [*text.split("/"), "", ""]
+        if any(more):
+            raise ValueError("a misfire policy has three parts")
+        return cls(Misfire(kind), int(rate) if rate else RATE_PER_MINUTE, int(most) if most else None)
+
+    def runs_all(self, age: timedelta) -> bool:
+        """age: of the oldest occurrence that was not sent, when the row was first found overdue."""
+        return self.type is Misfire.ALL or (self.type is Misfire.SAP and age < ALL_UNDER)
+
+    def expires(self, lateness: timedelta) -> bool:
+        return self.max_lateness_s is not None and lateness > timedelta(seconds=self.max_lateness_s)

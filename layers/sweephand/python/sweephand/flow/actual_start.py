@@ -1,0 +1,51 @@
+"""An interval from the actual start: a run that starts late moves the occurrence after it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from sweephand.domain.instants import epoch_s
+from sweephand.domain.run import Run
+from sweephand.domain.schedule import Schedule, ScheduleState
+from sweephand.errors import Unavailable
+from sweephand.flow.world import World
+from sweephand.store import jobs, keys
+from sweephand.store.conditional import assign
+from sweephand.store.table import ScheduleItem
+
+ALIGN = '"actual_start"'
+"""As a packed timing names it: to know without loading it that the others need nothing."""
+LATE = timedelta(seconds=60)
+CLOCKS = timedelta(seconds=5)
+"""By how much the clocks of two functions may differ."""
+
+
+def concerns(run: Run, schedule: Schedule | None) -> bool:
+    """Did a run of such a schedule start more than a minute after its instant?"""
+    if schedule is None or run.started_at is None or ALIGN not in schedule.packed:
+        return False
+    return run.started_at - run.planned_at > LATE
+
+
+def follow(world: World, run: Run, schedule: Schedule) -> None:
+    """The next occurrence lies an interval after this start [generation and next_run_at as read].
+
+    What a tick may have sent already stays: it is on its way under its id. To lose the race against a tick changes
+    nothing, nor does a table without time: the series then goes on in the old rhythm.
+    """
+    assert run.started_at is not None
+    old, newest = schedule.next_run_at, schedule.generation
+    if schedule.state is not ScheduleState.ACTIVE or run.generation != newest or old is None:
+        return
+    from sweephand.domain import series  # noqa: PLC0415 - so rare that no cold start should pay for the mathematics
+    from sweephand.schedules.timing import load  # noqa: PLC0415
+
+    upcoming = series.following(load(schedule.packed), run.planned_at, run.started_at)
+    sent_to = world.clock.now() + timedelta(seconds=world.settings.look_ahead_s) + CLOCKS
+    if upcoming is None or upcoming <= old or old <= sent_to:
+        return
+    key = keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id)
+    try:
+        world.table.update(*key, [assign(ScheduleItem.next_run_at, epoch_s(upcoming))], jobs.as_read(schedule))
+    except Unavailable as unavailable:
+        world.journal.warning("a rhythm was not moved", schedule=schedule.id, reason=unavailable.reason)

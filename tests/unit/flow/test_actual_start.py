@@ -1,0 +1,135 @@
+"""An interval from the actual start (SAP's repeatInterval): a late start moves what follows; nothing is lost."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from sweephand.domain.instants import text
+from sweephand.flow.plan import Planned
+from tests.support.endpoint import BUSY
+from tests.support.stage import Stage
+from tests.support.taps import Act, Passing, answer_lost, refused
+from tests.unit.flow.common import MINUTE, NOON, SECOND, fixed
+
+FIVE = {"every": "PT5M", "align": "actual_start"}
+
+
+def late_start(stage: Stage, planned: Planned, by_s: int) -> datetime:
+    """The first run starts that late; its tick was in time. Returns when it started, in whole seconds."""
+    first = planned.schedules[0].next_run_at
+    assert first is not None
+    stage.clock.move_to(first - 2 * MINUTE)
+    stage.tick()
+    stage.clock.move_to(first + by_s * SECOND)
+    stage.deliver(most=1)
+    return stage.endpoint.received[0].at.replace(microsecond=0)
+
+
+def test_the_next_occurrence_lies_an_interval_after_a_late_start(stage: Stage) -> None:
+    planned = stage.create(FIVE)
+
+    began = late_start(stage, planned, 100)
+
+    assert stage.stored(planned).next_run_at == began + 5 * MINUTE
+    stage.run(600)
+    assert stage.endpoint.planned[1] == began + 5 * MINUTE
+    totals, fold = stage.totals(planned), stage.fold(planned)
+    assert totals.ended == fold.ended == totals.planned - totals.open
+
+
+@pytest.mark.parametrize("by_s", [0, 60])
+def test_a_start_up_to_a_minute_late_moves_nothing(stage: Stage, by_s: int) -> None:
+    planned = stage.create(FIVE)
+    first = planned.schedules[0].next_run_at
+    assert first is not None
+
+    late_start(stage, planned, by_s)
+
+    assert stage.stored(planned).next_run_at == first + 5 * MINUTE
+
+
+def test_an_occurrence_that_a_tick_may_have_sent_stays_where_it_is(stage: Stage) -> None:
+    """150 s of look-ahead: what lies within them is on its way under its id, and counted."""
+    planned = stage.create(FIVE)
+    first = planned.schedules[0].next_run_at
+    assert first is not None
+
+    late_start(stage, planned, 147)
+
+    assert stage.stored(planned).next_run_at == first + 5 * MINUTE
+    stage.run(900)
+    totals, fold = stage.totals(planned), stage.fold(planned)
+    assert totals.ended == fold.ended
+    assert totals.planned - totals.open == fold.ended
+
+
+def test_a_series_that_is_over_before_the_moved_occurrence_ends_as_planned(stage: Stage) -> None:
+    planned = stage.create({**FIVE, "endTime": text(NOON + 10 * MINUTE + 30 * SECOND)})
+    first = planned.schedules[0].next_run_at
+    assert first is not None
+
+    late_start(stage, planned, 100)
+
+    assert stage.stored(planned).next_run_at == first + 5 * MINUTE
+
+
+def test_a_retry_moves_nothing(stage: Stage) -> None:
+    planned = stage.create(FIVE, action=stage.action(retry=fixed(90)))
+    stage.endpoint.script = [BUSY]
+    first = planned.schedules[0].next_run_at
+    assert first is not None
+
+    late_start(stage, planned, 0)
+    stage.clock.advance(91)
+    stage.deliver(most=1)
+
+    assert len(stage.endpoint.received) == 2
+    assert stage.stored(planned).next_run_at == first + 5 * MINUTE
+
+
+def test_other_series_keep_their_grid(stage: Stage) -> None:
+    planned = stage.create({"every": "PT5M"})
+    first = planned.schedules[0].next_run_at
+    assert first is not None
+
+    late_start(stage, planned, 100)
+
+    assert stage.stored(planned).next_run_at == first + 5 * MINUTE
+
+
+@pytest.mark.parametrize("fault", [answer_lost, refused])
+def test_a_move_that_meets_a_fault_harms_no_run(stage: Stage, fault: Any) -> None:
+    planned = stage.create(FIVE)
+
+    def at_the_schedule(passing: Passing, act: Act) -> Any:
+        if passing.name == "dynamodb.UpdateItem" and "'SCH#" in str(passing.request["Key"]["sk"]):
+            return fault(passing, act)
+        return act()
+
+    with stage.taps.faulty(at_the_schedule):
+        late_start(stage, planned, 100)
+    stage.run(900)
+
+    assert stage.totals(planned).ended == stage.fold(planned).ended
+    assert len(stage.endpoint.planned) >= 3
+
+
+def test_a_tick_that_comes_between_wins(stage: Stage) -> None:
+    planned = stage.create(FIVE)
+
+    def moved_first(passing: Passing, act: Act) -> Any:
+        if passing.name == "dynamodb.UpdateItem" and "'SCH#" in str(passing.request["Key"]["sk"]):
+            stage.taps.fault = None
+            stage.edit_schedule(planned, next_run_at={"N": "1899999999"})
+        return act()
+
+    stage.taps.fault = moved_first
+    late_start(stage, planned, 100)
+    stage.taps.fault = None
+
+    there = stage.stored(planned).next_run_at
+    assert there is not None
+    assert int(there.timestamp()) == 1_899_999_999
