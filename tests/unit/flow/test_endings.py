@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from sweephand.flow import plan
 from sweephand.flow.plan import Planned
 from tests.support.endpoint import BUSY, OK
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Crash, crash_after, crash_before
+from tests.support.taps import Act, Crash, Passing, crash_after, crash_before
 from tests.unit.flow.common import HOUR, MINUTE, NOON, exact, fixed, minutes, once
 
 EACH_MINUTE = {"cron": "* * * * *"}
@@ -49,6 +50,26 @@ def test_a_series_that_is_over_says_why_and_so_does_its_job(
     assert (schedule.next_run_at, stage.waiting()) == (None, {})
     assert job_says(stage, planned) == ("COMPLETED", reason)
     exact(stage, planned)
+
+
+def test_a_run_that_ended_before_the_sweep_saw_its_schedule_ends_the_series_soon(stage: Stage) -> None:
+    """What is due at once is sent by who plans it, and no delivery may come after the sweep's advance."""
+
+    def delivered_first(_passing: Passing, act: Act) -> Any:
+        stage.deliver_all()
+        return act()
+
+    planned = stage.create({"at": text(NOON + timedelta(seconds=5))})
+    stage.pass_time(10)
+    stage.deliver_all()
+    assert stage.only_run(planned).state is State.SUCCESS
+    with stage.taps.once("dynamodb.BatchExecuteStatement", delivered_first):
+        stage.tick()
+    assert stage.stored(planned).state is ScheduleState.ENDING
+
+    stage.run(180)
+
+    assert stage.stored(planned).state is ScheduleState.COMPLETED
 
 
 def test_a_job_whose_schedules_ended_in_different_ways_has_no_future_dates(stage: Stage) -> None:
