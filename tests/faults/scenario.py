@@ -16,7 +16,6 @@ from sweephand.domain.schedule import ScheduleState
 from sweephand.errors import SweephandError
 from sweephand.flow.idempotency import Once
 from sweephand.flow.plan import Planned
-from sweephand.store import waiting
 from tests.support.endpoint import BUSY, OK
 from tests.support.sources import START
 from tests.support.stage import Stage, stage
@@ -135,7 +134,7 @@ def _recover(scene: Stage) -> None:
     """Nothing special: the minute rule and the queue."""
     for _ in range(40):
         scene.run(60, most=1)
-        if waiting.oldest(scene.world.table, 0) is None:
+        if not scene.waiting():
             return
 
 
@@ -150,7 +149,7 @@ def _check(scene: Stage, planned: Planned) -> None:
         assert run.state is State.SUCCESS or run.lost, f"{run.state} {run.reason}"
     schedule = scene.stored(planned)
     assert schedule.state is ScheduleState.COMPLETED
-    assert waiting.oldest(scene.world.table, 0) is None, "something waits for nothing"
+    assert scene.waiting() == {}, "something waits for nothing"
     totals, fold = scene.totals(planned), scene.fold(planned)
     assert (totals.planned, totals.ended, totals.open) == (OCCURRENCES, fold.ended, 0)
     assert (totals.failed, totals.skipped) == (fold.failed, fold.skipped)

@@ -117,6 +117,8 @@ class _Day:
         self.api("POST", "/v1/tenants", {"tenant": "acme"}, expect=201)
         self.api("GET", "/v1/tenants")
         self.api("GET", "/v1/tenants/acme")
+        self.api("POST", "/v1/tenants/acme/disable")
+        self.api("POST", "/v1/tenants/acme/enable")
         issued = self.api(
             "POST",
             "/v1/credentials",

@@ -18,6 +18,7 @@ from sweephand.domain.collection import Events
 from sweephand.domain.job import DEFAULT_COLLECTION, ActionDraft, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.run import FAILED, Kind, Run, State
 from sweephand.domain.schedule import Lane, Schedule
+from sweephand.domain.waiting import Waits
 from sweephand.flow import audit, change, dead_letters, execute, plan, sweep, tenancy
 from sweephand.flow.execute import Delivered
 from sweephand.flow.idempotency import Once
@@ -326,11 +327,11 @@ class Stage:
             del self.taps.passed[passed:]
 
     def waiting(self) -> dict[tuple[str, str], int]:
-        """What stands in the next-run index: key -> epoch seconds."""
+        """What stands in the next-run index, jobs that have ended left out: key -> epoch seconds."""
         return {
             (item["pk"]["S"], item["sk"]["S"]): int(item["next_run_at"]["N"])
             for item in self.items()
-            if "next_run_at" in item and "shard" in item
+            if "next_run_at" in item and "shard" in item and not item["sweep"]["S"].startswith(Waits.ENDED)
         }
 
 

@@ -26,7 +26,14 @@ GRANTED = {
     },
     "SweeperRole": {
         "SweeperLogs": WRITES_LOG,
-        "Table": WRITES | {"dynamodb:DeleteItem", "dynamodb:PartiQLUpdate", "dynamodb:Query", "dynamodb:GetItem"},
+        "Table": WRITES
+        | {
+            "dynamodb:BatchGetItem",
+            "dynamodb:DeleteItem",
+            "dynamodb:GetItem",
+            "dynamodb:PartiQLUpdate",
+            "dynamodb:Query",
+        },
         "${Table.Arn}/index/next-run": {"dynamodb:Query"},
         "RunQueue": {"sqs:SendMessage"},
         "SlowQueue": {"sqs:SendMessage"},

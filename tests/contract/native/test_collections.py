@@ -8,7 +8,7 @@ from tests.contract.native import shapes
 from tests.contract.native.api import JOB
 from tests.contract.native.test_lists import joined, names, pages
 
-QUOTA = {"maxJobs": 2, "maxRunsPerJob": None, "minIntervalSeconds": 60}
+QUOTA = {"maxJobs": 2, "maxRunsPerJob": 1_000, "minIntervalSeconds": 60}
 
 
 def test_every_tenant_has_the_collection_default(api):
@@ -215,6 +215,46 @@ def test_the_least_interval_is_kept(api):
     assert "schedules[1]" in refused.json["detail"]
 
 
+def test_the_quota_of_runs_is_kept_by_each_schedule(api):
+    api("POST", "/v1/collections", {"name": "c", "quota": {"maxRunsPerJob": 3}})
+    every = {"every": "PT20S"}
+
+    with api.unchanged():
+        refused = api("POST", "/v1/jobs", JOB | {"collection": "c", "schedules": [every | {"count": 4}]})
+    made = api.create(collection="c", schedules=[every | {"count": 2}, every | {"name": "without"}])
+    place = f"/v1/jobs/{made['id']}/schedules"
+    with api.unchanged():
+        more = api("PATCH", f"{place}/{made['schedules'][0]['id']}", {"count": 4})
+        again = api("PUT", f"/v1/jobs/{made['id']}", made)
+    api.stage.run(600)
+    ended = api.get(place).json["items"]
+    moved = api.create(schedules=[every])
+    api("PATCH", f"/v1/jobs/{moved['id']}", {"collection": "c"})
+    api.stage.run(600)
+
+    assert {each.code for each in (refused, more)} == {"QUOTA_EXCEEDED"}
+    assert again.json["revision"] == made["revision"]
+    assert [each["totals"]["planned"] for each in ended] == [2, 3]
+    assert [(each["state"], each["stateReason"]) for each in ended] == [
+        ("COMPLETED", "COUNT_REACHED"),
+        ("COMPLETED", "QUOTA_REACHED"),
+    ]
+    assert ended[1]["count"] is None
+    assert api.get(f"/v1/jobs/{moved['id']}/schedules").json["items"][0]["totals"]["planned"] == 3
+
+
+def test_a_lower_quota_leaves_what_is_there(api):
+    api("POST", "/v1/collections", {"name": "c"})
+    made = api.create(collection="c", schedules=[{"every": "PT20S", "count": 5}])
+    api("PATCH", "/v1/collections/c", {"quota": {"maxRunsPerJob": 2}})
+
+    renamed = api("PATCH", f"/v1/jobs/{made['id']}", {"name": "other"})
+    api.stage.run(600)
+
+    assert renamed.status == 200
+    assert api.get(f"/v1/jobs/{made['id']}/schedules").json["items"][0]["totals"]["planned"] == 5
+
+
 def test_a_disabled_collection_runs_nothing_until_it_is_enabled(api):
     api.create(schedules=[{"every": "PT20S"}])
 
@@ -269,7 +309,8 @@ def test_the_collection_default_stays(api):
         ({"name": "c", "quota": {"maxJobs": 10**30}}, "quota.maxJobs"),
         ({"name": "c", "quota": {"minIntervalSeconds": -1}}, "quota.minIntervalSeconds"),
         ({"name": "c", "quota": {"minIntervalSeconds": "60"}}, "quota.minIntervalSeconds"),
-        ({"name": "c", "quota": {"maxRunsPerJob": 5}}, "quota.maxRunsPerJob"),
+        ({"name": "c", "quota": {"maxRunsPerJob": 0}}, "quota.maxRunsPerJob"),
+        ({"name": "c", "quota": {"maxRunsPerJob": 2**31}}, "quota.maxRunsPerJob"),
         ({"name": "c", "quota": {"x": None}}, "quota.x"),
         ({"name": "c", "retention": 30}, "retention"),
         ({"name": "c", "retention": {"runDays": 14}}, "retention.runDays"),

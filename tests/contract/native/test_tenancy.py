@@ -400,3 +400,53 @@ def test_the_provider_sees_what_the_last_audit_found(api):
 def test_health_of_an_idle_service(api):
     assert api.get("/v1/health").json["oldestDueAt"] is None
     assert api.get("/v1/health").json["behindSeconds"] == 0
+
+
+# Disabled tenants
+
+
+def test_a_disabled_tenant_is_told_so_and_the_provider_goes_on(api):
+    bearer = {"authorization": f"Bearer {token(api).json['access_token']}"}
+    before = api.get("/v1/jobs").status
+
+    off = api("POST", "/v1/tenants/acme/disable", caller="provider")
+    api.stage.clock.advance(10)
+    with api.unchanged():
+        refused = [
+            api.get("/v1/jobs"),
+            api("POST", "/v1/jobs", JOB),
+            api.get("/v1/jobs", caller=None, headers=bearer),
+        ]
+        denied = token(api)
+        other = api.get("/v1/jobs", caller="globex").status
+    acting = api.get("/v1/jobs", caller="provider", headers={"sweephand-tenant": "acme"}).status
+    on = api("POST", "/v1/tenants/acme/enable", caller="provider")
+    api.stage.clock.advance(10)
+
+    assert before == 200
+    assert (off.json["state"], api.get("/v1/tenants/acme", caller="provider").json["state"]) == ("DISABLED", "ACTIVE")
+    assert {(each.status, each.code) for each in refused} == {(403, "TENANT_DISABLED")}
+    assert (denied.status, denied.json) == (400, {"error": "unauthorized_client"})
+    assert (other, acting) == (200, 200)
+    assert (on.json["state"], api.get("/v1/jobs").status) == ("ACTIVE", 200)
+
+
+def test_to_switch_a_tenant_twice_changes_nothing(api):
+    api("POST", "/v1/tenants/acme/disable", caller="provider")
+
+    with api.unchanged():
+        again = api("POST", "/v1/tenants/acme/disable", {}, caller="provider")
+        unknown = api("POST", "/v1/tenants/nobody/disable", caller="provider")
+        strange = api("POST", "/v1/tenants/a.b/enable", caller="provider")
+        member = api("POST", "/v1/tenants/acme/enable", {"x": 1}, caller="provider")
+
+    assert (again.status, again.json["state"]) == (200, "DISABLED")
+    assert [each.status for each in (unknown, strange, member)] == [404, 404, 422]
+
+
+def test_the_list_of_tenants_shows_their_state(api):
+    api("POST", "/v1/tenants/acme/disable", caller="provider")
+
+    listed = api.get("/v1/tenants", caller="provider").json["items"]
+
+    assert {each["tenant"]: each["state"] for each in listed} == {"acme": "DISABLED", "globex": "ACTIVE"}

@@ -63,6 +63,8 @@ def _service(step: Walk) -> None:
     tenant = step.each("POST", "/v1/tenants", "TenantDraft")["tenant"]
     step("GET", "/v1/tenants")
     step("GET", "/v1/tenants/{tenant}", tenant=tenant)
+    for verb in ("disable", "enable"):
+        step.each("POST", f"/v1/tenants/{{tenant}}/{verb}", "Nothing", tenant=tenant)
     made = step.each("POST", "/v1/credentials", "CredentialDraft")
     step("GET", "/v1/credentials")
     step("DELETE", "/v1/credentials/{credential}", credential=made["clientId"])

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sweephand.domain.instants import from_s
 from sweephand.domain.run import Kind
 from sweephand.domain.schedule import Lane
 from sweephand.domain.waiting import SweepText, UnknownKind, WaitingRun, Waits
@@ -14,9 +15,18 @@ PACKED = st.text()
 """Packed timings are JSON with any text of a caller within: separators among them."""
 
 
-@given(st.sampled_from(Waits), st.sampled_from(Lane), st.sampled_from(["", "sap", "latest"]), PACKED)
-def test_what_is_packed_for_the_sweeper_comes_back(waits: Waits, lane: Lane, misfire: str, packed: str) -> None:
-    text = SweepText(waits, lane, misfire, packed)
+@given(
+    st.sampled_from(Waits),
+    st.sampled_from(Lane),
+    st.sampled_from(["", "sap", "latest"]),
+    PACKED,
+    st.none() | st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
+    st.none() | st.integers(0, 7_258_118_399),
+)
+def test_what_is_packed_for_the_sweeper_comes_back(
+    waits: Waits, lane: Lane, misfire: str, packed: str, collection: str | None, since: int | None
+) -> None:
+    text = SweepText(waits, lane, misfire, packed, collection, None if since is None else from_s(since))
 
     assert SweepText.read(str(text)) == text
 
@@ -25,15 +35,22 @@ def test_the_packed_texts_of_running_installations_stay_readable() -> None:
     assert SweepText.read('S;fast;sap;{"every":[1,2]}') == SweepText(
         Waits.OCCURRENCE, Lane.FAST, "sap", '{"every":[1,2]}'
     )
+    assert SweepText.read("S@a%40b%3Bc;slow;sap;{}").collection == "a@b;c"
+    assert SweepText.read("H@reports@1803902400;fast;sap;{}") == SweepText(
+        Waits.HELD, Lane.FAST, "sap", "{}", "reports", NOW
+    )
+    assert SweepText.read("H@@1803902400;fast;sap;{}").collection is None
     assert SweepText.read("R;slow;;j,manual,2,1803902400").packed == str(WaitingRun("j", Kind.MANUAL, 2, NOW))
 
 
 def test_a_row_of_a_later_version_is_known_as_such() -> None:
     with pytest.raises(UnknownKind):
         SweepText.read("Q;fast;;whatever")
+    with pytest.raises(UnknownKind):
+        SweepText.read("S@c@1@more;fast;;whatever")
 
 
-@pytest.mark.parametrize("text", ["", "S", "S;fast", "S;fast;sap", "S;warp;sap;{}"])
+@pytest.mark.parametrize("text", ["", "S", "S;fast", "S;fast;sap", "S;warp;sap;{}", "H@c@noon;fast;sap;{}"])
 def test_a_text_that_nobody_wrote_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError):
         SweepText.read(text)

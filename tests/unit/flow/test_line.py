@@ -76,20 +76,20 @@ def test_a_success_costs_one_claim_and_one_end(stage: Stage) -> None:
     assert stage.taps.names() == [
         "sqs.ChangeMessageVisibilityBatch",
         "dynamodb.BatchGetItem",
-        "dynamodb.GetItem",  # the collection, remembered for two seconds
+        "dynamodb.BatchGetItem",  # tenant and collection, remembered for two seconds
         "dynamodb.PutItem",
         "endpoint.http",
         "dynamodb.UpdateItem",
     ]
 
 
-def test_a_tick_with_nothing_due_asks_twice_a_shard_and_writes_nothing(stage: Stage) -> None:
+def test_a_tick_with_nothing_due_asks_what_is_disabled_and_twice_a_shard_and_writes_nothing(stage: Stage) -> None:
     stage.create({"cron": "0 0 1 1 *"})
     stage.taps.passed.clear()
 
     stage.tick()
 
-    assert stage.taps.names() == ["dynamodb.Query"] * 2 * stage.world.settings.shards
+    assert stage.taps.names() == ["dynamodb.Query"] * (1 + 2 * stage.world.settings.shards)
 
 
 def test_a_one_time_job_runs_once_and_is_over(stage: Stage) -> None:

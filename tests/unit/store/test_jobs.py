@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sweephand.domain.instants import from_ms, from_s
 from sweephand.domain.job import ActionSpec, Job, Pause
-from sweephand.domain.schedule import LIVE, Lane, Schedule, ScheduleState
+from sweephand.domain.schedule import LIVE, OVER, Lane, Schedule, ScheduleState
 from sweephand.store import jobs
 from sweephand.store.conditional import Refused, Written
 from sweephand.store.table import JobItem, ScheduleItem
@@ -54,6 +54,15 @@ def test_a_job_comes_back_from_its_row_as_it_was(one: Job) -> None:
     assert jobs.job_of(JobItem.from_raw_data(jobs.job_item(one).serialize())) == one
 
 
+def _possible(one: Schedule) -> Schedule:
+    """Only what waits for its occurrence can be held; what is completed waits for no occurrence."""
+    if one.state is not ScheduleState.ACTIVE:
+        one = replace(one, held_from=None)
+    if one.state in OVER:
+        return replace(one, next_run_at=None)
+    return replace(one, completed_at=None)
+
+
 @given(
     st.builds(
         Schedule,
@@ -77,8 +86,12 @@ def test_a_job_comes_back_from_its_row_as_it_was(one: Job) -> None:
         payload_version=st.none() | st.integers(1, 99),
         policies=JSON,
         next_run_at=st.none() | WHOLE,
+        missed_from=st.none() | WHOLE,
         missed_to=st.none() | WHOLE,
-    )
+        collection=st.none() | st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
+        held_from=st.none() | WHOLE,
+        completed_at=st.none() | WHOLE,
+    ).map(_possible)
 )
 def test_a_schedule_comes_back_from_its_row_as_it_was(one: Schedule) -> None:
     raw = jobs.schedule_item(one, 16).serialize()
@@ -92,7 +105,7 @@ def test_a_schedule_comes_back_from_its_row_as_it_was(one: Schedule) -> None:
 def test_a_row_of_an_old_version_is_read_with_its_defaults() -> None:
     """Attributes that came later are absent from what was written before."""
     raw = jobs.schedule_item(schedule(), 16).serialize()
-    later = {"policies", "missed_to", "payload_version", "last_planned_at", "ended_at", "state_reason"}
+    later = {"policies", "missed_from", "missed_to", "payload_version", "last_planned_at", "ended_at", "state_reason"}
 
     old = jobs.schedule_of(ScheduleItem.from_raw_data({name: raw[name] for name in raw.keys() - later}))
 

@@ -3,7 +3,7 @@
 SweephandError                what every deliberate refusal is
 ├── InvalidRequest            the caller's input cannot be read or breaks a rule: nothing was written
 ├── Unauthenticated           nobody, or nobody we know
-├── Forbidden                 known, but without the scope
+├── Forbidden                 known, but without the scope, or of a disabled tenant
 ├── NotFound                  unknown, or not the caller's: the two look alike
 ├── Conflict                  the state of what is there forbids it
 │   └── QuotaExceeded         a limit of the collection or the tenant
@@ -66,6 +66,8 @@ class Unauthenticated(SweephandError):
 
 
 class Forbidden(SweephandError):
+    """Codes: SCOPE_MISSING TENANT_DISABLED."""
+
     code = "SCOPE_MISSING"
 
 

@@ -125,9 +125,16 @@ def _superseded(pointer: Pointer, schedule: Schedule) -> Drop | None:
             return Drop("planned by a generation that is no longer listed")
         if pointer.instant.timestamp() > ended_at:
             return Drop("a change planned this instant anew")
-    if not pointer.decided and schedule.missed_to is not None and pointer.instant <= schedule.missed_to:
+    if not pointer.decided and _left_to_others(pointer.instant, schedule):
         return Drop("the catch-up decides on it")
     return None
+
+
+def _left_to_others(instant: datetime, schedule: Schedule) -> bool:
+    """Within what a catch-up or a time of being disabled decided on. Before it, what was sent still counts."""
+    if schedule.missed_to is None or instant > schedule.missed_to:
+        return False
+    return schedule.missed_from is None or instant >= schedule.missed_from
 
 
 def _too_late(pointer: Pointer, schedule: Schedule, now: datetime) -> End | None:

@@ -76,8 +76,9 @@ class Collection:
 
 @dataclass(frozen=True)
 class Terms:
-    """What its collection and its tenant mean for a run. enabled: both are."""
+    """What its collection and its tenant mean for a run. enabled: both are. tenant_active: the tenant is."""
 
     enabled: bool = True
+    tenant_active: bool = True
     events: Events = Events.FAILURES
     retention: Retention = Retention()

@@ -24,6 +24,8 @@ class Subject(StrEnum):
     CLEAN_UP = "clean_up"
     RESUME = "resume"
     CHANGE = "change"
+    RELEASE = "release"
+    ENDED = "ended"
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,9 @@ class Pointer:
 
     decided: its lateness was already judged (catch-up, change, audit). subject SCHEDULE: see whether the schedule
     is over; CLEAN_UP: end what a deleted owner left (run: the name of the clean-up row); RESUME: see whether the job's
-    pause is over; CHANGE: see whether schedules still have to follow their job.
+    pause is over; CHANGE: see whether schedules still have to follow their job; RELEASE: let go what was held (run: the
+    collection, empty for the whole tenant); ENDED: see whether the job of a schedule that is over goes
+    (run: the schedule).
     """
 
     tenant: str

@@ -32,6 +32,7 @@ class StateReason(StrEnum):
     NO_FUTURE_DATES = "NO_FUTURE_DATES"
     END_REACHED = "END_REACHED"
     COUNT_REACHED = "COUNT_REACHED"
+    QUOTA_REACHED = "QUOTA_REACHED"
     UNREACHABLE = "UNREACHABLE"
     UNREADABLE = "UNREADABLE"
     JOB_INACTIVE = "JOB_INACTIVE"
@@ -57,6 +58,10 @@ class Schedule:
     instant not yet sent (of an ENDING schedule: when it is looked at again), None while nothing waits.
     last_planned_at: the last counted instant. planned_total: occurrences sent so far. first_at: the first occurrence of
     this generation, where its rule has none there.
+    missed_from, missed_to: what was last decided not to be sent one by one: a late message of it is dropped. Without
+    missed_from, all that was planned before it too.
+    collection: of its job, as the sweeper knows it. held_from: while its collection or tenant is disabled, the
+    earliest instant not yet sent; next_run_at is then only when it is looked at again. completed_at: once COMPLETED.
     """
 
     tenant: str
@@ -79,8 +84,17 @@ class Schedule:
     payload_version: int | None = None
     policies: Mapping[str, Any] = field(default_factory=dict)
     next_run_at: datetime | None = None
+    missed_from: datetime | None = None
     missed_to: datetime | None = None
     first_at: datetime | None = None
+    collection: str | None = None
+    held_from: datetime | None = None
+    completed_at: datetime | None = None
+
+    @property
+    def unsent_from(self) -> datetime | None:
+        """The earliest instant not yet sent, None while nothing waits."""
+        return self.held_from or self.next_run_at
 
 
 def policies_of(job: Job, schedule: Schedule | None) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from urllib.parse import quote, unquote
 
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.run import Kind, Run
@@ -28,6 +29,12 @@ class Waits(StrEnum):
     """A paused job: its pause ends."""
     CHANGE = "G"
     """A job with many schedules: those that still have to follow a change."""
+    HELD = "H"
+    """A schedule whose collection or tenant is disabled: `since` is its earliest occurrence not yet sent."""
+    RELEASE = "L"
+    """A collection or a tenant that was enabled: its held schedules are to be let go."""
+    ENDED = "K"
+    """A COMPLETED schedule, kept a while: its job goes when all are. `since` is its completion."""
 
 
 class UnknownKind(LookupError):
@@ -39,25 +46,39 @@ class SweepText:
     """The packed attribute `sweep`.
 
     packed: of a schedule, the text that schedules.timing.load reads; of a run, WaitingRun's.
+    collection: of a schedule's job; None in rows of before it was packed, which are never held for their collection.
+    It stands behind the kind, where a version that does not know it leaves the row alone.
     """
 
     waits: Waits
     lane: Lane
     misfire: str = ""
     packed: str = ""
+    collection: str | None = None
+    since: datetime | None = None
 
     def __str__(self) -> str:
-        return f"{self.waits};{self.lane};{self.misfire};{self.packed}"
+        head = str(self.waits)
+        if self.collection is not None or self.since is not None:
+            head += "@" + ("" if self.collection is None else quote(self.collection, safe=""))
+        if self.since is not None:
+            head += f"@{epoch_s(self.since)}"
+        return f"{head};{self.lane};{self.misfire};{self.packed}"
 
     @classmethod
     def read(cls, text: str) -> SweepText:
         """Raises UnknownKind for a row of a later version, ValueError for a text that nobody wrote."""
-        waits, lane, misfire, packed = text.split(";", 3)
+        head, lane, misfire, packed = text.split(";", 3)
+        waits, *rest = head.split("@")
         try:
             kind = Waits(waits)
         except ValueError as unknown:
             raise UnknownKind(waits) from unknown
-        return cls(kind, Lane(lane), misfire, packed)
+        if len(rest) > 2:
+            raise UnknownKind(head)
+        collection = unquote(rest[0]) if rest and rest[0] else None
+        since = from_s(int(rest[1])) if len(rest) > 1 else None
+        return cls(kind, Lane(lane), misfire, packed, collection, since)
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def follow(world: World, run: Run, schedule: Schedule) -> None:
     """
     assert run.started_at is not None
     old, newest = schedule.next_run_at, schedule.generation
-    if schedule.state is not ScheduleState.ACTIVE or run.generation != newest or old is None:
+    if schedule.state is not ScheduleState.ACTIVE or schedule.held_from or run.generation != newest or old is None:
         return
     from sweephand.domain import series  # noqa: PLC0415 - so rare that no cold start should pay for the mathematics
     from sweephand.schedules.timing import load  # noqa: PLC0415

@@ -80,7 +80,7 @@ def split(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> Wai
     ops = [_schedule_op(world, row, sweep, found.span, planned_total, next_at, over=over)]
     if found.caught_up is not None:
         ops.append(_row_op(world, row, sweep, found.caught_up, now))
-    ops += _line_ops(world, row, lines)
+    ops += _line_ops(world, row, lines, sweep.collection)
     if not isinstance(world.table.transact(ops), Written):
         return None
     world.journal.warning("missed", tenant=row.tenant, job=row.owner, schedule=row.own_id, rows=found.span.count)
@@ -110,6 +110,7 @@ def _schedule_op(
     actions = [
         assign(ScheduleItem.next_run_at, epoch_s(next_at)),
         assign(ScheduleItem.planned_total, planned_total),
+        assign(ScheduleItem.missed_from, None),
         assign(ScheduleItem.missed_to, epoch_s(missed.last)),
     ]
     if over:
@@ -164,13 +165,13 @@ def _lines(row: WaitingRow, found: Missed, there: Sequence[Run], now: datetime) 
     return lines
 
 
-def _line_ops(world: World, row: WaitingRow, lines: Sequence[Run]) -> list[Op]:
+def _line_ops(world: World, row: WaitingRow, lines: Sequence[Run], collection: str | None) -> list[Op]:
     missed = sum(line.range_count or 0 for line in lines)
     if not missed:
         return []
     stats_key = keys.job(row.tenant, row.owner), keys.stats(row.own_id)
     counted = world.table.update_op("stats", *stats_key, [add(StatsItem.missed, missed)])
-    return [*(ranges.op(world, line) for line in lines), counted]
+    return [*(ranges.op(world, line, collection) for line in lines), counted]
 
 
 def send_stretch(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> int:

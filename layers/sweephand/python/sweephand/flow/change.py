@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from sweephand.domain.collection import Events
+from sweephand.domain.collection import CollectionState, Events
 from sweephand.domain.job import Job, JobDraft, Payload
 from sweephand.domain.revision import Entry
 from sweephand.errors import Conflict, PreconditionFailed, QuotaExceeded, Unavailable
-from sweephand.flow import cleaning, drafts, endings, following, pausing, plan, replan, steps, tenancy, wishes
+from sweephand.flow import cleaning, drafts, endings, following, holding, pausing, plan, replan, steps, tenancy, wishes
 from sweephand.flow.history import BY_SERVICE, By, entry
 from sweephand.flow.plan import IN_JOBS_TRANSACTION, TRIES, Planned
 from sweephand.flow.steps import Effect
@@ -141,9 +141,12 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     carried = steps.carry_out(world, steps_to_do, after, effect)
     after = plan.with_schedule_ids(after, carried.schedules)
     after, sealed = _sealed(world, after, before, parts)
-    if not (carried.ops or sealed or parts.payloads) and _unchanged(before, after):
+    if not (carried.ops or carried.held or sealed or parts.payloads) and _unchanged(before, after):
         return planned
-    many = len(carried.ops) > IN_JOBS_TRANSACTION
+    many = len(carried.ops) + 2 * len(carried.held) > IN_JOBS_TRANSACTION
+    if carried.held and not many:
+        holding.let_all_go(world, carried.held)
+        raise _CameBetween
     if many:
         after = replace(after, open_change=after.revision)
         schedule_ops = following.start_ops(world, after, steps_to_do, wanted.resumed_at)
@@ -170,7 +173,8 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     else:
         if carried.gone:
             _look_for_end(world, after)
-        replan.send_ahead(world, carried.ahead)
+        if collection.state is CollectionState.ENABLED:
+            replan.send_ahead(world, carried.ahead)
         changed = Planned(after, plan.by_creation(carried.schedules))
     if collection.events is Events.ALL:
         _tell(world, new)

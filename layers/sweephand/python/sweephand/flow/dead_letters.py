@@ -63,7 +63,8 @@ def _end(world: World, pointer: Pointer, seen: Seen) -> bool:
     end = _ending(admitted, seen.run)
     if end is None:
         return _left_open(world, admitted, seen)
-    ended = settle.end_unacted(world, _lane(seen), pointer, seen.run, end.state, end.reason)
+    collection = seen.job.collection if seen.job else None
+    ended = settle.end_unacted(world, _lane(seen), pointer, seen.run, end.state, end.reason, collection=collection)
     if isinstance(ended, Refused):
         return False
     effects.after(world, ended, seen.job, seen.schedule)

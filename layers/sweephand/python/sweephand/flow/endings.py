@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from sweephand import ids
 from sweephand.domain.collection import Events
-from sweephand.domain.instants import EPOCH, FAR, epoch_ms, from_ms
+from sweephand.domain.instants import EPOCH, FAR, epoch_ms, epoch_s, from_ms, from_s
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import FAILED, Kind
 from sweephand.domain.schedule import OVER, Schedule, ScheduleState, StateReason
 from sweephand.errors import Unavailable
+from sweephand.flow import ended_jobs, retention
 from sweephand.flow.world import World
 from sweephand.store import jobs, keys, stats
 from sweephand.store.conditional import Refused, assign
@@ -54,10 +55,13 @@ def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -
         if isinstance(settled, Refused):
             return  # somebody else counted at the same time: the wake row looks again
     still = (ScheduleItem.state == ScheduleState.ENDING.value) & (ScheduleItem.planned_total == schedule.planned_total)
+    over = replace(schedule, state=state, completed_at=from_s(epoch_s(world.clock.now())))
+    goes_at = ended_jobs.goes_at(over, retention.lately(world, schedule.tenant, schedule.collection))
     actions = [
         assign(ScheduleItem.state, state.value),
         assign(ScheduleItem.state_reason, completion_reason(schedule).value),
-        assign(ScheduleItem.next_run_at, None),
+        assign(ScheduleItem.sweep, jobs.sweep_text(over)),
+        assign(ScheduleItem.next_run_at, None if goes_at is None else epoch_s(goes_at)),
         assign(ScheduleItem.schedule_id, None),
     ]
     marked = mark_job(world, schedule.tenant, schedule.job_id, replace(schedule, state=state))
@@ -68,7 +72,7 @@ def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -
         return
     if not marked:
         mark_job(world, schedule.tenant, schedule.job_id)
-    tell(world, replace(schedule, state=state), job)
+    tell(world, over, job)
 
 
 def mark_job(world: World, tenant: str, job_id: str, ending: Schedule | None = None) -> bool:
@@ -134,7 +138,7 @@ def completion_reason(schedule: Schedule) -> StateReason:
     if not timing.recurring:
         return StateReason.ONE_TIME_DONE
     if timing.count is not None and schedule.planned_total >= timing.count:
-        return StateReason.COUNT_REACHED
+        return StateReason.COUNT_REACHED if "count" in schedule.timing else StateReason.QUOTA_REACHED
     if timing.has_end:
         return StateReason.END_REACHED
     return StateReason.NO_FUTURE_DATES

@@ -126,6 +126,14 @@ def _look(world: World, pointer: Pointer) -> None:
             from sweephand.flow import following  # noqa: PLC0415 - as above
 
             following.look(world, pointer)
+        case Subject.RELEASE:
+            from sweephand.flow import releasing  # noqa: PLC0415 - as above
+
+            releasing.go_on(world, pointer)
+        case Subject.ENDED:
+            from sweephand.flow import ended_jobs  # noqa: PLC0415 - as above
+
+            ended_jobs.look(world, pointer)
 
 
 def _attempt(  # noqa: PLR0911 - one line for each answer of the gate
@@ -172,7 +180,8 @@ def _end(
     reason: Reason,
     message: str | None = None,
 ) -> Verdict | Run | None:
-    ended = settle.end_unacted(world, lane, pointer, seen.run, state, reason, message)
+    collection = seen.job.collection if seen.job else None
+    ended = settle.end_unacted(world, lane, pointer, seen.run, state, reason, message, collection)
     if isinstance(ended, Refused):
         return _read(ended)
     effects.after(world, ended, seen.job, seen.schedule)

@@ -16,7 +16,7 @@ from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.waiting import Waits
 from sweephand.errors import Unavailable
-from sweephand.flow import cleaning, endings, replan, steps
+from sweephand.flow import cleaning, endings, holding, replan, steps
 from sweephand.flow.plan import TRIES
 from sweephand.flow.steps import CALLERS, Effect, Step
 from sweephand.flow.world import World
@@ -100,6 +100,9 @@ def _carry_out(world: World, job: Job, part: Part) -> None:
     for tries in range(TRIES):
         effect = Effect(replan.effective_at(world.clock.now()), part.resumed_at)
         carried = steps.carry_out(world, _steps(world, job, part), job, effect)
+        if carried.held:
+            holding.let_all_go(world, carried.held)
+            continue
         same = assign(JobItem.open_change, job.revision)
         ops = [
             world.table.update_op(
@@ -109,12 +112,13 @@ def _carry_out(world: World, job: Job, part: Part) -> None:
             *carried.ops,
             *(cleaning.of_schedules_ops(world, job, carried.gone) if carried.gone else []),
         ]
-        all_told = world.standing.of(job.tenant, job.collection).events is Events.ALL
-        replan.send_owed(world, carried.plans, lines_too=all_told)
+        terms = world.standing.of(job.tenant, job.collection)
+        replan.send_owed(world, carried.plans, lines_too=terms.events is Events.ALL)
         replan.in_time(world, effect.at)
         done = world.table.transact(ops)
         if not isinstance(done, Cancelled):
-            replan.send_ahead(world, carried.ahead)
+            if terms.enabled:
+                replan.send_ahead(world, carried.ahead)
             return
         if done.refused.keys() & {"job", "part"}:
             # Carried out already, perhaps by this very call: what is due soon is sent by the rows as they are.

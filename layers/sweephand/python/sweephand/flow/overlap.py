@@ -17,7 +17,7 @@ from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule, policies_of
 from sweephand.errors import Unavailable
 from sweephand.flow import settle
-from sweephand.flow.retention import expiry
+from sweephand.flow.retention import run_expiry
 from sweephand.flow.world import World
 from sweephand.store import ledger, slots
 from sweephand.store.conditional import Cancelled, Refused, Written
@@ -49,7 +49,7 @@ def take_turn(
         case Take(after):
             return _claim(world, lane, slots.Move(slot, after, mine, there))
         case overlap.Replace(after, open_runs):
-            return _replace(world, lane, slots.Move(slot, after, mine, there), open_runs)
+            return _replace(world, lane, slots.Move(slot, after, mine, there), open_runs, job.collection)
         case Queue(after, active):
             _wake(world, lane, active)
             return _queue(world, lane, slots.Move(slot, after, mine, there))
@@ -84,7 +84,9 @@ def _claim(world: World, lane: Lane, move: slots.Move) -> Written | Refused | Tu
     return done if isinstance(done, Written) else _refused(done)
 
 
-def _replace(world: World, lane: Lane, move: slots.Move, open_runs: tuple[Run, ...]) -> Written | Refused | Turn:
+def _replace(
+    world: World, lane: Lane, move: slots.Move, open_runs: tuple[Run, ...], collection: str
+) -> Written | Refused | Turn:
     """A call that is under way cannot be recalled: its late answer becomes a note of the run that was replaced."""
     now = world.clock.now()
     ended = tuple(
@@ -94,7 +96,7 @@ def _replace(world: World, lane: Lane, move: slots.Move, open_runs: tuple[Run, .
             reason=Reason.REPLACED,
             message=f"replaced by the run {move.run.id}",
             finished_at=now,
-            expires_at=expiry(now),
+            expires_at=run_expiry(world, old.tenant, collection, now),
             owner=None,
             lease_until=None,
             wake_at=now,

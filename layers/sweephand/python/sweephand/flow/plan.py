@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from sweephand.domain.collection import Events
+from sweephand.domain.collection import Collection, CollectionState, Events
 from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, QuotaExceeded, Unavailable
@@ -45,8 +45,7 @@ def create_job(world: World, tenant: str, draft: JobDraft, once: Once | None = N
     schedules = []
     for n, schedule_draft in enumerate(wanted):
         schedule = new_schedule(world, schedule_draft, job, parts, minted_at(now, n), now, f"schedules[{n}]")
-        tenancy.check_interval(collection, drafts.stored_timing(schedule), f"schedules[{n}]")
-        schedules.append(schedule)
+        schedules.append(within_quota(collection, schedule, f"schedules[{n}]"))
     refuse_twins([(schedule, f"schedules[{n}]") for n, schedule in enumerate(schedules)])
     job = with_schedule_ids(job, schedules)
     sealed = drafts.seal(world, job, parts)
@@ -67,7 +66,8 @@ def create_job(world: World, tenant: str, draft: JobDraft, once: Once | None = N
     elif job.open_change is not None:
         planned = followed(world, job)
     else:
-        replan.send_ahead(world, schedules)
+        if collection.state is CollectionState.ENABLED:
+            replan.send_ahead(world, schedules)
         planned = Planned(job, tuple(schedules))
     if planned.job.revision == 1 and collection.events is Events.ALL:
         _tell(world, planned.job, created=True)
@@ -195,6 +195,13 @@ def payloads_of(world: World, planned: Planned) -> dict[str, Payload]:
     return jobs.read_payloads(world.table, job.tenant, job.id, wanted)
 
 
+def within_quota(collection: Collection, schedule: Schedule, path: str) -> Schedule:
+    """A new schedule as its collection allows it. Raises QuotaExceeded."""
+    timing = drafts.stored_timing(schedule)
+    tenancy.check_interval(collection, timing, path)
+    return replace(schedule, packed=tenancy.bounded(collection, timing, timing.count, path).packed)
+
+
 def minted_at(now: datetime, n: int) -> datetime:
     """Ids sort by their milliseconds: those of one request keep its order."""
     return now + timedelta(milliseconds=n)
@@ -228,6 +235,7 @@ def new_schedule(
         timing=draft.timing,
         packed=timing.packed,
         lane=drafts.lane_of(job),
+        collection=job.collection,
         created_at=now,
         modified_at=now,
         active=draft.active,

@@ -9,7 +9,7 @@ from sweephand import ids
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.flow.retention import expiry
+from sweephand.flow.retention import run_expiry
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import ledger
@@ -48,12 +48,15 @@ def line(
         range_until=last,
         range_count=count,
         message=message,
-        expires_at=expiry(now),
     )
 
 
-def op(world: World, run: Run) -> Op:
-    """Its part of a transaction: under its computed id, so that a repetition writes the same."""
+def op(world: World, run: Run, collection: str | None) -> Op:
+    """Its part of a transaction: under its computed id, so that a repetition writes the same. It is kept as long as
+    the runs of the collection; None: that is not known.
+    """
+    assert run.finished_at is not None
+    run = replace(run, expires_at=run_expiry(world, run.tenant, collection, run.finished_at))
     item = ledger.item_of(run, shards=world.settings.shards, lane=Lane.FAST)
     return world.table.put_op(f"range {run.schedule_id}", item)
 

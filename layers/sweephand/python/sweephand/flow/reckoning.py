@@ -132,7 +132,7 @@ def account(world: World, schedule: Schedule, before: StatsItem, *, consistent: 
         rows={run.uuid: run for run in runs if run.range_count is None},
         lines=[run for run in runs if run.range_count is not None],
         generations=[*sorted(left, key=lambda each: each.number), force],
-        next_at=schedule.next_run_at if schedule.state is ScheduleState.ACTIVE else None,
+        next_at=schedule.unsent_from if schedule.state is ScheduleState.ACTIVE else None,
         whole=len(runs) < MOST_INSTANTS,
     )
 
@@ -153,8 +153,8 @@ def sent_until(schedule: Schedule) -> datetime | None:
     """Up to where the generation in force has been sent; None where it sends nothing."""
     if schedule.state is ScheduleState.ENDING:
         return schedule.last_planned_at
-    if schedule.state is ScheduleState.ACTIVE and schedule.next_run_at is not None:
-        return schedule.next_run_at - timedelta(seconds=1)
+    if schedule.state is ScheduleState.ACTIVE and schedule.unsent_from is not None:
+        return schedule.unsent_from - timedelta(seconds=1)
     return None
 
 
@@ -197,7 +197,8 @@ def _supersede(world: World, schedule: Schedule, over: Sequence[Owed]) -> int:
     done = 0
     for owed in over:
         pointer = _pointer(schedule, owed)
-        ended = settle.end_unacted(world, schedule.lane, pointer, None, State.SKIPPED, Reason.SUPERSEDED)
+        skipped = State.SKIPPED, Reason.SUPERSEDED
+        ended = settle.end_unacted(world, schedule.lane, pointer, None, *skipped, collection=schedule.collection)
         done += not isinstance(ended, Refused)
     return done
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from sweephand.domain.run import Reason, Run, State, success_reason
 from sweephand.errors import Conflict, NotFound, Unavailable
 from sweephand.flow import settle
-from sweephand.flow.retention import expiry
+from sweephand.flow.retention import run_expiry
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import jobs, ledger
@@ -60,15 +60,15 @@ def _found(world: World, tenant: str, owner: str, uuid: str) -> Run:
 
 def _end(world: World, wanted: Run, now: datetime) -> Run:
     """Writes the end [not terminal] with its wake, and sends the pointer. Returns the row that is there now."""
+    job = jobs.read_job(world.table, wanted.tenant, wanted.job_id)
     ended = replace(
         wanted,
         finished_at=now,
-        expires_at=expiry(now),
+        expires_at=run_expiry(world, wanted.tenant, job.collection if job else None, now),
         owner=None,
         lease_until=None,
         wake_at=now + WAKE,
     )
-    job = jobs.read_job(world.table, ended.tenant, ended.job_id)
     lane = settle.lane_of(settle.action_of(job, ended.kind)) if job else world.settings.lane
     result = ledger.finish_from_outside(
         world.table, ended, shards=world.settings.shards, lane=lane, counts=settle.counts_of(ended)

@@ -12,7 +12,7 @@ from sweephand.domain.job import ActionSpec, Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import FAILED, Kind, Outcome, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule, policies_of
-from sweephand.flow.retention import expiry
+from sweephand.flow.retention import expiry, run_expiry
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import ledger
@@ -49,7 +49,7 @@ def settle(world: World, lane: Lane, run: Run, outcome: Outcome, job: Job, sched
     settled = settlement.settle(run, outcome, action_of(job, run.kind), now, world.chance.uniform)
     after = settled.run
     if after.finished:
-        after = replace(after, expires_at=expiry(now))
+        after = replace(after, expires_at=run_expiry(world, job.tenant, job.collection, now))
     attempts = _attempts(run, after, outcome, str(policies_of(job, schedule).get("keepAnswer", "failures")), now)
     result = _write(world, lane, run, after, settled.counts, attempts)
     if isinstance(result, Refused):
@@ -103,12 +103,14 @@ def end_unacted(
     state: State,
     reason: Reason,
     message: str | None = None,
+    collection: str | None = None,
 ) -> Run | Refused:
     """Ends a run without acting: a new row where there is none. Counts go along in the same transaction.
 
-    message: None leaves the one that the row has.
+    message: None leaves the one that the row has. collection: of its job; None where the job is gone.
     """
     now = world.clock.now()
+    expires_at = run_expiry(world, pointer.tenant, collection, now)
     if run is None:
         ended = Run(
             tenant=pointer.tenant,
@@ -122,7 +124,7 @@ def end_unacted(
             finished_at=now,
             generation=pointer.generation,
             message=message,
-            expires_at=expiry(now),
+            expires_at=expires_at,
         )
         result = ledger.finish_without_attempt(
             world.table, ended, shards=world.settings.shards, lane=lane, counts=counts_of(ended)
@@ -136,7 +138,7 @@ def end_unacted(
             finished_at=now,
             owner=None,
             lease_until=None,
-            expires_at=expiry(now),
+            expires_at=expires_at,
         )
         condition = ledger.lease_as_read(run) if run.state is State.TRIGGERED else ledger.state_as_read(run)
         result = ledger.finish(world.table, ended, condition, counts_of(ended), ())

@@ -34,12 +34,16 @@ class Step:
 
 @dataclass
 class Carried:
-    """What steps come to: parts of a transaction, what is sent before and after it, and the rows as they shall be."""
+    """What steps come to: parts of a transaction, what is sent before and after it, and the rows as they shall be.
+
+    held: schedules that must be let go first; then their steps are carried out anew.
+    """
 
     ops: list[Op] = field(default_factory=list)
     plans: list[replan.Plan] = field(default_factory=list)
     started: list[Schedule] = field(default_factory=list)
     gone: list[Schedule] = field(default_factory=list)
+    held: list[Schedule] = field(default_factory=list)
     schedules: list[Schedule] = field(default_factory=list)
 
     @property
@@ -96,11 +100,16 @@ def _change(
         return
     changed = replace(changed, modified_at=job.modified_at)
     lines: list[Op] = []
+    if anew and there.held_from is not None and drafts.stored_timing(there).readable:
+        carried.held.append(there)
+        carried.schedules.append(changed)
+        return
     if anew:
+        changed = replace(changed, collection=job.collection, held_from=None, completed_at=None)
         timing = drafts.stored_timing(changed)
         plan = replan.change(there, changed, job, timing, effect.of(there), step.at)
         carried.plans.append(plan)
-        lines = [ranges.op(world, plan.silence)] if plan.silence is not None else []
+        lines = [ranges.op(world, plan.silence, job.collection)] if plan.silence is not None else []
         lines += [generations.op(world.table, there, plan.left)] if plan.left is not None else []
         changed = plan.schedule
         condition = jobs.as_read(there)
@@ -131,8 +140,9 @@ def replans(there: Schedule, changed: Schedule, job: Job) -> bool:
         changed.lane,
         changed.misfire,
     )
+    moved = there.collection not in {None, job.collection}
     stands = ScheduleState.ACTIVE if there.state in LIVE else there.state
-    return packed or stands is not wanted_state(job, changed.active)[0]
+    return packed or moved or stands is not wanted_state(job, changed.active)[0]
 
 
 def _payload_ops(world: World, job: Job, step: Step) -> list[Op]:

@@ -8,18 +8,20 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from sweephand.domain import series
 from sweephand.domain.lateness import FRESH
 from sweephand.domain.message import Pointer, Subject, occurrence
+from sweephand.domain.schedule import Lane
+from sweephand.domain.suspension import Suspensions
 from sweephand.domain.waiting import SweepText, UnknownKind, WaitingRun, Waits
 from sweephand.errors import Unavailable
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.timing import load
-from sweephand.store import waiting
+from sweephand.store import suspended, waiting
 from sweephand.store.waiting import Advance, Advanced, WaitingRow
 
 TICK_DEADLINE_S = 50.0
@@ -67,13 +69,18 @@ class Step:
     deliveries: tuple[Delivery, ...] = field(default=())
 
 
+ASIDE_MOST = 5_000
+"""Rows of what is disabled that a shard moves in one tick, after all others; the rest keeps its place."""
+
+
 def tick(world: World, shards: Iterable[int]) -> Tally:
     """Sweeps these shards until all is done or 50 s are over: what is left is the next tick's."""
     shards = list(shards)
     deadline = world.clock.monotonic() + TICK_DEADLINE_S
     total = Tally()
+    suspensions = _suspensions(world)
     with ThreadPoolExecutor(max_workers=max(1, min(MOST_THREADS, len(shards)))) as pool:
-        for tally in pool.map(lambda shard: _sweep_shard(world, shard, deadline), shards):
+        for tally in pool.map(lambda shard: _sweep_shard(world, shard, suspensions, deadline), shards):
             total.add(tally)
     world.journal.info(
         "tick", rows=total.rows, sent=total.sent, advanced=total.advanced, left=total.left, resent=total.resent
@@ -91,21 +98,35 @@ def _measure(world: World, total: Tally) -> None:
         world.journal.measure(**values)
 
 
-def _sweep_shard(world: World, shard: int, deadline: float) -> Tally:
-    """One shard, fresh rows before overdue ones. What the table refuses for now is the next tick's."""
+def _suspensions(world: World) -> Suspensions | None:
+    """What is disabled; None if the table does not say: then all is sent, and the executor's gate decides."""
+    try:
+        return suspended.read(world.table)
+    except Unavailable:
+        world.journal.warning("what is disabled is not known")
+        return None
+
+
+def _sweep_shard(world: World, shard: int, suspensions: Suspensions | None, deadline: float) -> Tally:
+    """One shard, fresh rows before overdue ones, and what is only moved behind all that is sent.
+
+    What the table refuses for now is the next tick's.
+    """
     now = world.clock.now()
     horizon = now + timedelta(seconds=world.settings.look_ahead_s)
     tally = Tally()
     fresh = waiting.due(world.table, shard, now - FRESH, horizon)
     overdue = waiting.due(world.table, shard, None, now - FRESH - timedelta(seconds=1))
     try:
-        for page in itertools.chain(fresh, overdue):
+        aside: list[WaitingRow] = []
+        pages = (_without_held(page, suspensions, aside) for page in itertools.chain(fresh, overdue))
+        for page in itertools.chain(pages, [aside]):
             for begin in range(0, len(page), GROUP):
                 if world.clock.monotonic() > deadline:
                     tally.cut_short = True
                     tally.oldest_due_s = max(tally.oldest_due_s, _age_s(waiting.oldest(world.table, shard), now))
                     return tally
-                tally.add(_sweep_group(world, page[begin : begin + GROUP], horizon, deadline))
+                tally.add(_sweep_group(world, page[begin : begin + GROUP], suspensions, horizon, deadline))
     except Unavailable:
         tally.cut_short = tally.unseen = True
         world.journal.warning("shard cut short", shard=shard)
@@ -116,12 +137,34 @@ def _age_s(due_at: datetime | None, now: datetime) -> int:
     return 0 if due_at is None else max(0, int((now - due_at).total_seconds()))
 
 
-def _sweep_group(world: World, rows: Sequence[WaitingRow], horizon: datetime, deadline: float) -> Tally:
+def _without_held(page: list[WaitingRow], suspensions: Suspensions | None, aside: list[WaitingRow]) -> list[WaitingRow]:
+    """The rows that may be sent. The others are put aside, as many as one tick moves."""
+    if not suspensions:
+        return page
+    sent: list[WaitingRow] = []
+    for row in page:
+        if not _is_held(row, suspensions):
+            sent.append(row)
+        elif len(aside) < ASIDE_MOST:
+            aside.append(row)
+    return sent
+
+
+def _is_held(row: WaitingRow, suspensions: Suspensions) -> bool:
+    try:
+        return suspensions.holds(row.tenant, SweepText.read(row.sweep))
+    except (LookupError, ValueError):
+        return False  # a row that cannot be read is dealt with among the others
+
+
+def _sweep_group(
+    world: World, rows: Sequence[WaitingRow], suspensions: Suspensions | None, horizon: datetime, deadline: float
+) -> Tally:
     now = world.clock.now()
     steps: list[Step] = []
     caught_up = 0
     for row in rows:
-        step = _step(world, row, now, horizon)
+        step = _step(world, row, suspensions, now, horizon)
         if isinstance(step, Step):
             steps.append(step)
         else:
@@ -154,10 +197,19 @@ def _advance(world: World, steps: Sequence[Advance], deadline: float) -> Advance
     return Advanced(done, left, open_steps)
 
 
-def _step(world: World, row: WaitingRow, now: datetime, horizon: datetime) -> Step | int:
+def _step(
+    world: World, row: WaitingRow, suspensions: Suspensions | None, now: datetime, horizon: datetime
+) -> Step | int:
     """The row's part of the group; what cannot wait for the group is done here: then, how many messages it sent."""
     try:
         sweep = SweepText.read(row.sweep)
+        if suspensions or sweep.waits is Waits.HELD:
+            from sweephand.flow import holding  # noqa: PLC0415 - nothing is disabled in most ticks
+
+            decided = holding.decide(world, row, sweep, suspensions, now)
+            if not isinstance(decided, WaitingRow):
+                return Step(decided) if decided is not None else 0
+            row, sweep = decided, SweepText.read(decided.sweep)
         late = sweep.waits is Waits.OCCURRENCE and row.next_run_at < now - FRESH
         if late or sweep.waits is Waits.CATCH_UP:
             return _catch_up(world, row, sweep, now, horizon)
@@ -204,14 +256,19 @@ def plan_row(row: WaitingRow, now: datetime, horizon: datetime) -> Step:
             return _wake(row, sweep, now, end_pointer(row.tenant, row.owner, row.own_id, row.next_run_at))
         case Waits.RUN:
             return _wake(row, sweep, now, _run_pointer(row, WaitingRun.read(sweep.packed)))
-        case Waits.CATCH_UP:
-            raise ValueError("a catch-up row is not planned but sent")
-        case Waits.CLEAN_UP:
-            return _wake(row, sweep, now, job_pointer(row, Subject.CLEAN_UP))
-        case Waits.RESUME:
-            return _wake(row, sweep, now, job_pointer(row, Subject.RESUME))
-        case Waits.CHANGE:
-            return _wake(row, sweep, now, job_pointer(row, Subject.CHANGE))
+        case Waits.CATCH_UP | Waits.HELD:
+            raise ValueError("it is not planned, but sent or let go")
+    return _wake(row, replace(sweep, lane=Lane.FAST), now, job_pointer(row, LOOKS[sweep.waits]))
+
+
+LOOKS = {
+    Waits.CLEAN_UP: Subject.CLEAN_UP,
+    Waits.RESUME: Subject.RESUME,
+    Waits.CHANGE: Subject.CHANGE,
+    Waits.RELEASE: Subject.RELEASE,
+    Waits.ENDED: Subject.ENDED,
+}
+"""What the executor is asked to see to."""
 
 
 def _occurrences(row: WaitingRow, sweep: SweepText, now: datetime, horizon: datetime) -> Step:
@@ -236,7 +293,7 @@ def end_pointer(tenant: str, job_id: str, schedule_id: str, at: datetime) -> Poi
 
 
 def job_pointer(row: WaitingRow, subject: Subject) -> Pointer:
-    """Asks the executor to look at what waits in a job's own partition: the row's name says which."""
+    """Asks the executor to look at what waits in a partition, mostly a job's own: the row's name says which."""
     return Pointer(row.tenant, row.owner, None, row.own_id, row.next_run_at, subject=subject)
 
 

@@ -9,15 +9,25 @@ from typing import Any
 
 from sweephand.domain.collection import Collection, CollectionState, Events, Tenant, TenantState
 from sweephand.domain.job import DEFAULT_COLLECTION, Job
-from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, QuotaExceeded, Unavailable
+from sweephand.errors import (
+    Conflict,
+    Forbidden,
+    InvalidRequest,
+    NotFound,
+    PreconditionFailed,
+    QuotaExceeded,
+    Unavailable,
+)
+from sweephand.flow import releasing
 from sweephand.flow.world import World
-from sweephand.schedules.timing import Timing
+from sweephand.schedules.timing import Timing, with_count
 from sweephand.security import caller
 from sweephand.security.caller import Credential
-from sweephand.store import credentials, tenants
+from sweephand.store import credentials, suspended, tenants
 from sweephand.store.conditional import Cancelled, Op, Refused
 
 TRIES = 5
+TENANT_KEPT_S = 10.0
 
 
 def named(tenant: str, name: str) -> Collection:
@@ -49,6 +59,36 @@ def find_tenant(world: World, name: str) -> Tenant:
     if tenant is None:
         raise NotFound("no such tenant")
     return tenant
+
+
+def require_active(world: World, name: str) -> None:
+    """Raises Forbidden for the caller of a tenant that is disabled, within 10 seconds of that everywhere.
+
+    The provider may go on acting for it.
+    """
+    if not world.standing.of(name, DEFAULT_COLLECTION, kept_s=TENANT_KEPT_S).tenant_active:
+        raise Forbidden("the tenant is disabled: only its provider can enable it", code="TENANT_DISABLED")
+
+
+def switch_tenant(world: World, name: str, *, on: bool) -> Tenant:
+    """Enables or disables it, whatever it was: to say it twice changes nothing."""
+    before = find_tenant(world, name)
+    after = replace(before, state=TenantState.ACTIVE if on else TenantState.DISABLED)
+    if after == before:
+        return before
+    ops = [*tenants.change_tenant_ops(world.table, after), *_suspension_ops(world, name, None, on=on)]
+    if isinstance(world.table.transact(ops), Cancelled):
+        raise NotFound("no such tenant")
+    if on:
+        releasing.begin(world, name, None)
+    return after
+
+
+def _suspension_ops(world: World, tenant: str, collection: str | None, *, on: bool) -> list[Op]:
+    now = world.clock.now()
+    if on:
+        return suspended.end_ops(world.table, tenant, collection, now, world.settings.shards)
+    return suspended.begin_ops(world.table, tenant, collection, now)
 
 
 # Credentials
@@ -131,9 +171,15 @@ def change_collection(
         if wanted == before:
             return before
         after = replace(wanted, revision=before.revision + 1, modified_at=world.clock.now())
-        op = tenants.change_collection_op(world.table, after, before.revision)
-        if not isinstance(world.table.transact([op]), Cancelled):
-            if before.state is not after.state and after.events is Events.ALL:
+        ops = [tenants.change_collection_op(world.table, after, before.revision)]
+        switched = after.state is not before.state
+        on = after.state is CollectionState.ENABLED
+        if switched:
+            ops += _suspension_ops(world, tenant, name, on=on)
+        if not isinstance(world.table.transact(ops), Cancelled):
+            if switched and on:
+                releasing.begin(world, tenant, name)
+            if switched and after.events is Events.ALL:
                 _tell_switch(world, after)
             return after
     raise Unavailable("the collection was changed by others all the time")
@@ -152,13 +198,26 @@ def delete_collection(world: World, tenant: str, name: str, if_match: int | None
         raise Conflict("the collection `default` cannot be deleted")
     if if_match is not None and before.revision != if_match:
         raise PreconditionFailed(f"the collection is at revision {before.revision}")
-    done = world.table.transact([tenants.delete_collection_op(world.table, before)])
+    ops = [tenants.delete_collection_op(world.table, before), *suspended.forget_ops(world.table, tenant, name)]
+    done = world.table.transact(ops)
     if isinstance(done, Cancelled) and tenants.read_collection(world.table, tenant, name) is not None:
         raise Conflict("the collection still has jobs")
 
 
 def enabled(collection: Collection, *, on: bool) -> Collection:
     return replace(collection, state=CollectionState.ENABLED if on else CollectionState.DISABLED)
+
+
+def bounded(collection: Collection, timing: Timing, count: int | None, path: str) -> Timing:
+    """The timing of a new or changed schedule, over once it has planned as many occurrences as its collection allows.
+
+    count: the caller's own. Raises QuotaExceeded where that is more.
+    """
+    most = collection.quota.max_runs_per_job
+    if most is not None and count is not None and count > most:
+        raise QuotaExceeded(f"{path or 'the schedule'}: this collection allows a count of {most} at most")
+    wanted = count if most is None else min(most, count or most)
+    return timing if timing.count == wanted or not timing.readable else with_count(timing, wanted)
 
 
 def check_interval(collection: Collection, timing: Timing, path: str) -> None:

@@ -80,7 +80,7 @@ def _step(world: World, wish: Wish, scene: Scene, now: datetime, n: int) -> Step
         assert wish.draft is not None
         minted_at = plan.minted_at(now, n)
         schedule = plan.new_schedule(world, wish.draft, scene.after, scene.parts, minted_at, now, wish.path)
-        tenancy.check_interval(scene.collection, drafts.stored_timing(schedule), wish.path)
+        schedule = plan.within_quota(scene.collection, schedule, wish.path)
         return Step(None, schedule, payload=scene.parts.payloads.pop(schedule.id, None))
     step, timing = _change(wish, wish.before, scene, now)
     if step.after != wish.before:
@@ -101,6 +101,8 @@ def _change(wish: Wish, there: Schedule, scene: Scene, now: datetime) -> tuple[S
         timing = _changed_timing(wish, there, draft, before, after, now)
         instant = drafts.one_time_instant(timing)
         at = instant if instant != drafts.one_time_instant(drafts.stored_timing(there)) else None
+    if draft.timing != there.timing or before.collection != after.collection:
+        timing = tenancy.bounded(scene.collection, timing, draft.timing.get("count"), wish.path)
     payload, version = None, there.payload_version
     if wish.draft is not None and wish.draft.payload != scene.stored.get(there.id):
         payload = wish.draft.payload

@@ -47,6 +47,7 @@ __all__ = [
     "load_or_never",
     "parse",
     "parse_instant",
+    "with_count",
 ]
 
 TIMING_MEMBERS = frozenset(
@@ -70,6 +71,7 @@ MOST_JITTER_S = 3_600
 
 _PACKED_MEMBERS = frozenset({*NOTATIONS, "zone", "gap", "overlap", "month", "first", "last", "count", "jitter", "salt"})
 _UTC = "UTC"
+UNREADABLE = "unreadable"
 _UNREADABLE = (
     ArithmeticError,
     AttributeError,
@@ -105,6 +107,11 @@ class Timing:
     def summary(self) -> str:
         """A sentence in plain English: "at 02:30 on Monday to Friday, Europe/Berlin"."""
         return self._compiled.summary()
+
+    @property
+    def readable(self) -> bool:
+        """False where `load_or_never` could not read the text."""
+        return self.notation != UNREADABLE
 
     @property
     def interval_s(self) -> int | None:
@@ -173,6 +180,12 @@ def load(packed: str) -> Timing:
         raise ValueError(f"cannot be read as a timing with time-zone data {IANA_VERSION}: {packed[:200]!r}") from error
 
 
+def with_count(timing: Timing, count: int | None) -> Timing:
+    """The same series, over after `count` occurrences; None: never for that reason."""
+    facts = {name: value for name, value in json.loads(timing.packed).items() if name != "count"}
+    return _build(facts if count is None else {**facts, "count": count})
+
+
 def counted_from(packed: str) -> datetime | None:
     """The `now` from which a series without startTime took its grid: parsed again with it, the grid stays."""
     try:
@@ -190,7 +203,7 @@ def load_or_never(packed: str) -> Timing:
         return load(packed)
     except ValueError:
         compiled = Compiled(Never(), lambda: "cannot be read", recurring=True)
-        return Timing("unreadable", compiled.series, True, None, 0, None, False, packed, compiled)
+        return Timing(UNREADABLE, compiled.series, True, None, 0, None, False, packed, compiled)
 
 
 def _build(packed: Mapping[str, Any], text: str | None = None) -> Timing:

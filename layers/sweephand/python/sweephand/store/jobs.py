@@ -12,7 +12,7 @@ from pynamodb.expressions.update import Action
 
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s
 from sweephand.domain.job import ActionSpec, Job, Pause, Payload
-from sweephand.domain.schedule import LIVE, Lane, Schedule, ScheduleState
+from sweephand.domain.schedule import LIVE, OVER, Lane, Schedule, ScheduleState
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.ids import shard_of
 from sweephand.store import keys
@@ -61,6 +61,7 @@ def job_of(item: JobItem) -> Job:
 def schedule_of(item: ScheduleItem) -> Schedule:
     _, tenant, _, job_id = keys.parts(item.pk)
     sweep = _sweep(item.sweep)
+    state = ScheduleState(item.state)
     return Schedule(
         tenant=tenant,
         job_id=job_id,
@@ -73,7 +74,7 @@ def schedule_of(item: ScheduleItem) -> Schedule:
         created_at=from_ms(item.created_at),
         modified_at=from_ms(item.modified_at),
         active=item.active,
-        state=ScheduleState(item.state),
+        state=state,
         state_reason=item.state_reason,
         generation=item.generation,
         ended_at={int(g): at for g, at in json.loads(item.ended_at).items()} if item.ended_at else {},
@@ -81,9 +82,13 @@ def schedule_of(item: ScheduleItem) -> Schedule:
         last_planned_at=_s(item.last_planned_at),
         payload_version=item.payload_version,
         policies=json.loads(item.policies) if item.policies else {},
-        next_run_at=_s(item.next_run_at),
+        next_run_at=None if state in OVER else _s(item.next_run_at),
+        missed_from=_s(item.missed_from),
         missed_to=_s(item.missed_to),
         first_at=_s(item.first_at),
+        collection=sweep.collection,
+        held_from=sweep.since if sweep.waits is Waits.HELD else None,
+        completed_at=sweep.since if state in OVER else None,
     )
 
 
@@ -144,6 +149,7 @@ def schedule_item(schedule: Schedule, shards: int) -> ScheduleItem:
         ended_at=_json(schedule.ended_at) if schedule.ended_at else None,
         planned_total=schedule.planned_total,
         last_planned_at=_to_s(schedule.last_planned_at),
+        missed_from=_to_s(schedule.missed_from),
         missed_to=_to_s(schedule.missed_to),
         first_at=_to_s(schedule.first_at),
         payload_version=schedule.payload_version,
@@ -153,8 +159,19 @@ def schedule_item(schedule: Schedule, shards: int) -> ScheduleItem:
 
 
 def sweep_text(schedule: Schedule) -> str:
-    waits = Waits.END if schedule.state is ScheduleState.ENDING else Waits.OCCURRENCE
-    return str(SweepText(waits, schedule.lane, schedule.misfire, schedule.packed))
+    return str(sweep_of(schedule))
+
+
+def sweep_of(schedule: Schedule) -> SweepText:
+    """What the sweeper is told of a schedule."""
+    waits, since = Waits.OCCURRENCE, None
+    if schedule.state is ScheduleState.ENDING:
+        waits = Waits.END
+    elif schedule.state in OVER and schedule.completed_at is not None:
+        waits, since = Waits.ENDED, schedule.completed_at
+    elif schedule.state is ScheduleState.ACTIVE and schedule.held_from is not None:
+        waits, since = Waits.HELD, schedule.held_from
+    return SweepText(waits, schedule.lane, schedule.misfire, schedule.packed, schedule.collection, since)
 
 
 # Reading
@@ -212,6 +229,8 @@ def open_change_is(number: int) -> Condition:
 def as_read(schedule: Schedule) -> Condition:
     """[the generation and next_run_at that were read]: the sweeper has not moved it, nobody else changed it."""
     same: Condition = ScheduleItem.generation == schedule.generation
+    if schedule.state in OVER:
+        return same  # next_run_at says when its job goes: no sweep moves it
     if schedule.next_run_at is None:
         return every(same, ScheduleItem.next_run_at.does_not_exist())
     return every(same, ScheduleItem.next_run_at == epoch_s(schedule.next_run_at))

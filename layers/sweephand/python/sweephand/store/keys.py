@@ -14,6 +14,7 @@ LAST_NUMBER = "LAST"
 STACK_TENANTS = "STACK#TENANTS"
 STACK_AUDIT = "STACK#AUDIT"
 LAST = "LAST"
+STACK_SUSPENDED = "STACK#SUSPENDED"
 
 
 def part(text: str) -> str:
@@ -119,6 +120,19 @@ def block_count(block: int, facade: str) -> str:
 
 def catch_up(first_s: int | str) -> str:
     return f"CATCHUP#{first_s}"
+
+
+def suspended(tenant_name: str, collection_name: str | None) -> str:
+    """In the stack's list. None: the tenant as a whole."""
+    return part(tenant_name) + ("" if collection_name is None else f"#{part(collection_name)}")
+
+
+def releasing(tenant_name: str, collection_name: str | None) -> str:
+    return f"{tenant(tenant_name)}#RELEASE#{part(collection_name or '')}"
+
+
+def release(collection_name: str | None) -> str:
+    return f"RELEASE#{part(collection_name or '')}"
 
 
 def clean_up(name: str) -> str:

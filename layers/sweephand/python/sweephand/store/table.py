@@ -111,6 +111,7 @@ class ScheduleItem(Item):
     ended_at = UnicodeAttribute(null=True)
     planned_total = Integer()
     last_planned_at = Integer(null=True)
+    missed_from = Integer(null=True)
     missed_to = Integer(null=True)
     first_at = Integer(null=True)
     payload_version = Integer(null=True)
@@ -193,6 +194,24 @@ class CatchUpItem(Item):
     shard = Integer()
     next_run_at = Integer()
     sweep = UnicodeAttribute()
+
+
+class SuspensionItem(Item):
+    """A disabled tenant or collection, in the stack's list. until: enabled since then, its held schedules follow."""
+
+    changed_at = Integer()
+    until = Integer(null=True)
+
+
+class ReleaseItem(Item):
+    """Held schedules that are to go on. until: as in the list. round: 1 or 2. cursor: [collection, job's name]."""
+
+    shard = Integer()
+    next_run_at = Integer()
+    sweep = UnicodeAttribute()
+    until = Integer()
+    round = Integer(default=1)
+    cursor = UnicodeAttribute(null=True)
 
 
 class CleanUpItem(Item):

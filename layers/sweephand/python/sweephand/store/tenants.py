@@ -56,6 +56,16 @@ def tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
     ]
 
 
+def change_tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
+    """Its state, in its own row [it is there] and in the stack's register."""
+    state = [assign(TenantItem.state, tenant.state.value)]
+    there: Condition = TenantItem.pk.exists()
+    return [
+        table.update_op("tenant", keys.tenant(tenant.name), keys.TENANT, state, there),
+        table.update_op("register", keys.STACK_TENANTS, keys.part(tenant.name), state, there),
+    ]
+
+
 # Collections
 
 
@@ -118,14 +128,14 @@ def read_terms(table: Table, tenant: str, collection: str) -> Terms:
     """What tenant and collection mean for a run, in one read. What is not there disables nothing."""
     tenant_key, collection_key = (keys.tenant(tenant), keys.TENANT), (keys.tenant(tenant), keys.collection(collection))
     rows = table.batch_get([tenant_key, collection_key])
-    enabled, found = True, None
+    active, found = True, None
     if tenant_key in rows:
-        enabled = tenant_of(TenantItem.from_raw_data(rows[tenant_key])).state is TenantState.ACTIVE
+        active = tenant_of(TenantItem.from_raw_data(rows[tenant_key])).state is TenantState.ACTIVE
     if collection_key in rows:
         found = collection_of(CollectionItem.from_raw_data(rows[collection_key]))
     if found is None:
-        return Terms(enabled)
-    return Terms(enabled and found.state is CollectionState.ENABLED, found.events, found.retention)
+        return Terms(active, active)
+    return Terms(active and found.state is CollectionState.ENABLED, active, found.events, found.retention)
 
 
 def read_collection(table: Table, tenant: str, name: str) -> Collection | None:

@@ -92,7 +92,7 @@ class Advance:
     """One conditional step of a row: absolute values, so that it may be sent twice.
 
     planned_total, last_at: of a schedule (last_at only with `ending`). ending: the series is over; the row stays
-    as a wake.
+    as a wake. held_from: the schedule is held, and this is its earliest occurrence not yet sent.
     """
 
     row: WaitingRow
@@ -100,6 +100,7 @@ class Advance:
     planned_total: int | None = None
     ending: bool = False
     last_at: datetime | None = None
+    held_from: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,9 @@ def _statement(table_name: str, step: Advance) -> dict[str, Any]:
     if step.ending:
         packed = replace(SweepText.read(step.row.sweep), waits=Waits.END)
         changes += [("state", {"S": ScheduleState.ENDING.value}), ("sweep", {"S": str(packed)})]
+    if step.held_from is not None:
+        held = replace(SweepText.read(step.row.sweep), waits=Waits.HELD, since=step.held_from)
+        changes.append(("sweep", {"S": str(held)}))
     if step.last_at is not None:
         changes.append(("last_planned_at", _number(epoch_s(step.last_at))))
     conditions: list[tuple[str, dict[str, str]]] = [

@@ -137,10 +137,27 @@ def create_tenant(ctx: Context) -> Answer:
 
 
 def read_tenant(ctx: Context) -> Answer:
+    return Answer(200, bodies.tenant_body(tenancy.find_tenant(ctx.world, _tenant_name(ctx))))
+
+
+def _tenant_name(ctx: Context) -> str:
     name = ctx.parameters["tenant"]
     if not is_tenant_name(name):
         raise NotFound("no such tenant")
-    return Answer(200, bodies.tenant_body(tenancy.find_tenant(ctx.world, name)))
+    return name
+
+
+def enable_tenant(ctx: Context) -> Answer:
+    return _switch_tenant(ctx, on=True)
+
+
+def disable_tenant(ctx: Context) -> Answer:
+    return _switch_tenant(ctx, on=False)
+
+
+def _switch_tenant(ctx: Context, *, on: bool) -> Answer:
+    ctx.no_members()
+    return Answer(200, bodies.tenant_body(tenancy.switch_tenant(ctx.world, _tenant_name(ctx), on=on)))
 
 
 def list_tenants(ctx: Context) -> Answer:
@@ -214,6 +231,11 @@ def token(ctx: Context) -> Answer:
         caller = None
     if caller is None:
         return _refused("invalid_client", 401, {"WWW-Authenticate": 'Basic realm="sweephand"'})
+    try:
+        if caller.tenant is not None:
+            tenancy.require_active(ctx.world, caller.tenant)
+    except Forbidden:
+        return _refused("unauthorized_client", 400)
     try:
         issued, scopes = door.issue(caller, ctx.now, form.get("scope", "").split())
     except (InvalidRequest, Forbidden):

@@ -150,8 +150,8 @@ def next_runs(schedule: Schedule, timing: Timing, now: datetime, limit: int) -> 
 
 
 def ahead(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
-    """What the schedule will do after an instant: within its count, and nothing while it is off."""
-    if schedule.state not in LIVE:
+    """What the schedule will do after an instant: within its count, and nothing while it is off or held."""
+    if schedule.state not in LIVE or schedule.held_from is not None:
         return []
     found = preview(timing, after, limit)
     if schedule.state is ScheduleState.ENDING:

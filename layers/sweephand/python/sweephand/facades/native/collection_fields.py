@@ -46,13 +46,15 @@ def read(body: object, tenant: str, before: Collection | None = None) -> Collect
 
 def _quota(value: object) -> Quota:
     given = fields.members(value, "quota", ("maxJobs", "maxRunsPerJob", "minIntervalSeconds"))
-    if "maxRunsPerJob" in given:
-        raise InvalidRequest("quota.maxRunsPerJob", "not available yet")
 
     def limit(name: str, most: int) -> int | None:
         return fields.whole(given[name], f"quota.{name}", 1, most) if name in given else None
 
-    return Quota(max_jobs=limit("maxJobs", MOST_JOBS), min_interval_s=limit("minIntervalSeconds", LONGEST_INTERVAL_S))
+    return Quota(
+        max_jobs=limit("maxJobs", MOST_JOBS),
+        max_runs_per_job=limit("maxRunsPerJob", MOST_RUNS),
+        min_interval_s=limit("minIntervalSeconds", LONGEST_INTERVAL_S),
+    )
 
 
 def _retention(value: object) -> Retention:

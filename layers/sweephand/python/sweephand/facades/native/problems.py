@@ -13,6 +13,7 @@ STATUS = {
     "INVALID_CURSOR": (400, "The cursor is not one of this list"),
     "UNAUTHENTICATED": (401, "No valid identity"),
     "SCOPE_MISSING": (403, "A scope is missing"),
+    "TENANT_DISABLED": (403, "The tenant is disabled"),
     "NOT_FOUND": (404, "Not found"),
     "METHOD_NOT_ALLOWED": (405, "The path has no such method"),
     "NAME_TAKEN": (409, "The name is taken"),

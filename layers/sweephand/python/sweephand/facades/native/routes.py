@@ -11,6 +11,7 @@ from sweephand.facades.http import Answer, Operation, Request, Route, Routes, re
 from sweephand.facades.native import admin, changes, cursors, document, job_list, jobs, runs, schedules
 from sweephand.facades.native.context import TENANT_HEADER, Context
 from sweephand.facades.native.problems import of_error, problem
+from sweephand.flow import tenancy
 from sweephand.flow.world import World
 from sweephand.security.caller import Caller, Door
 from sweephand.security.guard import GuardSettings
@@ -178,6 +179,8 @@ ROUTES = Routes(
         ),
         _get("/v1/tenants", admin.list_tenants, "List tenants", query=PAGE, gives="TenantPage", **OF_TENANTS),
         _get("/v1/tenants/{tenant}", admin.read_tenant, "Read a tenant", gives="Tenant", **OF_TENANTS),
+        _verb("/v1/tenants/{tenant}/enable", admin.enable_tenant, "Enable a tenant", gives="Tenant", **OF_TENANTS),
+        _verb("/v1/tenants/{tenant}/disable", admin.disable_tenant, "Disable a tenant", gives="Tenant", **OF_TENANTS),
         Route(
             *("POST", "/oauth/token", admin.token, None),
             body="form",
@@ -242,6 +245,8 @@ class NativeApi:
         try:
             if route.scope is not None:
                 caller = self._identify(request)
+                if caller.tenant is not None:
+                    tenancy.require_active(self._world, caller.tenant)
                 if not (route.also and caller.allows(route.also)):
                     caller.require(route.scope)
                 if route.tenant:

@@ -176,9 +176,9 @@ def _planned(ctx: Context, schedule: Schedule, after: datetime, limit: int) -> I
 def _begun(schedule: Schedule) -> datetime:
     """Since when the rule holds, as it is now: what it would have been before is not told as if it had been planned."""
     since = schedule.modified_at if schedule.generation == 1 else replan.effective_at(schedule.modified_at)
-    if schedule.next_run_at is None:
+    if schedule.unsent_from is None:
         return since
-    return min(since, schedule.next_run_at - timedelta(seconds=1))
+    return min(since, schedule.unsent_from - timedelta(seconds=1))
 
 
 def _moved_by(timing: Timing, run: Run, begun: datetime) -> MovedBy | None:

@@ -316,7 +316,9 @@ _SEARCHED: Members = {"searchedUntil": {**INSTANT, "description": "What lies beh
 
 _QUOTA: Members = {
     "maxJobs": whole(1, collection_fields.MOST_JOBS),
-    "maxRunsPerJob": NOT_YET,
+    "maxRunsPerJob": whole(
+        1, collection_fields.MOST_RUNS, description="Occurrences of each schedule of a job, in all; manual runs apart."
+    ),
     "minIntervalSeconds": whole(1, collection_fields.LONGEST_INTERVAL_S),
 }
 _RETENTION: Members = {
@@ -522,7 +524,11 @@ SCHEMAS: dict[str, Schema] = {
         }
     ),
     "OAuthError": answer(
-        {"error": one_of(("invalid_request", "invalid_client", "invalid_scope", "unsupported_grant_type"))}
+        {
+            "error": one_of(
+                ("invalid_request", "invalid_client", "invalid_scope", "unauthorized_client", "unsupported_grant_type")
+            )
+        }
     ),
     "Health": answer(
         {

@@ -165,7 +165,7 @@ def _keyed(table: Table, tenant: str, filters: Filters, after: str | None, page:
     if filters.tag is not None:
         return _by_creation(table, keys.tag(tenant, filters.tag), int(after or 0), page)
     assert filters.collection is not None
-    return _by_name(table, tenant, filters.collection, after, page)
+    return by_name(table, tenant, filters.collection, after, page)
 
 
 def _by_creation(table: Table, pk: str, after: int, page: int) -> Iterator[Row]:
@@ -175,7 +175,8 @@ def _by_creation(table: Table, pk: str, after: int, page: int) -> Iterator[Row]:
         yield Row(str(item.number), item.number, item.job_id)
 
 
-def _by_name(table: Table, tenant: str, collection: str, after: str | None, page: int) -> Iterator[Row]:
+def by_name(table: Table, tenant: str, collection: str, after: str | None, page: int) -> Iterator[Row]:
+    """A collection's jobs in the order of their names, behind the name `after`, however many there are."""
     sort = Item.sk >= keys.name(after) if after is not None else None
     for row in table.query_all(keys.names(tenant, collection), sort, limit=page):
         item = EntryItem.from_raw_data(row)

@@ -1,0 +1,82 @@
+"""What is disabled, and what that means for a row of the next-run index."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from sweephand.domain.schedule import Lane
+from sweephand.domain.suspension import HOLD, Suspension, Suspensions, looked_at_again
+from sweephand.domain.waiting import SweepText, Waits
+from tests.unit.domain.nouns import NOW
+
+ROW = SweepText(Waits.OCCURRENCE, Lane.FAST, "sap", "{}", "reports")
+HELD = replace(ROW, waits=Waits.HELD, since=NOW)
+LASTS = Suspension()
+OVER = Suspension(NOW)
+MINUTE = timedelta(minutes=1)
+
+
+def suspensions(**found: Suspension) -> Suspensions:
+    """tenant=..., reports=...: of the tenant acme as a whole, and of its collection."""
+    return Suspensions({("acme", None if name == "tenant" else name): each for name, each in found.items()})
+
+
+@pytest.mark.parametrize(
+    ("found", "holds"),
+    [
+        ({}, False),
+        ({"tenant": LASTS}, True),
+        ({"reports": LASTS}, True),
+        ({"other": LASTS}, False),
+        ({"tenant": OVER}, False),
+        ({"tenant": OVER, "reports": LASTS}, True),
+        ({"tenant": LASTS, "reports": OVER}, True),
+    ],
+)
+def test_a_schedule_is_held_while_its_collection_or_its_tenant_is_disabled(
+    found: dict[str, Suspension], holds: bool
+) -> None:
+    assert suspensions(**found).holds("acme", ROW) is holds
+    assert suspensions(**found).holds("acme", HELD) is holds
+    assert not suspensions(**found).holds("globex", ROW)
+
+
+@pytest.mark.parametrize("waits", [each for each in Waits if each not in {Waits.OCCURRENCE, Waits.HELD}])
+def test_what_is_no_coming_occurrence_is_never_held(waits: Waits) -> None:
+    assert not suspensions(tenant=LASTS, reports=LASTS).holds("acme", replace(ROW, waits=waits))
+
+
+def test_a_row_that_says_no_collection_is_held_for_its_tenant_alone() -> None:
+    row = replace(ROW, collection=None)
+
+    assert suspensions(tenant=LASTS).holds("acme", row)
+    assert not suspensions(reports=LASTS).holds("acme", row)
+
+
+def test_what_was_due_while_it_was_disabled_is_left_out() -> None:
+    over = suspensions(reports=OVER)
+
+    assert over.ended_at("acme", ROW, NOW, NOW + MINUTE) == NOW
+    assert over.ended_at("acme", ROW, NOW + timedelta(seconds=1), NOW + MINUTE) is None
+    assert over.ended_at("acme", HELD, NOW + MINUTE, NOW + MINUTE) == NOW
+
+
+def test_the_later_end_counts() -> None:
+    later = Suspension(NOW + MINUTE)
+
+    for found in ({"tenant": OVER, "reports": later}, {"tenant": later, "reports": OVER}):
+        assert suspensions(**found).ended_at("acme", ROW, NOW, NOW + HOLD) == NOW + MINUTE
+
+
+def test_a_held_row_of_which_the_list_says_nothing_goes_on_from_now() -> None:
+    assert Suspensions().ended_at("acme", HELD, NOW, NOW + MINUTE) == NOW + MINUTE
+    assert Suspensions().ended_at("acme", ROW, NOW, NOW + MINUTE) is None
+
+
+def test_rows_are_spread_once_and_keep_their_distance() -> None:
+    assert looked_at_again(NOW, ROW, 0.0) == NOW + HOLD
+    assert looked_at_again(NOW, ROW, 0.5) == NOW + HOLD + timedelta(minutes=30)
+    assert looked_at_again(NOW, HELD, 0.5) == NOW + HOLD

@@ -1,0 +1,450 @@
+"""Disabled collections and tenants: what is held, what enabling makes of it, and every way to be cut off between."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from sweephand.domain.run import Reason, Run, State
+from sweephand.domain.schedule import ScheduleState
+from sweephand.domain.waiting import SweepText, Waits
+from sweephand.errors import SweephandError
+from sweephand.flow import sweep, tenancy
+from sweephand.flow.plan import Planned
+from sweephand.store import keys, suspended
+from tests.support.sources import START
+from tests.support.stage import TENANT, Stage
+from tests.support.stage import stage as a_stage
+from tests.support.taps import (
+    Act,
+    Crash,
+    Fault,
+    Passing,
+    answer_lost,
+    conflict,
+    crash_after,
+    crash_before,
+    refused,
+)
+from tests.unit.flow.common import once
+
+MINUTELY = {"cron": "* * * * *"}
+NOON = START.replace(microsecond=0)
+DEFAULT = "default"
+
+
+def switch(stage: Stage, *, on: bool, collection: str = DEFAULT) -> None:
+    tenancy.change_collection(
+        stage.world, TENANT, collection, lambda before: tenancy.enabled(before, on=on), if_match=None
+    )
+
+
+def disabled(stage: Stage, *timings: dict[str, object], minutes: float = 10) -> Planned:
+    """A job whose collection was disabled before it was made, held for so long."""
+    switch(stage, on=False)
+    planned = stage.create(*(timings or (MINUTELY,)))
+    stage.run(minutes * 60)
+    return planned
+
+
+def lines(stage: Stage, planned: Planned) -> list[Run]:
+    return [run for run in stage.runs(planned) if run.range_count is not None]
+
+
+def list_of_disabled(stage: Stage) -> set[str]:
+    return {item["sk"]["S"] for item in stage.items() if item["pk"]["S"] == keys.STACK_SUSPENDED}
+
+
+def check_whole(stage: Stage, planned: Planned, since: datetime, until: datetime) -> None:
+    """Every minute is in one row or in one line, never in both; and the totals are what the rows say."""
+    runs = [run for run in stage.runs(planned) if run.range_count is None]
+    told = [run.planned_at for run in runs]
+    for line in lines(stage, planned):
+        assert (line.state, line.reason) == (State.SKIPPED, Reason.DISABLED)
+        assert line.range_until is not None
+        within = [line.planned_at + timedelta(minutes=n) for n in range(10_000)]
+        left_out = [at for at in within if at <= line.range_until and at not in told]
+        assert len(left_out) == line.range_count
+        told += left_out
+    wanted = [since + timedelta(minutes=n) for n in range(1, 10_000)]
+    assert sorted(told) == [at for at in wanted if at <= until]
+    totals, fold = stage.totals(planned), stage.fold(planned)
+    unsent_from = stage.stored(planned).unsent_from
+    ahead = [at for at in wanted if unsent_from is not None and until < at < unsent_from]
+    assert (totals.planned - len(ahead), totals.ended) == (fold.rows, fold.ended)
+
+
+def test_a_disabled_collection_sends_nothing_and_its_rows_keep_their_instant(stage: Stage) -> None:
+    planned = disabled(stage)
+
+    there = stage.stored(planned)
+    assert stage.runs(planned) == []
+    assert there.held_from == NOON + timedelta(minutes=1)
+    assert there.next_run_at is not None
+    assert timedelta(minutes=50) < there.next_run_at - NOON < timedelta(hours=2, minutes=1)
+    assert (there.state, there.planned_total, there.generation) == (ScheduleState.ACTIVE, 0, 1)
+
+
+def test_enabling_leaves_one_line_and_goes_on_at_once(stage: Stage) -> None:
+    planned = disabled(stage, minutes=10.5)
+
+    switch(stage, on=True)
+    stage.run(5 * 60)
+
+    (line,) = lines(stage, planned)
+    assert (line.planned_at, line.range_until, line.range_count) == (
+        NOON + timedelta(minutes=1),
+        NOON + timedelta(minutes=10),
+        10,
+    )
+    assert [run.state for run in stage.runs(planned)[1:]] == [State.SUCCESS] * 5
+    check_whole(stage, planned, NOON, NOON + timedelta(minutes=15))
+
+
+def test_enabling_is_forgotten_once_all_goes_on(stage: Stage) -> None:
+    disabled(stage)
+
+    switch(stage, on=True)
+    there = list_of_disabled(stage)
+    stage.run(5 * 60)
+
+    assert there == {"acme#default"}
+    assert list_of_disabled(stage) == set()
+    assert all("RELEASE" not in key for pair in stage.waiting() for key in pair)
+
+
+def test_what_was_on_its_way_counts_as_its_own_run(stage: Stage) -> None:
+    planned = stage.create(MINUTELY)
+    stage.run(1)
+    switch(stage, on=False)
+    stage.run(600)
+    switch(stage, on=True)
+    stage.run(300)
+
+    runs = [run for run in stage.runs(planned) if run.range_count is None]
+    assert {run.reason for run in runs[:2]} == {Reason.DISABLED}
+    check_whole(stage, planned, NOON, NOON + timedelta(seconds=901))
+
+
+def test_rows_that_were_due_together_are_not_looked_at_together_again(stage: Stage) -> None:
+    for n in range(20):
+        stage.create(MINUTELY, name=f"job {n}")
+    switch(stage, on=False)
+    stage.run(120)
+
+    instants = sorted(stage.waiting().values())
+    assert len(set(instants)) > 15
+    assert instants[-1] - instants[0] > 1_200
+
+
+def test_what_is_disabled_costs_a_write_an_hour(stage: Stage) -> None:
+    disabled(stage, minutes=1)
+
+    before = stage.taps.count("dynamodb.BatchExecuteStatement")
+    stage.run(10 * 3_600)
+
+    assert 8 <= stage.taps.count("dynamodb.BatchExecuteStatement") - before <= 10
+
+
+def test_fresh_rows_of_others_are_sent_before_held_ones_are_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep, "ASIDE_MOST", 3)
+    monkeypatch.setattr(sweep, "GROUP", 2)
+    with a_stage(shards=1) as stage:
+        switch(stage, on=False)
+        for n in range(12):
+            stage.create(MINUTELY, name=f"held {n}")
+        tenancy.create_collection(stage.world, tenancy.named(TENANT, "other"))
+        stage.create({"cron": "1 * * * *"}, name="fresh", collection="other")
+        stage.clock.advance(60)
+        passed = len(stage.taps.passed)
+
+        stage.tick()
+
+        calls = stage.taps.passed[passed:]
+        sends = [n for n, call in enumerate(calls) if call.operation == "SendMessageBatch"]
+        moves = [n for n, call in enumerate(calls) if "sweep" in str(call.request.get("Statements", ""))]
+        held = [text for text in _texts(stage) if text.waits is Waits.HELD]
+        assert len(sends) == 1
+        assert sends[0] < min(moves)
+        assert len(held) == 3
+
+
+def _texts(stage: Stage) -> list[SweepText]:
+    return [SweepText.read(item["sweep"]["S"]) for item in stage.items() if "sweep" in item]
+
+
+def test_a_row_of_before_its_collection_was_packed_is_left_to_the_gate(stage: Stage) -> None:
+    planned = stage.create(MINUTELY)
+    text = SweepText.read(next(iter(item["sweep"]["S"] for item in stage.items() if "sweep" in item)))
+    stage.edit_schedule(planned, sweep={"S": str(replace(text, collection=None))})
+    switch(stage, on=False)
+    stage.run(300)
+
+    runs = stage.runs(planned)
+    assert len(runs) == 5
+    assert {run.reason for run in runs} == {Reason.DISABLED}
+    assert all(run.range_count is None for run in runs)
+
+
+def test_a_one_time_schedule_that_was_due_meanwhile_is_over(stage: Stage) -> None:
+    planned = disabled(stage, once())
+
+    switch(stage, on=True)
+    stage.run(300)
+
+    (line,) = stage.runs(planned)
+    assert (line.planned_at, line.range_count, line.reason) == (NOON + timedelta(minutes=1), 1, Reason.DISABLED)
+    assert stage.stored(planned).state is ScheduleState.COMPLETED
+
+
+def test_a_series_whose_end_passed_meanwhile_is_completed(stage: Stage) -> None:
+    end = (NOON + timedelta(minutes=5)).isoformat()
+    planned = disabled(stage, MINUTELY | {"endTime": end})
+
+    switch(stage, on=True)
+    stage.run(300)
+
+    (line,) = stage.runs(planned)
+    assert (line.range_count, line.reason) == (5, Reason.DISABLED)
+    assert stage.stored(planned).state is ScheduleState.COMPLETED
+    assert stage.totals(planned).planned == 0
+
+
+def test_the_count_is_not_used_up_by_what_was_left_out(stage: Stage) -> None:
+    planned = disabled(stage, MINUTELY | {"count": 3}, minutes=10.5)
+
+    switch(stage, on=True)
+    stage.run(600)
+
+    assert [run.state for run in stage.runs(planned)[1:]] == [State.SUCCESS] * 3
+    assert stage.stored(planned).state is ScheduleState.COMPLETED
+
+
+def test_enabling_twice_and_disabling_between(stage: Stage) -> None:
+    planned = disabled(stage, minutes=10.5)
+    for on in (True, True, False, True, False):
+        switch(stage, on=on)
+    stage.run(600)
+    assert [run for run in stage.runs(planned) if run.state is State.SUCCESS] == []
+
+    switch(stage, on=True)
+    stage.run(330)
+
+    check_whole(stage, planned, NOON, NOON + timedelta(minutes=26))
+
+
+def test_a_tick_with_an_old_list_holds_rows_that_the_second_round_lets_go(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned = disabled(stage, minutes=10.2)
+    old = suspended.read(stage.world.table)
+    switch(stage, on=True)
+    stage.deliver_all()
+    with monkeypatch.context() as patched:
+        patched.setattr(sweep.suspended, "read", lambda _: old)
+        stage.tick()
+    assert stage.stored(planned).held_from == NOON + timedelta(minutes=11)
+
+    stage.run(330)
+
+    assert stage.stored(planned).held_from is None
+    check_whole(stage, planned, NOON, NOON + timedelta(minutes=15))
+    assert lines(stage, planned)[-1].range_until == NOON + timedelta(minutes=10)
+
+
+def test_without_the_list_all_is_sent_and_the_gate_decides(stage: Stage) -> None:
+    planned = stage.create(MINUTELY)
+    held = stage.create(MINUTELY)
+    switch(stage, on=False)
+    stage.run(1)
+    stage.clock.advance(59)
+    with stage.taps.faulty(_no_list):
+        stage.tick()
+
+    assert "what is disabled is not known" in stage.journal.at("warning")
+    assert stage.stored(held).held_from is not None
+    stage.deliver_all()
+    assert all(run.reason is Reason.DISABLED for run in stage.runs(planned))
+
+
+def _no_list(passing: Passing, act: Act) -> Any:
+    if passing.operation == "Query" and keys.STACK_SUSPENDED in str(passing.request["ExpressionAttributeValues"]):
+        return refused(passing, act)
+    return act()
+
+
+def test_a_held_row_that_nobody_lists_goes_on_by_itself(stage: Stage) -> None:
+    planned = disabled(stage)
+    for sk in list_of_disabled(stage):
+        stage.world.table.delete(keys.STACK_SUSPENDED, sk)
+    stage.edit_item(keys.tenant(TENANT), keys.collection(DEFAULT), state={"S": "ENABLED"})
+
+    stage.run(2 * 3_600)
+
+    assert stage.stored(planned).held_from is None
+    check_whole(stage, planned, NOON, NOON + timedelta(minutes=130))
+
+
+# Changes while it is held
+
+
+def test_a_job_that_moves_to_an_enabled_collection_goes_on_there(stage: Stage) -> None:
+    planned = disabled(stage, minutes=10.5)
+    tenancy.create_collection(stage.world, tenancy.named(TENANT, "other"))
+
+    stage.change(planned, collection="other")
+    stage.run(300)
+
+    there = stage.stored(planned)
+    assert (there.collection, there.held_from) == ("other", None)
+    assert len([run for run in stage.runs(planned) if run.state is State.SUCCESS]) == 5
+    check_whole(stage, planned, NOON, NOON + timedelta(seconds=930))
+
+
+def test_a_job_that_moves_to_a_disabled_collection_is_held_there(stage: Stage) -> None:
+    planned = stage.create(MINUTELY)
+    tenancy.create_collection(stage.world, tenancy.named(TENANT, "other"))
+    switch(stage, on=False, collection="other")
+
+    stage.change(planned, collection="other")
+    stage.run(600)
+
+    assert stage.stored(planned).held_from is not None
+    assert [run for run in stage.runs(planned) if run.state is State.SUCCESS] == []
+
+
+@pytest.mark.parametrize("timing", [MINUTELY, {"cron": "*/2 * * * *"}], ids=["same", "other"])
+def test_a_held_schedule_can_be_changed_paused_and_resumed(stage: Stage, timing: dict[str, object]) -> None:
+    planned = disabled(stage, minutes=10.5)
+
+    changed = stage.change(planned, timings=[timing])
+    stage.set_state(changed, active=False)
+    stage.set_state(changed, active=True)
+    stage.run(600)
+    switch(stage, on=True)
+    stage.run(300)
+
+    there = stage.stored(planned)
+    runs = [run for run in stage.runs(planned) if run.range_count is None]
+    assert (there.held_from, there.state) == (None, ScheduleState.ACTIVE)
+    assert [run for run in runs if run.state is State.SUCCESS]
+    totals, fold = stage.totals(planned), stage.fold(planned)
+    assert totals.ended == fold.ended == fold.rows
+    assert totals.open <= 2
+    instants = [run.planned_at for run in runs]
+    for line in lines(stage, planned):
+        assert not [at for at in instants if line.planned_at <= at <= (line.range_until or at)]
+
+
+def test_a_held_job_can_be_deleted(stage: Stage) -> None:
+    planned = disabled(stage)
+
+    stage.delete(planned)
+    switch(stage, on=True)
+    stage.run(600)
+
+    assert stage.waiting() == {}
+
+
+def test_the_audit_finds_nothing_wrong_with_what_is_held(stage: Stage) -> None:
+    planned = disabled(stage, minutes=90)
+
+    held = stage.audit()
+    switch(stage, on=True)
+    stage.run(1_200)
+    gone_on = stage.audit()
+
+    assert (held.stopped, held.lost, gone_on.stopped, gone_on.lost) == (0, 0, 0, 0)
+    check_whole(stage, planned, NOON, NOON + timedelta(minutes=110))
+
+
+# Tenants
+
+
+def test_a_disabled_tenant_is_held_in_all_its_collections_but_those_that_stay_disabled(stage: Stage) -> None:
+    tenancy.create_collection(stage.world, tenancy.named(TENANT, "other"))
+    first = stage.create(MINUTELY, name="first")
+    second = stage.create(MINUTELY, name="second", collection="other")
+    tenancy.switch_tenant(stage.world, TENANT, on=False)
+    switch(stage, on=False, collection="other")
+    stage.run(600)
+    held = [stage.stored(each).held_from for each in (first, second)]
+
+    tenancy.switch_tenant(stage.world, TENANT, on=True)
+    stage.run(300)
+    meanwhile = stage.stored(second).held_from
+    switch(stage, on=True, collection="other")
+    stage.run(330)
+
+    assert held == [NOON + timedelta(minutes=1)] * 2
+    assert meanwhile == NOON + timedelta(minutes=1)
+    check_whole(stage, first, NOON, NOON + timedelta(seconds=1_230))
+    check_whole(stage, second, NOON, NOON + timedelta(seconds=1_230))
+    assert list_of_disabled(stage) == set()
+
+
+def test_a_tenants_state_is_the_same_in_the_register(stage: Stage) -> None:
+    tenancy.switch_tenant(stage.world, TENANT, on=False)
+
+    states = {item["state"]["S"] for item in stage.items() if item["pk"]["S"] == keys.STACK_TENANTS}
+    assert states == {"DISABLED"}
+
+
+# Faults
+
+
+FAULTS = [crash_before, crash_after, answer_lost, refused, conflict]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=[each.__name__ for each in FAULTS])
+def test_enabling_survives_a_fault_at_each_of_its_calls(fault: Fault) -> None:
+    at = calls = 0
+    while at == 0 or at < calls:
+        with a_stage(shards=1) as stage:
+            planned = disabled(stage, minutes=3.5)
+            calls = _enabled_with(stage, fault, at)
+            stage.run(240, most=1)
+            assert stage.stored(planned).held_from is None, f"call {at}"
+            until = stage.clock.now().replace(microsecond=0)
+            check_whole(stage, planned, NOON, until)
+            assert list_of_disabled(stage) == set(), f"call {at}"
+        at += 1
+    assert calls > 20
+
+
+def _enabled_with(stage: Stage, fault: Fault, at: int) -> int:
+    """Enables, with both rounds and the ticks between; the call of this number meets the fault. Returns how many.
+
+    The user asks until it is done; everything else goes its ordinary way.
+    """
+    seen = 0
+
+    def only(passing: Passing, act: Act) -> Any:
+        nonlocal seen
+        seen += 1
+        fits = fault is not conflict or passing.operation == "TransactWriteItems"
+        fits = fits and (fault not in {answer_lost, refused} or passing.service != "endpoint")
+        return fault(passing, act) if seen == at + 1 and fits else act()
+
+    def second_round() -> None:
+        stage.clock.advance(120)
+        stage.tick()
+
+    with stage.taps.faulty(only):
+        for step in (lambda: switch(stage, on=True), lambda: stage.deliver_all(most=1), second_round):
+            for _ in range(3):
+                try:
+                    step()
+                except (Crash, SweephandError):
+                    continue
+                break
+        stage.clock.advance(120)
+        for _ in range(2):
+            try:
+                stage.deliver_all(most=1)
+            except (Crash, SweephandError):
+                continue
+    return seen
