@@ -83,6 +83,7 @@ def measure() -> tuple[list[Units], dict[str, int], int]:
             units = [
                 _run(world, clock, queue, meter, "success", [SUCCESS]),
                 _run(world, clock, queue, meter, "success, payload of 8 KB", [SUCCESS], payload=8_000),
+                _run(world, clock, queue, meter, "success, one run at a time", [SUCCESS], overlap="skip"),
                 _run(world, clock, queue, meter, "success at the second attempt", [FAILURE, SUCCESS], retry=RETRY),
                 _run(world, clock, queue, meter, "failure without retry", [FAILURE]),
                 _run(world, clock, queue, meter, "failure after one retry", [FAILURE, FAILURE], retry=RETRY),
@@ -100,6 +101,7 @@ def _run(
     *,
     payload: int = 0,
     retry: dict[str, Any] | None = None,
+    overlap: str = "allow",
 ) -> Units:
     """One occurrence of a recurring job in the middle of its life, from the sweep to its last effect."""
     left = list(outcomes)
@@ -107,7 +109,8 @@ def _run(
     text = Payload('{"x":"' + "x" * payload + '"}', is_json=True) if payload else None
     params = {"type": "http", "method": "POST", "url": "https://x.org", "headers": {}, "outcome": {}}
     action = ActionDraft("http", params, retry or {"type": "none"}, payload=text)
-    draft = JobDraft(name=name, action=action, schedules=(ScheduleDraft("each", {"every": "PT10M"}),))
+    each = ScheduleDraft("each", {"every": "PT10M"}, policies={"overlap": overlap})
+    draft = JobDraft(name=name, action=action, schedules=(each,))
     planned = plan.create_job(world, TENANT, draft)
     clock.ahead += timedelta(minutes=9)
     queue.deliveries.clear()
