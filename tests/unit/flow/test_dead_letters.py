@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -96,9 +97,14 @@ def test_a_live_lease_is_left_alone_and_the_letter_comes_back(stage: Stage) -> N
 
     stage.deliver_dead()
 
-    assert stage.only_run(planned).state is State.TRIGGERED
+    held = stage.only_run(planned)
+    assert held.state is State.TRIGGERED
     assert archived(stage) == 0
-    stage.run(400)
+    assert held.lease_until is not None
+    back_at = stage.sqs.next_visible_at([aws.DEAD])
+    assert back_at is not None
+    assert timedelta(seconds=1) <= back_at - held.lease_until <= timedelta(seconds=6)
+    stage.run(60)
     run = stage.only_run(planned)
     assert (run.state, run.reason) == (State.ERROR, Reason.UNDELIVERED)
     assert archived(stage) == 1

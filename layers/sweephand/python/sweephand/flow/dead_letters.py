@@ -14,7 +14,7 @@ from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Unavailable
 from sweephand.flow import effects, settle
-from sweephand.flow.execute import Delivered
+from sweephand.flow.execute import AGAIN, DONE, Delivered, Verdict, later
 from sweephand.flow.world import World
 from sweephand.store import gate
 from sweephand.store.conditional import Refused
@@ -29,36 +29,41 @@ def is_source(world: World, arn: str) -> bool:
 def batch(world: World, messages: Sequence[Delivered]) -> list[str]:
     """Ends what can be ended and keeps a copy in the archive. Returns the ids of messages that must come back."""
     failed = []
+    held: dict[str, float] = {}
     for message in messages:
         try:
-            done = _settled(world, message)
-            if done:
+            verdict = _settled(world, message)
+            if verdict.acknowledged:
                 world.queue.archive(message.body)
         except Unavailable as unavailable:
             world.journal.warning("a dead letter waits for the table or the queue", reason=unavailable.reason)
-            done = False
+            verdict = AGAIN
         except Exception as unexpected:  # noqa: BLE001 - one letter must not hold up the others
             world.journal.error("a dead letter failed", error=type(unexpected).__name__, where=where(unexpected))
-            done = False
-        if not done:
+            verdict = AGAIN
+        if not verdict.acknowledged:
             failed.append(message.message_id)
+        if verdict.back_in_s is not None:
+            held[message.receipt] = verdict.back_in_s
+    if held:
+        world.queue.postpone_dead(held)
     world.journal.count("DeadLetters", len(messages))
     return failed
 
 
-def _settled(world: World, message: Delivered) -> bool:
+def _settled(world: World, message: Delivered) -> Verdict:
     try:
         pointer = decode(message.body)
     except Unreadable as unreadable:
         world.journal.error("a dead letter cannot be read", reason=str(unreadable))
-        return True
+        return DONE
     if pointer.subject is not Subject.RUN:
-        return True  # its row stays in the index and asks again
+        return DONE  # its row stays in the index and asks again
     return _end(world, pointer, gate.look(world.table, world.standing, pointer))
 
 
-def _end(world: World, pointer: Pointer, seen: Seen) -> bool:
-    """The executor's gate decides; where it would act, the run ends here. False: the message must come back."""
+def _end(world: World, pointer: Pointer, seen: Seen) -> Verdict:
+    """The executor's gate decides; where it would act, the run ends here."""
     admitted = admission.admit(pointer, seen, world.clock.now())
     end = _ending(admitted, seen.run)
     if end is None:
@@ -66,10 +71,10 @@ def _end(world: World, pointer: Pointer, seen: Seen) -> bool:
     collection = seen.job.collection if seen.job else None
     ended = settle.end_unacted(world, _lane(seen), pointer, seen.run, end.state, end.reason, collection=collection)
     if isinstance(ended, Refused):
-        return False
+        return AGAIN
     effects.after(world, ended, seen.job, seen.schedule)
     _report(world, ended)
-    return True
+    return DONE
 
 
 def _ending(admitted: Admission, run: Run | None) -> End | None:
@@ -88,17 +93,17 @@ def _ending(admitted: Admission, run: Run | None) -> End | None:
     return None
 
 
-def _left_open(world: World, admitted: Admission, seen: Seen) -> bool:
+def _left_open(world: World, admitted: Admission, seen: Seen) -> Verdict:
     match admitted:
-        case admission.Later():
-            return False
+        case admission.Later(at):
+            return later(world, at)
         case admission.Effects():
             assert seen.run is not None
             effects.after(world, seen.run, seen.job, seen.schedule)
         case admission.SendPointer() | admission.Claim():
             assert seen.run is not None
             settle.send_pointer(world, _lane(seen), seen.run)
-    return True
+    return DONE
 
 
 def _lane(seen: Seen) -> Lane:

@@ -146,9 +146,7 @@ def _attempt(  # noqa: PLR0911 - one line for each answer of the gate
             world.journal.info("dropped" if seen.run is None else "acknowledged", run=pointer.run, reason=why)
             return DONE
         case admission.Later(at):
-            return Verdict(
-                acknowledged=False, back_in_s=max(1.0, (at - now).total_seconds()) + world.chance.uniform(1, 5)
-            )
+            return later(world, at)
         case admission.SendPointer():
             assert seen.run is not None
             settle.send_pointer(world, lane, seen.run)
@@ -169,6 +167,12 @@ def _attempt(  # noqa: PLR0911 - one line for each answer of the gate
             return claim(world, lane, owner, message, pointer, seen, attempt=attempt)
         case admission.TakeOver():
             return _claim_and_act(world, lane, owner, message, pointer, seen, attempt=None)
+
+
+def later(world: World, at: datetime) -> Verdict:
+    """A message whose time, or whose turn, comes at `at`: it comes back 1 to 5 s after that."""
+    left_s = (at - world.clock.now()).total_seconds()
+    return Verdict(acknowledged=False, back_in_s=max(1.0, left_s) + world.chance.uniform(1, 5))
 
 
 def _end(

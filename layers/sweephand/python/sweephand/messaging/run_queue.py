@@ -28,12 +28,18 @@ class Delivery:
 
 
 class RunQueue:
-    """Both run queues. client: a botocore SQS client; urls: by lane; archive_url: where dead letters are kept."""
+    """Both run queues. client: a botocore SQS client; urls: by lane.
 
-    def __init__(self, client: Any, urls: Mapping[Lane, str], clock: Clock, *, archive_url: str = "") -> None:
+    dead_letter_url: of what they could not deliver; archive_url: where copies of that are kept.
+    """
+
+    def __init__(
+        self, client: Any, urls: Mapping[Lane, str], clock: Clock, *, dead_letter_url: str = "", archive_url: str = ""
+    ) -> None:
         self._client = client
         self._urls = urls
         self._clock = clock
+        self._dead_letter_url = dead_letter_url
         self._archive_url = archive_url
 
     def send(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
@@ -58,15 +64,20 @@ class RunQueue:
 
     def postpone(self, lane: Lane, receipts: Mapping[str, float]) -> None:
         """Sets how many seconds from now each received message stays invisible. Best effort: it only moves a retry."""
+        self._postpone(self._urls[lane], receipts)
+
+    def postpone_dead(self, receipts: Mapping[str, float]) -> None:
+        """The same, of dead letters."""
+        self._postpone(self._dead_letter_url, receipts)
+
+    def _postpone(self, url: str, receipts: Mapping[str, float]) -> None:
         entries = [
             {"Id": str(n), "ReceiptHandle": receipt, "VisibilityTimeout": max(0, min(43_200, round(seconds)))}
             for n, (receipt, seconds) in enumerate(receipts.items())
         ]
         for begin in range(0, len(entries), BATCH_MOST):
             try:
-                self._client.change_message_visibility_batch(
-                    QueueUrl=self._urls[lane], Entries=entries[begin : begin + BATCH_MOST]
-                )
+                self._client.change_message_visibility_batch(QueueUrl=url, Entries=entries[begin : begin + BATCH_MOST])
             except (ClientError, BotoCoreError):
                 continue
 
