@@ -110,7 +110,7 @@ def _schedule_op(
     actions = [
         assign(ScheduleItem.next_run_at, epoch_s(next_at)),
         assign(ScheduleItem.planned_total, planned_total),
-        assign(ScheduleItem.missed_from, None),
+        assign(ScheduleItem.missed_from, epoch_s(missed.first)),
         assign(ScheduleItem.missed_to, epoch_s(missed.last)),
     ]
     if over:
