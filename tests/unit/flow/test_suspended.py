@@ -12,7 +12,7 @@ from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import ScheduleState
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.errors import SweephandError
-from sweephand.flow import sweep, tenancy
+from sweephand.flow import releasing, sweep, tenancy
 from sweephand.flow.plan import Planned
 from sweephand.store import keys, suspended
 from tests.support.sources import START
@@ -359,6 +359,31 @@ def test_the_audit_finds_nothing_wrong_with_what_is_held(stage: Stage) -> None:
 
     assert (held.stopped, held.lost, gone_on.stopped, gone_on.lost) == (0, 0, 0, 0)
     check_whole(stage, planned, NOON, NOON + timedelta(minutes=110))
+
+
+@pytest.mark.parametrize("page", [1, 2, 5])
+def test_a_release_goes_on_where_it_was_cut_off(stage: Stage, monkeypatch: pytest.MonkeyPatch, page: int) -> None:
+    """A stretch that takes too long leaves the rest to the next message; if that is lost, to the row."""
+    monkeypatch.setattr(releasing, "PAGE", page)
+    monkeypatch.setattr(releasing, "STRETCH_S", -1.0)
+    for name in ("b", "c"):
+        tenancy.create_collection(stage.world, tenancy.named(TENANT, name))
+    tenancy.switch_tenant(stage.world, TENANT, on=False)
+    jobs = [
+        stage.create(MINUTELY, name=f"{collection}{n}", collection=collection)
+        for collection in (DEFAULT, "b", "c")
+        for n in range(4)
+    ]
+    stage.run(330)
+
+    with stage.taps.once("sqs.SendMessageBatch", refused, skip=2):
+        tenancy.switch_tenant(stage.world, TENANT, on=True)
+        stage.run(100)
+    stage.run(300)
+
+    assert [stage.stored(job).held_from for job in jobs] == [None] * len(jobs)
+    assert [len(lines(stage, job)) for job in jobs] == [1] * len(jobs)
+    assert list_of_disabled(stage) == set()
 
 
 # Tenants

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from urllib.parse import quote, unquote
 
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.run import Kind, Run
 from sweephand.domain.schedule import Lane
+
+WAKE_AGAIN = timedelta(minutes=15)
+"""A row that wakes somebody speaks again after this long, until what it waits for has come."""
 
 
 class Waits(StrEnum):

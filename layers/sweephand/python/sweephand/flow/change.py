@@ -10,7 +10,7 @@ from sweephand.domain.collection import CollectionState, Events
 from sweephand.domain.job import Job, JobDraft, Payload
 from sweephand.domain.revision import Entry
 from sweephand.errors import Conflict, PreconditionFailed, QuotaExceeded, Unavailable
-from sweephand.flow import cleaning, drafts, endings, following, holding, pausing, plan, replan, steps, tenancy, wishes
+from sweephand.flow import cleaning, drafts, endings, following, pausing, plan, replan, steps, tenancy, wishes
 from sweephand.flow.history import BY_SERVICE, By, entry
 from sweephand.flow.plan import IN_JOBS_TRANSACTION, TRIES, Planned
 from sweephand.flow.steps import Effect
@@ -145,6 +145,8 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
         return planned
     many = len(carried.ops) + 2 * len(carried.held) > IN_JOBS_TRANSACTION
     if carried.held and not many:
+        from sweephand.flow import holding  # noqa: PLC0415 - few schedules are held
+
         holding.let_all_go(world, carried.held)
         raise _CameBetween
     if many:

@@ -13,7 +13,7 @@ from sweephand.domain.message import Pointer
 from sweephand.domain.run import FAILED, Kind
 from sweephand.domain.schedule import OVER, Schedule, ScheduleState, StateReason
 from sweephand.errors import Unavailable
-from sweephand.flow import ended_jobs, retention
+from sweephand.flow import retention
 from sweephand.flow.world import World
 from sweephand.store import jobs, keys, stats
 from sweephand.store.conditional import Refused, assign
@@ -55,6 +55,8 @@ def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -
         if isinstance(settled, Refused):
             return  # somebody else counted at the same time: the wake row looks again
     still = (ScheduleItem.state == ScheduleState.ENDING.value) & (ScheduleItem.planned_total == schedule.planned_total)
+    from sweephand.flow import ended_jobs  # noqa: PLC0415 - a series ends once
+
     over = replace(schedule, state=state, completed_at=from_s(epoch_s(world.clock.now())))
     goes_at = ended_jobs.goes_at(over, retention.lately(world, schedule.tenant, schedule.collection))
     actions = [

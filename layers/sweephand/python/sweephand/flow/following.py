@@ -16,7 +16,7 @@ from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.waiting import Waits
 from sweephand.errors import Unavailable
-from sweephand.flow import cleaning, endings, holding, replan, steps
+from sweephand.flow import cleaning, endings, replan, steps
 from sweephand.flow.plan import TRIES
 from sweephand.flow.steps import CALLERS, Effect, Step
 from sweephand.flow.world import World
@@ -101,6 +101,8 @@ def _carry_out(world: World, job: Job, part: Part) -> None:
         effect = Effect(replan.effective_at(world.clock.now()), part.resumed_at)
         carried = steps.carry_out(world, _steps(world, job, part), job, effect)
         if carried.held:
+            from sweephand.flow import holding  # noqa: PLC0415 - few schedules are held
+
             holding.let_all_go(world, carried.held)
             continue
         same = assign(JobItem.open_change, job.revision)

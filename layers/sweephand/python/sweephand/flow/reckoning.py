@@ -18,9 +18,8 @@ from sweephand.domain.instants import EPOCH, FAR, epoch_s, from_ms
 from sweephand.domain.message import Pointer, occurrence
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
-from sweephand.domain.waiting import SweepText, Waits
+from sweephand.domain.waiting import WAKE_AGAIN, SweepText, Waits
 from sweephand.flow import endings, settle
-from sweephand.flow.sweep import WAKE_AGAIN
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.timing import Timing, load

@@ -16,7 +16,7 @@ from sweephand.domain.lateness import FRESH
 from sweephand.domain.message import Pointer, Subject, occurrence
 from sweephand.domain.schedule import Lane
 from sweephand.domain.suspension import Suspensions
-from sweephand.domain.waiting import SweepText, UnknownKind, WaitingRun, Waits
+from sweephand.domain.waiting import WAKE_AGAIN, SweepText, UnknownKind, WaitingRun, Waits
 from sweephand.errors import Unavailable
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
@@ -25,7 +25,6 @@ from sweephand.store import suspended, waiting
 from sweephand.store.waiting import Advance, Advanced, WaitingRow
 
 TICK_DEADLINE_S = 50.0
-WAKE_AGAIN = timedelta(minutes=15)
 LOOK_SOON = timedelta(seconds=60)
 MOST_THREADS = 16
 ADVANCE_TRIES = 4

@@ -18,12 +18,11 @@ from sweephand.errors import (
     QuotaExceeded,
     Unavailable,
 )
-from sweephand.flow import releasing
 from sweephand.flow.world import World
 from sweephand.schedules.timing import Timing, with_count
 from sweephand.security import caller
 from sweephand.security.caller import Credential
-from sweephand.store import credentials, suspended, tenants
+from sweephand.store import credentials, tenants
 from sweephand.store.conditional import Cancelled, Op, Refused
 
 TRIES = 5
@@ -80,11 +79,19 @@ def switch_tenant(world: World, name: str, *, on: bool) -> Tenant:
     if isinstance(world.table.transact(ops), Cancelled):
         raise NotFound("no such tenant")
     if on:
-        releasing.begin(world, name, None)
+        _begin_release(world, name, None)
     return after
 
 
+def _begin_release(world: World, tenant: str, collection: str | None) -> None:
+    from sweephand.flow import releasing  # noqa: PLC0415 - most requests switch nothing
+
+    releasing.begin(world, tenant, collection)
+
+
 def _suspension_ops(world: World, tenant: str, collection: str | None, *, on: bool) -> list[Op]:
+    from sweephand.store import suspended  # noqa: PLC0415 - as above
+
     now = world.clock.now()
     if on:
         return suspended.end_ops(world.table, tenant, collection, now, world.settings.shards)
@@ -178,7 +185,7 @@ def change_collection(
             ops += _suspension_ops(world, tenant, name, on=on)
         if not isinstance(world.table.transact(ops), Cancelled):
             if switched and on:
-                releasing.begin(world, tenant, name)
+                _begin_release(world, tenant, name)
             if switched and after.events is Events.ALL:
                 _tell_switch(world, after)
             return after
@@ -198,6 +205,8 @@ def delete_collection(world: World, tenant: str, name: str, if_match: int | None
         raise Conflict("the collection `default` cannot be deleted")
     if if_match is not None and before.revision != if_match:
         raise PreconditionFailed(f"the collection is at revision {before.revision}")
+    from sweephand.store import suspended  # noqa: PLC0415 - collections are seldom deleted
+
     ops = [tenants.delete_collection_op(world.table, before), *suspended.forget_ops(world.table, tenant, name)]
     done = world.table.transact(ops)
     if isinstance(done, Cancelled) and tenants.read_collection(world.table, tenant, name) is not None:
