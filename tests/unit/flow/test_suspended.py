@@ -104,6 +104,20 @@ def test_enabling_leaves_one_line_and_goes_on_at_once(stage: Stage) -> None:
     check_whole(stage, planned, NOON, NOON + timedelta(minutes=15))
 
 
+def test_what_is_made_after_enabling_runs_though_its_instant_lies_before(stage: Stage) -> None:
+    switch(stage, on=False)
+    stage.run(600)
+    switch(stage, on=True)
+    planned = stage.create(once(timedelta(seconds=590)))
+
+    stage.tick()
+    stage.run(200)
+
+    run = stage.only_run(planned)
+    assert (run.state, run.range_count) == (State.SUCCESS, None)
+    assert stage.stored(planned).state is ScheduleState.COMPLETED
+
+
 def test_enabling_is_forgotten_once_all_goes_on(stage: Stage) -> None:
     disabled(stage)
 

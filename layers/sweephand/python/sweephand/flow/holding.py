@@ -53,12 +53,22 @@ def decide(
     if suspensions.holds(row.tenant, sweep):
         return hold(row, sweep, now)
     until = suspensions.ended_at(row.tenant, sweep, sweep.since or row.next_run_at, now)
-    if until is None:
+    if until is None or (sweep.waits is Waits.OCCURRENCE and _is_newer(world, row, until)):
         return row
     gone_on = let_go(world, row, until)
     if gone_on is None or SweepText.read(gone_on.sweep).waits is not Waits.OCCURRENCE:
         return None
     return gone_on
+
+
+def _is_newer(world: World, row: WaitingRow, until: datetime) -> bool:
+    there = jobs.read_schedule(world.table, row.tenant, row.owner, row.own_id)
+    return there is not None and planned_since(there, until)
+
+
+def planned_since(schedule: Schedule, until: datetime) -> bool:
+    """Was it made or changed after its collection was enabled? Then what it has due at once, or just before, runs."""
+    return schedule.held_from is None and schedule.modified_at > until
 
 
 def row_of(schedule: Schedule) -> WaitingRow:

@@ -112,7 +112,7 @@ def _let_go(world: World, schedules: Sequence[Schedule], until: datetime) -> Non
         first = schedule.unsent_from
         if schedule.state is not ScheduleState.ACTIVE or first is None:
             continue
-        if schedule.held_from is None and first > until:
+        if schedule.held_from is None and (first > until or holding.planned_since(schedule, until)):
             continue
         try:
             row = holding.let_go(world, holding.row_of(schedule), until)
