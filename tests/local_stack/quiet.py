@@ -14,13 +14,20 @@ from tests.local_stack.runtime_emulator import ROOT, free_port
 @contextmanager
 def stack(folder):
     """Yields (aws, stack). folder: for the emulator's state."""
+    with with_process(folder) as (aws, deployed, _):
+        yield aws, deployed
+
+
+@contextmanager
+def with_process(folder):
+    """Yields (aws, stack, id of the emulator's process)."""
     emulator = Emulator(StateFolder(folder), SystemClock(), port=str(free_port()))
     emulator.start()
     try:
         deployed = emulator.deploy(ROOT / "template.yaml", parameters("http://127.0.0.1:1"))
         aws = emulator.credentials()
         hush(aws)
-        yield aws, deployed
+        yield aws, deployed, emulator.process_id
     finally:
         emulator.stop()
 

@@ -276,7 +276,7 @@ def in_one_shard(stage: Stage, *planned: Any) -> Any:
 
 
 def test_a_tick_stops_at_its_deadline_and_the_next_one_goes_on(stage: Stage) -> None:
-    planned = [stage.create({"cron": "0 * * * *"}, name=f"job {n}") for n in range(28)]
+    planned = [stage.create({"cron": "0 * * * *"}, name=f"job {n}") for n in range(sweep.GROUP + 3)]
     world = in_one_shard(stage, *planned)
     stage.pass_time(3_600)
     unsent(stage)
@@ -289,11 +289,11 @@ def test_a_tick_stops_at_its_deadline_and_the_next_one_goes_on(stage: Stage) -> 
     with stage.taps.faulty(slow):
         tally = sweep.tick(world, range(1))
     assert tally.cut_short
-    assert len(sent(stage)) == 25
+    assert len(sent(stage)) == sweep.GROUP
 
     sweep.tick(world, range(1))
-    assert len(set(sent(stage))) == 28
-    assert len(sent(stage)) == 28
+    assert len(set(sent(stage))) == sweep.GROUP + 3
+    assert len(sent(stage)) == sweep.GROUP + 3
 
 
 def test_rows_go_out_in_batches_of_ten_and_move_in_batches_of_25(stage: Stage) -> None:

@@ -1,0 +1,179 @@
+"""What lists cost at 10,000 jobs: time of each page beside an empty route, and read units; units also at 100,000.
+
+The native API in this process, its table on the embedded AWS; every request from its event to its answer. This machine
+is not quiet, and the embedded AWS looks at each row of a partition, so the CPU of both processes is told beside the
+time: what a quiet machine would need.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from sweephand.domain.instants import epoch_ms
+from sweephand.domain.run import Kind, Reason, Run, State
+from sweephand.domain.schedule import Lane
+from sweephand.facades.native.routes import NativeApi
+from sweephand.flow import tenancy
+from sweephand.flow.world import World
+from sweephand.ids import run_uuid
+from sweephand.security import guard
+from sweephand.security.caller import TENANT_SCOPES, Door
+from sweephand.security.tokens import derive_keys
+from sweephand.settings import from_environment
+from sweephand.sources import SystemChance, SystemClock
+from sweephand.store import credentials, directory, keys, ledger
+from sweephand.store.table import BlockItem
+from sweephand.store.views import jobs as views
+from sweephand.wiring import build
+from tests.bench.meter import Meter, metered
+from tests.contract.native.api import basic, event
+from tests.local_stack import quiet
+from tests.support import many_jobs
+
+JOBS, MANY = 10_000, 100_000
+RUNS = 500
+TENANT, LARGE = "bench", "large"
+ROUNDS = 40
+SECRET = "a secret of the benchmark, long enough"
+EMPTY = "an empty route"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """p50_ms, p99_ms: of the requests. cpu_ms: of this process and the embedded AWS, a request. units: read units."""
+
+    name: str
+    p50_ms: float
+    p99_ms: float
+    cpu_ms: float
+    units: float
+
+
+def requests(some_job: str, some_schedule: str) -> dict[str, tuple[str, str]]:
+    return {
+        EMPTY: ("/v1/health", ""),
+        "first page": ("/v1/jobs", ""),
+        "last page": ("/v1/jobs", f"offset={JOBS - 50}"),
+        "offset 9,900, 100 jobs, total": ("/v1/jobs", "offset=9900&limit=100&include=total"),
+        "collection": ("/v1/jobs", "collection=default"),
+        "tag of all jobs": ("/v1/jobs", f"tag={many_jobs.COMMON}"),
+        "tag of ten jobs": ("/v1/jobs", f"tag={many_jobs.RARE}"),
+        "resource": ("/v1/jobs", "resourceId=resource-5000"),
+        "name": ("/v1/jobs", "name=even-job-005000"),
+        "state, of each tenth": ("/v1/jobs", "state=PAUSED"),
+        "state, of none": ("/v1/jobs", "state=FAULTED"),
+        "search, of each hundredth": ("/v1/jobs", "search=odd"),
+        "search, of none": ("/v1/jobs", "search=nowhere"),
+        "search in a collection": ("/v1/jobs", "collection=default&search=nowhere"),
+        "tag of all jobs and state, of none": ("/v1/jobs", f"tag={many_jobs.COMMON}&state=FAULTED"),
+        "runs of a schedule": ("/v1/runs", f"scheduleId={some_schedule}"),
+        "runs of a job": ("/v1/runs", f"jobId={some_job}"),
+        "attention": ("/v1/runs", ""),
+    }
+
+
+def measure() -> tuple[list[Listed], list[tuple[str, float]]]:
+    """Each list at 10,000 jobs; the units of some at 100,000, by what is asked."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        quiet.with_process(Path(folder)) as (aws, stack, process),
+        mock.patch.dict("os.environ", quiet.variables(aws, stack, "ApiFunction")),
+    ):
+        world = build(from_environment(), clock=SystemClock(), chance=SystemChance())
+        table = world.table
+        tenancy.create_tenant(world, TENANT, None)
+        job, schedule = next(islice(many_jobs.some_jobs(TENANT, JOBS), JOBS - 1, None))
+        many_jobs.put(table.client, table.name, many_jobs.rows(TENANT, JOBS, world.settings.shards))
+        many_jobs.put(table.client, table.name, _runs(world, job.id, schedule.id))
+        send = _api(world)
+        found = [_listed(send, process, name, *asked) for name, asked in requests(job.id, schedule.id).items()]
+        with metered() as meter:
+            found = [replace(each, units=_units(meter, send, each.name, job.id, schedule.id)) for each in found]
+            many_jobs.put(table.client, table.name, _lean_rows(MANY))
+            return found, list(_at_many(world, meter))
+
+
+def _api(world: World) -> Callable[[str, str], None]:
+    """Sends a request and sees that it is answered well."""
+    derived = derive_keys("bench", SECRET, None)
+    issued = tenancy.create_credential(world, TENANT, None, TENANT_SCOPES)
+    door = Door(derived, SECRET, lambda tenant, name: credentials.find_credential(world.table, tenant, name))
+    facade = NativeApi(world, guard.GuardSettings(), lambda: door)
+    headers = {"authorization": basic(issued.credential.client_id, issued.secret)}
+
+    def send(path: str, query: str) -> None:
+        answer = facade.handle(event("GET", path, query, headers), "bench")
+        assert answer["statusCode"] == 200, answer["body"]
+
+    return send
+
+
+def _listed(send: Callable[[str, str], None], process: int, name: str, path: str, query: str) -> Listed:
+    for _ in range(3):
+        send(path, query)
+    taken = []
+    began = time.process_time() + _cpu_s(process)
+    for _ in range(ROUNDS):
+        sent_at = time.perf_counter()
+        send(path, query)
+        taken.append((time.perf_counter() - sent_at) * 1_000)
+    cpu_s = time.process_time() + _cpu_s(process) - began
+    taken.sort()
+    return Listed(name, taken[ROUNDS // 2], taken[math.ceil(ROUNDS * 0.99) - 1], cpu_s / ROUNDS * 1_000, 0)
+
+
+def _cpu_s(process: int) -> float:
+    """CPU seconds of another process so far, in user and system mode."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _units(meter: Meter, send: Callable[[str, str], None], name: str, job: str, schedule: str) -> float:
+    meter.take()
+    send(*requests(job, schedule)[name])
+    return meter.take().reads
+
+
+def _runs(world: World, job: str, schedule: str) -> Iterator[Any]:
+    """Half of them failed."""
+    for n in range(RUNS):
+        at = world.clock.now().replace(microsecond=0) - timedelta(minutes=n)
+        uuid = run_uuid(TENANT, schedule, epoch_ms(at), Kind.SCHEDULED.value)
+        state, reason = (State.ERROR, Reason.HTTP_STATUS) if n % 2 else (State.SUCCESS, Reason.ON_TIME)
+        run = Run(TENANT, job, schedule, uuid, Kind.SCHEDULED, state, at, reason=reason, finished_at=at)
+        yield ledger.item_of(run, shards=world.settings.shards, lane=Lane.FAST)
+
+
+def _lean_rows(count: int) -> Iterator[Any]:
+    """The directory alone of a larger tenant."""
+    for job, schedule in many_jobs.some_jobs(LARGE, count):
+        yield directory.row_item(job, [schedule])
+    for block in range(count // directory.BLOCK + 1):
+        live = directory.BLOCK - (block == 0) if block < count // directory.BLOCK else 1
+        yield BlockItem(pk=keys.directory(LARGE), sk=keys.block_count(block, "native"), live=live, active=live)
+
+
+def _at_many(world: World, meter: Meter) -> Iterator[tuple[str, float]]:
+    asked: Sequence[tuple[str, Callable[[], object]]] = [
+        ("first page of 50", lambda: _page(world, 0, 51)),
+        ("offset 99,900, page of 100", lambda: _page(world, 99_900, 101)),
+        ("total", lambda: views.count(world.table, LARGE, views.ALL)),
+    ]
+    for name, ask in asked:
+        meter.take()
+        ask()
+        yield name, meter.take().reads
+
+
+def _page(world: World, skip: int, size: int) -> list[Any]:
+    return list(islice(views.listed(world.table, LARGE, views.ALL, None, size, skip), size))
