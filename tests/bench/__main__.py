@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.bench import cold_start, units
+from tests.bench import cold_start, cpu, lists, units
 from tests.bench.runtime import Python, measuring_python
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
@@ -34,7 +34,8 @@ def main() -> int:
         mib = cold_start.unpacked_mib(layers, python)
         starts = cold_start.measure(Path(folder), layers, python)
     counted, idle, shards = units.measure()
-    text = "\n".join(_page(python, starts, mib, counted, idle, shards))
+    pages = [_page(python, starts, mib, counted, idle, shards), _cpu(cpu.measure()), _lists(*lists.measure())]
+    text = "\n".join(line for page in pages for line in page)
     sys.stdout.write(text + "\n")
     head, _, rest = PAGE.read_text().partition(BEGIN)
     PAGE.write_text(f"{head}{BEGIN}\n\n{text}\n\n{END}{rest.partition(END)[2]}")
@@ -69,6 +70,37 @@ def _page(
     yield ""
     calls = ", ".join(f"{count} {name}" for name, count in sorted(idle.items()))
     yield f"An idle tick over {shards} shards: {calls} (budget: two queries a shard, no write)."
+
+
+CPU_BUDGETS = {cpu.EACH_MINUTE: "200", cpu.EVERY_5_S: "200"}
+
+
+def _cpu(measured: list[cpu.Cpu]) -> Iterator[str]:
+    yield ""
+    yield "| CPU, on AWS that answers at once | us, median | least-most | budget |"
+    yield "| --- | --: | --: | --: |"
+    for each in measured:
+        yield f"| {each.name} | {each.us:.0f} | {each.least:.0f}-{each.most:.0f} | {CPU_BUDGETS.get(each.name, '-')} |"
+
+
+def _lists(found: list[lists.Listed], at_many: list[tuple[str, float]]) -> Iterator[str]:
+    """Times beyond the empty route's, as the budgets are."""
+    empty = next(each for each in found if each.name == lists.EMPTY)
+    yield ""
+    yield f"The empty route takes {empty.p50_ms:.0f} ms, p99 {empty.p99_ms:.0f} ms, {empty.cpu_ms:.0f} ms of CPU."
+    yield ""
+    yield f"| {lists.JOBS:,} jobs, ms beyond the empty route | p50 | p99 | CPU | read units | budget |"
+    yield "| --- | --: | --: | --: | --: | --: |"
+    for each in found:
+        if each is not empty:
+            times = (each.p50_ms - empty.p50_ms, each.p99_ms - empty.p99_ms, each.cpu_ms - empty.cpu_ms)
+            p50, p99, used = (f"{value:.0f}" for value in times)
+            yield f"| {each.name} | {p50} | {p99} | {used} | {each.units:g} | {lists.BUDGETS.get(each.name, '400')} |"
+    yield ""
+    yield f"| the directory of {lists.MANY:,} jobs | read units |"
+    yield "| --- | --: |"
+    for name, units_read in at_many:
+        yield f"| {name} | {units_read:g} |"
 
 
 if __name__ == "__main__":

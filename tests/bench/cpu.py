@@ -33,6 +33,7 @@ from tests.bench.stub import Stub, advanced, pages, sent, stubbed
 MINUTE = datetime(2027, 3, 1, 12, 0, tzinfo=UTC)
 DUE, RUNS, ROUNDS = 10_000, 1_000, 5
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe")
+EACH_MINUTE, EVERY_5_S = "sweep, an occurrence of a minute's cron", "sweep, an occurrence of every 5 seconds"
 EACH_5_S = {"every": "PT5S", "align": "clock"}
 OF_THE_INDEX = frozenset({"pk", "sk", "shard", "next_run_at", "sweep", "generation", "planned_total"})
 
@@ -72,7 +73,7 @@ def measure() -> list[Cpu]:
     with mock.patch.dict("os.environ", ENVIRONMENT):
         world = replace(build(from_environment(), clock=StillClock(), chance=SystemChance()), journal=Silent())
         return [
-            _sweep(world, "sweep, an occurrence of a minute's cron", {"cron": "* * * * *"}, 120, DUE),
+            _sweep(world, EACH_MINUTE, {"cron": "* * * * *"}, 120, DUE),
             _sweep(
                 world, "sweep, an occurrence of every 5 seconds", {"every": "PT5S", "align": "clock"}, 95, DUE // 12
             ),

@@ -46,6 +46,8 @@ TENANT, LARGE = "bench", "large"
 ROUNDS = 40
 SECRET = "a secret of the benchmark, long enough"
 EMPTY = "an empty route"
+BUDGETS = dict.fromkeys(("first page", "last page", "runs of a schedule", "runs of a job", "attention"), "100")
+"""Of pages, in ms; of filters and searches it is 400."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ def measure() -> tuple[list[Listed], list[tuple[str, float]]]:
 
 
 def _api(world: World) -> Callable[[str, str], None]:
-    """Sends a request and sees that it is answered well."""
+    """Sends a request and sees that it is answered well. The route that is empty is so without an identity."""
     derived = derive_keys("bench", SECRET, None)
     issued = tenancy.create_credential(world, TENANT, None, TENANT_SCOPES)
     door = Door(derived, SECRET, lambda tenant, name: credentials.find_credential(world.table, tenant, name))
@@ -112,7 +114,7 @@ def _api(world: World) -> Callable[[str, str], None]:
     headers = {"authorization": basic(issued.credential.client_id, issued.secret)}
 
     def send(path: str, query: str) -> None:
-        answer = facade.handle(event("GET", path, query, headers), "bench")
+        answer = facade.handle(event("GET", path, query, {} if path == "/v1/health" else headers), "bench")
         assert answer["statusCode"] == 200, answer["body"]
 
     return send
