@@ -241,7 +241,15 @@ class _Day:
     def reading(self):
         path = f"/v1/jobs/{self.job}"
         self.api("GET", "/v1/health")
-        for query in ("", "collection=default", "state=ACTIVE", "tag=b", "resourceId=r", "name=hourly-2"):
+        for query in (
+            "",
+            "collection=default",
+            "state=ACTIVE",
+            "tag=b",
+            "resourceId=r",
+            "name=hourly-2",
+            "search=o&include=total",
+        ):
             self.api("GET", "/v1/jobs", query=query)
         self.api("GET", path, query="include=schedules")
         for under in ("/next", "/occurrences", "/schedules"):

@@ -86,7 +86,7 @@ def _jobs(step: Walk) -> str:
     """The id of a job that is active and has the schedules of the last example."""
     place = "/v1/jobs/{job}"
     job: str = step.each("POST", "/v1/jobs", "JobDraft")["id"]
-    step("GET", "/v1/jobs", query="limit=1")
+    step("GET", "/v1/jobs", query="limit=1&include=total")
     step("GET", place, job=job, query="include=schedules")
     step.each("PATCH", place, "JobPatch", job=job)
     step.each("PUT", place, "JobReplacement", job=job)
