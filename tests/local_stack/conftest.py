@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 SAMPLE = Path(__file__).parent / "sample"
 CLOCK = SystemClock()
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""A shell that starts tests in the background lets all their children ignore Ctrl-C, which some of them are sent."""
 
 
 @dataclass

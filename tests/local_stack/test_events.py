@@ -38,10 +38,13 @@ def listening(stack: LocalStack) -> Iterator[subprocess.Popen[str]]:
         deaf = threading.Timer(WITHIN_S, process.kill)
         deaf.start()
         assert process.stdout.readline() == f"listening on the bus {stack.file.event_bus_name}\n"
-        yield process
-        deaf.cancel()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        try:
+            yield process
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) == 0
+        finally:
+            deaf.cancel()
+            process.kill()
 
 
 @pytest.fixture
