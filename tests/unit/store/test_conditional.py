@@ -248,3 +248,16 @@ def test_a_query_goes_on_over_all_its_pages_in_both_directions(table: Table) -> 
 
     assert forward == [str(n) for n in range(7)]
     assert backward == ["5", "4", "3", "2", "1"]
+
+
+def test_a_query_that_is_read_on_takes_more_at_once(stage: Stage, table: Table) -> None:
+    for n in range(200):
+        table.put(item(f"{n:03d}"))
+    stage.taps.passed.clear()
+
+    rows = table.query_all(PK, limit=3)
+    first = [next(rows)["sk"]["S"] for _ in range(3)]
+
+    assert [passing.request["Limit"] for passing in stage.taps.passed] == [3]
+    assert [*first, *(row["sk"]["S"] for row in rows)] == [f"{n:03d}" for n in range(200)]
+    assert [passing.request["Limit"] for passing in stage.taps.passed] == [3, 48, 768]

@@ -31,6 +31,7 @@ LONGEST_JITTER_S = 0.8
 """Twenty transactions on one item at once all come through, the last within some 2 s (decision 0019)."""
 BATCH_GET_MOST = 100
 TRANSACTION_MOST = 100
+GROWTH, LARGEST_PAGE = 16, 10_000
 
 I = TypeVar("I", bound=Item)  # noqa: E741 - an Item of one model
 
@@ -179,13 +180,21 @@ class Table:
         answer = self.call("query", **kwargs)
         return answer["Items"], answer.get("LastEvaluatedKey")
 
-    def query_all(self, pk: str | int, sort: Condition | None = None, **kwargs: Any) -> Iterator[dict[str, Any]]:
+    def query_all(
+        self, pk: str | int, sort: Condition | None = None, *, limit: int | None = None, **kwargs: Any
+    ) -> Iterator[dict[str, Any]]:
+        """All items, page by page as they are taken.
+
+        limit: of the first page. Whoever needs more than that wants ever more at once: a filter that lets little
+        through.
+        """
         start = None
         while True:
-            items, start = self.query(pk, sort, start=start, **kwargs)
+            items, start = self.query(pk, sort, start=start, limit=limit, **kwargs)
             yield from items
             if start is None:
                 return
+            limit = limit and min(limit * GROWTH, LARGEST_PAGE)
 
     # Writing
 

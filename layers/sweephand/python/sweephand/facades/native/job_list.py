@@ -89,9 +89,8 @@ def _wanted(filters: Filters, job: Job, schedules: Sequence[Schedule]) -> bool:
     """The job as it is now: the lean rows were read a moment before it."""
     return (
         filters.collection in {None, job.collection}
-        and filters.name in {None, job.name}
         and filters.resource_id in {None, job.resource_id}
         and (filters.tag is None or filters.tag in job.tags)
-        and (filters.search is None or filters.search.casefold() in job.name.casefold())
+        and filters.hold_for(job.name)
         and filters.state in {None, bodies.job_state(job, schedules)}
     )

@@ -65,9 +65,11 @@ class Filters:
         return (
             (self.collection is None or entry.collection == self.collection)
             and (self.state is None or entry.state is self.state)
-            and (self.name is None or entry.name == self.name)
-            and (self.search is None or self.search.casefold() in entry.name.casefold())
+            and self.hold_for(entry.name)
         )
+
+    def hold_for(self, name: str) -> bool:
+        return self.name in {None, name} and (self.search is None or self.search.casefold() in name.casefold())
 
 
 ALL = Filters()
@@ -91,7 +93,9 @@ def listed(table: Table, tenant: str, filters: Filters, after: str | None, page:
     if not filters.by_key:
         return islice(_searched(table, tenant, filters, int(after or 0)), skip, None)
     rows = _bounded(_keyed(table, tenant, filters, after, page + skip))
-    if not filters.one_key:
+    if filters.by_name and filters.state is None:
+        rows = (row for row in rows if filters.hold_for(row.place))
+    elif not filters.one_key:
         rows = _filtered(table, tenant, filters, rows, page + skip)
     return islice(rows, skip, None)
 
