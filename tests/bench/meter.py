@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 from unittest import mock
 
@@ -50,7 +51,7 @@ class Meter:
 @contextmanager
 def metered() -> Iterator[Meter]:
     """Every AWS call of this process goes through the meter."""
-    meter = Meter()
+    meter, counting = Meter(), Lock()
 
     def metering(client: Any, operation: str, arguments: dict[str, Any]) -> Any:
         meter.calls[operation] += 1
@@ -65,9 +66,11 @@ def metered() -> Iterator[Meter]:
             meter.writes += units
             meter.details.append(f"{operation} {key['sk']['S'][:12]}: {units}")
         if operation == "Query" and "ProjectionExpression" in arguments:
-            meter.reads += _read_units(operation, arguments, _CALL(client, operation, _whole(arguments)))
+            units_read = _read_units(operation, arguments, _CALL(client, operation, _whole(arguments)))
         else:
-            meter.reads += _read_units(operation, arguments, answer)
+            units_read = _read_units(operation, arguments, answer)
+        with counting:
+            meter.reads += units_read
         return answer
 
     with mock.patch.object(BaseClient, "_make_api_call", metering):

@@ -92,7 +92,8 @@ def listed(table: Table, tenant: str, filters: Filters, after: str | None, page:
         return _directory(table, tenant, int(after or 0), page, skip)
     if not filters.by_key:
         return islice(_searched(table, tenant, filters, int(after or 0)), skip, None)
-    rows = _bounded(_keyed(table, tenant, filters, after, page + skip))
+    wanted = page + skip if filters.one_key else max(page + skip, directory.BLOCK)
+    rows = _bounded(_keyed(table, tenant, filters, after, wanted))
     if filters.by_name and filters.state is None:
         rows = (row for row in rows if filters.hold_for(row.place))
     elif not filters.one_key:
@@ -175,18 +176,17 @@ def _keyed(table: Table, tenant: str, filters: Filters, after: str | None, page:
 def _by_creation(table: Table, pk: str, after: int, page: int) -> Iterator[Row]:
     sort = Item.sk >= keys.job_entry(after + 1) if after else None
     for row in table.query_all(pk, sort, limit=page):
-        item = EntryItem.from_raw_data(row)
-        yield Row(str(item.number), item.number, item.job_id)
+        number = int(row["number"]["N"])
+        yield Row(str(number), number, row["job_id"]["S"])
 
 
 def by_name(table: Table, tenant: str, collection: str, after: str | None, page: int) -> Iterator[Row]:
     """A collection's jobs in the order of their names, behind the name `after`, however many there are."""
     sort = Item.sk >= keys.name(after) if after is not None else None
     for row in table.query_all(keys.names(tenant, collection), sort, limit=page):
-        item = EntryItem.from_raw_data(row)
-        name = keys.parts(item.sk)[1]
+        name = keys.parts(row["sk"]["S"])[1]
         if name != after:
-            yield Row(name, item.number, item.job_id)
+            yield Row(name, int(row["number"]["N"]), row["job_id"]["S"])
 
 
 def _named(table: Table, tenant: str, filters: Filters, name: str, after: str | None) -> list[Row]:
