@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -318,6 +319,27 @@ def test_occurrences_are_what_was_and_what_will_be(api):
     assert [each.status for each in past] == [200, 200, 404]
     api.stage.run(20)
     assert api.get(f"/v1/runs/{items[2]['runId']}").json["state"] == "SUCCESS"
+
+
+@pytest.mark.parametrize("begin", ["12:00:00", "12:02:30"], ids=["before the line", "within it"])
+def test_occurrences_that_a_line_stands_for_have_its_state(api, begin):
+    api("POST", "/v1/collections", {"name": "mini"})
+    made = api.create(job_with({"every": "PT20S"}), collection="mini")
+    api.stage.run(30)
+    api("POST", "/v1/collections/mini/disable")
+    api.stage.run(600)
+    api("POST", "/v1/collections/mini/enable")
+    api.stage.run(120)
+
+    items = api.get(
+        f"/v1/jobs/{made['id']}/occurrences", query=f"from=2027-03-01T{begin}Z&until=2027-03-01T12:12:00Z&limit=100"
+    ).json["items"]
+
+    by_state = Counter((each["state"], each["reason"]) for each in items)
+    assert by_state.keys() <= {("SUCCESS", "ON_TIME"), ("SKIPPED", "DISABLED")}
+    assert by_state["SKIPPED", "DISABLED"] > 20
+    assert [each["plannedAt"] for each in items] == sorted({each["plannedAt"] for each in items})
+    assert {api.get(f"/v1/runs/{each['runId']}").status for each in items} == {200}
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7])

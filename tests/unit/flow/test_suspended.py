@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -141,6 +142,24 @@ def test_what_was_on_its_way_counts_as_its_own_run(stage: Stage) -> None:
     runs = [run for run in stage.runs(planned) if run.range_count is None]
     assert {run.reason for run in runs[:2]} == {Reason.DISABLED}
     check_whole(stage, planned, NOON, NOON + timedelta(seconds=901))
+
+
+def test_the_line_begins_behind_what_was_sent_though_the_series_did_not_move_on(stage: Stage) -> None:
+    """A sweeper died between sending and advancing, just before all was disabled."""
+    planned = stage.create(MINUTELY)
+    with stage.taps.once("dynamodb.BatchExecuteStatement", crash_before), suppress(Crash):
+        stage.tick()
+    switch(stage, on=False)
+    stage.run(600)
+    switch(stage, on=True)
+    stage.run(120)
+
+    (line,) = lines(stage, planned)
+    ran = [run.planned_at for run in stage.runs(planned) if run.range_count is None]
+    assert line.range_until is not None
+    assert len([at for at in ran if at < line.planned_at]) >= 2
+    assert not [at for at in ran if line.planned_at <= at <= line.range_until]
+    check_whole(stage, planned, NOON, ran[-1])
 
 
 def test_rows_that_were_due_together_are_not_looked_at_together_again(stage: Stage) -> None:

@@ -22,7 +22,7 @@ from sweephand.domain.suspension import Suspensions, looked_at_again
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.flow import ranges
 from sweephand.flow.world import World
-from sweephand.schedules.timing import load
+from sweephand.schedules.timing import Rule, load
 from sweephand.store import jobs, keys
 from sweephand.store.conditional import Op, Written, assign, every
 from sweephand.store.table import ScheduleItem
@@ -101,17 +101,18 @@ def let_go(world: World, row: WaitingRow, until: datetime) -> WaitingRow | None:
     if first <= until:
         last = max(first, timing.rule.last_until(until) or first)
         there = _sent(world, row, first, last)
-        planned_total += there
+        planned_total += len(there)
         upcoming = timing.rule.next_after(max(until, last))
+        begin = _behind(timing.rule, first, there)
         actions = [
-            assign(ScheduleItem.missed_from, epoch_s(first)),
+            assign(ScheduleItem.missed_from, epoch_s(begin)),
             assign(ScheduleItem.missed_to, epoch_s(last)),
             assign(ScheduleItem.planned_total, planned_total),
         ]
         beside = timing.rule.last_until(first) != first  # a first occurrence that the rule does not have
-        count = series.count_within(timing, first, last) + beside - there
+        count = series.count_within(timing, first, last) + beside - len(there)
         if count > 0:
-            ops = [_line_op(world, row, sweep, first, last, count)]
+            ops = [_line_op(world, row, sweep, begin, last, count)]
     over = upcoming is None or (timing.count is not None and planned_total >= timing.count)
     sweep = replace(sweep, waits=Waits.END if over else Waits.OCCURRENCE, since=None)
     next_at = world.clock.now() if over or upcoming is None else upcoming
@@ -135,11 +136,19 @@ def let_all_go(world: World, held: Sequence[Schedule]) -> None:
         let_go(world, row_of(schedule), until)
 
 
-def _sent(world: World, row: WaitingRow, first: datetime, last: datetime) -> int:
-    """How many of its occurrences in that time have a run: their messages were under way when it was disabled."""
+def _sent(world: World, row: WaitingRow, first: datetime, last: datetime) -> frozenset[datetime]:
+    """Those of its occurrences in that time that have a run: their messages were under way when it was disabled."""
     before = first - timedelta(seconds=1)
     found = views.planned_between(world.table, row.tenant, row.own_id, before, last)
-    return sum(1 for run in found if run.range_count is None)
+    return frozenset(run.planned_at for run in found if run.range_count is None)
+
+
+def _behind(rule: Rule, first: datetime, sent: frozenset[datetime]) -> datetime:
+    """The first occurrence from `first` on that was not sent; `first` itself if there is none."""
+    begin: datetime | None = first
+    while begin in sent:
+        begin = rule.next_after(begin)
+    return first if begin is None else begin
 
 
 def _line_op(world: World, row: WaitingRow, sweep: SweepText, first: datetime, last: datetime, count: int) -> Op:

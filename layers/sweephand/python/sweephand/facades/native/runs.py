@@ -160,7 +160,9 @@ def _planned(ctx: Context, schedule: Schedule, after: datetime, limit: int) -> I
     """What the ledger has of a schedule after an instant, and what its rule still owes: `limit` of these."""
     timing = load_or_never(schedule.packed)
     begun = _begun(schedule)
-    rows = views.planned_between(ctx.world.table, ctx.tenant, schedule.id, after, ctx.now) if after < ctx.now else ()
+    past = after < ctx.now
+    rows = views.planned_between(ctx.world.table, ctx.tenant, schedule.id, after, ctx.now) if past else ()
+    line = views.line_over(ctx.world.table, ctx.tenant, schedule.id, after) if past else None
     ran = (_Planned(run.planned_at, schedule, run, _moved_by(timing, run, begun)) for run in rows)
     owed = (
         _Planned(each.instant, schedule, None, each.moved_by)
@@ -168,8 +170,11 @@ def _planned(ctx: Context, schedule: Schedule, after: datetime, limit: int) -> I
     )
     seen = None
     for each in heapq.merge(ran, owed, key=lambda one: (one.instant, one.run is None)):
+        if each.run is not None and each.run.range_until is not None:
+            line = each.run
         if each.instant != seen:
-            yield each
+            covered = each.run is None and line is not None and each.instant <= (line.range_until or line.planned_at)
+            yield each._replace(run=line) if covered else each
         seen = each.instant
 
 

@@ -99,12 +99,26 @@ def planned_between(
             yield ledger.run_of(RunItem.from_raw_data(row))
 
 
+def line_over(table: Table, tenant: str, schedule_id: str, instant: datetime) -> Run | None:
+    """The line for many occurrences that began at or before an instant and reaches it; None if there is none."""
+    last = keys.run(_first_uuid_after(epoch_ms(instant)))
+    rows, _ = table.query(
+        keys.runs(tenant, schedule_id), RunItem.sk.between(keys.run(""), last), forward=False, limit=LOOKED_BACK
+    )
+    runs = (ledger.run_of(RunItem.from_raw_data(row)) for row in rows if "range_until" in row)
+    return next((run for run in runs if run.range_until is not None and run.range_until >= instant), None)
+
+
 def between(table: Table, tenant: str, owner: str, since: datetime, until: datetime) -> Iterator[Run]:
     """All runs of a schedule (or of a job itself), of any kind, with since <= planned instant <= until, in order."""
     first, last = (keys.run(_first_uuid_after(bound)) for bound in (epoch_ms(since) - 1, epoch_ms(until)))
     for row in table.query_all(keys.runs(tenant, owner), RunItem.sk.between(first, last), consistent=True):
         if "state" in row:
             yield ledger.run_of(RunItem.from_raw_data(row))
+
+
+LOOKED_BACK = 5
+"""A line has at most a few runs within it: those that were on their way when it began."""
 
 
 def _first_uuid_after(instant_ms: int) -> str:
