@@ -283,6 +283,23 @@ def test_what_the_audit_sends_late_is_not_judged_late_again(stage: Stage) -> Non
     assert {run.state for run in stage.runs(planned)} == {State.SUCCESS}
 
 
+def test_a_pause_that_ends_late_is_counted_whole_though_an_audit_came_before(stage: Stage) -> None:
+    """Its pointer is lost; the audit meets a schedule that is off, and must not settle beyond what was ever sent."""
+    planned = stage.create({**EACH_MINUTE, "endTime": text(NOON + 7 * MINUTE)})
+    stage.run(90)
+    stage.set_state(planned, pause=Pause(NOON, until=NOON + 4 * MINUTE))
+    stage.run(60)
+    stage.sqs.purge(stage.world.settings.queue_urls[Lane.FAST])
+    stage.run(12 * 60)
+
+    stage.audit()
+    stage.run(HOUR.total_seconds())
+
+    assert [run.planned_at for run in stage.runs(planned) if run.range_count is None] == minutes(1, 4, 5, 6, 7)
+    assert stage.stored(planned).state is ScheduleState.COMPLETED
+    exact(stage, planned)
+
+
 def test_what_was_lost_before_a_pause_is_found_after_it(stage: Stage) -> None:
     """The plan of before owed it; whoever pauses later does not run it, but it has its line."""
     planned = purged_after(stage, 61)

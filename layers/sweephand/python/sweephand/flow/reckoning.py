@@ -140,8 +140,8 @@ def _judged_until(world: World, schedule: Schedule, there: Account, latest: date
     """The last instant that must have its row by now: sent, old enough, and before any catch-up that is under way."""
     until = min(latest, there.newest) if not there.whole else latest
     sent = sent_until(schedule)
-    if sent is not None:
-        until = min(until, sent)
+    # Nothing of a plan that is off was sent; but a pause that ends late may still plan what lies behind its end.
+    until = min(until, plans.in_force(schedule).since if sent is None else sent)
     if schedule.missed_to is not None and schedule.missed_to > there.since:
         first = waiting.first_catch_up(world.table, schedule.tenant, schedule.id)
         until = until if first is None else min(until, first - timedelta(seconds=1))
