@@ -94,6 +94,8 @@ def _sweep(world: World, name: str, timing: dict[str, Any], due_in_s: int, count
 
     def query(body: bytes) -> str:
         asked = json.loads(body)
+        if "IndexName" not in asked:
+            return nothing  # of what is suspended
         shard, first, _ = (int(value["N"]) for value in asked["ExpressionAttributeValues"].values())
         if first == 0:
             return nothing

@@ -1,0 +1,15 @@
+"""The benchmarks that need no emulator still run: what they stub is what sweeper and executor call."""
+
+from __future__ import annotations
+
+from tests.bench import cpu
+
+
+def test_cpu_is_measured_of_all_that_is_due_and_of_every_run(monkeypatch):
+    for name, value in {"DUE": 240, "RUNS": 20, "ROUNDS": 1}.items():
+        monkeypatch.setattr(cpu, name, value)
+
+    measured = cpu.measure()
+
+    assert [each.done for each in measured] == [240, 240, 20]
+    assert all(each.us > 0 for each in measured)
