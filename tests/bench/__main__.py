@@ -54,6 +54,7 @@ def _page(
         "the functions' own version" if python.is_runtime else "not the functions' version: none with boto3 was found"
     )
     yield f"Cold starts with Python {python.version} ({which}); {os.cpu_count()} processors, {platform.machine()}."
+    yield f"At the end of this run {os.getloadavg()[0]:.1f} processes wanted them: times of a busy machine are long."
     yield ""
     yield f"Layers, unpacked: {mib:.1f} MiB (budget 16)."
     yield ""

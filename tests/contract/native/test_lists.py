@@ -187,6 +187,29 @@ def test_a_page_by_offset_is_the_page_that_a_walk_finds_there(api, small_blocks,
         assert (page["nextCursor"] is None) == (offset + 7 >= 25)
 
 
+def test_offsets_count_what_is_there_and_not_what_was(api, small_blocks):
+    filled(api, 45)
+    for gone in api.get("/v1/jobs", query="limit=45").json["items"][3::4]:
+        api("DELETE", f"/v1/jobs/{gone['id']}")
+    whole = names(joined(pages(api, "/v1/jobs", 50)))
+
+    for offset in range(len(whole) + 2):
+        for limit in (1, 6, 50):
+            page = api.get("/v1/jobs", query=f"limit={limit}&offset={offset}").json
+            assert names(page["items"]) == whole[offset : offset + limit]
+
+
+def test_the_last_page_reads_little_more_than_itself(api, small_blocks):
+    filled(api, 29)
+    api.stage.taps.passed.clear()
+
+    page = api.get("/v1/jobs", query="offset=27&limit=5").json
+
+    assert names(page["items"]) == ["job-027", "job-028"]
+    limits = [passing.request.get("Limit") for passing in api.stage.taps.passed if passing.operation == "Query"]
+    assert limits == [None, 2]
+
+
 def test_a_walk_goes_on_from_an_offset(api, small_blocks):
     filled(api, 25)
     page = api.get("/v1/jobs", query="limit=3&offset=8").json

@@ -121,7 +121,7 @@ def blocks(table: Table, tenant: str) -> list[Block]:
 
 
 def _directory(table: Table, tenant: str, after: int, page: int, skip: int) -> Iterator[Row]:
-    """All jobs by creation: the counts of the blocks say where an offset lies, so that nothing before it is read."""
+    """All jobs by creation. The counts of the blocks say where an offset lies: it is read to from the nearer end."""
     first = directory.block_of(after + 1)
     for number, lines in groupby(blocks(table, tenant), key=lambda block: block.number):
         live = sum(line.live for line in lines)
@@ -131,6 +131,9 @@ def _directory(table: Table, tenant: str, after: int, page: int, skip: int) -> I
             skip -= live
             continue
         entries = _block(table, tenant, number, after, limit=skip + page)
+        if skip > live // 2 and not after:
+            rest = _block(table, tenant, number, limit=live - skip, forward=False)
+            entries, skip = reversed(list(islice(rest, live - skip))), 0
         for entry in entries:
             if skip:
                 skip -= 1
@@ -138,12 +141,14 @@ def _directory(table: Table, tenant: str, after: int, page: int, skip: int) -> I
                 yield Row(str(entry.number), entry.number, entry.job_id)
 
 
-def _block(table: Table, tenant: str, block: int, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
-    """The block's jobs with a number behind `after`."""
+def _block(
+    table: Table, tenant: str, block: int, after: int = 0, limit: int | None = None, *, forward: bool = True
+) -> Iterator[Entry]:
+    """The block's jobs with a number behind `after`; forward False: the last first."""
     inside = directory.block_of(after + 1) == block
     sort = Item.sk >= keys.job_entry(after + 1) if inside and after else None
     only = (DirectoryItem.sk, DirectoryItem.entry, DirectoryItem.ended)
-    for row in table.query_all(keys.directory_block(tenant, block), sort, limit=limit, only=only):
+    for row in table.query_all(keys.directory_block(tenant, block), sort, limit=limit, forward=forward, only=only):
         yield directory.entry_of(row)
 
 
