@@ -212,7 +212,9 @@ class _Day:
             pass
         self.api("POST", f"/v1/jobs/{changed}/deactivate")
         row = self.row_of(changed)  # as if twenty changes had come since
-        self.write(row, "SET ended_at = :e", {":e": {"S": json.dumps({"0": int(SystemClock().now().timestamp())})}})
+        ended = json.loads(row["ended_at"]["S"])
+        forgotten = {":e": {"S": json.dumps({"21": max(ended.values())})}, ":g": {"N": "22"}}
+        self.write(row, "SET ended_at = :e, generation = :g", forgotten)
         self.later += timedelta(minutes=20)
         self.audit()
         self.work_off()
