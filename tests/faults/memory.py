@@ -1,7 +1,7 @@
 """DynamoDB and KMS in memory, below boto3: a history of the whole service in milliseconds, not in tenths of a second.
 
 Only the operations and parameters that the service uses; anything else is refused, so that nothing passes by a guess.
-test_memory.py holds every answer against moto's (and an emulator's) by the same sequences of operations.
+The tests that ran on moto before run on it unchanged; tests of the local stack meet an emulator.
 """
 
 from __future__ import annotations
