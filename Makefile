@@ -27,6 +27,10 @@ setup: ## Install everything but the SAM CLI into .venv
 setup-sam: ## Install the SAM CLI into .venv-sam: its pins clash with the emulator's
 	@.ci/venv .venv-sam requirements/sam.txt
 
+.PHONY: setup-bench
+setup-bench: ## Install the engines that schedules are measured beside into .venv-bench
+	@.ci/venv .venv-bench requirements/bench.txt
+
 .PHONY: layer-lock
 layer-lock: setup ## Write the layers' requirements anew after a change of requirements/runtime.txt
 	@$(PY) .ci/layer_lock.py
@@ -54,6 +58,11 @@ demo-report: setup ## Run the demo for SECONDS=300 and print lateness, early and
 .PHONY: test
 test: setup setup-sam ## All tests, with the time of each part; PARTS="unit template" runs some
 	@$(PY) .ci/test.py $(PARTS)
+
+.PHONY: test-long
+test-long: setup ## More than 20,000 random schedules (20 times the examples), then every test that is marked long
+	@EXAMPLES_TIMES=20 $(PY) -m pytest -n 2 --dist loadscope tests/unit/schedules
+	@$(PY) -m pytest -m long -n 2 --dist loadscope
 
 .PHONY: lint
 lint: setup ## ruff, mypy, import-linter
@@ -104,5 +113,5 @@ test-sam-local: setup setup-sam ## sam local in containers; with CI=true it inst
 .PHONY: clean
 clean: ## Remove what was built and installed, and the local stack's state
 	@if [ -e .local/stack.json ] && [ -x $(PY) ]; then $(LOCAL) stop; fi
-	rm -rf .venv .venv-sam .aws-sam .local .cache env.json .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-sam .venv-bench .aws-sam .local .cache env.json .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from croniter import croniter
 from cronsim import CronSim
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
@@ -16,6 +16,7 @@ from sweephand.schedules.calendar_masks import CalendarMasks
 from sweephand.schedules.localtime import LAST_SECOND, to_instant, zone
 from sweephand.schedules.notations.cron import parse as parse_text
 from sweephand.schedules.timing import Timing, between, parse
+from tests.support.examples import examples
 from tests.unit.schedules import given as some
 from tests.unit.schedules.oracle import walk, zone_info
 
@@ -31,7 +32,7 @@ def first(text: str, count: int, after: datetime = some.NOW, **members: object) 
     return [f"{at:%Y-%m-%d %H:%M}" for at in between(cron(text, **members).rule, after, END, count)]
 
 
-@settings(max_examples=250)
+@examples(250)
 @given(text=some.crons, name=some.zones, gap=some.gaps, overlap=some.overlaps, data=st.data())
 def test_a_walk_over_every_minute_finds_the_same_instants(
     text: str, name: str, gap: str, overlap: str, data: st.DataObject
@@ -47,7 +48,7 @@ def test_a_walk_over_every_minute_finds_the_same_instants(
     assert rule.last_until(end) in (expected[-1:] or [rule.last_until(begin - timedelta(seconds=1))])
 
 
-@settings(max_examples=250)
+@examples(250)
 @given(text=some.crons, name=some.zones, data=st.data())
 def test_cronsim_and_croniter_agree_where_they_agree_and_no_clock_changes(
     text: str, name: str, data: st.DataObject
