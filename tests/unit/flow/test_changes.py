@@ -627,12 +627,15 @@ def test_the_last_change_that_is_remembered_is_within_its_bounds(stage: Stage) -
     assert effective <= (stage.clock.now() + TAKES_EFFECT_WITHIN).timestamp()
 
 
+@pytest.mark.parametrize("interval", [{"every": "PT1H"}, {"eventBridge": "rate(1 hour)"}])
 @pytest.mark.parametrize("more", [{"count": 100}, {"endTime": text(NOON + 50 * HOUR)}])
-def test_a_change_that_only_cuts_an_interval_keeps_its_rhythm(stage: Stage, more: dict[str, Any]) -> None:
-    planned = stage.create({"every": "PT1H"})
+def test_a_change_that_only_cuts_an_interval_keeps_its_rhythm(
+    stage: Stage, interval: dict[str, Any], more: dict[str, Any]
+) -> None:
+    planned = stage.create(interval)
     stage.run(700)
 
-    changed = stage.change(planned, timings=[{"every": "PT1H", **more}]).schedules[0]
+    changed = stage.change(planned, timings=[{**interval, **more}]).schedules[0]
 
     assert changed.next_run_at == planned.schedules[0].next_run_at
     assert changed.generation == 2

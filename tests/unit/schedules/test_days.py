@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweephand.schedules.clock import Clock
-from sweephand.schedules.days import EPOCH_DAY, FIRST_YEAR, EachNth, OfMonths, OfWeeks, OnDays, month_table
+from sweephand.schedules.days import (
+    EPOCH_DAY,
+    FIRST_DAY,
+    FIRST_YEAR,
+    LAST_DAY,
+    EachNth,
+    OfMonths,
+    OfWeeks,
+    OnDays,
+    month_table,
+)
 
 SPAN = 800
 begins = st.integers(date(1970, 1, 1).toordinal(), date(2198, 1, 1).toordinal()).map(date.fromordinal)
@@ -37,6 +47,17 @@ def agrees(days, has, begin: date) -> None:
     assert days.count(number(begin), number(span[-1])) == len(wanted)
     assert days.count(number(begin) + 40, number(begin) + 45) == sum(40 <= day - number(begin) <= 45 for day in wanted)
     assert days.count(number(begin) + 1, number(begin)) == 0
+    assert days.shortest_gap() == walked_gap(days)
+
+
+def walked_gap(days) -> int:
+    """The smallest distance of two days of the whole horizon, one after the other."""
+    shortest, at = LAST_DAY - FIRST_DAY, days.next(FIRST_DAY)
+    while at is not None and shortest > 1:
+        upcoming = days.next(at + 1)
+        shortest = shortest if upcoming is None else min(shortest, upcoming - at)
+        at = upcoming
+    return shortest
 
 
 @given(
@@ -120,3 +141,10 @@ def test_times_on_days_are_counted_as_they_are_listed(every, after, span, limit)
     series = OnDays(EachNth(every, 3), Clock(0b1001 << 6, 0b101, 1))
 
     assert series.count(after, after + span, limit) == min(limit, len(list(series.seconds(after, after + span))))
+
+
+def test_the_gap_of_a_day_in_the_week_is_a_week():
+    assert OnDays(OfWeeks(1), Clock(1 << 9)).shortest_gap_s() == 7 * 86_400
+    assert OnDays(OfWeeks(0b1000001, every=2), Clock(1 | 1 << 23)).shortest_gap_s() == 23 * 3600
+    assert OnDays(OfWeeks(0b11), Clock(1 | 1 << 23)).shortest_gap_s() == 3600
+    assert OnDays(EachNth(3), Clock(1 | 1 << 23)).shortest_gap_s() == 23 * 3600

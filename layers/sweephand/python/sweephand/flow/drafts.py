@@ -14,6 +14,7 @@ from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.flow import settle
 from sweephand.flow.world import World
+from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.timing import Timing, counted_from, load_or_never, parse
 from sweephand.store import jobs
 from sweephand.store.conditional import Op
@@ -117,19 +118,19 @@ def lane_of(job: Job) -> Lane:
     return settle.lane_of(job.action)
 
 
-GRID = ("every", "align", "timezone", "startTime")
-"""What an interval's rhythm comes from; endTime and count only cut it."""
+GRID = (*NOTATIONS, "align", "timezone", "startTime")
+"""What the rhythm of a series comes from; endTime and count only cut it."""
 
 
 def changed_timing(there: Schedule, draft: ScheduleDraft, before: Job, after: Job, now: datetime) -> Timing:
-    """The timing of a change. What it does not speak of stays: an interval's rhythm, a one-time instant."""
+    """The timing of a change. What it does not speak of stays: a rhythm that began at creation, a one-time instant."""
     if "at" in draft.timing and _agree(there.timing, draft.timing, ("at", "timezone")):
         at = one_time_instant(load_or_never(there.packed))
         if at is not None:
             kept = {**draft.timing, "at": text(at)}
             return parse(kept, now=now, job_start=after.start_at, job_end=after.end_at, salt=there.id)
     same_start = before.start_at == after.start_at
-    if "every" in draft.timing and same_start and _agree(there.timing, draft.timing, GRID):
+    if same_start and _agree(there.timing, draft.timing, GRID):
         began = counted_from(there.packed)
         if began is not None:
             return timing_of(draft, after, there.id, began)

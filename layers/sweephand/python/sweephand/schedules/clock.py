@@ -62,8 +62,8 @@ class Clock:
         """How many times lie from `first` to `last`, both included."""
         return self._count_until(last) - self._count_until(first - 1) if first <= last else 0
 
-    def shortest_gap_s(self) -> int:
-        """The smallest distance between two times, the first of the next day among them."""
+    def shortest_gap_s(self, days: int = 1) -> int:
+        """The smallest distance between two times, the first of the next day among them, which comes `days` later."""
         gaps = []
         for mask, unit in ((self.seconds, 1), (self.minutes, 60), (self.hours, 3600)):
             numbers = bits(mask)
@@ -71,7 +71,7 @@ class Clock:
         span_s = self.seconds.bit_length() - 1 - _lowest(self.seconds)
         span_m = (self.minutes.bit_length() - 1 - _lowest(self.minutes)) * 60 + span_s
         within = [gaps[0], gaps[1] and gaps[1] - span_s, gaps[2] and gaps[2] - span_m]
-        return min(gap for gap in (*within, DAY_S - (self.last - self.first)) if gap)
+        return min(gap for gap in (*within, DAY_S * days - (self.last - self.first)) if gap)
 
     def _count_until(self, time: int) -> int:
         if time < 0:

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
-from sweephand.schedules.calendar_masks import month_length
+from sweephand.schedules.calendar_masks import bits, month_length
 from sweephand.schedules.rule import Series
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ FIRST_YEAR, LAST_YEAR = 1969, 2200
 """One beyond the horizon on each side, for zones off UTC."""
 FIRST_DAY = date(FIRST_YEAR, 1, 1).toordinal() - EPOCH_DAY
 LAST_DAY = date(LAST_YEAR, 12, 31).toordinal() - EPOCH_DAY
+_HORIZON = LAST_DAY - FIRST_DAY
 ALL_MONTHS = (2 << 12) - 2
 ALL_YEARS = (2 << LAST_YEAR - FIRST_YEAR) - 1
 _LENGTHS = (28, 29, 30, 31)
@@ -45,6 +47,9 @@ class Days(Protocol):
 
     def count(self, first: int, last: int) -> int:
         """How many days of the set lie from `first` to `last`, both included and within 1969 to 2200."""
+
+    def shortest_gap(self) -> int:
+        """The smallest distance between two days of the set, exactly; the whole horizon where there is one at most."""
 
 
 def month_table(pick: Callable[[int, int], int]) -> tuple[int, ...]:
@@ -126,10 +131,28 @@ class OfMonths:
             month += 1
         return found
 
+    def shortest_gap(self) -> int:
+        within = {kind: _least_distance(mask) for kind, mask in enumerate(self.table)}
+        shortest, before = _HORIZON, -_HORIZON
+        for year in range(FIRST_YEAR, LAST_YEAR + 1):
+            for month in range(1, 13):
+                days = self.days_of(year, month) if self._has(year, month) else 0
+                if not days:
+                    continue
+                begun = date(year, month, 1).toordinal() - 1
+                shortest = min(shortest, begun + _lowest(days) - before, within[self._kind(year, month)])
+                if shortest == 1:
+                    return 1
+                before = begun + days.bit_length() - 1
+        return shortest
+
     def days_of(self, year: int, month: int) -> int:
         """The mask of a month's days, whether the month is chosen or not."""
+        return self.table[self._kind(year, month)]
+
+    def _kind(self, year: int, month: int) -> int:
         first = (date(year, month, 1).toordinal() - 1) % 7
-        return self.table[(month_length(year, month) - 28) * 7 + first]
+        return (month_length(year, month) - 28) * 7 + first
 
     def _has(self, year: int, month: int) -> bool:
         chosen = self.months >> month & 1 and self.years >> year - FIRST_YEAR & 1
@@ -174,6 +197,10 @@ class OfWeeks:
     def count(self, first: int, last: int) -> int:
         return self._before(last + 1) - self._before(first) if first <= last else 0
 
+    def shortest_gap(self) -> int:
+        around = 7 * self.every - (self.weekdays.bit_length() - 1 - _lowest(self.weekdays))
+        return min(around, _least_distance(self.weekdays))
+
     def _before(self, day: int) -> int:
         """Days of the set from `begins` up to `day`, without it; below 0 before `begins`."""
         weeks, rest = divmod(day - self.begins, 7 * self.every)
@@ -197,6 +224,9 @@ class EachNth:
 
     def count(self, first: int, last: int) -> int:
         return max(0, (last - self.anchor) // self.every - (first - 1 - self.anchor) // self.every)
+
+    def shortest_gap(self) -> int:
+        return self.every
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,8 +270,17 @@ class OnDays(Series):
         return max(0, min(found, limit))
 
     def shortest_gap_s(self) -> int:
-        """The smallest distance between two wall times, as if every day were in the set."""
-        return self.clock.shortest_gap_s()
+        """The smallest distance between two wall times, exactly."""
+        return self.clock.shortest_gap_s(self.days.shortest_gap())
+
+
+def _lowest(mask: int) -> int:
+    return (mask & -mask).bit_length() - 1
+
+
+def _least_distance(mask: int) -> int:
+    """Between two bits."""
+    return min((later - number for number, later in pairwise(bits(mask))), default=_HORIZON)
 
 
 def _month_of(day: int) -> int:
