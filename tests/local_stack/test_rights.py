@@ -115,6 +115,7 @@ class _Day:
     def tenant_and_collections(self):
         self.api("POST", "/v1/tenants", {"tenant": "acme"}, expect=201)
         self.api("GET", "/v1/tenants")
+        self.api("GET", "/v1/health")
         self.api("GET", "/v1/tenants/acme")
         self.api("POST", "/v1/tenants/acme/disable")
         self.api("POST", "/v1/tenants/acme/enable")

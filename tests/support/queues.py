@@ -54,6 +54,9 @@ class VirtualSqs:
     def send_message(self, **request: Any) -> dict[str, Any]:
         return self._tapped("SendMessage", request, self._send)
 
+    def get_queue_attributes(self, **request: Any) -> dict[str, Any]:
+        return self._tapped("GetQueueAttributes", request, self._attributes)
+
     def change_message_visibility_batch(self, **request: Any) -> dict[str, Any]:
         return self._tapped("ChangeMessageVisibilityBatch", request, self._change_visibility)
 
@@ -83,6 +86,17 @@ class VirtualSqs:
             if message is not None:
                 message.visible_at = self._clock.now() + timedelta(seconds=seconds)
         return {"Successful": []}
+
+    def _attributes(self, request: dict[str, Any]) -> dict[str, Any]:
+        now, messages = self._clock.now(), self._queues[request["QueueUrl"]].messages
+        hidden = [message for message in messages if message.visible_at > now]
+        delayed = sum(1 for message in hidden if message.receive_count == 0)
+        counts = {
+            "ApproximateNumberOfMessages": len(messages) - len(hidden),
+            "ApproximateNumberOfMessagesDelayed": delayed,
+            "ApproximateNumberOfMessagesNotVisible": len(hidden) - delayed,
+        }
+        return {"Attributes": {name: str(counts[name]) for name in request["AttributeNames"]}}
 
     def _check(self, entries: list[dict[str, Any]], operation: str) -> None:
         ids = [entry["Id"] for entry in entries]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import json
 from functools import partial
+from unittest import mock
 from urllib.parse import urlencode
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 
 from sweephand.facades.native.routes import NativeApi
 from sweephand.security import guard
@@ -395,6 +397,27 @@ def test_the_provider_sees_what_the_last_audit_found(api):
     counts = {"stopped": 0, "lost": 0, "superseded": 0, "corrected": 0, "unreadable": 0, "waiting": 0}
     assert shown == {"at": "2027-03-01T12:00:00Z", "everything": True, "finished": True, "schedules": 1, **counts}
     assert "lastAudit" not in api.get("/v1/health").json
+
+
+def test_the_provider_sees_what_the_run_queues_hold(api):
+    empty = {"ready": 0, "delayed": 0, "inFlight": 0}
+    assert api.get("/v1/health", caller="provider").json["backlog"] == {"fast": empty, "slow": empty}
+    api.create(schedules=[{"every": "PT50S"}])
+
+    shown = api.get("/v1/health", caller="provider").json["backlog"]
+
+    assert shown == {"fast": empty | {"delayed": 4}, "slow": empty}
+    assert "backlog" not in api.get("/v1/health").json
+
+
+def test_health_says_that_a_queue_does_not_answer(api):
+    api.tolerated.add(503)
+    away = EndpointConnectionError(endpoint_url="https://sqs")
+
+    with mock.patch.object(api.stage.sqs, "get_queue_attributes", side_effect=away):
+        reply = api.get("/v1/health", caller="provider")
+
+    assert (reply.status, reply.code) == (503, "UNAVAILABLE")
 
 
 def test_health_of_an_idle_service(api):

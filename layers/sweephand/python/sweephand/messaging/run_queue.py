@@ -27,6 +27,22 @@ class Delivery:
     lane: Lane
 
 
+@dataclass(frozen=True)
+class Backlog:
+    """What a run queue holds, as SQS estimates it: ready now, delayed to its second, received and not yet finished."""
+
+    ready: int
+    delayed: int
+    in_flight: int
+
+
+_ESTIMATES = (
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesDelayed",
+    "ApproximateNumberOfMessagesNotVisible",
+)
+
+
 class RunQueue:
     """Both run queues. client: a botocore SQS client; urls: by lane.
 
@@ -87,6 +103,17 @@ class RunQueue:
             self._client.send_message(QueueUrl=self._archive_url, MessageBody=body)
         except (ClientError, BotoCoreError) as refused:
             raise Unavailable("the archive queue did not take the message") from refused
+
+    def backlog(self) -> dict[Lane, Backlog]:
+        """Raises Unavailable if a queue does not say."""
+        return {lane: self._backlog(url) for lane, url in self._urls.items()}
+
+    def _backlog(self, url: str) -> Backlog:
+        try:
+            found = self._client.get_queue_attributes(QueueUrl=url, AttributeNames=list(_ESTIMATES))["Attributes"]
+        except (ClientError, BotoCoreError) as refused:
+            raise Unavailable("a run queue does not say what it holds") from refused
+        return Backlog(*(int(found[name]) for name in _ESTIMATES))
 
     def _send_batch(self, lane: Lane, batch: Sequence[Delivery]) -> list[Delivery]:
         now = self._clock.now()

@@ -27,7 +27,7 @@ from sweephand.store.views import tenants as views
 
 def health(ctx: Context) -> Answer:
     """Open: the version, from memory. With the scope jobs:read: how far behind the sweep is; at provider level also
-    what the last audit found, for it counts over all tenants.
+    what the run queues hold and what the last audit found, for both count over all tenants.
     """
     if "authorization" not in ctx.request.headers:
         return Answer(200, {"status": "ok", "version": __version__})
@@ -45,6 +45,10 @@ def health(ctx: Context) -> Answer:
     if caller.provider:
         from sweephand.facades.native import last_audit  # noqa: PLC0415 - asked for now and then
 
+        told["backlog"] = {
+            lane.value: {"ready": held.ready, "delayed": held.delayed, "inFlight": held.in_flight}
+            for lane, held in ctx.world.queue.backlog().items()
+        }
         told["lastAudit"] = last_audit.body(views.last_audit(table))
     return Answer(200, told)
 

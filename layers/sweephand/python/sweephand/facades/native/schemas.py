@@ -17,7 +17,7 @@ from sweephand.domain import retry
 from sweephand.domain.collection import CollectionState, Events, TenantState
 from sweephand.domain.job import SCHEDULES_AT_ONCE, JobState
 from sweephand.domain.run import Kind, Reason, State, Status
-from sweephand.domain.schedule import ScheduleState, StateReason
+from sweephand.domain.schedule import Lane, ScheduleState, StateReason
 from sweephand.facades.native import collection_fields, defaults, last_audit, shapes
 from sweephand.facades.native.json_schema import (
     Members,
@@ -536,11 +536,13 @@ SCHEMAS: dict[str, Schema] = {
             "version": TEXT,
             "oldestDueAt": or_null(INSTANT),
             "behindSeconds": whole(),
+            "backlog": answer({lane.value: ref("Backlog") for lane in Lane}),
             "lastAudit": or_null(ref("LastAudit")),
         },
-        ("oldestDueAt", "behindSeconds", "lastAudit"),
+        ("oldestDueAt", "behindSeconds", "backlog", "lastAudit"),
         dependentRequired={"oldestDueAt": ["behindSeconds"], "behindSeconds": ["oldestDueAt"]},
     ),
+    "Backlog": answer({"ready": whole(), "delayed": whole(), "inFlight": whole()}),
     "LastAudit": answer(
         {"at": INSTANT, "everything": {"type": "boolean"}, "finished": {"type": "boolean"}}
         | {name: whole() for name in last_audit.COUNTS}
