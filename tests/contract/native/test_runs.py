@@ -65,6 +65,16 @@ def test_a_manual_run_does_not_count_for_the_schedule(api):
     assert len(read["schedules"][0]["nextRuns"]) == 1
 
 
+def test_what_ended_before_the_sweep_counted_it_was_planned(api):
+    made = api.create(schedules=[{"every": "PT30S"}])
+    api.stage.clock.advance(31)
+    api.stage.deliver_all()
+
+    totals = api.get(f"/v1/jobs/{made['id']}").json["totals"]
+
+    assert (totals["planned"], totals["succeeded"], totals["open"]) == (1, 1, 0)
+
+
 def test_a_repeated_run_of_one_key_is_one_run(api):
     made, key = api.create(), {"idempotency-key": "k"}
     place = f"/v1/jobs/{made['id']}/run"
@@ -73,10 +83,11 @@ def test_a_repeated_run_of_one_key_is_one_run(api):
     api.stage.clock.advance(3)
     with api.unchanged():
         again = api("POST", place, {}, headers=key)
+        empty = api("POST", place, headers=key)
         other = api("POST", place, {"scheduleId": made["schedules"][0]["id"]}, headers=key)
     without = [api("POST", place).json["runId"] for _ in range(2)]
 
-    assert again.json == first.json
+    assert again.json == empty.json == first.json
     assert (other.status, other.code, other.fields) == (422, "KEY_REUSED", ["Idempotency-Key"])
     assert len({first.json["runId"], *without}) == 3
 

@@ -112,7 +112,7 @@ class Context:
             raise InvalidRequest("Idempotency-Key", "must have 1 to 255 visible ASCII characters", code="INVALID_QUERY")
         path = "/".join(self.request.path)
         key = hashlib.sha256(f"{self.request.method} {path} {given}".encode()).hexdigest()
-        return Once(key, hashlib.sha256(self.request.body).hexdigest())
+        return Once(key, hashlib.sha256(self.request.body or b"{}").hexdigest())
 
     def text(self, name: str, longest: int) -> str | None:
         """A query parameter of 1 to `longest` characters."""

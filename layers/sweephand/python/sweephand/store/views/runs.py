@@ -63,10 +63,12 @@ def totals_of(table: Table, schedule: Schedule) -> Totals:
     stats = table.get(StatsItem, keys.job(schedule.tenant, schedule.job_id), keys.stats(schedule.id))
     if stats is None:
         ended = ended_after(table, schedule.tenant, schedule.id, None)
-        return Totals(planned=schedule.planned_total, ended=ended)
+        return Totals(planned=max(schedule.planned_total, ended), ended=ended)
+    ended = stats.settled_total + ended_after(table, schedule.tenant, schedule.id, stats.settled_to)
     return Totals(
-        planned=schedule.planned_total,
-        ended=stats.settled_total + ended_after(table, schedule.tenant, schedule.id, stats.settled_to),
+        # What a creation or change sends at once may have ended before the sweep counts it.
+        planned=max(schedule.planned_total, ended),
+        ended=ended,
         failed=stats.failed,
         failed_attempts=stats.failed_attempts,
         skipped=stats.skipped,
