@@ -24,11 +24,11 @@ from sweephand.actions.http_fields import (
     OutcomeRules,
     check_payload,
     from_json,
-    json_payload,
     kept_secrets,
     parse,
     to_json,
 )
+from sweephand.actions.payloads import BadPayloadError
 from sweephand.domain.instants import text as instant_text
 from sweephand.domain.json_text import Number, dumps
 from sweephand.domain.run import Outcome, Reason, Verdict
@@ -43,7 +43,6 @@ __all__ = [
     "OutcomeRules",
     "check_payload",
     "from_json",
-    "json_payload",
     "kept_secrets",
     "parse",
     "perform",
@@ -65,10 +64,6 @@ _HTTP_DATE = re.compile(
 )
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _SECONDS = re.compile(r"[0-9]{1,9}", re.ASCII)
-
-
-class BadPayloadError(Exception):
-    """The payload does not fit the action: it was stored under another method, or for another schedule."""
 
 
 def perform(params: HttpParams, call: Call, outbound: Outbound) -> Outcome:

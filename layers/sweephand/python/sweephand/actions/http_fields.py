@@ -7,17 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sweephand.actions.payloads import check_size, parse_payload
 from sweephand.domain import fields as read
 from sweephand.domain.fields import below
 from sweephand.domain.job import Payload
-from sweephand.domain.json_text import dumps
 from sweephand.errors import InvalidRequest
 from sweephand.security.guard import CREDENTIALS_IN_CLEAR, GuardSettings, Target, check_url, is_public
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 QUERY_METHODS = frozenset({"GET", "DELETE", "HEAD"})
 """They carry no body: their payload is an object and becomes the query."""
-MAX_PAYLOAD = 65_536
 MAX_HEADERS = 50
 MAX_HEADER_BYTES = 8_192
 MAX_SECRET = 4_096
@@ -93,7 +92,7 @@ def parse(fields: object, *, field: str, guard: GuardSettings) -> HttpParams:
     kind, username, secrets = _parse_authentication(given.get("authentication"), below(field, "authentication"))
     if header_secret is not None:
         secrets[AUTHORIZATION] = header_secret
-    payload_field, payload = _parse_payload(given, field)
+    payload_field, payload = parse_payload(given, field)
     params = HttpParams(
         method=method,
         url=url,
@@ -116,8 +115,7 @@ def check_payload(params: HttpParams, payload: Payload | None, field: str) -> No
     """Raises InvalidRequest for a payload, of the action or of a schedule, that this action cannot send."""
     if payload is None:
         return
-    if len(payload.text.encode()) > MAX_PAYLOAD:
-        raise InvalidRequest(field, f"must have at most {MAX_PAYLOAD:,} bytes")
+    check_size(payload, field)
     method = params.method
     if method in QUERY_METHODS and not (payload.is_json and payload.text.startswith("{")):
         raise InvalidRequest(field, f"must be a JSON object: with {method} it becomes the query")
@@ -329,24 +327,3 @@ def _status_range(text: str) -> tuple[int, int]:
     if match[1]:
         return int(match[1]) * 100, int(match[1]) * 100 + 99
     return int(match[2]), int(match[3] or match[2])
-
-
-def _parse_payload(given: Mapping[str, Any], field: str) -> tuple[str, Payload | None]:
-    """The payload and the path of the member that brought it."""
-    if "body" not in given:
-        path = below(field, "payload")
-        return path, json_payload(given["payload"], path) if "payload" in given else None
-    path = below(field, "body")
-    if "payload" in given:
-        raise InvalidRequest(path, "stands beside payload; one of them is sent")
-    return path, Payload(read.text(given["body"], path, 0, MAX_PAYLOAD), is_json=False)
-
-
-def json_payload(value: object, field: str) -> Payload:
-    """A JSON payload as it is stored and sent. Raises InvalidRequest for what JSON in UTF-8 cannot write."""
-    try:
-        text = dumps(value)
-        text.encode()
-    except (TypeError, ValueError, RecursionError) as wrong:
-        raise InvalidRequest(field, "cannot be written as JSON in UTF-8") from wrong
-    return Payload(text, is_json=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sweephand.actions import http_fields
+from sweephand.actions import http_fields, payloads
 from sweephand.domain import retry
 from sweephand.domain.collection import CollectionState, Events, TenantState
 from sweephand.domain.job import SCHEDULES_AT_ONCE, JobState
@@ -179,7 +179,7 @@ _ACTION: Members = {
 }
 _PAYLOADS: Members = {
     "payload": ANYTHING,
-    "body": text(longest=http_fields.MAX_PAYLOAD, description="Instead of `payload`: sent as it is."),
+    "body": text(longest=payloads.MAX_PAYLOAD, description="Instead of `payload`: sent as it is."),
 }
 _SECRET = text(longest=http_fields.MAX_SECRET, description="Encrypted; absent or `***` in a change: the stored one.")
 _SHOWN_ACTION: Members = {

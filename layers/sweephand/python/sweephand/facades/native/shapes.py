@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from sweephand import actions
-from sweephand.actions.http_fields import json_payload
+from sweephand.actions.payloads import json_payload
 from sweephand.domain import fields
 from sweephand.domain.fields import below
 from sweephand.domain.job import DEFAULT_COLLECTION, ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft

@@ -1,0 +1,44 @@
+"""The payload that a caller gives an action: JSON, or text that is sent as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sweephand.domain import fields as read
+from sweephand.domain.fields import below
+from sweephand.domain.job import Payload
+from sweephand.domain.json_text import dumps
+from sweephand.errors import InvalidRequest
+
+MAX_PAYLOAD = 65_536
+
+
+class BadPayloadError(Exception):
+    """The payload does not fit the action: it was stored under another form of it, or for another schedule."""
+
+
+def parse_payload(given: Mapping[str, Any], field: str) -> tuple[str, Payload | None]:
+    """The payload and the path of the member that brought it."""
+    if "body" not in given:
+        path = below(field, "payload")
+        return path, json_payload(given["payload"], path) if "payload" in given else None
+    path = below(field, "body")
+    if "payload" in given:
+        raise InvalidRequest(path, "stands beside payload; one of them is sent")
+    return path, Payload(read.text(given["body"], path, 0, MAX_PAYLOAD), is_json=False)
+
+
+def json_payload(value: object, field: str) -> Payload:
+    """A JSON payload as it is stored and sent. Raises InvalidRequest for what JSON in UTF-8 cannot write."""
+    try:
+        text = dumps(value)
+        text.encode()
+    except (TypeError, ValueError, RecursionError) as wrong:
+        raise InvalidRequest(field, "cannot be written as JSON in UTF-8") from wrong
+    return Payload(text, is_json=True)
+
+
+def check_size(payload: Payload, field: str) -> None:
+    if len(payload.text.encode()) > MAX_PAYLOAD:
+        raise InvalidRequest(field, f"must have at most {MAX_PAYLOAD:,} bytes")
