@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
 
@@ -29,10 +29,6 @@ class CalendarMasks(Series):
     months: int
     weekdays: int
     either: bool
-    _weeks: int = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_weeks", self.weekdays * _SIX_WEEKS << 1)
 
     def ever(self) -> bool:
         """Whether any day of the calendar matches. Every date falls on every weekday within the horizon."""
@@ -44,15 +40,16 @@ class CalendarMasks(Series):
         day, clock = divmod(second, 86_400)
         on = date.fromordinal(day + _EPOCH_DAY)
         year, month = on.year, on.month
-        left = self._days_of(year, month) >> on.day if self.months >> month & 1 else 0
-        if left & 1:
-            time = self._clock_after(clock // 60)
-            if time is not None:
-                return day * 86_400 + time
-        left &= -2
-        if left:
-            day += (left & -left).bit_length() - 1
-            return day * 86_400 + self._first_time()
+        if self.months >> month & 1:
+            left = self._days_of(year, month) >> on.day
+            if left & 1:
+                time = self._clock_after(clock // 60)
+                if time is not None:
+                    return day * 86_400 + time
+            left &= -2
+            if left:
+                day += (left & -left).bit_length() - 1
+                return day * 86_400 + self._first_time()
         while True:
             later = self.months >> month + 1
             if later:
@@ -95,8 +92,8 @@ class CalendarMasks(Series):
 
     def _days_of(self, year: int, month: int) -> int:
         """The matching days of a month: bit n is day n."""
-        length = month_length(year, month)
-        in_weeks = self._weeks >> date(year, month, 1).toordinal() % 7
+        length = _LENGTHS[month] if month != 2 else month_length(year, 2)
+        in_weeks = self.weekdays * _SIX_WEEKS << 1 >> date(year, month, 1).toordinal() % 7
         return (self.days | in_weeks if self.either else self.days & in_weeks) & (2 << length) - 2
 
     def _clock_after(self, minute: int) -> int | None:

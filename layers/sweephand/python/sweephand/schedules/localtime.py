@@ -42,13 +42,17 @@ class Overlap(StrEnum):
 
 
 class Zone:
-    """An IANA zone as (starts, offsets); see tzif.Table. Equal by name. Made by `zone`, never directly."""
+    """An IANA zone as (starts, offsets); see tzif.Table. Equal by name. Made by `zone`, never directly.
 
-    __slots__ = ("name", "offsets", "starts")
+    ends: the first second after each piece.
+    """
+
+    __slots__ = ("ends", "name", "offsets", "starts")
 
     def __init__(self, name: str, starts: tuple[int, ...], offsets: tuple[int, ...]) -> None:
         self.name = name
         self.starts = starts
+        self.ends = (*starts[1:], NEVER)
         self.offsets = offsets
 
     def __eq__(self, other: object) -> bool:
@@ -66,7 +70,7 @@ class Zone:
 
     def end(self, piece: int) -> int:
         """The first second after the piece."""
-        return self.starts[piece + 1] if piece + 1 < len(self.starts) else NEVER
+        return self.ends[piece]
 
     def jump(self, piece: int) -> int:
         """By how much the clock jumps at the piece's start: > 0 a gap, < 0 an overlap, 0 for the first piece."""
@@ -111,7 +115,7 @@ def to_second_up(instant: datetime) -> int:
 
 
 def to_instant(second: int) -> datetime:
-    return EPOCH + timedelta(seconds=second)
+    return EPOCH + timedelta(0, second)  # by place: a third faster than by name
 
 
 def wall_text(wall: int) -> str:

@@ -35,8 +35,20 @@ class OnWallClock(Series):
     marked: bool = True
 
     def after(self, second: int) -> int | None:
-        starts, offsets = self.zone.starts, self.zone.offsets
+        starts, offsets, ends = self.zone.starts, self.zone.offsets, self.zone.ends
         piece = bisect_right(starts, second + 1) - 1
+        if second - starts[piece] > _NEAR:  # most questions end here: no change is near, neither now nor then
+            wall = self.pattern.after(second + offsets[piece])
+            if wall is not None:
+                if wall - offsets[piece] < ends[piece] - _NEAR:
+                    return wall - offsets[piece]
+                if ends[piece] - second > _NEAR and (found := self._calm(wall, piece)) is not None:
+                    return found
+        return self._search_after(piece, second)
+
+    def _search_after(self, piece: int, second: int) -> int | None:
+        """Piece by piece, beginning with that of the first second to look at."""
+        starts, offsets = self.zone.starts, self.zone.offsets
         while True:
             offset = offsets[piece]
             begin, end = self._bounds(piece)
@@ -59,8 +71,19 @@ class OnWallClock(Series):
             piece, second = following, starts[following] - 1
 
     def until(self, second: int) -> int | None:
-        starts, offsets = self.zone.starts, self.zone.offsets
+        starts, offsets, ends = self.zone.starts, self.zone.offsets, self.zone.ends
         piece = bisect_right(starts, second) - 1
+        if ends[piece] - second > _NEAR:  # as above
+            wall = self.pattern.until(second + offsets[piece])
+            if wall is not None:
+                if wall - offsets[piece] > starts[piece] + _NEAR:
+                    return wall - offsets[piece]
+                if second - starts[piece] > _NEAR and (found := self._calm(wall, piece)) is not None:
+                    return found
+        return self._search_until(piece, second)
+
+    def _search_until(self, piece: int, second: int) -> int | None:
+        starts, offsets = self.zone.starts, self.zone.offsets
         while True:
             offset = offsets[piece]
             begin, end = self._bounds(piece)
@@ -105,6 +128,13 @@ class OnWallClock(Series):
             while missing is not None and missing < start + self.zone.offsets[piece]:
                 yield start, MovedBy("dstGap", wall_text(missing))
                 missing = self.pattern.after(missing)
+
+    def _calm(self, wall: int, from_piece: int) -> int | None:
+        """The instant of a wall time in another piece than the one asked from, if no change of the clock is near it."""
+        zone = self.zone
+        piece = zone.piece(wall - zone.offsets[from_piece])
+        found = wall - zone.offsets[piece]
+        return found if zone.starts[piece] + _NEAR < found < zone.ends[piece] - _NEAR else None
 
     def _bounds(self, piece: int) -> tuple[int, int]:
         """(first, end) of the seconds of a piece that count: without the copy that the overlap rule drops."""

@@ -7,7 +7,7 @@ seconds, none of L, W, # and ?.
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import NamedTuple
 
 from sweephand.errors import InvalidRequest
@@ -63,8 +63,8 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
     series = at_hours(masks, masks.hours, rules, stepped=parsed.stepped_hours)
     return Compiled(
         series,
-        summary=partial(english.calendar, masks, rules.zone.name),
-        interval=lambda: certain_gap(series, masks.shortest_gap_s()),
+        lambda: english.calendar(masks, rules.zone.name),
+        lambda: certain_gap(series, masks.shortest_gap_s()),
     )
 
 
@@ -76,14 +76,28 @@ def parse(text: str) -> Parsed:
     """
     if text[:1] == "@":
         return parse(_macro(text))
-    words = split(text, _FIELDS)
-    minutes, hours, days, months, weekdays = (
-        field.mask(word, position) for (position, word), field in zip(words, _FIELDS, strict=True)
-    )
-    hour_text, day_text, weekday_text = words[1][1], words[2][1], words[4][1]
+    words = text.split()
+    minutes, hours, days, months, weekdays = _masks(text, words)
+    hour_text, day_text, weekday_text = words[1], words[2], words[4]
     either = day_text[0] != "*" and weekday_text[0] != "*"
-    masks = CalendarMasks(minutes, hours, days, months, (weekdays | weekdays >> 7) & 0x7F, either)
-    return Parsed(masks, stepped_hours=steps_over_all_hours(hour_text, hours))
+    calendar = CalendarMasks(minutes, hours, days, months, (weekdays | weekdays >> 7) & 0x7F, either)
+    return Parsed(calendar, stepped_hours=steps_over_all_hours(hour_text, hours))
+
+
+def _masks(text: str, words: list[str]) -> list[int]:
+    """The mask of each field. words: of `text`; looked for again, with their positions, only to refuse one of them."""
+    try:
+        if len(words) == len(_FIELDS):
+            return [*map(_mask, range(len(_FIELDS)), words)]
+    except InvalidRequest:
+        pass
+    return [field.mask(word, at) for field, (at, word) in zip(_FIELDS, split(text, _FIELDS), strict=True)]
+
+
+@lru_cache(maxsize=1024)
+def _mask(number: int, word: str) -> int:
+    """Of one word. Cached, because all texts are made of few words, and reading them is most of a text's cost."""
+    return _FIELDS[number].mask(word, 0)
 
 
 def _macro(text: str) -> str:

@@ -43,9 +43,9 @@ class Compiled(NamedTuple):
 
     series: Series
     summary: Callable[[], str]
+    interval: Callable[[], int] | None = None
     recurring: bool = True
     earliest: int = FIRST_SECOND
-    interval: Callable[[], int] | None = None
     actual_start_interval_s: int | None = None
 
 
