@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from sweephand.errors import InvalidRequest, NotFound, SweephandError, Unavailable
-from sweephand.facades.http import Answer, Operation, Request, Route, Routes, read_request
+from sweephand.errors import InvalidRequest, SweephandError
+from sweephand.facades.api import Api, Visit
+from sweephand.facades.http import Answer, Operation, Route, Routes
 from sweephand.facades.native import admin, changes, cursors, document, job_list, jobs, runs, schedules
 from sweephand.facades.native.context import TENANT_HEADER, Context
 from sweephand.facades.native.problems import of_error, problem
-from sweephand.flow import tenancy
-from sweephand.flow.world import World
-from sweephand.security.caller import Caller, Door
-from sweephand.security.guard import GuardSettings
 
 READ, WRITE, RUN = "jobs:read", "jobs:write", "runs:write"
 ADMIN, PROVIDER = "admin", "provider:admin"
@@ -192,75 +189,28 @@ ROUTES = Routes(
 )
 
 
-class NativeApi:
-    """door: made at the first request that needs it, because it reads the stack's secret."""
+class NativeApi(Api):
+    """`/v1`. See Api."""
 
-    def __init__(self, world: World, guard: GuardSettings, door: Callable[[], Door]) -> None:
-        self._world = world
-        self._guard = guard
-        self._door = door
+    routes = ROUTES
 
-    def handle(self, event: Mapping[str, Any], request_id: str) -> dict[str, Any]:
-        """An event of API Gateway (payload 2.0) to its answer.
-
-        Never raises: an unexpected fault is a 500 without detail.
-        """
-        clock = self._world.clock
-        begun = clock.monotonic()
-        route: Route | None = None
-        caller: Caller | None = None
-        try:
-            request = read_request(event, request_id)
-            route, caller, answer = self._answer(request)
-        except SweephandError as refused:
-            answer = of_error(refused, request_id)
-        except Exception as unexpected:  # noqa: BLE001 - the last line of defence: the caller gets a body that says nothing
-            from sweephand.telemetry import where  # noqa: PLC0415 - only where all else failed
-
-            self._world.journal.error("request failed", error=type(unexpected).__name__, where=where(unexpected))
-            answer = problem("INTERNAL", "the request could not be worked on", request_id)
-        method = str(event["requestContext"]["http"]["method"]).upper()
-        written = _written(answer, request_id, head=method == "HEAD")
-        self._world.journal.info(
-            "request",
-            method=method[:10],
-            route=route.path if route else None,
-            status=written["statusCode"],
-            tenant=caller.tenant if caller else None,
-            took_ms=round((clock.monotonic() - begun) * 1000),
-        )
-        return written
-
-    def _answer(self, request: Request) -> tuple[Route | None, Caller | None, Answer]:
-        found = ROUTES.find(request.method, request.path)
-        if isinstance(found, frozenset):
-            self._identify(request)
-            if not found:
-                raise NotFound("no such path")
-            refused = problem("METHOD_NOT_ALLOWED", "see the header Allow", request.request_id)
-            return None, None, Answer(405, refused.body, {"Allow": ", ".join(sorted(found))}, refused.media_type)
-        route, parameters = found
-        caller = None
+    def operate(self, visit: Visit) -> Answer:
         acting_for = None
-        try:
-            if route.scope is not None:
-                caller = self._identify(request)
-                if caller.tenant is not None:
-                    tenancy.require_active(self._world, caller.tenant)
-                if not (route.also and caller.allows(route.also)):
-                    caller.require(route.scope)
-                if route.tenant:
-                    acting_for = caller.acting_for(request.headers.get(TENANT_HEADER))
-            for name in request.query:
-                if name not in route.query:
-                    raise InvalidRequest(name[:100], "is not a parameter here", code="INVALID_QUERY")
-            context = Context(self._world, self._guard, self._door, request, route, parameters, caller, acting_for)
-            return route, caller, _fitting(context)
-        except SweephandError as refused:
-            return route, caller, of_error(refused, request.request_id)
+        if visit.caller is not None and visit.route.tenant:
+            acting_for = visit.caller.acting_for(visit.request.headers.get(TENANT_HEADER))
+        for name in visit.request.query:
+            if name not in visit.route.query:
+                raise InvalidRequest(name[:100], "is not a parameter here", code="INVALID_QUERY")
+        return _fitting(Context(self.world, self.guard, self.door, *visit, acting_for))
 
-    def _identify(self, request: Request) -> Caller:
-        return self._door().identify(request.headers.get("authorization"), self._world.clock.now())
+    def refusal(self, error: SweephandError, request_id: str, _route: Route | None) -> Answer:
+        return of_error(error, request_id)
+
+    def no_such_method(self, request_id: str) -> Answer:
+        return problem("METHOD_NOT_ALLOWED", "see the header Allow", request_id)
+
+    def unexpected(self, request_id: str) -> Answer:
+        return problem("INTERNAL", "the request could not be worked on", request_id)
 
 
 def _fitting(context: Context) -> Answer:
@@ -274,18 +224,3 @@ def _fitting(context: Context) -> Answer:
         context = replace(context, request=replace(context.request, query=query))
         answer = context.route.operation(context)
     return answer
-
-
-def _written(answer: Answer, request_id: str, *, head: bool = False) -> dict[str, Any]:
-    """As API Gateway wants it. head: without the body that a GET would have."""
-    if answer.too_large:
-        answer = of_error(Unavailable("the answer is too large"), request_id)
-    headers = {
-        "content-type": answer.media_type,
-        "x-request-id": request_id,
-        "cache-control": "no-store",
-        "x-content-type-options": "nosniff",
-        **{name.lower(): value for name, value in answer.headers.items()},
-    }
-    body = "" if head else answer.text
-    return {"statusCode": answer.status, "headers": headers, "body": body, "isBase64Encoded": False}

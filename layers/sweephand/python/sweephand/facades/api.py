@@ -1,0 +1,120 @@
+"""The way in that all facades share: who calls, which route, and an answer whatever happens."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple
+
+from sweephand.errors import NotFound, SweephandError, Unavailable
+from sweephand.facades.http import Answer, Request, Route, Routes, read_request
+from sweephand.flow import tenancy
+from sweephand.flow.world import World
+from sweephand.security.caller import Caller, Door
+from sweephand.security.guard import GuardSettings
+
+
+class Visit(NamedTuple):
+    """A request that found its route. parameters: of its path. caller: verified; None where all may come in."""
+
+    request: Request
+    route: Route
+    parameters: Mapping[str, str]
+    caller: Caller | None
+
+
+class Api(ABC):
+    """A facade as the API function calls it: events of API Gateway (payload 2.0) in, answers out.
+
+    door: made at the first request that needs it, because it reads the stack's secret.
+    """
+
+    routes: ClassVar[Routes]
+
+    def __init__(self, world: World, guard: GuardSettings, door: Callable[[], Door]) -> None:
+        self.world = world
+        self.guard = guard
+        self.door = door
+
+    @abstractmethod
+    def operate(self, visit: Visit) -> Answer:
+        """The route's answer. Raises SweephandError for what it refuses."""
+
+    @abstractmethod
+    def refusal(self, error: SweephandError, request_id: str, route: Route | None) -> Answer:
+        """How this facade says a refusal. route: None where none was found."""
+
+    @abstractmethod
+    def no_such_method(self, request_id: str) -> Answer:
+        """405, for a path that has other methods; they are added as `Allow`."""
+
+    @abstractmethod
+    def unexpected(self, request_id: str) -> Answer:
+        """500, without detail."""
+
+    def handle(self, event: Mapping[str, Any], request_id: str) -> dict[str, Any]:
+        """Never raises: an unexpected fault is a 500 without detail."""
+        clock = self.world.clock
+        begun = clock.monotonic()
+        route: Route | None = None
+        caller: Caller | None = None
+        try:
+            request = read_request(event, request_id)
+            route, caller, answer = self._answer(request)
+        except SweephandError as refused:
+            answer = self.refusal(refused, request_id, None)
+        except Exception as unexpected:  # noqa: BLE001 - the last line of defence: the caller gets a body that says nothing
+            from sweephand.telemetry import where  # noqa: PLC0415 - only where all else failed
+
+            self.world.journal.error("request failed", error=type(unexpected).__name__, where=where(unexpected))
+            answer = self.unexpected(request_id)
+        method = str(event["requestContext"]["http"]["method"]).upper()
+        written = self._written(answer, request_id, head=method == "HEAD")
+        self.world.journal.info(
+            "request",
+            method=method[:10],
+            route=route.path if route else None,
+            status=written["statusCode"],
+            tenant=caller.tenant if caller else None,
+            took_ms=round((clock.monotonic() - begun) * 1000),
+        )
+        return written
+
+    def _answer(self, request: Request) -> tuple[Route | None, Caller | None, Answer]:
+        found = self.routes.find(request.method, request.path)
+        if isinstance(found, frozenset):
+            self._identify(request)
+            if not found:
+                raise NotFound("no such path")
+            refused = self.no_such_method(request.request_id)
+            return None, None, replace(refused, headers={**refused.headers, "Allow": ", ".join(sorted(found))})
+        route, parameters = found
+        caller = None
+        try:
+            if route.scope is not None:
+                caller = self._identify(request)
+                if caller.tenant is not None:
+                    tenancy.require_active(self.world, caller.tenant)
+                if not (route.also and caller.allows(route.also)):
+                    caller.require(route.scope)
+            return route, caller, self.operate(Visit(request, route, parameters, caller))
+        except SweephandError as refused:
+            return route, caller, self.refusal(refused, request.request_id, route)
+
+    def _identify(self, request: Request) -> Caller:
+        return self.door().identify(request.headers.get("authorization"), self.world.clock.now())
+
+    def _written(self, answer: Answer, request_id: str, *, head: bool = False) -> dict[str, Any]:
+        """As API Gateway wants it. head: without the body that a GET would have."""
+        if answer.too_large:
+            answer = self.refusal(Unavailable("the answer is too large"), request_id, None)
+        headers = {
+            "content-type": answer.media_type,
+            "x-request-id": request_id,
+            "cache-control": "no-store",
+            "x-content-type-options": "nosniff",
+            **{name.lower(): value for name, value in answer.headers.items()},
+        }
+        body = "" if head else answer.text
+        return {"statusCode": answer.status, "headers": headers, "body": body, "isBase64Encoded": False}
