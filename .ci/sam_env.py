@@ -23,6 +23,7 @@ HOST = "host.docker.internal"
 HOST_NETWORKS = "172.16.0.0/12,192.168.65.0/24"
 LOGICAL_IDS = {
     "api": "ApiFunction",
+    "sapApi": "SapApiFunction",
     "sweeper": "SweeperFunction",
     "executor": "ExecutorFunction",
     "executorSlow": "ExecutorSlowFunction",

@@ -1,15 +1,20 @@
-"""One request of the HTTP API, for the native facade."""
+"""One request of the HTTP API, for the facade that this deployment of the folder serves."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from sweephand import cold_start
-from sweephand.facades.native.routes import NativeApi
 from sweephand.wiring import Doorkeeper, build, guard_settings
 
 world = build()
-facade = NativeApi(world, guard_settings(world.settings), Doorkeeper(world).door)
+# Each deployment pays at its start for the one facade that it serves.
+if world.settings.facade == "sap":
+    from sweephand.facades.sap.routes import SapApi as Facade
+else:
+    from sweephand.facades.native.routes import NativeApi as Facade  # type: ignore[assignment]
+
+facade = Facade(world, guard_settings(world.settings), Doorkeeper(world).door)
 cold_start.over()
 
 

@@ -187,6 +187,15 @@ def test_a_handler_loads_a_bounded_part_of_the_package(handler):
     assert 0 < len(own) <= MOST_OWN_MODULES[handler.parent.name]
 
 
+@pytest.mark.parametrize(("facade", "other"), [("native", "sap"), ("sap", "native")])
+def test_an_api_function_loads_the_one_facade_that_it_serves(facade, other):
+    loaded = _loaded_by(ROOT / "functions" / "api" / "app.py", FACADE=facade)
+
+    assert f"sweephand.facades.{facade}.routes" in loaded
+    assert f"sweephand.facades.{other}" not in loaded
+    assert sorted(loaded & LOADED_LATER) == []
+
+
 def _modules(handler):
     for node in ast.walk(ast.parse(handler.read_text())):
         if isinstance(node, ast.ImportFrom):
@@ -196,13 +205,13 @@ def _modules(handler):
             yield from (alias.name for alias in node.names)
 
 
-def _loaded_by(handler):
-    """Names of all modules that are loaded once the handler is ready."""
+def _loaded_by(handler, **variables):
+    """Names of all modules that are loaded once the handler is ready. variables: instead of the template's."""
     code = "import sys; before = set(sys.modules); import app; print(*(set(sys.modules) - before), sep='\\n')"
-    return set(_answer_of(handler, code).split())
+    return set(_answer_of(handler, code, **variables).split())
 
 
-def _answer_of(handler, code):
+def _answer_of(handler, code, **variables):
     """What the code prints in a process of its own, where `app` is the handler, without any AWS."""
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -215,7 +224,8 @@ def _answer_of(handler, code):
             "AWS_SECRET_ACCESS_KEY": "none",
             "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
         }
-        | _variables(FUNCTION_OF[handler.parent.name]),
+        | _variables(FUNCTION_OF[handler.parent.name])
+        | variables,
         capture_output=True,
         text=True,
         check=False,

@@ -6,7 +6,7 @@ import pytest
 
 from tests.template.cloudformation import of_type
 
-ROUTES = {"/v1/{proxy+}", "/oauth/token"}
+ROUTES = {"/v1/{proxy+}": "ApiFunction", "/oauth/token": "ApiFunction", "/scheduler/{proxy+}": "SapApiFunction"}
 ANY = "x-amazon-apigateway-any-method"
 ADDRESS_OF_THE_GATEWAY = "https://${Api}.execute-api.eu-central-1.amazonaws.com"
 
@@ -14,18 +14,18 @@ ADDRESS_OF_THE_GATEWAY = "https://${Api}.execute-api.eu-central-1.amazonaws.com"
 def test_the_routes_are_greedy_so_that_404_and_405_are_ours(stack):
     paths = stack["Resources"]["Api"]["Properties"]["Body"]["paths"]
 
-    assert paths.keys() == ROUTES
+    assert paths.keys() == ROUTES.keys()
     assert all(path.keys() == {ANY} for path in paths.values())
 
 
 @pytest.mark.parametrize("route", sorted(ROUTES))
-def test_every_route_goes_to_the_api_function_with_payload_2(stack, route):
+def test_every_route_goes_to_its_function_with_payload_2(stack, route):
     integration = stack["Resources"]["Api"]["Properties"]["Body"]["paths"][route][ANY][
         "x-amazon-apigateway-integration"
     ]
 
     assert integration["type"] == "aws_proxy"
-    assert "${ApiFunction.Arn}" in str(integration["uri"])
+    assert f"${{{ROUTES[route]}.Arn}}" in str(integration["uri"])
     assert integration["payloadFormatVersion"] == "2.0"
 
 
@@ -58,17 +58,16 @@ def test_the_gateway_throttles_guesses_at_secrets_harder_than_the_rest(stack):
 def test_a_throttled_route_exists_under_that_very_name(stack):
     (stage,) = of_type(stack, "AWS::ApiGatewayV2::Stage").values()
 
-    assert {key.removeprefix("ANY ") for key in stage["RouteSettings"]} <= ROUTES
+    assert {key.removeprefix("ANY ") for key in stage["RouteSettings"]} <= ROUTES.keys()
 
 
-def test_the_function_answers_before_the_gateway_gives_up(stack):
-    gateway_waits_s = 30
+@pytest.mark.parametrize(("function", "caller_waits_s"), [("ApiFunction", 30), ("SapApiFunction", 15)])
+def test_the_function_answers_before_the_gateway_or_sap_s_client_gives_up(stack, function, caller_waits_s):
+    assert stack["Resources"][function]["Properties"]["Timeout"] < caller_waits_s
 
-    assert stack["Resources"]["ApiFunction"]["Properties"]["Timeout"] < gateway_waits_s
 
-
-def test_the_api_function_never_refers_to_the_api_which_would_be_circular(raw):
-    assert "${Api}" not in str(raw["Resources"]["ApiFunction"])
+def test_no_api_function_refers_to_the_api_which_would_be_circular(raw):
+    assert all("${Api}" not in str(raw["Resources"][function]) for function in set(ROUTES.values()))
     assert "PUBLIC_BASE_URL" not in raw["Globals"]["Function"]["Environment"]["Variables"]
 
 

@@ -16,6 +16,7 @@ OIDC = {"OIDC_ISSUERS", "OIDC_AUDIENCES", "OIDC_TENANT_CLAIM", "OIDC_SCOPE_CLAIM
 SETTLES = {"LANE", "CALL_DEADLINE_S", "LEASE_S", "VISIBILITY_S", "EVENT_BUS_NAME", "PUBLIC_BASE_URL"}
 VARIABLES = {
     "ApiFunction": EVERYWHERE | SENDS | CALLS_OUT | OIDC | {"LOOK_AHEAD_S", "FACADE", "EVENT_BUS_NAME"},
+    "SapApiFunction": EVERYWHERE | SENDS | CALLS_OUT | OIDC | {"LOOK_AHEAD_S", "FACADE", "EVENT_BUS_NAME"},
     "SweeperFunction": EVERYWHERE | SENDS | {"LOOK_AHEAD_S"},
     "ExecutorFunction": EVERYWHERE | SENDS | CALLS_OUT | SETTLES | {"DEAD_LETTER_QUEUE_URL", "ARCHIVE_QUEUE_URL"},
     "ExecutorSlowFunction": EVERYWHERE | SENDS | CALLS_OUT | SETTLES,
@@ -23,6 +24,7 @@ VARIABLES = {
 }
 FOLDERS = {
     "ApiFunction": "functions/api",
+    "SapApiFunction": "functions/api",
     "SweeperFunction": "functions/sweeper",
     "ExecutorFunction": "functions/executor",
     "ExecutorSlowFunction": "functions/executor",
@@ -30,12 +32,14 @@ FOLDERS = {
 }
 RESERVES = {
     "ApiFunction": "ApiReservedConcurrency",
+    "SapApiFunction": "SapApiReservedConcurrency",
     "SweeperFunction": "SweeperReservedConcurrency",
     "ExecutorFunction": "ExecutorReservedConcurrency",
     "ExecutorSlowFunction": "ExecutorSlowReservedConcurrency",
 }
 LOGS = {
     "ApiFunction": "ApiLogs",
+    "SapApiFunction": "SapApiLogs",
     "SweeperFunction": "SweeperLogs",
     "ExecutorFunction": "ExecutorLogs",
     "ExecutorSlowFunction": "ExecutorSlowLogs",
@@ -86,11 +90,12 @@ def test_each_executor_knows_its_lane(stack, function, lane):
     assert _environment(stack, function)["LANE"] == lane
 
 
-def test_the_api_function_serves_the_native_facade(stack):
-    assert _environment(stack, "ApiFunction")["FACADE"] == "native"
+@pytest.mark.parametrize(("function", "facade"), [("ApiFunction", "native"), ("SapApiFunction", "sap")])
+def test_each_api_function_serves_one_facade(stack, function, facade):
+    assert _environment(stack, function)["FACADE"] == facade
 
 
-@pytest.mark.parametrize("function", ["ApiFunction", "ExecutorFunction", "ExecutorSlowFunction"])
+@pytest.mark.parametrize("function", ["ApiFunction", "SapApiFunction", "ExecutorFunction", "ExecutorSlowFunction"])
 def test_by_default_jobs_may_call_neither_private_networks_nor_plain_http(stack, function):
     environment = _environment(stack, function)
 
@@ -117,7 +122,7 @@ def test_retries_through_the_stack_s_own_queues_are_not_stopped_as_a_loop(stack,
     assert stack["Resources"][function]["Properties"]["RecursiveLoop"] == "Allow"
 
 
-@pytest.mark.parametrize("function", ["ApiFunction", "AuditorFunction"])
+@pytest.mark.parametrize("function", ["ApiFunction", "SapApiFunction", "AuditorFunction"])
 def test_a_function_outside_the_retry_s_way_keeps_lambda_s_guard_against_loops(stack, function):
     assert stack["Resources"][function]["Properties"].get("RecursiveLoop", "Terminate") == "Terminate"
 
@@ -179,7 +184,7 @@ def test_every_function_loads_the_dependencies_and_the_code_as_layers(raw, stack
 def test_cryptography_is_loaded_by_the_api_alone_and_only_where_other_issuers_are_trusted(deployed, function):
     stack = deployed(OidcIssuers="https://issuer.example", OidcAudiences="api")
 
-    more = ["CryptographyLayer"] if function == "ApiFunction" else []
+    more = ["CryptographyLayer"] if function in {"ApiFunction", "SapApiFunction"} else []
     assert _layers(stack, function) == ["DependenciesLayer", "CodeLayer", *more]
 
 

@@ -23,6 +23,7 @@ OUTPUTS = {
     "StackSecretArn",
     "KeyArn",
     "ApiFunctionName",
+    "SapApiFunctionName",
     "SweeperFunctionName",
     "ExecutorFunctionName",
     "ExecutorSlowFunctionName",

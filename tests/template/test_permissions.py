@@ -24,6 +24,15 @@ GRANTED = {
         "StackSecret": {"secretsmanager:GetSecretValue"},
         "EventBus": {"events:PutEvents"},
     },
+    "SapApiRole": {
+        "SapApiLogs": WRITES_LOG,
+        "Table": READS | WRITES | {"dynamodb:DeleteItem"},
+        "RunQueue": {"sqs:SendMessage"},
+        "SlowQueue": {"sqs:SendMessage"},
+        "Key": {"kms:Encrypt"},
+        "StackSecret": {"secretsmanager:GetSecretValue"},
+        "EventBus": {"events:PutEvents"},
+    },
     "SweeperRole": {
         "SweeperLogs": WRITES_LOG,
         "Table": WRITES
@@ -72,6 +81,7 @@ GRANTED = {
 }
 ROLE_OF = {
     "ApiFunction": "ApiRole",
+    "SapApiFunction": "SapApiRole",
     "SweeperFunction": "SweeperRole",
     "ExecutorFunction": "ExecutorRole",
     "ExecutorSlowFunction": "ExecutorSlowRole",
@@ -137,6 +147,7 @@ def test_who_seals_secrets_cannot_open_them_and_the_reverse(stack):
 
     assert rights == {
         "ApiRole": {"kms:Encrypt"},
+        "SapApiRole": {"kms:Encrypt"},
         "SweeperRole": set(),
         "ExecutorRole": {"kms:Decrypt"},
         "ExecutorSlowRole": {"kms:Decrypt"},

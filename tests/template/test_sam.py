@@ -18,7 +18,7 @@ from tests.template.cloudformation import ROOT
 pytestmark = pytest.mark.sam
 
 SAM = ROOT / ".venv-sam" / "bin" / "sam"
-FUNCTIONS = ("ApiFunction", "SweeperFunction", "ExecutorFunction", "AuditorFunction")
+FUNCTIONS = ("ApiFunction", "SapApiFunction", "SweeperFunction", "ExecutorFunction", "AuditorFunction")
 
 
 @pytest.fixture(scope="module")

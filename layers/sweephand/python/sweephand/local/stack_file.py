@@ -18,6 +18,7 @@ PROVIDER_CLIENT = "provider.admin"
 # Output of the template by the role of the function.
 FUNCTION_OUTPUTS = {
     "api": "ApiFunctionName",
+    "sapApi": "SapApiFunctionName",
     "sweeper": "SweeperFunctionName",
     "executor": "ExecutorFunctionName",
     "executorSlow": "ExecutorSlowFunctionName",

@@ -1,0 +1,53 @@
+"""Refusals in the form that SAP's clients show: they print `message` and the status, nothing else.
+
+Source: the service's published OpenAPI description, version 2.88.0, and the texts of its documentation.
+"""
+
+from __future__ import annotations
+
+from sweephand.errors import InvalidRequest, RateLimited, SweephandError, Unauthenticated, Unavailable
+from sweephand.facades.http import Answer
+
+STATUS = {
+    "UNAUTHENTICATED": 401,
+    "SCOPE_MISSING": 403,
+    "TENANT_DISABLED": 403,
+    "QUOTA_EXCEEDED": 403,
+    "NOT_FOUND": 404,
+    "TOO_LARGE": 413,
+    "RATE_LIMITED": 429,
+    "UNAVAILABLE": 503,
+    "INTERNAL": 500,
+}
+"""Every other code of the domain is a 400: the service knows no 409, 412, 415 and 422."""
+TYPES = {
+    400: "Bad Request/Invalid Request",
+    401: "Authentication Error",
+    403: "Forbidden Request",
+    404: "Resource Not Found",
+    413: "Request Too Large",
+    429: "Rate Limit Exceeded",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+}
+
+
+def refusal(status: int, message: str, **members: object) -> Answer:
+    body = {"code": status, "message": message, "type": TYPES[status], "detailedError": message, **members}
+    return Answer(status, body)
+
+
+def of_error(error: SweephandError, prefix: str) -> Answer:
+    """prefix: what the route begins its messages with, `Error while creating job: `; bare where nobody is known."""
+    status = STATUS.get(error.code, 400)
+    if isinstance(error, Unauthenticated):
+        challenge = {"WWW-Authenticate": 'Basic realm="sweephand", Bearer realm="sweephand"'}
+        answer = refusal(401, "Unauthorized")
+        return Answer(answer.status, answer.body, challenge)
+    field = error.field if isinstance(error, InvalidRequest) else None
+    message = f"{prefix}{field}: {error.reason}" if field else f"{prefix}{error.reason}"
+    if isinstance(error, RateLimited | Unavailable):
+        # Both, because its shell samples read the body and its client the header.
+        answer = refusal(status, message, retryAfter=error.retry_after_s)
+        return Answer(answer.status, answer.body, {"Retry-After": str(error.retry_after_s)})
+    return refusal(status, message)
