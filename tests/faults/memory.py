@@ -1,12 +1,13 @@
 """DynamoDB and KMS in memory, below boto3: a history of the whole service in milliseconds, not in tenths of a second.
 
 Only the operations and parameters that the service uses; anything else is refused, so that nothing passes by a guess.
-The tests that ran on moto before run on it unchanged; tests of the local stack meet an emulator.
+test_memory.py holds every answer against moto's (and an emulator's) by the same sequences of operations.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -48,20 +49,44 @@ KNOWN_OF_QUERY = {
 }
 
 
+@dataclass(frozen=True)
+class Index:
+    """carried: the attributes that a query of it gives; None: all. The table itself is one."""
+
+    hash_name: str
+    range_name: str
+    carried: frozenset[str] | None
+
+
+def _index(declared: Request) -> Index:
+    hash_name, range_name = (key["AttributeName"] for key in declared["KeySchema"])
+    projection = declared["Projection"]
+    if projection["ProjectionType"] == "ALL":
+        return Index(hash_name, range_name, None)
+    carried = {"pk", "sk", hash_name, range_name, *projection.get("NonKeyAttributes", [])}
+    return Index(hash_name, range_name, frozenset(carried))
+
+
 @dataclass
 class Dynamo:
-    """One table. states: all that it was, the newest last; none is ever changed, so that a stale index is an old one.
+    """One table.
 
-    index: which state a query of an index answers from (None: the newest).
+    states: where it is asked to remember, all that it was, the newest last, so that a stale index is an old one.
+    index: which state a query of an index answers from (None: the newest). Items are never changed, only replaced.
     """
 
     schema: Request
+    remembers: bool = False
+    items: Items = field(default_factory=dict)
     states: list[Items] = field(default_factory=lambda: [{}])
     index: Callable[[Request], Items] | None = None
+    _partitions: dict[tuple[str | None, str], Items] = field(default_factory=dict)
+    _indexes: dict[str | None, Index] = field(default_factory=dict)
 
-    @property
-    def items(self) -> Items:
-        return self.states[-1]
+    def __post_init__(self) -> None:
+        self._indexes = {None: Index("pk", "sk", None)}
+        for index in self.schema["GlobalSecondaryIndexes"]:
+            self._indexes[index["IndexName"]] = _index(index)
 
     def __call__(self, operation: str, request: Request) -> Any:
         answer = getattr(self, f"_{operation}", None)
@@ -91,8 +116,16 @@ class Dynamo:
     def _Query(self, request: Request) -> Any:  # noqa: N802
         _check(request, KNOWN_OF_QUERY)
         names, values = _places(request)
-        hash_name, range_name, projected = self._index(request.get("IndexName"))
-        items = self.items if "IndexName" not in request or self.index is None else self.index(request)
+        index = self._indexes[request.get("IndexName")]
+        hash_name, range_name = index.hash_name, index.range_name
+        if "IndexName" in request and self.index is not None:
+            items = self.index(request)
+        else:
+            partition = (
+                request.get("IndexName"),
+                _hash(_compared(request["KeyConditionExpression"], hash_name, request)),
+            )
+            items = self._partitions.get(partition, {})
         wanted = expressions.condition(request["KeyConditionExpression"])
         found = [
             item for item in items.values() if hash_name in item and range_name in item and wanted(item, names, values)
@@ -109,20 +142,8 @@ class Dynamo:
             keep = expressions.condition(request["FilterExpression"])
             page = [item for item in page if keep(item, names, values)]
         if request.get("Select") != "COUNT":
-            answer["Items"] = [_cut(item, projected, request, names) for item in page]
+            answer["Items"] = [_cut(item, index.carried, request, names) for item in page]
         return answer | {"Count": len(page)}
-
-    def _index(self, name: str | None) -> tuple[str, str, frozenset[str] | None]:
-        """Hash and range attribute of the table or of an index, and what it carries (None: everything)."""
-        if name is None:
-            return "pk", "sk", None
-        (index,) = [each for each in self.schema["GlobalSecondaryIndexes"] if each["IndexName"] == name]
-        hash_name, range_name = (key["AttributeName"] for key in index["KeySchema"])
-        projection = index["Projection"]
-        if projection["ProjectionType"] == "ALL":
-            return hash_name, range_name, None
-        carried = {"pk", "sk", hash_name, range_name, *projection.get("NonKeyAttributes", [])}
-        return hash_name, range_name, frozenset(carried)
 
     # Writing
 
@@ -177,13 +198,37 @@ class Dynamo:
         return key, self.items.get(key)
 
     def _write(self, written: Mapping[Key, Item | None]) -> None:
-        state = dict(self.items)
         for key, item in written.items():
-            if item is None:
-                state.pop(key, None)
+            self._file(key, self.items.pop(key, None), there=False)
+            if item is not None:
+                self.items[key] = item
+                self._file(key, item, there=True)
+        if self.remembers:
+            self.states.append(dict(self.items))
+
+    def _file(self, key: Key, item: Item | None, *, there: bool) -> None:
+        """Into its partition of the table and of each index, or out of them."""
+        for name, index in self._indexes.items():
+            if item is None or index.hash_name not in item or index.range_name not in item:
+                continue
+            partition = self._partitions.setdefault((name, _hash(item[index.hash_name])), {})
+            if there:
+                partition[key] = item
             else:
-                state[key] = item
-        self.states.append(state)
+                partition.pop(key, None)
+
+
+_EQUAL = re.compile(r"(#?\w+) = (:\w+)")
+
+
+def _compared(text: str, name: str, request: Request) -> Mapping[str, Any]:
+    """The value that a key condition wants of this attribute."""
+    names, values = _places(request)
+    return next(values[value] for placed, value in _EQUAL.findall(text) if names.get(placed, placed) == name)
+
+
+def _hash(value: Mapping[str, Any]) -> str:
+    return f"{expressions.plain(value)!r}"
 
 
 def _check(request: Request, more: set[str] = frozenset()) -> None:  # type: ignore[assignment]
@@ -265,8 +310,9 @@ def _context(request: Request) -> list[list[str]]:
 
 @dataclass
 class Memory:
-    """All AWS services below boto3. dynamo: made by the stage's CreateTable."""
+    """All AWS services below boto3. dynamo: made by the stage's CreateTable. remembers: its states."""
 
+    remembers: bool = False
     dynamo: Dynamo | None = None
     kms: Kms = field(default_factory=Kms)
 
@@ -276,15 +322,15 @@ class Memory:
         if service != "dynamodb":
             raise NotImplementedError(service)
         if operation == "CreateTable":
-            self.dynamo = Dynamo(request)
+            self.dynamo = Dynamo(request, self.remembers)
             return {}
         assert self.dynamo is not None
         return self.dynamo(operation, request)
 
 
 @contextmanager
-def in_memory(tap: Taps) -> Iterator[Memory]:
+def in_memory(tap: Taps, *, remembers: bool = False) -> Iterator[Memory]:
     """A backend for tests.support.stage.stage."""
-    memory = Memory()
+    memory = Memory(remembers)
     with taps.on_botocore(tap, memory):
         yield memory
