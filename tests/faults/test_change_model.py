@@ -26,7 +26,7 @@ from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.flow.plan import Planned
 from sweephand.schedules.timing import between, load
 from sweephand.store import jobs
-from tests.faults.scenario import Faults, surviving
+from tests.faults.at_calls import Faults, surviving
 from tests.support.stage import TENANT, stage
 from tests.unit.flow.common import exact
 

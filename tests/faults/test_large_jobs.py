@@ -16,7 +16,7 @@ from sweephand.domain.schedule import Lane, ScheduleState, wanted_state
 from sweephand.flow import change, following, plan
 from sweephand.flow.plan import Planned
 from sweephand.store import jobs, keys
-from tests.faults.scenario import KINDS, Faults, fits, surviving
+from tests.faults.at_calls import KINDS, Faults, fits, surviving
 from tests.support.stage import TENANT, Stage, stage
 from tests.unit.flow.common import HOUR, NOON, exact
 

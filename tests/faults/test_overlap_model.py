@@ -31,7 +31,7 @@ from sweephand.flow import manual, results
 from sweephand.flow.plan import Planned
 from sweephand.store import keys, ledger
 from sweephand.store.table import RunItem
-from tests.faults.scenario import KINDS, fits, surviving
+from tests.faults.at_calls import KINDS, fits, surviving
 from tests.support.aws import URLS
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage, stage

@@ -1,0 +1,58 @@
+"""All plans of all scenarios: which faults each call meets, and how many there are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from tests.faults.kinds import KINDS, READS, fits
+from tests.faults.play import Met, Plan, Play, Scenario, play
+from tests.faults.scenarios import SCENARIOS
+
+COUNTS = Path(__file__).with_name("plans.txt")
+ONCE_A_STATE = {"purged-queue"}
+"""A queue that is purged between two reads is purged before the first."""
+SAME_CALLS = 2
+"""A tick with nothing to do asks twice: what is fresh, what is overdue. Further ones ask the same of the same state."""
+
+
+def plans(scenario: Scenario, after: Plan = ()) -> list[Plan]:
+    """All plans with one fault more than `after`."""
+    played = play(scenario, after)
+    return [(*after, (number, kind)) for number, kinds in enumerate(kinds_for(scenario, played)) for kind in kinds]
+
+
+def kinds_for(scenario: Scenario, played: Play) -> list[list[str]]:
+    """What can befall each call. Nothing where the same read has met it all on the same state of table and queues."""
+    asked: Counter[tuple[object, ...]] = Counter()
+    found = []
+    before: object = None
+    for met in played.calls:
+        asked[_place(met)] += 1
+        idle = met.passing.operation in READS and asked[_place(met)] > SAME_CALLS
+        kinds = [kind for kind in KINDS if fits(kind, met, callbacks=scenario.callbacks)]
+        if met.state == before:
+            kinds = [kind for kind in kinds if kind not in ONCE_A_STATE]
+        before = met.state
+        found.append([] if idle else [kind for kind in kinds if kind not in scenario.not_yet])
+    return found
+
+
+def _place(met: Met) -> tuple[object, ...]:
+    return met.site, met.state, met.in_flight
+
+
+def counts() -> dict[str, Counter[str]]:
+    """By scenario: how many plans of each kind."""
+    return {
+        name: Counter(kind for kinds in kinds_for(scenario, play(scenario)) for kind in kinds)
+        for name, scenario in SCENARIOS.items()
+    }
+
+
+def written(found: dict[str, Counter[str]]) -> str:
+    lines = [
+        f"{name}: {sum(kinds.values())} plans. " + ", ".join(f"{kind} {kinds[kind]}" for kind in KINDS if kinds[kind])
+        for name, kinds in found.items()
+    ]
+    return "\n".join([*lines, f"all: {sum(sum(kinds.values()) for kinds in found.values())} plans"]) + "\n"

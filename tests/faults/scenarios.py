@@ -1,0 +1,558 @@
+"""The histories whose every call meets every fault: small ones, which together make every call that the code can make.
+
+To add one: a class with its history (what is asked, how time goes by, what shall come of it). Being here is enough;
+`python -m tests.faults write` counts its plans.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from sweephand import ids
+from sweephand.actions.call import Call
+from sweephand.domain.instants import epoch_ms, text
+from sweephand.domain.job import Pause, Payload
+from sweephand.domain.run import Kind, Outcome, State
+from sweephand.domain.schedule import Schedule, ScheduleState
+from sweephand.errors import Conflict, NotFound
+from sweephand.flow import manual, plan, repeat_effects, results, tenancy
+from sweephand.flow.change import Wish
+from sweephand.flow.plan import Planned
+from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes
+from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
+from tests.support.taps import Crash
+
+MINUTELY = {"cron": "* * * * *"}
+EITHER_WAY = frozenset(State)
+
+
+def counted(count: int) -> dict[str, object]:
+    return {**MINUTELY, "count": count}
+
+
+def until(minute: int) -> dict[str, object]:
+    return {**MINUTELY, "endTime": text(NOON + minute * TICK)}
+
+
+def fixed(delay_s: int, retries: int = 3) -> dict[str, Any]:
+    return {"type": "fixed", "delaySeconds": delay_s, "maxRetries": retries}
+
+
+def failing(*minute: float, answer: Outcome = BUSY, attempts: int = 1) -> Any:
+    """How the target answers: thus to the first attempts at these occurrences, else with success."""
+    return lambda call: answer if call.planned_at in minutes(*minute) and call.attempt <= attempts else OK
+
+
+def run_at(schedule: Schedule, minute: float) -> str:
+    """The id of an occurrence's run can be computed."""
+    instant = epoch_ms(NOON + minute * TICK)
+    return ids.run_uuid(TENANT, schedule.id, instant, Kind.SCHEDULED.value)
+
+
+# Runs and their retries
+
+
+class Retry(Scenario):
+    """Two occurrences; the first fails once and succeeds at its retry."""
+
+    name = "retry"
+
+    def history(self, at: Play) -> None:
+        at.scene.endpoint.answer = failing(1)
+        job = at.create(counted(2), action=at.scene.action(retry=fixed(20)))
+        at.expect(job, minutes(1, 2))
+        at.go_to(4)
+
+
+class FarRetry(Scenario):
+    """The retry is 16 minutes away: it waits as a row and is sent by the sweep."""
+
+    name = "far-retry"
+
+    def history(self, at: Play) -> None:
+        at.scene.endpoint.answer = failing(1)
+        job = at.create(counted(1), action=at.scene.action(retry=fixed(960)))
+        at.expect(job, minutes(1))
+        at.go_to(19)
+
+
+class ErrorAction(Scenario):
+    """A run fails for good and starts its error action; both bring payloads and secrets."""
+
+    name = "error-action"
+
+    def history(self, at: Play) -> None:
+        at.scene.endpoint.answer = lambda call: WRONG if call.payload == '{"n":1}' else OK
+        action = at.scene.action(payload={"n": 1}, authentication={"type": "bearer", "token": "t"})
+        error_action = at.scene.action(payload={"n": 2}, authentication={"type": "bearer", "token": "u"})
+        job = at.create(counted(1), action=action, error_action=error_action, tags=("a",), resource_id="r")
+        at.expect(job, dict.fromkeys(minutes(1), State.REQUEST_ERROR))
+        at.go_to(3)
+
+    def check(self, at: Play) -> None:
+        (failed,) = at.runs(Kind.SCHEDULED)
+        (reaction,) = at.runs(Kind.ERROR_ACTION)
+        assert reaction.parent_uuid == failed.uuid
+        called = {call.run_id: call.secrets for call in (each.call for each in at.scene.endpoint.received)}
+        assert called.get(reaction.id, {"authentication.token": "u"}) == {"authentication.token": "u"}
+
+
+class LostExecutors(Scenario):
+    """The target takes its executor along: once, so that another takes over; at the second occurrence always."""
+
+    name = "lost-executors"
+
+    def history(self, at: Play) -> None:
+        at.scene.endpoint.answer = self._deadly
+        job = at.create(counted(2))
+        first, second = minutes(1, 2)
+        at.expect(job, {first: State.SUCCESS, second: State.UNKNOWN})
+        at.go_to(8)
+
+    def _deadly(self, call: Call) -> Outcome:
+        if call.planned_at in minutes(2):
+            raise Crash
+        return OK
+
+
+class DeadLetters(Scenario):
+    """One message never reached an executor that could settle it, another lost its executor in the call."""
+
+    name = "dead-letters"
+
+    def history(self, at: Play) -> None:
+        first, second, third = minutes(1, 2, 3)
+        job = at.create(counted(3))
+        undelivered = frozenset({State.ERROR, State.SUCCESS})  # by the audit, where the messages were purged before
+        at.expect(job, {first: undelivered, second: undelivered, third: State.SUCCESS})
+        at.go_to(0.9)
+        at.outage(8)
+        at.bury()
+        at.go_to(1.9)
+        at.scene.endpoint.script = [self._deadly]
+        at.go_to(2.1)
+        at.bury_held()
+        at.go_to(6)
+
+    def _deadly(self, _call: Call) -> Outcome:
+        raise Crash
+
+
+# Results and cancels
+
+
+class Callback(Scenario):
+    """The target takes the work with 202 and reports later."""
+
+    name = "callback"
+    callbacks = True
+
+    def history(self, at: Play) -> None:
+        at.scene.endpoint.answer = ACCEPTED
+        action = at.scene.action(outcome={"on202": "wait", "callbackTimeoutSeconds": 1_800})
+        job = at.create(counted(1), action=action)
+        at.expect(job, minutes(1))
+        at.go_to(1.5)
+        at.go_until(lambda: at.scene.endpoint.received)
+        schedule = job.schedules[0]
+        at.ask(
+            lambda: results.record(
+                at.scene.world, TENANT, schedule.id, run_at(schedule, 1), success=True, message="done"
+            )
+        )
+        at.go_to(4)
+
+
+class NoCallback(Scenario):
+    """The target took the work and never reports: the run ends at its deadline."""
+
+    name = "no-callback"
+
+    def history(self, at: Play) -> None:
+        at.scene.endpoint.answer = ACCEPTED
+        action = at.scene.action(outcome={"on202": "wait", "callbackTimeoutSeconds": 120})
+        job = at.create(counted(1), action=action)
+        at.expect(job, dict.fromkeys(minutes(1), State.UNKNOWN))
+        at.go_to(5)
+
+
+class Cancel(Scenario):
+    """A user cancels a run that waits for its retry, and another while its call is under way."""
+
+    name = "cancel"
+
+    def history(self, at: Play) -> None:
+        job = at.create(counted(2), action=at.scene.action(retry=fixed(300)))
+        schedule = job.schedules[0]
+
+        def cancel(minute: float) -> None:
+            at.ask(lambda: results.cancel(at.scene.world, TENANT, schedule.id, run_at(schedule, minute)))
+
+        def answer(call: Call) -> Outcome:
+            if call.planned_at in minutes(1):
+                return BUSY
+            cancel(2)
+            return OK
+
+        at.scene.endpoint.answer = answer
+        at.expect(job, dict.fromkeys(minutes(1, 2), State.CANCELLED))
+        at.go_to(1.5)
+        at.go_until(lambda: any(called in minutes(1) for called in at.scene.endpoint.planned))
+        cancel(1)
+        at.go_to(4)
+
+
+class ByHand(Scenario):
+    """A run of the job itself and one of its schedule, each asked for with a key of the caller's."""
+
+    name = "by-hand"
+
+    def history(self, at: Play) -> None:
+        job = at.create(counted(1))
+        at.expect(job, minutes(1))
+        for schedule_id in (None, job.schedules[0].id):
+            once = at.key()
+            at.ask(lambda owner=schedule_id, once=once: manual.run_now(at.scene.world, TENANT, job.job.id, owner, once))
+            at.go(5)
+        at.go_to(3)
+
+    def check(self, at: Play) -> None:
+        assert [run.state for run in at.runs(Kind.MANUAL)] == [State.SUCCESS, State.SUCCESS]
+
+
+# Changes
+
+
+class Edit(Scenario):
+    """Another timing and payload within the window, a schedule added, the first one deleted."""
+
+    name = "edit"
+
+    def history(self, at: Play) -> None:
+        job = at.create(until(9), name="job", action=at.scene.action(payload={"n": 1}))
+        first = job.schedules[0]
+        at.expect(first, minutes(1), optional=minutes(2, 4), state=None)
+        at.go_to(1.3)
+        timing = {"cron": "*/2 * * * *", "endTime": text(NOON + 9 * TICK)}
+        at.ask(lambda: at.scene.change(job, timings=[timing], action=at.scene.action(payload={"n": 2}), tags=("b",)))
+        at.go_to(2.6)
+        second = self._added(at, job)
+        at.expect(second, minutes(3, 4))
+        at.go_to(3.6)
+        at.ask(lambda: at.scene.change_schedules(job, lambda there: _gone(there, first)))
+        at.go_to(7)
+
+    def _added(self, at: Play, job: Planned) -> Schedule:
+        def wish(there: Planned) -> list[Wish]:
+            if any(schedule.name == "second" for schedule in there.schedules):
+                return []
+            draft = at.scene.schedule(counted(2), "second", payload=Payload("{}", is_json=True))
+            return [Wish(None, draft)]
+
+        at.ask(lambda: at.scene.change_schedules(job, wish))
+        with at.scene.untapped():
+            there = plan.find(at.scene.world, TENANT, job.job.id)
+        return next(schedule for schedule in there.schedules if schedule.name == "second")
+
+
+class EditOfWhatIsOwed(Scenario):
+    """Nothing is swept for a while; a change then sends what the old timing still owes, before its own write."""
+
+    name = "edit-of-what-is-owed"
+
+    def history(self, at: Play) -> None:
+        job = at.create(until(9))
+        at.expect(job, minutes(*range(1, 7), 8))
+        at.go_to(0.5)
+        at.outage(320)
+        timing = {"cron": "*/2 * * * *", "endTime": text(NOON + 9 * TICK)}
+        at.ask(lambda: at.scene.change(job, timings=[timing]))
+        at.go_to(10)
+
+
+def _gone(there: Planned, schedule: Schedule) -> list[Wish]:
+    return [Wish(each, None, delete=True) for each in there.schedules if each.id == schedule.id]
+
+
+class PauseAndResume(Scenario):
+    """Paused two seconds before an instant, which is skipped; resumed later: what lay between is one line."""
+
+    name = "pause-and-resume"
+
+    def history(self, at: Play) -> None:
+        job = at.create(until(6))
+        first, *off = minutes(1, 2, 3)
+        at.expect(
+            job,
+            {first: frozenset({State.SKIPPED, State.SUCCESS}), **dict.fromkeys(minutes(4, 5, 6), State.SUCCESS)},
+            in_lines=off,
+        )
+        at.go_to(0.96)
+        at.ask(lambda: at.scene.set_state(job, pause=Pause(NOON)))
+        at.go_to(3.5)
+        at.ask(lambda: at.scene.set_state(job, pause=None))
+        at.go_to(4.5)
+        at.audit()
+        at.go_to(8)
+
+    def check(self, at: Play) -> None:
+        """What a purge took before the pause comes after it, by the audit."""
+        first = next(run for run in at.runs(Kind.SCHEDULED) if run.planned_at in minutes(1))
+        assert at.purged or first.state is State.SKIPPED
+
+
+class PauseUntil(Scenario):
+    """A pause that ends by itself: what is due from its end on runs on its second."""
+
+    name = "pause-until"
+
+    def history(self, at: Play) -> None:
+        job = at.create(until(7))
+        at.expect(job, minutes(1, 4, 5, 6, 7), in_lines=minutes(2, 3))
+        at.go_to(1.5)
+        at.ask(lambda: at.scene.set_state(job, pause=Pause(NOON, until=NOON + 4 * TICK)))
+        at.go_to(9)
+
+
+class Delete(Scenario):
+    """A job goes while its runs wait for their retries; one message is still under way."""
+
+    name = "delete"
+
+    def history(self, at: Play) -> None:
+        at.scene.endpoint.answer = BUSY
+        job = at.create(until(9), action=at.scene.action(retry=fixed(1_800)), tags=("a",), resource_id="r")
+        at.expect(job, {}, optional=minutes(1, 2), state=None)
+        at.go_to(2.5)
+        at.ask(lambda: at.scene.delete(job))
+        at.go_to(5)
+
+    def check(self, at: Play) -> None:
+        assert {run.state for run in at.runs()} <= {State.CANCELLED}
+        left = {item["sk"]["S"].split("#")[0] for item in at.scene.items() if "#JOB#" in item["pk"]["S"]}
+        assert not left
+
+
+class ManySchedules(Scenario):
+    """A job with more schedules than go into one transaction is stopped, started and deleted."""
+
+    name = "many-schedules"
+    constants = {"flow.plan.IN_JOBS_TRANSACTION": 1, "flow.change.IN_JOBS_TRANSACTION": 1}  # noqa: RUF012 - as declared
+
+    def history(self, at: Play) -> None:
+        job = at.create(until(9), until(9))
+        for schedule in job.schedules:
+            at.expect(schedule, minutes(1), in_lines=minutes(2, 3, 4), optional=minutes(5, 6), state=None)
+        at.go_to(1.5)
+        at.ask(lambda: at.scene.set_state(job, active=False))
+        at.go_to(3.5)
+        at.ask(lambda: at.scene.set_state(job, active=True))
+        at.go_to(6.5)
+        at.ask(lambda: at.scene.delete(job))
+        at.go_to(8)
+
+
+# Outages
+
+
+class CatchUpAll(Scenario):
+    """Nothing is swept for ten minutes: what was missed runs, paced, and fresh occurrences go on beside it."""
+
+    name = "catch-up-all"
+
+    def history(self, at: Play) -> None:
+        policies = {"misfire": {"type": "sap", "ratePerMinute": 4}}
+        job = at.create(until(16), policies=policies)
+        at.expect(job, minutes(*range(1, 17)))
+        at.go_to(1.5)
+        at.outage(600)
+        at.go(20)
+        at.audit()
+        at.go_to(19)
+
+
+class CatchUpLatest(Scenario):
+    """The same under the policy `latest`: one line for what was left out."""
+
+    name = "catch-up-latest"
+
+    def history(self, at: Play) -> None:
+        job = at.create(until(13), policies={"misfire": {"type": "latest"}})
+        at.expect(job, {}, in_lines=minutes(*range(1, 14)))
+        at.go_to(1.5)
+        at.outage(600)
+        at.go_to(16)
+
+    def check(self, at: Play) -> None:
+        ran = {run.planned_at for run in at.runs(Kind.SCHEDULED) if run.state is State.SUCCESS}
+        assert {*minutes(1), *minutes(12, 13)} <= ran or at.faults
+
+
+class Unreadable(Scenario):
+    """The stored text of a schedule cannot be read any more: it is taken out of service, with its line."""
+
+    name = "unreadable"
+    not_yet = {"purged-queue": "a schedule that is out of service is in no catalogue: the audit does not see it"}  # noqa: RUF012
+
+    def history(self, at: Play) -> None:
+        job = at.create(until(9))
+        at.go_to(1.5)
+        with at.scene.untapped():
+            upcoming = at.scene.stored(job).next_run_at
+        assert upcoming is not None
+        sent = [instant for instant in minutes(*range(1, 9)) if instant < upcoming]
+        ran_or_out_of_service = frozenset({State.SUCCESS, State.SKIPPED})
+        broken = frozenset({State.ERROR, *ran_or_out_of_service})  # a stale index still has a text that can be read
+        ends = {**dict.fromkeys(sent, ran_or_out_of_service), upcoming: broken}
+        at.expect(job, ends, optional=[upcoming + TICK, upcoming + 2 * TICK], state=ScheduleState.BROKEN)
+        at.scene.edit_schedule(job, sweep={"S": 'S;fast;sap;{"cron":"gone"}'})
+        at.go_to(5)
+
+
+class LostMessages(Scenario):
+    """The run queue is purged while messages wait in it: the audit sends them again, and settles up in the end."""
+
+    name = "lost-messages"
+
+    def history(self, at: Play) -> None:
+        job = at.create(counted(3))
+        at.expect(job, minutes(1, 2, 3))
+        at.go_to(0.5)
+        at.purge()
+        at.go_to(14)
+        at.audit()
+        at.go_to(17)
+        at.audit()
+        at.go_to(18)
+
+
+class SettledUp(Scenario):
+    """A schedule goes on; its count has gone wrong by an operator's hand, and the audit puts it right and settles."""
+
+    name = "settled-up"
+
+    def history(self, at: Play) -> None:
+        job = at.create(until(30))
+        at.expect(job, minutes(*range(1, 31)))
+        at.go_to(3.5)
+        with at.scene.untapped():
+            planned_total = at.scene.stored(job).planned_total
+        at.scene.edit_schedule(job, planned_total={"N": str(planned_total + 7)})
+        at.purged = True  # audits go on until the end: one that dies is made good by the next
+        at.go_to(26.5)
+        at.audit()
+        at.go_to(32)
+
+
+class EffectsRepeated(Scenario):
+    """By command, the effects of what has ended are done once more: nothing changes."""
+
+    name = "effects-repeated"
+
+    def history(self, at: Play) -> None:
+        at.scene.endpoint.script = [WRONG]
+        job = at.create(counted(2), error_action=at.scene.action())
+        at.expect(job, dict.fromkeys(minutes(1, 2), frozenset({State.SUCCESS, State.REQUEST_ERROR})))
+        at.go_to(4)
+        spell = {"tenant": TENANT, "since": text(NOON), "until": text(NOON + 9 * TICK)}
+        at.ask(lambda: repeat_effects.repeat(at.scene.world, spell))
+        at.go_to(5)
+
+    def check(self, at: Play) -> None:
+        failed = [run for run in at.runs(Kind.SCHEDULED) if run.state is State.REQUEST_ERROR]
+        assert len(at.runs(Kind.ERROR_ACTION)) == len(failed)
+        assert at.faults or len(failed) == 1
+
+
+class StoppedSeries(Scenario):
+    """A series loses its next time: the audit gives it back."""
+
+    name = "stopped-series"
+
+    def history(self, at: Play) -> None:
+        job = at.create(counted(6))
+        at.expect(job, minutes(*range(1, 7)))
+        at.go_to(1.5)
+        at.scene.edit_schedule(job, next_run_at=None)
+        at.go_to(2.5)
+        at.audit()
+        at.go_to(9)
+        at.purged = True  # a look that dies is made good by the next audit
+
+
+# Runs that exclude each other
+
+
+class QueueOne(Scenario):
+    """The first run waits for its retry as others are due: one waits behind it and is cancelled, so that the next one
+    waits, and the next is skipped.
+    """
+
+    name = "queue-one"
+
+    def history(self, at: Play) -> None:
+        at.scene.endpoint.answer = failing(1)
+        action = at.scene.action(retry=fixed(210))
+        job = at.create(counted(5), action=action, policies={"overlap": "queue_one"})
+        ends = frozenset({State.SUCCESS, State.SKIPPED, State.CANCELLED})
+        at.expect(job, dict.fromkeys(minutes(*range(1, 6)), ends))
+        at.go_to(2.3)
+        schedule = job.schedules[0]
+
+        def cancel() -> None:
+            with suppress(NotFound, Conflict):  # under a fault it may not be there yet, or over already
+                results.cancel(at.scene.world, TENANT, schedule.id, run_at(schedule, 2))
+
+        at.ask(cancel)
+        at.go_to(8)
+
+    def check(self, at: Play) -> None:
+        assert at.faults or [run.state for run in at.runs()].count(State.SKIPPED) == 1
+
+
+class Replace(Scenario):
+    """The first run waits for its retry as the second is due, which takes its place."""
+
+    name = "replace"
+
+    def history(self, at: Play) -> None:
+        at.scene.endpoint.answer = failing(1)
+        job = at.create(counted(3), action=at.scene.action(retry=fixed(150)), policies={"overlap": "replace"})
+        at.expect(job, dict.fromkeys(minutes(1, 2, 3), frozenset({State.SUCCESS, State.CANCELLED})))
+        at.go_to(6)
+
+    def check(self, at: Play) -> None:
+        assert at.faults or [run.state for run in at.runs()].count(State.CANCELLED) == 1
+
+
+# Tenants and collections
+
+
+class Tenancy(Scenario):
+    """A tenant, its credential and its collection come and go; what is due while the collection is off is skipped."""
+
+    name = "tenancy"
+
+    def history(self, at: Play) -> None:
+        world = at.scene.world
+        at.ask(lambda: tenancy.create_tenant(world, "globex", None))
+        issued = at.ask(lambda: tenancy.create_credential(world, TENANT, None, ["jobs:read"]))
+        at.ask(lambda: tenancy.delete_credential(world, TENANT, issued.credential.id))
+        at.ask(lambda: tenancy.create_collection(world, tenancy.named(TENANT, "side")))
+        job = at.create(counted(2), collection="side")
+        first, second = minutes(1, 2)
+        at.expect(job, {first: State.SKIPPED, second: EITHER_WAY}, state=None)
+        at.ask(lambda: self._switch(at, on=False))
+        at.go_to(1.5)
+        at.ask(lambda: self._switch(at, on=True))
+        at.go_to(3)
+        at.ask(lambda: at.scene.delete(job))
+        at.go_to(4)
+        at.ask(lambda: tenancy.delete_collection(world, TENANT, "side", None))
+
+    def _switch(self, at: Play, *, on: bool) -> None:
+        tenancy.change_collection(at.scene.world, TENANT, "side", lambda there: tenancy.enabled(there, on=on), None)
+
+
+SCENARIOS: dict[str, Scenario] = {kind.name: kind() for kind in Scenario.__subclasses__()}
