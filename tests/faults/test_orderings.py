@@ -1,0 +1,83 @@
+"""Who writes before who sends: each ordering that a crash may cut, seen in a history that has it.
+
+tests/mutants breaks each of them, and expects this test to fail.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from tests.faults.kinds import READS
+from tests.faults.play import play
+from tests.faults.scenarios import SCENARIOS
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """In this scenario, each call at `then` is preceded by one at `first`, with no other write between them."""
+
+    scenario: str
+    first: frozenset[str]
+    then: str
+
+
+def _ordering(scenario: str, *first: str, then: str) -> Ordering:
+    return Ordering(scenario, frozenset(first), then)
+
+
+CLAIMS = ("store/ledger.claim_first put", "store/ledger.claim_again update", "store/ledger.take_over update")
+ENDS = "store/ledger._with_counts transact"
+CHANGES = ("flow/plan.create_job transact", "flow/change._commit transact")
+
+ORDERINGS = {
+    "create-before-pointers": _ordering("edit", *CHANGES, then="flow/replan.send_ahead send"),
+    "owed-before-change": _ordering(
+        "edit-of-what-is-owed", "flow/replan.send_owed send", then="flow/change._commit transact"
+    ),
+    "send-before-advance": _ordering("retry", "flow/sweep._sweep_group send", then="store/waiting.advance statements"),
+    "claim-before-act": _ordering("lost-executors", *CLAIMS, then="flow/acting.act perform"),
+    "act-before-end": _ordering("retry", "flow/acting.act perform", then="store/ledger.succeed update"),
+    "end-before-effects": _ordering("retry", "store/ledger.succeed update", then="store/stats.settle update"),
+    "effects-before-drop-wake": _ordering(
+        "far-retry", "flow/endings.complete_if_over update", then="store/ledger.drop_wake update"
+    ),
+    "retry-row-before-message": _ordering(
+        "retry", ENDS, "flow/settle.send_pointer send_one", then="flow/settle.send_pointer send_one"
+    ),
+    "error-action-row-before-message": _ordering(
+        "error-action", "store/ledger.claim_first put", then="flow/effects._start_error_action send_one"
+    ),
+    "manual-row-before-message": _ordering(
+        "by-hand", "flow/manual.run_now transact", then="flow/manual._send send_one"
+    ),
+    "result-before-pointer": _ordering("callback", ENDS, then="flow/results._end send_one"),
+    "line-before-taking-out": _ordering(
+        "unreadable", ENDS, "flow/broken.take_out send_one", then="flow/broken.take_out update"
+    ),
+    "kept-before-split": _ordering("catch-up-latest", "flow/catch_up.split send", then="flow/catch_up.split transact"),
+    "stretch-before-cursor": _ordering(
+        "catch-up-all", "flow/catch_up.send_stretch send", then="flow/catch_up.send_stretch update"
+    ),
+    "end-before-archive": _ordering(
+        "dead-letters", ENDS, "flow/dead_letters.batch archive", then="flow/dead_letters.batch archive"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ORDERINGS)
+def test_each_ordering_holds(name: str) -> None:
+    ordering = ORDERINGS[name]
+    calls = [met for met in play(SCENARIOS[ordering.scenario]).calls if _writes(met.passing.service, met)]
+    sites = [str(met.site) for met in calls]
+
+    before = {first for first, then in zip(["", *sites], sites, strict=False) if then == ordering.then}
+
+    assert before
+    assert before <= ordering.first
+
+
+def _writes(service: str, met: object) -> bool:
+    operation = met.passing.operation  # type: ignore[attr-defined]
+    return service not in {"kms", "events"} and operation not in READS and operation != "ChangeMessageVisibilityBatch"
