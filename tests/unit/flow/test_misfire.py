@@ -1,4 +1,4 @@
-"""Outages: of the tick, and of the executors; what each policy then runs, to the second."""
+"""What was found late: what runs, how fast, and how the rest stands. test_outages.py has a row for each policy."""
 
 from __future__ import annotations
 
@@ -17,11 +17,6 @@ from tests.support.taps import Crash, crash_before
 MINUTE = 60
 EVERY_MINUTE = {"every": "PT1M"}
 LATEST = {"misfire": {"type": "latest"}}
-
-
-def outage_of_the_tick(scene: Stage, seconds: float) -> None:
-    """What is in the queue still goes out; nothing is swept."""
-    scene.pass_time(seconds)
 
 
 def planned_runs(scene: Stage, planned) -> list[Run]:
@@ -49,35 +44,6 @@ def unsent_at(scene: Stage, planned) -> timedelta:
 def until_oldest_is(scene: Stage, planned, age_s: int) -> None:
     """Time goes by without a tick until the oldest unsent occurrence is exactly this old."""
     scene.pass_time((timedelta(seconds=age_s) - unsent_at(scene, planned)).total_seconds())
-
-
-@pytest.mark.parametrize(("age_s", "all_run"), [(1_199, True), (1_200, False), (90_000, False)])
-def test_after_an_outage_of_the_tick_sap_runs_all_under_twenty_minutes_else_the_last(age_s: int, all_run: bool) -> None:
-    with stage() as scene:
-        planned = scene.create(EVERY_MINUTE)
-        scene.run(3 * MINUTE)
-        first_missed = scene.stored(planned).next_run_at
-        assert first_missed is not None
-        until_oldest_is(scene, planned, age_s)
-        now = scene.clock.now()
-        last_missed = now - timedelta(minutes=2)
-
-        scene.run(40 * MINUTE)
-
-        ran = {run.planned_at for run in planned_runs(scene, planned)}
-        missed = [first_missed + n * timedelta(minutes=1) for n in range(age_s // 60 + 1)]
-        older = [at for at in missed if at <= last_missed]
-        assert {at for at in missed if at > last_missed} <= ran
-        if all_run:
-            assert set(older) <= ran
-            assert ranges(scene, planned) == []
-        else:
-            assert ran.intersection(older) == {older[-1]}
-            (line,) = ranges(scene, planned)
-            assert (line.state, line.reason) == (State.MISSED, Reason.SERVICE_OUTAGE)
-            assert (line.planned_at, line.range_until, line.range_count) == (older[0], older[-2], len(older) - 1)
-            assert scene.totals(planned).missed == len(older) - 1
-        settled(scene, planned)
 
 
 def test_latest_runs_only_the_last_even_after_five_minutes() -> None:
@@ -180,37 +146,6 @@ def test_an_end_within_a_long_outage_completes_the_schedule_after_its_last_misse
         settled(scene, planned)
 
 
-@pytest.mark.parametrize(("down_s", "all_run"), [(1_100, True), (1_500, False)])
-def test_after_an_outage_of_the_executors_the_same_policy_holds(down_s: int, all_run: bool) -> None:
-    with stage() as scene:
-        planned = scene.create({"every": "PT5M"})
-        scene.run(60)
-        for _ in range(down_s // 60):
-            scene.clock.advance(60)
-            scene.tick()
-        late = [run_at for run_at in _due(scene, planned) if run_at < scene.clock.now() - timedelta(minutes=20)]
-
-        scene.run(20 * MINUTE)
-
-        rows = {run.planned_at: run for run in planned_runs(scene, planned)}
-        for at in late:
-            assert rows[at].state is State.MISSED
-        assert bool(late) is not all_run
-        assert all(run.state is State.SUCCESS for at, run in rows.items() if at not in late)
-        assert scene.totals(planned).missed_sent == len(late)
-        settled(scene, planned)
-
-
-def _due(scene: Stage, planned) -> list:
-    schedule = scene.stored(planned)
-    assert schedule.next_run_at is not None
-    begin = planned.schedules[0].next_run_at
-    assert begin is not None
-    return [
-        begin + n * timedelta(minutes=5) for n in range(100) if begin + n * timedelta(minutes=5) < scene.clock.now()
-    ]
-
-
 @pytest.mark.parametrize("off", [{"active": False}, {"pause": Pause(since=START)}])
 def test_what_was_due_while_a_schedule_was_off_is_one_line_when_it_goes_on(off: dict[str, object]) -> None:
     with stage() as scene:
@@ -232,7 +167,7 @@ def test_what_was_due_while_a_schedule_was_off_is_one_line_when_it_goes_on(off: 
         settled(scene, planned)
 
 
-# Every policy, to the second
+# The greatest lateness
 
 
 def outage(scene: Stage, policy: dict[str, object], age_s: int) -> tuple[object, list, list]:
@@ -249,43 +184,6 @@ def outage(scene: Stage, policy: dict[str, object], age_s: int) -> tuple[object,
     older = [at for at in missed if at <= limit]
     assert ran >= {at for at in missed if at > limit}
     return planned, older, [at for at in older if at in ran]
-
-
-@pytest.mark.parametrize("age_s", [1_199, 1_200])
-@pytest.mark.parametrize(
-    ("policy", "runs"),
-    [("all", slice(None)), ("latest", slice(-1, None)), ("skip", slice(0))],
-)
-def test_a_policy_without_an_age_runs_the_same_on_both_sides_of_twenty_minutes(
-    policy: str, runs: slice, age_s: int
-) -> None:
-    with stage() as scene:
-        planned, older, ran = outage(scene, {"type": policy}, age_s)
-
-        assert ran == older[runs]
-        left_out = [at for at in older if at not in ran]
-        lines = ranges(scene, planned)
-        assert [(line.planned_at, line.range_until, line.range_count) for line in lines] == (
-            [(left_out[0], left_out[-1], len(left_out))] if left_out else []
-        )
-        assert scene.totals(planned).missed == len(left_out)
-        settled(scene, planned)
-        assert scene.audit().lost == 0
-
-
-def test_all_runs_all_of_a_day_without_a_tick() -> None:
-    with stage() as scene:
-        planned = scene.create({"every": "PT15M"}, policies={"misfire": {"type": "all", "ratePerMinute": 6_000}})
-        scene.run(12 * MINUTE)
-        scene.pass_time(25 * 3_600)
-
-        scene.run(5 * MINUTE)
-
-        ran = sorted(run.planned_at for run in planned_runs(scene, planned))
-        assert ran == [ran[0] + n * timedelta(minutes=15) for n in range(len(ran))]
-        assert len(ran) == (scene.clock.now() - START) // timedelta(minutes=15)
-        assert ranges(scene, planned) == []
-        settled(scene, planned)
 
 
 @pytest.mark.parametrize(
