@@ -69,7 +69,8 @@ def test_a_later_run_is_not_replaced_by_an_earlier_one() -> None:
 
 @pytest.mark.parametrize("policy", Overlap)
 def test_whoever_is_queued_waits_under_any_policy(policy: Overlap) -> None:
-    assert contest(policy, slot("a", "me"), A, queued_before=True) == Wait(A)
+    for queued_before in (True, False):  # a row that was read before it was queued
+        assert contest(policy, slot("a", "me"), A, queued_before=queued_before) == Wait(A)
 
 
 def test_an_end_gives_the_turn_to_the_run_that_waits_or_frees_the_slot() -> None:

@@ -298,6 +298,32 @@ def test_a_manual_run_may_be_the_one_that_is_queued(stage: Stage) -> None:
     finish(stage, planned)
 
 
+@pytest.mark.parametrize("fault", ["another copy", "answer lost"])
+def test_a_manual_run_that_was_queued_meanwhile_waits_and_is_not_skipped(stage: Stage, fault: str) -> None:
+    """Its row was read before it was queued: by another copy of its message, or by this one, and nobody heard."""
+    planned, holder = held(stage, "queue_one", timing={**EACH_MINUTE, "count": 1})
+    start(stage, planned)
+    if fault == "another copy":
+        stage.sqs.duplicate(stage.world.settings.queue_urls[Lane.FAST])
+
+    def other_copy_first(_passing: Passing, act: Act) -> Any:
+        stage.taps.fault = None
+        stage.deliver(most=1)
+        return act()
+
+    met = {"another copy": ("dynamodb.GetItem", other_copy_first), "answer lost": (TRANSACTION, answer_lost)}
+    with stage.taps.once(*met[fault]):
+        stage.deliver(most=1)
+
+    (run,) = stage.runs(planned, Kind.MANUAL)
+    assert (run.state, slot(stage)) == (State.QUEUED, (holder.uuid, run.uuid))
+    stage.endpoint.answer = OK
+    report(stage, holder)
+    stage.run(10)
+    assert stands(stage, planned) == [ON_TIME, ON_TIME]
+    at_rest(stage, planned)
+
+
 def test_a_run_of_the_job_itself_excludes_nothing(stage: Stage) -> None:
     planned, _ = held(stage, "skip")
 

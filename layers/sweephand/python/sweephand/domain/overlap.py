@@ -102,7 +102,7 @@ def contend(policy: Overlap, me: Run, slot: Slot, rows: Mapping[str, Run], *, qu
         if uuid is not None and uuid != me.uuid and (uuid not in rows or rows[uuid].finished):
             return Clear(uuid)
     active = rows[str(slot.active)]
-    if queued_before:
+    if queued_before or slot.queued == me.uuid:  # perhaps since the row was read: by another copy of its message
         return Wait(active)
     if policy is Overlap.QUEUE_ONE and slot.queued is None:
         return Queue(replace(slot, queued=me.uuid), active)
