@@ -19,7 +19,7 @@ PARTS = {
     "template": ["tests/template", "-m", "not sam"],
     "unit": ["tests/unit", *BY_TWO],
     "contract": ["tests/contract", *BY_TWO],
-    "faults": ["tests/faults"],
+    "faults": ["tests/faults", "-n", "2"],
     "local_stack": ["tests/local_stack"],
     "sam": ["tests/template", "-m", "sam"],
 }

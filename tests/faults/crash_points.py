@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 from tests.faults.kinds import KINDS, READS, fits
 from tests.faults.play import Met, Plan, Play, Scenario, play
 from tests.faults.scenarios import SCENARIOS
 
+STRIDE = 5
 COUNTS = Path(__file__).with_name("plans.txt")
+PLAYED = "plans played"
+"""The property under which a test tells how many; tests/faults/conftest.py adds them up."""
 ONCE_A_STATE = {"purged-queue"}
 """A queue that is purged between two reads is purged before the first."""
 SAME_CALLS = 2
@@ -20,6 +24,30 @@ def plans(scenario: Scenario, after: Plan = ()) -> list[Plan]:
     """All plans with one fault more than `after`."""
     played = play(scenario, after)
     return [(*after, (number, kind)) for number, kinds in enumerate(kinds_for(scenario, played)) for kind in kinds]
+
+
+def sample(scenario: Scenario) -> list[Plan]:
+    """Of its plans those that an ordinary run of the tests plays: what no scenario before it has (this fault at this
+    place of the code), and of the rest each STRIDE-th.
+    """
+    return [plan for plan, chosen in _chosen()[scenario.name] if chosen]
+
+
+@cache
+def _chosen() -> dict[str, list[tuple[Plan, bool]]]:
+    seen: set[tuple[object, ...]] = set()
+    found: dict[str, list[tuple[Plan, bool]]] = {}
+    again = 0
+    for name, scenario in SCENARIOS.items():
+        found[name] = []
+        played = play(scenario)
+        for number, (met, kinds) in enumerate(zip(played.calls, kinds_for(scenario, played), strict=True)):
+            for kind in kinds:
+                first = (met.site, met.passing.operation, kind) not in seen
+                seen.add((met.site, met.passing.operation, kind))
+                again += not first
+                found[name].append((((number, kind),), first or again % STRIDE == 0))
+    return found
 
 
 def kinds_for(scenario: Scenario, played: Play) -> list[list[str]]:

@@ -70,6 +70,16 @@ def _row_refused(code: str) -> Fault:
     return fault
 
 
+def _event_refused(passing: taps.Passing, act: Act) -> Any:
+    """PutEvents: the first is not taken, the others are."""
+    first, *others = passing.request["Entries"]
+    passing.request["Entries"] = others
+    answer = act() if others else {"Entries": []}
+    passing.request["Entries"] = [first, *others]
+    refused = {"ErrorCode": "InternalFailure", "ErrorMessage": "sorry"}
+    return {"FailedEntryCount": 1, "Entries": [refused, *answer["Entries"]]}
+
+
 def _keys_left(passing: taps.Passing, act: Act) -> Any:
     """BatchGetItem: the first key is left for another call."""
     ((table, wanted),) = passing.request["RequestItems"].items()
@@ -166,6 +176,7 @@ KINDS: Mapping[str, Kind] = {
     ),
     "conflict": Kind(_calls("TransactWriteItems", *WRITES), _plain(_conflict)),
     "failed-entries": Kind(_calls("SendMessageBatch"), _plain(taps.some_failed)),
+    "failed-events": Kind(_calls("PutEvents"), _plain(_event_refused)),
     "failed-rows": Kind(_calls("BatchExecuteStatement"), _plain(_row_refused("ThrottlingError"))),
     "keys-left": Kind(_calls("BatchGetItem"), _plain(_keys_left)),
     "index-behind": Kind(lambda met: met.of_index, _stale(_one_write_ago)),
