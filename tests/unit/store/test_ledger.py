@@ -176,6 +176,7 @@ def test_a_lease_that_is_over_is_taken_over(table: Table) -> None:
         {"attempt": 2},
         {"state": State.RETRY_WAIT, "owner": None, "lease_until": None},
         {"state": State.SUCCESS, "owner": None, "lease_until": None},
+        {"state": State.ACK_RECVD},
     ],
 )
 def test_a_lease_is_taken_over_only_as_it_was_read(table: Table, moved_on: dict[str, Any]) -> None:
@@ -209,6 +210,16 @@ def test_a_finished_run_never_changes(table: Table, state: State) -> None:
         assert isinstance(ledger.finish(table, failure, condition, {"failed": 1}, ()), Refused)
     assert stored(table, there) == there
     assert table.get(StatsItem, keys.job(TENANT, JOB_ID), keys.stats(SCHEDULE_ID)) is None
+
+
+@pytest.mark.parametrize("moved_on", [{"attempt": 3}, {"state": State.QUEUED}])
+def test_a_wait_is_ended_only_as_it_was_read(table: Table, moved_on: dict[str, Any]) -> None:
+    read = run(State.RETRY_WAIT, attempt=2)
+    there = put(table, **{"state": State.RETRY_WAIT, "attempt": 2, **moved_on})
+    ended = replace(read, state=State.CANCELLED, reason=Reason.OWNER_GONE, finished_at=NOW)
+
+    assert isinstance(ledger.finish(table, ended, ledger.state_as_read(read), {}, ()), Refused)
+    assert stored(table, there) == there
 
 
 def test_nothing_ends_what_does_not_exist(table: Table) -> None:

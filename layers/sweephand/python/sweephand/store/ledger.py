@@ -298,7 +298,7 @@ def wait(
 def drop_wake(table: Table, run: Run) -> Written | Refused:
     """After the effects are done: nothing waits for this run any more."""
     actions = [assign(RunItem.shard, None), assign(RunItem.sweep, None), assign(RunItem.next_run_at, None)]
-    return table.update(*key_of(run), actions, RunItem.pk.exists() & RunItem.state.is_in(*TERMINAL_TEXTS))
+    return table.update(*key_of(run), actions, RunItem.state.is_in(*TERMINAL_TEXTS))
 
 
 def _attention(run: Run) -> list[Action]:

@@ -1,0 +1,290 @@
+"""Conditions clause by clause: each item departs in one thing from what its write expects, and the write is refused.
+
+Those of the ledger's rows: test_ledger.py; of a schedule as it was read: test_jobs.py; of the sweep: test_waiting.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from sweephand.domain.collection import Collection, Quota, Tenant, TenantState
+from sweephand.domain.instants import epoch_ms
+from sweephand.domain.overlap import Slot
+from sweephand.domain.run import Run, State
+from sweephand.domain.schedule import Lane
+from sweephand.store import directory, jobs, keys, ledger, parts, slots, stats, suspended, tenants
+from sweephand.store.conditional import Cancelled, Refused, Table, Written, add, assign
+from sweephand.store.parts import Part
+from sweephand.store.slots import Move
+from sweephand.store.table import JobItem, ReleaseItem, RunItem, StatsItem
+from tests.support.stage import Stage
+from tests.support.taps import Act, Passing
+from tests.unit.domain.nouns import JOB_ID, MINUTE, NOW, SCHEDULE_ID, SECOND, TENANT, job, run, schedule
+
+HERE: dict[str, Any] = {"shards": 2, "lane": Lane.FAST}
+
+
+@pytest.fixture
+def table(stage: Stage) -> Table:
+    return stage.world.table
+
+
+def before_the(stage: Stage, operation: str, edit: Callable[[], object]) -> Any:
+    """As the first such call is about to be made, somebody else has written."""
+
+    def fault(_passing: Passing, act: Act) -> Any:
+        stage.taps.fault = None
+        edit()
+        return act()
+
+    return stage.taps.once(f"dynamodb.{operation}", fault)
+
+
+def refused(done: object) -> set[str]:
+    assert isinstance(done, Cancelled)
+    return set(done.refused)
+
+
+# Jobs
+
+
+def test_a_job_is_made_once(table: Table) -> None:
+    op = table.put_op("job", jobs.job_item(job()), jobs.ABSENT)
+
+    assert table.transact([op]) == Written()
+    assert refused(table.transact([op])) == {"job"}
+
+
+def test_a_part_of_a_change_is_carried_out_while_that_change_is_open(table: Table) -> None:
+    item = jobs.job_item(job(revision=3))
+    table.put(item)
+    table.update(item.pk, item.sk, [assign(JobItem.open_change, 3)])
+    touch = [assign(JobItem.open_change, 3)]
+
+    assert table.update(item.pk, item.sk, touch, jobs.open_change_is(3)) == Written()
+    assert isinstance(table.update(item.pk, item.sk, touch, jobs.open_change_is(2)), Refused)
+
+
+def test_a_part_of_a_change_is_carried_out_once(table: Table) -> None:
+    one = job(revision=3)
+    table.transact(parts.part_ops(table, one, [[]], None))
+    part = Part("0000", ())
+
+    assert table.transact([parts.done_op(table, one, part)]) == Written()
+    assert refused(table.transact([parts.done_op(table, one, part)])) == {"part"}
+
+
+def test_a_block_that_got_a_job_meanwhile_keeps_its_count(stage: Stage, table: Table) -> None:
+    gone = job(number=7)
+    table.transact(directory.create_ops(table, gone, []))
+    table.transact(directory.delete_ops(table, gone))
+
+    with before_the(
+        stage, "DeleteItem", lambda: table.transact(directory.create_ops(table, job(number=8, id="job-8"), []))
+    ):
+        directory.drop_if_empty(table, gone)
+
+    assert [item["live"]["N"] for item in stage.items() if "live" in item] == ["1"]
+
+
+# Tenants and collections
+
+
+TENANT_HERE = Tenant("globex", TenantState.ACTIVE, None, NOW)
+SIDE = Collection(TENANT, "side", created_at=NOW, modified_at=NOW)
+
+
+def test_a_tenant_and_a_collection_are_made_once(table: Table) -> None:
+    for ops in (tenants.tenant_ops(table, TENANT_HERE), [tenants.put_collection_op(table, SIDE)]):
+        assert table.transact(ops) == Written()
+        assert refused(table.transact(ops)) <= {"tenant", "collection"}
+
+
+def test_a_tenant_that_is_not_there_is_not_switched(stage: Stage, table: Table) -> None:
+    before = stage.items()
+
+    assert refused(table.transact(tenants.change_tenant_ops(table, TENANT_HERE))) == {"tenant", "register"}
+
+    assert stage.items() == before
+
+
+def test_a_collection_is_changed_as_it_was_read(table: Table) -> None:
+    table.transact([tenants.put_collection_op(table, replace(SIDE, revision=2))])
+
+    assert refused(table.transact([tenants.change_collection_op(table, replace(SIDE, revision=2), 1)])) == {
+        "collection"
+    }
+    assert table.transact([tenants.change_collection_op(table, replace(SIDE, revision=3), 2)]) == Written()
+
+
+@pytest.mark.parametrize("step", [1, -1])
+@pytest.mark.parametrize("quota", [Quota(), Quota(max_jobs=5)])
+def test_jobs_are_counted_in_a_collection_that_is_there(stage: Stage, table: Table, step: int, quota: Quota) -> None:
+    before = stage.items()
+
+    assert isinstance(table.transact([tenants.count_job_op(table, replace(SIDE, quota=quota), step)]), Cancelled)
+
+    assert stage.items() == before
+
+
+def release(table: Table) -> ReleaseItem:
+    """Under way in its second round, behind one job."""
+    table.transact(suspended.end_ops(table, TENANT, "side", NOW, 2))
+    first = suspended.read_release(table, TENANT, "side")
+    assert first is not None
+    suspended.go_on(table, first, number=2, cursor=("side", "a"), at=NOW)
+    second = suspended.read_release(table, TENANT, "side")
+    assert second is not None
+    return second
+
+
+@pytest.mark.parametrize("moved", [{"round": {"N": "3"}}, {"until": {"N": "1"}}, {"cursor": {"S": '["side","b"]'}}])
+def test_a_release_goes_on_from_where_it_was_read(stage: Stage, table: Table, moved: dict[str, Any]) -> None:
+    read = release(table)
+    stage.edit_item(read.pk, read.sk, **moved)
+
+    assert isinstance(suspended.go_on(table, read, number=2, cursor=None, at=NOW), Refused)
+    suspended.finish(table, TENANT, "side", read)
+
+    assert suspended.read_release(table, TENANT, "side") is not None
+
+
+def test_a_release_that_has_begun_meanwhile_does_not_begin_again(stage: Stage, table: Table) -> None:
+    read = release(table)
+    stage.edit_item(read.pk, read.sk, cursor=None)
+    first = suspended.read_release(table, TENANT, "side")
+    assert first is not None
+    stage.edit_item(read.pk, read.sk, cursor={"S": '["side","a"]'})
+
+    assert isinstance(suspended.go_on(table, first, number=2, cursor=None, at=NOW), Refused)
+
+
+def test_what_was_disabled_again_meanwhile_stays_in_the_list(stage: Stage, table: Table) -> None:
+    read = release(table)
+    stage.edit_item(keys.STACK_SUSPENDED, keys.suspended(TENANT, "side"), until=None)
+
+    suspended.finish(table, TENANT, "side", read)
+
+    assert (TENANT, "side") in suspended.read(table).by_key
+    assert suspended.read_release(table, TENANT, "side") is not None
+
+
+# Slots
+
+
+SLOT = Slot(TENANT, JOB_ID, SCHEDULE_ID)
+QUEUED = run(State.QUEUED, wake_at=NOW)
+
+
+@pytest.mark.parametrize(
+    ("there", "read"),
+    [
+        (replace(SLOT, active="another"), SLOT),
+        (replace(SLOT, active="another"), replace(SLOT, active="me")),
+        (replace(SLOT, active="me", queued="another"), replace(SLOT, active="me")),
+        (replace(SLOT, active="me", queued="another"), replace(SLOT, active="me", queued="queued")),
+    ],
+)
+def test_a_slot_moves_only_from_what_was_read(table: Table, there: Slot, read: Slot) -> None:
+    slots.move(table, SLOT, there)
+
+    moved = slots.move(table, read, replace(read, active="next"))
+
+    assert isinstance(moved, Refused)
+    assert slots.read_in(moved, SLOT) == there
+    assert isinstance(slots.move(table, read, SLOT), Refused)
+
+
+@pytest.mark.parametrize("state", [State.CANCELLED, State.TRIGGERED])
+def test_a_turn_passes_to_a_run_that_still_waits(table: Table, state: State) -> None:
+    before = replace(SLOT, active="me", queued=QUEUED.uuid)
+    slots.move(table, SLOT, before)
+    table.put(ledger.item_of(replace(QUEUED, state=state), **HERE))
+
+    done = slots.pass_on(table, before, replace(SLOT, active=QUEUED.uuid), QUEUED, NOW, **HERE)
+
+    assert refused(done) == {"queued"}
+
+
+@pytest.mark.parametrize("state", [State.CANCELLED, State.TRIGGERED])
+def test_a_place_is_given_to_a_run_that_still_waits(table: Table, state: State) -> None:
+    before = replace(SLOT, active="me")
+    slots.move(table, SLOT, before)
+    table.put(ledger.item_of(replace(QUEUED, state=state), **HERE))
+
+    done = slots.queue(table, Move(before, replace(before, queued=QUEUED.uuid), QUEUED, QUEUED), **HERE)
+
+    assert refused(done) == {"run"}
+
+
+# Statistics
+
+
+def statistics(table: Table, **counts: int) -> StatsItem:
+    key = keys.job(TENANT, JOB_ID), keys.stats(SCHEDULE_ID)
+    table.update(*key, [add(getattr(StatsItem, name), count) for name, count in counts.items()])
+    return stats.read(table, schedule())
+
+
+@pytest.mark.parametrize("counted", ["settled_to", "settled_total", "late_ends"])
+@pytest.mark.parametrize("first", [{}, {"settled_to": 1_000, "settled_total": 5, "late_ends": 2}])
+def test_what_others_counted_meanwhile_is_not_settled_over(table: Table, counted: str, first: dict[str, int]) -> None:
+    read = statistics(table, **first) if first else stats.read(table, schedule())
+    statistics(table, **{counted: 1})
+
+    assert isinstance(stats.settle(table, read, NOW, ended=1, planned=1), Refused)
+
+
+@pytest.mark.parametrize("settled_to", [None, NOW - MINUTE])
+def test_a_late_end_is_counted_against_what_is_settled_as_it_is_written(
+    stage: Stage, table: Table, settled_to: datetime | None
+) -> None:
+    """The audit settles between the read and the write: the run lies behind that, and is counted with it."""
+    read = stats.read(table, schedule())
+    if settled_to is not None:
+        stats.settle(table, read, settled_to, ended=0, planned=0)
+    there = run(State.TRIGGERED, owner="me")
+    table.put(ledger.item_of(there, **HERE))
+    late = replace(there, state=State.SUCCESS, finished_at=NOW + 40 * 24 * 60 * MINUTE, expires_at=NOW)
+    assert late.ends_late
+
+    def settled_meanwhile() -> None:
+        stats.settle(table, stats.read(table, schedule()), NOW + SECOND, ended=0, planned=1)
+
+    with before_the(stage, "TransactWriteItems", settled_meanwhile):
+        assert ledger.succeed(table, late) == Written()
+
+    after = stats.read(table, schedule())
+    assert (after.settled_to, after.settled_total, after.late_ends) == (epoch_ms(NOW + SECOND), 1, 1)
+
+
+# Notes
+
+
+def noted(table: Table, one: Run) -> tuple[str, ...]:
+    there = ledger.read(table, TENANT, SCHEDULE_ID, one.uuid)
+    assert there is not None
+    return there.notes
+
+
+def test_a_run_keeps_its_first_twenty_notes(table: Table) -> None:
+    one = run(State.SUCCESS)
+    table.put(ledger.item_of(one, **HERE))
+
+    for n in range(25):
+        ledger.note(table, one, f"note {n:02d}")
+
+    assert noted(table, one) == tuple(f"note {n:02d}" for n in range(20))
+
+
+def test_no_note_is_kept_of_a_run_that_is_gone(table: Table) -> None:
+    one = run(State.SUCCESS)
+
+    ledger.note(table, one, "too late")
+
+    assert table.get(RunItem, *ledger.key_of(one)) is None
