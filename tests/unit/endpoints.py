@@ -11,11 +11,12 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 Script = Callable[[socket.socket, threading.Event], None]
 """What the endpoint does with one connection; the event is set when the test is over."""
@@ -147,12 +148,11 @@ class Authority:
         )
         self.pem = certificate.public_bytes(serialization.Encoding.PEM).decode()
 
-    def trusting(self) -> ssl.SSLContext:
-        """A client's context that trusts this authority alone."""
-        return ssl.create_default_context(cadata=self.pem)
+    def server(self, *names: str, days: int = 1, clients_of: Authority | None = None) -> ssl.SSLContext:
+        """A server's context with a certificate for these names and addresses, for so many days from yesterday.
 
-    def server(self, *names: str, days: int = 1) -> ssl.SSLContext:
-        """A server's context with a certificate for these names and addresses, for so many days from yesterday."""
+        clients_of: only who shows a certificate of this authority may speak.
+        """
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = (
             self._builder(x509.Name([]), key.public_key(), days=days)
@@ -169,7 +169,21 @@ class Authority:
         )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(path)
+        if clients_of is not None:
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_verify_locations(cadata=clients_of.pem)
         return context
+
+    def client(self, name: str, days: int = 1, key: Any = None) -> tuple[Any, x509.Certificate]:
+        """A key and its certificate for a client of this name."""
+        key = key or ec.generate_private_key(ec.SECP256R1())
+        certificate = (
+            self._builder(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]), key.public_key(), days=days)
+            .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
+            .sign(self._key, hashes.SHA256())
+        )
+        return key, certificate
 
     def _builder(self, subject: x509.Name, key: ec.EllipticCurvePublicKey, days: int) -> x509.CertificateBuilder:
         begin = self._now - dt.timedelta(days=1, hours=1)

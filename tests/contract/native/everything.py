@@ -31,6 +31,14 @@ SCHEDULE = {
     "policies": {"misfire": {"type": "latest", "ratePerMinute": 5}, "keepAnswer": "all", "onPastStart": "run_now"},
 }
 
+OAUTH = {
+    "type": "oauth2",
+    "tokenUrl": "https://example.org/token",
+    "clientId": "me",
+    "secret": f"{CANARY}-secret",
+    "scope": "a b",
+}
+
 
 def job() -> dict[str, Any]:
     """The example with a secret and every member that this version carries out."""
@@ -38,7 +46,7 @@ def job() -> dict[str, Any]:
     body["description"] = "text"
     body["startTime"], body["endTime"] = "2027-03-01T00:00:00Z", "2027-12-01T00:00:00Z"
     body["action"]["authentication"] = {"type": "basic", "username": "me", "password": f"{CANARY}-password"}
-    body["errorAction"] |= {"authentication": {"type": "bearer", "token": f"{CANARY}-token"}, "body": "text"}
+    body["errorAction"] |= {"authentication": OAUTH, "body": "text"}
     body["schedules"][1] = copy.deepcopy(SCHEDULE)
     return body
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from sweephand.domain.json_text import Number
 from sweephand.store import jobs
@@ -381,6 +386,51 @@ def test_a_secret_never_follows_to_another_destination_or_identity(api, change):
 
     assert reply.status == 422
     assert reply.fields[0].startswith("action.")
+
+
+def _certificate():
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "me")])
+    begin, end = datetime(2027, 1, 1, tzinfo=UTC), datetime(2028, 1, 1, tzinfo=UTC)
+    certificate = x509.CertificateBuilder(name, name, key.public_key(), 1, begin, end).sign(key, hashes.SHA256())
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return (private + certificate.public_bytes(Encoding.PEM)).decode()
+
+
+KINDS = {
+    "bearer": ({"token": f"{CANARY}-token"}, {}),
+    "apiKey": ({"value": f"{CANARY}-value"}, {"header": "X-Api-Key"}),
+    "oauth2": (
+        {"secret": f"{CANARY}-secret"},
+        {"tokenUrl": "https://x.org/token", "clientId": "me", "scope": "a"}
+        | dict.fromkeys(("audience", "resource", "credentialsIn")),
+    ),
+    "clientCertificate": ({"pem": _certificate()}, {}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_authentication_is_shown_without_its_secret_and_kept_at_its_destination_alone(api, kind):
+    secret, shown = KINDS[kind]
+    given = {"type": "http", "url": "https://x.org/run", "authentication": {"type": kind, **secret, **shown}}
+
+    made = api.create(action=given)
+
+    there = made["action"]["authentication"]
+    (member,) = secret
+    assert there.items() >= {"type": kind, member: "***", **shown}.items()
+    assert list(secrets_of(api, made["id"])) == [f"action.authentication.{member}"]
+    before = secrets_of(api, made["id"])
+    picture = "".join(api.picture())
+    assert CANARY not in picture
+    assert "PRIVATE KEY" not in picture
+    elsewhere = api("PATCH", f"/v1/jobs/{made['id']}", {"action": {"url": "https://y.org/run"}})
+    assert (elsewhere.status, elsewhere.fields) == (422, [f"action.authentication.{member}"])
+    action = {"type": "http", "url": "https://x.org/2", "authentication": there}
+    put = api("PUT", f"/v1/jobs/{made['id']}", job(action=action))
+    assert put.status == 200
+    assert put.json["action"]["authentication"] == there
+    assert secrets_of(api, made["id"]) == before
 
 
 def test_a_new_secret_replaces_the_old_one(api):

@@ -19,8 +19,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sweephand import actions
+from sweephand.actions.authentication import Authentication
 from sweephand.actions.call import Call
-from sweephand.actions.http import HttpParams, OutcomeRules, perform, retry_after_s
+from sweephand.actions.http import HttpParams, OutcomeRules, perform
+from sweephand.domain.retry import retry_after_s
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.security import outbound as outbound_module
 from sweephand.security.guard import GuardSettings, Outbound, networks
@@ -166,7 +168,7 @@ def test_a_payload_that_is_no_query_fails_before_anything_is_sent(payload: str, 
 
 
 def test_basic_authentication() -> None:
-    made = params("/", authentication="basic", username="j\u00fcrgen")
+    made = params("/", authentication=Authentication("basic", {"username": "j\u00fcrgen"}))
 
     _, headers, _ = sent(made, replace(CALL, secrets={"authentication.password": "p:\u20ac"}))
 
@@ -174,7 +176,7 @@ def test_basic_authentication() -> None:
 
 
 def test_bearer_authentication_and_a_header_of_ones_own() -> None:
-    bearer = params("/", authentication="bearer")
+    bearer = params("/", authentication=Authentication("bearer"))
     own = params("/", headers=(("AUTHORIZATION", "***"),))
 
     assert sent(bearer, replace(CALL, secrets={"authentication.token": "t0ken"}))[1]["Authorization"] == "Bearer t0ken"
@@ -184,8 +186,8 @@ def test_bearer_authentication_and_a_header_of_ones_own() -> None:
 @pytest.mark.parametrize(
     "made",
     [
-        {"authentication": "basic", "username": "u"},
-        {"authentication": "bearer"},
+        {"authentication": Authentication("basic", {"username": "u"})},
+        {"authentication": Authentication("bearer")},
         {"headers": (("authorization", "***"),)},
     ],
 )
@@ -386,7 +388,7 @@ def test_secrets_that_an_endpoint_echoes_are_not_kept() -> None:
 
     call = replace(CALL, secrets={"authentication.token": "t0ken-of-mine"}, callback_token="callback-of-mine")
     with listening(echo) as endpoint:
-        outcome = perform(params(endpoint.url(), authentication="bearer"), call, Outbound(LOCAL))
+        outcome = perform(params(endpoint.url(), authentication=Authentication("bearer")), call, Outbound(LOCAL))
 
     assert "Bearer ***" in (outcome.answer or "")
     assert "of-mine" not in repr(outcome)
@@ -398,7 +400,9 @@ def test_a_basic_pair_that_an_endpoint_echoes_is_not_kept_either() -> None:
 
     call = replace(CALL, secrets={"authentication.password": "s3cret-of-mine"})
     with listening(echo) as endpoint:
-        outcome = perform(params(endpoint.url(), authentication="basic", username="u"), call, Outbound(LOCAL))
+        outcome = perform(
+            params(endpoint.url(), authentication=Authentication("basic", {"username": "u"})), call, Outbound(LOCAL)
+        )
 
     assert base64.b64encode(b"u:s3cret-of-mine").decode() not in (outcome.answer or "")
 
@@ -665,7 +669,7 @@ def test_a_target_that_the_stack_no_longer_allows_is_guarded(url: str) -> None:
 
 def test_credentials_and_callback_tokens_stay_away_from_public_plain_http() -> None:
     bearer = replace(CALL, secrets={"authentication.token": "t"})
-    made = params("http://8.8.8.8/", authentication="bearer")
+    made = params("http://8.8.8.8/", authentication=Authentication("bearer"))
 
     assert perform(made, bearer, Outbound(LOCAL)).reason is Reason.GUARD
     assert perform(params("http://8.8.8.8/"), replace(CALL, callback_token="t"), Outbound(LOCAL)).reason is Reason.GUARD
@@ -736,7 +740,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 def over_tls(
     authority: Authority, server: ssl.SSLContext, script: Script = ANSWERING_OK, *, host: str = "moving.example"
 ) -> Outcome:
-    outbound = Outbound(LOCAL, MovingName(["127.0.0.1"]), authority.trusting())
+    outbound = Outbound(LOCAL, MovingName(["127.0.0.1"]), authority.pem)
     with listening(script, tls=server) as endpoint:
         return perform(params(endpoint.url(scheme="https", host=host)), replace(CALL, deadline_s=2), outbound)
 
@@ -784,7 +788,7 @@ def test_the_shared_context_does_not_know_the_tests_authority(authority: Authori
     ],
 )
 def test_a_handshake_that_fails_is_a_tls_failure(authority: Authority, script: Script) -> None:
-    outbound = Outbound(LOCAL, ssl_context=authority.trusting())
+    outbound = Outbound(LOCAL, authorities=authority.pem)
     with listening(script) as endpoint:
         made = params(endpoint.url(scheme="https"))
         outcome, took_s = timed(lambda: perform(made, replace(CALL, deadline_s=SHORT_S), outbound))
@@ -798,7 +802,7 @@ def test_a_handshake_that_fails_is_a_tls_failure(authority: Authority, script: S
     [silent, dripping(b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n", b"x", 0.05), dripping(b"", b"H", 0.05)],
 )
 def test_the_deadline_holds_over_tls(authority: Authority, script: Script) -> None:
-    outbound = Outbound(LOCAL, ssl_context=authority.trusting())
+    outbound = Outbound(LOCAL, authorities=authority.pem)
     with listening(script, tls=authority.server("127.0.0.1")) as endpoint:
         made = params(endpoint.url(scheme="https"))
         outcome, took_s = timed(lambda: perform(made, replace(CALL, deadline_s=0.4), outbound))
@@ -811,7 +815,7 @@ def test_the_deadline_holds_over_tls(authority: Authority, script: Script) -> No
 
 
 def test_ten_threads_share_what_is_shared(authority: Authority) -> None:
-    outbound = Outbound(LOCAL, ssl_context=authority.trusting())
+    outbound = Outbound(LOCAL, authorities=authority.pem)
 
     def echo_run(connection: socket.socket, _: threading.Event) -> None:
         request = read_request(connection).decode()

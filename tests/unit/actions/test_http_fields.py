@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweephand import actions
+from sweephand.actions.authentication import TYPES
 from sweephand.actions.http import HttpParams, OutcomeRules, check_payload, from_json, kept_secrets, parse, to_json
 from sweephand.domain.job import ActionSpec, Payload
 from sweephand.errors import InvalidRequest
@@ -15,6 +16,7 @@ from sweephand.facades.strict_json import loads
 from sweephand.security.guard import GuardSettings, networks
 from tests.unit.json_values import ANY_JSON, TEXTS
 
+OAUTH = {"type": "oauth2", "tokenUrl": "https://example.org/token", "clientId": "c", "secret": "s", "scope": "a"}
 STRICT = GuardSettings()
 LOCAL = GuardSettings(private=networks("127.0.0.0/8"), plain_http=True)
 URL = "https://example.org/run"
@@ -95,6 +97,8 @@ def test_no_secret_is_in_what_is_stored_or_printed() -> None:
     for authentication in (
         {"type": "basic", "username": "u", "password": "s3cret"},
         {"type": "bearer", "token": "s3cret"},
+        {"type": "apiKey", "header": "X-Api-Key", "value": "s3cret"},
+        {"type": "oauth2", "tokenUrl": "https://example.org/token", "clientId": "c", "secret": "s3cret"},
     ):
         made = parsed(http(authentication=authentication))
         assert list(made.secrets.values()) == ["s3cret"]
@@ -173,6 +177,40 @@ def test_no_secret_is_in_what_is_stored_or_printed() -> None:
         ({"authentication": {"type": "bearer", "token": "a b"}}, "authentication.token", "INVALID_FIELD"),
         ({"authentication": {"type": "bearer", "token": "\u00e4"}}, "authentication.token", "INVALID_FIELD"),
         (
+            {
+                "authentication": {"type": "apiKey", "header": "X-Api-Key", "value": "a"},
+                "headers": {"X-API-KEY": "b"},
+            },
+            "headers.X-Api-Key",
+            "INVALID_FIELD",
+        ),
+        *(
+            ({"authentication": {"type": "apiKey", "value": "a", **member}}, f"authentication.{name}", "INVALID_FIELD")
+            for member, name in (
+                ({}, "header"),
+                ({"header": "Host"}, "header"),
+                ({"header": "a b"}, "header"),
+                ({"header": "webhook-id"}, "header"),
+                ({"header": "X-A", "value": ""}, "value"),
+                ({"header": "X-A", "value": "a\r\nX-B: c"}, "value"),
+                ({"header": "X-A", "value": "\u00e4"}, "value"),
+            )
+        ),
+        *(
+            ({"authentication": {**OAUTH, **member}}, f"authentication.{name}", "INVALID_FIELD")
+            for member, name in (
+                ({"tokenUrl": None}, "tokenUrl"),
+                ({"tokenUrl": "http://example.org/"}, "tokenUrl"),
+                ({"tokenUrl": "https://127.0.0.1/"}, "tokenUrl"),
+                ({"tokenUrl": 1}, "tokenUrl"),
+                ({"clientId": None}, "clientId"),
+                ({"clientId": "\u00e4"}, "clientId"),
+                ({"secret": ""}, "secret"),
+                ({"scope": "a\n"}, "scope"),
+                ({"credentialsIn": "query"}, "credentialsIn"),
+            )
+        ),
+        (
             {"authentication": {"type": "bearer", "token": "a"}, "headers": {"AUTHORIZATION": "b"}},
             "headers.Authorization",
             "INVALID_FIELD",
@@ -245,13 +283,6 @@ def test_headers_of_the_connection_and_of_the_service_are_refused(name: str) -> 
     assert (refused.field, refused.code) == (f"action.headers.{name}", "INVALID_FIELD")
 
 
-@pytest.mark.parametrize("kind", ["apiKey", "oauth2", "clientCertificate", "sigv4", "sweephand"])
-def test_authentication_of_a_later_version_is_refused_as_such(kind: str) -> None:
-    refused = refusal(http(authentication={"type": kind, "anything": 1}))
-
-    assert (refused.field, refused.reason) == ("action.authentication.type", f"not available yet: {kind}")
-
-
 def test_limits_are_inclusive() -> None:
     assert len(parsed(http(headers={f"X-{number}": "" for number in range(50)})).headers) == 50
     assert parsed(http(headers={"X-A": "a" * (8_192 - 3 - 4)}))
@@ -317,6 +348,13 @@ NAMES = st.sampled_from(
         "username",
         "password",
         "token",
+        "header",
+        "value",
+        "tokenUrl",
+        "clientId",
+        "secret",
+        "pem",
+        "pfx",
     ]
 )
 NEAR_MISSES = st.fixed_dictionaries(
@@ -328,8 +366,11 @@ NEAR_MISSES = st.fixed_dictionaries(
         "payload": ANY_JSON,
         "body": TEXTS,
         "authentication": st.fixed_dictionaries(
-            {"type": st.sampled_from(["none", "basic", "bearer", "oauth2"]) | ANY_JSON},
-            optional={"username": TEXTS, "password": ANY_JSON, "token": ANY_JSON},
+            {"type": st.sampled_from(["none", *TYPES]) | ANY_JSON},
+            optional={"username": TEXTS, "tokenUrl": TEXTS | st.just(URL), "clientId": TEXTS}
+            | dict.fromkeys(
+                ["password", "token", "header", "value", "secret", "scope", "pem", "pfx", "certificate"], ANY_JSON
+            ),
         )
         | ANY_JSON,
         "outcome": st.dictionaries(
@@ -398,6 +439,11 @@ def test_the_kind_is_one_that_is_there(value: object, field: str, reason: str) -
 
 BASIC = {"type": "basic", "username": "u", "password": "p"}
 BEARER = {"type": "bearer", "token": "t"}
+API_KEY = {"type": "apiKey", "header": "X-Api-Key", "value": "v"}
+
+
+def without(authentication: dict[str, str], member: str, **changes: str) -> dict[str, str]:
+    return {name: value for name, value in {**authentication, **changes}.items() if name != member}
 
 
 def kept(new: dict[str, Any], old: dict[str, Any] | None) -> frozenset[str]:
@@ -434,6 +480,24 @@ def test_a_given_secret_needs_nothing_stored() -> None:
         ),
         *(
             (
+                http(authentication=without(full, secret, **change)),
+                http(authentication=full),
+                f"authentication.{secret}",
+            )
+            for full, secret, change in (
+                (API_KEY, "value", {"header": "X-Other"}),
+                (OAUTH, "secret", {"tokenUrl": "https://evil.example/token"}),
+                (OAUTH, "secret", {"tokenUrl": "https://example.org/other"}),
+                (OAUTH, "secret", {"clientId": "other"}),
+            )
+        ),
+        (
+            http(authentication=without(OAUTH, "secret"), url="https://evil.example/"),
+            http(authentication=OAUTH),
+            "authentication.secret",
+        ),
+        *(
+            (
                 {**http(authentication={"type": "bearer"}), "url": url},
                 http(authentication=BEARER),
                 "authentication.token",
@@ -454,6 +518,12 @@ def test_a_secret_does_not_go_to_another_destination_or_identity(
         kept(new, old)
 
     assert (caught.value.field, caught.value.code) == (f"action.{field}", "INVALID_FIELD")
+
+
+def test_what_a_token_is_asked_for_may_change_and_its_secret_stays() -> None:
+    other = without(OAUTH, "secret", scope="b", audience="c", resource="d", credentialsIn="body")
+
+    assert kept(http(authentication=other), http(authentication=OAUTH)) == {"authentication.secret"}
 
 
 def test_from_https_to_http_is_another_destination() -> None:

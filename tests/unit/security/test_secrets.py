@@ -61,7 +61,7 @@ def box(kms: CountingKms, clock: Clockwork) -> SecretBox:
     return SecretBox(kms, key_id, clock)
 
 
-@pytest.mark.parametrize("plaintext", ["p", "", "\u20ac\U0001f600", "x" * LARGEST])
+@pytest.mark.parametrize("plaintext", ["p", "", "\u20ac\U0001f600", "\u20ac" * 3_000, "x" * LARGEST])
 def test_what_is_sealed_opens_again(box: SecretBox, plaintext: str) -> None:
     sealed = box.encrypt("acme", "j", "action.authentication.password", plaintext)
 
@@ -77,6 +77,16 @@ def test_it_opens_only_for_its_tenant_job_and_field(box: SecretBox, where: tuple
 
     with pytest.raises(NotFound):
         box.decrypt(*where, sealed)
+
+
+def test_the_pieces_of_a_long_secret_open_in_their_order_only(box: SecretBox, kms: CountingKms) -> None:
+    sealed = box.encrypt("acme", "j", "f", "x" * LARGEST)
+    pieces = sealed.split(" ")
+    assert kms.calls == ["encrypt"] * 4
+
+    for wrong in ([pieces[1], pieces[0], *pieces[2:]], pieces[1:], [pieces[0], pieces[0]]):
+        with pytest.raises(NotFound):
+            box.decrypt("acme", "j", "f", " ".join(wrong))
 
 
 @pytest.mark.parametrize("sealed", ["not base64!", "\u00e4", "AAAA"])

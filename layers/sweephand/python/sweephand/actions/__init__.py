@@ -1,6 +1,7 @@
 """The actions: one module a kind, imported when a job of that kind is first read, so that a cold start pays for none.
 
-A module gives `parse`, `to_json`, `from_json`, `check_payload`, `kept_secrets` (pure) and `perform`.
+A module gives `parse`, `to_json`, `from_json`, `check_payload`, `kept_secrets` (pure) and `perform`; one whose actions
+have secrets also `carried_over`.
 """
 
 from __future__ import annotations
@@ -36,13 +37,15 @@ def draft(fields: object, *, field: str, guard: GuardSettings, stored: ActionSpe
     action = _module(kind)
     params = action.parse(fields, field=field, guard=guard)
     old = action.from_json(stored.params) if stored is not None and stored.kind == kind else None
+    kept = action.kept_secrets(params, old, field=field, guard=guard)
+    shown = action.carried_over(params, old, kept) if kept else params
     return ActionDraft(
         kind=kind,
-        params=action.to_json(params),
+        params=action.to_json(shown),
         retry=retry.to_json(retry.parse(fields.get("retry"), below(field, "retry"))),
         payload=params.payload,
         secrets=params.secrets,
-        kept=action.kept_secrets(params, old, field=field, guard=guard),
+        kept=kept,
     )
 
 

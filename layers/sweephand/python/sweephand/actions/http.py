@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import math
 import re
-from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import quote_plus
 
 from sweephand import __version__
 from sweephand.actions.call import Call
+from sweephand.actions.headers import MASK
 from sweephand.actions.http_fields import (
     AUTHORIZATION,
-    MASK,
-    PASSWORD,
     QUERY_METHODS,
-    TOKEN,
     HttpParams,
     OutcomeRules,
+    carried_over,
     check_payload,
     from_json,
     kept_secrets,
@@ -29,8 +24,11 @@ from sweephand.actions.http_fields import (
     to_json,
 )
 from sweephand.actions.payloads import BadPayloadError
+from sweephand.actions.proof import NotProven, Proof, Sending, prove
+from sweephand.actions.proof import secret as secret_of
 from sweephand.domain.instants import text as instant_text
 from sweephand.domain.json_text import Number, dumps
+from sweephand.domain.retry import is_transient, retry_after_s
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.errors import InvalidRequest
 from sweephand.security.guard import CallFailed, Deadline, Outbound, Target, check_url
@@ -41,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HttpParams",
     "OutcomeRules",
+    "carried_over",
     "check_payload",
     "from_json",
     "kept_secrets",
@@ -50,20 +49,13 @@ __all__ = [
 ]
 
 MAX_ANSWER = 16_384
-MAX_RETRY_AFTER_S = 3_600
 MAX_TARGET = 16_384
 USER_AGENT = f"Sweephand/{__version__}"
-TRANSIENT_STATUSES = frozenset({408, 425, 429})
 GONE = 410
 ACCEPTED = 202
+UNAUTHORIZED = 401
 _CHARSET = re.compile(r';\s*charset="?([A-Za-z0-9._-]{1,40})', re.ASCII)
 _CHARSETS = {"us-ascii": "ascii", "iso-8859-1": "latin-1", "windows-1252": "cp1252"}
-_HTTP_DATE = re.compile(
-    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), ([0-9]{2}) ([A-Z][a-z]{2}) ([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT",
-    re.ASCII,
-)
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_SECONDS = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 def perform(params: HttpParams, call: Call, outbound: Outbound) -> Outcome:
@@ -73,36 +65,45 @@ def perform(params: HttpParams, call: Call, outbound: Outbound) -> Outcome:
     try:
         target = check_url(params.url, outbound.settings)
         target, content, content_type = _content(params, call, target)
-        headers = _headers(params, call, content_type)
-        answer = _exchange(params, call, target, headers, content, deadline, outbound)
+        sending = Sending(params.method, target, _headers(params, call, content_type), content)
+        answer, proof = _proven_exchange(params, call, sending, deadline, outbound)
+    except NotProven as unproven:
+        return unproven.outcome
     except InvalidRequest as refused:
         return _failed(Reason.GUARD, refused.reason, retryable=False)
     except BadPayloadError as wrong:
         return _failed(Reason.BAD_PAYLOAD, str(wrong), retryable=False)
     except CallFailed as failure:
         return _without_answer(failure, params.outcome.on_no_answer, limit_s)
-    return _judge(params, call, answer, limit_s)
+    return _judge(params, call, answer, proof, limit_s)
+
+
+def _proven_exchange(
+    params: HttpParams, call: Call, sending: Sending, deadline: Deadline, outbound: Outbound
+) -> tuple[Answer, Proof]:
+    """The answer, and what was shown. A 401 to what was kept from an earlier call is asked once more with another."""
+    proof = prove(params.authentication, call, outbound, deadline, None)
+    answer = _exchange(params, call, sending, proof, deadline, outbound)
+    if answer.status == UNAUTHORIZED and proof.kept:
+        proof = prove(params.authentication, call, outbound, deadline, proof)
+        answer = _exchange(params, call, sending, proof, deadline, outbound)
+    return answer, proof
 
 
 def _exchange(
-    params: HttpParams,
-    call: Call,
-    target: Target,
-    headers: list[tuple[str, str]],
-    content: bytes | None,
-    deadline: Deadline,
-    outbound: Outbound,
+    params: HttpParams, call: Call, sending: Sending, proof: Proof, deadline: Deadline, outbound: Outbound
 ) -> Answer:
     from sweephand.security.outbound import exchange  # noqa: PLC0415 - 70 ms that only the first HTTP call pays
 
     return exchange(
-        target,
-        params.method,
-        headers,
-        content,
+        sending.target,
+        sending.method,
+        [*sending.headers, *proof.headers],
+        sending.content,
         outbound,
         deadline,
-        with_credentials=bool(params.secret_fields or call.callback_token),
+        with_credentials=params.confidential or call.callback_token is not None,
+        ssl_context=proof.ssl_context,
     )
 
 
@@ -156,33 +157,17 @@ def _headers(params: HttpParams, call: Call, content_type: str | None) -> list[t
         "Sweephand-Callback-Url": call.callback_url,
         "Sweephand-Callback-Token": call.callback_token,
         "Sweephand-Hop": str(call.hop),
-        "Authorization": _authorization(params, call.secrets),
     }
     headers = [(name, value) for name, value in ours.items() if value is not None and name.lower() not in theirs]
     for name, value in params.headers:
         secret = name.lower() == "authorization"
-        headers.append((name, _secret(call.secrets, AUTHORIZATION) if secret else value))
+        headers.append((name, secret_of(call.secrets, AUTHORIZATION) if secret else value))
     return headers
 
 
-def _authorization(params: HttpParams, secrets: Mapping[str, str]) -> str | None:
-    if params.authentication == "basic":
-        both = f"{params.username or ''}:{_secret(secrets, PASSWORD)}"
-        return "Basic " + base64.b64encode(both.encode()).decode()
-    if params.authentication == "bearer":
-        return "Bearer " + _secret(secrets, TOKEN)
-    return None
-
-
-def _secret(secrets: Mapping[str, str], field: str) -> str:
-    if field not in secrets:
-        raise CallFailed(Reason.GUARD, f"the secret {field} of this job is missing")
-    return secrets[field]
-
-
-def _judge(params: HttpParams, call: Call, answer: Answer, limit_s: float) -> Outcome:
+def _judge(params: HttpParams, call: Call, answer: Answer, proof: Proof, limit_s: float) -> Outcome:
     rules, status = params.outcome, answer.status
-    text = _answer_text(answer, _sent_secrets(params, call))
+    text = _answer_text(answer, _sent_secrets(call, proof))
     if status == ACCEPTED and (rules.on202 or call.on202) == "wait":
         return Outcome(Verdict.ACCEPTED, http_status=status, answer=text)
     if rules.is_success(status):
@@ -201,7 +186,7 @@ def _judge(params: HttpParams, call: Call, answer: Answer, limit_s: float) -> Ou
         http_status=status,
         answer=text,
         message=f"the target answered with status {status}",
-        retryable=status in TRANSIENT_STATUSES or status >= 500,
+        retryable=is_transient(status),
         stop=status == GONE,
         retry_after_s=retry_after_s(answer.header("retry-after"), call.clock.now()),
     )
@@ -220,23 +205,6 @@ def _failed(reason: Reason, message: str, *, retryable: bool) -> Outcome:
     return Outcome(Verdict.FAILED, reason, message=message, retryable=retryable)
 
 
-def retry_after_s(value: str | None, now: datetime) -> int | None:
-    """Seconds that a Retry-After header asks for, within 0..3,600; None if it has neither form of RFC 9110."""
-    if value is None:
-        return None
-    if _SECONDS.fullmatch(value):
-        return min(int(value), MAX_RETRY_AFTER_S)
-    date = _HTTP_DATE.fullmatch(value)
-    if not date or date[2] not in _MONTHS:
-        return None
-    day, year, hour, minute, second = (int(date[group]) for group in (1, 3, 4, 5, 6))
-    try:
-        at = datetime(year, _MONTHS.index(date[2]) + 1, day, hour, minute, second, tzinfo=UTC)
-    except ValueError:
-        return None
-    return max(0, min(math.ceil((at - now).total_seconds()), MAX_RETRY_AFTER_S))
-
-
 def _answer_text(answer: Answer, secrets: list[str]) -> str | None:
     """The body as text of at most 16 KB in UTF-8, without the secrets that were sent (endpoints echo)."""
     if not answer.body:
@@ -252,9 +220,8 @@ def _answer_text(answer: Answer, secrets: list[str]) -> str | None:
     return text.encode()[:MAX_ANSWER].decode("utf-8", "ignore")
 
 
-def _sent_secrets(params: HttpParams, call: Call) -> list[str]:
+def _sent_secrets(call: Call, proof: Proof) -> list[str]:
     """What the endpoint was told in confidence, the longest first; too short to hide is what every text may hold."""
     shortest = 4
-    pair = (_authorization(params, call.secrets) or "").rpartition(" ")[2]
-    sent = [*call.secrets.values(), call.callback_token or "", pair]
+    sent = [*call.secrets.values(), call.callback_token or "", *proof.told]
     return sorted((secret for secret in sent if len(secret) >= shortest), key=len, reverse=True)

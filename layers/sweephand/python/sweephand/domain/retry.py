@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, assert_never
 
@@ -15,6 +17,8 @@ from sweephand.errors import InvalidRequest
 LONGEST_S = 548 * 86_400
 MOST_RETRIES = 49
 MOST_ATTEMPTS = MOST_RETRIES + 1
+MAX_RETRY_AFTER_S = 3_600
+TRANSIENT_STATUSES = frozenset({408, 425, 429})
 
 _MEMBERS = (
     *("type", "maxRetries", "delaySeconds", "maxDelaySeconds", "retryOn", "maxAgeSeconds"),
@@ -173,3 +177,33 @@ def _delay_s(policy: RetryPolicy, attempt: int, chance_uniform: Callable[[float,
             return 0 if within else rounds * policy.increase_s
         case _:
             assert_never(policy.type)
+
+
+def is_transient(status: int) -> bool:
+    """May the same request be answered otherwise a little later?"""
+    return status in TRANSIENT_STATUSES or status >= 500
+
+
+_HTTP_DATE = re.compile(
+    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), ([0-9]{2}) ([A-Z][a-z]{2}) ([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT",
+    re.ASCII,
+)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_SECONDS = re.compile(r"[0-9]{1,9}", re.ASCII)
+
+
+def retry_after_s(value: str | None, now: datetime) -> int | None:
+    """Seconds that a Retry-After header asks for, within 0..3,600; None if it has neither form of RFC 9110."""
+    if value is None:
+        return None
+    if _SECONDS.fullmatch(value):
+        return min(int(value), MAX_RETRY_AFTER_S)
+    date = _HTTP_DATE.fullmatch(value)
+    if not date or date[2] not in _MONTHS:
+        return None
+    day, year, hour, minute, second = (int(date[group]) for group in (1, 3, 4, 5, 6))
+    try:
+        at = datetime(year, _MONTHS.index(date[2]) + 1, day, hour, minute, second, tzinfo=UTC)
+    except ValueError:
+        return None
+    return max(0, min(math.ceil((at - now).total_seconds()), MAX_RETRY_AFTER_S))

@@ -11,16 +11,14 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from sweephand.domain.run import Reason
 from sweephand.errors import InvalidRequest
-
-if TYPE_CHECKING:
-    import ssl
+from sweephand.security.passes import Passes
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -120,11 +118,15 @@ Lookup = Callable[..., Iterable[tuple[Any, ...]]]
 
 @dataclass(frozen=True)
 class Outbound:
-    """How calls leave this process. ssl_context: None for the shared one, made at the first https call."""
+    """How calls leave this process. authorities: the certificates that are trusted, as PEM; None: the usual ones.
+
+    passes: what was fetched to show targets who calls.
+    """
 
     settings: GuardSettings
     lookup: Lookup = socket.getaddrinfo
-    ssl_context: ssl.SSLContext | None = None
+    authorities: str | None = None
+    passes: Passes = field(default_factory=Passes)
 
 
 def networks(text: str) -> tuple[Network, ...]:

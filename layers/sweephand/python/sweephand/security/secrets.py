@@ -15,8 +15,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from sweephand.errors import InvalidRequest, NotFound, Unavailable
 
-LARGEST = 4_096
+PIECE = 4_096
 """Bytes; KMS encrypts no more in one call."""
+LARGEST = 4 * PIECE
+"""Of a private key with its certificates; all else is shorter."""
 KEPT_S = 300.0
 KEPT_VALUES = 512
 _UNOPENABLE = frozenset({"InvalidCiphertextException", "IncorrectKeyException", "ValidationException"})
@@ -43,15 +45,22 @@ class SecretBox:
         self._lock = Lock()
 
     def encrypt(self, tenant: str, job: str, field: str, plaintext: str) -> str:
-        """The ciphertext in Base64. Raises InvalidRequest over 4,096 bytes, Unavailable if KMS does not answer."""
-        plain = plaintext.encode()
+        """The ciphertext in Base64, in pieces parted by blanks where it is long.
+
+        Raises InvalidRequest over 16,384 bytes, Unavailable if KMS does not answer.
+        """
+        # KMS refuses an empty text; NUL cannot be part of a password, so it stands for the empty one.
+        plain = plaintext.encode() or b"\x00"
         if len(plain) > LARGEST:
             raise InvalidRequest(field, f"must have at most {LARGEST:,} bytes")
+        pieces = [plain[start : start + PIECE] for start in range(0, len(plain), PIECE)]
+        return " ".join(
+            self._seal(piece, _context(tenant, job, _piece(field, number))) for number, piece in enumerate(pieces)
+        )
+
+    def _seal(self, plain: bytes, context: dict[str, str]) -> str:
         try:
-            # KMS refuses an empty text; NUL cannot be part of a password, so it stands for the empty one.
-            answer = self._kms.encrypt(
-                KeyId=self._key_id, Plaintext=plain or b"\x00", EncryptionContext=_context(tenant, job, field)
-            )
+            answer = self._kms.encrypt(KeyId=self._key_id, Plaintext=plain, EncryptionContext=context)
         except (BotoCoreError, ClientError) as wrong:
             raise Unavailable("the key service does not answer") from wrong
         return base64.b64encode(answer["CiphertextBlob"]).decode()
@@ -62,7 +71,10 @@ class SecretBox:
         kept = self._kept(key)
         if kept is not None:
             return kept
-        plain = self._open(sealed, field, _context(tenant, job, field))
+        plain = b"".join(
+            self._open(piece, field, _context(tenant, job, _piece(field, number)))
+            for number, piece in enumerate(sealed.split(" "))
+        )
         return self._keep(key, "" if plain == b"\x00" else plain.decode())
 
     def _open(self, sealed: str, field: str, context: dict[str, str]) -> bytes:
@@ -96,6 +108,11 @@ class SecretBox:
             while len(self._opened) > KEPT_VALUES:
                 self._opened.popitem(last=False)
         return plaintext
+
+
+def _piece(field: str, number: int) -> str:
+    """Pieces are sealed under names of their own, so that none can stand in the place of another."""
+    return f"{field}#{number}" if number else field
 
 
 def _context(tenant: str, job: str, field: str) -> dict[str, str]:

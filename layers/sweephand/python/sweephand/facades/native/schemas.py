@@ -10,9 +10,8 @@ The service never imports this module: it serves the finished file.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from sweephand.actions import http_fields, payloads
+from sweephand.actions import certificates, headers, http_fields, payloads
 from sweephand.domain import retry
 from sweephand.domain.collection import CollectionState, Events, TenantState
 from sweephand.domain.job import SCHEDULES_AT_ONCE, JobState
@@ -60,7 +59,7 @@ FLAG: Schema = {"type": "boolean"}
 ANYTHING: Schema = {"description": "Any JSON, up to 64 KB."}
 NOT_YET: Schema = {"type": "null", "description": "Not available yet."}
 PASSED_OVER: Schema = {"readOnly": True, "description": "Of answers; passed over, so that what was read can be sent."}
-MASKED = {"const": http_fields.MASK}
+MASKED = {"const": headers.MASK}
 NAME = text(1, 128)
 REVISION = whole(1)
 STATUS_CODE = whole(100, 599)
@@ -175,13 +174,13 @@ _ACTION: Members = {
     "type": {"const": "http"},
     "method": one_of(http_fields.METHODS),
     "url": text(1, 2_048),
-    "headers": {"type": "object", "additionalProperties": TEXT, "maxProperties": http_fields.MAX_HEADERS},
+    "headers": {"type": "object", "additionalProperties": TEXT, "maxProperties": headers.MAX_HEADERS},
 }
 _PAYLOADS: Members = {
     "payload": ANYTHING,
     "body": text(longest=payloads.MAX_PAYLOAD, description="Instead of `payload`: sent as it is."),
 }
-_SECRET = text(longest=http_fields.MAX_SECRET, description="Encrypted; absent or `***` in a change: the stored one.")
+_SECRET = text(longest=headers.MAX_SECRET, description="Encrypted; absent or `***` in a change: the stored one.")
 _SHOWN_ACTION: Members = {
     **_ACTION,
     "authentication": ref("ShownAuthentication"),
@@ -190,11 +189,57 @@ _SHOWN_ACTION: Members = {
 }
 
 
-def _authentications(password: Schema, username: Schema, build: Any) -> Schema:
+_CERTIFICATE = answer(
+    {
+        "subject": TEXT,
+        "notAfter": INSTANT,
+        "thumbprint": text(pattern="^[0-9A-F]{40}$", description="SHA-1 of the certificate."),
+    }
+)
+_OAUTH: Members = {
+    "tokenUrl": text(1, 2_048),
+    "clientId": text(1, 1_024),
+    "secret": _SECRET,
+    **{name: text(1, 2_048) for name in ("scope", "audience", "resource")},
+    "credentialsIn": one_of(("header", "body"), description="Where the token endpoint expects id and secret."),
+}
+AUTHENTICATION = {
+    "none": request({"type": {"const": "none"}}, ("type",)),
+    "basic": request({"type": {"const": "basic"}, "username": text(0, 256), "password": _SECRET}, ("type", "username")),
+    "bearer": request({"type": {"const": "bearer"}, "token": _SECRET}, ("type",)),
+    "apiKey": request({"type": {"const": "apiKey"}, "header": text(1, 256), "value": _SECRET}, ("type", "header")),
+    "oauth2": request({"type": {"const": "oauth2"}, **_OAUTH}, ("type", "tokenUrl", "clientId")),
+    "clientCertificate": request(
+        {
+            "type": {"const": "clientCertificate"},
+            "pfx": text(longest=certificates.MAX_GIVEN, description="PKCS#12 in Base64."),
+            "pem": text(
+                longest=certificates.MAX_GIVEN,
+                description="Instead of `pfx`: key, certificate, chain. Without both in a change: the stored ones.",
+            ),
+            "password": text(longest=1_024, description="Of the PKCS#12, or of the private key; not stored."),
+            "certificate": PASSED_OVER,
+        },
+        ("type",),
+    ),
+}
+
+
+def _shown_authentication() -> Schema:
     """One form a type."""
-    forms: tuple[Members, ...] = ({}, {"username": username, "password": password}, {"token": password})
-    kinds = zip(("none", "basic", "bearer"), forms, strict=True)
-    return {"oneOf": [build({"type": {"const": kind}, **members}, kind) for kind, members in kinds]}
+    forms: Mapping[str, Members] = {
+        "none": {},
+        "basic": {"username": TEXT, "password": MASKED},
+        "bearer": {"token": MASKED},
+        "apiKey": {"header": TEXT, "value": MASKED},
+        "oauth2": {
+            **dict.fromkeys(("tokenUrl", "clientId"), TEXT),
+            "secret": MASKED,
+            **{name: or_null(_OAUTH[name]) for name in ("scope", "audience", "resource", "credentialsIn")},
+        },
+        "clientCertificate": {"pem": MASKED, "certificate": _CERTIFICATE},
+    }
+    return {"oneOf": [answer({"type": {"const": kind}, **members}) for kind, members in forms.items()]}
 
 
 def _retry_shown() -> Schema:
@@ -397,11 +442,7 @@ SCHEMAS: dict[str, Schema] = {
         },
         ("type", "url"),
     ),
-    "Authentication": _authentications(
-        _SECRET,
-        text(0, 256),
-        lambda members, kind: request(members, ("type", "username") if kind == "basic" else ("type",)),
-    ),
+    "Authentication": {"oneOf": list(AUTHENTICATION.values())},
     "Outcome": request(_OUTCOME),
     "Retry": request(_RETRY),
     "Policies": request(POLICIES),
@@ -438,7 +479,7 @@ SCHEMAS: dict[str, Schema] = {
     "SchedulePage": page("Schedule"),
     "ShownAction": answer({**_SHOWN_ACTION, "payload": ANYTHING, "body": or_null(_PAYLOADS["body"])}),
     "ListedAction": answer(_SHOWN_ACTION),
-    "ShownAuthentication": _authentications(MASKED, TEXT, lambda members, _: answer(members)),
+    "ShownAuthentication": _shown_authentication(),
     "ShownOutcome": answer(_OUTCOME),
     "ShownRetry": _retry_shown(),
     "ShownPolicies": answer({**POLICIES, "misfire": answer(_SHOWN_MISFIRE)}),

@@ -1,0 +1,207 @@
+"""How an HTTP action shows its target who calls: the fields of each type, read, stored without secrets, shown. Pure.
+
+A type is a line in TYPES. What becomes of the fields when a call is made stands in proof.py and the modules beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sweephand.actions import headers
+from sweephand.actions.headers import MASK, MAX_SECRET
+from sweephand.domain import fields as read
+from sweephand.domain.fields import below
+from sweephand.errors import InvalidRequest
+from sweephand.security.guard import CREDENTIALS_IN_CLEAR, GuardSettings, check_url, is_public
+
+PREFIX = "authentication."
+PASSWORD = "authentication.password"  # noqa: S105 - the path of a field
+TOKEN = "authentication.token"  # noqa: S105 - the path of a field
+VALUE = "authentication.value"
+SECRET = "authentication.secret"  # noqa: S105 - the path of a field
+PEM = "authentication.pem"
+
+MAX_PFX = 65_536
+"""Characters of Base64."""
+_VISIBLE = re.compile(r"[!-~]+", re.ASCII)
+_PRINTABLE = re.compile(r"[ -~]+", re.ASCII)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+Reader = Callable[[object, str, GuardSettings], str]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of one type. secret: stored apart. required: at creation. identity: a kept secret does not outlive a
+    change of it.
+    """
+
+    read: Reader
+    secret: bool = False
+    required: bool = True
+    identity: bool = True
+
+
+@dataclass(frozen=True)
+class Authentication:
+    """members: what may be shown, by the API's names; an absent one is missing."""
+
+    type: str = "none"
+    members: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def secret_fields(self) -> tuple[str, ...]:
+        """The secrets that a call needs."""
+        if self.type == "clientCertificate":
+            return (PEM,)
+        return tuple(PREFIX + name for name, member in TYPES[self.type].items() if member.secret)
+
+    @property
+    def header(self) -> str | None:
+        """The name of the header that it sets."""
+        if self.type in {"none", "clientCertificate"}:
+            return None
+        return str(self.members["header"]) if self.type == "apiKey" else "Authorization"
+
+
+NONE = Authentication()
+
+
+def parse(value: object, field: str, guard: GuardSettings) -> tuple[Authentication, dict[str, str]]:
+    """The authentication and the secrets that were given, by their field within the action. Raises InvalidRequest."""
+    if value is None:
+        return NONE, {}
+    if not isinstance(value, Mapping):
+        raise InvalidRequest(field, "must be an object")
+    kind = read.one_of(value.get("type"), below(field, "type"), tuple(TYPES))
+    if kind == "clientCertificate":
+        from sweephand.actions import certificates  # noqa: PLC0415 - a compiled library, for the few jobs with one
+
+        members, secret = certificates.parse(value, field)
+        return Authentication(kind, members), {} if secret is None else {PEM: secret}
+    known = TYPES[kind]
+    given = read.members(value, field, ("type", *known))
+    members, secrets = {}, {}
+    for name, member in known.items():
+        path = below(field, name)
+        if name not in given:
+            if member.required and not member.secret:
+                raise InvalidRequest(path, "is required")
+        elif not member.secret:
+            members[name] = member.read(given[name], path, guard)
+        elif given[name] == MASK:
+            secrets[PREFIX + name] = MASK
+        else:
+            secrets[PREFIX + name] = member.read(given[name], path, guard)
+    return Authentication(kind, members), secrets
+
+
+def to_json(authentication: Authentication) -> dict[str, Any]:
+    """The stored form, which is also the one shown: every member of the type, secrets as `***`."""
+    if authentication.type == "clientCertificate":
+        return {"type": authentication.type, "pem": MASK, "certificate": authentication.members.get("certificate")}
+    known = TYPES[authentication.type].items()
+    shown = {name: MASK if member.secret else authentication.members.get(name) for name, member in known}
+    return {"type": authentication.type, **shown}
+
+
+def from_json(stored: Mapping[str, Any]) -> Authentication:
+    """What `to_json` wrote."""
+    secret = {name for name, member in TYPES[stored["type"]].items() if member.secret}
+    shown = {name: value for name, value in stored.items() if name != "type" and name not in secret}
+    return Authentication(stored["type"], {name: value for name, value in shown.items() if value is not None})
+
+
+def other_identity(new: Authentication, old: Authentication) -> str | None:
+    """The member by which a kept secret would stand for another identity or go elsewhere; None if there is none."""
+    for name, member in TYPES[new.type].items():
+        if member.identity and not member.secret and new.members.get(name) != old.members.get(name):
+            return name
+    return None
+
+
+# Readers of single members
+
+
+def _username(value: object, field: str, _: GuardSettings) -> str:
+    username = read.text(value, field, 0, 256)
+    if ":" in username or _CONTROL.search(username):
+        raise InvalidRequest(field, "holds a colon or a control character (RFC 7617)")
+    return username
+
+
+def _password(value: object, field: str, _: GuardSettings) -> str:
+    password = read.text(value, field, 0, MAX_SECRET)
+    if len(password.encode()) > MAX_SECRET:
+        raise InvalidRequest(field, f"must have at most {MAX_SECRET:,} bytes")
+    if _CONTROL.search(password):
+        raise InvalidRequest(field, "holds a control character")
+    return password
+
+
+def _token(value: object, field: str, _: GuardSettings) -> str:
+    token = read.text(value, field, 1, MAX_SECRET)
+    if not _VISIBLE.fullmatch(token):
+        raise InvalidRequest(field, "must be visible ASCII without blanks")
+    return token
+
+
+def _header(value: object, field: str, _: GuardSettings) -> str:
+    name = read.text(value, field, 1, 256)
+    headers.check_name(name, field)
+    return name
+
+
+def _header_value(value: object, field: str, _: GuardSettings) -> str:
+    return headers.check_value(read.text(value, field, 1, MAX_SECRET), field)
+
+
+def _printable(longest: int) -> Reader:
+    """RFC 6749, appendix A: a client's id and secret, a scope."""
+
+    def reader(value: object, field: str, _: GuardSettings) -> str:
+        text = read.text(value, field, 1, longest)
+        if not _PRINTABLE.fullmatch(text):
+            raise InvalidRequest(field, "must be printable ASCII")
+        return text
+
+    return reader
+
+
+def _token_url(value: object, field: str, guard: GuardSettings) -> str:
+    if not isinstance(value, str):
+        raise InvalidRequest(field, "must be a text")
+    try:
+        target = check_url(value, guard)
+    except InvalidRequest as wrong:
+        raise wrong.within(field) from wrong
+    if target.scheme == "http" and target.literal and is_public(target.literal):
+        raise InvalidRequest(field, CREDENTIALS_IN_CLEAR)
+    return value
+
+
+def _credentials_in(value: object, field: str, _: GuardSettings) -> str:
+    return read.one_of(value, field, ("header", "body"))
+
+
+TYPES: Mapping[str, Mapping[str, Member]] = {
+    "none": {},
+    "basic": {"username": Member(_username), "password": Member(_password, secret=True)},
+    "bearer": {"token": Member(_token, secret=True)},
+    "apiKey": {"header": Member(_header), "value": Member(_header_value, secret=True)},
+    "oauth2": {
+        "tokenUrl": Member(_token_url),
+        "clientId": Member(_printable(1_024)),
+        "secret": Member(_printable(MAX_SECRET), secret=True),
+        "scope": Member(_printable(2_048), required=False, identity=False),
+        "audience": Member(_printable(2_048), required=False, identity=False),
+        "resource": Member(_printable(2_048), required=False, identity=False),
+        "credentialsIn": Member(_credentials_in, required=False, identity=False),
+    },
+    # Its members are read together: see certificates.py.
+    "clientCertificate": {},
+}

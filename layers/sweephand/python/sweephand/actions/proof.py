@@ -1,0 +1,85 @@
+"""What shows a target who calls: headers or a certificate, made for one request. Rare kinds are imported when met."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sweephand.actions import authentication as auth
+from sweephand.actions.authentication import Authentication
+from sweephand.actions.call import Call
+from sweephand.domain.run import Outcome, Reason
+from sweephand.security.guard import CallFailed, Deadline, Outbound, Target
+
+if TYPE_CHECKING:
+    import ssl
+
+
+@dataclass(frozen=True)
+class Sending:
+    """A request that is about to be made, but for its proof. headers: as they will go out."""
+
+    method: str
+    target: Target
+    headers: Sequence[tuple[str, str]]
+    content: bytes | None
+
+
+@dataclass(frozen=True)
+class Proof:
+    """headers: to be added. told: what the target hears in confidence and must not be kept if it says it back.
+
+    kept: it was made for an earlier call, so that a refusal is worth another one. ssl_context: instead of the usual.
+    """
+
+    headers: tuple[tuple[str, str], ...] = ()
+    told: tuple[str, ...] = field(default=(), repr=False)
+    kept: bool = False
+    ssl_context: ssl.SSLContext | None = None
+
+
+class NotProven(Exception):
+    """Nothing was sent to the target, because what shows it who calls could not be had. outcome: of the attempt."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome.message)
+        self.outcome = outcome
+
+
+def prove(how: Authentication, call: Call, outbound: Outbound, deadline: Deadline, refused: Proof | None) -> Proof:
+    """The proof for one request. refused: what the target just answered with 401.
+
+    Raises CallFailed where a secret is missing, NotProven where somebody else had to be asked and did not give.
+    """
+    match how.type:
+        case "none":
+            return Proof()
+        case "basic":
+            both = f"{how.members.get('username', '')}:{secret(call.secrets, auth.PASSWORD)}"
+            pair = base64.b64encode(both.encode()).decode()
+            return Proof((("Authorization", f"Basic {pair}"),), (pair,))
+        case "bearer":
+            return bearer(secret(call.secrets, auth.TOKEN))
+        case "apiKey":
+            return Proof(((how.members["header"], secret(call.secrets, auth.VALUE)),))
+        case "oauth2":
+            from sweephand.actions import oauth  # noqa: PLC0415 - of few jobs
+
+            return oauth.prove(how, call, outbound, deadline, refused)
+        case "clientCertificate":
+            from sweephand.actions import client_tls  # noqa: PLC0415 - of few jobs
+
+            return Proof(ssl_context=client_tls.context(secret(call.secrets, auth.PEM), outbound))
+    raise CallFailed(Reason.GUARD, f"this version knows no authentication {how.type}")
+
+
+def bearer(token: str, *, kept: bool = False) -> Proof:
+    return Proof((("Authorization", f"Bearer {token}"),), (token,), kept)
+
+
+def secret(secrets: Mapping[str, str], name: str) -> str:
+    if name not in secrets:
+        raise CallFailed(Reason.GUARD, f"the secret {name} of this job is missing")
+    return secrets[name]

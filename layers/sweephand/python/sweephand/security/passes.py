@@ -1,0 +1,75 @@
+"""What shows others for a while who we are (access tokens and the like), kept until shortly before it ends.
+
+By the wall clock: a frozen function's monotonic clock may stand still while a token runs out.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from threading import Lock
+from typing import Any
+
+MARGIN = timedelta(seconds=60)
+"""So long before its end a pass is not used any more: it must outlive the call."""
+KEPT = 512
+
+
+@dataclass(frozen=True)
+class Pass:
+    """value: of whatever kind its maker gives."""
+
+    value: Any = field(repr=False)
+    ends_at: datetime
+
+
+class Passes:
+    """Safe for threads: who needs a pass that another thread is fetching waits for it. The least recently used go."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, Pass] = OrderedDict()
+        self._making: dict[Hashable, Lock] = {}
+        self._lock = Lock()
+
+    def get(
+        self, key: Hashable, now: datetime, make: Callable[[], Pass], *, wait_s: float, not_this: Any = None
+    ) -> tuple[Any, bool]:
+        """The pass, and whether it was there already.
+
+        make: what it raises goes to the caller, and nothing is kept. wait_s: for another thread that makes it; then it
+        is made here too. not_this: a value that was refused, which is not given again.
+        """
+        there = self._look(key, now, not_this)
+        if there is not None:
+            return there.value, True
+        with self._lock:
+            making = self._making.setdefault(key, Lock())
+        waited = making.acquire(timeout=max(0.0, wait_s))
+        try:
+            there = self._look(key, now, not_this)
+            if there is not None:
+                return there.value, True
+            made = make()
+            self._keep(key, made)
+            return made.value, False
+        finally:
+            if waited:
+                making.release()
+
+    def _look(self, key: Hashable, now: datetime, not_this: Any) -> Pass | None:
+        with self._lock:
+            there = self._kept.get(key)
+            if there is None or there.ends_at - MARGIN <= now or there.value == not_this:
+                return None
+            self._kept.move_to_end(key)
+            return there
+
+    def _keep(self, key: Hashable, made: Pass) -> None:
+        with self._lock:
+            self._kept[key] = made
+            self._kept.move_to_end(key)
+            while len(self._kept) > KEPT:
+                gone, _ = self._kept.popitem(last=False)
+                self._making.pop(gone, None)
