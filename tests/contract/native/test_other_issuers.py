@@ -40,7 +40,7 @@ def api(shared: Api, issuer: Issuer) -> Api:
         oidc_scope_claims="scope",
         oidc_provider_claim="level=provider",
     )
-    shared.facade._door = door(world, settings)
+    shared.facade.door = door(world, settings)
     return shared
 
 
@@ -137,12 +137,12 @@ def test_an_issuer_that_is_down_refuses_its_own_and_nobody_else(api: Api, issuer
     world = api.stage.world
     away = "https://127.0.0.1:1"
     settings = replace(world.settings, oidc_issuers=away, oidc_audiences=AUDIENCE, oidc_tenant_claim="tenant")
-    before, api.facade._door = api.facade._door, door(world, settings)
+    before, api.facade.door = api.facade.door, door(world, settings)
     try:
         reply = api.get("/v1/jobs", caller=None, headers=bearer(api, issuer, iss=away))
         assert api.get("/v1/jobs", caller="acme").status == 200
     finally:
-        api.facade._door = before
+        api.facade.door = before
 
     assert (reply.status, reply.code) == (401, "UNAUTHENTICATED")
     assert "the keys of an issuer cannot be had" in api.stage.journal.at("warning")

@@ -32,7 +32,7 @@ def scope_by_the_description(route):
 
 def bearer(api, credential, scopes):
     """A token of some of the credential's scopes."""
-    door = api.facade._door()
+    door = api.facade.door()
     now = api.stage.world.clock.now()
     token, _ = door.issue(door.identify(api.credentials[credential], now), now, scopes)
     return {"authorization": f"Bearer {token}"}
