@@ -94,6 +94,57 @@ event_bridges = st.one_of(
     st.sampled_from(["rate(1 minute)", "rate(12 hours)", "at(2027-06-01T09:00:00)"]),
 )
 
+
+def _sap_field(low: int, high: int, numbers: st.SearchStrategy[int] | None = None) -> st.SearchStrategy[str]:
+    values = st.integers(low, high) if numbers is None else numbers
+    steps = st.integers(1, 9).map(str)
+    spans = st.tuples(values, values).map(lambda ends: f"{min(ends)}:{max(ends)}")
+    item = st.one_of(values.map(str), spans, st.tuples(spans, steps).map("/".join))
+    divided = st.integers(1, max(1, high // 2)).map("*/{}".format)
+    return st.one_of(_often, divided, st.lists(item | divided, min_size=1, max_size=3).map(",".join))
+
+
+_sap_days = st.one_of(
+    _often,
+    _sap_field(1, 28),
+    st.integers(-31, 31).filter(bool).map(str),
+    st.tuples(st.integers(1, 15), st.integers(-14, -1)).map(lambda ends: f"{ends[0]}:{ends[1]}"),
+    _sap_field(-31, -1, st.integers(-31, -1)),
+)
+_sap_names = st.sampled_from(["mon", "tue", "wed", "thu", "fri", "sat", "sun", "FRI", "Sun"])
+_sap_nth = st.tuples(st.sampled_from(["-5", "-4", "-3", "-2", "-1", "1", "2", "3", "4", "5"]), _sap_names).map(".".join)
+_sap_spans = st.tuples(_sap_names, _sap_names).map(":".join)
+_sap_weekday = st.one_of(_sap_names, _sap_nth, _sap_spans, st.tuples(_sap_spans, st.sampled_from("123")).map("/".join))
+_sap_weekdays = st.one_of(
+    _often, _often, st.integers(1, 7).map("*/{}".format), st.lists(_sap_weekday, min_size=1, max_size=3).map(",".join)
+)
+_sap_years = st.one_of(
+    _often,
+    _often,
+    st.integers(1, 9).map("*/{}".format),
+    st.tuples(st.integers(1970, 2080).map(str), st.integers(2080, 2199).map(str)).map(":".join),
+)
+sap_crons = st.tuples(
+    _sap_years,
+    st.one_of(_often, _often, _sap_field(1, 12)),
+    _sap_days,
+    _sap_weekdays,
+    _sap_field(0, 23),
+    _sap_field(0, 59),
+    st.one_of(st.just("0"), st.just("30"), _sap_field(0, 59)),
+).map(" ".join)
+times = st.sampled_from(
+    [
+        "now",
+        "in 2 hours",
+        "3 days from now",
+        "2027-W06-5",
+        "Mon, 08 Feb 2027 09:30:00 GMT",
+        "2027-039T09:30+07:00",
+    ]
+)
+daily_times = st.sampled_from(["4.40pm", "18.40", "17.20:30", "0:00", "noon", "2.30am", "23:59:59"])
+
 gaps = st.sampled_from(["skip", "next_valid", "shift"])
 overlaps = st.sampled_from(["first", "second", "both"])
 _STEPS = [
@@ -128,13 +179,19 @@ def fields(draw: st.DrawFn) -> dict[str, object]:
     """The timing members of a schedule, with or without a window, jitter and rules of its own."""
     name = draw(zones)
     made: dict[str, object] = {"timezone": name, "dstGap": draw(gaps), "dstOverlap": draw(overlaps)}
-    kind = draw(st.sampled_from(["at", "every", "cron", "eventBridge"]))
+    kind = draw(st.sampled_from(["at", "every", "cron", "eventBridge", "sapCron", "time", "repeatAt"]))
     if kind == "at":
         made["at"] = text_of(draw(seconds(name)))
     elif kind == "cron":
         made["cron"] = draw(crons)
     elif kind == "eventBridge":
         made["eventBridge"] = draw(event_bridges)
+    elif kind == "sapCron":
+        made["sapCron"] = draw(sap_crons)
+    elif kind == "time":
+        made["time"] = draw(times)
+    elif kind == "repeatAt":
+        made["repeatAt"] = draw(daily_times)
     else:
         made["every"] = draw(everies)
         months = made["every"].startswith("P") and made["every"][-1] in "MY"
@@ -142,7 +199,7 @@ def fields(draw: st.DrawFn) -> dict[str, object]:
         made["monthOverflow"] = draw(st.sampled_from(["skip", "clamp", "next"]))
     if draw(st.booleans()):
         made["jitterSeconds"] = draw(st.sampled_from([1, 30, 3600]))
-    if kind != "at" and draw(st.booleans()):
+    if kind not in ("at", "time") and draw(st.booleans()):
         start = draw(seconds(name))
         made["startTime"] = text_of(start)
         if draw(st.booleans()):

@@ -29,7 +29,7 @@ def refusal(fields: object, **job: datetime) -> InvalidRequest:
 
 
 def test_the_members_of_this_module_are_these() -> None:
-    notations = "at every cron eventBridge"
+    notations = "at every cron eventBridge sapCron time repeatAt"
     rules = "align timezone dstGap dstOverlap monthOverflow startTime endTime count jitterSeconds"
     assert set(f"{notations} {rules}".split()) == TIMING_MEMBERS
 
@@ -107,7 +107,7 @@ def test_a_path_is_no_zone(name: str) -> None:
 
 @pytest.mark.parametrize("fields", [{}, {"at": None}, {"timezone": "UTC"}, {"cron": None, "every": None}])
 def test_a_schedule_without_a_notation_is_refused(fields: dict[str, object]) -> None:
-    assert "one of at, every, cron, eventBridge is needed" in refusal(fields).reason
+    assert "one of at, every, cron, eventBridge, sapCron, time, repeatAt is needed" in refusal(fields).reason
 
 
 def test_two_notations_are_refused() -> None:
@@ -239,10 +239,10 @@ def test_loads_are_cached_within_bounds() -> None:
     assert module.load.cache_info().maxsize == 4096
 
 
-@pytest.mark.parametrize("member", ["cron", "every", "at", "startTime", "timezone"])
+@pytest.mark.parametrize("member", [*NOTATIONS, "startTime", "timezone"])
 @pytest.mark.parametrize("text", ["*,", "1-", "9", "P1", "PT", "0 ", "-", "@", "/", "2027-01-01T", "Z"])
 def test_texts_at_the_length_limit_are_judged_in_linear_work(member: str, text: str) -> None:
     """A text of a thousand characters of any one kind is refused or parsed; nothing backtracks."""
-    fields = {**(DAILY if member not in ("at", "every", "cron") else {}), member: (text * 1_000)[:1_000]}
+    fields = {**(DAILY if member not in NOTATIONS else {}), member: (text * 1_000)[:1_000]}
 
     assert refusal(fields).field == member

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from sweephand.local.report import TERMINAL_NAMES, instant, lateness_ms
+from sweephand.schedules.notations import NOTATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -78,7 +79,7 @@ def schedule_name(schedule: Mapping[str, Any]) -> str:
     """Its name; where that is only its id, its rule."""
     if schedule["name"] != schedule["id"]:
         return str(schedule["name"])
-    rule = next((schedule[kind] for kind in ("every", "cron", "at") if schedule.get(kind)), schedule["id"])
+    rule = next((schedule[kind] for kind in NOTATIONS if schedule.get(kind)), schedule["id"])
     return str(rule)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from math import gcd
 
 from sweephand.schedules.calendar_masks import bits
 
@@ -72,6 +73,13 @@ class Clock:
         span_m = (self.minutes.bit_length() - 1 - _lowest(self.minutes)) * 60 + span_s
         within = [gaps[0], gaps[1] and gaps[1] - span_s, gaps[2] and gaps[2] - span_m]
         return min(gap for gap in (*within, DAY_S * days - (self.last - self.first)) if gap)
+
+    def common_s(self) -> int:
+        """A number of seconds that divides the distance between any two times, of whichever days."""
+        common = DAY_S
+        for mask, unit in ((self.seconds, 1), (self.minutes, 60), (self.hours, 3600)):
+            common = gcd(common, *((number - _lowest(mask)) * unit for number in bits(mask)))
+        return common
 
     def _count_until(self, time: int) -> int:
         if time < 0:

@@ -9,6 +9,8 @@ from sweephand.errors import InvalidRequest
 from sweephand.schedules import members
 
 EXPECTED = 'a duration such as "10 seconds" or "PT10S"'
+INTERVAL = 'a number of seconds, minutes, hours, days, weeks, months or years, such as "2 hours"'
+LONGEST_WORDS = 100
 _WORDS = re.compile(r"([0-9]+) +([a-z]+)", re.ASCII | re.IGNORECASE)
 _UNIT_S = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 _DATE_PART = {"Y": ("months", 12), "M": ("months", 1), "W": ("seconds", 604_800), "D": ("seconds", 86_400)}
@@ -30,6 +32,25 @@ def read(value: object, field: str) -> Duration:
     """
     text = members.text(value, field, EXPECTED)
     return _iso(text, field) if text[0] == "P" else _words(text, field)
+
+
+def read_interval(value: object, field: str) -> int:
+    """Seconds of SAP's repeatInterval: a number and a unit, where a month is 30 days and a year 365 days.
+
+    `every` with the align `actual_start` does what SAP's service does with it: write the result as PT<seconds>S.
+    Raises InvalidRequest for zero, what is negative, numbers in words and any other unit.
+    """
+    text = members.text(value, field, INTERVAL, longest=LONGEST_WORDS)
+    found = _WORDS.fullmatch(text.strip())
+    if found is None:
+        raise InvalidRequest(field, f"expected {INTERVAL}", position=0)
+    unit_s = {**_UNIT_S, "month": 2_592_000, "year": 31_536_000}.get(found[2].lower().removesuffix("s"))
+    if unit_s is None or int(found[1]) == 0:
+        wrong = 2 if unit_s is None else 1
+        reason = f"expected {INTERVAL}" if unit_s is None else "expected 1 or more"
+        lead = len(text) - len(text.lstrip())
+        raise InvalidRequest(field, reason, position=lead + found.start(wrong))
+    return int(found[1]) * unit_s
 
 
 def _words(text: str, field: str) -> Duration:

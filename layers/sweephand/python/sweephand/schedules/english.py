@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sweephand.schedules.calendar_masks import CalendarMasks
+    from sweephand.schedules.clock import Clock
 
 MONTHS = (
     "January",
@@ -64,8 +65,26 @@ def times(hour_mask: int, minute_mask: int) -> str:
     if hour_step == 1:
         return often + each_hour
     if hour_step:
-        return f"{often} of every {_ordinal(hour_step)} hour from 00:00"
+        return f"{often} of every {ordinal(hour_step)} hour from 00:00"
     return f"{often}{each_hour} {_hours(hours)}"
+
+
+def clock_times(clock: Clock) -> str:
+    """As `times`, with seconds where they are not 0 alone: "every 10 seconds of minute 0 from 10:00 to 12:59"."""
+    if clock.seconds == 1:
+        return times(clock.hours, clock.minutes)
+    hours, minutes, seconds = bits(clock.hours), bits(clock.minutes), bits(clock.seconds)
+    if clock.times() <= _MOST_TIMES:
+        found = [f"{hour:02d}:{minute:02d}:{each:02d}" for hour in hours for minute in minutes for each in seconds]
+        return f"at {listed(found)}"
+    step = _step(seconds, 60) if seconds[0] == 0 else 0
+    often = f"at second{'' if len(seconds) == 1 else 's'} {_spans(seconds)}"
+    if step:
+        often = "every second" if step == 1 else f"every {step} seconds"
+    of_minutes = f" of minute{'' if len(minutes) == 1 else 's'} {_spans(minutes)}" if len(minutes) < 60 else ""
+    if not step and not of_minutes:
+        of_minutes = " of every minute"
+    return often + of_minutes + (f" {_hours(hours)}" if len(hours) < 24 else "")
 
 
 def _hours(hours: Sequence[int]) -> str:
@@ -109,7 +128,7 @@ def _days(masks: CalendarMasks) -> str:
 def _dates(days: Sequence[int]) -> str:
     steps = {later - day for day, later in pairwise(days)}
     if len(days) > 3 and len(steps) == 1 and steps != {1} and days[-1] + max(steps) > 31:
-        return f"on every {_ordinal(steps.pop())} day of the month from day {days[0]}"
+        return f"on every {ordinal(steps.pop())} day of the month from day {days[0]}"
     return f"on day {_spans(days)} of the month"
 
 
@@ -153,8 +172,11 @@ def _step(numbers: Sequence[int], size: int) -> int:
     return gaps.pop() if len(gaps) == 1 else 0
 
 
-def _ordinal(number: int) -> str:
-    return {2: "second", 3: "third"}.get(number, f"{number}th")
+def ordinal(number: int) -> str:
+    """ "first", "third", "11th", "22nd"."""
+    words = {1: "first", 2: "second", 3: "third"}
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return words.get(number) or f"{number}{ending}"
 
 
 def _full(mask: int, low: int, high: int) -> bool:

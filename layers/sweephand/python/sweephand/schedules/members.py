@@ -31,12 +31,12 @@ def kind_of(value: object) -> str:
     return "an object" if isinstance(value, dict) else "a list" if isinstance(value, list | tuple) else "something else"
 
 
-def text(value: object, field: str, expected: str) -> str:
-    """Printable ASCII (and tabs) of 1 to 1,000 characters. expected: what the refusal of another type asks for."""
+def text(value: object, field: str, expected: str, *, longest: int = LONGEST_TEXT) -> str:
+    """Printable ASCII (and tabs) of 1 to `longest` characters. expected: what the refusal of another type asks for."""
     if not isinstance(value, str):
         raise InvalidRequest(field, f"expected {expected}, not {kind_of(value)}")
-    if len(value) > LONGEST_TEXT:
-        raise InvalidRequest(field, f"{len(value)} characters are more than {LONGEST_TEXT:,}", position=LONGEST_TEXT)
+    if len(value) > longest:
+        raise InvalidRequest(field, f"{len(value)} characters are more than {longest:,}", position=longest)
     strange = _UNPRINTABLE.search(value)
     if strange is not None:
         code = f"U+{ord(strange[0]):04X}"

@@ -66,6 +66,9 @@ TIMING_MEMBERS = frozenset(
 )
 """The JSON members that this module owns."""
 
+_BEATS_START = frozenset({"time"})
+"""No startTime binds these: SAP's service runs a one-time schedule when its `time` says."""
+
 MOST_COUNT = 2**31 - 1
 MOST_JITTER_S = 3_600
 
@@ -109,6 +112,13 @@ class Timing:
         return self._compiled.summary()
 
     @property
+    def once_at(self) -> datetime | None:
+        """What a one-time schedule was planned for, before its jitter; None of any other."""
+        planned = self.rule.series if isinstance(self.rule, Jittered) else self.rule
+        found = None if self.recurring else planned.until(LAST_SECOND)
+        return None if found is None else to_instant(found)
+
+    @property
     def readable(self) -> bool:
         """False where `load_or_never` could not read the text."""
         return self.notation != UNREADABLE
@@ -148,6 +158,8 @@ def parse(
     align = fields.get("align")
     if align is not None and notation != "every":
         raise InvalidRequest("align", "acts on every only")
+    if notation in _BEATS_START:
+        start = job_first = None
     beginning = Beginning(now=to_second_up(now), start=job_first if start is None else start, align=align)
     first = max(limit for limit in (start, job_first, FIRST_SECOND) if limit is not None)
     last = min(limit for limit in (end, job_last, LAST_SECOND) if limit is not None)

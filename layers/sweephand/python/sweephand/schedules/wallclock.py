@@ -172,18 +172,20 @@ class OnWallClock(Series):
         return wall - before if self.gap is Gap.SHIFT else start
 
 
-def certain_gap(series: OnWallClock, wall_gap_s: int) -> int:
+def certain_gap(series: OnWallClock, wall_gap_s: int, common_s: int = 0) -> int:
     """The smallest distance in seconds between two occurrences that is certain, at least 1.
 
-    wall_gap_s: the smallest distance between two wall times of the pattern. A clock change can bring occurrences closer
-    together by as much as the clock jumps, and a wall time that runs twice comes back after that much.
+    wall_gap_s: the smallest distance between two wall times of the pattern. common_s: what divides the distance of any
+    two of them (0: wall_gap_s does), and where time rules act also their distance from midnight. A clock change can
+    bring occurrences closer together by as much as the clock jumps, and a wall time that runs twice comes back after
+    that much.
     """
     zone = series.zone
     jumps = [abs(zone.jump(piece)) for piece in range(1, len(zone.starts)) if zone.starts[piece] >= 0]
     if not jumps:
         return wall_gap_s
     if wall_gap_s <= max(jumps):
-        common = gcd(wall_gap_s, *jumps)
+        common = gcd(wall_gap_s, common_s, *jumps)
         return min(common, 60) if series.marked else common
     nearest = wall_gap_s - max(jumps)
     return min(nearest, *jumps) if series.overlap is Overlap.BOTH else nearest

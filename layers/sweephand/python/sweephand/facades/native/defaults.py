@@ -25,6 +25,9 @@ _BY_NOTATION: Mapping[str, Mapping[str, Any]] = {
     "every": {"align": "start", "dstGap": "next_valid", "dstOverlap": "first", "monthOverflow": "clamp"},
     "cron": {"dstGap": "next_valid", "dstOverlap": "first", "monthOverflow": "skip"},
     "eventBridge": {"dstGap": "skip", "dstOverlap": "first", "monthOverflow": "skip"},
+    "sapCron": {"dstGap": "next_valid", "dstOverlap": "first", "monthOverflow": "skip"},
+    "time": {},
+    "repeatAt": {"dstGap": "next_valid", "dstOverlap": "first", "monthOverflow": "skip"},
 }
 """Of a one-time local time, the DST rules have no default: inside a gap or an overlap the caller must state one."""
 

@@ -40,6 +40,7 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
     "JobPatch": {"retries": {"action": {"retry": {"type": "fixed", "delaySeconds": 60}}, "description": None}},
     "ScheduleDraft": {
         "hourly": _HOURLY,
+        "fromSap": {"sapCron": "* * * -1.sun 9 0 0"},
         "fromEventBridge": {"eventBridge": "cron(30 2 LW * ? *)", "timezone": "Europe/Berlin"},
     },
     "ScheduleReplacement": {"lastDayOfMonth": {"every": "P1M", "startTime": "2099-01-31T06:00:00Z"}},
@@ -56,7 +57,9 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
             "timezone": "Europe/Berlin",
             "after": "2027-03-27T00:00:00Z",
             "limit": 3,
-        }
+        },
+        "inAFormatOfYourOwn": {"time": {"date": "20 Oct 2098 4.30 pm", "format": "D MMM YYYY h.mm a"}},
+        "daily": {"repeatAt": "4.40pm", "timezone": "Europe/Berlin"},
     },
     "Result": {"success": {"success": True, "message": "4,711 rows"}},
     "CollectionDraft": {

@@ -85,7 +85,10 @@ def patch_of(schema: Schema, schemas: Mapping[str, Schema], *, removable: bool =
             name: patch_of(each, schemas, removable=name not in needed) for name, each in schema["properties"].items()
         }
     else:
-        members = _members_of_all([patch_of(form, schemas) for form in schema["oneOf"]])
+        forms = [patch_of(form, schemas) for form in schema["oneOf"]]
+        if not all("properties" in form for form in forms):
+            return {"anyOf": forms}  # a text or an object: the one replaces the other
+        members = _members_of_all(forms)
     # A null removes a member that is not there, whatever its name.
     patch = {"type": "object", "properties": members, "additionalProperties": NULL}
     return or_null(patch) if removable else patch

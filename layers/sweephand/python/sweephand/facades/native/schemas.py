@@ -38,6 +38,7 @@ from sweephand.schedules.localtime import Gap, Overlap
 from sweephand.schedules.members import LONGEST_TEXT
 from sweephand.schedules.months import MonthOverflow
 from sweephand.schedules.notations.every import Align
+from sweephand.schedules.standards import LONGEST_TEXT as LONGEST_WORDS
 from sweephand.schedules.timing import MOST_COUNT, MOST_JITTER_S
 from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES
 
@@ -85,10 +86,21 @@ NOTATIONS: Members = {
         LONGEST_TEXT,
         description="EventBridge Scheduler's `cron(30 2 ? * MON-FRI *)`, `rate(5 minutes)`, `at(...)`.",
     ),
+    "sapCron": text(
+        1, LONGEST_TEXT, description="SAP's seven fields: year, month, day, weekday, hour, minute, second."
+    ),
+    "time": {
+        "oneOf": [
+            text(1, LONGEST_WORDS, description="`tomorrow at 4pm`, `in 2 hours`, ISO 8601 or RFC 2822."),
+            request({"date": text(1, LONGEST_WORDS), "format": text(1, LONGEST_WORDS)}, ("date",)),
+        ],
+        "description": "Once, as SAP's callers write it; words are read when the schedule is created.",
+    },
+    "repeatAt": text(1, LONGEST_WORDS, description="Daily: `4.40pm`, `18.40`, `17.20:30`."),
 }
 ALIGN = one_of(Align, description="Of `every`: where the grid of the steps lies.")
 ZONE = text(1, LONGEST_TEXT, description="IANA, such as `Europe/Berlin`.")
-ONE_NOTATION = [{"required": [name], "properties": {name: {"type": "string"}}} for name in NOTATIONS]
+ONE_NOTATION = [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in NOTATIONS]
 TIMING: Members = {
     **NOTATIONS,
     "align": ALIGN,

@@ -18,6 +18,9 @@ _MODULES = {
     "every": "every",
     "cron": "cron",
     "eventBridge": "event_bridge",
+    "sapCron": "sap_cron",
+    "time": "time",
+    "repeatAt": "repeat_at",
 }
 """By the name of the member that holds the text."""
 

@@ -17,14 +17,18 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: A
 
     A wall time in a gap or an overlap is refused with both instants named, unless the caller states the rule for it.
     """
-    written = instants.read(value, FIELD)
-    second = instants.resolve(written, FIELD, rules.zone, rules.gap, rules.overlap)
+    return facts_of(instants.read(value, FIELD), FIELD, rules)
+
+
+def facts_of(written: instants.Written, field: str, rules: Rules) -> Facts:
+    """The facts of an instant as read, whatever the grammar of its text."""
+    second = instants.resolve(written, field, rules.zone, rules.gap, rules.overlap)
     if written.second is not None:
         return {"second": second}
     both = rules.zone.instants(written.wall)
     if rules.overlap is Overlap.BOTH and len(both) > 1:
         first, again = (instant_text(copy) for copy in (both[0], both[-1]))
-        raise InvalidRequest(FIELD, f"one instant, but dstOverlap asks for both {first} and {again}", position=0)
+        raise InvalidRequest(field, f"one instant, but dstOverlap asks for both {first} and {again}", position=0)
     return {"wall": written.wall}
 
 

@@ -1,0 +1,51 @@
+"""`repeatAt`: daily at a time of day: "4.40pm", "18.40", "17.20:30", or a date of which the time counts."""
+
+from __future__ import annotations
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules import day_times, english, members, standards
+from sweephand.schedules.clock import DAY_S, Clock
+from sweephand.schedules.days import EachNth, OnDays
+from sweephand.schedules.localtime import Gap, Overlap, Zone
+from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules
+from sweephand.schedules.wallclock import OnWallClock, certain_gap
+
+FIELD = "repeatAt"
+EXPECTED = f"{day_times.EXPECTED}, or a date of ISO 8601 or RFC 2822"
+
+
+def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - every day has its time
+    """Seconds since midnight on the wall. Raises InvalidRequest for what is neither a time nor a date."""
+    text = members.text(value, FIELD, EXPECTED, longest=standards.LONGEST_TEXT)
+    if standards.looks_like_one(text):
+        return _of_a_date(text, rules.zone)
+    lead = len(text) - len(text.lstrip())
+    found = day_times.match(text, lead, FIELD)
+    if found is None or text[found.end :].strip():
+        raise InvalidRequest(FIELD, f"expected {EXPECTED}", position=lead if found is None else found.end)
+    return found.second
+
+
+def counted_from(facts: Facts) -> int | None:  # noqa: ARG001 - it takes nothing from the clock
+    return None
+
+
+def compile_(facts: Facts, rules: Rules) -> Compiled:
+    if isinstance(facts, bool) or not isinstance(facts, int) or not 0 <= facts < DAY_S:
+        raise ValueError(facts)
+    clock = Clock(1 << facts // 3600, 1 << facts // 60 % 60, 1 << facts % 60)
+    series = OnWallClock(
+        OnDays(EachNth(), clock), rules.zone, rules.gap or Gap.NEXT_VALID, rules.overlap or Overlap.FIRST
+    )
+    zone = "" if rules.zone.name == "UTC" else f", {rules.zone.name}"
+    return Compiled(
+        series,
+        summary=lambda: f"{english.clock_times(clock)}{zone}",
+        interval=lambda: certain_gap(series, DAY_S, clock.first),
+    )
+
+
+def _of_a_date(text: str, where: Zone) -> int:
+    """An offset counts: the time is that of the clock in `where` at that instant."""
+    written = standards.read(text, FIELD)
+    return (written.wall if written.second is None else where.wall(written.second)) % DAY_S

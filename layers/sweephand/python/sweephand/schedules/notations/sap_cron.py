@@ -1,0 +1,303 @@
+"""`sapCron`: the seven fields of SAP Job Scheduling Service: Year Month Day DayOfWeek Hour Minute Second.
+
+A field is a list of `*`, `*/n` (the values that n divides), `a`, `a:b` and `a:b/n` (a, a + n, ...). Days below 0 count
+from the end of the month: -1 is its last day; a range is read in each month anew (3:-2). Weekdays are mon to sun, in
+any case; `sat:mon` goes over Sunday; `2.fri` is the second Friday of the month, `-1.fri` the last, `5.fri` only where
+there are five. Day *and* DayOfWeek must have a day. Decision 0025 has what SAP's documents leave open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache, partial
+from math import gcd
+from typing import NamedTuple
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules import english, members
+from sweephand.schedules.clock import Clock
+from sweephand.schedules.days import ALL_YEARS, FIRST_YEAR, OfMonths, OnDays, month_table
+from sweephand.schedules.notations.fields import shown, steps_over_all_hours
+from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, at_hours
+from sweephand.schedules.wallclock import certain_gap
+
+FIELD = "sapCron"
+EXPECTED = 'seven fields "Year Month Day DayOfWeek Hour Minute Second", such as "* * * mon:fri 2 30 0"'
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_WORD = re.compile(r"[^ \t]+")
+_NUMBERS = re.compile(r"\*(?:/([0-9]+))?|(-?[0-9]+)(?::(-?[0-9]+)(?:/([0-9]+))?)?", re.ASCII)
+_NAMES = re.compile(r"\*(?:/([0-9]+))?|([a-z]{3})(?::([a-z]{3})(?:/([0-9]+))?)?", re.ASCII | re.IGNORECASE)
+_NTH = re.compile(r"(-?[0-9]+)\.([a-z]{3})", re.ASCII | re.IGNORECASE)
+_LENGTHS = (28, 29, 30, 31)
+
+
+class Span(NamedTuple):
+    """first, first + step, ... up to last; days below 0 count from the end of the month, weekdays are 1 to 7."""
+
+    first: int
+    last: int
+    step: int = 1
+
+
+class Nth(NamedTuple):
+    """which: 1 to 5 from the month's begin, -1 to -5 from its end. weekday: 1 is Monday."""
+
+    which: int
+    weekday: int
+
+
+class Field(NamedTuple):
+    """A field of numbers: low to high. below: its numbers may also stand below 0, as in SAP's Day."""
+
+    name: str
+    low: int
+    high: int
+    below: bool = False
+
+    def spans(self, text: str, position: int) -> list[Span]:
+        """One for each item of the list. Raises InvalidRequest with the position of what is none."""
+        return [self._span(item, at) for at, item in _items(text, position)]
+
+    def mask(self, text: str, position: int) -> int:
+        """Bit n for value n."""
+        return sum(
+            1 << n
+            for n in {n for first, last, step in self.spans(text, position) for n in range(first, last + 1, step)}
+        )
+
+    def _span(self, item: str, at: int) -> Span:
+        found = _NUMBERS.fullmatch(item)
+        if found is None:
+            least = -self.high if self.below else self.low
+            raise _refused(self.name, f"expected *, */n, a number from {least} to {self.high}, a:b or a:b/n", at)
+        if found[2] is None:
+            return _whole(found, self, at)
+        first = self._value(found[2], at + found.start(2))
+        if found[3] is None:
+            return Span(first, first)
+        last = self._value(found[3], at + found.start(3))
+        if not any(resolved(first, length) <= resolved(last, length) for length in _LENGTHS):
+            raise _refused(self.name, f"the range {shown(item)} runs backwards", at)
+        return Span(first, last, _step(self.name, found[4], at + found.start(4)))
+
+    def _value(self, digits: str, at: int) -> int:
+        value = int(digits)
+        if self.below and value == 0:
+            raise _refused(self.name, "there is no day 0", at)
+        least = -self.high if self.below else self.low
+        if not least <= value <= self.high:
+            raise _refused(self.name, f"{shown(digits)} is outside {least}..{self.high}", at)
+        return value
+
+
+_YEAR, _MONTH, _DAY = Field("year", 1970, 2199), Field("month", 1, 12), Field("day", 1, 31, below=True)
+_WEEKDAY = Field("dayOfWeek", 1, 7)
+_HOUR, _MINUTE, _SECOND = Field("hour", 0, 23), Field("minute", 0, 59), Field("second", 0, 59)
+
+
+def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - a calendar needs no anchor
+    """The text itself, its blanks tidied, in lower case. Raises NEVER_FIRES for 30 February and its kin."""
+    text = members.text(value, FIELD, EXPECTED)
+    if not parse(text).days.ever():
+        raise members.never_fires(FIELD, "none of its years and months has a day that it names")
+    return " ".join(text.lower().split())
+
+
+def counted_from(facts: Facts) -> int | None:  # noqa: ARG001 - it takes nothing from the clock
+    return None
+
+
+def compile_(facts: Facts, rules: Rules) -> Compiled:
+    parsed = parse(facts)
+    pattern = OnDays(parsed.days, parsed.clock)
+    series = at_hours(pattern, parsed.clock.hours, rules, stepped=parsed.stepped_hours)
+    common_s = gcd(parsed.clock.common_s(), parsed.clock.first if series.marked else 0)
+    return Compiled(
+        series,
+        summary=partial(_summary, facts, rules.zone.name),
+        interval=lambda: certain_gap(series, pattern.shortest_gap_s(), common_s),
+    )
+
+
+class Parsed(NamedTuple):
+    """dates, weekdays: the items of the two day fields, for words. stepped_hours: they step over the whole day."""
+
+    days: OfMonths
+    clock: Clock
+    dates: list[Span]
+    weekdays: list[Span | Nth]
+    stepped_hours: bool
+
+
+@lru_cache(maxsize=2048)
+def parse(text: str) -> Parsed:
+    """What the seven fields say. Raises InvalidRequest with the position at which they leave the grammar."""
+    words = [(found.start(), found[0]) for found in _WORD.finditer(text)]
+    if len(words) != 7:
+        raise InvalidRequest(FIELD, _not_seven(text, len(words)), position=words[7][0] if len(words) > 7 else len(text))
+    (year_at, year), (month_at, month), (day_at, day), (weekday_at, weekday), *clock = words
+    years = ALL_YEARS if year == "*" else _YEAR.mask(year, year_at) >> FIRST_YEAR
+    months = _MONTH.mask(month, month_at)
+    dates, weekdays = _DAY.spans(day, day_at), _weekdays(weekday, weekday_at)
+    hours, minutes, seconds = (
+        field.mask(word, at) for field, (at, word) in zip((_HOUR, _MINUTE, _SECOND), clock, strict=True)
+    )
+    table = month_table(lambda length, first: _of_dates(dates, length) & _of_weekdays(weekdays, length, first))
+    return Parsed(
+        OfMonths(table, months, years),
+        Clock(hours, minutes, seconds),
+        dates,
+        weekdays,
+        steps_over_all_hours(clock[0][1], hours),
+    )
+
+
+def resolved(day: int, length: int) -> int:
+    """A day of a month of so many days; one below 0 counts from its end. May lie outside the month."""
+    return day if day >= 0 else length + 1 + day
+
+
+def _items(text: str, position: int) -> Iterator[tuple[int, str]]:
+    for item in text.split(","):
+        yield position, item
+        position += len(item) + 1
+
+
+def _refused(name: str, reason: str, position: int) -> InvalidRequest:
+    return InvalidRequest(FIELD, f"{name}: {reason}", position=position)
+
+
+def _step(name: str, digits: str | None, position: int) -> int:
+    """1 where none is written. Raises InvalidRequest for a step of 0."""
+    width = 1 if digits is None else int(digits)
+    if width < 1:
+        raise _refused(name, "expected a step of 1 or more", position)
+    return width
+
+
+def _whole(found: re.Match[str], field: Field, at: int) -> Span:
+    """Of `*` and `*/n`: the values that n divides."""
+    width = _step(field.name, found[1], at + 2)
+    first = -(-field.low // width) * width
+    if first > field.high:
+        raise _refused(field.name, f"{shown(found[1])} divides none of {field.low}..{field.high}", at + 2)
+    return Span(first, field.high, width)
+
+
+def _weekdays(text: str, position: int) -> list[Span | Nth]:
+    return [_weekday(item, at) for at, item in _items(text, position)]
+
+
+def _weekday(item: str, at: int) -> Span | Nth:
+    nth = _NTH.fullmatch(item)
+    if nth is not None:
+        which = int(nth[1])
+        if not 1 <= abs(which) <= 5:
+            raise _refused(_WEEKDAY.name, f"{shown(nth[1])}. is outside -5..-1 and 1..5", at)
+        return Nth(which, _number(nth[2], at + nth.start(2)))
+    found = _NAMES.fullmatch(item)
+    if found is None:
+        expected = f"expected *, */n, one of {', '.join(_WEEKDAYS)}, a:b, a:b/n or n.weekday such as -1.sun"
+        raise _refused(_WEEKDAY.name, expected, at)
+    if found[2] is None:
+        return _whole(found, _WEEKDAY, at)
+    first = _number(found[2], at)
+    if found[3] is None:
+        return Span(first, first)
+    last = _number(found[3], at + found.start(3))
+    width = _step(_WEEKDAY.name, found[4], at + found.start(4))
+    return Span(first, last if last >= first else last + 7, width)
+
+
+def _number(name: str, at: int) -> int:
+    if name.lower() not in _WEEKDAYS:
+        raise _refused(_WEEKDAY.name, f"{name} is none of {', '.join(_WEEKDAYS)}", at)
+    return _WEEKDAYS.index(name.lower()) + 1
+
+
+def _of_dates(spans: list[Span], length: int) -> int:
+    """The days of a month of that length: bit n is day n."""
+    mask = 0
+    for first, last, step in spans:
+        for day in range(resolved(first, length), resolved(last, length) + 1, step):
+            mask |= 1 << day if day >= 1 else 0
+    return mask & (2 << length) - 2
+
+
+def _of_weekdays(items: list[Span | Nth], length: int, first: int) -> int:
+    """The days of a month of that length whose first day is the weekday `first` (0 is Monday)."""
+    mask = 0
+    for item in items:
+        if isinstance(item, Nth):
+            begin = 7 * item.which - 6 if item.which > 0 else length + 1 + 7 * item.which
+            week = range(max(1, begin), min(length, begin + 6) + 1)
+            mask |= sum(1 << day for day in week if (first + day - item.weekday) % 7 == 0)
+        else:
+            wanted = {(number - 1) % 7 for number in range(item.first, item.last + 1, item.step)}
+            mask |= sum(1 << day for day in range(1, length + 1) if (first + day - 1) % 7 in wanted)
+    return mask
+
+
+def _not_seven(text: str, found: int) -> str:
+    """SAP's own documents once showed six fields; that form lacked the Day of Week."""
+    reason = f"expected {EXPECTED}; found {found}"
+    if found != 6:
+        return reason
+    whole = "* " + " ".join(text.split())
+    try:
+        parse(whole)
+    except InvalidRequest:
+        return reason
+    return f'{reason}: did you mean "{whole}"?' if len(whole) <= 100 else reason
+
+
+def _summary(text: str, zone: str) -> str:
+    parsed = parse(text)
+    days, clock = parsed.days, parsed.clock
+    by_date, by_weekday = _dates_words(parsed.dates), _weekdays_words(parsed.weekdays)
+    if by_date and by_weekday:
+        a = "" if by_weekday.startswith("on the ") else "a "
+        on = f"{by_date} if it is {a}{by_weekday.removeprefix('on ')}"
+    else:
+        on = by_date or by_weekday
+    years = "" if days.years == ALL_YEARS else english.years(days.years << FIRST_YEAR)
+    parts = (english.clock_times(clock), on, english.months(days.months), years)
+    sentence = " ".join(part for part in parts if part)
+    return sentence if zone == "UTC" else f"{sentence}, {zone}"
+
+
+def _dates_words(spans: list[Span]) -> str:
+    """ "on day 15 of the month", "on day 3 to the second last day of the month"; "" for every day."""
+    if all(span.first > 0 and span.last > 0 for span in spans):
+        return english.dates(_of_dates(spans, 31))
+    if all(_of_dates(spans, length) == (2 << length) - 2 for length in _LENGTHS):
+        return ""
+    return f"on {english.listed([_date_words(span) for span in spans])} of the month"
+
+
+def _date_words(span: Span) -> str:
+    first, last = (
+        f"day {day}" if day > 0 else "the last day" if day == -1 else f"the {english.ordinal(-day)} last day"
+        for day in span[:2]
+    )
+    if span.first == span.last:
+        return first
+    return f"{first} to {last}" if span.step == 1 else f"every {english.ordinal(span.step)} day from {first} to {last}"
+
+
+def _weekdays_words(items: list[Span | Nth]) -> str:
+    """ "on Monday to Friday", "on the last Sunday of the month"; "" for every day."""
+    plain = _of_weekdays([item for item in items if isinstance(item, Span)], 7, 6) >> 1
+    names = english.weekdays(plain).removeprefix("on ") if plain else ""
+    if plain and not names:
+        return ""
+    nth = [_nth_words(item) for item in items if isinstance(item, Nth)]
+    listed = english.listed([names, *nth] if names else nth)
+    return f"on {listed} of the month" if nth else f"on {listed}"
+
+
+def _nth_words(item: Nth) -> str:
+    last = "" if item.which > 0 else " last"
+    place = "last" if item.which == -1 else f"{english.ordinal(abs(item.which))}{last}"
+    return f"the {place} {english.WEEKDAYS[item.weekday % 7]}"

@@ -1,0 +1,38 @@
+"""`time`: one instant as SAP's callers write it: words, ISO 8601, RFC 2822, or an object of a date and its format.
+
+Words are read once, at creation, as seen from then. Without an offset a date is wall time in `timezone`. A startTime
+does not bind it, the schedule's or the job's: as in SAP's service the time that was asked for goes first (timing.py).
+"""
+
+from __future__ import annotations
+
+from sweephand.schedules import dates, members, standards
+from sweephand.schedules.instants import Written
+from sweephand.schedules.notations import at
+from sweephand.schedules.notations.shapes import Beginning, Facts, Rules
+
+FIELD = "time"
+EXPECTED = 'words such as "tomorrow at 4pm" or "in 2 hours", a date of ISO 8601 or RFC 2822, or an object with a format'
+
+
+def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
+    """{"second"} or {"wall"}, as of `at`. Doubtful wall times are refused unless the caller states the rule."""
+    return at.facts_of(_written(value, rules, beginning.now), FIELD, rules)
+
+
+def counted_from(facts: Facts) -> int | None:  # noqa: ARG001 - an instant has no rhythm
+    return None
+
+
+compile_ = at.compile_
+
+
+def _written(value: object, rules: Rules, now: int) -> Written:
+    if isinstance(value, dict):
+        return dates.read(value, FIELD, now, rules.zone)
+    text = members.text(value, FIELD, EXPECTED, longest=standards.LONGEST_TEXT)
+    if standards.looks_like_one(text):
+        return standards.read(text, FIELD)
+    from sweephand.schedules import words  # noqa: PLC0415 - never needed to load a schedule
+
+    return words.read(text, FIELD, now, rules.zone)

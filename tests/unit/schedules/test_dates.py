@@ -1,0 +1,205 @@
+"""Dates of ISO 8601, of RFC 2822 and in formats of their own; moment_js.json has what moment.js 2.30.1 answers."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime
+from math import ceil
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules.dates import read_second
+from sweephand.schedules.localtime import Gap, zone
+
+THEIRS = json.loads((Path(__file__).parent / "moment_js.json").read_text())
+NOW = int(datetime.fromisoformat(THEIRS["now"]).timestamp())  # Wednesday, 2026-03-11T12:34:56Z
+
+
+def second(value: object, where: str = "UTC", gap: Gap | None = None) -> int:
+    return read_second(value, "startTime", NOW, zone(where), gap)
+
+
+def said(value: object, where: str = "UTC") -> str:
+    return datetime.fromtimestamp(second(value, where), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def refusal(value: object) -> InvalidRequest:
+    with pytest.raises(InvalidRequest) as refused:
+        second(value)
+    assert refused.value.code == "INVALID_FIELD"
+    return refused.value
+
+
+def whole(instant: str) -> int:
+    """Rounded up: never early."""
+    return ceil(datetime.fromisoformat(instant).timestamp())
+
+
+@pytest.mark.parametrize(("format_", "text", "instant"), THEIRS["tokens"])
+def test_a_format_means_what_it_means_in_moment_js(format_, text, instant):
+    assert second({"date": text, "format": format_}) == whole(instant)
+
+
+@pytest.mark.parametrize(("text", "instant"), THEIRS["iso"] + THEIRS["rfc"])
+def test_both_standards_are_read_as_by_moment_js(text, instant):
+    assert second(text) == second({"date": text}) == whole(instant)
+
+
+@pytest.mark.parametrize(
+    ("value", "instant"),
+    [
+        # SAP's documentation and the requirements
+        ("1994-11-05T08:15:30-05:00", "1994-11-05T13:15:30Z"),
+        ("Sat, 05 Nov 1994 08:15:30 GMT", "1994-11-05T08:15:30Z"),
+        ({"date": "2015-10-20 04:30 +0000", "format": "YYYY-MM-DD HH:mm Z"}, "2015-10-20T04:30:00Z"),
+        ({"date": "2025-10-20 04:30 +0000", "format": "YYYY-MM-DD HH:mm Z"}, "2025-10-20T04:30:00Z"),
+        ({"date": "2015-W06-5"}, "2015-02-06T00:00:00Z"),
+        ({"date": "1410715640.579", "format": "X"}, "2014-09-14T17:27:21Z"),
+        ({"date": "1410715640579", "format": "x"}, "2014-09-14T17:27:21Z"),
+        ("2013-02-08", "2013-02-08T00:00:00Z"),
+        ("2013-W06-5", "2013-02-08T00:00:00Z"),
+        ("2013-039", "2013-02-08T00:00:00Z"),
+        ("2013-02-08 09+07:00", "2013-02-08T02:00:00Z"),
+        # corners
+        ("2013-02-08T24:00:00", "2013-02-09T00:00:00Z"),
+        ("2013-02-08t09:30:26,123z", "2013-02-08T09:30:27Z"),
+        ("  2013-02-08 09:30 +07 ", "2013-02-08T02:30:00Z"),
+        ("2020-W53-7", "2021-01-03T00:00:00Z"),
+        ("2024-366", "2024-12-31T00:00:00Z"),
+        ("5 nov 94 8:15 GMT".replace("8:15", "08:15"), "1994-11-05T08:15:00Z"),
+        ("01 Jan 49 00:00:00 PST (Pacific)", "2049-01-01T08:00:00Z"),
+        ({"date": "12:05 AM", "format": "h:mm A"}, "2026-03-11T00:05:00Z"),
+        ({"date": "21 o'clock", "format": "H [o'clock]"}, "2026-03-11T21:00:00Z"),
+        ({"date": "february 29 2028", "format": "MMM D YYYY"}, "2028-02-29T00:00:00Z"),
+    ],
+)
+def test_examples(value, instant):
+    assert said(value) == instant
+
+
+def test_without_an_offset_the_clock_of_the_zone_counts():
+    assert said("2027-07-01 09:00", "Europe/Berlin") == "2027-07-01T07:00:00Z"
+    assert said("2027-07-01 09:00+00:00", "Europe/Berlin") == "2027-07-01T09:00:00Z"
+    assert said({"date": "23:30", "format": "HH:mm"}, "Pacific/Kiritimati") == "2026-03-12T09:30:00Z"
+
+
+def test_a_time_that_the_clock_leaves_out_needs_a_rule():
+    with pytest.raises(InvalidRequest, match=r"2027-03-28T01:00:00Z.*2027-03-28T01:30:00Z"):
+        second("2027-03-28 02:30", "Europe/Berlin")
+
+    assert second("2027-03-28 02:30", "Europe/Berlin", Gap.SHIFT) == whole("2027-03-28T01:30:00Z")
+
+
+@pytest.mark.parametrize(
+    ("value", "field", "position", "says"),
+    [
+        ("2013-02-30", "", 8, "month 2013-02 has no day 30"),
+        ("2013-13-01", "", 5, "month 13 is outside 1..12"),
+        ("2013-W54-1", "", 6, "week 54 is outside 1..53"),
+        ("2013-W53-1", "", 6, "2013 has no week 53"),
+        ("2013-W06-8", "", 9, "weekday 8 is outside 1..7"),
+        ("2013-366", "", 5, "day of the year 366 is outside 1..365"),
+        ("1969-01-01", "", 0, "year 1969 is outside 1970..2199"),
+        ("9999-12-31T23:59:59-14:00", "", 0, "year 9999"),
+        ("2199-12-31T23:59:59-14:00", "", 0, "outside the years 1970..2199"),
+        ("1970-W01-1", "", 0, "outside the years 1970..2199"),
+        ("2013-02-08T25:00", "", 11, "hour 25 is outside 0..24"),
+        ("2013-02-08T24:01", "", 11, "24:00:00 is the last time of a day"),
+        ("2013-02-08T09:60", "", 14, "minute 60"),
+        ("2013-02-08T09:30+25:00", "", 16, "offset hour 25 is outside 0..23"),
+        ("2013-02-08T09:30 x", "", 16, "expected the end of the text"),
+        ("2013-02 09:30", "", 7, "expected the day"),
+        ("2013", "", 0, "expected a date of ISO 8601"),
+        ("2013-02-08x", "", 10, "expected a date of ISO 8601"),
+        ("12", "", 0, "expected a date of ISO 8601"),
+        ("2025-1-1", "", 0, "expected a date of ISO 8601"),
+        ("-0001-01-01", "", 0, "expected a date"),
+        ("9" * 70, "", 8, "expected a date"),
+        ("Sun, 05 Nov 1994 08:15:30 GMT", "", 0, "1994-11-05 is a Sat, not a Sun"),
+        ("Sat, 05 Foo 1994 08:15:30 GMT", "", 8, "expected a month from Jan, Feb"),
+        ("05 Nov 1994 08:15:30 CEST", "", 0, "expected a date"),
+        ("05 Nov 1994 08:15:30 CET", "", 21, "expected one of UT, GMT"),
+        ("31 Nov 1994 08:15:30 GMT", "", 0, "has no day 31"),
+        ("\u0662\u0660\u0661\u0663-02-08", "", 0, "U+0662"),
+        ("2" * 101, "", 100, "more than 100"),
+        (5, "", None, "not a number"),
+        ({"date": "x"}, ".date", 0, "expected a date"),
+        ({"date": "2013", "format": 5}, ".format", None, "not a number"),
+        ({"date": 2013, "format": "YYYY"}, "", None, 'expected an object such as {"date"'),
+        ({"date": "2013", "more": 1}, "", None, 'expected an object such as {"date"'),
+        ({}, "", None, 'expected an object such as {"date"'),
+        ({"date": "Mon", "format": "ddd"}, ".format", 0, "d begins no token"),
+        ({"date": "2013", "format": "y"}, ".format", 0, "y begins no token"),
+        ({"date": "2013", "format": "--"}, ".date", 0, 'expected "-"'),
+        ({"date": "--", "format": "--"}, ".format", 0, "at least one token"),
+        ({"date": "2013 2014", "format": "YYYY YYYY"}, ".format", None, "the year stands there twice"),
+        ({"date": "2013-3", "format": "YYYY-MM-DD"}, ".date", 6, 'expected "-"'),
+        ({"date": "2013-3-1 x", "format": "YYYY-MM-DD"}, ".date", 8, "expected the end"),
+        ({"date": "2013-xx", "format": "YYYY-MM"}, ".date", 5, "expected the month (MM)"),
+        ({"date": "13pm", "format": "ha"}, ".date", 0, "hour 13 is outside 1..12"),
+        ({"date": "7", "format": "e"}, ".date", 0, "weekday 7 is outside 0..6"),
+        ({"date": "2013 366", "format": "YYYY DDD"}, ".date", None, "2013 has no day 366"),
+        ({"date": "2013-02-30", "format": "YYYY-MM-DD"}, ".date", 0, "has no day 30"),
+        ({"date": "2013 53", "format": "GGGG W"}, ".date", None, "2013 has no week 53"),
+        ({"date": "24:01", "format": "H:m"}, ".date", None, "24:00:00 is the last"),
+        ({"date": "9" * 12, "format": "X"}, "", 0, "outside the years 1970..2199"),
+    ],
+)  # fmt: skip
+def test_what_is_no_date_is_refused_with_its_place(value, field, position, says):
+    refused = refusal(value)
+
+    assert (refused.field, refused.position) == (f"startTime{field}", position)
+    assert says in refused.reason
+
+
+@given(st.dates(date(1971, 1, 1), date(2198, 12, 31)), st.times(), st.integers(-23 * 60, 23 * 60))
+def test_what_python_prints_is_read_back(day, time, offset_min):
+    time = time.replace(microsecond=0)
+    instant = datetime.combine(day, time, tzinfo=UTC)
+    wall = instant.timestamp()
+    sign, (hours, minutes) = "-" if offset_min < 0 else "+", divmod(abs(offset_min), 60)
+    year, week, weekday = day.isocalendar()
+    days = (f"{day:%Y-%m-%d}", f"{day:%Y%m%d}", f"{day:%Y-%j}", f"{day:%Y%j}", f"{year}-W{week:02d}-{weekday}")
+    texts = [f"{each}T{time:%H:%M:%S}{sign}{hours:02d}:{minutes:02d}" for each in days]
+    texts.append(f"{day:%a}, {day.day} {day:%b} {day:%Y} {time:%H:%M:%S} {sign}{hours:02d}{minutes:02d}")
+
+    assert {second(text) for text in texts} == {wall - offset_min * 60}
+
+
+@given(st.dates(date(1971, 1, 1), date(2198, 12, 31)))
+def test_weeks_of_the_sunday_calendar_hold_the_first_of_january(day):
+    """Week 1 is the one with 1 January; Sunday is day 0: walked from there."""
+    week, at = 1, date.fromordinal(date(day.year, 1, 1).toordinal() - date(day.year, 1, 1).isoweekday() % 7)
+    while (day - at).days >= 7:
+        week, at = week + 1, date.fromordinal(at.toordinal() + 7)
+    text = f"{day.year} {week} {(day - at).days}"
+
+    assert second({"date": text, "format": "gggg w e"}) == datetime.combine(day, datetime.min.time(), UTC).timestamp()
+
+
+@given(st.text(max_size=30), st.text(max_size=30) | st.none())
+def test_any_text_is_read_or_refused(text, format_):
+    try:
+        second({"date": text, "format": format_})
+    except InvalidRequest as refused:
+        named = refused.field
+    else:
+        return
+
+    assert named in ("startTime", "startTime.date", "startTime.format")
+
+
+@given(st.text("YMDdhHmsSaAZXxgGwWeEQoT-/: [].", max_size=20), st.text("0123456789-:/ apmZT+.", max_size=20))
+def test_any_format_is_read_or_refused(format_, text):
+    try:
+        second({"date": text, "format": format_})
+    except InvalidRequest as refused:
+        named = refused.field
+    else:
+        return
+
+    assert named in ("startTime", "startTime.date", "startTime.format")

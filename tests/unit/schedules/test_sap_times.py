@@ -1,0 +1,351 @@
+"""`time` in words, `repeatAt` and the texts of SAP's repeatInterval."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules.duration import read_interval
+from sweephand.schedules.localtime import LAST_SECOND, to_instant
+from sweephand.schedules.timing import between, parse
+from tests.unit.schedules import given as some
+from tests.unit.schedules.oracle import zone_info
+
+NOW = datetime(2026, 3, 11, 12, 34, 56, tzinfo=UTC)  # a Wednesday
+END = to_instant(LAST_SECOND)
+WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+
+
+def once(text: object, now: datetime = NOW, **members: object) -> str:
+    timing = parse({"time": text, **members}, now=now)
+    at = timing.rule.last_until(END)
+    assert at is not None
+    assert not timing.recurring
+    return at.strftime("%Y-%m-%d %H:%M:%S")
+
+
+def refusal(field: str, value: object, now: datetime = NOW, **members: object) -> InvalidRequest:
+    with pytest.raises(InvalidRequest) as refused:
+        parse({field: value, **members}, now=now)
+    return refused.value
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        # SAP's documentation and the requirements
+        ("10 hours from now", "2026-03-11 22:34:56"),
+        ("20 minutes from now", "2026-03-11 12:54:56"),
+        ("in 2 hours", "2026-03-11 14:34:56"),
+        ("tomorrow at 4pm", "2026-03-12 16:00:00"),
+        ("tomorrow at 2am", "2026-03-12 02:00:00"),
+        ("next week monday at 5am", "2026-03-16 05:00:00"),
+        ("Friday at 2am", "2026-03-13 02:00:00"),
+        ("9pm tonight", "2026-03-11 21:00:00"),
+        ("3.30pm", "2026-03-11 15:30:00"),
+        ("now", "2026-03-11 12:34:56"),
+        ("next week", "2026-03-18 12:34:56"),
+        # amounts
+        ("in 1 second", "2026-03-11 12:34:57"),
+        ("in 3 days", "2026-03-14 12:34:56"),
+        ("2 weeks from now", "2026-03-25 12:34:56"),
+        ("1 month from now", "2026-04-11 12:34:56"),
+        ("in 1 year", "2027-03-11 12:34:56"),
+        ("in 2 hours and 5 minutes", "2026-03-11 14:39:56"),
+        ("1 day 2 hours from now", "2026-03-12 14:34:56"),
+        ("in 2 days at 4pm", "2026-03-13 16:00:00"),
+        ("2015 seconds from now", "2026-03-11 13:08:31"),
+        ("12345 seconds from now", "2026-03-11 16:00:41"),
+        # days and times
+        ("tomorrow", "2026-03-12 12:34:56"),
+        ("today at 16:30", "2026-03-11 16:30:00"),
+        ("today at 9am", "2026-03-11 09:00:00"),
+        ("tonight at 20.15", "2026-03-11 20:15:00"),
+        ("noon", "2026-03-12 12:00:00"),
+        ("tomorrow at midnight", "2026-03-12 00:00:00"),
+        ("11.30am", "2026-03-12 11:30:00"),
+        ("12:34:56", "2026-03-11 12:34:56"),
+        ("wednesday at 2am", "2026-03-18 02:00:00"),
+        ("wednesday at 5pm", "2026-03-11 17:00:00"),
+        ("wednesday", "2026-03-18 12:34:56"),
+        ("next wednesday at 5pm", "2026-03-18 17:00:00"),
+        ("next friday", "2026-03-13 12:34:56"),
+        ("5pm on FRI", "2026-03-13 17:00:00"),
+        ("this sun at 5 p.m.", "2026-03-15 17:00:00"),
+        ("monday next week at 5am", "2026-03-16 05:00:00"),
+        ("next week on sunday at 5am", "2026-03-22 05:00:00"),
+        ("next month at 8:00", "2026-04-11 08:00:00"),
+        ("next year", "2027-03-11 12:34:56"),
+        ("  Tomorrow   AT\t4PM  ", "2026-03-12 16:00:00"),
+    ],
+)
+def test_words_name_an_instant(words, expected):
+    assert once(words) == expected
+
+
+def test_a_month_that_is_too_short_gives_its_last_day():
+    assert once("1 month from now", datetime(2027, 1, 31, 9, tzinfo=UTC)) == "2027-02-28 09:00:00"
+    assert once("next year", datetime(2028, 2, 29, 9, tzinfo=UTC)) == "2029-02-28 09:00:00"
+
+
+def test_words_are_those_of_the_clock_in_the_zone():
+    assert once("tomorrow at 4pm", timezone="America/New_York") == "2026-03-12 20:00:00"
+    late = datetime(2026, 3, 11, 23, 30, tzinfo=UTC)
+    assert once("tomorrow at 4pm", late, timezone="Europe/Berlin") == "2026-03-13 15:00:00"
+    assert once("in 2 hours", datetime(2026, 3, 29, 0, 30, tzinfo=UTC), timezone="Europe/Berlin") == (
+        "2026-03-29 02:30:00"
+    )
+
+
+def test_a_day_that_is_longer_or_shorter_keeps_the_time_of_day():
+    before = datetime(2026, 3, 28, 12, tzinfo=UTC)
+
+    assert once("tomorrow", before, timezone="Europe/Berlin") == "2026-03-29 11:00:00"
+    assert once("in 24 hours", before, timezone="Europe/Berlin") == "2026-03-29 12:00:00"
+
+
+def test_a_wall_time_in_a_gap_is_refused_with_both_instants_unless_a_rule_is_stated():
+    saturday = datetime(2026, 3, 28, 12, tzinfo=UTC)
+    refused = refusal("time", "tomorrow at 2.30am", saturday, timezone="Europe/Berlin")
+
+    assert refused.field == "time"
+    assert "2026-03-29T01:00:00Z" in refused.reason
+    assert "2026-03-29T01:30:00Z" in refused.reason
+    berlin = {"timezone": "Europe/Berlin", "dstGap": "shift"}
+    assert once("tomorrow at 2.30am", saturday, **berlin) == "2026-03-29 01:30:00"
+
+
+def test_a_wall_time_that_comes_twice_is_refused_with_both_instants_unless_a_rule_is_stated():
+    saturday = datetime(2026, 10, 24, 12, tzinfo=UTC)
+    refused = refusal("time", "tomorrow at 2.30am", saturday, timezone="Europe/Berlin")
+
+    assert "2026-10-25T00:30:00Z" in refused.reason
+    assert "2026-10-25T01:30:00Z" in refused.reason
+    assert once("tomorrow at 2.30am", saturday, timezone="Europe/Berlin", dstOverlap="second") == "2026-10-25 01:30:00"
+    both = refusal("time", "tomorrow at 2.30am", saturday, timezone="Europe/Berlin", dstOverlap="both")
+    assert "one instant" in both.reason
+
+
+@pytest.mark.parametrize(
+    ("words", "position", "says"),
+    [
+        ("soon", 0, "expected words such as"),
+        ("in two hours", 3, "expected a number in digits"),
+        ("in 2 fortnights", 5, "expected one of seconds, minutes"),
+        ("in -2 hours", 3, "expected a number in digits"),
+        ("2 hours", 7, 'expected "from now"'),
+        ("2 hours ago", 8, 'expected "from now"'),
+        ("in 2 hours at 4pm", 17, "a time of day needs whole days"),
+        ("in 2 days at noonish", 13, "expected a time of day"),
+        ("in 99999999999999999999 seconds", 3, "lies after the year 2199"),
+        ("in 301 years", 3, "lies after the year 2199"),
+        ("in 300 years", 0, "outside the years 1970..2199"),
+        ("tomorrow at 4", 12, "expected a time of day"),
+        ("tomorrow at", 11, "expected a time of day"),
+        ("tomorrow at 16pm", 12, "hour 16 is outside 1..12"),
+        ("tomorrow at 0am", 12, "hour 0 is outside 1..12"),
+        ("tomorrow at 4.60pm", 14, "minute 60 is outside 0..59"),
+        ("tomorrow at 24:00", 12, "hour 24 is outside 0..23"),
+        ("tomorrow at 4pm sharp", 16, "expected a time of day"),
+        ("tomorrow friday", 9, "expected a time of day"),
+        ("4pm 5pm", 4, "expected words such as"),
+        ("tonight", 0, '"9pm tonight"'),
+        ("2am tonight", 0, '"9pm tonight"'),
+        ("today", 0, '"today at 9pm"'),
+        ("next", 4, "expected week, month, year or a weekday"),
+        ("next blue moon", 5, "expected week, month, year or a weekday"),
+        ("on tomorrow", 3, "expected a weekday"),
+        ("monday next month", 12, 'expected "week"'),
+        ("now or never", 4, "expected the end"),
+        ("yesterday", 0, "expected words such as"),
+        ("5 o'clock", 0, "expected words such as"),
+        ("x" * 101, 100, "more than 100"),
+        ("tomorrow at \u0664pm", 12, "U+0664"),
+    ],
+)
+def test_words_that_are_not_understood_are_refused_with_their_place(words, position, says):
+    refused = refusal("time", words)
+
+    assert (refused.field, refused.code, refused.position) == ("time", "INVALID_FIELD", position)
+    assert says in refused.reason
+
+
+@given(st.sampled_from(WEEKDAYS), st.integers(0, 23), st.integers(0, 59), some.zones, st.data())
+def test_a_weekday_is_the_first_one_ahead(weekday, hour, minute, name, data):
+    """Walked hour by hour and minute by minute of the clock on the wall, where no clock changes."""
+    now = to_instant(data.draw(some.seconds(name, 10**9, 4 * 10**9)))
+    here = now.astimezone(zone_info(name)).replace(tzinfo=None)
+    wanted = here.replace(second=0) + timedelta(minutes=1 if here.second else 0)
+    while not (WEEKDAYS[wanted.weekday()] == weekday and (wanted.hour, wanted.minute) == (hour, minute)):
+        same_minute = wanted.minute == minute
+        wanted += timedelta(hours=1) if same_minute else timedelta(minutes=1)
+    expected = wanted.replace(tzinfo=zone_info(name)).astimezone(UTC)
+
+    members = {"timezone": name, "dstGap": "shift", "dstOverlap": "first"}
+    assert once(f"{weekday} at {hour}:{minute:02d}", now, **members) == f"{expected:%Y-%m-%d %H:%M:%S}"
+
+
+@given(st.text("0123456789 abcdefghimnoprtuwxy.:", max_size=60))
+def test_any_words_are_read_or_refused(text):
+    try:
+        parse({"time": text}, now=NOW)
+    except InvalidRequest as refused:
+        named = refused.field
+    else:
+        return
+
+    assert named == "time"
+
+
+def test_no_start_time_binds_a_time():
+    window = {"startTime": "2026-05-01T00:00:00Z", "endTime": "2026-06-01T00:00:00Z"}
+
+    timing = parse({"time": "tomorrow at 4pm", **window}, now=NOW, job_start=datetime(2026, 5, 2, tzinfo=UTC))
+
+    assert timing.rule.next_after(NOW) == datetime(2026, 3, 12, 16, tzinfo=UTC)
+
+
+def test_the_end_binds_a_time():
+    refused = refusal("time", "tomorrow at 4pm", endTime="2026-03-12T00:00:00Z")
+
+    assert (refused.field, refused.code) == ("time", "NEVER_FIRES")
+
+
+def test_words_are_packed_as_what_they_named():
+    assert parse({"time": "in 2 hours"}, now=NOW).packed == '{"time":{"second":1773239696}}'
+    assert parse({"time": "tomorrow at 4pm"}, now=NOW).packed == '{"time":{"wall":1773331200}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("4.40pm", "16:40:00"),
+        ("18.40", "18:40:00"),
+        ("6.20am", "06:20:00"),
+        ("17.20:30", "17:20:30"),
+        ("18:40", "18:40:00"),
+        ("12am", "00:00:00"),
+        ("12:01 PM", "12:01:00"),
+        (" noon ", "12:00:00"),
+        ("1994-11-05T08:15:30-05:00", "13:15:30"),
+        ("Sat, 05 Nov 1994 08:15:30 GMT", "08:15:30"),
+        ("2013-02-08", "00:00:00"),
+    ],
+)
+def test_repeat_at_is_daily(text, expected):
+    found = between(parse({"repeatAt": text}, now=NOW).rule, NOW, END, 3)
+
+    assert {f"{at:%H:%M:%S}" for at in found} == {expected}
+    assert found[1] - found[0] == found[2] - found[1] == timedelta(days=1)
+    assert timedelta() < found[0] - NOW <= timedelta(days=1)
+
+
+@given(st.integers(0, 86_399), some.zones, some.gaps, some.overlaps, st.data())
+def test_repeat_at_is_the_cron_of_that_time(time, name, gap, overlap, data):
+    """Another notation as oracle, which is held against a walk over every minute."""
+    text = f"{time // 3600}.{time // 60 % 60:02d}"
+    after = to_instant(data.draw(some.seconds(name)))
+    rules = {"timezone": name, "dstGap": gap, "dstOverlap": overlap}
+    daily = parse({"repeatAt": text, **rules}, now=NOW).rule
+    cron = parse({"cron": f"{time // 60 % 60} {time // 3600} * * *", **rules}, now=NOW).rule
+
+    assert between(daily, after, END, 5) == between(cron, after, END, 5)
+    assert daily.last_until(after) == cron.last_until(after)
+
+
+def test_a_date_with_an_offset_is_the_time_of_the_clock_in_the_zone():
+    berlin = parse({"repeatAt": "2026-07-01T08:00:00Z", "timezone": "Europe/Berlin"}, now=NOW)
+
+    assert berlin.summary == "at 10:00, Europe/Berlin"
+    assert berlin.interval_s == 86_400 - 3_600
+    assert berlin.packed == '{"repeatAt":36000,"zone":"Europe/Berlin"}'
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "says"),
+    [
+        ("4", 0, "expected a time of day"),
+        ("tomorrow at 4pm", 0, "expected a time of day"),
+        ("4.40pm daily", 6, "expected a time of day"),
+        ("25:00", 0, "hour 25 is outside 0..23"),
+        ("13pm", 0, "hour 13 is outside 1..12"),
+        ("18.60", 3, "minute 60"),
+        ("18.40.60", 6, "second 60"),
+        ("18.4", 0, "expected a time of day"),
+        ("2013-02-30", 8, "has no day 30"),
+        ("-1:00", 0, "expected a time of day"),
+        ("\u0661\u0668.40", 0, "U+0661"),
+        ("1" * 101, 100, "more than 100"),
+    ],
+)
+def test_what_is_no_time_of_day_is_refused_with_its_place(text, position, says):
+    refused = refusal("repeatAt", text)
+
+    assert (refused.field, refused.code, refused.position) == ("repeatAt", "INVALID_FIELD", position)
+    assert says in refused.reason
+
+
+@pytest.mark.parametrize("packed", ["86400", "-1", "1.5", "true", '"0"', "[]", "null"])
+def test_a_packed_time_of_day_that_nobody_packed_is_not_read(packed):
+    from sweephand.schedules.timing import load  # noqa: PLC0415 - the name is free elsewhere
+
+    with pytest.raises(ValueError, match="cannot be read"):
+        load(f'{{"repeatAt":{packed}}}')
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("5 minutes", 300),
+        ("2 hours", 7_200),
+        ("1 day", 86_400),
+        ("2 weeks", 1_209_600),
+        ("10 hours", 36_000),
+        ("2 days", 172_800),
+        ("3 weeks", 1_814_400),
+        ("1 month", 2_592_000),
+        ("1 year", 31_536_000),
+        ("20 minutes", 1_200),
+        ("10 seconds", 10),
+        ("1 SECOND", 1),
+    ],
+)
+def test_the_interval_of_sap_counts_months_of_30_days_and_years_of_365(text, seconds):
+    assert read_interval(text, "repeatInterval") == seconds
+    timing = parse({"every": f"PT{seconds}S", "align": "actual_start"}, now=NOW)
+    assert timing.actual_start_interval_s == seconds
+
+
+@pytest.mark.parametrize(
+    "text", ["5 minutes", "2 hours", "1 day", "2 weeks", "10 hours", "2 days", "3 weeks", "20 minutes", "10 seconds"]
+)
+def test_every_takes_the_same_text_but_for_months_and_years(text):
+    timing = parse({"every": text, "align": "actual_start"}, now=NOW)
+
+    assert timing.actual_start_interval_s == read_interval(text, "repeatInterval")
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "says"),
+    [
+        ("0 minutes", 0, "expected 1 or more"),
+        ("-5 minutes", 0, "expected a number of seconds"),
+        ("twenty minutes", 0, "expected a number of seconds"),
+        ("5 mins", 2, "expected a number of seconds"),
+        ("90", 0, "expected a number of seconds"),
+        ("1 hour and 30 minutes", 0, "expected a number of seconds"),
+        ("PT5M", 0, "expected a number of seconds"),
+        ("\u0665 minutes", 0, "U+0665"),
+        ("5 " + "m" * 99, 100, "more than 100"),
+    ],
+)
+def test_what_is_no_interval_of_sap_is_refused(text, position, says):
+    with pytest.raises(InvalidRequest) as refused:
+        read_interval(text, "repeatInterval")
+
+    assert (refused.value.field, refused.value.position) == ("repeatInterval", position)
+    assert says in refused.value.reason
