@@ -124,11 +124,9 @@ GRID = (*NOTATIONS, "align", "timezone", "startTime")
 
 def changed_timing(there: Schedule, draft: ScheduleDraft, before: Job, after: Job, now: datetime) -> Timing:
     """The timing of a change. What it does not speak of stays: a rhythm that began at creation, a one-time instant."""
-    if "at" in draft.timing and _agree(there.timing, draft.timing, ("at", "timezone")):
-        at = one_time_instant(load_or_never(there.packed))
-        if at is not None:
-            kept = {**draft.timing, "at": text(at)}
-            return parse(kept, now=now, job_start=after.start_at, job_end=after.end_at, salt=there.id)
+    at = load_or_never(there.packed).once_at
+    if at is not None and _agree(there.timing, draft.timing, (*NOTATIONS, "timezone")):
+        return parse(_at(at, draft), now=now, job_start=after.start_at, job_end=after.end_at, salt=there.id)
     same_start = before.start_at == after.start_at
     if same_start and _agree(there.timing, draft.timing, GRID):
         began = counted_from(there.packed)
@@ -144,14 +142,19 @@ def _agree(one: Mapping[str, Any], other: Mapping[str, Any], names: Sequence[str
 def timing_of(draft: ScheduleDraft, job: Job, schedule_id: str, now: datetime) -> Timing:
     """The parsed timing. A one-time instant over 60 s past is refused, or is now, as the policy onPastStart says."""
     timing = parse(draft.timing, now=now, job_start=job.start_at, job_end=job.end_at, salt=schedule_id)
-    if timing.notation == "at":
-        at = one_time_instant(timing)
-        if at is not None and at < now - PAST_GRACE:
-            policy = draft.policies.get("onPastStart", job.policies.get("onPastStart", "refuse"))
-            if policy != "run_now":
-                raise InvalidRequest("at", "is over 60 seconds in the past")
-            return parse({**draft.timing, "at": text(now)}, now=now, job_end=job.end_at, salt=schedule_id)
+    at = timing.once_at
+    if at is not None and at < now - PAST_GRACE:
+        policy = draft.policies.get("onPastStart", job.policies.get("onPastStart", "refuse"))
+        if policy != "run_now":
+            raise InvalidRequest(timing.notation, "is over 60 seconds in the past")
+        return parse(_at(now, draft), now=now, job_end=job.end_at, salt=schedule_id)
     return timing
+
+
+def _at(instant: datetime, draft: ScheduleDraft) -> dict[str, Any]:
+    """The members of a one-time draft with this instant in the place of what they say. No start binds a `time`."""
+    notation = "at" if draft.timing.get("time") is None else "time"
+    return {**draft.timing, **dict.fromkeys(NOTATIONS), notation: text(instant)}
 
 
 def one_time_instant(timing: Timing) -> datetime | None:
