@@ -54,12 +54,6 @@ NOT_CALLED_YET = {
         ("Key", "kms:Encrypt"),
         ("EventBus", "events:PutEvents"),
     },
-    "ExecutorFunction": {
-        ("StackSecret", "secretsmanager:GetSecretValue"),
-    },
-    "ExecutorSlowFunction": {
-        ("StackSecret", "secretsmanager:GetSecretValue"),
-    },
 }
 
 
@@ -172,6 +166,9 @@ class _Day:
         in_turn = {"overlap": "skip"}
         self.create("in-turn", "/ok", schedules=[{"at": self.ago(20)}], policies=in_turn)
         self.create("slow-in-turn", "/ok", schedules=[{"at": self.ago(20)}], policies=in_turn, answerTimeoutSeconds=30)
+        reports = {"policies": {"callbackToken": True}}
+        self.create("reports", "/ok", schedules=[{"at": self.ago(20)}], **reports)
+        self.create("slow-reports", "/ok", schedules=[{"at": self.ago(20)}], answerTimeoutSeconds=30, **reports)
         alarm = {"type": "http", "url": f"{self.endpoint}/alarm"}
         slow_alarm = {**alarm, "outcome": {"answerTimeoutSeconds": 30}}
         once = {"type": "fixed", "maxRetries": 1, "delaySeconds": 0, "retryOn": "any"}

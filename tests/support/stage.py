@@ -29,6 +29,7 @@ from sweephand.messaging.event_bus import EventBus
 from sweephand.messaging.run_queue import RunQueue
 from sweephand.security import guard
 from sweephand.security.secrets import SecretBox
+from sweephand.security.tokens import derive_keys
 from sweephand.settings import Settings
 from sweephand.store import jobs, keys, ledger
 from sweephand.store.conditional import Table
@@ -47,6 +48,7 @@ from tests.support.sources import SeededChance, VirtualClock
 TABLE = "sweephand-test"
 REGION = "eu-central-1"
 TENANT = "acme"
+STACK_SECRET = "canary-stack-secret-0123456789abcdef"
 TICK_S = 60
 
 
@@ -407,6 +409,7 @@ def stage(
             secrets=SecretBox(kms, key_id, clock.monotonic),
             outbound=guard.Outbound(guard.GuardSettings()),
             perform=endpoint.perform,
+            stack_keys=lambda: derive_keys("test", STACK_SECRET),
             journal=journal,
         )
         tenancy.create_tenant(world, TENANT, None)

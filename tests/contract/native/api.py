@@ -23,10 +23,9 @@ from sweephand.security.tokens import derive_keys
 from sweephand.store import credentials as stored
 from sweephand.store import keys
 from tests.support.limits import as_dynamodb
-from tests.support.stage import TENANT, Stage, stage
+from tests.support.stage import STACK_SECRET, TENANT, Stage, stage
 from tests.support.taps import Passing
 
-STACK_SECRET = "canary-stack-secret-0123456789abcdef"
 CANARY = "canary"
 """Stands in every secret of these tests, and in no answer and no log line."""
 OTHER = "globex"

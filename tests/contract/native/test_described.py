@@ -152,7 +152,8 @@ def test_a_route_needs_the_scope_that_stands_beside_its_security(shared, route):
 
     nobody = shared(route.method, path, caller=None)
 
-    assert security == [{kind: [scope]} for scope in route.scopes for kind in ("basic", "bearer")]
+    by_token = [{"runToken": []}] if route.run_token else []
+    assert security == [{kind: [scope]} for scope in route.scopes for kind in ("basic", "bearer")] + by_token
     assert (nobody.status, {401, 403} <= {*statuses(route)}) == (401, True)
 
 

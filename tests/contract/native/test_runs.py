@@ -186,6 +186,86 @@ def test_a_run_that_waits_for_its_callback_shows_the_deadline(api):
     assert run["callbackDeadlineAt"] == "2027-03-01T12:10:11.000Z"
 
 
+# The token of a run
+
+
+def reporting(api):
+    """A run that waits for its report: its id, and the token that its target was sent."""
+    made = api.create(job_with({"at": "2027-03-01T12:00:10Z"}), policies={"callbackToken": True})
+    assert made["policies"]["callbackToken"] is True
+    assert made["action"]["outcome"]["on202"] == "wait"
+    api.stage.endpoint.script = [lambda call: ACCEPTED if call.on202 == "wait" else OK]
+    api.stage.run(20)
+    (received,) = api.stage.endpoint.received[-1:]
+    return received.run_id, received.call.callback_token
+
+
+def report(api, run, token, result=None, **more):
+    result = result or {"success": True, "message": "done"}
+    headers = {"sweephand-callback-token": token}
+    return api("PUT", f"/v1/runs/{run}/result", result, caller=None, headers=headers, **more)
+
+
+def test_the_target_of_a_run_reports_with_the_token_it_was_sent_and_no_other_identity(api):
+    run, token = reporting(api)
+
+    reply = report(api, run, token)
+    again = report(api, run, token)
+    other = report(api, run, token, {"success": False})
+
+    assert (reply.status, reply.json["state"]) == (200, "SUCCESS")
+    assert again.status == 200
+    assert (other.status, other.code) == (409, "RESULT_CONFLICT")
+    assert token not in api.log()
+    assert token not in "".join(api.picture())
+
+
+def test_a_run_s_token_is_good_for_its_own_result_alone(api):
+    run, token = reporting(api)
+    other, _ = reporting(api)
+
+    with api.unchanged():
+        assert report(api, other, token).status == 401
+        assert report(api, run, token[:-1] + ("A" if token[-1] != "A" else "B")).status == 401
+        assert report(api, run, token.replace("acme.", "globex.")).status == 401
+        assert report(api, run, token.partition(".")[2]).status == 401
+        assert report(api, "x", token).status == 401
+        headers = {"sweephand-callback-token": token}
+        assert api("GET", f"/v1/runs/{run}", caller=None, headers=headers).status == 401
+        assert api("POST", f"/v1/runs/{run}/cancel", caller=None, headers=headers).status == 401
+        assert api.get("/v1/jobs", caller=None, headers=headers).status == 401
+        bearer = {"authorization": f"Bearer {token}"}
+        assert api("PUT", f"/v1/runs/{run}/result", {"success": True}, caller=None, headers=bearer).status == 401
+
+
+def test_who_shows_an_identity_is_judged_by_that(api):
+    run, token = reporting(api)
+
+    headers = {"sweephand-callback-token": token}
+    reply = api("PUT", f"/v1/runs/{run}/result", {"success": True}, caller="globex", headers=headers)
+
+    assert reply.status == 404
+
+
+def test_the_token_of_a_disabled_tenant_s_run_opens_nothing(api):
+    run, token = reporting(api)
+    api("POST", "/v1/tenants/acme/disable", caller="provider")
+    api.stage.pass_time(11)
+
+    assert report(api, run, token).status == 403
+
+
+def test_a_schedule_may_ask_for_a_token_where_its_job_does_not(api):
+    api.create(job_with({"at": "2027-03-01T12:00:10Z", "policies": {"callbackToken": True}}))
+    api.create(job_with({"at": "2027-03-01T12:00:10Z"}))
+
+    api.stage.run(20)
+
+    calls = {received.call.on202: received.call.callback_token for received in api.stage.endpoint.received}
+    assert calls["success"] is None
+    assert calls["wait"] is not None
+
+
 @pytest.mark.parametrize(
     "run",
     [

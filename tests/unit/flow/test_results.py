@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sweephand.domain.run import Outcome, Reason, Run, State, Verdict
-from sweephand.errors import Conflict, NotFound
+from sweephand.errors import Conflict, NotFound, Unavailable
 from sweephand.flow import results
+from sweephand.security.tokens import StackKeys
+from tests.support.endpoint import BUSY
 from tests.support.stage import TENANT, Stage
 
 ACCEPTED = Outcome(Verdict.ACCEPTED, http_status=202)
@@ -24,6 +28,33 @@ def accepted(stage: Stage) -> tuple[object, Run]:
 def report(stage: Stage, run: Run, *, success: bool = True, message: str | None = "done") -> Run:
     assert run.schedule_id is not None
     return results.record(stage.world, TENANT, run.schedule_id, run.uuid, success=success, message=message)
+
+
+def test_every_attempt_of_a_run_is_sent_the_same_token(stage: Stage) -> None:
+    stage.endpoint.script = [BUSY, BUSY, ACCEPTED]
+    retry = {"type": "fixed", "delaySeconds": 1}
+    stage.create({"every": "PT1H"}, action=stage.action(retry=retry), policies={"callbackToken": True})
+
+    stage.run(3_610)
+
+    tokens = {received.call.callback_token for received in stage.endpoint.received}
+    assert len(stage.endpoint.received) == 3
+    assert len(tokens) == 1
+    assert None not in tokens
+
+
+def test_without_the_stack_s_secret_a_run_that_needs_a_token_waits_and_others_go_on(stage: Stage) -> None:
+    def unreadable() -> StackKeys:
+        raise Unavailable("the stack's secret cannot be read")
+
+    stage.world = replace(stage.world, stack_keys=unreadable)
+    asks = stage.create({"every": "PT1H"}, policies={"callbackToken": True})
+    other = stage.create({"every": "PT1H"})
+
+    stage.run(3_605)
+
+    assert stage.only_run(asks).state is State.TRIGGERED
+    assert stage.only_run(other).state is State.SUCCESS
 
 
 def test_a_202_waits_for_its_callback_with_a_deadline(stage: Stage) -> None:

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from sweephand.errors import Unauthenticated
 from sweephand.security.tokens import (
     AccessClaims,
+    callback_tenant,
     callback_token,
     derive_keys,
     hkdf_sha256,
-    is_callback_token,
     issue,
     verify,
 )
@@ -85,16 +85,16 @@ def test_a_token_holds_for_one_hour(after_s: int, holds: bool) -> None:
 
 
 def test_tokens_and_callbacks_outlive_one_rotation_and_not_two() -> None:
-    token, callback = issue(KEYS, CLAIMS, NOW), callback_token(KEYS, RUN)
+    token, callback = issue(KEYS, CLAIMS, NOW), callback_token(KEYS, "acme", RUN)
     once = derive_keys("sweephand", "t" * 48, previous="s" * 48)
     twice = derive_keys("sweephand", "u" * 48, previous="t" * 48)
 
     assert verify(once, token, NOW) == CLAIMS
-    assert is_callback_token(once, RUN, callback)
+    assert callback_tenant(once, RUN, callback) == "acme"
     assert issue(once, CLAIMS, NOW) != token
     with pytest.raises(Unauthenticated):
         verify(twice, token, NOW)
-    assert not is_callback_token(twice, RUN, callback)
+    assert callback_tenant(twice, RUN, callback) is None
 
 
 def forged(
@@ -173,7 +173,7 @@ def test_the_good_one_of_that_list_is_good() -> None:
 def test_whatever_text_comes_only_a_refusal_goes_out(token: str) -> None:
     with pytest.raises(Unauthenticated):
         verify(KEYS, token, NOW)
-    assert not is_callback_token(KEYS, RUN, token)
+    assert callback_tenant(KEYS, RUN, token) is None
 
 
 @given(st.data())
@@ -188,11 +188,13 @@ def test_one_changed_character_is_enough(data: st.DataObject) -> None:
 
 
 def test_a_callback_token_is_for_one_run() -> None:
-    token = callback_token(KEYS, RUN)
+    token = callback_token(KEYS, "acme", RUN)
 
-    assert len(token) == 43
-    assert callback_token(KEYS, RUN) == token
-    assert is_callback_token(KEYS, RUN, token)
-    assert not is_callback_token(KEYS, RUN[:-1] + "1", token)
-    assert not is_callback_token(derive_keys("other", "s" * 48), RUN, token)
-    assert not is_callback_token(KEYS, RUN, token[:-2] + "AA")
+    assert token.startswith("acme.")
+    assert len(token) == len("acme.") + 43
+    assert callback_token(KEYS, "acme", RUN) == token
+    assert callback_tenant(KEYS, RUN, token) == "acme"
+    assert callback_tenant(KEYS, RUN[:-1] + "1", token) is None
+    assert callback_tenant(KEYS, RUN, token.replace("acme", "globex")) is None
+    assert callback_tenant(derive_keys("other", "s" * 48), RUN, token) is None
+    assert callback_tenant(KEYS, RUN, token[:-2] + "AA") is None

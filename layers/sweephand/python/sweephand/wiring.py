@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sweephand.security.guard import GuardSettings, Outbound
     from sweephand.security.oidc import ForeignTokens
     from sweephand.security.secrets import SecretBox
+    from sweephand.security.tokens import StackKeys
     from sweephand.sources import Chance, Clock
     from sweephand.store.standing import Standing
 
@@ -59,6 +60,7 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
         secrets=cast("SecretBox", Later(lambda: _secret_box(clients, settings, clock))),
         outbound=cast("Outbound", Later(lambda: _outbound(settings))),
         perform=_perform,
+        stack_keys=StackSecret(clients, settings, clock).keys,
         journal=Telemetry(settings.stack_name, clock),
     )
 
@@ -209,38 +211,78 @@ def foreign_tokens(world: World) -> ForeignTokens:
     return oidc.ForeignTokens(trusted, keys_of, lambda name: tenants.read_tenant(world.table, name) is not None)
 
 
-class Doorkeeper:
-    """Makes the door from the stack's secret; reads that again every 5 minutes, because it may have been rotated."""
+class StackSecret:
+    """The stack's secret and what is derived from it; read again every 5 minutes, because it may have been rotated.
+
+    Safe for threads.
+    """
 
     KEPT_S = 300.0
 
+    def __init__(self, clients: Clients, settings: Settings, clock: Clock) -> None:
+        self._clients = clients
+        self._settings = settings
+        self._clock = clock
+        self._known: tuple[str, StackKeys] | None = None
+        self._asked_at = 0.0
+        self._lock = Lock()
+
+    def keys(self) -> StackKeys:
+        return self.read()[1]
+
+    def read(self) -> tuple[str, StackKeys]:
+        """The secret and its keys, those of before the last rotation among them.
+
+        Raises Unavailable if it cannot be read and none is known.
+        """
+        with self._lock:
+            now = self._clock.monotonic()
+            if self._known is None or now - self._asked_at > self.KEPT_S:
+                self._asked_at = now
+                self._known = self._asked() or self._known
+            if self._known is None:
+                raise Unavailable("the stack's secret cannot be read")
+            return self._known
+
+    def _asked(self) -> tuple[str, StackKeys] | None:
+        from sweephand.security.tokens import derive_keys  # noqa: PLC0415 - of the API, and of jobs with a callback token
+
+        secret = self._version("AWSCURRENT")
+        if secret is None:
+            return None
+        return secret, derive_keys(self._settings.stack_name, secret, self._version("AWSPREVIOUS"))
+
+    def _version(self, stage: str) -> str | None:
+        try:
+            answer = self._clients.secrets_manager.get_secret_value(
+                SecretId=self._settings.stack_secret_id, VersionStage=stage
+            )
+        except (ClientError, BotoCoreError):
+            return None
+        return str(json.loads(answer["SecretString"])["secret"])
+
+
+class Doorkeeper:
+    """Makes the door from the stack's secret, and another one when that was read again."""
+
     def __init__(self, world: World) -> None:
         self._world = world
-        self._clients = Clients(world.table, world.settings)
-        self._door: Door | None = None
-        self._asked_at = 0.0
+        self._secret = StackSecret(Clients(world.table, world.settings), world.settings, world.clock)
+        self._made: tuple[tuple[str, StackKeys], Door] | None = None
         # Outlives the doors: what it knows of issuers' keys, and when it last asked for them, must.
         self._foreign: ForeignTokens | None = None
 
     def door(self) -> Door:
         """Raises Unavailable if the secret cannot be read and none is known."""
-        now = self._world.clock.monotonic()
-        if self._door is None or now - self._asked_at > self.KEPT_S:
-            self._asked_at = now
-            self._door = self._made() or self._door
-        if self._door is None:
-            raise Unavailable("the stack's secret cannot be read")
-        return self._door
+        known = self._secret.read()
+        if self._made is None or self._made[0] is not known:
+            self._made = known, self._door(*known)
+        return self._made[1]
 
-    def _made(self) -> Door | None:
+    def _door(self, secret: str, keys: StackKeys) -> Door:
         from sweephand.security.caller import Door  # noqa: PLC0415 - of the API function only
-        from sweephand.security.tokens import derive_keys  # noqa: PLC0415
         from sweephand.store import credentials  # noqa: PLC0415
 
-        secret = self._secret("AWSCURRENT")
-        if secret is None:
-            return None
-        keys = derive_keys(self._world.settings.stack_name, secret, self._secret("AWSPREVIOUS"))
         foreign = self._by_foreign_token if self._world.settings.oidc_issuers else None
         return Door(keys, secret, partial(credentials.find_credential, self._world.table), foreign)
 
@@ -253,12 +295,3 @@ class Doorkeeper:
                 self._world.journal.error("the parameters Oidc* cannot be read", reason=str(wrong))
                 raise Unauthenticated("valid credentials are needed") from wrong
         return self._foreign.identify(token, now)
-
-    def _secret(self, stage: str) -> str | None:
-        try:
-            answer = self._clients.secrets_manager.get_secret_value(
-                SecretId=self._world.settings.stack_secret_id, VersionStage=stage
-            )
-        except (ClientError, BotoCoreError):
-            return None
-        return str(json.loads(answer["SecretString"])["secret"])

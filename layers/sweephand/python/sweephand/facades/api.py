@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 from sweephand.errors import NotFound, SweephandError, Unavailable
-from sweephand.facades.http import Answer, Request, Route, Routes, read_request
+from sweephand.facades.http import RUN_TOKEN_HEADER, Answer, Request, Route, Routes, read_request
 from sweephand.flow import tenancy
 from sweephand.flow.world import World
 from sweephand.security.caller import Caller, Door
@@ -93,7 +93,7 @@ class Api(ABC):
         caller = None
         try:
             if route.scope is not None:
-                caller = self._identify(request)
+                caller = self._identify(request, parameters["run"] if route.run_token else None)
                 if caller.tenant is not None:
                     tenancy.require_active(self.world, caller.tenant)
                 if not (route.also and caller.allows(route.also)):
@@ -102,7 +102,11 @@ class Api(ABC):
         except SweephandError as refused:
             return route, caller, self.refusal(refused, request.request_id, route)
 
-    def _identify(self, request: Request) -> Caller:
+    def _identify(self, request: Request, run_id: str | None = None) -> Caller:
+        """run_id: of the run whose own token is enough, where the caller shows nothing else."""
+        token = request.headers.get(RUN_TOKEN_HEADER.lower())
+        if run_id is not None and token is not None and "authorization" not in request.headers:
+            return self.door().by_run_token(token, run_id)
         return self.door().identify(request.headers.get("authorization"), self.world.clock.now())
 
     def _written(self, answer: Answer, request_id: str, *, head: bool = False) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from urllib.parse import unquote_to_bytes
 from sweephand.domain.json_text import dumps
 from sweephand.errors import InvalidRequest
 
+RUN_TOKEN_HEADER = "Sweephand-Callback-Token"  # noqa: S105 - the name of a header
 LONGEST_QUERY = 8_192
 REPLACED = "\ufffd"
 LARGEST_ANSWER = 5_500_000
@@ -120,7 +121,7 @@ Operation = Callable[..., Answer]
 @dataclass(frozen=True)
 class Route:
     """One operation. path: `/v1/jobs/{job}`, optionally with a fixed ending `{job}:verb`. scope None: open to all.
-    also: another scope that is enough.
+    also: another scope that is enough. run_token: the token of the run in its path is enough too.
 
     query: the parameters that it knows. body: whether it reads one (`required`, `optional`, `none`, `form`). headers:
     those that it reads beside Authorization. takes, gives: names of the schemas of its body and of its answer with
@@ -140,6 +141,7 @@ class Route:
     takes: str = ""
     gives: str = ""
     status: int = 200
+    run_token: bool = False
 
     @property
     def scopes(self) -> tuple[str, ...]:

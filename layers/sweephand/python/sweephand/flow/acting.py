@@ -7,7 +7,7 @@ from contextlib import suppress
 from sweephand.actions.call import Call
 from sweephand.domain.job import Job, Payload
 from sweephand.domain.run import Kind, Outcome, Reason, Run, Verdict
-from sweephand.domain.schedule import Schedule
+from sweephand.domain.schedule import Schedule, policies_of
 from sweephand.errors import NotFound
 from sweephand.flow.settle import action_of
 from sweephand.flow.world import World
@@ -18,7 +18,10 @@ LEASE_MARGIN_S = 2.0
 
 
 def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
-    """One attempt. Never raises for what the target does; raises Unavailable if table or key service do not answer."""
+    """One attempt. Never raises for what the target does.
+
+    Raises Unavailable if the table, the key service or the stack's secret cannot be had.
+    """
     action = action_of(job, run.kind)
     payload = _payload(world, run, job, schedule)
     secrets = _secrets(world, run, job)
@@ -28,6 +31,7 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
         return Outcome(
             Verdict.FAILED, Reason.DEADLINE, message="the lease was over before the call began", retryable=True
         )
+    reports = policies_of(job, schedule).get("callbackToken") is True
     call = Call(
         tenant=run.tenant,
         job_id=run.job_id,
@@ -41,6 +45,8 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
         payload_is_json=payload.is_json if payload else False,
         secrets=secrets,
         callback_url=_callback_url(world, run),
+        callback_token=_callback_token(world, run) if reports else None,
+        on202="wait" if reports else "success",
     )
     return world.perform(action.kind, action.params, call, world.outbound)
 
@@ -71,6 +77,12 @@ def _secrets(world: World, run: Run, job: Job) -> dict[str, str]:
             with suppress(NotFound):
                 opened[field.removeprefix(prefix)] = world.secrets.decrypt(job.tenant, job.id, field, text)
     return opened
+
+
+def _callback_token(world: World, run: Run) -> str:
+    from sweephand.security.tokens import callback_token  # noqa: PLC0415 - few jobs ask for one
+
+    return callback_token(world.stack_keys(), run.tenant, run.id)
 
 
 def _callback_url(world: World, run: Run) -> str | None:

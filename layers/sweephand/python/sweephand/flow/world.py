@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sweephand.messaging.run_queue import RunQueue
     from sweephand.security.guard import Outbound
     from sweephand.security.secrets import SecretBox
+    from sweephand.security.tokens import StackKeys
     from sweephand.settings import Settings
     from sweephand.sources import Chance, Clock
     from sweephand.store.conditional import Table
@@ -31,7 +32,10 @@ class Journal(Protocol):
 
 @dataclass(frozen=True)
 class World:
-    """perform: carries out one attempt of an action of a kind. standing: of collections, for the executor's gate."""
+    """perform: carries out one attempt of an action of a kind. standing: of collections, for the executor's gate.
+
+    stack_keys: what is derived from the stack's secret; raises Unavailable if that cannot be read.
+    """
 
     settings: Settings
     clock: Clock
@@ -43,4 +47,5 @@ class World:
     secrets: SecretBox
     outbound: Outbound
     perform: Callable[[str, Mapping[str, Any], Call, Outbound], Outcome]
+    stack_keys: Callable[[], StackKeys]
     journal: Journal

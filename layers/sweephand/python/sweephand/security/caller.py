@@ -31,6 +31,8 @@ TENANT_SCOPES = frozenset({"jobs:read", "jobs:write", "runs:write", "tasks:write
 PROVIDER_SCOPES = frozenset({PROVIDER_ALL, "provider:admin"})
 SCOPES = TENANT_SCOPES | PROVIDER_SCOPES
 FIRST_ID = "admin"
+RUN_TARGET = "target"
+"""In the place of a credential's id: whoever has the token of a run."""
 
 _TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
 _CLIENT_ID = re.compile(rf"({_TENANT.pattern})\.([A-Za-z0-9]{{1,32}})", re.ASCII)
@@ -143,6 +145,13 @@ class Door:
             given.tenant, given.id, now, lambda found: hmac.compare_digest(found.secret_hash, hashed)
         )
         return Caller(credential.tenant, credential.id, credential.scopes, credential.generation)
+
+    def by_run_token(self, token: str, run_id: str) -> Caller:
+        """The target of a run, by the token that was sent to it. Raises Unauthenticated."""
+        tenant = tokens.callback_tenant(self._keys, run_id, token)
+        if tenant is None:
+            raise _nobody()
+        return Caller(tenant, RUN_TARGET, frozenset({"runs:write"}))
 
     def issue(self, caller: Caller, now: datetime, wanted: Iterable[str] = ()) -> tuple[str, frozenset[str]]:
         """A token of one hour and its scopes: those wanted, else all of the caller's.

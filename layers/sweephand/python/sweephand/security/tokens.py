@@ -26,7 +26,7 @@ _PURPOSES = (b"sweephand/kid/1", b"sweephand/access-token/1", b"sweephand/callba
 _TOKEN = re.compile(r"([A-Za-z0-9_-]{1,512})\.[A-Za-z0-9_-]{1,3072}\.[A-Za-z0-9_-]{1,128}", re.ASCII)
 """The head is small, so that its JSON, read before the signature, cannot be deep."""
 ALGORITHM = "HS256"
-_CALLBACK = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+_CALLBACK = re.compile(r"([A-Za-z0-9_-]{1,64})\.([A-Za-z0-9_-]{43})", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -137,17 +137,21 @@ def names_own_algorithm(token: str) -> bool:
     return head is not None and head.get("alg") == ALGORITHM
 
 
-def callback_token(keys: StackKeys, run_id: str) -> str:
-    """The token with which the target of a run reports its result: the same for all attempts, nothing is stored."""
-    return _callback_token(keys.current, run_id)
+def callback_token(keys: StackKeys, tenant: str, run_id: str) -> str:
+    """The token with which the target of a run reports its result: the same for all attempts, nothing is stored.
+
+    It names the tenant, because whoever brings it has no other identity and a run's id does not tell.
+    """
+    return f"{tenant}.{_callback_mac(keys.current, tenant, run_id)}"
 
 
-def is_callback_token(keys: StackKeys, run_id: str, token: str) -> bool:
-    """Was this token made for this run? Takes the same time for a wrong one."""
-    if not _CALLBACK.fullmatch(token):
-        return False
-    matches = [hmac.compare_digest(_callback_token(key, run_id), token) for key in keys.all()]
-    return any(matches)
+def callback_tenant(keys: StackKeys, run_id: str, token: str) -> str | None:
+    """The tenant of the run that this token was made for; None for a wrong one, in the same time."""
+    form = _CALLBACK.fullmatch(token)
+    if not form:
+        return None
+    matches = [hmac.compare_digest(_callback_mac(key, form[1], run_id), form[2]) for key in keys.all()]
+    return form[1] if any(matches) else None
 
 
 def hkdf_sha256(secret: bytes, salt: bytes, purpose: bytes, length: int) -> bytes:
@@ -165,8 +169,9 @@ def _derive_key(stack: str, secret: str) -> StackKey:
     return StackKey(kid[:8].hex(), access, callback)
 
 
-def _callback_token(key: StackKey, run_id: str) -> str:
-    return base64.urlsafe_b64encode(hmac.digest(key.callback, run_id.encode(), hashlib.sha256)).decode().rstrip("=")
+def _callback_mac(key: StackKey, tenant: str, run_id: str) -> str:
+    mac = hmac.digest(key.callback, f"{tenant}/{run_id}".encode(), hashlib.sha256)
+    return base64.urlsafe_b64encode(mac).decode().rstrip("=")
 
 
 def _claims(members: Mapping[str, Any], now: datetime) -> AccessClaims:

@@ -9,7 +9,7 @@ from typing import Any
 from sweephand import __version__
 from sweephand.domain.job import JobState
 from sweephand.domain.run import Kind, State
-from sweephand.facades.http import Route
+from sweephand.facades.http import RUN_TOKEN_HEADER, Route
 from sweephand.facades.native import cursors
 from sweephand.facades.native.answers import INCLUDES
 from sweephand.facades.native.examples import REQUESTS
@@ -123,6 +123,12 @@ def document(answers: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
             "securitySchemes": {
                 "basic": {"type": "http", "scheme": "basic", "description": "A client id and its secret."},
                 "bearer": {"type": "http", "scheme": "bearer", "description": "A token of `/oauth/token`."},
+                "runToken": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": RUN_TOKEN_HEADER,
+                    "description": "What the run's target was sent under this name (policy `callbackToken`).",
+                },
             },
         },
     }
@@ -170,6 +176,7 @@ def _security(route: Route) -> list[dict[str, list[str]]]:
         return [{}, {"basic": []}]
     scopes = route.scopes or tuple(filter(None, (OPEN_TO_SOME.get(route.path),)))
     known = [{kind: [scope]} for scope in scopes for kind in ("basic", "bearer")]
+    known += [{"runToken": []}] if route.run_token else []
     return known if route.scope else [{}, *known]
 
 

@@ -124,6 +124,7 @@ ROUTES = Routes(
             takes="Result",
             gives="Run",
             headers=(),
+            run_token=True,
         ),
         _verb("/v1/runs/{run}/cancel", runs.cancel, "Cancel an open run", scope=RUN, gives="Run", headers=()),
         _change(

@@ -173,7 +173,7 @@ _POLICIES: Members = {
     "onCreate": one_of(("schedule", "run_now")),
     "delivery": one_of(("at_least_once", "at_most_once")),
     "keepAnswer": one_of(("failures", "all", "none")),
-    "callbackToken": {"type": "boolean", "enum": [False]},
+    "callbackToken": {**FLAG, "description": "The target is sent a token with which it reports the result."},
 }
 POLICIES: Members = {name: _POLICIES[name] for name in defaults.POLICIES}
 MISFIRE: Members = {

@@ -149,10 +149,8 @@ def policies(value: object, field: str) -> dict[str, Any]:
     for name, values in choices.items():
         if name in given:
             checked[name] = fields.one_of(given[name], below(field, name), values)
-    if "callbackToken" in given and flag(given["callbackToken"], below(field, "callbackToken")):
-        raise InvalidRequest(below(field, "callbackToken"), "not available yet: true")
     if "callbackToken" in given:
-        checked["callbackToken"] = False
+        checked["callbackToken"] = flag(given["callbackToken"], below(field, "callbackToken"))
     return checked
 
 
