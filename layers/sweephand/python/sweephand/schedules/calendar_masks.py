@@ -10,6 +10,8 @@ from sweephand.schedules.rule import Series
 
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _FIRST_YEAR, _LAST_YEAR = 1969, 2200  # one beyond the horizon on each side, for zones off UTC
+_FIRST_WALL = (date(_FIRST_YEAR, 1, 1).toordinal() - _EPOCH_DAY) * 86_400
+_LAST_WALL = (date(_LAST_YEAR, 12, 31).toordinal() - _EPOCH_DAY) * 86_400 + 86_399
 _LENGTHS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _LONGEST = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _SIX_WEEKS = sum(1 << 7 * week for week in range(6))
@@ -83,6 +85,17 @@ class CalendarMasks(Series):
             days = self._days_of(year, month)
         return (date(year, month, days.bit_length() - 1).toordinal() - _EPOCH_DAY) * 86_400 + self._last_time()
 
+    def count(self, after: int, until: int, limit: int) -> int:
+        """By months: what a day holds is counted by its masks."""
+        after, until = max(after, _FIRST_WALL), min(until, _LAST_WALL)
+        if after >= until:
+            return 0
+        (first, begun), (last, ended) = divmod(after, 86_400), divmod(until, 86_400)
+        found = self._count_days(first, last - 1) * self.hours.bit_count() * self.minutes.bit_count()
+        found += self._count_days(last, last) * self._times_until(ended // 60)
+        found -= self._count_days(first, first) * self._times_until(begun // 60)
+        return max(0, min(found, limit))
+
     def shortest_gap_s(self) -> int:
         """The smallest distance between two wall times, as if every day matched."""
         minutes, hours = bits(self.minutes), bits(self.hours)
@@ -95,6 +108,24 @@ class CalendarMasks(Series):
         length = _LENGTHS[month] if month != 2 else month_length(year, 2)
         in_weeks = self.weekdays * _SIX_WEEKS << 1 >> date(year, month, 1).toordinal() % 7
         return (self.days | in_weeks if self.either else self.days & in_weeks) & (2 << length) - 2
+
+    def _count_days(self, first: int, last: int) -> int:
+        """How many matching days lie from day `first` to day `last`."""
+        found = 0
+        while first <= last:
+            on = date.fromordinal(first + _EPOCH_DAY)
+            rest = month_length(on.year, on.month) - on.day
+            if self.months >> on.month & 1:
+                here = self._days_of(on.year, on.month) >> on.day
+                found += (here & (2 << min(rest, last - first)) - 1).bit_count()
+            first += rest + 1
+        return found
+
+    def _times_until(self, minute: int) -> int:
+        """How many times of a day lie at or before that minute of it."""
+        hour, minute = divmod(minute, 60)
+        within = (self.minutes & (2 << minute) - 1).bit_count() if self.hours >> hour & 1 else 0
+        return (self.hours & (1 << hour) - 1).bit_count() * self.minutes.bit_count() + within
 
     def _clock_after(self, minute: int) -> int | None:
         """Second of the day of the first time after that minute of the day."""

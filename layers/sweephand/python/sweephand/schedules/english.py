@@ -112,6 +112,11 @@ def years(mask: int) -> str:
     return f"in {_spans(bits(mask))}"
 
 
+def numbers(values: Sequence[int]) -> str:
+    """Rising numbers: "5, 7 to 9 and 40"."""
+    return _spans(values)
+
+
 def _days(masks: CalendarMasks) -> str:
     by_date, by_weekday = dates(masks.days), weekdays(masks.weekdays)
     if by_date and by_weekday:

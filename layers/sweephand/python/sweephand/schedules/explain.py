@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from sweephand.schedules.localtime import LAST_SECOND, to_instant, to_second
+from sweephand.schedules.localtime import LAST_SECOND, to_instant, to_second, wall_text
 from sweephand.schedules.rule import MovedBy
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from sweephand.schedules.localtime import Zone
     from sweephand.schedules.timing import Timing
 
-__all__ = ["Dropped", "MovedBy", "Occurrence", "dropped", "preview"]
+__all__ = ["Dropped", "MovedBy", "Occurrence", "dropped", "local_text", "preview"]
 
 
 @dataclass(frozen=True)
@@ -49,3 +50,16 @@ def dropped(timing: Timing, after: datetime, until: datetime, limit: int) -> lis
     """The first `limit` wall times that dstGap skip leaves out at clock changes in (after, until]."""
     found = timing.rule.dropped(to_second(after), to_second(until))
     return [Dropped(to_instant(second), moved_by) for second, moved_by in islice(found, limit)]
+
+
+def local_text(second: int, zone: Zone) -> str:
+    """What the clock of the zone reads, with its offset: 2027-03-26T02:30:00+01:00."""
+    offset = zone.offsets[zone.piece(second)]
+    return wall_text(second + offset) + offset_text(offset)
+
+
+def offset_text(offset: int) -> str:
+    """+01:00, or -00:44:30 where a zone of the past counted seconds."""
+    hours, rest = divmod(abs(offset), 3600)
+    seconds = f":{rest % 60:02d}" if rest % 60 else ""
+    return f"{'-' if offset < 0 else '+'}{hours:02d}:{rest // 60:02d}{seconds}"

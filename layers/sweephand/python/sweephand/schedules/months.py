@@ -58,6 +58,11 @@ class Months(Series):
                 return None
             k -= 1
 
+    def day_and_months(self) -> tuple[int, list[int]]:
+        """(day of the month of the anchor, the months (1 to 12) that the steps come to)."""
+        begun = date.fromordinal(self.anchor // 86_400 + _EPOCH_DAY)
+        return begun.day, sorted({(begun.month - 1 + k * self.step) % 12 + 1 for k in range(12)})
+
     def _wall(self, k: int) -> tuple[int | None, int]:
         """(the k-th wall time, None where its month lacks the day; the first of that month)."""
         day, clock = divmod(self.anchor, 86_400)

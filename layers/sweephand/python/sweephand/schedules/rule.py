@@ -41,10 +41,14 @@ class Rule(Protocol):
 
 @dataclass(frozen=True)
 class MovedBy:
-    """A time rule that decided an occurrence. rule: dstGap or dstOverlap; local_time: the wall time it stands for."""
+    """A time rule that decided an occurrence. rule: dstGap or dstOverlap; local_time: the wall time it stands for.
+
+    effect: moved or skipped (dstGap), doubled or once (dstOverlap: both copies run, or this one only).
+    """
 
     rule: str
     local_time: str
+    effect: str
 
 
 class Series:

@@ -103,6 +103,7 @@ class Timing:
     jitter_s: int
     actual_start_interval_s: int | None
     has_end: bool
+    zone: Zone
     packed: str
     _compiled: Compiled = field(repr=False, compare=False)
 
@@ -215,7 +216,7 @@ def load_or_never(packed: str) -> Timing:
         return load(packed)
     except ValueError:
         compiled = Compiled(Never(), lambda: "cannot be read", recurring=True)
-        return Timing(UNREADABLE, compiled.series, True, None, 0, None, False, packed, compiled)
+        return Timing(UNREADABLE, compiled.series, True, None, 0, None, False, zone(_UTC), packed, compiled)
 
 
 def _build(packed: Mapping[str, Any], text: str | None = None) -> Timing:
@@ -244,6 +245,7 @@ def _build(packed: Mapping[str, Any], text: str | None = None) -> Timing:
         jitter_s=jitter_s,
         actual_start_interval_s=compiled.actual_start_interval_s,
         has_end="last" in packed,
+        zone=rules.zone,
         packed=json.dumps(packed, separators=(",", ":")) if text is None else text,
         _compiled=compiled,
     )

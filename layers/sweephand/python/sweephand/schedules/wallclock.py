@@ -51,7 +51,7 @@ class OnWallClock(Series):
         starts, offsets = self.zone.starts, self.zone.offsets
         while True:
             offset = offsets[piece]
-            begin, end = self._bounds(piece)
+            begin, end = self.bounds(piece)
             wall = self.pattern.after((second if second >= begin else begin - 1) + offset)
             found = None if wall is None or wall - offset >= end else wall - offset
             moved = self._moved_after(piece, second)
@@ -86,7 +86,7 @@ class OnWallClock(Series):
         starts, offsets = self.zone.starts, self.zone.offsets
         while True:
             offset = offsets[piece]
-            begin, end = self._bounds(piece)
+            begin, end = self.bounds(piece)
             wall = self.pattern.until((second if second < end else end - 1) + offset)
             found = None if wall is None or wall - offset < begin else wall - offset
             moved = self._moved_until(piece, second)
@@ -103,6 +103,18 @@ class OnWallClock(Series):
                 preceding = min(preceding, self.zone.piece(wall - offset + _NEAR))
             second, piece = starts[preceding + 1] - 1, preceding
 
+    def count(self, after: int, until: int, limit: int) -> int:
+        """By pieces, each counted by the pattern: their number costs nothing where that counts by masks."""
+        found = 0
+        for piece in range(self.zone.piece(after + 1), self.zone.piece(until) + 1):
+            offset = self.zone.offsets[piece]
+            begin, end = self.bounds(piece)
+            first, last = max(after, begin - 1), min(until, end - 1)
+            if first < last and found < limit:
+                found += self.pattern.count(first + offset, last + offset, limit - found)
+                found += sum(after < moved <= until for moved in self._only_moved(piece))
+        return max(0, min(found, limit))
+
     def moved_by(self, second: int) -> MovedBy | None:
         if not self.marked:
             return None
@@ -112,11 +124,11 @@ class OnWallClock(Series):
         if jump > 0 and second < start + jump and self.pattern.until(wall) != wall:
             before = self.zone.offsets[piece - 1]
             missing = second + before if self.gap is Gap.SHIFT else self.pattern.after(start + before - 1)
-            return None if missing is None else MovedBy("dstGap", wall_text(missing))
+            return None if missing is None else MovedBy("dstGap", wall_text(missing), "moved")
         again = self.zone.end(piece)
         back = self.zone.jump(piece + 1) if piece + 1 < len(self.zone.starts) else 0
         if (jump < 0 and second < start - jump) or (back < 0 and second >= again + back):
-            return MovedBy("dstOverlap", wall_text(wall))
+            return MovedBy("dstOverlap", wall_text(wall), "doubled" if self.overlap is Overlap.BOTH else "once")
         return None
 
     def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
@@ -126,7 +138,7 @@ class OnWallClock(Series):
             start, before = self.zone.starts[piece], self.zone.offsets[piece - 1]
             missing = self.pattern.after(start + before - 1)
             while missing is not None and missing < start + self.zone.offsets[piece]:
-                yield start, MovedBy("dstGap", wall_text(missing))
+                yield start, MovedBy("dstGap", wall_text(missing), "skipped")
                 missing = self.pattern.after(missing)
 
     def _calm(self, wall: int, from_piece: int) -> int | None:
@@ -136,7 +148,7 @@ class OnWallClock(Series):
         found = wall - zone.offsets[piece]
         return found if zone.starts[piece] + _NEAR < found < zone.ends[piece] - _NEAR else None
 
-    def _bounds(self, piece: int) -> tuple[int, int]:
+    def bounds(self, piece: int) -> tuple[int, int]:
         """(first, end) of the seconds of a piece that count: without the copy that the overlap rule drops."""
         zone = self.zone
         begin, end = zone.starts[piece], zone.end(piece)
@@ -145,6 +157,15 @@ class OnWallClock(Series):
         elif self.overlap is Overlap.SECOND and piece + 1 < len(zone.starts):
             end += min(0, zone.jump(piece + 1))
         return begin, end
+
+    def _only_moved(self, piece: int) -> Iterator[int]:
+        """The instants that the gap at the start of a piece moves there and that no wall time gives by itself."""
+        start, offset = self.zone.starts[piece], self.zone.offsets[piece]
+        moved = self._moved_after(piece, start - 1)
+        while moved is not None:
+            if self.pattern.until(moved + offset) != moved + offset:
+                yield moved
+            moved = self._moved_after(piece, moved)
 
     def _moved_after(self, piece: int, second: int) -> int | None:
         """The first instant after `second` that stands for a wall time in the gap at the start of the piece."""

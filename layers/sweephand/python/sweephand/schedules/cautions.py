@@ -1,0 +1,154 @@
+"""What is odd about a schedule, told before it is trusted: its shape read, its next year looked through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from sweephand.schedules import english
+from sweephand.schedules.calendar_masks import CalendarMasks, bits
+from sweephand.schedules.clock import Clock
+from sweephand.schedules.days import OfMonths, OnDays
+from sweephand.schedules.localtime import Overlap, instant_text, to_second
+from sweephand.schedules.months import MonthOverflow, Months
+from sweephand.schedules.reasons import on_clock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from sweephand.schedules.rule import MovedBy, Series
+    from sweephand.schedules.timing import Timing
+    from sweephand.schedules.wallclock import OnWallClock
+
+YEAR_S = 366 * 86_400
+MANY_IN_AN_HOUR = 60
+_FEW_DAYS = 5
+_MOST_LOOKED_AT = 400
+_LONGEST = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+@dataclass(frozen=True)
+class Caution:
+    """code: of the closed list in docs/reference/api.md. text: a sentence."""
+
+    code: str
+    text: str
+
+
+def cautions(timing: Timing, after: datetime) -> list[Caution]:
+    """Everything odd about what the schedule does after an instant; most schedules have nothing of it."""
+    second = to_second(after)
+    first = timing.rule.after(second)
+    if first is None:
+        return [Caution("NOTHING_LEFT", f"no occurrence is left after {instant_text(second)}")]
+    found = [*_density(timing, first)]
+    if first > second + YEAR_S:
+        found.append(Caution("FAR_AWAY", f"the next occurrence is {instant_text(first)}, more than a year away"))
+    clock = on_clock(timing.rule)
+    if clock is not None:
+        found += _of_pattern(clock.pattern)
+        found += _of_changes(clock, max(second, first - 1), second + YEAR_S)
+    return found
+
+
+def _density(timing: Timing, first: int) -> Iterator[Caution]:
+    often = timing.rule.count(first - 1, first + 3599, 3601)
+    if often >= MANY_IN_AN_HOUR:
+        yield Caution("MANY_IN_AN_HOUR", f"runs {often:,} times in the hour from {instant_text(first)}")
+    shortest = timing.interval_s
+    if shortest is not None and timing.jitter_s >= shortest:
+        text = f"jitterSeconds {timing.jitter_s} reaches past the next occurrence, so each is put off by less"
+        yield Caution("JITTER_CUT_SHORT", text)
+
+
+def _of_pattern(pattern: Series) -> Iterator[Caution]:
+    if isinstance(pattern, CalendarMasks):
+        if pattern.either and english.dates(pattern.days) and english.weekdays(pattern.weekdays):
+            yield Caution("EITHER_DAY", "day of the month and weekday are both given, and either is enough")
+        elif not pattern.either:
+            yield from _missing_days(pattern.days, pattern.months)
+        yield from _uneven(Clock(pattern.hours, pattern.minutes))
+    elif isinstance(pattern, OnDays):
+        if isinstance(pattern.days, OfMonths):
+            yield from _missing_days(_fixed_days(pattern.days), pattern.days.months)
+        yield from _uneven(pattern.clock)
+    elif isinstance(pattern, Months) and pattern.overflow is MonthOverflow.SKIP:
+        day, visited = pattern.day_and_months()
+        yield from _missing_days(1 << day, sum(1 << month for month in visited))
+
+
+def _fixed_days(days: OfMonths) -> int:
+    """The days that each month of the set has by its date, if it is long enough: no last days, no weekdays."""
+    longest = days.table[-7:]
+    if any(mask != longest[0] for mask in longest) or any(mask & ~longest[0] for mask in days.table):
+        return 0  # it depends on the weekday, or shorter months have another day instead
+    return longest[0]
+
+
+def _missing_days(days: int, months: int) -> Iterator[Caution]:
+    """Of dates that some months lack. Where many days are chosen, the last ones are not what the user looks at."""
+    if days.bit_count() > _FEW_DAYS:
+        return
+    chosen = bits(months)
+    for day in (29, 30, 31):
+        if not days >> day & 1:
+            continue
+        lacking = [month for month in chosen if _LONGEST[month] < day]
+        name = f"{day}st" if day == 31 else f"{day}th"
+        if lacking:
+            text = "1 month a year has none" if len(lacking) == 1 else f"{len(lacking)} months a year have none"
+            yield Caution("SOME_MONTHS_LACK_THE_DAY", f"{name}: {text}")
+        elif day == 29 and 2 in chosen:
+            yield Caution("LEAP_DAY", "29th: February has one in leap years only")
+
+
+def _uneven(clock: Clock) -> Iterator[Caution]:
+    """Steps that do not divide their circle: the last one is shorter."""
+    for mask, size, unit, circle in (
+        (clock.seconds, 60, "seconds", "minute"),
+        (clock.minutes, 60, "minutes", "hour"),
+        (clock.hours, 24, "hours", "day"),
+    ):
+        numbers = bits(mask)
+        steps = {later - number for number, later in pairwise(numbers)}
+        if len(numbers) < 3 or len(steps) != 1:
+            continue
+        step, last = steps.pop(), numbers[0] + size - numbers[-1]
+        if step > 1 and last < step:
+            text = f"steps of {step} {unit} do not divide the {circle}: the last of each {circle} is {last}"
+            yield Caution("UNEVEN_STEP", text)
+
+
+def _of_changes(clock: OnWallClock, after: int, until: int) -> Iterator[Caution]:
+    """Of the clock's changes in (after, until], each that moves, doubles or leaves out an occurrence."""
+    zone = clock.zone
+    if not clock.marked:
+        return
+    for piece in range(zone.piece(after) + 1, zone.piece(until) + 1):
+        start, jump = zone.starts[piece], zone.jump(piece)
+        marked = _first_marked(clock, start, jump)
+        if marked is None:
+            continue
+        second, moved_by = marked
+        if jump > 0:
+            what = "does not run" if moved_by.effect == "skipped" else f"runs at {instant_text(second)}"
+            text = f"the clock in {zone.name} jumps over {moved_by.local_time}: it {what} (dstGap {clock.gap})"
+        else:
+            when = {Overlap.FIRST: "the first time", Overlap.SECOND: "the second time", Overlap.BOTH: "both times"}
+            text = f"the clock in {zone.name} reads {moved_by.local_time} twice: it runs {when[clock.overlap]}"
+        yield Caution("CLOCK_CHANGE", text)
+
+
+def _first_marked(clock: OnWallClock, start: int, jump: int) -> tuple[int, MovedBy] | None:
+    """The first occurrence that a time rule decides at a change of the clock, or a wall time that it leaves out."""
+    for found in clock.dropped(start - 1, start):
+        return found
+    for number, second in enumerate(clock.seconds(min(start, start + jump) - 1, start + abs(jump) - 1)):
+        moved_by = clock.moved_by(second)
+        if moved_by is not None:
+            return second, moved_by
+        if number == _MOST_LOOKED_AT:
+            break
+    return None

@@ -1,0 +1,52 @@
+"""A schedule in plain English: what it does, its window, how often at most, and what clock changes do to it."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from sweephand.schedules.localtime import Gap, Overlap, instant_text, to_second
+from sweephand.schedules.reasons import on_clock
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sweephand.schedules.timing import Timing
+    from sweephand.schedules.wallclock import OnWallClock
+
+_FROM = re.compile(r"from [0-9]{4}-")
+_IN_GAP = {
+    Gap.SKIP: "does not run",
+    Gap.NEXT_VALID: "runs at the first instant after it",
+    Gap.SHIFT: "runs as much later as the clock jumps",
+}
+_TWICE = {Overlap.FIRST: "runs the first time", Overlap.SECOND: "runs the second time", Overlap.BOTH: "runs both times"}
+
+
+def describe(timing: Timing, after: datetime) -> str:
+    """Its summary with everything that bounds or bends it after an instant.
+
+    "At 02:30, Europe/Berlin, until 2027-12-31T00:00:00Z. A time that the clock jumps over runs at the first ..."
+    """
+    facts = json.loads(timing.packed)
+    parts = [timing.summary[:1].upper() + timing.summary[1:]]
+    if "first" in facts and not _FROM.search(timing.summary):
+        parts.append(f"from {instant_text(facts['first'])}")
+    if "last" in facts:
+        parts.append(f"until {instant_text(facts['last'])}")
+    if timing.count is not None:
+        parts.append("once at most" if timing.count == 1 else f"{timing.count:,} times at most")
+    if timing.jitter_s:
+        parts.append(f"each put off by up to {timing.jitter_s:,} s")
+    sentences = [", ".join(parts)]
+    clock = on_clock(timing.rule)
+    if clock is not None and _bent(clock, to_second(after)):
+        gap, twice = _IN_GAP[clock.gap], _TWICE[clock.overlap]
+        sentences.append(f"A time that the clock jumps over {gap}; one that it reads twice {twice}")
+    return ". ".join(sentences) + "."
+
+
+def _bent(clock: OnWallClock, after: int) -> bool:
+    """Whether a change of the clock lies ahead for a rule that fixes the hour."""
+    return clock.marked and clock.zone.starts[-1] > after

@@ -1,0 +1,166 @@
+"""Why an instant is none of a series' occurrences: the field that does not match, the limit or time rule before it.
+
+Asked by people only, so it is apart from what a sweep loads. A kind of series that is not named here has one reason:
+it is none of its instants.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from sweephand.schedules import english
+from sweephand.schedules.calendar_masks import CalendarMasks, bits
+from sweephand.schedules.clock import Clock
+from sweephand.schedules.days import ALL_MONTHS, FIRST_YEAR, EachNth, OfMonths, OfWeeks, OnDays
+from sweephand.schedules.localtime import EPOCH, Overlap, instant_text, wall_text
+from sweephand.schedules.rule import Jittered, Series, Steps, Window
+from sweephand.schedules.wallclock import OnWallClock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sweephand.schedules.days import Days
+
+_EPOCH_DAY = EPOCH.toordinal()
+
+
+@dataclass(frozen=True)
+class Reason:
+    """code: of the closed list in docs/reference/api.md. text: a sentence. field: of the clock, for DOES_NOT_MATCH."""
+
+    code: str
+    text: str
+    field: str | None = None
+
+
+def why_not(series: Series, second: int) -> Iterator[Reason]:
+    """The reasons, outermost limit first; at least one for an instant that is no occurrence. second: Unix or wall."""
+    if isinstance(series, Window):
+        yield from _window(series, second)
+    elif isinstance(series, Jittered):
+        yield from _jittered(series, second)
+    elif isinstance(series, OnWallClock):
+        yield from _on_wall_clock(series, second)
+    elif isinstance(series, CalendarMasks):
+        yield from _calendar_masks(series, second)
+    elif isinstance(series, OnDays):
+        yield from _on_days(series, second)
+    elif isinstance(series, Steps):
+        early = (second - series.anchor) % series.step_s
+        text = f"{early} s after one step of {series.step_s} s and {series.step_s - early} s before the next"
+        yield Reason("BETWEEN_STEPS", text)
+    else:
+        yield Reason("NOT_IN_SERIES", "none of its instants")
+
+
+def on_clock(series: Series) -> OnWallClock | None:
+    """The wall times behind window and jitter; None for elapsed time."""
+    while isinstance(series, Window | Jittered):
+        series = series.series
+    return series if isinstance(series, OnWallClock) else None
+
+
+def _window(window: Window, second: int) -> Iterator[Reason]:
+    if second < window.first:
+        yield Reason("BEFORE_START", f"the schedule begins at {instant_text(window.first)}")
+    if second > window.last:
+        yield Reason("AFTER_END", f"the schedule ends at {instant_text(window.last)}")
+    if window.series.until(second) != second:
+        yield from why_not(window.series, second)
+
+
+def _jittered(jittered: Jittered, second: int) -> Iterator[Reason]:
+    planned = jittered.series.until(second)
+    if planned == second:
+        put_off = jittered.after(second - 1)
+        text = "jitterSeconds puts it off" + ("" if put_off is None else f" to {instant_text(put_off)}")
+        yield Reason("PUT_OFF_BY_JITTER", text)
+    else:
+        yield from why_not(jittered.series, second)
+
+
+def _on_wall_clock(series: OnWallClock, second: int) -> Iterator[Reason]:
+    wall = series.zone.wall(second)
+    left_out = [moved_by.local_time for _, moved_by in islice(series.dropped(second - 1, second), 1)]
+    if left_out:
+        text = f"the clock jumps over {left_out[0]} to this instant, and dstGap is skip"
+        yield Reason("LEFT_OUT_BY_GAP", text)
+        return
+    if series.pattern.until(wall) != wall:
+        yield from why_not(series.pattern, wall)
+        return
+    first, *_, last = series.zone.instants(wall)
+    runs, which = (last, "second") if series.overlap is Overlap.SECOND else (first, "first")
+    text = f"the clock reads {wall_text(wall)} twice, and dstOverlap is {which}: it runs at {instant_text(runs)}"
+    yield Reason("OTHER_COPY", text)
+
+
+def _calendar_masks(masks: CalendarMasks, wall: int) -> Iterator[Reason]:
+    on = date.fromordinal(wall // 86_400 + _EPOCH_DAY)
+    yield from _clock(Clock(masks.hours, masks.minutes), wall % 86_400)
+    yield from _month(masks.months, on)
+    by_date, by_weekday = masks.days >> on.day & 1, masks.weekdays >> on.isoweekday() % 7 & 1
+    if masks.either and (by_date or by_weekday):
+        return
+    if not by_date:
+        yield _differs("day of the month", str(on.day), english.numbers(bits(masks.days)))
+    if not by_weekday:
+        chosen = english.weekdays(masks.weekdays).removeprefix("on ")
+        yield _differs("weekday", english.WEEKDAYS[on.isoweekday() % 7], chosen)
+
+
+def _on_days(series: OnDays, wall: int) -> Iterator[Reason]:
+    day, time = divmod(wall, 86_400)
+    yield from _clock(series.clock, time)
+    if series.days.next(day) != day:
+        yield from _days(series.days, day)
+
+
+def _days(days: Days, day: int) -> Iterator[Reason]:
+    """Of a day that is not in the set."""
+    on = date.fromordinal(day + _EPOCH_DAY)
+    weekday = english.WEEKDAYS[on.isoweekday() % 7]
+    if isinstance(days, OfMonths):
+        if not days.years >> on.year - FIRST_YEAR & 1:
+            yield Reason("DOES_NOT_MATCH", f"the year {on.year} is none of its years", "year")
+        yield from _month(days.months, on)
+        if days.every > 1 and (on.year * 12 + on.month - 1 - days.anchor) % days.every:
+            text = f"{english.MONTHS[on.month - 1]} {on.year} is none of its months: they come each {days.every} months"
+            yield Reason("DOES_NOT_MATCH", text, "month")
+        if not days.days_of(on.year, on.month) >> on.day & 1:
+            yield Reason("DOES_NOT_MATCH", f"{weekday}, {on} is none of its days of the month", "day")
+    elif isinstance(days, OfWeeks):
+        week, number = divmod(day - days.begins, 7)
+        if week % days.every:
+            text = f"{on} lies in none of its weeks: they come each {days.every} weeks"
+            yield Reason("DOES_NOT_MATCH", text, "week")
+        if not days.weekdays >> number & 1:
+            yield Reason("DOES_NOT_MATCH", f"{weekday} is none of its weekdays", "weekday")
+    elif isinstance(days, EachNth):
+        text = f"{on} is none of its days: they come each {days.every} days"
+        yield Reason("DOES_NOT_MATCH", text, "day")
+    else:
+        yield Reason("DOES_NOT_MATCH", f"{weekday}, {on} is none of its days", "day")
+
+
+def _month(mask: int, on: date) -> Iterator[Reason]:
+    if mask != ALL_MONTHS and not mask >> on.month & 1:
+        yield _differs("month", english.MONTHS[on.month - 1], english.months(mask).removeprefix("in "))
+
+
+def _clock(clock: Clock, time: int) -> Iterator[Reason]:
+    hour, minute, second = time // 3600, time // 60 % 60, time % 60
+    for name, value, mask in (
+        ("hour", hour, clock.hours),
+        ("minute", minute, clock.minutes),
+        ("second", second, clock.seconds),
+    ):
+        if not mask >> value & 1:
+            yield _differs(name, str(value), english.numbers(bits(mask)))
+
+
+def _differs(field: str, found: str, wanted: str) -> Reason:
+    return Reason("DOES_NOT_MATCH", f"{field}: {found} is not {wanted}", field)
