@@ -28,6 +28,8 @@ from sweephand.domain.run import TERMINAL, Reason, State
 from sweephand.facades.native.problems import STATUS
 from sweephand.facades.native.routes import ROUTES
 from sweephand.local.template import load
+from sweephand.schedules.cautions import CAUTIONS
+from sweephand.schedules.reasons import REASON_CODES
 from sweephand.security.caller import PROVIDER_ALL, PROVIDER_SCOPES, TENANT_SCOPES
 from sweephand.store import table
 
@@ -116,6 +118,14 @@ def routes() -> str:
 def problems() -> str:
     lines = [(str(status), f"`{code}`", f"{title}.{_later(_raised(code))}") for code, (status, title) in STATUS.items()]
     return rows(("Status", "Code", "Title"), sorted(lines))
+
+
+def preview_warnings() -> str:
+    return rows(("Code", "Meaning"), ((f"`{code}`", f"{text}.") for code, text in CAUTIONS.items()))
+
+
+def explanations() -> str:
+    return rows(("Code", "Meaning"), ((f"`{code}`", f"{text}.") for code, text in REASON_CODES.items()))
 
 
 def scopes() -> str:
@@ -291,10 +301,12 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "attributes": attributes,
     "event-members": event_members,
     "events": events,
+    "explanations": explanations,
     "indexes": indexes,
     "outputs": outputs,
     "own-doing": own_doing,
     "parameters": parameters,
+    "preview-warnings": preview_warnings,
     "problems": problems,
     "reasons": reasons,
     "routes": routes,

@@ -263,6 +263,8 @@ class _Day:
         for under in ("/next", "/occurrences", "/schedules"):
             self.api("GET", path + under)
         self.api("POST", "/v1/schedules:preview", {"every": "PT1H"})
+        (schedule, *_) = self.api("GET", f"{path}/schedules")["items"]
+        self.api("GET", f"{path}/schedules/{schedule['id']}/explain", query="at=2030-01-01T00:00:00Z")
         self.api("GET", "/v1/runs")
         for run in self.api("GET", "/v1/runs", query=f"jobId={self.job}")["items"]:
             self.api("GET", f"/v1/runs/{run['id']}")

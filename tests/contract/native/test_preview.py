@@ -6,7 +6,12 @@ from itertools import pairwise
 
 import pytest
 
+from sweephand.schedules.localtime import IANA_VERSION
 from tests.contract.native import shapes
+
+MEMBERS = (
+    *("type", "summary", "description", "dropped", "gaps", "warnings", "explained", "searchedUntil", "ianaVersion"),
+)
 
 
 @pytest.fixture
@@ -66,13 +71,14 @@ def instants(reply):
 def test_every_notation_is_previewed_and_described(preview, schedule, kind, summary, wanted):
     reply = preview(schedule | {"limit": 3})
 
-    shapes.check_page(reply.json, "type", "summary", "dropped", "searchedUntil")
+    shapes.check_page(reply.json, *MEMBERS)
     assert reply.status == 200
     assert instants(reply) == wanted
     assert reply.json["type"] == kind
     assert summary is None or reply.json["summary"] == summary
     assert reply.json["dropped"] == []
-    assert all(each == {"plannedAt": each["plannedAt"], "movedBy": None} for each in reply.json["items"])
+    assert all(each.keys() == {"plannedAt", "localTime", "movedBy"} for each in reply.json["items"])
+    assert all(each["movedBy"] is None for each in reply.json["items"])
 
 
 def test_five_instants_by_default_from_now_or_after(preview):
@@ -98,11 +104,14 @@ def test_a_gap_and_an_overlap_are_marked(preview):
     both = preview(daily | {"after": "2027-10-30T12:00:00Z", "dstOverlap": "both"}).json["items"]
     second = preview(daily | {"after": "2027-10-30T12:00:00Z", "dstOverlap": "second"}).json["items"]
 
-    assert [each["movedBy"] for each in gap] == [None, {"rule": "dstGap", "localTime": "2027-03-28T02:30:00"}, None]
+    moved = {"rule": "dstGap", "localTime": "2027-03-28T02:30:00", "effect": "moved"}
+    assert [each["movedBy"] for each in gap] == [None, moved, None]
+    assert [each["localTime"] for each in gap[:2]] == ["2027-03-27T02:30:00+01:00", "2027-03-28T03:00:00+02:00"]
     assert gap[1]["plannedAt"] == "2027-03-28T01:00:00Z"
     assert [each["plannedAt"][8:] for each in both] == ["31T00:30:00Z", "31T01:30:00Z", "01T01:30:00Z"]
     assert [each["movedBy"] and each["movedBy"]["rule"] for each in both] == ["dstOverlap", "dstOverlap", None]
-    assert [each["movedBy"] and each["movedBy"]["rule"] for each in second] == ["dstOverlap", None, None]
+    assert [each["movedBy"] and each["movedBy"]["effect"] for each in both] == ["doubled", "doubled", None]
+    assert [each["movedBy"] and each["movedBy"]["effect"] for each in second] == ["once", None, None]
 
 
 def test_what_a_gap_leaves_out_is_told(preview):
@@ -112,7 +121,10 @@ def test_what_a_gap_leaves_out_is_told(preview):
 
     assert [each["plannedAt"][8:10] for each in body["items"]] == ["27", "29", "30", "31", "01"]
     assert body["dropped"] == [
-        {"at": "2027-03-28T01:00:00Z", "movedBy": {"rule": "dstGap", "localTime": "2027-03-28T02:30:00"}}
+        {
+            "at": "2027-03-28T01:00:00Z",
+            "movedBy": {"rule": "dstGap", "localTime": "2027-03-28T02:30:00", "effect": "skipped"},
+        }
     ]
 
 
@@ -164,3 +176,41 @@ def test_a_refused_text_is_pointed_into(preview):
 
 def test_a_provider_previews_without_naming_a_tenant(preview):
     assert preview({"every": "PT1H"}, caller="provider").status == 200
+
+
+def test_a_preview_tells_the_gaps_of_a_year_the_oddities_and_the_version_of_the_zones(preview):
+    hourly = preview({"cron": "* 9 31 * *", "timezone": "Europe/Berlin"}).json
+    once = preview({"at": "2027-06-01T00:00:00Z"}).json
+
+    assert (hourly["gaps"]["smallestSeconds"], hourly["gaps"]["until"]) == (60, "2028-03-01T12:00:00Z")
+    assert hourly["gaps"]["largestSeconds"] == 61 * 86_400 - 59 * 60 + 3_600  # 31 August to the end of summer time
+    assert [each["code"] for each in hourly["warnings"]] == ["MANY_IN_AN_HOUR", "SOME_MONTHS_LACK_THE_DAY"]
+    assert hourly["warnings"][1]["message"] == "31st: 5 months a year have none"
+    assert hourly["description"].startswith(
+        "Every minute from 09:00 to 09:59 on day 31 of the month, Europe/Berlin. A ti"
+    )
+    assert hourly["ianaVersion"] == IANA_VERSION
+    assert (once["gaps"], once["warnings"], once["description"]) == (None, [], "Once at 2027-06-01T00:00:00Z.")
+
+
+def test_the_gaps_end_with_the_count(preview):
+    """The third occurrence would lie a month away."""
+    body = preview({"cron": "0 9 30,31 * *", "count": 2}).json
+
+    assert [each["plannedAt"][5:10] for each in body["items"]] == ["03-30", "03-31"]
+    assert body["gaps"]["largestSeconds"] == 86_400
+
+
+def test_an_instant_is_explained_in_a_preview(preview):
+    schedule = {"cron": "30 2 * * *", "timezone": "Europe/Berlin", "count": 3}
+
+    def explained(at):
+        found = preview(schedule | {"explain": at}).json["explained"]
+        return found["at"][5:16], found["occurs"], [each["code"] for each in found["reasons"]]
+
+    assert explained("2027-03-02T02:30:00") == ("03-02T01:30", True, ["MATCHES"])
+    assert explained("2027-03-02T02:31:00") == ("03-02T01:31", False, ["DOES_NOT_MATCH"])
+    assert explained("2027-03-28T02:30:00")[2] == ["IN_GAP", "COUNT_REACHED"]
+    assert explained("2027-10-31T00:30:00Z")[2] == ["COUNT_REACHED"]
+    refused = preview(schedule | {"explain": "half past two"})
+    assert (refused.status, refused.fields) == (422, ["explain"])

@@ -485,7 +485,7 @@ def test_an_occurrence_says_which_time_rule_moved_it(api):
 
     assert [(each["plannedAt"], each["movedBy"]) for each in found] == [
         ("2027-03-27T01:30:00Z", None),
-        ("2027-03-28T01:00:00Z", {"rule": "dstGap", "localTime": "2027-03-28T02:30:00"}),
+        ("2027-03-28T01:00:00Z", {"rule": "dstGap", "localTime": "2027-03-28T02:30:00", "effect": "moved"}),
         ("2027-03-29T00:30:00Z", None),
     ]
 

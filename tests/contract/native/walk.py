@@ -105,6 +105,7 @@ def _schedules(step: Walk, job: str) -> None:
     step("GET", "/v1/jobs/{job}/schedules", job=job, query="limit=1")
     names = {"job": job, "schedule": schedule}
     step("GET", place, **names)
+    step("GET", f"{place}/explain", query="at=2027-03-28T02:30:00", **names)
     step.each("PATCH", place, "SchedulePatch", **names)
     step.each("PUT", place, "ScheduleReplacement", **names)
     for verb in ("deactivate", "activate"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import pytest
 from hypothesis import assume, given
@@ -194,3 +194,16 @@ def test_a_rule_of_the_callers_own_can_be_counted() -> None:
     assert count_between(Once(), to_instant(0), END, 9) == 1
     assert between(Once(), some.NOW, END, 9) == []
     assert between(Once(), to_instant(0), END, 0) == []
+
+
+@given(timings_and_instants(), st.integers(0, 3 * 10**7))
+def test_many_are_counted_as_a_walk_counts_them(case: tuple[Timing, datetime], span_s: int) -> None:
+    """Also where masks count them without a walk."""
+    timing, instant = case
+    after = int(instant.timestamp())
+    until = min(after + span_s, LAST_SECOND)
+    walked = sum(1 for _ in islice(timing.rule.seconds(after, until), 3_000))
+
+    counted = timing.rule.count(after, until, 10**9) if walked < 3_000 else timing.rule.count(after, until, 3_000)
+
+    assert counted == walked

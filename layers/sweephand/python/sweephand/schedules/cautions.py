@@ -22,6 +22,19 @@ if TYPE_CHECKING:
     from sweephand.schedules.timing import Timing
     from sweephand.schedules.wallclock import OnWallClock
 
+CAUTIONS = {
+    "NOTHING_LEFT": "all of its occurrences are past",
+    "FAR_AWAY": "its next occurrence is more than a year away",
+    "MANY_IN_AN_HOUR": "60 or more occurrences in the hour that begins with the next one",
+    "SOME_MONTHS_LACK_THE_DAY": "a date that some of its months do not have",
+    "LEAP_DAY": "29 February",
+    "EITHER_DAY": "day of the month and weekday of a cron are both given: either is enough",
+    "UNEVEN_STEP": "steps that do not divide the minute, hour or day: the last one is shorter",
+    "JITTER_CUT_SHORT": "`jitterSeconds` is as long as the shortest gap, or longer",
+    "CLOCK_CHANGE": "a change of the clock within a year moves, doubles or leaves out an occurrence",
+}
+"""By code: what it says. The closed list."""
+
 YEAR_S = 366 * 86_400
 MANY_IN_AN_HOUR = 60
 _FEW_DAYS = 5
@@ -31,7 +44,7 @@ _LONGEST = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 @dataclass(frozen=True)
 class Caution:
-    """code: of the closed list in docs/reference/api.md. text: a sentence."""
+    """code: of CAUTIONS. text: a sentence."""
 
     code: str
     text: str

@@ -47,7 +47,7 @@ def measure(series: Series, after: int, until: int, most: int = MOST_WALKED) -> 
         return _steps(series, after, until)
     if isinstance(series, OnWallClock) and isinstance(series.pattern, CalendarMasks | OnDays):
         return _joined(_by_pieces(series, after, until, most))
-    return _walked(series, after, until, most)
+    return walk(series, after, until, most)
 
 
 def _steps(steps: Steps, after: int, until: int) -> Stretch | None:
@@ -58,7 +58,8 @@ def _steps(steps: Steps, after: int, until: int) -> Stretch | None:
     return Stretch(first, last, step_s, step_s, until)
 
 
-def _walked(series: Series, after: int, until: int, most: int) -> Stretch | None:
+def walk(series: Series, after: int, until: int, most: int) -> Stretch | None:
+    """The same of any series, one by one, and of its first `most` occurrences only."""
     found: Stretch | None = None
     for number, second in enumerate(series.seconds(after, until), 1):
         here = Stretch(second, second, None, None, second)
@@ -76,7 +77,7 @@ def _by_pieces(series: OnWallClock, after: int, until: int, most: int) -> Iterat
         jump = zone.jump(piece)
         if jump > 0:
             mixed_until = min(until, begin + (jump if series.gap is Gap.SHIFT else 1) - 1)
-            mixed = _walked(series, max(after, begin - 1), mixed_until, most)
+            mixed = walk(series, max(after, begin - 1), mixed_until, most)
             if mixed is not None:
                 yield mixed
             begin = mixed_until + 1
@@ -94,7 +95,7 @@ def _wall_times(pattern: Series, after: int, until: int) -> Stretch | None:
         return None
     day, last_day = first // _DAY_S, last // _DAY_S
     if last_day - day < 2:
-        return _walked(pattern, after, until, _DAY_S * 2)
+        return walk(pattern, after, until, _DAY_S * 2)
     within = _within_day(pattern)
     between = []
     whole_days = 0
@@ -107,7 +108,7 @@ def _wall_times(pattern: Series, after: int, until: int) -> Stretch | None:
         day = begin_of_next // _DAY_S
         whole_days += day < last_day
     if not whole_days:
-        return _walked(pattern, after, until, _DAY_S * 2)
+        return walk(pattern, after, until, _DAY_S * 2)
     return Stretch(first, last, min(between + within), max(between + within), until)
 
 

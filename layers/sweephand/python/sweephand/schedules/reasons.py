@@ -27,9 +27,30 @@ if TYPE_CHECKING:
 _EPOCH_DAY = EPOCH.toordinal()
 
 
+REASON_CODES = {
+    "MATCHES": "an occurrence by the clock on the wall, or by its steps",
+    "MOVED_BY_GAP": "an occurrence that stands for a wall time that the clock jumps over",
+    "CHOSEN_BY_OVERLAP": "an occurrence at a wall time that the clock reads twice",
+    "PUT_OFF_BY_JITTER": "planned there or before, and put off by `jitterSeconds`",
+    "DOES_NOT_MATCH": "a field of the clock (`field`) is another one",
+    "BETWEEN_STEPS": "between two equal steps",
+    "NOT_IN_SERIES": "none of its instants",
+    "BEFORE_START": "before `startTime`, or before the first step",
+    "AFTER_END": "after `endTime`",
+    "COUNT_REACHED": "behind the last one of `count`",
+    "IN_GAP": "the wall time asked for does not exist that day",
+    "LEFT_OUT_BY_GAP": "a wall time is jumped over to here, and `dstGap` is `skip`",
+    "COMES_TWICE": "the wall time asked for comes twice; which one this is about",
+    "OTHER_COPY": "`dstOverlap` chooses the other of the two",
+    "CHANGED_SINCE": "the schedule was made or changed later, and is judged as it is now",
+    "NOT_ACTIVE": "the schedule is off, paused, held or over",
+}
+"""By code: what it says. The closed list; the last two are of stored schedules."""
+
+
 @dataclass(frozen=True)
 class Reason:
-    """code: of the closed list in docs/reference/api.md. text: a sentence. field: of the clock, for DOES_NOT_MATCH."""
+    """code: of REASON_CODES. text: a sentence. field: of the clock, for DOES_NOT_MATCH."""
 
     code: str
     text: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sweephand.domain import json_text, series, settlement
@@ -14,7 +14,8 @@ from sweephand.domain.job_state import ended_state, state_of
 from sweephand.domain.run import AWAITING_RESULT, Attempt, Kind, Run, State
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState, StateReason
 from sweephand.facades.native import defaults
-from sweephand.schedules.explain import Occurrence, preview
+from sweephand.flow import replan
+from sweephand.schedules.explain import MovedBy, Occurrence, preview
 from sweephand.schedules.timing import Timing, load_or_never
 from sweephand.store.views.runs import Totals
 from sweephand.store.views.tenants import Listed
@@ -162,6 +163,18 @@ def ahead(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> li
     sent = [each for each in found if each.instant < schedule.next_run_at]
     left = timing.count - schedule.planned_total - _due_unswept(schedule, timing, after)
     return (sent + found[len(sent) : len(sent) + max(0, left)])[:limit]
+
+
+def moved_body(moved: MovedBy | None) -> dict[str, str] | None:
+    return None if moved is None else {"rule": moved.rule, "localTime": moved.local_time, "effect": moved.effect}
+
+
+def begun(schedule: Schedule) -> datetime:
+    """Since when the rule holds, as it is now: what it would have been before is not told as if it had been planned."""
+    since = schedule.modified_at if schedule.generation == 1 else replan.effective_at(schedule.modified_at)
+    if schedule.unsent_from is None:
+        return since
+    return min(since, schedule.unsent_from - timedelta(seconds=1))
 
 
 def _due_unswept(schedule: Schedule, timing: Timing, now: datetime) -> int:

@@ -60,6 +60,13 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
         },
         "inAFormatOfYourOwn": {"time": {"date": "20 Oct 2098 4.30 pm", "format": "D MMM YYYY h.mm a"}},
         "daily": {"repeatAt": "4.40pm", "timezone": "Europe/Berlin"},
+        "anInstantExplained": {
+            "cron": "0 9 31 * *",
+            "timezone": "America/New_York",
+            "after": "2027-01-01T00:00:00Z",
+            "limit": 2,
+            "explain": "2027-02-28T09:00:00",
+        },
     },
     "Result": {"success": {"success": True, "message": "4,711 rows"}},
     "CollectionDraft": {

@@ -83,6 +83,7 @@ QUERY: Mapping[str, Schema] = {
     "include": items(one_of(sorted(INCLUDES))),
     "from": {**GIVEN_INSTANT, "description": "By default now. " + GIVEN_INSTANT["description"]},
     "until": GIVEN_INSTANT,
+    "at": {**GIVEN_INSTANT, "description": "By default now. " + GIVEN_INSTANT["description"]},
 }
 OF_ROUTE: Mapping[tuple[str, str], Schema] = {
     ("/v1/jobs", "state"): one_of(JobState),

@@ -107,8 +107,13 @@ ROUTES = Routes(
         _delete(SCHEDULE, schedules.delete, "Delete a schedule"),
         _verb(f"{SCHEDULE}/activate", schedules.activate, "Activate it", gives="Schedule"),
         _verb(f"{SCHEDULE}/deactivate", schedules.deactivate, "Deactivate it", gives="Schedule"),
+        _get(
+            *(f"{SCHEDULE}/explain", schedules.explain, "Why an instant is one of its occurrences or none"),
+            query=("at",),
+            gives="Explanation",
+        ),
         _change(
-            *("POST", "/v1/schedules:preview", runs.preview_schedule, PREVIEW),
+            *("POST", "/v1/schedules:preview", schedules.preview, PREVIEW),
             scope=READ,
             also=WRITE,
             takes="PreviewRequest",

@@ -1,4 +1,4 @@
-"""Runs, occurrences and previews of the native API."""
+"""Runs and occurrences of the native API."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies, shapes
 from sweephand.facades.native.context import Context
-from sweephand.flow import plan, replan, results
+from sweephand.flow import plan, results
 from sweephand.flow.drafts import LAST
 from sweephand.ids import instant_ms_of, is_uuid, run_uuid
-from sweephand.schedules.explain import MovedBy, dropped, preview
-from sweephand.schedules.timing import TIMING_MEMBERS, Timing, load_or_never, parse, parse_instant
+from sweephand.schedules.explain import MovedBy
+from sweephand.schedules.timing import Timing, load_or_never, parse_instant
 from sweephand.store.views import runs as views
 from sweephand.store.views.runs import RunMark
 
 ATTENTION_DAYS = 15
 LOOKED_AT_MOST = 5_000
-NEXT_PREVIEWED, MOST_PREVIEWED, MOST_DROPPED = 5, 1_000, 100
 _RUN_ID = re.compile(r"([0-9a-f-]{36})_([0-9a-f-]{36})", re.ASCII)
 
 
@@ -159,7 +158,7 @@ def _order(planned: _Planned) -> tuple[datetime, str]:
 def _planned(ctx: Context, schedule: Schedule, after: datetime, limit: int) -> Iterator[_Planned]:
     """What the ledger has of a schedule after an instant, and what its rule still owes: `limit` of these."""
     timing = load_or_never(schedule.packed)
-    begun = _begun(schedule)
+    begun = bodies.begun(schedule)
     past = after < ctx.now
     rows = views.planned_between(ctx.world.table, ctx.tenant, schedule.id, after, ctx.now) if past else ()
     line = views.line_over(ctx.world.table, ctx.tenant, schedule.id, after) if past else None
@@ -176,14 +175,6 @@ def _planned(ctx: Context, schedule: Schedule, after: datetime, limit: int) -> I
             covered = each.run is None and line is not None and each.instant <= (line.range_until or line.planned_at)
             yield each._replace(run=line) if covered else each
         seen = each.instant
-
-
-def _begun(schedule: Schedule) -> datetime:
-    """Since when the rule holds, as it is now: what it would have been before is not told as if it had been planned."""
-    since = schedule.modified_at if schedule.generation == 1 else replan.effective_at(schedule.modified_at)
-    if schedule.unsent_from is None:
-        return since
-    return min(since, schedule.unsent_from - timedelta(seconds=1))
 
 
 def _moved_by(timing: Timing, run: Run, begun: datetime) -> MovedBy | None:
@@ -209,12 +200,8 @@ def _occurrence(ctx: Context, planned: _Planned) -> dict[str, Any]:
         "state": (run.state if run else State.SCHEDULED).value,
         "reason": run.reason.value if run and run.reason else None,
         "runId": run.id if run else f"{schedule_id}_{uuid}",
-        "movedBy": _moved(planned.moved_by),
+        "movedBy": bodies.moved_body(planned.moved_by),
     }
-
-
-def _moved(moved: MovedBy | None) -> dict[str, str] | None:
-    return None if moved is None else {"rule": moved.rule, "localTime": moved.local_time}
 
 
 def _instant(ctx: Context, name: str) -> datetime | None:
@@ -225,29 +212,3 @@ def _instant(ctx: Context, name: str) -> datetime | None:
         return parse_instant(given, name)
     except InvalidRequest as wrong:
         raise InvalidRequest(name, wrong.reason, position=wrong.position, code="INVALID_QUERY") from wrong
-
-
-def preview_schedule(ctx: Context) -> Answer:
-    """The next instants of a schedule that is not stored. Members: those of a timing, `after` and `limit` (5).
-
-    dropped: wall times up to the last instant that a gap of the clock leaves out (dstGap skip), 100 at most.
-    """
-    given = fields.members(ctx.body(), "", (*TIMING_MEMBERS, "after", "limit"))
-    limit = fields.whole(given.pop("limit", NEXT_PREVIEWED), "limit", 1, MOST_PREVIEWED)
-    after = parse_instant(given.pop("after"), "after") if "after" in given else ctx.now
-    timing = parse(given, now=after)
-    count = limit if timing.count is None else min(limit, timing.count)
-    found = preview(timing, after, count)
-    until = found[-1].instant if len(found) == limit else LAST
-    gone = dropped(timing, after, until, MOST_DROPPED)
-    return Answer(
-        200,
-        {
-            "type": "recurring" if timing.recurring else "one-time",
-            "summary": timing.summary,
-            "items": [{"plannedAt": text(each.instant), "movedBy": _moved(each.moved_by)} for each in found],
-            "dropped": [{"at": text(each.at), "movedBy": _moved(each.moved_by)} for each in gone],
-            "nextCursor": None,
-            "searchedUntil": text(until),
-        },
-    )

@@ -83,6 +83,18 @@ def deactivate(ctx: Context) -> Answer:
     return _switch(ctx, active=False)
 
 
+def preview(ctx: Context) -> Answer:
+    from sweephand.facades.native.preview import preview_schedule  # noqa: PLC0415 - rare, and half of the mathematics
+
+    return preview_schedule(ctx)
+
+
+def explain(ctx: Context) -> Answer:
+    from sweephand.facades.native.preview import explain_schedule  # noqa: PLC0415 - as above
+
+    return explain_schedule(ctx)
+
+
 def _switch(ctx: Context, *, active: bool) -> Answer:
     ctx.no_members()
 

@@ -34,10 +34,12 @@ from sweephand.facades.native.json_schema import (
 )
 from sweephand.facades.native.problems import STATUS
 from sweephand.flow.history import Operation
+from sweephand.schedules.cautions import CAUTIONS
 from sweephand.schedules.localtime import Gap, Overlap
 from sweephand.schedules.members import LONGEST_TEXT
 from sweephand.schedules.months import MonthOverflow
 from sweephand.schedules.notations.every import Align
+from sweephand.schedules.reasons import REASON_CODES
 from sweephand.schedules.standards import LONGEST_TEXT as LONGEST_WORDS
 from sweephand.schedules.timing import MOST_COUNT, MOST_JITTER_S
 from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES
@@ -50,6 +52,10 @@ RUN_ID = text(pattern=f"^{_UUID}_{_UUID}$", description="`<scheduleId>_<uuid>`; 
 INSTANT = text(format="date-time", pattern=f"^{_DAY_AND_TIME}Z$")
 INSTANT_MS = text(format="date-time", pattern=rf"^{_DAY_AND_TIME}\.[0-9]{{3}}Z$")
 LOCAL = text(pattern=f"^{_DAY_AND_TIME}$", description="A wall time in the schedule's zone.")
+LOCAL_WITH_OFFSET = text(
+    pattern=f"^{_DAY_AND_TIME}[+-][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}})?$",
+    description="What the clock of the schedule's zone reads, and its offset.",
+)
 GIVEN_INSTANT = text(
     pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})?$",
     longest=LONGEST_TEXT,
@@ -366,7 +372,22 @@ _RUN: Members = {
     "notes": items(TEXT),
     "expiresAt": or_null(INSTANT),
 }
-_MOVED_BY = or_null(answer({"rule": one_of(("dstGap", "dstOverlap")), "localTime": LOCAL}))
+_MOVED_BY = or_null(
+    answer(
+        {
+            "rule": one_of(("dstGap", "dstOverlap")),
+            "localTime": LOCAL,
+            "effect": one_of(
+                ("moved", "skipped", "doubled", "once"),
+                description="`doubled`: both copies of a time that comes twice run; `once`: this one only.",
+            ),
+        }
+    )
+)
+_GAPS = answer(
+    {"smallestSeconds": whole(1), "largestSeconds": whole(1), "until": INSTANT},
+    description="The distances between the occurrences of the next 366 days, or of those up to `until`.",
+)
 _SEARCHED: Members = {"searchedUntil": {**INSTANT, "description": "What lies behind was not looked at."}}
 
 # Collections, tenants, credentials
@@ -463,7 +484,12 @@ SCHEMAS: dict[str, Schema] = {
     "PauseRequest": request({"note": text(0, 1_000), "until": _UNTIL}),
     "Nothing": request({}),
     "PreviewRequest": request(
-        {**TIMING, "after": {**GIVEN_INSTANT, "description": "By default now."}, "limit": whole(1, 1_000, default=5)},
+        {
+            **TIMING,
+            "after": {**GIVEN_INSTANT, "description": "By default now."},
+            "limit": whole(1, 1_000, default=5),
+            "explain": {**GIVEN_INSTANT, "description": "An instant to be explained. " + GIVEN_INSTANT["description"]},
+        },
         oneOf=ONE_NOTATION,
     ),
     "Result": request({"success": FLAG, "message": text(0, 1_000)}, ("success",)),
@@ -549,10 +575,38 @@ SCHEMAS: dict[str, Schema] = {
         {
             "type": one_of(("recurring", "one-time")),
             "summary": TEXT,
-            "items": items(answer({"plannedAt": INSTANT, "movedBy": _MOVED_BY})),
+            "description": text(description="The summary with its window, its limits and what clock changes do."),
+            "items": items(answer({"plannedAt": INSTANT, "localTime": LOCAL_WITH_OFFSET, "movedBy": _MOVED_BY})),
             "dropped": items(answer({"at": INSTANT, "movedBy": _MOVED_BY}), maxItems=100),
+            "gaps": or_null(_GAPS),
+            "warnings": items(answer({"code": one_of(CAUTIONS), "message": TEXT})),
+            "explained": or_null(ref("Explanation")),
             "nextCursor": {"type": "null"},
             **_SEARCHED,
+            "ianaVersion": text(description="Of the time-zone data."),
+        }
+    ),
+    "Explanation": answer(
+        {
+            "at": INSTANT,
+            "localTime": LOCAL_WITH_OFFSET,
+            "occurs": FLAG,
+            "reasons": items(
+                answer(
+                    {
+                        "code": one_of(REASON_CODES),
+                        "message": TEXT,
+                        "field": or_null(text(description="Of the clock, where it does not match.")),
+                    }
+                ),
+                minItems=1,
+            ),
+            "movedBy": _MOVED_BY,
+            "previous": or_null(INSTANT),
+            "next": or_null(INSTANT),
+            "runId": or_null(
+                {**RUN_ID, "description": "Of an occurrence of a stored schedule: under it the ledger has it."}
+            ),
         }
     ),
     "Run": answer(_RUN),

@@ -1,0 +1,156 @@
+"""What a schedule will do and why, over the native API: the preview of one that is not stored, an instant explained."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from sweephand.domain import fields
+from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, text
+from sweephand.domain.run import Kind
+from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
+from sweephand.errors import InvalidRequest
+from sweephand.facades.http import Answer
+from sweephand.facades.native import bodies
+from sweephand.facades.native.context import Context
+from sweephand.flow import plan
+from sweephand.flow.drafts import LAST
+from sweephand.ids import run_uuid
+from sweephand.schedules import cautions, gaps, instants, why
+from sweephand.schedules.describe import describe
+from sweephand.schedules.explain import dropped, local_text, preview
+from sweephand.schedules.instants import Written
+from sweephand.schedules.localtime import IANA_VERSION
+from sweephand.schedules.reasons import Reason
+from sweephand.schedules.timing import TIMING_MEMBERS, Timing, load_or_never, parse, parse_instant
+
+NEXT_PREVIEWED, MOST_PREVIEWED, MOST_DROPPED = 5, 1_000, 100
+OWN_MEMBERS = ("after", "limit", "explain")
+
+
+def preview_schedule(ctx: Context) -> Answer:
+    """The next instants of a schedule that is not stored. Members: those of a timing, and OWN_MEMBERS.
+
+    dropped: wall times up to the last instant that a gap of the clock leaves out (dstGap skip), 100 at most. gaps and
+    warnings look a year ahead. explain: an instant to be explained; wall time in the schedule's zone without offset.
+    """
+    given = fields.members(ctx.body(), "", (*TIMING_MEMBERS, *OWN_MEMBERS))
+    limit = fields.whole(given.pop("limit", NEXT_PREVIEWED), "limit", 1, MOST_PREVIEWED)
+    after = parse_instant(given.pop("after"), "after") if "after" in given else ctx.now
+    asked = instants.read(given.pop("explain"), "explain") if "explain" in given else None
+    timing = parse(given, now=after)
+    count = limit if timing.count is None else min(limit, timing.count)
+    found = preview(timing, after, count)
+    until = found[-1].instant if len(found) == limit else LAST
+    gone = dropped(timing, after, until, MOST_DROPPED)
+    counted = None if timing.count is None else why.Counted(after, timing.count)
+    return Answer(
+        200,
+        {
+            "type": "recurring" if timing.recurring else "one-time",
+            "summary": timing.summary,
+            "description": describe(timing, after),
+            "items": [
+                {
+                    "plannedAt": text(each.instant),
+                    "localTime": local_text(epoch_s(each.instant), timing.zone),
+                    "movedBy": bodies.moved_body(each.moved_by),
+                }
+                for each in found
+            ],
+            "dropped": [{"at": text(each.at), "movedBy": bodies.moved_body(each.moved_by)} for each in gone],
+            "gaps": _gaps(timing, after),
+            "warnings": [{"code": each.code, "message": each.text} for each in cautions.cautions(timing, after)],
+            "explained": None if asked is None else _explained(timing, why.explain_written(timing, asked, counted)),
+            "nextCursor": None,
+            "searchedUntil": text(until),
+            "ianaVersion": IANA_VERSION,
+        },
+    )
+
+
+def explain_schedule(ctx: Context) -> Answer:
+    """Why `at` (now) is an occurrence of a stored schedule or is none, by its rule as it is now.
+
+    runId: under it the ledger has what became of an occurrence.
+    """
+    planned = plan.find(ctx.world, ctx.tenant, ctx.id("job"))
+    schedule = plan.find_schedule(planned, ctx.id("schedule"))
+    timing = load_or_never(schedule.packed)
+    found = why.explain_written(timing, _asked(ctx), _counted(schedule, timing))
+    reasons = _of_state(ctx.now, schedule, found)
+    occurs = found.occurs and not any(each.code == "NOT_ACTIVE" for each in reasons)
+    found = why.Explanation(
+        found.instant, occurs, (*reasons, *found.reasons), found.moved_by, found.previous, found.following
+    )
+    body = _explained(timing, found)
+    if occurs:
+        uuid = run_uuid(ctx.tenant, schedule.id, epoch_ms(found.instant), Kind.SCHEDULED.value)
+        body["runId"] = f"{schedule.id}_{uuid}"
+    return Answer(200, body)
+
+
+def _asked(ctx: Context) -> Written:
+    given = ctx.query.get("at")
+    if given is None:
+        return Written(epoch_s(ctx.now), 0)
+    try:
+        return instants.read(given, "at")
+    except InvalidRequest as wrong:
+        raise InvalidRequest("at", wrong.reason, position=wrong.position, code="INVALID_QUERY") from wrong
+
+
+def _counted(schedule: Schedule, timing: Timing) -> why.Counted | None:
+    """What is left of `count`. Of a schedule that is over, its state says it."""
+    waits = schedule.unsent_from
+    if timing.count is None or waits is None or schedule.state is ScheduleState.ENDING:
+        return None
+    return why.Counted(waits - timedelta(seconds=1), max(0, timing.count - schedule.planned_total))
+
+
+def _of_state(now: datetime, schedule: Schedule, found: why.Explanation) -> list[Reason]:
+    """What the schedule's life says of an instant, beside its rule."""
+    begun = bodies.begun(schedule)
+    if found.instant <= begun:
+        since = f"the schedule is as it is since {text(begun)}; what it did before is told by its runs"
+        return [Reason("CHANGED_SINCE", since)]
+    last = schedule.last_planned_at
+    over = schedule.state not in LIVE or (
+        schedule.state is ScheduleState.ENDING and (last is None or found.instant > last)
+    )
+    held = schedule.held_from is not None and found.instant >= schedule.held_from
+    if found.instant > now and (over or held):
+        reason = f" ({schedule.state_reason})" if schedule.state_reason else ""
+        state = "held: its collection or tenant is disabled" if held else f"{schedule.state}{reason}"
+        return [Reason("NOT_ACTIVE", f"the schedule is {state}")]
+    return []
+
+
+def _gaps(timing: Timing, after: datetime) -> dict[str, Any] | None:
+    """The smallest and largest distance of the next year; None where it has fewer than two occurrences."""
+    begin = epoch_s(after)
+    end = begin + cautions.YEAR_S
+    most = gaps.MOST_WALKED
+    few = timing.count is not None and timing.rule.count(begin, end, timing.count + 1) > timing.count
+    if few and timing.count is not None:
+        most = min(most, timing.count)
+        found = gaps.walk(timing.rule, begin, end, most)
+    else:
+        found = gaps.measure(timing.rule, begin, end, most)
+    if found is None or found.smallest_s is None:
+        return None
+    until = text(from_ms(found.until * 1000))
+    return {"smallestSeconds": found.smallest_s, "largestSeconds": found.largest_s, "until": until}
+
+
+def _explained(timing: Timing, found: why.Explanation) -> dict[str, Any]:
+    return {
+        "at": text(found.instant),
+        "localTime": local_text(epoch_s(found.instant), timing.zone),
+        "occurs": found.occurs,
+        "reasons": [{"code": each.code, "message": each.text, "field": each.field} for each in found.reasons],
+        "movedBy": bodies.moved_body(found.moved_by),
+        "previous": None if found.previous is None else text(found.previous),
+        "next": None if found.following is None else text(found.following),
+        "runId": None,
+    }

@@ -1,0 +1,147 @@
+"""Why an instant is an occurrence of a stored schedule or none. It is noon of 2027-03-01."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from sweephand.schedules.reasons import REASON_CODES
+from tests.contract.native.api import Api
+
+MEMBERS = {"at", "localTime", "occurs", "reasons", "movedBy", "previous", "next", "runId"}
+DAILY = {"cron": "30 2 * * *", "timezone": "Europe/Berlin"}
+
+
+def place_of(api: Api, **schedule: Any) -> str:
+    made = api.create(schedules=[schedule])
+    return f"/v1/jobs/{made['id']}/schedules/{made['schedules'][0]['id']}"
+
+
+def explain(api: Api, place: str, at: str) -> dict[str, Any]:
+    found = api.get(f"{place}/explain", query={"at": at})
+    assert found.status == 200
+    assert found.json.keys() == MEMBERS
+    body: dict[str, Any] = found.json
+    return body
+
+
+def codes(body: dict[str, Any]) -> list[str]:
+    found = [each["code"] for each in body["reasons"]]
+    assert set(found) <= REASON_CODES.keys()
+    return found
+
+
+def test_an_occurrence_has_the_id_that_its_run_will_have(api: Api) -> None:
+    place = place_of(api, every="PT10S")
+    (soon, *_) = api.get(place).json["nextRuns"]
+    found = explain(api, place, soon)
+
+    api.stage.run(15)
+
+    assert (found["occurs"], codes(found)) == (True, ["MATCHES"])
+    ran = api.get(f"/v1/runs/{found['runId']}").json
+    assert (ran["plannedAt"], ran["state"]) == (soon.replace("Z", ".000Z"), "SUCCESS")
+
+
+def test_without_an_instant_now_is_explained(api: Api) -> None:
+    body = api.get(f"{place_of(api, cron='0 9 * * *')}/explain").json
+
+    assert body["at"] == "2027-03-01T12:00:00Z"
+    assert (body["occurs"], body["runId"]) == (False, None)
+    assert (body["previous"], body["next"]) == ("2027-03-01T09:00:00Z", "2027-03-02T09:00:00Z")
+
+
+def test_each_field_of_the_clock_that_does_not_match_is_named(api: Api) -> None:
+    body = explain(api, place_of(api, cron="30 2 * 6 1-5", timezone="Europe/Berlin"), "2027-03-06T03:30:00")
+
+    assert (body["at"], body["localTime"]) == ("2027-03-06T02:30:00Z", "2027-03-06T03:30:00+01:00")
+    assert [(each["code"], each["field"]) for each in body["reasons"]] == [
+        ("DOES_NOT_MATCH", "hour"),
+        ("DOES_NOT_MATCH", "month"),
+        ("DOES_NOT_MATCH", "weekday"),
+    ]
+    assert [each["message"] for each in body["reasons"]] == [
+        "hour: 3 is not 2",
+        "month: March is not June",
+        "weekday: Saturday is not Monday to Friday",
+    ]
+
+
+def test_a_wall_time_in_a_gap_is_explained_by_the_instant_that_stands_for_it(api: Api) -> None:
+    body = explain(api, place_of(api, **DAILY), "2027-03-28T02:30:00")
+
+    assert (body["at"], body["occurs"], codes(body)) == ("2027-03-28T01:00:00Z", True, ["IN_GAP", "MOVED_BY_GAP"])
+    assert body["movedBy"] == {"rule": "dstGap", "localTime": "2027-03-28T02:30:00", "effect": "moved"}
+    skipped = explain(api, place_of(api, **DAILY, dstGap="skip"), "2027-03-28T02:30:00")
+    assert (skipped["occurs"], codes(skipped), skipped["runId"]) == (False, ["IN_GAP", "LEFT_OUT_BY_GAP"], None)
+
+
+def test_the_other_copy_of_a_time_that_comes_twice_is_told(api: Api) -> None:
+    place = place_of(api, **DAILY)
+
+    first = explain(api, place, "2027-10-31T02:30:00")
+    second = explain(api, place, "2027-10-31T01:30:00Z")
+
+    assert (first["at"], first["occurs"]) == ("2027-10-31T00:30:00Z", True)
+    assert codes(first) == ["COMES_TWICE", "CHOSEN_BY_OVERLAP"]
+    assert (second["occurs"], codes(second)) == (False, ["OTHER_COPY"])
+
+
+def test_the_window_and_jitter_are_reasons(api: Api) -> None:
+    place = place_of(api, **DAILY, startTime="2027-04-01T00:00:00Z", endTime="2027-05-01T00:00:00Z", jitterSeconds=600)
+
+    assert codes(explain(api, place, "2027-03-31T02:30:00")) == ["BEFORE_START"]
+    assert codes(explain(api, place, "2027-05-02T02:31:00")) == ["AFTER_END", "DOES_NOT_MATCH"]
+    planned = explain(api, place, "2027-04-03T02:30:00")
+    assert codes(planned) == ["PUT_OFF_BY_JITTER"]
+    put_off = explain(api, place, planned["next"])
+    assert (put_off["occurs"], codes(put_off)) == (True, ["PUT_OFF_BY_JITTER", "MATCHES"])
+
+
+def test_what_is_left_of_the_count_is_known(api: Api) -> None:
+    place = place_of(api, every="PT10S", count=4)
+    first, _, third, fourth = api.get(place).json["nextRuns"]
+    fifth = f"{datetime.fromisoformat(fourth) + timedelta(seconds=10):%Y-%m-%dT%H:%M:%SZ}"
+
+    assert [explain(api, place, at)["occurs"] for at in (first, fourth, fifth)] == [True, True, False]
+    assert codes(explain(api, place, fifth)) == ["COUNT_REACHED"]
+
+    api.stage.run(15)
+
+    assert [explain(api, place, at)["occurs"] for at in (third, fourth, fifth)] == [True, True, False]
+    api.stage.run(60)
+    assert (
+        codes(explain(api, place, f"{api.stage.clock.now() + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"))[0]
+        == "NOT_ACTIVE"
+    )
+
+
+def test_what_is_off_does_not_run_and_what_was_before_the_change_is_left_to_the_ledger(api: Api) -> None:
+    place = place_of(api, **DAILY)
+    ahead, behind = "2027-03-02T02:30:00", "2027-02-01T02:30:00"
+
+    assert codes(explain(api, place, behind)) == ["CHANGED_SINCE", "MATCHES"]
+    api("POST", f"{place}/deactivate")
+    off = explain(api, place, ahead)
+
+    assert (off["occurs"], codes(off), off["runId"]) == (False, ["NOT_ACTIVE", "MATCHES"], None)
+    api("POST", f"{place}/activate")
+    assert explain(api, place, ahead)["occurs"] is True
+
+
+@pytest.mark.parametrize("at", ["", "now", "2027-02-30T00:00:00Z", "2027-01-01", "1969-12-31T23:59:59Z", "1" * 2_000])
+def test_what_is_no_instant_is_refused(api: Api, at: str) -> None:
+    refused = api.get(f"{place_of(api, **DAILY)}/explain", query={"at": at})
+
+    assert (refused.status, refused.code, refused.fields) == (400, "INVALID_QUERY", ["at"])
+
+
+def test_an_unknown_schedule_and_a_foreign_one_are_not_found(api: Api) -> None:
+    place = place_of(api, **DAILY)
+    job, _, schedule = place.rpartition("/")
+    other = schedule[:-1] + ("0" if schedule[-1] != "0" else "1")
+
+    assert api.get(f"{job}/{other}/explain").status == 404
+    assert api.get(f"{place}/explain", caller="globex").status == 404

@@ -1,0 +1,131 @@
+"""What is odd about a schedule, and its description."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+
+from sweephand.schedules.cautions import CAUTIONS, cautions
+from sweephand.schedules.describe import describe
+from sweephand.schedules.timing import Timing, parse
+from tests.unit.schedules.test_shared_properties import timings_and_instants
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+BERLIN = {"timezone": "Europe/Berlin"}
+
+
+def odd(fields: dict[str, object], after: datetime = NOW) -> list[str]:
+    return [f"{each.code} {each.text}" for each in cautions(parse(fields, now=NOW, salt="a"), after)]
+
+
+@given(timings_and_instants())
+def test_every_schedule_has_cautions_of_the_closed_list_and_a_description(case: tuple[Timing, datetime]) -> None:
+    timing, instant = case
+
+    assert {each.code for each in cautions(timing, instant)} <= CAUTIONS.keys()
+    described = describe(timing, instant)
+    assert timing.summary[1:] in described
+    assert described.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"cron": "0 9 * * 1-5"}, []),
+        ({"cron": "0 9 * * 1-5", **BERLIN}, []),
+        ({"cron": "* 9 * * *"}, ["MANY_IN_AN_HOUR runs 60 times in the hour from 2026-11-21T09:00:00Z"]),
+        ({"every": "PT10S"}, ["MANY_IN_AN_HOUR runs 360 times in the hour from 2026-11-21T00:00:10Z"]),
+        ({"every": "PT2M"}, []),
+        ({"cron": "0 0 31 * *"}, ["SOME_MONTHS_LACK_THE_DAY 31st: 5 months a year have none"]),
+        ({"cron": "0 0 15,30 * *"}, ["SOME_MONTHS_LACK_THE_DAY 30th: 1 month a year has none"]),
+        ({"cron": "0 0 31 1,3 *"}, []),
+        ({"cron": "0 0 */2 * *"}, []),
+        ({"cron": "0 0 29 * *"}, ["LEAP_DAY 29th: February has one in leap years only"]),
+        ({"eventBridge": "cron(0 9 31 4-6 ? *)"}, ["SOME_MONTHS_LACK_THE_DAY 31st: 2 months a year have none"]),
+        ({"eventBridge": "cron(0 9 L * ? *)"}, []),
+        ({"eventBridge": "cron(0 9 ? * 6#5 *)"}, []),
+        ({"eventBridge": "cron(0 9 31W * ? *)"}, []),
+        (
+            {"every": "P1M", "startTime": "2026-12-31T00:00:00Z", "monthOverflow": "skip"},
+            ["SOME_MONTHS_LACK_THE_DAY 31st: 5 months a year have none"],
+        ),
+        ({"every": "P1M", "startTime": "2026-12-31T00:00:00Z"}, []),
+        ({"every": "P1Y", "startTime": "2026-12-31T00:00:00Z", "monthOverflow": "skip"}, []),
+        (
+            {"cron": "0 0 29 2 *"},
+            [
+                "FAR_AWAY the next occurrence is 2028-02-29T00:00:00Z, more than a year away",
+                "LEAP_DAY 29th: February has one in leap years only",
+            ],
+        ),
+        ({"cron": "0 9 13 * 5"}, ["EITHER_DAY day of the month and weekday are both given, and either is enough"]),
+        (
+            {"cron": "*/7 * * * *"},
+            ["UNEVEN_STEP steps of 7 minutes do not divide the hour: the last of each hour is 4"],
+        ),
+        ({"cron": "0 */5 * * *"}, ["UNEVEN_STEP steps of 5 hours do not divide the day: the last of each day is 4"]),
+        ({"cron": "*/15 */6 * * *"}, []),
+        ({"cron": "0 9-17/2 * * *"}, []),
+        (
+            {"cron": "0 * * * *", "jitterSeconds": 3_600},
+            ["JITTER_CUT_SHORT jitterSeconds 3600 reaches past the next occurrence, so each is put off by less"],
+        ),
+        ({"at": "2020-01-01T00:00:00Z"}, ["NOTHING_LEFT no occurrence is left after 2026-11-21T00:00:00Z"]),
+        ({"cron": "30 * * * *", **BERLIN}, []),
+        ({"cron": "30 2 * * *", "timezone": "Asia/Kolkata"}, []),
+    ],
+)
+def test_only_what_is_odd_is_told(fields: dict[str, object], expected: list[str]) -> None:
+    assert odd(fields) == expected
+
+
+@pytest.mark.parametrize(
+    ("gap", "overlap", "spring", "autumn"),
+    [
+        ("next_valid", "first", "it runs at 2027-03-28T01:00:00Z (dstGap next_valid)", "it runs the first time"),
+        ("shift", "second", "it runs at 2027-03-28T01:30:00Z (dstGap shift)", "it runs the second time"),
+        ("skip", "both", "it does not run (dstGap skip)", "it runs both times"),
+    ],
+)
+def test_an_hour_that_a_change_of_the_clock_affects(gap: str, overlap: str, spring: str, autumn: str) -> None:
+    assert odd({"cron": "30 2 * * *", "dstGap": gap, "dstOverlap": overlap, **BERLIN}) == [
+        f"CLOCK_CHANGE the clock in Europe/Berlin jumps over 2027-03-28T02:30:00: {spring}",
+        f"CLOCK_CHANGE the clock in Europe/Berlin reads 2027-10-31T02:30:00 twice: {autumn}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"cron": "0 9 * * *"}, "At 09:00."),
+        (
+            {"cron": "0 9 * * *", "startTime": "2027-01-01T00:00:00Z", "endTime": "2029-01-01T00:00:00Z"},
+            "At 09:00, from 2027-01-01T00:00:00Z, until 2029-01-01T00:00:00Z.",
+        ),
+        ({"cron": "0 9 * * *", "count": 1_000}, "At 09:00, 1,000 times at most."),
+        (
+            {"cron": "0 9 * * *", "dstGap": "shift", "dstOverlap": "second", **BERLIN},
+            ("At 09:00, Europe/Berlin. "
+             "A time that the clock jumps over runs as much later as the clock jumps; one that it reads twice "
+             "runs the second time."),
+        ),
+        (
+            {"every": "1 hour", "count": 1, "jitterSeconds": 30},
+            "Every hour from 2026-11-21T01:00:00Z, once at most, each put off by up to 30 s.",
+        ),
+        ({"cron": "0 9 * * *", "timezone": "Asia/Kolkata"}, "At 09:00, Asia/Kolkata."),
+        ({"cron": "0 * * * *", **BERLIN}, "Every hour, Europe/Berlin."),
+        (
+            {"cron": "0 9 * * *", "dstGap": "skip", "dstOverlap": "both", **BERLIN},
+            ("At 09:00, Europe/Berlin. A time that the clock jumps over does not run; "
+             "one that it reads twice runs both times."),
+        ),
+        ({"at": "2027-01-01T00:00:00Z"}, "Once at 2027-01-01T00:00:00Z."),
+    ],
+)  # fmt: skip
+def test_a_description_is_the_summary_with_all_that_bounds_and_bends_it(
+    fields: dict[str, object], expected: str
+) -> None:
+    assert describe(parse(fields, now=NOW, salt="a"), NOW) == expected

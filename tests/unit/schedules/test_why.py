@@ -1,0 +1,213 @@
+"""Why an instant is an occurrence of a schedule or none."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+
+from sweephand.schedules import instants
+from sweephand.schedules.reasons import REASON_CODES
+from sweephand.schedules.timing import Timing, parse
+from sweephand.schedules.why import Counted, Explanation, explain, explain_written
+from tests.unit.schedules.test_shared_properties import SECOND, timings_and_instants
+
+NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
+BERLIN = {"timezone": "Europe/Berlin"}
+
+
+def asked(fields: dict[str, object], at: str, counted: Counted | None = None) -> Explanation:
+    return explain_written(parse(fields, now=NOW, salt="a"), instants.read(at, "at"), counted)
+
+
+def reasons(explained: Explanation) -> list[str]:
+    return [f"{each.code} {each.text}" for each in explained.reasons]
+
+
+@given(timings_and_instants())
+def test_every_instant_is_explained_as_the_rule_says(case: tuple[Timing, datetime]) -> None:
+    timing, instant = case
+    second = instant.replace(microsecond=0)
+
+    for at in (second, timing.rule.next_after(second)):
+        if at is None:
+            continue
+        found = explain(timing, at)
+        assert found.instant == at
+        assert found.occurs is (timing.rule.last_until(at) == at)
+        assert found.previous == timing.rule.last_until(at - SECOND)
+        assert found.following == timing.rule.next_after(at)
+        assert found.reasons
+        assert {each.code for each in found.reasons} <= REASON_CODES.keys()
+        if timing.notation in {"cron", "eventBridge", "sapCron"} and timing.recurring:
+            assert "NOT_IN_SERIES" not in {each.code for each in found.reasons}
+
+
+@given(timings_and_instants())
+def test_what_is_said_to_match_occurs_and_what_differs_does_not(case: tuple[Timing, datetime]) -> None:
+    """Codes of occurrences and codes of the others never meet, but for jitter and what the question itself brings."""
+    timing, instant = case
+    found = explain(timing, instant)
+    codes = {each.code for each in found.reasons} - {"PUT_OFF_BY_JITTER"}
+
+    assert (
+        codes <= {"MATCHES", "MOVED_BY_GAP", "CHOSEN_BY_OVERLAP"}
+        if found.occurs
+        else not codes
+        & {
+            *("MATCHES", "MOVED_BY_GAP", "CHOSEN_BY_OVERLAP", "IN_GAP", "COMES_TWICE"),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "at", "expected"),
+    [
+        ({"cron": "30 2 * 6 1-5"}, "2026-06-06T02:30:00Z", [
+            "DOES_NOT_MATCH weekday: Saturday is not Monday to Friday",
+        ]),
+        ({"cron": "*/15 9-17 * * *"}, "2026-06-06T08:01:00Z", [
+            "DOES_NOT_MATCH hour: 8 is not 9 to 17",
+            "DOES_NOT_MATCH minute: 1 is not 0, 15, 30 and 45",
+        ]),
+        ({"cron": "0 9 * * *"}, "2026-06-06T09:00:30Z", ["DOES_NOT_MATCH second: 30 is not 0"]),
+        ({"cron": "0 9 13 * 5"}, "2026-06-06T09:00:00Z", [
+            "DOES_NOT_MATCH day of the month: 6 is not 13",
+            "DOES_NOT_MATCH weekday: Saturday is not Friday",
+        ]),
+        ({"cron": "1 9 13 * 5"}, "2026-06-05T09:00:00Z", ["DOES_NOT_MATCH minute: 0 is not 1"]),
+        ({"eventBridge": "cron(0 9 LW * ? 2027)"}, "2026-06-06T09:00:00Z", [
+            "DOES_NOT_MATCH the year 2026 is none of its years",
+            "DOES_NOT_MATCH Saturday, 2026-06-06 is none of its days of the month",
+        ]),
+        ({"eventBridge": "cron(0 9 ? 7 6#1 *)"}, "2026-06-06T09:00:00Z", [
+            "DOES_NOT_MATCH month: June is not July",
+            "DOES_NOT_MATCH Saturday, 2026-06-06 is none of its days of the month",
+        ]),
+        ({"every": "1 hour", "startTime": "2026-06-06T00:00:00Z"}, "2026-06-06T09:20:00Z", [
+            "BETWEEN_STEPS 1200 s after one step of 3600 s and 2400 s before the next",
+        ]),
+        ({"every": "1 hour", "startTime": "2026-06-06T00:00:00Z"}, "2026-06-05T09:00:00Z", [
+            "BEFORE_START the schedule begins at 2026-06-06T00:00:00Z",
+        ]),
+        ({"every": "P1M", "startTime": "2026-06-06T00:00:00Z"}, "2026-06-07T00:00:00Z", [
+            "NOT_IN_SERIES none of its instants",
+        ]),
+        ({"at": "2026-06-06T00:00:00Z"}, "2026-06-06T00:00:01Z", ["NOT_IN_SERIES none of its instants"]),
+        ({"cron": "0 9 * * *", "endTime": "2026-06-06T00:00:00Z"}, "2026-06-06T09:00:00Z", [
+            "AFTER_END the schedule ends at 2026-06-06T00:00:00Z",
+        ]),
+    ],
+)  # fmt: skip
+def test_the_reason_is_the_field_the_step_or_the_limit(fields: dict[str, object], at: str, expected: list[str]) -> None:
+    found = asked(fields, at)
+
+    assert not found.occurs
+    assert reasons(found) == expected
+
+
+def test_an_occurrence_says_what_the_clock_reads() -> None:
+    found = asked({"cron": "30 2 * * *", **BERLIN}, "2026-06-06T02:30:00")
+
+    assert (found.occurs, found.moved_by) == (True, None)
+    assert reasons(found) == ["MATCHES 2026-06-06T02:30:00+02:00 is one of its instants"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "instant", "code"),
+    [("next_valid", "01:00", "MOVED_BY_GAP"), ("shift", "01:30", "MOVED_BY_GAP"), ("skip", "01:00", "LEFT_OUT_BY_GAP")],
+)
+def test_a_wall_time_in_a_gap_is_explained_by_what_the_rule_makes_of_it(rule: str, instant: str, code: str) -> None:
+    found = asked({"cron": "30 2 * * *", "dstGap": rule, **BERLIN}, "2026-03-29T02:30:00")
+
+    assert f"{found.instant:%H:%M}" == instant
+    assert found.occurs is (rule != "skip")
+    assert [each.code for each in found.reasons] == ["IN_GAP", code]
+
+
+def test_a_wall_time_in_a_gap_that_does_not_match_says_both() -> None:
+    found = asked({"cron": "30 2 * * *", **BERLIN}, "2026-03-29T02:40:00")
+
+    assert (found.occurs, found.moved_by) == (False, None)
+    assert reasons(found) == [
+        "IN_GAP the clock in Europe/Berlin jumps over 2026-03-29T02:40:00 at 2026-03-29T01:00:00Z",
+        "DOES_NOT_MATCH minute: 40 is not 30",
+    ]
+
+
+def test_elapsed_time_takes_a_wall_time_in_a_gap_by_the_clock_before() -> None:
+    found = asked({"every": "30 minutes", "align": "epoch", **BERLIN}, "2026-03-29T02:30:00")
+
+    assert (f"{found.instant:%H:%M}", found.occurs) == ("01:30", True)
+    assert [each.code for each in found.reasons] == ["IN_GAP", "MATCHES"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "first", "second"),
+    [
+        ("first", ["CHOSEN_BY_OVERLAP"], ["OTHER_COPY"]),
+        ("second", ["OTHER_COPY"], ["CHOSEN_BY_OVERLAP"]),
+        ("both", ["CHOSEN_BY_OVERLAP"], ["CHOSEN_BY_OVERLAP"]),
+    ],
+)
+def test_each_copy_of_a_time_that_comes_twice_says_which_one_runs(
+    rule: str, first: list[str], second: list[str]
+) -> None:
+    fields = {"cron": "30 2 * * *", "dstOverlap": rule, **BERLIN}
+
+    assert [each.code for each in asked(fields, "2026-10-25T00:30:00Z").reasons] == first
+    assert [each.code for each in asked(fields, "2026-10-25T01:30:00Z").reasons] == second
+    by_the_wall = asked(fields, "2026-10-25T02:30:00")
+    assert (by_the_wall.occurs, by_the_wall.reasons[0].code) == (True, "COMES_TWICE")
+    assert f"{by_the_wall.instant:%H:%M}" == ("01:30" if rule == "second" else "00:30")
+
+
+def test_a_planned_time_that_jitter_puts_off_names_where_to() -> None:
+    fields = {"cron": "30 2 * * *", "jitterSeconds": 600}
+    planned = asked(fields, "2026-06-06T02:30:00Z")
+    assert planned.following is not None
+
+    put_off = asked(fields, f"{planned.following:%Y-%m-%dT%H:%M:%SZ}")
+
+    assert reasons(planned) == [
+        f"PUT_OFF_BY_JITTER jitterSeconds puts it off to {planned.following:%Y-%m-%dT%H:%M:%SZ}"
+    ]
+    assert put_off.occurs
+    assert [each.code for each in put_off.reasons] == ["PUT_OFF_BY_JITTER", "MATCHES"]
+
+
+def test_the_count_is_used_up_behind_its_last_occurrence() -> None:
+    fields = {"cron": "0 9 * * *", "count": 5}
+    counted = Counted(datetime(2026, 6, 1, tzinfo=UTC), 2)
+
+    found = [asked(fields, f"2026-{day}T09:00:00Z", counted) for day in ("05-31", "06-01", "06-02", "06-03")]
+
+    assert [each.occurs for each in found] == [True, True, True, False]
+    assert reasons(found[-1]) == ["COUNT_REACHED the 5 occurrences of count are over before"]
+    assert found[-1].moved_by is None
+
+
+def test_fractions_of_a_second_are_cut_off() -> None:
+    timing = parse({"cron": "0 9 * * *"}, now=NOW)
+
+    assert explain(timing, datetime(2026, 6, 6, 9, tzinfo=UTC) + timedelta(milliseconds=999)).occurs
+
+
+def test_each_code_can_be_met() -> None:
+    """But those of stored schedules, which tests/contract/native/test_explain.py meets."""
+    met = set()
+    for fields in (
+        {"cron": "30 2 * * *", "startTime": "2026-03-20T00:00:00Z", "endTime": "2026-11-20T00:00:00Z", **BERLIN},
+        {"cron": "30 2 * * *", "jitterSeconds": 60, **BERLIN},
+        {"cron": "30 2 * * *", "dstGap": "skip", **BERLIN},
+        {"every": "7 minutes"},
+        {"at": "2026-06-06T00:00:00Z"},
+    ):
+        for at in (
+            *("2026-03-19T02:30:00", "2026-03-29T02:30:00", "2026-06-06T02:30:00", "2026-10-25T01:30:00Z"),
+            *("2026-06-06T03:30:00", "2026-10-25T02:30:00", "2026-12-01T02:30:00", "2027-03-01T02:30:00"),
+        ):
+            met |= {each.code for each in asked(fields, at, Counted(NOW, 300)).reasons}
+
+    assert met == REASON_CODES.keys() - {"CHANGED_SINCE", "NOT_ACTIVE"}
