@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import assume, given
@@ -221,6 +222,22 @@ def test_what_comes_after_a_gap_may_come_within_a_second():
 
     assert [f"{at:%H:%M:%S}" for at in found] == ["01:00:00", "01:00:01"]
     assert timing.interval_s == 1
+
+
+@pytest.mark.parametrize(
+    "half_hours",
+    [
+        {"sapCron": "* * * * * 30,45,55 0"},
+        {"cron": "30,45,55 * * * *"},
+        {"eventBridge": "cron(30,45,55 * * * ? *)"},
+    ],
+)
+def test_a_clock_that_goes_back_by_half_an_hour_brings_readings_closer_together(half_hours):
+    timing = parse({**half_hours, "timezone": "Australia/Lord_Howe"}, now=some.NOW)
+    day = between(timing.rule, datetime(2026, 4, 4, tzinfo=UTC), datetime(2026, 4, 5, tzinfo=UTC), 200)
+
+    assert min(later - at for at, later in pairwise(day)) == timedelta(seconds=timing.interval_s)
+    assert timing.interval_s == 300
 
 
 def test_what_is_packed_is_the_text():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
+from math import gcd
 
 from sweephand.schedules.rule import Series
 
@@ -102,6 +103,12 @@ class CalendarMasks(Series):
         hour_gap = min(later - hour for hour, later in zip(hours, [*hours[1:], hours[0] + 24], strict=True))
         within = [later - minute for minute, later in pairwise(minutes)]
         return 60 * min([hour_gap * 60 - (minutes[-1] - minutes[0]), *within])
+
+    def common_s(self) -> int:
+        """A number of seconds that divides the distance between any two wall times, of whichever days."""
+        minutes, hours = bits(self.minutes), bits(self.hours)
+        steps = [*((hour - hours[0]) * 3600 for hour in hours), *((minute - minutes[0]) * 60 for minute in minutes)]
+        return gcd(86_400, *steps)
 
     def _days_of(self, year: int, month: int) -> int:
         """The matching days of a month: bit n is day n."""

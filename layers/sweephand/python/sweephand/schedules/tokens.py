@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from datetime import date
-from decimal import Decimal
-from math import ceil
 from typing import NamedTuple
 
 from sweephand.errors import InvalidRequest
@@ -70,6 +68,11 @@ def _offset_value(found: re.Match[str], field: str) -> int:
     return offset_s(found[1], found[2], found[3], field, found.start()) if found[1] else 0
 
 
+def _whole_seconds(found: re.Match[str], _: str) -> int:
+    """A fraction is rounded up."""
+    return int(found[1]) + (1 if (found[2] or "").strip(".0") else 0)
+
+
 _YEARS = (FIRST_YEAR, LAST_YEAR)
 _NAMES = "|".join(sorted(_MONTH_NUMBERS, key=len, reverse=True))
 _KINDS: Mapping[str, _Kind] = {
@@ -81,7 +84,7 @@ _KINDS: Mapping[str, _Kind] = {
     "D": _number("day", "1,2", 1, 31),
     "Do": _number("day", "1,2", 1, 31, "(?:st|nd|rd|th)"),
     "DDD": _number("day of the year", "1,3", 1, 366),
-    "X": _Kind("seconds", _shape(r"[0-9]{1,12}(?:\.[0-9]{1,9})?"), lambda found, _: ceil(Decimal(found[0]))),
+    "X": _Kind("seconds", _shape(r"([0-9]{1,12})(\.[0-9]{1,9})?"), _whole_seconds),
     "x": _Kind("milliseconds", _shape("[0-9]{1,15}"), lambda found, _: -(-int(found[0]) // 1000)),
     "gggg": _number("week year", "4", *_YEARS),
     "gg": _short_year("week year"),

@@ -64,7 +64,7 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
     return Compiled(
         series,
         lambda: english.calendar(masks, rules.zone.name),
-        lambda: certain_gap(series, masks.shortest_gap_s()),
+        lambda: certain_gap(series, masks.shortest_gap_s(), masks.common_s()),
     )
 
 

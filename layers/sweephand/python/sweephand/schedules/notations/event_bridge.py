@@ -74,7 +74,7 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
     return Compiled(
         series,
         summary=partial(_summary, parsed, rules.zone.name),
-        interval=lambda: certain_gap(series, pattern.shortest_gap_s()),
+        interval=lambda: certain_gap(series, pattern.shortest_gap_s(), parsed.clock.common_s()),
     )
 
 

@@ -30,6 +30,7 @@ _NUMBERS = re.compile(r"\*(?:/([0-9]+))?|(-?[0-9]+)(?::(-?[0-9]+)(?:/([0-9]+))?)
 _NAMES = re.compile(r"\*(?:/([0-9]+))?|([a-z]{3})(?::([a-z]{3})(?:/([0-9]+))?)?", re.ASCII | re.IGNORECASE)
 _NTH = re.compile(r"(-?[0-9]+)\.([a-z]{3})", re.ASCII | re.IGNORECASE)
 _LENGTHS = (28, 29, 30, 31)
+_FIVE_WEEKS = sum(1 << 7 * week for week in range(5))
 
 
 class Span(NamedTuple):
@@ -61,10 +62,11 @@ class Field(NamedTuple):
 
     def mask(self, text: str, position: int) -> int:
         """Bit n for value n."""
-        return sum(
-            1 << n
-            for n in {n for first, last, step in self.spans(text, position) for n in range(first, last + 1, step)}
-        )
+        mask = 0
+        for first, last, step in self.spans(text, position):
+            numbers = (2 << last) - (1 << first) if step == 1 else sum(1 << n for n in range(first, last + 1, step))
+            mask |= numbers
+        return mask
 
     def _span(self, item: str, at: int) -> Span:
         found = _NUMBERS.fullmatch(item)
@@ -143,7 +145,8 @@ def parse(text: str) -> Parsed:
     hours, minutes, seconds = (
         field.mask(word, at) for field, (at, word) in zip((_HOUR, _MINUTE, _SECOND), clock, strict=True)
     )
-    table = month_table(lambda length, first: _of_dates(dates, length) & _of_weekdays(weekdays, length, first))
+    of_length = {length: _of_dates(dates, length) for length in _LENGTHS}
+    table = month_table(lambda length, first: of_length[length] & _of_weekdays(weekdays, length, first))
     return Parsed(
         OfMonths(table, months, years),
         Clock(hours, minutes, seconds),
@@ -231,12 +234,12 @@ def _of_weekdays(items: list[Span | Nth], length: int, first: int) -> int:
     for item in items:
         if isinstance(item, Nth):
             begin = 7 * item.which - 6 if item.which > 0 else length + 1 + 7 * item.which
-            week = range(max(1, begin), min(length, begin + 6) + 1)
-            mask |= sum(1 << day for day in week if (first + day - item.weekday) % 7 == 0)
+            day = begin + (item.weekday - first - begin) % 7
+            mask |= 1 << day if 1 <= day <= length else 0
         else:
-            wanted = {(number - 1) % 7 for number in range(item.first, item.last + 1, item.step)}
-            mask |= sum(1 << day for day in range(1, length + 1) if (first + day - 1) % 7 in wanted)
-    return mask
+            days = sum(1 << (number - 1) % 7 for number in range(item.first, item.last + 1, item.step))
+            mask |= ((days | days << 7) >> first & 0x7F) * _FIVE_WEEKS << 1
+    return mask & (2 << length) - 2
 
 
 def _not_seven(text: str, found: int) -> str:
