@@ -31,6 +31,9 @@ OF_NOTATION = {
     "at": {"at"},
     "every": {"every", "align", "dstGap", "dstOverlap", "monthOverflow"},
     "cron": {"cron", "dstGap", "dstOverlap", "monthOverflow"},
+    "sapCron": {"sapCron", "dstGap", "dstOverlap", "monthOverflow"},
+    "time": {"time"},
+    "repeatAt": {"repeatAt", "dstGap", "dstOverlap", "monthOverflow"},
 }
 RUN = {
     *("id", "jobId", "scheduleId", "kind", "status", "state", "reason", "httpStatus", "plannedAt", "enqueuedAt"),
@@ -80,7 +83,7 @@ def check_schedule(body: dict[str, Any], *, listed: bool = False) -> None:
     assert body.keys() == (SCHEDULE | OF_NOTATION[notation]) - ({"payload"} if listed else set())
     assert re.fullmatch(ID, body["id"])
     assert body["state"] in {"ACTIVE", "INACTIVE", "PAUSED", "ENDING", "COMPLETED", "BROKEN"}
-    assert body["type"] == ("one-time" if notation == "at" else "recurring")
+    assert body["type"] == ("one-time" if notation in ("at", "time") else "recurring")
     assert len(body["nextRuns"]) <= 5
     assert all(re.fullmatch(SECONDS, instant) for instant in body["nextRuns"])
     assert body["nextRuns"] == sorted(set(body["nextRuns"]))

@@ -216,3 +216,49 @@ def test_totals_and_the_last_run_are_exact_at_once(api):
     last = api.get("/v1/runs", query={"scheduleId": single["id"], "limit": 1}).json["items"][0]
     assert single["lastRun"] == {"id": last["id"], "state": last["state"]} == {"id": last["id"], "state": "SUCCESS"}
     assert listed[1]["lastRun"] is None
+
+
+IN_A_FORMAT = {"date": "20 Oct 2098 4.30 pm", "format": "D MMM YYYY h.mm a"}
+
+
+def test_a_date_in_a_format_comes_back_as_it_was_written(api, place):
+    made = api("POST", place, {"time": IN_A_FORMAT})
+
+    assert (made.status, made.json["time"], made.json["nextRunAt"]) == (201, IN_A_FORMAT, "2098-10-20T16:30:00Z")
+    assert made.json["type"] == "one-time"
+    shapes.check_schedule(made.json)
+    with api.unchanged():
+        assert api("PUT", f"{place}/{made.id}", made.json).json == made.json
+
+
+def test_a_patch_changes_the_date_alone_or_the_whole_time(api, place):
+    made = api("POST", place, {"time": IN_A_FORMAT})
+
+    later = api("PATCH", f"{place}/{made.id}", {"time": {"date": "21 Oct 2098 4.30 pm"}})
+    standard = api("PATCH", f"{place}/{made.id}", {"time": "2098-W01-1"})
+
+    assert (later.json["time"]["format"], later.json["nextRunAt"]) == (IN_A_FORMAT["format"], "2098-10-21T16:30:00Z")
+    assert (standard.json["time"], standard.json["nextRunAt"]) == ("2098-W01-1", "2097-12-30T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("timing", "field", "position", "code"),
+    [
+        ({"time": {**IN_A_FORMAT, "date": "20 Oct 2098"}}, "time.date", 11, "INVALID_FIELD"),
+        ({"time": {**IN_A_FORMAT, "format": "D MMM YYYY dddd"}}, "time.format", 11, "INVALID_FIELD"),
+        ({"time": "the day after"}, "time", 0, "INVALID_FIELD"),
+        ({"time": "2015-01-01"}, "time", None, "INVALID_FIELD"),
+        ({"time": [IN_A_FORMAT]}, "time", None, "INVALID_FIELD"),
+        ({"repeatAt": "4"}, "repeatAt", 0, "INVALID_FIELD"),
+        ({"sapCron": "* * * 10:12 */30 0"}, "sapCron", 18, "INVALID_FIELD"),
+        ({"sapCron": "2015 * * fri 12 0 0"}, None, None, "NEVER_FIRES"),
+    ],
+)
+def test_a_text_of_sap_that_is_not_understood_names_field_and_place(api, place, timing, field, position, code):
+    with api.unchanged():
+        refused = api("POST", place, timing)
+
+    assert (refused.status, refused.json["code"]) == (422, code)
+    if field is not None:
+        (problem,) = refused.json["errors"]
+        assert (problem["field"], problem.get("position")) == (field, position)
