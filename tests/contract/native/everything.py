@@ -102,9 +102,10 @@ def furnish(api: Api, tenant: str) -> Things:
     made = api.create(job(), caller=tenant)
     run = api("POST", f"/v1/jobs/{made['id']}/run", caller=tenant).json["runId"]
     assert api("POST", "/v1/collections", {"name": "spare"}, caller=tenant).status == 201
+    key = api("POST", "/v1/collections/spare/signing-keys", caller=tenant).id
     credential = api("POST", "/v1/credentials", {"scopes": ["jobs:read"]}, caller=tenant).json["clientId"]
     names = {"job": made["id"], "schedule": made["schedules"][1]["id"], "run": run}
-    return Things({**names, "collection": "spare", "credential": credential, "tenant": tenant})
+    return Things({**names, "collection": "spare", "key": key, "credential": credential, "tenant": tenant})
 
 
 def send(api: Api, route: Route, things: Things, *, caller: str | None = "", **more: Any) -> Reply:

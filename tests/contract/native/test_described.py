@@ -125,6 +125,7 @@ def _names(api) -> dict[str, str]:
         "run": api("POST", f"/v1/jobs/{job['id']}/run").json["runId"],
         "collection": collection,
         "credential": api("POST", "/v1/credentials", {}).json["clientId"],
+        "key": api("POST", f"/v1/collections/{collection}/signing-keys").id,
         "tenant": "acme",
     }
 

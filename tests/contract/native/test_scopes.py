@@ -23,6 +23,8 @@ def scope_by_the_description(route):
         return {"provider:admin"}
     if path.startswith("/v1/credentials"):
         return {"admin"}
+    if "/signing-keys" in path and route.method != "GET":
+        return {"admin"}
     if path == "/v1/schedules:preview":
         return {"jobs:read", "jobs:write"}
     if route.method == "GET":

@@ -79,6 +79,9 @@ def _collections(step: Walk) -> None:
     step.each("PUT", place, "CollectionReplacement", collection=name)
     for verb in ("disable", "enable"):
         step.each("POST", f"{place}/{verb}", "Nothing", collection=name)
+    key = step.each("POST", f"{place}/signing-keys", "Nothing", collection=name)["id"]
+    step("GET", f"{place}/signing-keys", collection=name)
+    step("DELETE", f"{place}/signing-keys/{{key}}", collection=name, key=key)
     step("DELETE", place, collection=name)
 
 

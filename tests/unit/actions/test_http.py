@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hmac
 import socket
 import ssl
 import subprocess
@@ -25,6 +26,7 @@ from sweephand.actions.http import HttpParams, OutcomeRules, perform
 from sweephand.domain.retry import retry_after_s
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.security import outbound as outbound_module
+from sweephand.security import signing
 from sweephand.security.guard import GuardSettings, Outbound, networks
 from sweephand.sources import SystemClock
 from tests.unit.endpoints import Authority, Script, answering, dripping, listening, read_request, silent, unused_port
@@ -196,6 +198,20 @@ def test_without_its_secret_nothing_is_sent(made: dict[str, Any]) -> None:
 
     assert (outcome.reason, outcome.retryable) == (Reason.GUARD, False)
     assert "missing" in (outcome.message or "")
+
+
+def test_a_call_is_signed_as_it_goes_out() -> None:
+    secret = signing.new_secret(bytes(32))
+    day = replace(CALL, signing_secrets=(secret,), payload='{"a":1}', payload_is_json=True)
+
+    _, headers, body = sent(params("/"), day)
+    _, query, nothing = sent(params("/", method="GET"), day)
+
+    for each, content in ((headers, body), (query, nothing)):
+        signed = f"s_r.{each['webhook-timestamp']}.".encode() + content
+        mac = hmac.digest(bytes(32), signed, "sha256")
+        assert each["webhook-signature"] == "v1," + base64.b64encode(mac).decode()
+    assert nothing == b""
 
 
 # ---- What an answer means --------------------------------------------------------------------------------------------

@@ -16,8 +16,9 @@ class Call:
     """One attempt of a run.
 
     run_id: the native id. payload: text as it is sent, of the schedule, else of the action. secrets: in the clear, by
-    their field within the action. hop: the number to send. deadline_s: seconds that the whole attempt may take; the
-    action's own limit may be shorter. on202: `success` or `wait`, where the action itself does not say.
+    their field within the action. signing_secrets: of the collection, by which the call is signed. hop: the number to
+    send. deadline_s: seconds that the whole attempt may take; the action's own limit may be shorter. on202: `success`
+    or `wait`, where the action itself does not say.
     """
 
     run_id: str
@@ -33,5 +34,6 @@ class Call:
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     callback_url: str | None = None
     callback_token: str | None = field(default=None, repr=False)
+    signing_secrets: tuple[str, ...] = field(default=(), repr=False)
     hop: int = 1
     on202: str = "success"

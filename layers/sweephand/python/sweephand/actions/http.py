@@ -65,7 +65,7 @@ def perform(params: HttpParams, call: Call, outbound: Outbound) -> Outcome:
     try:
         target = check_url(params.url, outbound.settings)
         target, content, content_type = _content(params, call, target)
-        sending = Sending(params.method, target, _headers(params, call, content_type), content)
+        sending = Sending(params.method, target, _headers(params, call, content_type, content), content)
         answer, proof = _proven_exchange(params, call, sending, deadline, outbound)
     except NotProven as unproven:
         return unproven.outcome
@@ -139,8 +139,8 @@ def _query(text: str) -> str | None:
     return "&".join(f"{quote_plus(name)}={quote_plus(value)}" for name, value in pairs)
 
 
-def _headers(params: HttpParams, call: Call, content_type: str | None) -> list[tuple[str, str]]:
-    """The service's headers, then the caller's, which win where both name one."""
+def _headers(params: HttpParams, call: Call, content_type: str | None, content: bytes | None) -> list[tuple[str, str]]:
+    """The service's headers, then the caller's, which win where both name one; then the signature."""
     theirs = {name.lower() for name, _ in params.headers}
     ours = {
         "User-Agent": USER_AGENT,
@@ -162,6 +162,10 @@ def _headers(params: HttpParams, call: Call, content_type: str | None) -> list[t
     for name, value in params.headers:
         secret = name.lower() == "authorization"
         headers.append((name, secret_of(call.secrets, AUTHORIZATION) if secret else value))
+    if call.signing_secrets:
+        from sweephand.security import signing  # noqa: PLC0415 - of collections that have keys
+
+        headers += signing.headers(call.signing_secrets, call.run_id, call.clock.now(), content or b"")
     return headers
 
 

@@ -58,8 +58,17 @@ class Retention:
 
 
 @dataclass(frozen=True)
+class SigningKey:
+    """Signs the calls of a collection's jobs. sealed: its secret, as security.secrets sealed it."""
+
+    id: str
+    created_at: datetime
+    sealed: str = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Collection:
-    """defaults: what a new job gets where its caller says nothing, in the members of the API."""
+    """defaults: what a new job gets where its caller says nothing, in the members of the API. signing: at most two."""
 
     tenant: str
     name: str
@@ -72,6 +81,7 @@ class Collection:
     job_count: int = 0
     created_at: datetime | None = None
     modified_at: datetime | None = None
+    signing: tuple[SigningKey, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,3 +92,4 @@ class Terms:
     tenant_active: bool = True
     events: Events = Events.FAILURES
     retention: Retention = Retention()
+    signing: tuple[SigningKey, ...] = ()

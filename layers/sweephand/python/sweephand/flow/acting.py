@@ -45,6 +45,7 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
         payload_is_json=payload.is_json if payload else False,
         secrets=secrets,
         callback_url=_callback_url(world, run),
+        signing_secrets=_signing_secrets(world, job),
         callback_token=_callback_token(world, run) if reports else None,
         on202="wait" if reports else "success",
     )
@@ -77,6 +78,14 @@ def _secrets(world: World, run: Run, job: Job) -> dict[str, str]:
             with suppress(NotFound):
                 opened[field.removeprefix(prefix)] = world.secrets.decrypt(job.tenant, job.id, field, text)
     return opened
+
+
+def _signing_secrets(world: World, job: Job) -> tuple[str, ...]:
+    if not world.standing.of(job.tenant, job.collection).signing:
+        return ()
+    from sweephand.flow import signing  # noqa: PLC0415 - of collections that have keys
+
+    return signing.opened(world, job.tenant, job.collection)
 
 
 def _callback_token(world: World, run: Run) -> str:

@@ -56,6 +56,7 @@ class CollectionItem(Item):
     job_count = Integer(default=0)
     created_at = Integer()
     modified_at = Integer()
+    signing = UnicodeAttribute(null=True)
 
 
 class CredentialItem(Item):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from pynamodb.expressions.condition import Condition
@@ -13,6 +15,7 @@ from sweephand.domain.collection import (
     Events,
     Quota,
     Retention,
+    SigningKey,
     Tenant,
     TenantState,
     Terms,
@@ -86,7 +89,17 @@ def collection_of(item: CollectionItem) -> Collection:
         job_count=item.job_count,
         created_at=from_ms(item.created_at),
         modified_at=from_ms(item.modified_at),
+        signing=tuple(SigningKey(*_signing(*key)) for key in json.loads(item.signing)) if item.signing else (),
     )
+
+
+def _signing(key_id: str, created_ms: int, sealed: str) -> tuple[str, datetime, str]:
+    return key_id, from_ms(created_ms), sealed
+
+
+def _signing_text(signing: Sequence[SigningKey]) -> str | None:
+    found = [[key.id, epoch_ms(key.created_at), key.sealed] for key in signing]
+    return json.dumps(found, separators=(",", ":")) if found else None
 
 
 def collection_item(collection: Collection) -> CollectionItem:
@@ -135,7 +148,8 @@ def read_terms(table: Table, tenant: str, collection: str) -> Terms:
         found = collection_of(CollectionItem.from_raw_data(rows[collection_key]))
     if found is None:
         return Terms(active, active)
-    return Terms(active and found.state is CollectionState.ENABLED, active, found.events, found.retention)
+    enabled = active and found.state is CollectionState.ENABLED
+    return Terms(enabled, active, found.events, found.retention, found.signing)
 
 
 def read_collection(table: Table, tenant: str, name: str) -> Collection | None:
@@ -158,6 +172,15 @@ def change_collection_op(table: Table, collection: Collection, revision: int) ->
     ]
     key = keys.tenant(collection.tenant), keys.collection(collection.name)
     return table.update_op("collection", *key, actions, CollectionItem.revision == revision)
+
+
+def change_signing_op(table: Table, before: Collection, signing: Sequence[SigningKey]) -> Op:
+    """The keys that sign its jobs' calls, and nothing else of it [the keys as read]."""
+    known, wanted = _signing_text(before.signing), _signing_text(signing)
+    as_read = CollectionItem.signing == known if known else CollectionItem.signing.does_not_exist()
+    action = CollectionItem.signing.remove() if wanted is None else assign(CollectionItem.signing, wanted)
+    key = keys.tenant(before.tenant), keys.collection(before.name)
+    return table.update_op("collection", *key, [action], CollectionItem.pk.exists() & as_read)
 
 
 def count_job_op(table: Table, collection: Collection, step: int) -> Op:

@@ -66,6 +66,7 @@ PATH: Mapping[str, Schema] = {
     "run": RUN_ID,
     "collection": PLAIN_NAME,
     "credential": text(description="A client id."),
+    "key": ID,
     "tenant": TENANT_NAME,
 }
 QUERY: Mapping[str, Schema] = {

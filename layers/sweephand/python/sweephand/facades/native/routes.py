@@ -9,7 +9,7 @@ from typing import Any
 from sweephand.errors import InvalidRequest, SweephandError
 from sweephand.facades.api import Api, Visit
 from sweephand.facades.http import Answer, Operation, Route, Routes
-from sweephand.facades.native import admin, changes, cursors, document, job_list, jobs, runs, schedules
+from sweephand.facades.native import admin, changes, cursors, document, job_list, jobs, runs, schedules, signing
 from sweephand.facades.native.context import TENANT_HEADER, Context
 from sweephand.facades.native.problems import of_error, problem
 
@@ -154,6 +154,22 @@ ROUTES = Routes(
         _delete(COLLECTION, admin.delete_collection, "Delete an empty collection"),
         _verb(f"{COLLECTION}/enable", admin.enable_collection, "Enable it", gives="Collection"),
         _verb(f"{COLLECTION}/disable", admin.disable_collection, "Disable it", gives="Collection"),
+        _verb(
+            *(f"{COLLECTION}/signing-keys", signing.create_signing_key, "Create a key that signs its jobs' calls"),
+            scope=ADMIN,
+            gives="IssuedSigningKey",
+            status=201,
+            headers=(),
+        ),
+        _get(
+            *(f"{COLLECTION}/signing-keys", signing.list_signing_keys, "List the keys that sign its jobs' calls"),
+            gives="SigningKeyPage",
+        ),
+        _delete(
+            *(f"{COLLECTION}/signing-keys/{{key}}", signing.delete_signing_key, "Delete a signing key"),
+            scope=ADMIN,
+            headers=(),
+        ),
         _change(
             *("POST", "/v1/credentials", admin.create_credential, "Create a credential"),
             takes="CredentialDraft",

@@ -433,6 +433,7 @@ _COLLECTION_REPLACEMENT: Members = {
     **_COLLECTION_DRAFT,
     **dict.fromkeys(collection_fields.READ_ONLY, PASSED_OVER),
 }
+_SIGNING_KEY: Members = {"id": ID, "createdAt": INSTANT_MS}
 _TENANT_DRAFT: Members = {"tenant": TENANT_NAME, "name": TENANT_NAME, "description": text(0, 1_000)}
 _TENANT: Members = {
     "tenant": TENANT_NAME,
@@ -615,6 +616,11 @@ SCHEMAS: dict[str, Schema] = {
     "RunStarted": answer({"runId": RUN_ID}),
     "Collection": answer(_COLLECTION),
     "CollectionPage": page("Collection"),
+    "SigningKey": answer(_SIGNING_KEY),
+    "IssuedSigningKey": answer(
+        {**_SIGNING_KEY, "secret": text(pattern="^whsec_", description="Of Standard Webhooks; shown this once.")}
+    ),
+    "SigningKeyPage": page("SigningKey"),
     "Tenant": answer(
         {"tenant": TENANT_NAME, "description": or_null(TEXT), "state": one_of(TenantState), "createdAt": INSTANT_MS}
     ),

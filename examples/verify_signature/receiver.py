@@ -1,0 +1,57 @@
+"""A receiver that takes signed calls only: Standard Webhooks v1 with nothing but the standard library.
+
+    SECRET=whsec_... python3 receiver.py 9000
+
+In a program of your own, a library of Standard Webhooks (there is one for most languages) does what `verified` does.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+import sys
+import time
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+TOLERANCE_S = 300
+
+
+def verified(secret: str, headers: Mapping[str, str], body: bytes, now: float) -> bool:
+    """Was this call signed with the secret, not longer than five minutes ago?
+
+    headers: with their names in lower case. Verify the bytes as they came, before anything parses them.
+    """
+    message, stamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
+    if not stamp.isdigit() or abs(now - int(stamp)) > TOLERANCE_S:
+        return False
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    expected = base64.b64encode(hmac.new(key, f"{message}.{stamp}.".encode() + body, hashlib.sha256).digest())
+    # During a rotation there are two signatures, parted by a blank; one of them has to fit.
+    given = headers.get("webhook-signature", "").split(" ")
+    return any(
+        version == "v1" and hmac.compare_digest(signature.encode(), expected)
+        for version, _, signature in (each.partition(",") for each in given)
+    )
+
+
+class Receiver(BaseHTTPRequestHandler):
+    """Answers 200 to what was signed, 401 to anything else. `webhook-id` is the run: seen twice, work once."""
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        good = verified(os.environ["SECRET"], headers, body, time.time())
+        print(headers.get("webhook-id"), "signed" if good else "REFUSED", flush=True)
+        self.send_response(200 if good else 401)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+if __name__ == "__main__":
+    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Receiver).serve_forever()

@@ -1,0 +1,104 @@
+"""Keys that sign the calls of a collection: what is sent with them, and what a fault in the middle leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sweephand.domain.run import State
+from sweephand.errors import Conflict, NotFound
+from sweephand.flow import signing, tenancy
+from tests.support import taps
+from tests.support.stage import TENANT, Stage
+
+
+def calls(stage: Stage) -> list[tuple[str, ...]]:
+    return [received.call.signing_secrets for received in stage.endpoint.received]
+
+
+def test_a_collection_without_keys_signs_nothing_and_asks_nobody(stage: Stage) -> None:
+    stage.create({"every": "PT1H"})
+
+    stage.run(3_605)
+
+    assert calls(stage) == [()]
+    assert not [each for each in stage.taps.passed if each.operation == "Decrypt"]
+
+
+def test_a_new_key_signs_from_the_next_calls_on_and_beside_the_old_one(stage: Stage) -> None:
+    stage.create({"every": "PT1M"})
+    _, first = signing.create(stage.world, TENANT, "default")
+    stage.run(61)
+
+    key, second = signing.create(stage.world, TENANT, "default")
+    stage.run(61)
+    old = next(each.id for each in tenancy.find_collection(stage.world, TENANT, "default").signing if each != key)
+    signing.delete(stage.world, TENANT, "default", old)
+    stage.run(61)
+
+    assert calls(stage)[0] == (first,)
+    assert (first, second) in calls(stage)
+    assert calls(stage)[-1] == (second,)
+
+
+def test_a_third_key_is_refused_and_one_that_is_not_there_too(stage: Stage) -> None:
+    for _ in range(2):
+        signing.create(stage.world, TENANT, "default")
+
+    with pytest.raises(Conflict):
+        signing.create(stage.world, TENANT, "default")
+    with pytest.raises(NotFound):
+        signing.delete(stage.world, TENANT, "default", "x")
+    with pytest.raises(NotFound):
+        signing.create(stage.world, TENANT, "none")
+
+
+def test_a_lost_answer_makes_one_key(stage: Stage) -> None:
+    with stage.taps.once("dynamodb.TransactWriteItems", taps.answer_lost):
+        key, _ = signing.create(stage.world, TENANT, "default")
+
+    assert [each.id for each in tenancy.find_collection(stage.world, TENANT, "default").signing] == [key.id]
+
+
+def test_two_that_are_made_at_once_are_both_there(stage: Stage) -> None:
+    made: list[str] = []
+
+    def meanwhile(_: taps.Passing, act: taps.Act) -> Any:
+        stage.taps.fault = None
+        made.append(signing.create(stage.world, TENANT, "default")[0].id)
+        return act()
+
+    with stage.taps.once("dynamodb.TransactWriteItems", meanwhile):
+        key, _ = signing.create(stage.world, TENANT, "default")
+
+    there = [each.id for each in tenancy.find_collection(stage.world, TENANT, "default").signing]
+    assert there == [made[0], key.id]
+
+
+def test_changing_a_collection_leaves_its_keys(stage: Stage) -> None:
+    key, _ = signing.create(stage.world, TENANT, "default")
+
+    tenancy.change_collection(stage.world, TENANT, "default", lambda there: tenancy.enabled(there, on=False), None)
+
+    assert [each.id for each in tenancy.find_collection(stage.world, TENANT, "default").signing] == [key.id]
+
+
+def test_a_key_of_another_collection_does_not_open_here(stage: Stage) -> None:
+    """Whoever copies a row in the table gains nothing."""
+    key, _ = signing.create(stage.world, TENANT, "default")
+
+    with pytest.raises(NotFound):
+        stage.world.secrets.decrypt(TENANT, signing.owner_of("other"), signing.field_of(key.id), key.sealed)
+
+
+def test_without_the_key_service_a_run_waits(stage: Stage) -> None:
+    signing.create(stage.world, TENANT, "default")
+    planned = stage.create({"every": "PT1H"})
+
+    with stage.taps.once("kms.Decrypt", taps.refused):
+        stage.run(3_605)
+        assert stage.endpoint.received == []
+
+    stage.run(60)
+    assert stage.only_run(planned).state is State.SUCCESS
