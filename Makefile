@@ -93,6 +93,10 @@ openapi: setup ## Write the description of the API from the declarations of rout
 bench: setup ## The budgets: cold starts, units of a run, calls of an idle tick; writes docs/benchmarks.md
 	@$(PY) -m tests.bench
 
+.PHONY: bench-schedules
+bench-schedules: setup-bench ## What a next instant costs, beside other engines; writes docs/benchmarks.md
+	@PYTHONPATH=$(PYTHONPATH):. .venv-bench/bin/python -m tests.bench.schedules
+
 # ---- The real SAM CLI ------------------------------------------------------------------------------------------------
 
 .PHONY: sam-validate

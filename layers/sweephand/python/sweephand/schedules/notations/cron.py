@@ -38,6 +38,9 @@ _FIELDS = (
 )
 
 
+_NUMBERS = range(len(_FIELDS))
+
+
 class Parsed(NamedTuple):
     """stepped_hours: the hour field is a step over the whole day, so it does not fix the hour."""
 
@@ -81,14 +84,14 @@ def parse(text: str) -> Parsed:
     hour_text, day_text, weekday_text = words[1], words[2], words[4]
     either = day_text[0] != "*" and weekday_text[0] != "*"
     calendar = CalendarMasks(minutes, hours, days, months, (weekdays | weekdays >> 7) & 0x7F, either)
-    return Parsed(calendar, stepped_hours=steps_over_all_hours(hour_text, hours))
+    return Parsed(calendar, "/" in hour_text and steps_over_all_hours(hour_text, hours))
 
 
 def _masks(text: str, words: list[str]) -> list[int]:
     """The mask of each field. words: of `text`; looked for again, with their positions, only to refuse one of them."""
     try:
-        if len(words) == len(_FIELDS):
-            return [*map(_mask, range(len(_FIELDS)), words)]
+        if len(words) == 5:
+            return [*map(_mask, _NUMBERS, words)]
     except InvalidRequest:
         pass
     return [field.mask(word, at) for field, (at, word) in zip(_FIELDS, split(text, _FIELDS), strict=True)]
