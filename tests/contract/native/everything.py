@@ -27,6 +27,7 @@ SCHEDULE = {
     "endTime": "2027-05-01T00:00:00Z",
     "count": 7,
     "jitterSeconds": 5,
+    "calendars": [],
     "payload": {"a": [1, None]},
     "policies": {"misfire": {"type": "latest", "ratePerMinute": 5}, "keepAnswer": "all", "onPastStart": "run_now"},
 }
@@ -53,6 +54,17 @@ def job() -> dict[str, Any]:
 
 PREVIEW = {name: value for name, value in SCHEDULE.items() if name not in {"name", "active", "payload", "policies"}}
 COLLECTION = {"name": "new", "quota": {"maxJobs": 5, "maxRunsPerJob": None, "minIntervalSeconds": 60}}
+CALENDAR = {
+    "name": "new",
+    "description": "text",
+    "timezone": "Europe/Berlin",
+    "dates": ["12-25", "2027-03-26"],
+    "ranges": [
+        {"from": "2027-07-01", "to": "2027-07-14"},
+        {"from": "2027-12-24T12:00:00Z", "to": "2028-01-02T00:00:00Z"},
+    ],
+    "weekly": [{"days": ["SAT", "SUN"]}, {"days": ["FRI"], "from": "16:00", "to": "24:00"}],
+}
 PATCH = {
     "description": "new",
     "action": {"headers": {"X-B": "c"}, "payload": {"s": 2}},
@@ -72,6 +84,8 @@ BODIES: Mapping[str, Any] = {
     "POST /v1/collections": COLLECTION,
     "PUT /v1/collections/{collection}": COLLECTION | {"name": "spare"},
     "PATCH /v1/collections/{collection}": {"quota": {"maxJobs": 7}},
+    "POST /v1/calendars": CALENDAR,
+    "PUT /v1/calendars/{calendar}": CALENDAR | {"name": "spare"},
     "POST /v1/credentials": {"name": "new", "scopes": ["jobs:read", "jobs:write"]},
     "POST /v1/tenants": {"name": "initech", "description": "text"},
 }
@@ -98,13 +112,15 @@ class Things:
 
 
 def furnish(api: Api, tenant: str) -> Things:
-    """A job with its schedules and secrets, an open run, a spare collection and a spare credential."""
+    """A job with its schedules and secrets, an open run; a spare collection, calendar and credential."""
     made = api.create(job(), caller=tenant)
     run = api("POST", f"/v1/jobs/{made['id']}/run", caller=tenant).json["runId"]
     assert api("POST", "/v1/collections", {"name": "spare"}, caller=tenant).status == 201
     key = api("POST", "/v1/collections/spare/signing-keys", caller=tenant).id
     credential = api("POST", "/v1/credentials", {"scopes": ["jobs:read"]}, caller=tenant).json["clientId"]
     names = {"job": made["id"], "schedule": made["schedules"][1]["id"], "run": run}
+    assert api("POST", "/v1/calendars", {"name": "spare"}, caller=tenant).status == 201
+    names |= {"calendar": "spare", "version": "1"}
     return Things({**names, "collection": "spare", "key": key, "credential": credential, "tenant": tenant})
 
 

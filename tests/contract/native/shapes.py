@@ -24,7 +24,18 @@ POLICIES = {"misfire", "overlap", "onPastStart", "onCreate", "delivery", "keepAn
 MISFIRE = {"type", "ratePerMinute", "maxLatenessSeconds"}
 SCHEDULE = {
     *("id", "jobId", "name", "active", "state", "stateReason", "type", "summary", "timezone", "startTime", "endTime"),
-    *("count", "jitterSeconds", "payload", "policies", "createdAt", "modifiedAt", "nextRunAt", "nextRuns", "lastRun"),
+    *(
+        "calendars",
+        "count",
+        "jitterSeconds",
+        "payload",
+        "policies",
+        "createdAt",
+        "modifiedAt",
+        "nextRunAt",
+        "nextRuns",
+        "lastRun",
+    ),
     "totals",
 }
 OF_NOTATION = {
@@ -41,7 +52,7 @@ RUN = {
     *("answer", "message", "parentRunId", "range", "attempts", "notes", "expiresAt"),
 }
 ATTEMPT = {"attempt", "startedAt", "finishedAt", "reason", "httpStatus", "message", "answer"}
-OCCURRENCE = {"scheduleId", "plannedAt", "state", "reason", "runId", "movedBy"}
+OCCURRENCE = {"scheduleId", "plannedAt", "state", "reason", "runId", "movedBy", "calendar"}
 COLLECTION = {
     *("name", "state", "quota", "retention", "events", "defaults", "jobCount", "revision", "createdAt", "modifiedAt"),
 }

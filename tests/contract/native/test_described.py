@@ -119,7 +119,11 @@ def _names(api) -> dict[str, str]:
     job = api.create()
     collection = f"c{api.answers}"
     assert api("POST", "/v1/collections", {"name": collection}).status == 201
+    assert api("POST", "/v1/calendars", {"name": collection}).status == 201
+    assert api("POST", "/v1/calendars", {"name": "holidays"}).status in {201, 409}  # an example names it
     return {
+        "calendar": collection,
+        "version": "1",
         "job": job["id"],
         "schedule": job["schedules"][0]["id"],
         "run": api("POST", f"/v1/jobs/{job['id']}/run").json["runId"],

@@ -50,7 +50,7 @@ def things(shared):
 def test_a_name_that_is_none_is_not_found_on_every_route(shared, things, name):
     with shared.unchanged():
         for route in NAMED:
-            for parameter in ("job", "schedule", "run", "collection", "credential", "tenant"):
+            for parameter in ("job", "schedule", "run", "collection", "credential", "tenant", "calendar", "version"):
                 if f"{{{parameter}}}" not in route.path:
                     continue
                 names = {**things.names, parameter: ODD_NAMES[name]}
@@ -59,7 +59,7 @@ def test_a_name_that_is_none_is_not_found_on_every_route(shared, things, name):
                 assert reply.status != 405 or name == "empty"
 
 
-@pytest.mark.parametrize("kind", ["schedule", "run", "credential", "tenant", "collection"])
+@pytest.mark.parametrize("kind", ["schedule", "run", "credential", "tenant", "collection", "calendar"])
 def test_an_id_of_another_kind_is_not_found(shared, things, kind):
     with shared.unchanged():
         for route in NAMED:

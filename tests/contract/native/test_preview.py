@@ -10,7 +10,18 @@ from sweephand.schedules.localtime import IANA_VERSION
 from tests.contract.native import shapes
 
 MEMBERS = (
-    *("type", "summary", "description", "dropped", "gaps", "warnings", "explained", "searchedUntil", "ianaVersion"),
+    *(
+        "type",
+        "summary",
+        "description",
+        "dropped",
+        "leftOut",
+        "gaps",
+        "warnings",
+        "explained",
+        "searchedUntil",
+        "ianaVersion",
+    ),
 )
 
 

@@ -50,6 +50,7 @@ def walk() -> Walk:
         step = Walk(there)
         _service(step)
         _collections(step)
+        _calendars(step)
         job = _jobs(step)
         _schedules(step, job)
         _runs(step, job)
@@ -83,6 +84,18 @@ def _collections(step: Walk) -> None:
     step("GET", f"{place}/signing-keys", collection=name)
     step("DELETE", f"{place}/signing-keys/{{key}}", collection=name, key=key)
     step("DELETE", place, collection=name)
+
+
+def _calendars(step: Walk) -> None:
+    """The last one stays: a schedule of the examples names it."""
+    place = "/v1/calendars/{calendar}"
+    name = step.each("POST", "/v1/calendars", "CalendarDraft")["name"]
+    step("GET", "/v1/calendars")
+    step("GET", place, calendar=name)
+    step.each("PUT", place, "CalendarReplacement", calendar=name)
+    step("GET", f"{place}/versions", calendar=name)
+    step("GET", f"{place}/versions/{{version}}", calendar=name, version="1")
+    step("DELETE", place, calendar="business-hours")
 
 
 def _jobs(step: Walk) -> str:

@@ -109,7 +109,10 @@ class ActionDraft:
 
 @dataclass(frozen=True)
 class ScheduleDraft:
-    """A schedule that a caller asks for. timing: the members of schedules.timing as the caller wrote them."""
+    """A schedule that a caller asks for. timing: the members of schedules.timing as the caller wrote them.
+
+    book: the references of the calendars that it names, as they are now, by name.
+    """
 
     name: str | None
     timing: Mapping[str, Any]
@@ -117,6 +120,7 @@ class ScheduleDraft:
     payload: Payload | None = None
     policies: Mapping[str, Any] = field(default_factory=dict)
     id: str | None = None
+    book: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)

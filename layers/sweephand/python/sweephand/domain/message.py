@@ -26,6 +26,7 @@ class Subject(StrEnum):
     CHANGE = "change"
     RELEASE = "release"
     ENDED = "ended"
+    REPLAN = "replan"
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Pointer:
     is over; CLEAN_UP: end what a deleted owner left (run: the name of the clean-up row); RESUME: see whether the job's
     pause is over; CHANGE: see whether schedules still have to follow their job; RELEASE: let go what was held (run: the
     collection, empty for the whole tenant); ENDED: see whether the job of a schedule that is over goes
-    (run: the schedule).
+    (run: the schedule); REPLAN: plan anew what names a calendar (run: the calendar).
     """
 
     tenant: str

@@ -97,6 +97,11 @@ class Schedule:
         return self.held_from or self.next_run_at
 
 
+def names_calendars(packed: str) -> bool:
+    """Whether a text that holds a packed timing names calendars, which must have been read before it is loaded."""
+    return '"cal":[' in packed
+
+
 def policies_of(job: Job, schedule: Schedule | None) -> dict[str, Any]:
     """What holds for a run: the job's policies, overridden by the schedule's."""
     return {**job.policies, **(schedule.policies if schedule else {})}

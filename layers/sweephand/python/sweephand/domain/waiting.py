@@ -36,6 +36,8 @@ class Waits(StrEnum):
     """A schedule whose collection or tenant is disabled: `since` is its earliest occurrence not yet sent."""
     RELEASE = "L"
     """A collection or a tenant that was enabled: its held schedules are to be let go."""
+    REPLAN = "N"
+    """A calendar that was changed: the schedules that name it are to be planned anew."""
     ENDED = "K"
     """A COMPLETED schedule, kept a while: its job goes when all are. `since` is its completion."""
 

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from sweephand.domain.collection import CollectionState, Events
 from sweephand.domain.job import Job, JobDraft, Payload
 from sweephand.domain.revision import Entry
+from sweephand.domain.schedule import Schedule
 from sweephand.errors import Conflict, PreconditionFailed, QuotaExceeded, Unavailable
 from sweephand.flow import cleaning, drafts, endings, following, pausing, plan, replan, steps, tenancy, wishes
-from sweephand.flow.history import BY_SERVICE, By, entry
+from sweephand.flow.history import BY_SERVICE, By, Operation, entry
 from sweephand.flow.plan import IN_JOBS_TRANSACTION, TRIES, Planned
 from sweephand.flow.steps import Effect
 from sweephand.flow.wishes import Scene, Wish
 from sweephand.flow.world import World
 from sweephand.store import directory, history, jobs
 from sweephand.store.conditional import Cancelled, Op
+
+if TYPE_CHECKING:
+    from sweephand.domain.calendar import Calendar
 
 SCHEDULES_MOST = 1_000
 
@@ -101,6 +106,17 @@ def set_state(
     return _retried(world, tenant, job_id, if_match, step)
 
 
+def follow_calendars(world: World, tenant: str, job_id: str) -> Planned:
+    """Its schedules go by the versions of their calendars that hold now; those that do so already stay."""
+
+    def step(planned: Planned) -> Planned:
+        wanted = [Wish(schedule, None, recast=True) for schedule in planned.schedules]
+        by = By(Operation.FOLLOW_CALENDAR)
+        return _commit(world, planned, _Wanted(_next_revision(world, planned.job), wanted, by))
+
+    return _retried(world, tenant, job_id, None, step)
+
+
 def _next_revision(world: World, job: Job) -> Job:
     return replace(job, revision=job.revision + 1, modified_at=world.clock.now())
 
@@ -137,13 +153,15 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
         raise QuotaExceeded(f"a job has at most {SCHEDULES_MOST} schedules")
     collection = tenancy.open_collection(world, before.tenant, after.collection)
     effect = Effect(replan.effective_at(world.clock.now()), wanted.resumed_at)
-    steps_to_do = wishes.steps_of(world, wanted.wishes, Scene(before, after, parts, collection, wanted.stored))
+    book = _book(world, before, wanted.wishes)
+    steps_to_do = wishes.steps_of(world, wanted.wishes, Scene(before, after, parts, collection, wanted.stored, book))
     carried = steps.carry_out(world, steps_to_do, after, effect)
     after = plan.with_schedule_ids(after, carried.schedules)
     after, sealed = _sealed(world, after, before, parts)
     if not (carried.ops or carried.held or sealed or parts.payloads) and _unchanged(before, after):
         return planned
-    many = len(carried.ops) + 2 * len(carried.held) > IN_JOBS_TRANSACTION
+    calendar_ops = _calendar_ops(world, before, steps_to_do, carried.schedules, book)
+    many = len(carried.ops) + len(calendar_ops) + 2 * len(carried.held) > IN_JOBS_TRANSACTION
     if carried.held and not many:
         from sweephand.flow import holding  # noqa: PLC0415 - few schedules are held
 
@@ -163,6 +181,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
         *directory.change_ops(world.table, before, after, planned.schedules, carried.schedules),
         *tenancy.move_ops(world, before, after, collection),
         *pausing.row_ops(world, before, after),
+        *calendar_ops,
         history.put_op(world.table, new),
     ]
     replan.in_time(world, effect.at)
@@ -181,6 +200,27 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     if collection.events is Events.ALL:
         _tell(world, new)
     return changed
+
+
+def _book(world: World, job: Job, wanted: Sequence[Wish]) -> Mapping[str, Calendar]:
+    """The calendars that the job's schedules name, and shall name."""
+    timings = [wish.draft.timing for wish in wanted if wish.draft is not None]
+    timings += [wish.before.timing for wish in wanted if wish.before is not None]
+    if not any("calendars" in timing for timing in timings):
+        return {}
+    from sweephand.flow import calendars  # noqa: PLC0415 - few schedules name any
+
+    return calendars.book_of(world, job.tenant, timings)
+
+
+def _calendar_ops(
+    world: World, job: Job, todo: Sequence[steps.Step], stay: Sequence[Schedule], book: Mapping[str, Calendar]
+) -> list[Op]:
+    if not book:
+        return []
+    from sweephand.flow import calendars  # noqa: PLC0415 - as above
+
+    return calendars.use_ops(world, job.id, todo, stay, book)
 
 
 def _tell(world: World, new: Entry) -> None:

@@ -124,9 +124,11 @@ GRID = (*NOTATIONS, "align", "timezone", "startTime")
 
 def changed_timing(there: Schedule, draft: ScheduleDraft, before: Job, after: Job, now: datetime) -> Timing:
     """The timing of a change. What it does not speak of stays: a rhythm that began at creation, a one-time instant."""
-    at = load_or_never(there.packed).once_at
+    timing = load_or_never(there.packed)
+    at = timing.written_at if timing.calendars else timing.once_at
     if at is not None and _agree(there.timing, draft.timing, (*NOTATIONS, "timezone")):
-        return parse(_at(at, draft), now=now, job_start=after.start_at, job_end=after.end_at, salt=there.id)
+        window = {"job_start": after.start_at, "job_end": after.end_at}
+        return parse(_at(at, draft), now=now, **window, salt=there.id, book=draft.book)
     same_start = before.start_at == after.start_at
     if same_start and _agree(there.timing, draft.timing, GRID):
         began = counted_from(there.packed)
@@ -141,13 +143,14 @@ def _agree(one: Mapping[str, Any], other: Mapping[str, Any], names: Sequence[str
 
 def timing_of(draft: ScheduleDraft, job: Job, schedule_id: str, now: datetime) -> Timing:
     """The parsed timing. A one-time instant over 60 s past is refused, or is now, as the policy onPastStart says."""
-    timing = parse(draft.timing, now=now, job_start=job.start_at, job_end=job.end_at, salt=schedule_id)
+    window = {"job_start": job.start_at, "job_end": job.end_at}
+    timing = parse(draft.timing, now=now, **window, salt=schedule_id, book=draft.book)
     at = timing.once_at
     if at is not None and at < now - PAST_GRACE:
         policy = draft.policies.get("onPastStart", job.policies.get("onPastStart", "refuse"))
         if policy != "run_now":
             raise InvalidRequest(timing.notation, "is over 60 seconds in the past")
-        return parse(_at(now, draft), now=now, job_end=job.end_at, salt=schedule_id)
+        return parse(_at(now, draft), now=now, job_end=job.end_at, salt=schedule_id, book=draft.book)
     return timing
 
 

@@ -130,6 +130,10 @@ def _look(world: World, pointer: Pointer) -> None:
             from sweephand.flow import releasing  # noqa: PLC0415 - as above
 
             releasing.go_on(world, pointer)
+        case Subject.REPLAN:
+            from sweephand.flow import replanning  # noqa: PLC0415 - as above
+
+            replanning.go_on(world, pointer)
         case Subject.ENDED:
             from sweephand.flow import ended_jobs  # noqa: PLC0415 - as above
 

@@ -26,6 +26,8 @@ class Operation(StrEnum):
     ACTIVATE_SCHEDULE = "activate_schedule"
     DEACTIVATE_SCHEDULE = "deactivate_schedule"
     DELETE_SCHEDULE = "delete_schedule"
+    FOLLOW_CALENDAR = "follow_calendar"
+    """Of the service: a calendar that its schedules name was changed."""
     CHANGE = "change"
     """Of the service itself, or of a caller that does not say which."""
 

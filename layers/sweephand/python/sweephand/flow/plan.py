@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -35,11 +35,25 @@ def create_job(world: World, tenant: str, draft: JobDraft, once: Once | None = N
 
     Raises InvalidRequest, QuotaExceeded, Conflict(NAME_TAKEN), Unavailable.
     """
+    for _ in range(TRIES):
+        try:
+            return _create_job(world, tenant, draft, once, by)
+        except _CalendarMoved:
+            continue
+    raise Unavailable("a calendar was changed by others all the time")
+
+
+class _CalendarMoved(Exception):
+    """One that the job names has another version than the one that its schedules were planned by."""
+
+
+def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, by: By) -> Planned:
     now = world.clock.now()
     job_id = world.chance.new_id(now)
     wanted = draft.schedules or ()
     if len(wanted) > SCHEDULES_AT_ONCE:
         raise InvalidRequest("schedules", f"at most {SCHEDULES_AT_ONCE} in one request")
+    wanted, use_ops_of = _with_calendars(world, tenant, wanted)
     job, parts = drafts.job_from(draft, tenant, job_id, now, 1)
     collection = tenancy.open_collection(world, tenant, job.collection)
     schedules = []
@@ -55,6 +69,7 @@ def create_job(world: World, tenant: str, draft: JobDraft, once: Once | None = N
         tenancy.count_job_op(world, collection, 1),
         history.put_op(world.table, entry(world, by, None, job, [(None, schedule) for schedule in schedules])),
         *([once_op(world, tenant, once, job.id)] if once else []),
+        *use_ops_of(job, schedules),
     ]
     whole = [*_own_ops(world, job, schedules, parts, sealed), *ops]
     if len(whole) > TRANSACTION_MOST:
@@ -72,6 +87,36 @@ def create_job(world: World, tenant: str, draft: JobDraft, once: Once | None = N
     if planned.job.revision == 1 and collection.events is Events.ALL:
         _tell(world, planned.job, created=True)
     return planned
+
+
+UseOps = Callable[[Job, Sequence[Schedule]], Sequence[Op]]
+
+
+def _with_calendars(
+    world: World, tenant: str, wanted: tuple[ScheduleDraft, ...]
+) -> tuple[tuple[ScheduleDraft, ...], UseOps]:
+    """The drafts with the calendars that they name, and what makes the part of the transaction that says so."""
+    if not any("calendars" in draft.timing for draft in wanted):
+        return wanted, lambda *_: ()
+    from sweephand.flow import calendars  # noqa: PLC0415 - few schedules name any
+    from sweephand.flow.steps import Step  # noqa: PLC0415
+
+    book = calendars.book_of(world, tenant, (draft.timing for draft in wanted))
+    references = calendars.references(book)
+
+    def ops(job: Job, schedules: Sequence[Schedule]) -> Sequence[Op]:
+        steps = [Step(None, schedule) for schedule in schedules]
+        return calendars.use_ops(world, job.id, steps, schedules, book)
+
+    return tuple(replace(draft, book=references) for draft in wanted), ops
+
+
+def _leave_calendars(world: World, planned: Planned) -> list[Op]:
+    if not any("calendars" in schedule.timing for schedule in planned.schedules):
+        return []
+    from sweephand.flow import calendars  # noqa: PLC0415 - few schedules name any
+
+    return calendars.leave_ops(world, planned.job.tenant, planned.job.id, planned.schedules)
 
 
 def _own_ops(
@@ -121,6 +166,8 @@ def _not_created(world: World, tenant: str, job: Job, refused: Cancelled, once: 
         raise Conflict(f"the collection {job.collection} has a job of this name", code="NAME_TAKEN")
     if "collection" in refused.refused:
         raise QuotaExceeded(f"the collection {job.collection} holds its most jobs, or is being deleted")
+    if any(name.startswith("calendar ") for name in refused.refused):
+        raise _CalendarMoved
     raise Conflict("something else was changed at the same time: try again")
 
 
@@ -162,6 +209,7 @@ def delete_job(world: World, tenant: str, job_id: str, if_match: int | None) -> 
             *directory.delete_ops(world.table, job),
             tenancy.count_job_op(world, tenancy.named(tenant, job.collection), -1),
             cleaning.of_job_op(world, job, planned.schedules),
+            *_leave_calendars(world, planned),
         ]
         done = world.table.transact(ops)
         if isinstance(done, Written) or jobs.read_job(world.table, tenant, job_id) is None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from sweephand.domain import series
 from sweephand.domain.lateness import FRESH
 from sweephand.domain.message import Pointer, Subject, occurrence
-from sweephand.domain.schedule import Lane
+from sweephand.domain.schedule import Lane, names_calendars
 from sweephand.domain.suspension import Suspensions
 from sweephand.domain.waiting import WAKE_AGAIN, SweepText, UnknownKind, WaitingRun, Waits
 from sweephand.errors import Unavailable
@@ -163,6 +164,7 @@ def _sweep_group(
     world: World, rows: Sequence[WaitingRow], suspensions: Suspensions | None, horizon: datetime, deadline: float
 ) -> Tally:
     now = world.clock.now()
+    _know_calendars(world, rows)
     steps: list[Step] = []
     caught_up = 0
     for row in rows:
@@ -182,6 +184,20 @@ def _sweep_group(
         resent=len(steps) - len(whole) + len(moved.again),
         oldest_due_s=max(_age_s(row.next_run_at, now) for row in rows),
     )
+
+
+def _know_calendars(world: World, rows: Sequence[WaitingRow]) -> None:
+    """Each version that these schedules name is read once in the life of a sweeper; most name none.
+
+    Where one cannot be read now, its rows wait for the next tick, and no other does.
+    """
+    named = [(row.tenant, row.sweep) for row in rows if names_calendars(row.sweep)]
+    if not named:
+        return
+    from sweephand.store import calendars  # noqa: PLC0415 - for a sweeper that meets one
+
+    with suppress(Unavailable):
+        calendars.know(world.table, named)
 
 
 def _advance(world: World, steps: Sequence[Advance], deadline: float) -> Advanced:
@@ -272,6 +288,7 @@ LOOKS = {
     Waits.CHANGE: Subject.CHANGE,
     Waits.RELEASE: Subject.RELEASE,
     Waits.ENDED: Subject.ENDED,
+    Waits.REPLAN: Subject.REPLAN,
 }
 """What the executor is asked to see to."""
 

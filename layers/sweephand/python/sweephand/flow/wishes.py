@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from sweephand.domain.collection import Collection
 from sweephand.domain.job import Job, Payload, ScheduleDraft
@@ -14,20 +15,24 @@ from sweephand.flow import drafts, plan, tenancy
 from sweephand.flow.plan import Planned
 from sweephand.flow.steps import Step
 from sweephand.flow.world import World
-from sweephand.schedules.timing import Timing
+from sweephand.schedules.timing import Timing, load_or_never
+
+if TYPE_CHECKING:
+    from sweephand.domain.calendar import Calendar
 
 
 @dataclass(frozen=True)
 class Wish:
     """What shall become of one schedule. before None: it is new.
 
-    draft None: it stays as it is but for its job's state.
+    draft None: it stays as it is but for its job's state, and with `recast` for the versions of its calendars.
     """
 
     before: Schedule | None
     draft: ScheduleDraft | None
     delete: bool = False
     path: str = ""
+    recast: bool = False
 
 
 def staying(planned: Planned) -> list[Wish]:
@@ -54,13 +59,17 @@ def matched(planned: Planned, wanted: Sequence[ScheduleDraft]) -> list[Wish]:
 
 @dataclass(frozen=True)
 class Scene:
-    """What every wish of one change is seen against. stored: the payloads of the schedules that are there."""
+    """What every wish of one change is seen against. stored: the payloads of the schedules that are there.
+
+    book: the calendars that they name, by name.
+    """
 
     before: Job
     after: Job
     parts: drafts.Parts
     collection: Collection
     stored: Mapping[str, Payload]
+    book: Mapping[str, Calendar] = field(default_factory=dict)
 
 
 def steps_of(world: World, wishes: Sequence[Wish], scene: Scene) -> list[Step]:
@@ -79,11 +88,12 @@ def _step(world: World, wish: Wish, scene: Scene, now: datetime, n: int) -> Step
     if wish.before is None:
         assert wish.draft is not None
         minted_at = plan.minted_at(now, n)
-        schedule = plan.new_schedule(world, wish.draft, scene.after, scene.parts, minted_at, now, wish.path)
+        draft = replace(wish.draft, book=_references(scene))
+        schedule = plan.new_schedule(world, draft, scene.after, scene.parts, minted_at, now, wish.path)
         schedule = plan.within_quota(scene.collection, schedule, wish.path)
         return Step(None, schedule, payload=scene.parts.payloads.pop(schedule.id, None))
     step, timing = _change(wish, wish.before, scene, now)
-    if step.after != wish.before:
+    if step.after != wish.before and not wish.recast:
         tenancy.check_interval(scene.collection, timing, wish.path)
     return step
 
@@ -92,11 +102,14 @@ def _change(wish: Wish, there: Schedule, scene: Scene, now: datetime) -> tuple[S
     """The schedule with the caller's wishes, and its timing."""
     before, after = scene.before, scene.after
     draft = wish.draft or ScheduleDraft(there.name, there.timing, there.active, policies=there.policies, id=there.id)
+    draft = replace(draft, book=_references(scene))
     at = None
     if drafts.unchanged_timing(there, draft, before, after):
         timing = drafts.stored_timing(there)
         if there.state is ScheduleState.BROKEN and wish.draft is not None:
             timing = drafts.mended_timing(there, draft, after, now)
+        elif wish.recast:
+            timing = _recast(there, scene)
     else:
         timing = _changed_timing(wish, there, draft, before, after, now)
         instant = drafts.one_time_instant(timing)
@@ -119,6 +132,16 @@ def _change(wish: Wish, there: Schedule, scene: Scene, now: datetime) -> tuple[S
         payload_version=version,
     )
     return Step(there, changed, at, payload), timing
+
+
+def _references(scene: Scene) -> dict[str, str]:
+    return {name: head.reference for name, head in scene.book.items()}
+
+
+def _recast(there: Schedule, scene: Scene) -> Timing:
+    from sweephand.flow import calendars  # noqa: PLC0415 - after a change of a calendar
+
+    return load_or_never(calendars.recast(there, scene.book))
 
 
 def _changed_timing(

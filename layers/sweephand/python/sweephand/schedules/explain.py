@@ -10,12 +10,13 @@ from sweephand.schedules.localtime import LAST_SECOND, to_instant, to_second, wa
 from sweephand.schedules.rule import MovedBy
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
 
     from sweephand.schedules.localtime import Zone
     from sweephand.schedules.timing import Timing
 
-__all__ = ["Dropped", "MovedBy", "Occurrence", "dropped", "local_text", "preview"]
+__all__ = ["Dropped", "LeftOut", "MovedBy", "Occurrence", "dropped", "left_out", "local_text", "preview"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,14 @@ class Dropped:
     moved_by: MovedBy
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """An occurrence that a calendar stops and that does not roll. calendar: its place among the schedule's."""
+
+    instant: datetime
+    calendar: int
+
+
 def preview(timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
     """The first `limit` occurrences strictly after `after`, each with the time rule that decided it.
 
@@ -50,6 +59,16 @@ def dropped(timing: Timing, after: datetime, until: datetime, limit: int) -> lis
     """The first `limit` wall times that dstGap skip leaves out at clock changes in (after, until]."""
     found = timing.rule.dropped(to_second(after), to_second(until))
     return [Dropped(to_instant(second), moved_by) for second, moved_by in islice(found, limit)]
+
+
+def left_out(timing: Timing, after: datetime, until: datetime) -> Iterator[LeftOut]:
+    """The occurrences in (after, until] that calendars leave out, rising, as they are taken; jitter is not in them."""
+    if not timing.calendars:
+        return
+    from sweephand.schedules import calendars  # noqa: PLC0415 - few schedules name any
+
+    for second, place in calendars.left_out(timing.rule, to_second(after), to_second(until)):
+        yield LeftOut(to_instant(second), place)
 
 
 def local_text(second: int, zone: Zone) -> str:

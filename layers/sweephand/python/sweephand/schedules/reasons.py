@@ -16,7 +16,7 @@ from sweephand.schedules.calendar_masks import CalendarMasks, bits
 from sweephand.schedules.clock import Clock
 from sweephand.schedules.days import ALL_MONTHS, FIRST_YEAR, EachNth, OfMonths, OfWeeks, OnDays
 from sweephand.schedules.localtime import EPOCH, Overlap, instant_text, wall_text
-from sweephand.schedules.rule import Jittered, Series, Steps, Window
+from sweephand.schedules.rule import ByCalendars, Jittered, Series, Steps, Window
 from sweephand.schedules.wallclock import OnWallClock
 
 if TYPE_CHECKING:
@@ -42,6 +42,9 @@ REASON_CODES = {
     "LEFT_OUT_BY_GAP": "a wall time is jumped over to here, and `dstGap` is `skip`",
     "COMES_TWICE": "the wall time asked for comes twice; which one this is about",
     "OTHER_COPY": "`dstOverlap` chooses the other of the two",
+    "LEFT_OUT_BY_CALENDAR": "one of its instants, but a calendar stops it",
+    "MOVED_BY_CALENDAR": "one of its instants, but a calendar moves it to another day",
+    "COMES_FROM_CALENDAR": "an occurrence that a calendar moved here from another day",
     "CHANGED_SINCE": "the schedule was made or changed later, and is judged as it is now",
     "NOT_ACTIVE": "the schedule is off, paused, held or over",
 }
@@ -69,6 +72,8 @@ def why_not(series: Series, second: int) -> Iterator[Reason]:
         yield from _calendar_masks(series, second)
     elif isinstance(series, OnDays):
         yield from _on_days(series, second)
+    elif isinstance(series, ByCalendars):
+        yield from _calendars(series, second)
     elif isinstance(series, Steps):
         early = (second - series.anchor) % series.step_s
         text = f"{early} s after one step of {series.step_s} s and {series.step_s - early} s before the next"
@@ -78,8 +83,8 @@ def why_not(series: Series, second: int) -> Iterator[Reason]:
 
 
 def on_clock(series: Series) -> OnWallClock | None:
-    """The wall times behind window and jitter; None for elapsed time."""
-    while isinstance(series, Window | Jittered):
+    """The wall times behind window, calendars and jitter; None for elapsed time."""
+    while isinstance(series, Window | Jittered | ByCalendars):
         series = series.series
     return series if isinstance(series, OnWallClock) else None
 
@@ -101,6 +106,19 @@ def _jittered(jittered: Jittered, second: int) -> Iterator[Reason]:
         yield Reason("PUT_OFF_BY_JITTER", text)
     else:
         yield from why_not(jittered.series, second)
+
+
+def _calendars(series: ByCalendars, second: int) -> Iterator[Reason]:
+    if series.series.until(second) != second:
+        yield from why_not(series.series, second)
+        return
+    comes = series.comes(second)
+    if comes is not None:
+        yield Reason("MOVED_BY_CALENDAR", f"its calendars do not allow it: it comes at {instant_text(comes)}")
+        return
+    place = series.stopped_by(second)
+    which = "its calendars" if place is None else f"the times of calendar {place + 1} of its list"
+    yield Reason("LEFT_OUT_BY_CALENDAR", f"{which} do not allow it")
 
 
 def _on_wall_clock(series: OnWallClock, second: int) -> Iterator[Reason]:

@@ -6,6 +6,7 @@ Series     the same in Unix seconds, with the questions that only schedules ask;
 ├── Never        none
 ├── Steps        equal steps of elapsed time from an anchor
 ├── OnWallClock  a pattern of wall times in a zone (wallclock.py)
+├── ByCalendars  another series, as calendars leave it (calendars.py)
 ├── Window       another series, cut to its first and last second
 └── Jittered     another series, each occurrence put off by a stable hash of itself
 
@@ -90,6 +91,21 @@ class Series:
     def last_until(self, instant: datetime) -> datetime | None:
         found = self.until(to_second(instant))
         return None if found is None else to_instant(found)
+
+
+class ByCalendars(Series):
+    """The occurrences of `series` that calendars let through, some of them on another day. Subclasses: calendars.py."""
+
+    __slots__ = ()
+    series: Series
+
+    def comes(self, second: int) -> int | None:
+        """When an occurrence of the series comes after all; None: not at all."""
+        raise NotImplementedError
+
+    def stopped_by(self, second: int) -> int | None:
+        """The place of the first calendar that stops this second among those of its schedule."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)

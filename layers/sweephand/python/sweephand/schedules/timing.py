@@ -7,7 +7,7 @@ series by one way: `_build`.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ from sweephand.schedules.notations.shapes import Beginning, Compiled, Rules
 from sweephand.schedules.rule import Jittered, Never, Rule, Series, Window, between, count_between
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "load_or_never",
     "parse",
     "parse_instant",
+    "with_calendars",
     "with_count",
 ]
 
@@ -62,6 +63,7 @@ TIMING_MEMBERS = frozenset(
         "endTime",
         "count",
         "jitterSeconds",
+        "calendars",
     }
 )
 """The JSON members that this module owns."""
@@ -72,7 +74,9 @@ _BEATS_START = frozenset({"time"})
 MOST_COUNT = 2**31 - 1
 MOST_JITTER_S = 3_600
 
-_PACKED_MEMBERS = frozenset({*NOTATIONS, "zone", "gap", "overlap", "month", "first", "last", "count", "jitter", "salt"})
+_PACKED_MEMBERS = frozenset(
+    {*NOTATIONS, "zone", "gap", "overlap", "month", "first", "last", "count", "jitter", "salt", "cal"}
+)
 _UTC = "UTC"
 UNREADABLE = "unreadable"
 _UNREADABLE = (
@@ -93,7 +97,8 @@ class Timing:
 
     actual_start_interval_s: only with align actual_start: the caller advances by it. has_end: an endTime bounds it, its
     own or the job's.
-    packed: JSON text, all that `load` needs; under 400 bytes unless the notation's own text is long.
+    packed: JSON text, all that `load` needs; under 400 bytes unless the notation's own text is long. calendars: how it
+    uses each, packed (calendars.Use).
     """
 
     notation: str
@@ -106,11 +111,15 @@ class Timing:
     zone: Zone
     packed: str
     _compiled: Compiled = field(repr=False, compare=False)
+    calendars: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
         """A sentence in plain English: "at 02:30 on Monday to Friday, Europe/Berlin"."""
-        return self._compiled.summary()
+        if not self.calendars:
+            return self._compiled.summary()
+        which = "its calendar allows" if len(self.calendars) == 1 else f"its {len(self.calendars)} calendars allow"
+        return f"{self._compiled.summary()}, as {which}"
 
     @property
     def once_at(self) -> datetime | None:
@@ -120,14 +129,26 @@ class Timing:
         return None if found is None else to_instant(found)
 
     @property
+    def written_at(self) -> datetime | None:
+        """What a one-time schedule says, whatever its window, its calendars and its jitter make of it."""
+        found = None if self.recurring else self._compiled.series.until(LAST_SECOND)
+        return None if found is None else to_instant(found)
+
+    @property
     def readable(self) -> bool:
         """False where `load_or_never` could not read the text."""
         return self.notation != UNREADABLE
 
     @property
     def interval_s(self) -> int | None:
-        """The smallest certain gap between two occurrences, jitter left out; None for one instant."""
-        return None if self._compiled.interval is None else self._compiled.interval()
+        """The smallest certain gap between two occurrences, jitter left out; None for one instant.
+
+        Occurrences that roll onto one day come as close as their times of the day, which differ by minutes.
+        """
+        if self._compiled.interval is None:
+            return None
+        interval_s = self._compiled.interval()
+        return min(interval_s, 60) if any(text[1] != "-" for text in self.calendars) else interval_s
 
 
 def parse(
@@ -137,12 +158,14 @@ def parse(
     job_start: datetime | None = None,
     job_end: datetime | None = None,
     salt: str = "",
+    book: Mapping[str, str] | None = None,
 ) -> Timing:
     """The timing that a caller asks for.
 
     fields: the members of TIMING_MEMBERS as in the caller's JSON, of any JSON type; null is absent, others are not
     looked at. now: the moment of creation, the anchor of `every` without startTime. job_start, job_end: the job's own
-    window; the schedule's is cut to it. salt: the schedule's id; the jitter is a hash of it.
+    window; the schedule's is cut to it. salt: the schedule's id; the jitter is a hash of it. book: the reference
+    of each calendar that the fields name; its content is kept (schedules/calendars.py).
     Raises InvalidRequest (INVALID_FIELD, or NEVER_FIRES if nothing lies in the window), nothing else. That all its
     occurrences are past is no error here.
     """
@@ -180,12 +203,32 @@ def parse(
     timing = _build({short: value for short, value in packed.items() if value is not None})
     if timing.rule.after(first - 1) is None:
         raise members.never_fires(notation, _why_never(first, last))
+    given = fields.get("calendars")
+    return timing if given is None else _by_calendars(given, timing, book or {}, first)
+
+
+def _by_calendars(given: object, timing: Timing, book: Mapping[str, str], first: int) -> Timing:
+    """The timing as its calendars leave it. Raises InvalidRequest."""
+    from sweephand.schedules import uses  # noqa: PLC0415 - few schedules have any, and a sweeper parses none
+
+    named = uses.read(given)
+    packed = uses.packed(named, book)
+    if not packed:
+        return timing
+    if timing.actual_start_interval_s is not None:
+        raise InvalidRequest("calendars", "do not act on an interval with align actual_start")
+    uses.check_rolling(named, timing.rule, first)
+    timing = _build({**json.loads(timing.packed), "cal": packed})
+    if timing.rule.after(first - 1) is None:
+        raise members.never_fires("calendars", "leave it no occurrence")
     return timing
 
 
 @lru_cache(maxsize=4096)
 def load(packed: str) -> Timing:
-    """The timing of a text that `parse` packed. Raises ValueError, and only that, when it cannot be read any more."""
+    """The timing of a text that `parse` packed. Raises ValueError when it cannot be read any more, and Unavailable when
+    a calendar that it names has not been read yet; nothing else.
+    """
     try:
         read = json.loads(packed)
         return _build(read, packed)
@@ -197,6 +240,14 @@ def with_count(timing: Timing, count: int | None) -> Timing:
     """The same series, over after `count` occurrences; None: never for that reason."""
     facts = {name: value for name, value in json.loads(timing.packed).items() if name != "count"}
     return _build(facts if count is None else {**facts, "count": count})
+
+
+def with_calendars(timing: Timing, references: Sequence[str]) -> Timing:
+    """The same schedule by other versions of its calendars, in their order; it may be left without an occurrence."""
+    from sweephand.schedules.calendars import Use  # noqa: PLC0415 - as above
+
+    uses = [replace(Use.read(text), reference=new) for text, new in zip(timing.calendars, references, strict=True)]
+    return _build({**json.loads(timing.packed), "cal": [str(use) for use in uses]})
 
 
 def counted_from(packed: str) -> datetime | None:
@@ -233,7 +284,13 @@ def _build(packed: Mapping[str, Any], text: str | None = None) -> Timing:
     )
     compiled = NOTATIONS[notation].compile_(packed[notation], rules)
     first, last = int(packed.get("first", FIRST_SECOND)), int(packed.get("last", LAST_SECOND))
-    series: Series = Window(compiled.series, max(first, compiled.earliest), last)
+    window = Window(compiled.series, max(first, compiled.earliest), last)
+    series: Series = window
+    uses = tuple(packed.get("cal", ()))
+    if uses:
+        from sweephand.schedules.calendars import applied  # noqa: PLC0415 - for a sweeper that meets one
+
+        series = replace(window, series=applied(window, uses, rules.zone))
     jitter_s = int(packed.get("jitter", 0))
     if jitter_s:
         series = Jittered(series, jitter_s, str(packed.get("salt", "")), last)
@@ -248,6 +305,7 @@ def _build(packed: Mapping[str, Any], text: str | None = None) -> Timing:
         zone=rules.zone,
         packed=json.dumps(packed, separators=(",", ":")) if text is None else text,
         _compiled=compiled,
+        calendars=uses,
     )
 
 

@@ -115,6 +115,9 @@ def _why(timing: Timing, second: int, moved_by: MovedBy | None) -> list[Reason]:
             found.append(Reason("PUT_OFF_BY_JITTER", text))
     if moved_by is None:
         found.append(Reason("MATCHES", f"{local_text(planned, timing.zone)} is one of its instants"))
+    elif moved_by.rule == "calendar":
+        text = f"comes from {moved_by.local_time}, which its calendars do not allow"
+        found.append(Reason("COMES_FROM_CALENDAR", text))
     elif moved_by.rule == "dstGap":
         text = f"stands for {moved_by.local_time}, which the clock in {timing.zone.name} jumps over"
         found.append(Reason("MOVED_BY_GAP", text))

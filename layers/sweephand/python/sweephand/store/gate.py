@@ -26,7 +26,7 @@ def look(table: Table, standing: Standing, pointer: Pointer) -> Seen:
     terms = Terms() if job is None else standing.of(pointer.tenant, job.collection)
     return Seen(
         job=job,
-        schedule=jobs.schedule_of(ScheduleItem.from_raw_data(schedule_row)) if schedule_row else None,
+        schedule=jobs.schedules_of(table, [ScheduleItem.from_raw_data(schedule_row)])[0] if schedule_row else None,
         run=ledger.run_of(RunItem.from_raw_data(run_row)) if run_row else None,
         terms=terms,
     )

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from sweephand.domain.generations import Generation
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.schedule import Schedule
-from sweephand.store import keys
+from sweephand.store import jobs, keys
 from sweephand.store.conditional import Op, Table
 from sweephand.store.table import GenerationItem
 
@@ -42,6 +42,7 @@ def left_since(table: Table, schedule: Schedule, since: datetime) -> Iterator[Ge
         item = GenerationItem.from_raw_data(row)
         if from_s(item.through_at) <= since:
             return
+        jobs.know_calendars(table, [(schedule.tenant, item.packed)])
         yield _generation(item)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +12,7 @@ from pynamodb.expressions.update import Action
 
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s
 from sweephand.domain.job import ActionSpec, Job, Pause, Payload
-from sweephand.domain.schedule import LIVE, OVER, Lane, Schedule, ScheduleState
+from sweephand.domain.schedule import LIVE, OVER, Lane, Schedule, ScheduleState, names_calendars
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.ids import shard_of
 from sweephand.store import keys
@@ -184,14 +184,30 @@ def read_job(table: Table, tenant: str, job_id: str) -> Job | None:
 
 def read_schedule(table: Table, tenant: str, job_id: str, schedule_id: str) -> Schedule | None:
     item = table.get(ScheduleItem, keys.job(tenant, job_id), keys.schedule(schedule_id))
-    return schedule_of(item) if item is not None else None
+    return schedules_of(table, [item])[0] if item is not None else None
 
 
 def read_schedules(table: Table, tenant: str, job_id: str) -> list[Schedule]:
     """All schedules of a job, by creation."""
     sort = ScheduleItem.sk.startswith("SCH#")
     rows = table.query_all(keys.job(tenant, job_id), sort, consistent=True)
-    return [schedule_of(ScheduleItem.from_raw_data(row)) for row in rows]
+    return schedules_of(table, [ScheduleItem.from_raw_data(row) for row in rows])
+
+
+def schedules_of(table: Table, items: Sequence[ScheduleItem]) -> list[Schedule]:
+    """Rows to schedules, with the calendars that they name read along."""
+    found = [schedule_of(item) for item in items]
+    know_calendars(table, ((schedule.tenant, schedule.packed) for schedule in found))
+    return found
+
+
+def know_calendars(table: Table, texts: Iterable[tuple[str, str]]) -> None:
+    """What packed timings (tenant, text) name must be known before these are loaded; most name nothing."""
+    named = [(tenant, packed) for tenant, packed in texts if names_calendars(packed)]
+    if named:
+        from sweephand.store import calendars  # noqa: PLC0415 - where a schedule names one
+
+        calendars.know(table, named)
 
 
 def read_payload(table: Table, tenant: str, job_id: str, owner: str, version: int) -> Payload | None:

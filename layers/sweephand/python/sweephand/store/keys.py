@@ -15,6 +15,7 @@ STACK_TENANTS = "STACK#TENANTS"
 STACK_AUDIT = "STACK#AUDIT"
 LAST = "LAST"
 STACK_SUSPENDED = "STACK#SUSPENDED"
+CALENDAR_TEXT = "CALV"
 
 
 def part(text: str) -> str:
@@ -71,6 +72,32 @@ def attention_day(tenant_name: str, instant: datetime) -> str:
 
 def collection(name: str) -> str:
     return f"COL#{part(name)}"
+
+
+def calendar(name: str) -> str:
+    return f"CAL#{part(name)}"
+
+
+def calendar_rows(tenant_name: str, name: str) -> str:
+    """The versions of a calendar, and who uses it."""
+    return f"{tenant(tenant_name)}#CAL#{part(name)}"
+
+
+def calendar_version(number: int) -> str:
+    return f"VERSION#{number:08d}"
+
+
+def calendar_use(job_id: str) -> str:
+    return f"USE#{part(job_id)}"
+
+
+def calendar_text(tenant_name: str, reference: str) -> str:
+    """The content of one version."""
+    return f"{tenant(tenant_name)}#CALV#{part(reference)}"
+
+
+def replan(calendar_name: str) -> str:
+    return f"REPLAN#{part(calendar_name)}"
 
 
 def credential(credential_id: str) -> str:

@@ -95,7 +95,9 @@ def done_op(table: Table, job: Job, part: Part) -> Op:
 def rows(table: Table, job: Job, part: Part) -> dict[str, Schedule]:
     """The part's schedules as they are now, by id."""
     wanted = [(keys.job(job.tenant, job.id), keys.schedule(step.id)) for step in part.steps]
-    found = (jobs.schedule_of(ScheduleItem.from_raw_data(row)) for row in table.batch_get(wanted).values())
+    texts = (step.added.packed if step.added else (step.members or {}).get("packed", "") for step in part.steps)
+    jobs.know_calendars(table, ((job.tenant, text) for text in texts))
+    found = jobs.schedules_of(table, [ScheduleItem.from_raw_data(row) for row in table.batch_get(wanted).values()])
     return {schedule.id: schedule for schedule in found}
 
 

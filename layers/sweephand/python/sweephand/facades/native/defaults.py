@@ -19,7 +19,14 @@ POLICIES: Mapping[str, Any] = {
     "keepAnswer": "failures",
     "callbackToken": False,
 }
-_ALWAYS: Mapping[str, Any] = {"timezone": "UTC", "startTime": None, "endTime": None, "count": None, "jitterSeconds": 0}
+_ALWAYS: Mapping[str, Any] = {
+    "timezone": "UTC",
+    "startTime": None,
+    "endTime": None,
+    "count": None,
+    "jitterSeconds": 0,
+    "calendars": [],
+}
 _BY_NOTATION: Mapping[str, Mapping[str, Any]] = {
     "at": {},
     "every": {"align": "start", "dstGap": "next_valid", "dstOverlap": "first", "monthOverflow": "clamp"},

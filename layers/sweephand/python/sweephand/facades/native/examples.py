@@ -41,6 +41,11 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
     "ScheduleDraft": {
         "hourly": _HOURLY,
         "fromSap": {"sapCron": "* * * -1.sun 9 0 0"},
+        "nextBusinessDay": {
+            "cron": "0 9 1 * *",
+            "timezone": "Europe/Berlin",
+            "calendars": [{"name": "holidays", "mode": "exclude", "roll": "next"}],
+        },
         "fromEventBridge": {"eventBridge": "cron(30 2 LW * ? *)", "timezone": "Europe/Berlin"},
     },
     "ScheduleReplacement": {"lastDayOfMonth": {"every": "P1M", "startTime": "2099-01-31T06:00:00Z"}},
@@ -84,6 +89,24 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
     },
     "CollectionReplacement": {"asUsual": {}},
     "CollectionPatch": {"fewer": {"quota": {"maxJobs": 10, "minIntervalSeconds": None}, "events": "none"}},
+    "CalendarDraft": {
+        "hours": {
+            "name": "business-hours",
+            "weekly": [{"days": ["MON", "TUE", "WED"], "from": "08:00", "to": "18:00"}],
+        },
+        "holidays": {
+            "name": "holidays",
+            "description": "when nobody is there",
+            "timezone": "Europe/Berlin",
+            "dates": ["01-01", "12-25", "2099-04-10"],
+            "ranges": [
+                {"from": "2099-07-01", "to": "2099-07-14"},
+                {"from": "2099-12-24T12:00:00", "to": "2099-12-27T00:00:00"},
+            ],
+            "weekly": [{"days": ["SAT", "SUN"]}],
+        },
+    },
+    "CalendarReplacement": {"fewer": {"dates": ["01-01", "12-25"], "weekly": [{"days": ["SAT", "SUN"]}]}},
     "CredentialDraft": {"reader": {"name": "dashboard", "scopes": ["jobs:read"]}},
     "TenantDraft": {"initech": {"tenant": "initech", "description": "an example"}},
     "TokenRequest": {"byBasic": {"grant_type": "client_credentials", "scope": "jobs:read"}},

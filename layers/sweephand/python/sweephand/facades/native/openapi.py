@@ -21,7 +21,7 @@ from sweephand.facades.native.schemas import GIVEN_INSTANT, ID, PLAIN_NAME, RUN_
 
 PROBLEM, JSON = "application/problem+json", "application/json"
 MEDIA = {"form": "application/x-www-form-urlencoded"}
-VERSIONED = frozenset({"Job", "Schedule", "Collection", "Document"})
+VERSIONED = frozenset({"Job", "Schedule", "Collection", "Calendar", "Document"})
 """Schemas whose answers have an ETag."""
 DESCRIPTION = """\
 Each answer has `x-request-id`. HEAD answers like GET, without a body. A path or a method that does not exist is a 404
@@ -37,6 +37,7 @@ TAGS = {
     "schedules": "When: of a job, or not stored at all.",
     "runs": "The life of each occurrence: the ledger.",
     "collections": "Groups of a tenant's jobs, with quotas.",
+    "calendars": "Dates and hours that schedules leave out, or keep to.",
     "credentials": "Client ids and secrets.",
     "tenants": "Owners of data; for providers.",
     "service": "Tokens, health, this document.",
@@ -65,6 +66,8 @@ PATH: Mapping[str, Schema] = {
     "schedule": ID,
     "run": RUN_ID,
     "collection": PLAIN_NAME,
+    "calendar": PLAIN_NAME,
+    "version": text(pattern="^[1-9][0-9]{0,7}$"),
     "credential": text(description="A client id."),
     "key": ID,
     "tenant": TENANT_NAME,

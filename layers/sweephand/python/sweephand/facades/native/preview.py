@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 
 from sweephand.domain import fields
@@ -12,13 +13,13 @@ from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies
-from sweephand.facades.native.context import Context
+from sweephand.facades.native.context import TENANT_HEADER, Context
 from sweephand.flow import plan
 from sweephand.flow.drafts import LAST
 from sweephand.ids import run_uuid
 from sweephand.schedules import cautions, gaps, instants, why
 from sweephand.schedules.describe import describe
-from sweephand.schedules.explain import dropped, local_text, preview
+from sweephand.schedules.explain import dropped, left_out, local_text, preview
 from sweephand.schedules.instants import Written
 from sweephand.schedules.localtime import IANA_VERSION
 from sweephand.schedules.reasons import Reason
@@ -31,14 +32,15 @@ OWN_MEMBERS = ("after", "limit", "explain")
 def preview_schedule(ctx: Context) -> Answer:
     """The next instants of a schedule that is not stored. Members: those of a timing, and OWN_MEMBERS.
 
-    dropped: wall times up to the last instant that a gap of the clock leaves out (dstGap skip), 100 at most. gaps and
-    warnings look a year ahead. explain: an instant to be explained; wall time in the schedule's zone without offset.
+    dropped: wall times up to the last instant that a gap of the clock leaves out (dstGap skip), 100 at most. leftOut:
+    likewise what calendars leave out. gaps and warnings look a year ahead. explain: an instant to be explained; wall
+    time in the schedule's zone without offset.
     """
     given = fields.members(ctx.body(), "", (*TIMING_MEMBERS, *OWN_MEMBERS))
     limit = fields.whole(given.pop("limit", NEXT_PREVIEWED), "limit", 1, MOST_PREVIEWED)
     after = parse_instant(given.pop("after"), "after") if "after" in given else ctx.now
     asked = instants.read(given.pop("explain"), "explain") if "explain" in given else None
-    timing = parse(given, now=after)
+    timing = parse(given, now=after, book=_book(ctx, given))
     count = limit if timing.count is None else min(limit, timing.count)
     found = preview(timing, after, count)
     until = found[-1].instant if len(found) == limit else LAST
@@ -59,6 +61,10 @@ def preview_schedule(ctx: Context) -> Answer:
                 for each in found
             ],
             "dropped": [{"at": text(each.at), "movedBy": bodies.moved_body(each.moved_by)} for each in gone],
+            "leftOut": [
+                {"plannedAt": text(each.instant), "calendar": given["calendars"][each.calendar]["name"]}
+                for each in islice(left_out(timing, after, until), MOST_DROPPED)
+            ],
             "gaps": _gaps(timing, after),
             "warnings": [{"code": each.code, "message": each.text} for each in cautions.cautions(timing, after)],
             "explained": None if asked is None else _explained(timing, why.explain_written(timing, asked, counted)),
@@ -67,6 +73,17 @@ def preview_schedule(ctx: Context) -> Answer:
             "ianaVersion": IANA_VERSION,
         },
     )
+
+
+def _book(ctx: Context, given: dict[str, Any]) -> dict[str, str]:
+    """The calendars that a schedule names which is not stored, as they are now."""
+    if "calendars" not in given:
+        return {}
+    from sweephand.flow import calendars  # noqa: PLC0415 - few schedules name any
+
+    assert ctx.caller is not None
+    tenant = ctx.caller.acting_for(ctx.request.headers.get(TENANT_HEADER))
+    return calendars.references(calendars.book_of(ctx.world, tenant, [given]))
 
 
 def explain_schedule(ctx: Context) -> Answer:

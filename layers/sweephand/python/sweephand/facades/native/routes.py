@@ -20,6 +20,7 @@ MATCH, ONCE, ACTING = ("If-Match",), ("Idempotency-Key",), ("Sweephand-Tenant",)
 JOB = "/v1/jobs/{job}"
 SCHEDULE = "/v1/jobs/{job}/schedules/{schedule}"
 COLLECTION = "/v1/collections/{collection}"
+CALENDAR = "/v1/calendars/{calendar}"
 SMALLER_PAGE = 4
 """A page too large for an answer is read again with a limit of so many times less."""
 
@@ -44,6 +45,19 @@ def _verb(path: str, operation: Operation, summary: str, *, gives: str, takes: s
 def _delete(path: str, operation: Operation, summary: str, **more: Any) -> Route:
     more = {"scope": WRITE, "headers": MATCH, **more}
     return Route("DELETE", path, operation, summary=summary, status=204, **more)
+
+
+def _of_calendars(name: str) -> Operation:
+    """Few requests are about calendars: their module is loaded with the first of them."""
+
+    def operation(ctx: Context) -> Answer:
+        from sweephand.facades.native import calendars  # noqa: PLC0415
+
+        work: Operation = getattr(calendars, name)
+        return work(ctx)
+
+    operation.__name__, operation.__module__ = name, "sweephand.facades.native.calendars"
+    return operation
 
 
 OF_TENANTS: Mapping[str, Any] = {"scope": PROVIDER, "tenant": False, "headers": ()}
@@ -118,7 +132,7 @@ ROUTES = Routes(
             also=WRITE,
             takes="PreviewRequest",
             gives="Preview",
-            headers=(),
+            headers=ACTING,
             tenant=False,
         ),
         _get("/v1/runs", runs.list_all, ALL_RUNS, query=RUNS_QUERY, gives="RunPage"),
@@ -169,6 +183,32 @@ ROUTES = Routes(
             *(f"{COLLECTION}/signing-keys/{{key}}", signing.delete_signing_key, "Delete a signing key"),
             scope=ADMIN,
             headers=(),
+        ),
+        _change(
+            *("POST", "/v1/calendars", _of_calendars("create"), "Create a calendar"),
+            takes="CalendarDraft",
+            gives="Calendar",
+            status=201,
+            headers=(),
+        ),
+        _get("/v1/calendars", _of_calendars("list_all"), "List calendars", query=PAGE, gives="CalendarPage"),
+        _get(CALENDAR, _of_calendars("read"), "Read a calendar", gives="Calendar"),
+        _change(
+            *("PUT", CALENDAR, _of_calendars("put"), "Replace a calendar; the schedules that name it follow"),
+            takes="CalendarReplacement",
+            gives="Calendar",
+        ),
+        _delete(CALENDAR, _of_calendars("delete"), "Delete a calendar that no schedule names"),
+        _get(
+            *(f"{CALENDAR}/versions", _of_calendars("list_versions"), "The versions of a calendar, newest first"),
+            query=PAGE,
+            gives="CalendarVersionPage",
+        ),
+        _get(
+            f"{CALENDAR}/versions/{{version}}",
+            _of_calendars("read_version"),
+            "Read a version of a calendar",
+            gives="CalendarVersion",
         ),
         _change(
             *("POST", "/v1/credentials", admin.create_credential, "Create a credential"),

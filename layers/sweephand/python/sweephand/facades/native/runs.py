@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from sweephand.domain import fields
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, text
-from sweephand.domain.run import Kind, Run, State
-from sweephand.domain.schedule import Schedule
+from sweephand.domain.run import Kind, Reason, Run, State
+from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies, shapes
@@ -20,7 +20,7 @@ from sweephand.facades.native.context import Context
 from sweephand.flow import plan, results
 from sweephand.flow.drafts import LAST
 from sweephand.ids import instant_ms_of, is_uuid, run_uuid
-from sweephand.schedules.explain import MovedBy
+from sweephand.schedules.explain import MovedBy, left_out
 from sweephand.schedules.timing import Timing, load_or_never, parse_instant
 from sweephand.store.views import runs as views
 from sweephand.store.views.runs import RunMark
@@ -129,7 +129,7 @@ def occurrences(ctx: Context) -> Answer:
         raise InvalidRequest("until", "is before `from`", code="INVALID_QUERY")
     after = parse_instant(mark[0], "cursor") if mark else begin
     found = heapq.merge(
-        *(_planned(ctx, each, after - timedelta(seconds=1), limit + 2) for each in schedules), key=_order
+        *(_planned(ctx, each, after - timedelta(seconds=1), until, limit + 2) for each in schedules), key=_order
     )
     behind = (each for each in found if (_order(each) > (after, mark[1]) if mark else each.instant >= begin))
     page = list(islice(takewhile(lambda each: each.instant <= until, behind), limit + 1))
@@ -149,14 +149,17 @@ class _Planned(NamedTuple):
     schedule: Schedule
     run: Run | None
     moved_by: MovedBy | None
+    calendar: str | None = None
 
 
 def _order(planned: _Planned) -> tuple[datetime, str]:
     return planned.instant, planned.schedule.id
 
 
-def _planned(ctx: Context, schedule: Schedule, after: datetime, limit: int) -> Iterator[_Planned]:
-    """What the ledger has of a schedule after an instant, and what its rule still owes: `limit` of these."""
+def _planned(ctx: Context, schedule: Schedule, after: datetime, until: datetime, limit: int) -> Iterator[_Planned]:
+    """What the ledger has of a schedule after an instant, and what its rule still owes: `limit` of these; between
+    them, what its calendars leave out.
+    """
     timing = load_or_never(schedule.packed)
     begun = bodies.begun(schedule)
     past = after < ctx.now
@@ -167,14 +170,28 @@ def _planned(ctx: Context, schedule: Schedule, after: datetime, limit: int) -> I
         _Planned(each.instant, schedule, None, each.moved_by)
         for each in bodies.ahead(schedule, timing, max(after, begun), limit)
     )
+    gone = _left_out(schedule, timing, max(after, begun), until)
     seen = None
-    for each in heapq.merge(ran, owed, key=lambda one: (one.instant, one.run is None)):
+    for each in heapq.merge(ran, owed, gone, key=lambda one: (one.instant, one.run is None)):
         if each.run is not None and each.run.range_until is not None:
             line = each.run
         if each.instant != seen:
-            covered = each.run is None and line is not None and each.instant <= (line.range_until or line.planned_at)
+            covered = (
+                each.run is None
+                and each.calendar is None
+                and line is not None
+                and each.instant <= (line.range_until or line.planned_at)
+            )
             yield each._replace(run=line) if covered else each
         seen = each.instant
+
+
+def _left_out(schedule: Schedule, timing: Timing, after: datetime, until: datetime) -> Iterator[_Planned]:
+    """Nothing is stored of these: they follow from the rule and its calendars."""
+    if schedule.state is not ScheduleState.ACTIVE or schedule.held_from is not None:
+        return
+    for each in left_out(timing, after, until):
+        yield _Planned(each.instant, schedule, None, None, schedule.timing["calendars"][each.calendar]["name"])
 
 
 def _moved_by(timing: Timing, run: Run, begun: datetime) -> MovedBy | None:
@@ -193,6 +210,16 @@ def _is_instant(text: str) -> bool:
 
 def _occurrence(ctx: Context, planned: _Planned) -> dict[str, Any]:
     schedule_id, run = planned.schedule.id, planned.run
+    if run is None and planned.calendar is not None:
+        return {
+            "scheduleId": schedule_id,
+            "plannedAt": text(planned.instant),
+            "state": State.SKIPPED.value,
+            "reason": Reason.CALENDAR.value,
+            "runId": None,
+            "movedBy": None,
+            "calendar": planned.calendar,
+        }
     uuid = run_uuid(ctx.tenant, schedule_id, epoch_ms(planned.instant), Kind.SCHEDULED.value)
     return {
         "scheduleId": schedule_id,
@@ -201,6 +228,7 @@ def _occurrence(ctx: Context, planned: _Planned) -> dict[str, Any]:
         "reason": run.reason.value if run and run.reason else None,
         "runId": run.id if run else f"{schedule_id}_{uuid}",
         "movedBy": bodies.moved_body(planned.moved_by),
+        "calendar": None,
     }
 
 

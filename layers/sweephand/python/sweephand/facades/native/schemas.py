@@ -17,7 +17,8 @@ from sweephand.domain.collection import CollectionState, Events, TenantState
 from sweephand.domain.job import SCHEDULES_AT_ONCE, JobState
 from sweephand.domain.run import Kind, Reason, State, Status
 from sweephand.domain.schedule import Lane, ScheduleState, StateReason
-from sweephand.facades.native import collection_fields, defaults, last_audit, shapes
+from sweephand.facades.native import calendar_schemas, collection_fields, defaults, last_audit, shapes
+from sweephand.facades.native.calendar_schemas import SHOWN_USES, USES
 from sweephand.facades.native.json_schema import (
     Members,
     Schema,
@@ -116,6 +117,7 @@ TIMING: Members = {
     "endTime": {**GIVEN_INSTANT, "description": "Included. " + GIVEN_INSTANT["description"]},
     "count": whole(1, MOST_COUNT, description="Occurrences in all."),
     "jitterSeconds": whole(0, MOST_JITTER_S),
+    "calendars": USES,
 }
 _SCHEDULE_DRAFT: Members = {
     "name": NAME,
@@ -141,6 +143,7 @@ _SCHEDULE: Members = {
     **TIMING,
     "timezone": ZONE,
     **{name: or_null(TIMING[name]) for name in ("startTime", "endTime", "count")},
+    "calendars": SHOWN_USES,
     "payload": ANYTHING,
     "policies": ref("OwnPolicies"),
     "createdAt": INSTANT_MS,
@@ -375,7 +378,7 @@ _RUN: Members = {
 _MOVED_BY = or_null(
     answer(
         {
-            "rule": one_of(("dstGap", "dstOverlap")),
+            "rule": one_of(("dstGap", "dstOverlap", "calendar")),
             "localTime": LOCAL,
             "effect": one_of(
                 ("moved", "skipped", "doubled", "once"),
@@ -388,6 +391,7 @@ _GAPS = answer(
     {"smallestSeconds": whole(1), "largestSeconds": whole(1), "until": INSTANT},
     description="The distances between the occurrences of the next 366 days, or of those up to `until`.",
 )
+_CALENDAR = or_null(text(description="Of what a calendar leaves out: its name."))
 _SEARCHED: Members = {"searchedUntil": {**INSTANT, "description": "What lies behind was not looked at."}}
 
 # Collections, tenants, credentials
@@ -567,8 +571,9 @@ SCHEMAS: dict[str, Schema] = {
             "plannedAt": INSTANT,
             "state": one_of(State),
             "reason": or_null(one_of(Reason)),
-            "runId": RUN_ID,
+            "runId": or_null({**RUN_ID, "description": "Null: a calendar leaves it out."}),
             "movedBy": _MOVED_BY,
+            "calendar": _CALENDAR,
         }
     ),
     "OccurrencePage": page("Occurrence", _SEARCHED),
@@ -579,6 +584,7 @@ SCHEMAS: dict[str, Schema] = {
             "description": text(description="The summary with its window, its limits and what clock changes do."),
             "items": items(answer({"plannedAt": INSTANT, "localTime": LOCAL_WITH_OFFSET, "movedBy": _MOVED_BY})),
             "dropped": items(answer({"at": INSTANT, "movedBy": _MOVED_BY}), maxItems=100),
+            "leftOut": items(answer({"plannedAt": INSTANT, "calendar": TEXT}), maxItems=100),
             "gaps": or_null(_GAPS),
             "warnings": items(answer({"code": one_of(CAUTIONS), "message": TEXT})),
             "explained": or_null(ref("Explanation")),
@@ -628,6 +634,7 @@ SCHEMAS: dict[str, Schema] = {
     "Credential": answer(_CREDENTIAL),
     "IssuedCredential": answer({**_CREDENTIAL, "secret": text(description="Shown this once.")}),
     "CredentialPage": page("Credential"),
+    **calendar_schemas.SCHEMAS,
     "Token": answer(
         {
             "access_token": TEXT,

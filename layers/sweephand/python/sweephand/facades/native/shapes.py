@@ -115,6 +115,13 @@ def schedule_draft(body: object, field: str, kind: str, params: Mapping[str, Any
     if "id" in given and not change:
         raise InvalidRequest(below(field, "id"), "is not a member here", code="UNKNOWN_MEMBER")
     timing = {name: given[name] for name in given if name in TIMING_MEMBERS}
+    if "calendars" in timing:
+        from sweephand.schedules import uses  # noqa: PLC0415 - few schedules name any
+
+        try:
+            timing["calendars"] = uses.shown(timing["calendars"])
+        except InvalidRequest as wrong:
+            raise (wrong.within(field) if field else wrong) from wrong
     payload = _payload(given, field)
     actions.check_payload(kind, params, payload, below(field, "payload"))
     return ScheduleDraft(

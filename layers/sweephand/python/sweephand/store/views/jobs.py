@@ -277,4 +277,5 @@ def jobs_with_schedules(table: Table, tenant: str, ids: Sequence[str]) -> list[t
             continue
         own = [rows.get((keys.job(tenant, job.id), keys.schedule(sid))) for sid in job.schedule_ids]
         result.append((job, [jobs.schedule_of(ScheduleItem.from_raw_data(row)) for row in own if row]))
+    jobs.know_calendars(table, ((each.tenant, each.packed) for _, schedules in result for each in schedules))
     return result

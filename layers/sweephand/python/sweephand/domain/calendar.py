@@ -1,0 +1,55 @@
+"""A calendar: dates and hours that the schedules of a tenant share, to leave them out or to keep to them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sweephand.domain.instants import epoch_ms
+
+MOST_OF_A_JOB = 6
+"""Calendars that the schedules of one job may name."""
+
+
+@dataclass(frozen=True)
+class Calendar:
+    """As it stands now. version: raised by each change. reference: of its content, which packed schedules name.
+
+    content: the members of schedules.calendar_content; facts: what these come to. Both are empty where only the head
+    was read. users: jobs that name it. replanning: some of these still go by an earlier version.
+    """
+
+    tenant: str
+    name: str
+    created_at: datetime
+    modified_at: datetime
+    description: str | None = None
+    version: int = 1
+    reference: str = ""
+    users: int = 0
+    replanning: bool = False
+    content: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Version:
+    """One version of a calendar. actor: who made it; None: the service."""
+
+    number: int
+    reference: str
+    at: datetime
+    actor: str | None
+    description: str | None
+
+
+def reference_of(calendar: Calendar) -> str:
+    """No two versions share one, of whatever calendar: 96 bits of a hash of all that tells them apart."""
+    parts = [calendar.tenant, calendar.name, epoch_ms(calendar.created_at), calendar.version, calendar.content]
+    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).digest()
+    return base64.urlsafe_b64encode(digest[:12]).decode()

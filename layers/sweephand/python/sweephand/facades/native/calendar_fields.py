@@ -1,0 +1,68 @@
+"""Calendars in native JSON, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from sweephand.domain import fields
+from sweephand.domain.calendar import Calendar, Version
+from sweephand.domain.instants import EPOCH, text_ms
+from sweephand.errors import InvalidRequest
+from sweephand.facades.native import shapes
+from sweephand.schedules import calendar_content
+
+READ_ONLY = ("version", "usedBy", "replanning", "createdAt", "modifiedAt")
+
+
+def read(body: object, tenant: str, before: Calendar | None = None) -> Calendar:
+    """POST (name in the body); with `before`, PUT: what it does not name is not in the calendar any more.
+
+    Members that only answers have are let through unread in a change, so that what was read can be sent back.
+    """
+    known = ("name", "description", *calendar_content.MEMBERS, *(READ_ONLY if before else ()))
+    given = fields.members(body, "", known)
+    name = fields.text(given["name"], "name", 1, 128) if "name" in given else None
+    if before is None:
+        if name is None:
+            raise InvalidRequest("name", "is required")
+        shapes.check_plain(name, "name")
+    elif name not in {None, before.name}:
+        raise InvalidRequest("name", "cannot be changed")
+    return replace(
+        before or Calendar(tenant, name or "", EPOCH, EPOCH),
+        description=fields.text(given["description"], "description", 0, 1_000) if "description" in given else None,
+        content={name: given[name] for name in calendar_content.MEMBERS if given.get(name)},
+        facts=calendar_content.read(given),
+    )
+
+
+def listed(calendar: Calendar) -> dict[str, Any]:
+    """Without its content."""
+    return {
+        "name": calendar.name,
+        "description": calendar.description,
+        "version": calendar.version,
+        "usedBy": calendar.users,
+        "replanning": calendar.replanning,
+        "createdAt": text_ms(calendar.created_at),
+        "modifiedAt": text_ms(calendar.modified_at),
+    }
+
+
+def content(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {"timezone": None, "dates": [], "ranges": [], "weekly": [], **members}
+
+
+def body(calendar: Calendar) -> dict[str, Any]:
+    return {**listed(calendar), **content(calendar.content)}
+
+
+def version_listed(version: Version) -> dict[str, Any]:
+    return {
+        "version": version.number,
+        "description": version.description,
+        "createdAt": text_ms(version.at),
+        "actor": version.actor,
+    }

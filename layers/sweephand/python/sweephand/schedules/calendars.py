@@ -1,0 +1,407 @@
+"""Calendars of a schedule: which of its occurrences they let through, and where the others roll to.
+
+A calendar is a set of times. A schedule names up to five: of one that it excludes, occurrences inside are stopped; of
+one that it includes, those outside. An occurrence that any of them stops is left out; but where all that stop it
+roll, it moves to the nearest day, before or behind, on which its time of the day is let through. Two that come to the
+same instant are one occurrence.
+
+Content never changes under its reference: what was read once is kept (`keep`), and a series is built from that alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from datetime import date
+from enum import StrEnum
+from itertools import chain
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from sweephand.errors import Unavailable
+from sweephand.schedules.coverage import DAY_S, On, Spans, Stretches, Together, Weekly, agreed, nearest, spans
+from sweephand.schedules.days import EPOCH_DAY, FIRST_YEAR, LAST_YEAR
+from sweephand.schedules.localtime import Zone, wall_text, zone
+from sweephand.schedules.rule import ByCalendars, MovedBy, Series
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+MOST = 5
+"""Calendars of one schedule."""
+MOST_LOOKS = 10_000
+"""Occurrences, or stretches of a calendar, that one question looks at."""
+MOST_ROLLED_DAYS = 62
+"""An occurrence that finds no day within so many is left out."""
+MOST_ROLLED_A_DAY = 24
+"""Rolling is for what runs some times a day: all days that are not free must be looked through."""
+RULE = "calendar"
+MARK = '"cal":['
+"""What the packed text of a schedule with calendars holds, and no other."""
+_REFERENCES = re.compile(r'"cal":\[([^\]]*)\]', re.ASCII)
+
+
+class Mode(StrEnum):
+    EXCLUDE = "exclude"
+    INCLUDE = "include"
+
+
+class Roll(StrEnum):
+    NONE = "none"
+    PREVIOUS = "previous"
+    NEXT = "next"
+
+
+_STEPS = {Roll.PREVIOUS: -1, Roll.NEXT: 1}
+_SIGNS = {"-": Roll.NONE, "<": Roll.PREVIOUS, ">": Roll.NEXT}
+_SIGN_OF = {roll: sign for sign, roll in _SIGNS.items()}
+_MODES = {mode[0]: mode for mode in Mode}
+
+
+# Content
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """The content of one version. zone None: it goes by the clock of whoever uses it.
+
+    walls: of that clock; fixed: in Unix seconds. Two are equal by their reference, which content never shares.
+    """
+
+    reference: str
+    zone: Zone | None = field(compare=False)
+    walls: tuple[Stretches, ...] = field(compare=False)
+    fixed: Spans = field(compare=False)
+
+    def covered(self, by: Zone) -> Stretches:
+        """Its times as a schedule in the zone `by` sees them, in Unix seconds."""
+        parts: list[Stretches] = [On(walls, self.zone or by) for walls in self.walls]
+        return Together((*parts, self.fixed) if self.fixed.begins else tuple(parts))
+
+
+def calendar(reference: str, facts: Mapping[str, Any]) -> Calendar:
+    """facts: "days" [first, last] of numbered days, "yearly" [month, day], "walls", "fixed" and "week" [from, to), in
+    seconds; "zone". Raises LookupError, TypeError, ValueError for others.
+    """
+    days = ((first * DAY_S, (last + 1) * DAY_S) for first, last in facts.get("days", ()))
+    yearly = chain.from_iterable(_each_year(month, day) for month, day in facts.get("yearly", ()))
+    walls: list[Stretches] = []
+    listed = spans(chain(days, yearly, ((begin, end) for begin, end in facts.get("walls", ()))))
+    if listed.begins:
+        walls.append(listed)
+    if facts.get("week"):
+        walls.append(Weekly(spans((begin, end) for begin, end in facts["week"])))
+    name = facts.get("zone")
+    fixed = spans((begin, end) for begin, end in facts.get("fixed", ()))
+    return Calendar(reference, None if name is None else zone(name), tuple(walls), fixed)
+
+
+def _each_year(month: int, day: int) -> Iterator[tuple[int, int]]:
+    for year in range(FIRST_YEAR, LAST_YEAR + 1):
+        if (month, day) != (2, 29) or (year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)):
+            begin = (date(year, month, day).toordinal() - EPOCH_DAY) * DAY_S
+            yield begin, begin + DAY_S
+
+
+MOST_KEPT = 4_096
+_kept: dict[str, Calendar | None] = {}
+_lock = Lock()
+
+
+def known(reference: str) -> bool:
+    return reference in _kept
+
+
+def keep(reference: str, facts: Mapping[str, Any] | None) -> None:
+    """What a reference stands for, for as long as the process lives or thousands of others came; None: nothing any
+    more. Content never changes, so it does not matter who read it first.
+    """
+    found = None if facts is None else calendar(reference, facts)
+    with _lock:
+        while len(_kept) >= MOST_KEPT:
+            del _kept[next(iter(_kept))]
+        _kept[reference] = found
+
+
+def kept(reference: str) -> Calendar:
+    """Raises Unavailable for one that nobody has read, ValueError for one that is gone."""
+    try:
+        found = _kept[reference]
+    except KeyError:
+        raise Unavailable("a calendar has not been read") from None
+    if found is None:
+        raise ValueError(f"the calendar {reference} is gone")
+    return found
+
+
+# How a schedule names calendars
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One calendar of a schedule, by the reference of its version."""
+
+    reference: str
+    mode: Mode = Mode.EXCLUDE
+    roll: Roll = Roll.NONE
+
+    def __str__(self) -> str:
+        """As it is packed: its mode and its roll, a sign each, then the reference."""
+        return f"{self.mode[0]}{_SIGN_OF[self.roll]}{self.reference}"
+
+    @classmethod
+    def read(cls, text: str) -> Use:
+        """Raises ValueError for what was not packed."""
+        try:
+            return cls(text[2:], _MODES[text[0]], _SIGNS[text[1]])
+        except LookupError:
+            raise ValueError(f"unknown use of a calendar {text!r}") from None
+
+
+def references(packed: str) -> list[str]:
+    """Those that any text names which holds the packed timing of a schedule."""
+    found = _REFERENCES.search(packed)
+    return [] if found is None else [Use.read(text).reference for text in json.loads(f"[{found[1]}]")]
+
+
+# The series
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """One calendar as a schedule uses it."""
+
+    times: Stretches
+    include: bool
+    rolls: bool
+
+    def stops(self, second: int) -> bool:
+        return self.times.find(second, self.include, 1) != second
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """All calendars of a schedule."""
+
+    stops: tuple[Stop, ...]
+
+    def free(self, second: int, step: int) -> int | None:
+        """The first second from `second` on that none of them stops."""
+        return agreed([(each.times, each.include) for each in self.stops], second, step)
+
+    def stopped(self, second: int) -> int | None:
+        """The first second from `second` on that one of them stops."""
+        return nearest((each.times.find(second, not each.include, 1) for each in self.stops), 1)
+
+    def rolls(self, second: int) -> bool:
+        """Whether all that stop this second roll."""
+        return all(each.rolls for each in self.stops if each.stops(second))
+
+    def first(self, second: int) -> int | None:
+        """The place among the calendars of the first that stops this second."""
+        return next((n for n, each in enumerate(self.stops) if each.stops(second)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered(ByCalendars):
+    """The occurrences of `series` that the calendars let through."""
+
+    series: Series
+    filter: Filter
+
+    def after(self, second: int) -> int | None:
+        found = self.series.after(second)
+        for _ in range(MOST_LOOKS):
+            if found is None:
+                return None
+            free = self.filter.free(found, 1)
+            if free is None or free == found:
+                return free
+            found = self.series.after(free - 1)
+        return None
+
+    def until(self, second: int) -> int | None:
+        found = self.series.until(second)
+        for _ in range(MOST_LOOKS):
+            if found is None:
+                return None
+            free = self.filter.free(found, -1)
+            if free is None or free == found:
+                return free
+            found = self.series.until(free)
+        return None
+
+    def comes(self, second: int) -> int | None:
+        return second if self.filter.free(second, 1) == second else None
+
+    def stopped_by(self, second: int) -> int | None:
+        return self.filter.first(second)
+
+    def moved_by(self, second: int) -> MovedBy | None:
+        return self.series.moved_by(second)
+
+    def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
+        return self.series.dropped(after, until)
+
+    def count(self, after: int, until: int, limit: int) -> int:
+        """Free stretch by free stretch, so that no occurrence is counted by itself."""
+        counted = 0
+        while counted < limit and (first := self.after(after)) is not None and first <= until:
+            stopped = self.filter.stopped(first)
+            after = until if stopped is None else min(stopped - 1, until)
+            counted += self.series.count(first - 1, after, limit - counted)
+        return counted
+
+
+@dataclass(frozen=True, slots=True)
+class Rolled(ByCalendars):
+    """As Filtered; but what is stopped by calendars that roll comes on another day, at its time of the day.
+
+    step: 1 to a day behind it, -1 to one before.
+    """
+
+    series: Series
+    filter: Filter
+    zone: Zone
+    step: int
+
+    def after(self, second: int) -> int | None:
+        if self.filter.free(second + 1, 1) is None:
+            return None
+        best: int | None = None
+        found = self.series.after(self._first_source(second) - 1 if self.step > 0 else second)
+        for _ in range(MOST_LOOKS):
+            if found is None or (best is not None and found > self._last_source(best)):
+                break
+            comes = self.comes(found)
+            if comes is not None and comes > second and (best is None or comes < best):
+                best = comes
+            found = self.series.after(found)
+        return best
+
+    def until(self, second: int) -> int | None:
+        if self.filter.free(second, -1) is None:
+            return None
+        best: int | None = None
+        found = self.series.until(self._last_source(second))
+        for _ in range(MOST_LOOKS):
+            if found is None or (best is not None and found < self._first_source(best)):
+                break
+            comes = self.comes(found)
+            if comes is not None and comes <= second and (best is None or comes > best):
+                best = comes
+            found = self.series.until(found - 1)
+        return best
+
+    def comes(self, second: int) -> int | None:
+        if self.filter.free(second, self.step) == second:
+            return second
+        if not self.filter.rolls(second):
+            return None
+        day, time = divmod(self.zone.wall(second), DAY_S)
+        on = day + self.step
+        while abs(on - day) <= MOST_ROLLED_DAYS:
+            at = self._at(on * DAY_S + time)
+            free = self.filter.free(at, self.step)
+            if free is None or free == at:
+                return free
+            reached = self.zone.wall(free) // DAY_S
+            on = reached if (reached - on) * self.step > 0 else on + self.step
+        return None
+
+    def stopped_by(self, second: int) -> int | None:
+        return self.filter.first(second)
+
+    def moved_by(self, second: int) -> MovedBy | None:
+        if self.series.until(second) == second and self.filter.free(second, 1) == second:
+            return self.series.moved_by(second)
+        for source in self.series.seconds(self._first_source(second) - 1, self._last_source(second)):
+            if self.comes(source) == second:
+                return MovedBy(RULE, wall_text(self.zone.wall(source)), "moved")
+        return None
+
+    def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
+        return self.series.dropped(after, until)
+
+    def _first_source(self, second: int) -> int:
+        """The first second whose occurrence may come at `second` or behind it: of each day that it passes over
+        something is stopped.
+        """
+        if self.step < 0:
+            return second
+        day = self.zone.wall(second) // DAY_S
+        for earlier in range(day - 1, day - MOST_ROLLED_DAYS - 1, -1):
+            if self._is_free(earlier):
+                return self._begin(earlier + 1)
+        return self._begin(day - MOST_ROLLED_DAYS)
+
+    def _last_source(self, second: int) -> int:
+        """The last second whose occurrence may come at `second` or before it."""
+        if self.step > 0:
+            return second
+        day = self.zone.wall(second) // DAY_S
+        for later in range(day + 1, day + MOST_ROLLED_DAYS + 1):
+            if self._is_free(later):
+                return self._begin(later) - 1
+        return self._begin(day + MOST_ROLLED_DAYS + 1) - 1
+
+    def _is_free(self, day: int) -> bool:
+        """Whether nothing of a day is stopped."""
+        stopped = self.filter.stopped(self._begin(day))
+        return stopped is None or stopped >= self._begin(day + 1)
+
+    def _begin(self, day: int) -> int:
+        return self._at(day * DAY_S)
+
+    def _at(self, wall: int) -> int:
+        """A wall time as an instant: the first of two, the end of the gap where there is none."""
+        found = self.zone.instants(wall)
+        return found[0] if found else self.zone.around_gap(wall)[0]
+
+
+def applied(series: Series, packed: Sequence[str], by: Zone) -> Series:
+    """The series as the calendars of a schedule leave it. by: the schedule's own zone.
+
+    What rolls may leave the window of the series. Raises ValueError for what was not packed, or is gone; Unavailable
+    for calendars that have not been read.
+    """
+    uses = [Use.read(text) for text in packed]
+    stops = (Stop(kept(use.reference).covered(by), use.mode is Mode.INCLUDE, use.roll is not Roll.NONE) for use in uses)
+    through = Filter(tuple(stops))
+    step = next((_STEPS[use.roll] for use in uses if use.roll is not Roll.NONE), 0)
+    return Rolled(series, through, by, step) if step else Filtered(series, through)
+
+
+def left_out(series: Series, after: int, until: int) -> Iterator[tuple[int, int]]:
+    """The occurrences in (after, until] that calendars stop and that roll nowhere, rising, each with the place of the
+    first calendar that stops it among those of its schedule.
+
+    It ends early where MOST_LOOKS looks bring none.
+    """
+    found = of_calendars(series)
+    if found is None:
+        return
+    looks = MOST_LOOKS
+    second = found.series.after(after)
+    while second is not None and second <= until and looks:
+        looks -= 1
+        stopped = found.filter.stopped(second)
+        if stopped is None:
+            return
+        if stopped > second:
+            second = found.series.after(stopped - 1)
+            continue
+        first = found.filter.first(second)
+        if found.comes(second) is None and first is not None:
+            yield second, first
+            looks = MOST_LOOKS
+        second = found.series.after(second)
+
+
+def of_calendars(series: Series) -> Filtered | Rolled | None:
+    """What of a series asks its calendars, beneath its window and its jitter."""
+    inner: Series | None = series
+    while inner is not None and not isinstance(inner, Filtered | Rolled):
+        inner = getattr(inner, "series", None)
+    return inner
