@@ -87,6 +87,25 @@ def test_without_an_offset_the_clock_of_the_zone_counts():
     assert said({"date": "23:30", "format": "HH:mm"}, "Pacific/Kiritimati") == "2026-03-12T09:30:00Z"
 
 
+@pytest.mark.parametrize(
+    ("format_", "text", "day"),
+    [
+        ("w e", "1 5", "2027-01-01"),
+        ("e", "5", "2027-01-01"),
+        ("w e", "2 0", "2027-01-03"),
+        ("w", "10", "2027-02-28"),
+        ("W", "1", "2025-12-29"),
+        ("E", "4", "2026-01-01"),
+        ("DDD", "365", "2026-12-31"),
+    ],
+)
+def test_in_the_last_days_of_2026_the_sunday_week_is_of_2027_already(format_, text, day):
+    """As moment.js has it."""
+    now = int(datetime(2026, 12, 30, 12, tzinfo=UTC).timestamp())
+
+    assert read_second({"date": text, "format": format_}, "time", now, zone("UTC")) == whole(f"{day}T00:00:00+00:00")
+
+
 def test_a_time_that_the_clock_leaves_out_needs_a_rule():
     with pytest.raises(InvalidRequest, match=r"2027-03-28T01:00:00Z.*2027-03-28T01:30:00Z"):
         second("2027-03-28 02:30", "Europe/Berlin")
@@ -121,6 +140,7 @@ def test_a_time_that_the_clock_leaves_out_needs_a_rule():
         ("9" * 70, "", 8, "expected a date"),
         ("Sun, 05 Nov 1994 08:15:30 GMT", "", 0, "1994-11-05 is a Sat, not a Sun"),
         ("Sat, 05 Foo 1994 08:15:30 GMT", "", 8, "expected a month from Jan, Feb"),
+        ("01 Jan 50 00:00:00 GMT", "", 7, "year 1950 is outside 1970..2199"),
         ("05 Nov 1994 08:15:30 CEST", "", 0, "expected a date"),
         ("05 Nov 1994 08:15:30 CET", "", 21, "expected one of UT, GMT"),
         ("31 Nov 1994 08:15:30 GMT", "", 0, "has no day 31"),
