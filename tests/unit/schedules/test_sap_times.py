@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,6 +20,7 @@ from tests.unit.schedules.oracle import zone_info
 
 NOW = datetime(2026, 3, 11, 12, 34, 56, tzinfo=UTC)  # a Wednesday
 END = to_instant(LAST_SECOND)
+PACKAGE = str(Path(__file__).parents[3] / "layers" / "sweephand" / "python")
 WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 
 
@@ -349,3 +353,17 @@ def test_what_is_no_interval_of_sap_is_refused(text, position, says):
 
     assert (refused.value.field, refused.value.position) == ("repeatInterval", position)
     assert says in refused.value.reason
+
+
+@pytest.mark.parametrize("packed", ['{"time":{"second":1773239696}}', '{"repeatAt":60000}'])
+def test_who_only_loads_a_schedule_loads_no_grammar(packed):
+    """A sweeper's cold start, in an interpreter of its own."""
+    grammars = ["dates", "standards", "tokens", "words", "day_times"]
+    program = (
+        "import sys; from sweephand.schedules.timing import load; "
+        f"load({packed!r}); print([name for name in {grammars} if f'sweephand.schedules.{{name}}' in sys.modules])"
+    )
+
+    ran = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": PACKAGE}, capture_output=True, check=True)
+
+    assert ran.stdout.decode().strip() == "[]"

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import day_times, english, members, standards
+from sweephand.schedules import english, members
 from sweephand.schedules.clock import DAY_S, Clock
 from sweephand.schedules.days import EachNth, OnDays
+from sweephand.schedules.instants import Written
 from sweephand.schedules.localtime import Gap, Overlap, Zone
 from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules
 from sweephand.schedules.wallclock import OnWallClock, certain_gap
 
 FIELD = "repeatAt"
-EXPECTED = f"{day_times.EXPECTED}, or a date of ISO 8601 or RFC 2822"
+EXPECTED = "a time of day such as 4.40pm, 18:40 or 17.20:30, or a date of ISO 8601 or RFC 2822"
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - every day has its time
     """Seconds since midnight on the wall. Raises InvalidRequest for what is neither a time nor a date."""
+    from sweephand.schedules import day_times, standards  # noqa: PLC0415 - a sweeper that loads one needs no grammar
+
     text = members.text(value, FIELD, EXPECTED, longest=standards.LONGEST_TEXT)
     if standards.looks_like_one(text):
-        return _of_a_date(text, rules.zone)
+        written = standards.read(text, FIELD)
+        return _time_of(written, rules.zone)
     lead = len(text) - len(text.lstrip())
     found = day_times.match(text, lead, FIELD)
     if found is None or text[found.end :].strip():
@@ -45,7 +49,6 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
     )
 
 
-def _of_a_date(text: str, where: Zone) -> int:
-    """An offset counts: the time is that of the clock in `where` at that instant."""
-    written = standards.read(text, FIELD)
+def _time_of(written: Written, where: Zone) -> int:
+    """Of a date. An offset counts: the time is that of the clock in `where` at that instant."""
     return (written.wall if written.second is None else where.wall(written.second)) % DAY_S

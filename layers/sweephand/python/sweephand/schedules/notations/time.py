@@ -6,10 +6,14 @@ does not bind it, the schedule's or the job's: as in SAP's service the time that
 
 from __future__ import annotations
 
-from sweephand.schedules import dates, members, standards
-from sweephand.schedules.instants import Written
+from typing import TYPE_CHECKING
+
+from sweephand.schedules import members
 from sweephand.schedules.notations import at
 from sweephand.schedules.notations.shapes import Beginning, Facts, Rules
+
+if TYPE_CHECKING:
+    from sweephand.schedules.instants import Written
 
 FIELD = "time"
 EXPECTED = 'words such as "tomorrow at 4pm" or "in 2 hours", a date of ISO 8601 or RFC 2822, or an object with a format'
@@ -28,11 +32,12 @@ compile_ = at.compile_
 
 
 def _written(value: object, rules: Rules, now: int) -> Written:
+    """Its grammars are loaded here: a sweeper that loads a schedule needs none of them."""
+    from sweephand.schedules import dates, standards, words  # noqa: PLC0415
+
     if isinstance(value, dict):
         return dates.read(value, FIELD, now, rules.zone)
     text = members.text(value, FIELD, EXPECTED, longest=standards.LONGEST_TEXT)
     if standards.looks_like_one(text):
         return standards.read(text, FIELD)
-    from sweephand.schedules import words  # noqa: PLC0415 - never needed to load a schedule
-
     return words.read(text, FIELD, now, rules.zone)
