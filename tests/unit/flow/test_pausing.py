@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import datetime, timedelta
+from itertools import product
 from typing import Any
 
 import pytest
@@ -186,11 +187,17 @@ def test_a_timing_that_changes_during_the_pause_holds_from_its_end(stage: Stage)
 # Faults
 
 
-@pytest.mark.parametrize("name", ["dynamodb.TransactWriteItems", "dynamodb.GetItem", "sqs.SendMessageBatch"])
-@pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, conflict, refused])
+FAULTS_OF_A_RESUME = [
+    *product(
+        ["dynamodb.TransactWriteItems", "dynamodb.GetItem", "sqs.SendMessageBatch"],
+        [crash_before, crash_after, answer_lost, refused],
+    ),
+    ("dynamodb.TransactWriteItems", conflict),
+]
+
+
+@pytest.mark.parametrize(("name", "fault"), FAULTS_OF_A_RESUME)
 def test_a_resume_that_is_cut_off_comes_again_and_leaves_nothing_out(stage: Stage, name: str, fault: Any) -> None:
-    if fault is conflict and name != "dynamodb.TransactWriteItems":
-        pytest.skip("only a transaction is in conflict")
     planned = stage.create(EACH_MINUTE)
     paused(stage, planned)
     at(stage, UNTIL - 16 * SECOND)
