@@ -55,6 +55,8 @@ class Job:
     """revision: the user's, raised by each change of theirs. secret_version: which item holds the encrypted secrets.
 
     number: the tenant's jobs by creation, from 1, with gaps; never reused. It is its place in the directory.
+    ordinal: the tenant's among all tenants; None where its facade asks for no integer ids. attributes: what only its
+    facade knows, as JSON: no rule of the service looks at it.
 
     schedule_ids: of a job with at most 40 schedules, so that a list reads them by key; empty with `many_schedules`.
     open_change: the revision whose schedules still follow, because they were too many for one transaction.
@@ -84,11 +86,30 @@ class Job:
     many_schedules: bool = False
     open_change: int | None = None
     number: int = 0
+    ordinal: int | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def integer_id(self) -> int | None:
+        """Unique in the whole stack. None where its facade asks for none."""
+        return None if self.ordinal is None else integer_id(self.ordinal, self.number)
 
     @property
     def running(self) -> bool:
         """True while its schedules may plan occurrences."""
         return self.active and self.pause is None
+
+
+JOBS_OF_ORDINAL = 1_000_000_000
+"""So many integer ids has a tenant: together with the ordinal they stay below 2^53, where JavaScript counts exactly."""
+
+
+def integer_id(ordinal: int, number: int) -> int:
+    return ordinal * JOBS_OF_ORDINAL + number
+
+
+def ordinal_and_number(integer: int) -> tuple[int, int]:
+    return divmod(integer, JOBS_OF_ORDINAL)
 
 
 @dataclass(frozen=True)
@@ -112,6 +133,7 @@ class ScheduleDraft:
     """A schedule that a caller asks for. timing: the members of schedules.timing as the caller wrote them.
 
     book: the references of the calendars that it names, as they are now, by name.
+    attributes None: those that are there stay.
     """
 
     name: str | None
@@ -121,11 +143,12 @@ class ScheduleDraft:
     policies: Mapping[str, Any] = field(default_factory=dict)
     id: str | None = None
     book: Mapping[str, str] = field(default_factory=dict, compare=False)
+    attributes: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
 class JobDraft:
-    """A job that a caller asks for. schedules None: those that are there stay."""
+    """A job that a caller asks for. schedules None: those that are there stay; so attributes."""
 
     name: str | None
     action: ActionDraft
@@ -140,3 +163,5 @@ class JobDraft:
     policies: Mapping[str, Any] = field(default_factory=dict)
     schedules: tuple[ScheduleDraft, ...] | None = ()
     facade: str = "native"
+    ordinal: int | None = None
+    attributes: Mapping[str, Any] | None = None

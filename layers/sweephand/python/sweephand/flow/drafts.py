@@ -67,6 +67,8 @@ def job_from(
         revision=version,
         pause=before.pause if before else None,
         number=before.number if before else 0,
+        ordinal=before.ordinal if before else draft.ordinal,
+        attributes=before.attributes if before and draft.attributes is None else draft.attributes or {},
     )
     return job, parts
 

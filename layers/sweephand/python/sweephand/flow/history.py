@@ -57,4 +57,5 @@ def _wished(schedule: Schedule | None) -> object:
     """What of a schedule is the caller's."""
     if schedule is None:
         return None
-    return schedule.name, schedule.timing, schedule.active, schedule.policies, schedule.payload_version
+    wished = schedule.name, schedule.timing, schedule.active, schedule.policies, schedule.payload_version
+    return *wished, schedule.attributes

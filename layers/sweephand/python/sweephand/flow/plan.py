@@ -290,6 +290,7 @@ def new_schedule(
         misfire=drafts.misfire_of(draft, job),
         payload_version=job.revision if draft.payload is not None else None,
         policies=draft.policies,
+        attributes=draft.attributes or {},
     )
     planned = replan.first_plan(schedule, job, timing, now, drafts.first_instant(draft, job, timing, now))
     if planned.state is ScheduleState.ACTIVE and planned.next_run_at is None:

@@ -15,7 +15,7 @@ from sweephand.store import generations, jobs, keys
 from sweephand.store.conditional import Op
 from sweephand.store.table import ScheduleItem
 
-CALLERS = ("name", "timing", "packed", "active", "policies", "misfire", "lane", "payload_version")
+CALLERS = ("name", "timing", "packed", "active", "policies", "misfire", "lane", "payload_version", "attributes")
 """What of a schedule is settled by a request; the rest of the row is the series' own, and goes on meanwhile."""
 
 

@@ -83,6 +83,12 @@ def next_number(table: Table, tenant: str) -> int:
     return table.increase(keys.directory(tenant), keys.LAST_NUMBER, NumberItem.last)
 
 
+def job_id_of(table: Table, tenant: str, number: int) -> str | None:
+    """The job with this number."""
+    item = table.get(DirectoryItem, *row_key(tenant, number))
+    return None if item is None else str(json.loads(item.entry)[0])
+
+
 # Parts of the job's transaction
 
 

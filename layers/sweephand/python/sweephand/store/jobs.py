@@ -55,6 +55,8 @@ def job_of(item: JobItem) -> Job:
         many_schedules=bool(item.many_schedules),
         open_change=item.open_change,
         number=item.number or 0,
+        ordinal=item.ordinal,
+        attributes=json.loads(item.attributes) if item.attributes else {},
     )
 
 
@@ -89,6 +91,7 @@ def schedule_of(item: ScheduleItem) -> Schedule:
         collection=sweep.collection,
         held_from=sweep.since if sweep.waits is Waits.HELD else None,
         completed_at=sweep.since if state in OVER else None,
+        attributes=json.loads(item.attributes) if item.attributes else {},
     )
 
 
@@ -125,6 +128,8 @@ def job_item(job: Job) -> JobItem:
         many_schedules=True if job.many_schedules else None,
         open_change=job.open_change,
         number=job.number or None,
+        ordinal=job.ordinal,
+        attributes=_json(job.attributes) if job.attributes else None,
         created_at=epoch_ms(job.created_at),
         modified_at=epoch_ms(job.modified_at),
     )
@@ -153,6 +158,7 @@ def schedule_item(schedule: Schedule, shards: int) -> ScheduleItem:
         missed_to=_to_s(schedule.missed_to),
         first_at=_to_s(schedule.first_at),
         payload_version=schedule.payload_version,
+        attributes=_json(schedule.attributes) if schedule.attributes else None,
         created_at=epoch_ms(schedule.created_at),
         modified_at=epoch_ms(schedule.modified_at),
     )
@@ -273,7 +279,7 @@ def schedule_update_actions(schedule: Schedule, shards: int) -> list[Action]:
     item.schedule_id = schedule.id
     names = (
         "shard next_run_at schedule_id sweep name timing policies active state state_reason generation ended_at"
-        " planned_total last_planned_at first_at payload_version modified_at"
+        " planned_total last_planned_at first_at payload_version attributes modified_at"
     )
     return [assign(getattr(ScheduleItem, name), getattr(item, name)) for name in names.split()]
 
@@ -284,7 +290,7 @@ def description_actions(schedule: Schedule) -> list[Action]:
     timing: the same rule may be spelled in another way.
     """
     item = schedule_item(schedule, 1)
-    names = "name timing policies payload_version modified_at"
+    names = "name timing policies payload_version attributes modified_at"
     return [assign(getattr(ScheduleItem, name), getattr(item, name)) for name in names.split()]
 
 

@@ -14,6 +14,8 @@ LAST_NUMBER = "LAST"
 STACK_TENANTS = "STACK#TENANTS"
 STACK_AUDIT = "STACK#AUDIT"
 LAST = "LAST"
+STACK_ORDINALS = "STACK#ORDINALS"
+ORDINAL = "ORDINAL"
 STACK_SUSPENDED = "STACK#SUSPENDED"
 CALENDAR_TEXT = "CALV"
 
@@ -147,6 +149,10 @@ def block_count(block: int, facade: str) -> str:
 
 def catch_up(first_s: int | str) -> str:
     return f"CATCHUP#{first_s}"
+
+
+def ordinal(number: int) -> str:
+    return f"ORDINAL#{number:09d}"
 
 
 def suspended(tenant_name: str, collection_name: str | None) -> str:

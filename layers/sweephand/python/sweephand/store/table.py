@@ -91,6 +91,8 @@ class JobItem(Item):
     many_schedules = BooleanAttribute(null=True)
     open_change = Integer(null=True)
     number = Integer(null=True)
+    ordinal = Integer(null=True)
+    attributes = UnicodeAttribute(null=True)
     created_at = Integer()
     modified_at = Integer()
 
@@ -116,6 +118,7 @@ class ScheduleItem(Item):
     missed_to = Integer(null=True)
     first_at = Integer(null=True)
     payload_version = Integer(null=True)
+    attributes = UnicodeAttribute(null=True)
     created_at = Integer()
     modified_at = Integer()
 
@@ -179,9 +182,16 @@ class BlockItem(Item):
 
 
 class NumberItem(Item):
-    """The last number of the directory that was given out."""
+    """The last number that was given out: of a directory, or of the tenants' ordinals."""
 
     last = Integer(default=0)
+
+
+class OrdinalItem(Item):
+    """A tenant's ordinal, twice: beside the tenant, and in the stack's register, by its number."""
+
+    tenant = UnicodeAttribute()
+    ordinal = Integer()
 
 
 class IdempotencyItem(Item):

@@ -6,17 +6,21 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sweephand.domain import json_text, series, settlement
+from sweephand.domain import json_text, settlement, upcoming
 from sweephand.domain.collection import Tenant
 from sweephand.domain.instants import text, text_ms
 from sweephand.domain.job import ActionSpec, Job, JobState, Pause, Payload
 from sweephand.domain.job_state import ended_state, state_of
 from sweephand.domain.run import AWAITING_RESULT, Attempt, Kind, Run, State
-from sweephand.domain.schedule import LIVE, Schedule, ScheduleState, StateReason
+from sweephand.domain.schedule import Schedule, StateReason
 from sweephand.facades.native import defaults
+<<<<<<< HEAD
 from sweephand.flow import replan
 from sweephand.schedules.explain import MovedBy, Occurrence, preview
 from sweephand.schedules.timing import Timing, load_or_never
+=======
+from sweephand.schedules.timing import load_or_never
+>>>>>>> 427020a (sap: jobs, schedules, run log, search, global parameters and action logs of the facade (wip))
 from sweephand.store.views.runs import Totals
 from sweephand.store.views.tenants import Listed
 
@@ -111,7 +115,7 @@ def payload_value(payload: Payload) -> Any:
 
 def next_run_at(schedule: Schedule, now: datetime) -> datetime | None:
     """The next instant at which it is due; None while it is off or when nothing lies ahead."""
-    return next(iter(next_runs(schedule, load_or_never(schedule.packed), now, 1)), None)
+    return next(iter(upcoming.next_runs(schedule, load_or_never(schedule.packed), now, 1)), None)
 
 
 def schedule_body(
@@ -139,12 +143,13 @@ def schedule_body(
         "createdAt": text_ms(schedule.created_at),
         "modifiedAt": text_ms(schedule.modified_at),
         "nextRunAt": _text(next_run_at(schedule, now)),
-        "nextRuns": [text(instant) for instant in next_runs(schedule, timing, now, NEXT_RUNS)],
+        "nextRuns": [text(instant) for instant in upcoming.next_runs(schedule, timing, now, NEXT_RUNS)],
         "lastRun": {"id": last_run.id, "state": last_run.state.value} if last_run else None,
         "totals": totals_body(totals),
     }
 
 
+<<<<<<< HEAD
 def next_runs(schedule: Schedule, timing: Timing, now: datetime, limit: int) -> list[datetime]:
     """The instants ahead, those included that are sent already but not due yet."""
     return [each.instant for each in ahead(schedule, timing, now, limit)]
@@ -183,6 +188,8 @@ def _due_unswept(schedule: Schedule, timing: Timing, now: datetime) -> int:
     return 0 if begin is None or begin > now else series.count_within(timing, begin, now)
 
 
+=======
+>>>>>>> 427020a (sap: jobs, schedules, run log, search, global parameters and action logs of the facade (wip))
 def schedule_editable(schedule: Schedule, payload: Payload | None) -> dict[str, Any]:
     body = {"name": schedule.name, "active": schedule.active, **schedule.timing, "policies": dict(schedule.policies)}
     if payload is not None:

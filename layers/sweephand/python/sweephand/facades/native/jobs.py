@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from sweephand.domain import upcoming
 from sweephand.domain.instants import text
 from sweephand.domain.job import DEFAULT_COLLECTION, Job, JobDraft, Pause
 from sweephand.domain.schedule import Schedule
@@ -137,4 +138,4 @@ def next_run(ctx: Context) -> Answer:
 
 
 def _ahead(ctx: Context, schedule: Schedule, limit: int) -> list[Any]:
-    return bodies.ahead(schedule, load_or_never(schedule.packed), ctx.now, limit)
+    return upcoming.ahead(schedule, load_or_never(schedule.packed), ctx.now, limit)

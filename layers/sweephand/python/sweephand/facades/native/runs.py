@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
-from sweephand.domain import fields
+from sweephand.domain import fields, upcoming
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, text
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState
@@ -168,7 +168,7 @@ def _planned(ctx: Context, schedule: Schedule, after: datetime, until: datetime,
     ran = (_Planned(run.planned_at, schedule, run, _moved_by(timing, run, begun)) for run in rows)
     owed = (
         _Planned(each.instant, schedule, None, each.moved_by)
-        for each in bodies.ahead(schedule, timing, max(after, begun), limit)
+        for each in upcoming.ahead(schedule, timing, max(after, begun), limit)
     )
     gone = _left_out(schedule, timing, max(after, begun), until)
     seen = None

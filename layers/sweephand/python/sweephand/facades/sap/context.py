@@ -1,22 +1,37 @@
-"""What an operation of the SAP facade is given."""
+"""What an operation of the SAP facade is given, and the small steps that many of them share."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, TypeVar
 
+from sweephand.domain.job import Job
+from sweephand.errors import InvalidRequest, NotFound
+from sweephand.facades import strict_json
 from sweephand.facades.http import Request, Route
+from sweephand.flow import plan
+from sweephand.flow.history import By, Operation
+from sweephand.flow.ordinals import Ordinals
+from sweephand.flow.plan import Planned
 from sweephand.flow.world import World
-from sweephand.security.caller import PROVIDER, Caller, Door
+from sweephand.ids import is_uuid
+from sweephand.security.caller import PROVIDER, Caller, Door, is_tenant_name
 from sweephand.security.guard import GuardSettings
 
+T = TypeVar("T")
 FACADE = "sap"
+COLLECTION = "sap"
+"""Of each tenant, made with the first job: the names of its jobs are unique in it, as in SAP's instance."""
+MAX_BODY = 102_400
+_INTEGER = re.compile(r"[0-9]{1,16}", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Context:
-    """caller: verified."""
+    """caller: verified. ordinals: for the integer ids of jobs."""
 
     world: World
     guard: GuardSettings
@@ -25,12 +40,92 @@ class Context:
     route: Route
     parameters: Mapping[str, str]
     caller: Caller
+    ordinals: Ordinals
 
     @property
-    def tenant(self) -> str:
-        """Whose jobs a request touches. Jobs of provider level are a name space of their own, which no tenant has."""
+    def own(self) -> str:
+        """The caller's name space. Jobs of provider level are one of their own, which no tenant has."""
         return self.caller.tenant or PROVIDER
 
     @property
     def now(self) -> datetime:
         return self.world.clock.now()
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        return self.request.query
+
+    def named_tenant(self) -> str | None:
+        """The tenant that a caller of provider level asks for. Raises InvalidRequest for a tenant's caller."""
+        given = self.option("tenantId")
+        if given is None:
+            return None
+        if not self.caller.provider:
+            raise InvalidRequest(None, "tenantId is for callers of provider level")
+        if not is_tenant_name(given):
+            raise InvalidRequest(None, "Invalid tenantId")
+        return given
+
+    def option(self, name: str) -> str | None:
+        """A query parameter; what its client sends for an option without a value is none."""
+        given = self.query.get(name)
+        return None if given in (None, "", "undefined") else given
+
+    def flag(self, name: str, *, usual: bool) -> bool:
+        given = self.option(name)
+        if given is None:
+            return usual
+        if given not in {"true", "false"}:
+            raise InvalidRequest(None, f"{name} must be true or false")
+        return given == "true"
+
+    def body(self) -> Any:
+        if len(self.request.body) > MAX_BODY:
+            raise InvalidRequest(None, f"the body is larger than {MAX_BODY:,} bytes", code="TOO_LARGE")
+        if not self.request.body:
+            raise InvalidRequest(None, "a JSON body is required")
+        return strict_json.loads(self.request.body, max_bytes=MAX_BODY)
+
+    def by(self, operation: Operation) -> By:
+        """Who changes a job, for its change log."""
+        return By(operation, f"{self.own}.{self.caller.credential_id}")
+
+    # What the path names
+
+    def job_key(self, given: str | None = None) -> tuple[str, str]:
+        """Tenant and id of the job with the integer id of the path. Raises NotFound, also for a foreign job."""
+        integer = self.parameters["job"] if given is None else given
+        if not _INTEGER.fullmatch(integer):
+            raise NotFound("Job Not Found")
+        found = self.ordinals.find(int(integer), self.caller.tenant)
+        if found is None:
+            raise NotFound("Job Not Found")
+        return found
+
+    def find(self, given: str | None = None) -> Planned:
+        """The job with its schedules. Raises NotFound."""
+        try:
+            planned = plan.find(self.world, *self.job_key(given))
+        except NotFound as unknown:
+            raise NotFound("Job Not Found") from unknown
+        return _made_here(planned, planned.job)
+
+    def find_job(self) -> Job:
+        try:
+            job = plan.find_job(self.world, *self.job_key())
+        except NotFound as unknown:
+            raise NotFound("Job Not Found") from unknown
+        return _made_here(job, job)
+
+    def schedule_id(self) -> str:
+        given = self.parameters["schedule"]
+        if not is_uuid(given):
+            raise NotFound("Schedule Not Found")
+        return given
+
+
+def _made_here(found: T, job: Job) -> T:
+    """A facade knows the jobs that it made."""
+    if job.facade != FACADE:
+        raise NotFound("Job Not Found")
+    return found

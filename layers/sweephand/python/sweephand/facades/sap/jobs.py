@@ -2,13 +2,155 @@
 
 from __future__ import annotations
 
+from sweephand.domain.collection import Collection, Retention
+from sweephand.domain.job import JobDraft
+from sweephand.errors import Conflict, InvalidRequest, NotFound
 from sweephand.facades.http import Answer
-from sweephand.facades.sap.context import FACADE, Context
+from sweephand.facades.sap import bodies, fields, job_list
+from sweephand.facades.sap.context import COLLECTION, FACADE, Context
+from sweephand.facades.sap.pages import envelope, page_of
+from sweephand.flow import change, plan, tenancy
+from sweephand.flow.history import Operation
+from sweephand.flow.plan import Planned
 from sweephand.store.views import jobs as views
+
+OK = {"success": True}
+TRIES = 5
+RETENTION = Retention(run_days=15, ended_job_days=0)
+"""Run logs go after 15 days; a job stays until somebody deletes it."""
+
+
+def create(ctx: Context) -> Answer:
+    draft = fields.new_job(ctx.body(), ctx.guard, ctx.now)
+    return _created(ctx, _create(ctx, draft))
+
+
+def _create(ctx: Context, draft: JobDraft) -> Planned:
+    """The first job of a tenant makes its collection."""
+    wanted = fields.numbered(draft, ctx.ordinals.give(ctx.own))
+    try:
+        return plan.create_job(ctx.world, ctx.own, wanted, by=ctx.by(Operation.CREATE))
+    except InvalidRequest as refused:
+        if refused.field != "collection":
+            raise
+        make_collection(ctx)
+        return plan.create_job(ctx.world, ctx.own, wanted, by=ctx.by(Operation.CREATE))
+    except Conflict as refused:
+        if refused.code == "NAME_TAKEN":
+            raise Conflict(f"a job with the name {draft.name} exists", code="NAME_TAKEN") from refused
+        raise
+
+
+def make_collection(ctx: Context) -> None:
+    try:
+        tenancy.create_collection(ctx.world, Collection(ctx.own, COLLECTION, retention=RETENTION))
+    except Conflict:
+        return  # another request was first
+
+
+def _created(ctx: Context, planned: Planned) -> Answer:
+    return Answer(201, _with_schedules(ctx, planned), {"Location": f"/scheduler/jobs/{planned.job.integer_id}"})
+
+
+def _with_schedules(ctx: Context, planned: Planned) -> dict[str, object]:
+    return bodies.job_fields(planned.job) | {"schedules": schedule_bodies(ctx, planned)}
+
+
+def schedule_bodies(ctx: Context, planned: Planned) -> list[dict[str, object]]:
+    payloads = plan.payloads_of(ctx.world, planned)
+    return [bodies.schedule_body(each, payloads.get(each.id), ctx.now) for each in planned.schedules]
+
+
+def list_all(ctx: Context) -> Answer:
+    """Many jobs, or with `jobId` or `name` the one."""
+    if ctx.option("jobId") is not None or ctx.option("name") is not None:
+        return _one_of_the_list(ctx)
+    page = page_of(ctx.query)
+    total, found = job_list.listed(ctx, page)
+    return Answer(200, envelope("/scheduler/jobs", page, total, found))
+
+
+def _one_of_the_list(ctx: Context) -> Answer:
+    """Raises InvalidRequest where it is asked for as a page, or where id and name are of different jobs."""
+    if ctx.option("page_size") is not None or ctx.option("offset") is not None:
+        raise InvalidRequest(None, "Invalid query")
+    integer, name = ctx.option("jobId"), ctx.option("name")
+    found = ctx.find(integer) if integer is not None else find_named(ctx, name or "")
+    if found is None:
+        raise NotFound("Job Not Found")
+    if name is not None and found.job.name != name:
+        raise InvalidRequest(None, "Invalid query")
+    return _read(ctx, found)
+
+
+def find_named(ctx: Context, name: str) -> Planned | None:
+    """Of the caller's own jobs; a caller of provider level may name a tenant."""
+    tenant = ctx.named_tenant() or ctx.own
+    filters = views.Filters(collection=COLLECTION, name=name)
+    row = next(iter(views.listed(ctx.world.table, tenant, filters, None, 1)), None)
+    if row is None:
+        return None
+    try:
+        planned = plan.find(ctx.world, tenant, row.job_id)
+    except NotFound:
+        return None
+    return planned if planned.job.facade == FACADE else None
+
+
+def read(ctx: Context) -> Answer:
+    return _read(ctx, ctx.find())
+
+
+def _read(ctx: Context, planned: Planned) -> Answer:
+    body = bodies.job_body(planned.job)
+    if ctx.flag("displaySchedules", usual=False):
+        body["schedules"] = schedule_bodies(ctx, planned)
+    return Answer(200, body)
+
+
+def put(ctx: Context) -> Answer:
+    """By id: what is sent changes. By name: the job as it is sent, new or in the place of the old."""
+    if ctx.parameters["job"].isdecimal():
+        return _update(ctx)
+    return _upsert(ctx, ctx.parameters["job"])
+
+
+def _update(ctx: Context) -> Answer:
+    planned, body = ctx.find(), ctx.body()
+
+    def edit(there: Planned, _stored: object) -> JobDraft:
+        return fields.changed_job(body, there.job, ctx.guard, ctx.now)
+
+    job = planned.job
+    change.change_job(ctx.world, job.tenant, job.id, edit, None, ctx.by(Operation.PATCH))
+    return Answer(200, OK)
+
+
+def _upsert(ctx: Context, name: str) -> Answer:
+    draft = fields.new_job(ctx.body(), ctx.guard, ctx.now)
+    if draft.name != name:
+        raise InvalidRequest(None, "the name in the path and the name of the job differ")
+    for _ in range(TRIES):
+        there = find_named(ctx, name)
+        if there is not None:
+            by = ctx.by(Operation.REPLACE)
+            replaced = change.change_job(ctx.world, there.job.tenant, there.job.id, lambda *_: draft, None, by)
+            return Answer(200, _with_schedules(ctx, replaced))
+        try:
+            return _created(ctx, _create(ctx, draft))
+        except Conflict as refused:
+            if refused.code != "NAME_TAKEN":
+                raise
+    raise Conflict(f"a job with the name {name} is created and deleted all the time")
+
+
+def delete(ctx: Context) -> Answer:
+    job = ctx.find_job()
+    plan.delete_job(ctx.world, job.tenant, job.id, None)
+    return Answer(200, OK)
 
 
 def count(ctx: Context) -> Answer:
     """How many jobs are active and how many are not: from the counts of the directory's blocks."""
-    own = [block for block in views.blocks(ctx.world.table, ctx.tenant) if block.facade == FACADE]
-    active = sum(block.active for block in own)
-    return Answer(200, {"active": active, "inactive": sum(block.live for block in own) - active})
+    active, live = job_list.counted(ctx)
+    return Answer(200, {"active": active, "inactive": live - active})

@@ -2,41 +2,73 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sweephand.errors import SweephandError
 from sweephand.facades.api import Api, Visit
-from sweephand.facades.http import Answer, Route, Routes
-from sweephand.facades.sap import jobs
+from sweephand.facades.http import Answer, Operation, Route, Routes
+from sweephand.facades.sap import action_logs, config, jobs, runs, schedules, search
 from sweephand.facades.sap.context import Context
 from sweephand.facades.sap.errors import of_error, refusal
+from sweephand.flow.ordinals import Ordinals
 
 READ, WRITE, RUN = "jobs:read", "jobs:write", "runs:write"
-
-ROUTES = Routes(
-    [
-        Route("GET", "/scheduler/jobCount", jobs.count, READ),
-    ]
+JOBS, JOB = "/scheduler/jobs", "/scheduler/jobs/{job}"
+SCHEDULES, SCHEDULE = f"{JOB}/schedules", f"{JOB}/schedules/{{schedule}}"
+RUNS, ONE_RUN = f"{SCHEDULE}/runs", f"{SCHEDULE}/runs/{{run}}"
+CREATING, CONFIGURING, REMOVING, DETAILS, LISTING = (
+    f"Error while {doing}: "
+    for doing in ("creating job", "configuring job", "removing job", "fetching job details", "fetching list of jobs")
 )
-PREFIXES = {
-    jobs.count: "Error while fetching job details: ",
-}
-"""What the messages of an operation begin with."""
+
+TABLE: list[tuple[str, str, Operation, str, str]] = [
+    ("POST", JOBS, jobs.create, WRITE, CREATING),
+    ("GET", JOBS, jobs.list_all, READ, LISTING),
+    ("GET", JOB, jobs.read, READ, DETAILS),
+    ("PUT", JOB, jobs.put, WRITE, CONFIGURING),
+    ("DELETE", JOB, jobs.delete, WRITE, REMOVING),
+    ("POST", SCHEDULES, schedules.create, WRITE, CREATING),
+    ("GET", SCHEDULES, schedules.list_all, READ, DETAILS),
+    ("DELETE", SCHEDULES, schedules.delete_all, WRITE, REMOVING),
+    ("POST", f"{SCHEDULES}/activationStatus", schedules.switch_all, WRITE, CONFIGURING),
+    ("GET", SCHEDULE, schedules.read, READ, DETAILS),
+    ("PUT", SCHEDULE, schedules.put, WRITE, CONFIGURING),
+    ("DELETE", SCHEDULE, schedules.delete, WRITE, REMOVING),
+    ("GET", RUNS, runs.list_all, READ, DETAILS),
+    ("GET", ONE_RUN, runs.read, READ, DETAILS),
+    ("PUT", ONE_RUN, runs.put, RUN, CONFIGURING),
+    ("GET", "/scheduler/jobCount", jobs.count, READ, DETAILS),
+    ("GET", "/scheduler/search/jobs", search.search_jobs, READ, ""),
+    ("GET", "/scheduler/search/schedules", search.search_schedules, READ, ""),
+    ("GET", "/scheduler/globalParameters", config.read, READ, ""),
+    ("PUT", "/scheduler/globalParameters", config.put, WRITE, ""),
+    ("GET", "/scheduler/actionLogs", action_logs.list_all, READ, DETAILS),
+]
+"""Method, path, operation, scope, and what the messages of a refusal begin with."""
 
 
 class SapApi(Api):
     """`/scheduler`. Parameters that a route does not know are let through: its client sends all that it was given."""
 
-    routes = ROUTES
+    routes = Routes([Route(method, path, operation, scope) for method, path, operation, scope, _ in TABLE])
+
+    def __init__(self, *collaborators: Any) -> None:
+        super().__init__(*collaborators)
+        self._ordinals = Ordinals(self.world)
 
     def operate(self, visit: Visit) -> Answer:
         assert visit.caller is not None
-        operation = visit.route.operation
-        return operation(Context(self.world, self.guard, self.door, *visit[:3], visit.caller))
+        context = Context(self.world, self.guard, self.door, *visit[:3], visit.caller, self._ordinals)
+        return visit.route.operation(context)
 
     def refusal(self, error: SweephandError, _request_id: str, route: Route | None) -> Answer:
-        return of_error(error, PREFIXES.get(route.operation, "") if route else "")
+        return of_error(error, PREFIXES[route.method, route.path] if route else "")
 
     def no_such_method(self, _request_id: str) -> Answer:
         return refusal(404, "no such route")
 
     def unexpected(self, _request_id: str) -> Answer:
         return refusal(500, "the request could not be worked on")
+
+
+PREFIXES = {(method, path): prefix for method, path, _, _, prefix in TABLE}

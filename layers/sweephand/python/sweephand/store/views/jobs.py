@@ -16,7 +16,8 @@ from sweephand.domain.schedule import Schedule
 from sweephand.store import directory, jobs, keys
 from sweephand.store import tenants as store
 from sweephand.store.conditional import BATCH_GET_MOST, Table
-from sweephand.store.directory import Block, Entry
+from sweephand.store.directory import Block
+from sweephand.store.directory import Entry as Entry  # noqa: PLC0414 - part of what is listed
 from sweephand.store.table import BlockItem, DirectoryItem, EntryItem, Item, JobItem, ScheduleItem
 from sweephand.store.views import tenants
 
@@ -36,7 +37,7 @@ class TooMany(Exception):
 
 @dataclass(frozen=True)
 class Filters:
-    """All must hold. search: a part of the name, in any case."""
+    """All must hold. search: a part of the name, in any case. facade: which one made the job."""
 
     collection: str | None = None
     state: JobState | None = None
@@ -44,6 +45,12 @@ class Filters:
     resource_id: str | None = None
     name: str | None = None
     search: str | None = None
+    facade: str | None = None
+
+    @property
+    def all_of_a_facade(self) -> bool:
+        """Or of all facades: the blocks' counts say where an offset lies."""
+        return self == Filters(facade=self.facade)
 
     @property
     def by_name(self) -> bool:
@@ -65,6 +72,7 @@ class Filters:
         return (
             (self.collection is None or entry.collection == self.collection)
             and (self.state is None or entry.state is self.state)
+            and self.facade in {None, entry.facade}
             and self.hold_for(entry.name)
         )
 
@@ -76,11 +84,15 @@ ALL = Filters()
 
 
 class Row(NamedTuple):
-    """A job of a list. place: where it stands there, to go on behind it: its name, or its number."""
+    """A job of a list. place: where it stands there, to go on behind it: its name, or its number.
+
+    entry: what the directory knows of it, where that is what was read.
+    """
 
     place: str
     number: int
     job_id: str
+    entry: Entry | None = None
 
 
 def listed(table: Table, tenant: str, filters: Filters, after: str | None, page: int, skip: int = 0) -> Iterator[Row]:
@@ -88,8 +100,8 @@ def listed(table: Table, tenant: str, filters: Filters, after: str | None, page:
 
     page: how many the caller will most likely take. Raises TooMany.
     """
-    if filters == ALL:
-        return _directory(table, tenant, int(after or 0), page, skip)
+    if filters.all_of_a_facade:
+        return _directory(table, tenant, filters.facade, int(after or 0), page, skip)
     if not filters.by_key:
         return islice(_searched(table, tenant, filters, int(after or 0)), skip, None)
     wanted = page + skip if filters.one_key else max(page + skip, directory.BLOCK)
@@ -103,8 +115,8 @@ def listed(table: Table, tenant: str, filters: Filters, after: str | None, page:
 
 def count(table: Table, tenant: str, filters: Filters) -> int:
     """How many jobs the filters let through. Raises TooMany."""
-    if filters == ALL:
-        return sum(block.live for block in blocks(table, tenant))
+    if filters.all_of_a_facade:
+        return sum(block.live for block in blocks(table, tenant) if filters.facade in {None, block.facade})
     if filters.one_key and filters.collection is not None:
         collection = store.read_collection(table, tenant, filters.collection)
         return collection.job_count if collection else 0
@@ -120,25 +132,37 @@ def blocks(table: Table, tenant: str) -> list[Block]:
     return [block for row in rows if (block := directory.block_count_of(row)).live > 0]
 
 
-def _directory(table: Table, tenant: str, after: int, page: int, skip: int) -> Iterator[Row]:
-    """All jobs by creation. The counts of the blocks say where an offset lies: it is read to from the nearer end."""
+def _directory(table: Table, tenant: str, facade: str | None, after: int, page: int, skip: int) -> Iterator[Row]:
+    """All jobs (of a facade) by creation. The counts of the blocks say where an offset lies: it is read to from the
+    nearer end.
+    """
     first = directory.block_of(after + 1)
-    for number, lines in groupby(blocks(table, tenant), key=lambda block: block.number):
-        live = sum(line.live for line in lines)
-        if number < first:
+    for number, grouped in groupby(blocks(table, tenant), key=lambda block: block.number):
+        lines = list(grouped)
+        live = sum(line.live for line in lines if facade in {None, line.facade})
+        if number < first or live == 0:
             continue
         if skip >= live and not after:
             skip -= live
             continue
-        entries = _block(table, tenant, number, after, limit=skip + page)
+        most = skip + page if facade is None or len(lines) == 1 else None
+        entries = _of_facade(_block(table, tenant, number, after, limit=most), facade)
         if skip > live // 2 and not after:
-            rest = _block(table, tenant, number, limit=live - skip, forward=False)
+            rest = _of_facade(_block(table, tenant, number, limit=most and live - skip, forward=False), facade)
             entries, skip = reversed(list(islice(rest, live - skip))), 0
         for entry in entries:
             if skip:
                 skip -= 1
             else:
-                yield Row(str(entry.number), entry.number, entry.job_id)
+                yield _row(entry)
+
+
+def _of_facade(entries: Iterable[Entry], facade: str | None) -> Iterator[Entry]:
+    return (entry for entry in entries if facade in {None, entry.facade})
+
+
+def _row(entry: Entry) -> Row:
+    return Row(str(entry.number), entry.number, entry.job_id, entry)
 
 
 def _block(
@@ -160,7 +184,7 @@ def _searched(table: Table, tenant: str, filters: Filters, after: int) -> Iterat
     wanted = sorted({block.number for block in there if block.number >= directory.block_of(after + 1)})
     for some in [wanted[:1], *(wanted[n : n + AT_ONCE] for n in range(1, len(wanted), AT_ONCE))]:
         for entries in _at_once(lambda block: list(_block(table, tenant, block, after)), some):
-            yield from (Row(str(each.number), each.number, each.job_id) for each in entries if filters.hold(each))
+            yield from (_row(each) for each in entries if filters.hold(each))
 
 
 # Lists by key

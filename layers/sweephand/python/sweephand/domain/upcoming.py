@@ -1,0 +1,36 @@
+"""What a schedule will do, as far as its rule, its count and its state say. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sweephand.domain import series
+from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
+from sweephand.schedules.explain import Occurrence, preview
+from sweephand.schedules.timing import Timing
+
+
+def next_runs(schedule: Schedule, timing: Timing, now: datetime, limit: int) -> list[datetime]:
+    """The instants ahead, those included that are sent already but not due yet."""
+    return [each.instant for each in ahead(schedule, timing, now, limit)]
+
+
+def ahead(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
+    """What the schedule will do after an instant: within its count, and nothing while it is off or held."""
+    if schedule.state not in LIVE or schedule.held_from is not None:
+        return []
+    found = preview(timing, after, limit)
+    if schedule.state is ScheduleState.ENDING:
+        last = schedule.last_planned_at
+        return [each for each in found if last is not None and each.instant <= last]
+    if timing.count is None or schedule.next_run_at is None:
+        return found
+    sent = [each for each in found if each.instant < schedule.next_run_at]
+    left = timing.count - schedule.planned_total - _due_unswept(schedule, timing, after)
+    return (sent + found[len(sent) : len(sent) + max(0, left)])[:limit]
+
+
+def _due_unswept(schedule: Schedule, timing: Timing, now: datetime) -> int:
+    """Instants of a new plan that the API has sent and no sweep has counted yet: some are past already."""
+    begin = schedule.next_run_at
+    return 0 if begin is None or begin > now else series.count_within(timing, begin, now)

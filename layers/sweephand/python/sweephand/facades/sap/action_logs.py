@@ -1,0 +1,96 @@
+"""What was done to a job and its schedules, and what the service did to them by itself: newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from sweephand.domain.instants import epoch_ms
+from sweephand.domain.revision import Entry
+from sweephand.domain.schedule import Schedule, StateReason
+from sweephand.errors import InvalidRequest, NotFound
+from sweephand.facades.http import Answer
+from sweephand.facades.sap.context import Context
+from sweephand.facades.sap.times import shown
+from sweephand.flow import plan
+from sweephand.store.views import changes
+
+MOST = 200
+OF_JOB = {
+    "create": "JOB_CREATION",
+    "replace": "JOB_UPDATE",
+    "patch": "JOB_UPDATE",
+    "activate": "JOB_ACTIVATION",
+    "deactivate": "JOB_DEACTIVATION",
+}
+OF_SCHEDULE = {
+    "add_schedule": "SCHEDULE_CREATION",
+    "replace_schedule": "SCHEDULE_UPDATE",
+    "patch_schedule": "SCHEDULE_UPDATE",
+    "activate_schedule": "SCHEDULE_ACTIVATION",
+    "deactivate_schedule": "SCHEDULE_DEACTIVATION",
+    "delete_schedule": "SCHEDULE_DELETION",
+}
+BY_ITSELF = {
+    StateReason.ONE_TIME_DONE: "DEACTIVATION_ON_COMPLETION",
+    StateReason.NO_FUTURE_DATES: "DEACTIVATION_NO_FUTURE_DATES",
+    StateReason.END_REACHED: "DEACTIVATION_ENDTIME_REACHED",
+    StateReason.COUNT_REACHED: "DEACTIVATION_ON_COMPLETION",
+    StateReason.QUOTA_REACHED: "DEACTIVATION_QUOTA_REACHED",
+    StateReason.UNREACHABLE: "DEACTIVATION_ENDPOINT_UNREACHABLE",
+}
+
+
+def list_all(ctx: Context) -> Answer:
+    """Of a job, or of one of its schedules (`scheduleId`)."""
+    job_id = ctx.option("jobId")
+    if job_id is None:
+        raise InvalidRequest(None, "jobId is required")
+    planned = ctx.find(job_id)
+    schedule_id = ctx.option("scheduleId")
+    schedules = list(planned.schedules)
+    if schedule_id is not None:
+        try:
+            schedules = [plan.find_schedule(planned, schedule_id)]
+        except NotFound as unknown:
+            raise NotFound("Schedule Not Found") from unknown
+    job = planned.job
+    entries = changes.newest_first(ctx.world.table, job.tenant, job.id, None, MOST)
+    told = list(islice(_of_entries(entries, schedule_id), MOST))
+    told += [line for schedule in schedules if (line := _ended(schedule)) is not None]
+    told.sort(key=lambda line: line[0], reverse=True)
+    return Answer(200, {"total": len(told), "results": [line for _, line in told[:MOST]]})
+
+
+Line = tuple[int, dict[str, Any]]
+"""With the instant to sort by, in epoch milliseconds."""
+
+
+def _of_entries(entries: Iterator[Entry], schedule_id: str | None) -> Iterator[Line]:
+    for entry in entries:
+        at = epoch_ms(entry.at)
+        common = {"time": shown(entry.at), "user": entry.actor}
+        if schedule_id is None and entry.operation in OF_JOB:
+            yield at, {"type": OF_JOB[entry.operation], **common}
+        for before, after in entry.schedules:
+            there = after or before
+            if there is not None and schedule_id in {None, there.id}:
+                kind = OF_SCHEDULE.get(entry.operation) or _kind(before, after)
+                yield at, {"type": kind, **common, "scheduleId": there.id}
+
+
+def _kind(before: Schedule | None, after: Schedule | None) -> str:
+    """Of a schedule that its job's change brought along."""
+    if before is None:
+        return "SCHEDULE_CREATION"
+    return "SCHEDULE_DELETION" if after is None else "SCHEDULE_UPDATE"
+
+
+def _ended(schedule: Schedule) -> Line | None:
+    """The service's own deactivation."""
+    if schedule.completed_at is None or schedule.state_reason not in BY_ITSELF:
+        return None
+    kind = BY_ITSELF[StateReason(schedule.state_reason)]
+    line = {"type": kind, "time": shown(schedule.completed_at), "user": None, "scheduleId": schedule.id}
+    return epoch_ms(schedule.completed_at), line

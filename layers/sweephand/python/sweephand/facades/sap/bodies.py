@@ -1,0 +1,142 @@
+"""What the flow knows to SAP's JSON. Every documented member is always there, null where there is nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sweephand.domain import upcoming
+from sweephand.domain.job import Job, Payload
+from sweephand.domain.run import Run, State
+from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
+from sweephand.facades.sap.fields import MODES
+from sweephand.facades.sap.times import shown
+from sweephand.schedules.timing import load_or_never, parse_instant
+
+UNDER_WAY = {
+    State.TRIGGERED: "TRIGGERED",
+    State.RETRY_WAIT: "TRIGGERED",
+    State.HELD: "TRIGGERED",
+    State.QUEUED: "TRIGGERED",
+    State.ACK_RECVD: "ACK_RECVD",
+    State.ACK_NOT_RECVD: "ACK_NOT_RECVD",
+}
+ENDED = {each: each.value for each in (State.SUCCESS, State.ERROR, State.REQUEST_ERROR, State.UNKNOWN, State.TIMEOUT)}
+"""Runs in another state were skipped, missed or cancelled: the service has no such log line."""
+
+
+# Jobs
+
+
+def job_fields(job: Job) -> dict[str, Any]:
+    """What answers to POST and to GET have in common."""
+    params = job.action.params
+    return {
+        "_id": job.integer_id,
+        "name": job.name,
+        "description": job.description or "",
+        "action": params["url"],
+        "active": job.active,
+        "httpMethod": params["method"],
+        "startTime": shown(job.start_at),
+        "endTime": shown(job.end_at),
+        "signatureVersion": 0,
+    }
+
+
+def job_body(job: Job) -> dict[str, Any]:
+    return job_fields(job) | {
+        "jobId": job.integer_id,
+        "user": user_of(job),
+        "ansConfig": job.attributes.get("ansConfig", {"onSuccess": False, "onError": False}),
+        "calmConfig": job.attributes.get("calmConfig", {"enabled": False}),
+    }
+
+
+def listed_body(job: Job, schedules: Sequence[Schedule], tenant_name: str) -> dict[str, Any]:
+    active = sum(1 for schedule in schedules if is_active(schedule))
+    return job_body(job) | {
+        "jobType": "HTTP_ENDPOINT",
+        "subDomain": tenant_name,
+        "createdAt": shown(job.created_at),
+        "ACTIVECOUNT": active,
+        "INACTIVECOUNT": len(schedules) - active,
+    }
+
+
+def user_of(job: Job) -> str | None:
+    authentication = job.action.params["authentication"]
+    return authentication.get("username") if authentication["type"] == "basic" else None
+
+
+# Schedules
+
+
+def is_active(schedule: Schedule) -> bool:
+    """Switched on, and not at its end: the service deactivates what has no future."""
+    return schedule.active and schedule.state in LIVE | {ScheduleState.PAUSED, ScheduleState.INACTIVE}
+
+
+def schedule_body(schedule: Schedule, payload: Payload | None, now: datetime) -> dict[str, Any]:
+    timing = load_or_never(schedule.packed)
+    next_runs = upcoming.next_runs(schedule, timing, now, 1)
+    attributes: Mapping[str, Any] = schedule.attributes
+    return {
+        "scheduleId": schedule.id,
+        "description": attributes.get("description", ""),
+        "data": payload.text if payload else None,
+        "type": "recurring" if timing.recurring else "one-time",
+        **dict.fromkeys(MODES),
+        **{mode: attributes[mode] for mode in MODES if mode in attributes},
+        "active": is_active(schedule),
+        "startTime": shown(instant_of(schedule, "startTime")),
+        "endTime": shown(instant_of(schedule, "endTime")),
+        "nextRunAt": shown(next_runs[0]) if next_runs else None,
+        "modifiedAt": shown(schedule.modified_at),
+    }
+
+
+def instant_of(schedule: Schedule, name: str) -> datetime | None:
+    given = schedule.timing.get(name)
+    return None if given is None else parse_instant(given, name)
+
+
+# Runs
+
+
+def run_status(run: Run) -> tuple[str, str] | None:
+    """(runStatus, runState), None for a run that the service would not have."""
+    if run.state in UNDER_WAY:
+        return "RUNNING", UNDER_WAY[run.state]
+    return ("COMPLETED", ENDED[run.state]) if run.state in ENDED else None
+
+
+def run_body(run: Run) -> dict[str, Any]:
+    """A line of the run log. The run must have a status there."""
+    status = run_status(run)
+    assert status is not None
+    return {
+        "runId": run.uuid,
+        "runText": run.message or run.answer or "",
+        "httpStatus": run.http_status,
+        "executionTimestamp": shown(run.first_started_at or run.started_at),
+        "scheduleTimestamp": shown(run.planned_at),
+        "completionTimestamp": shown(run.finished_at) if run.finished else None,
+        "runStatus": status[0],
+        "runState": status[1],
+    }
+
+
+def planned_body(uuid: str, at: datetime) -> dict[str, Any]:
+    """A run that is planned is a line of the log already."""
+    return {
+        "runId": uuid,
+        "runText": "",
+        "httpStatus": None,
+        "executionTimestamp": None,
+        "scheduleTimestamp": shown(at),
+        "completionTimestamp": None,
+        "runStatus": "SCHEDULED",
+        "runState": "SCHEDULED",
+    }

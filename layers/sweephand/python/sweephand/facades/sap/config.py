@@ -1,0 +1,56 @@
+"""The global parameters of the instance: how long an asynchronous run may take."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from sweephand.domain.collection import LONGEST_CALLBACK_S, Collection
+from sweephand.errors import InvalidRequest, NotFound
+from sweephand.facades.http import Answer
+from sweephand.facades.sap.context import COLLECTION, Context
+from sweephand.facades.sap.jobs import OK, make_collection
+from sweephand.flow import tenancy
+
+NAME = "ASYNC_EXEC_TIMEOUT"
+_NUMBER = re.compile(r"-?[0-9]{1,15}", re.ASCII)
+
+
+def read(ctx: Context) -> Answer:
+    try:
+        collection = tenancy.find_collection(ctx.world, ctx.own, COLLECTION)
+    except NotFound:
+        collection = Collection(ctx.own, COLLECTION)
+    seconds = collection.callback_timeout_s or ctx.world.settings.callback_timeout_s
+    return Answer(200, {"config": [{"CONFIG_NAME": NAME, "CONFIG_VALUE": str(seconds)}]})
+
+
+def put(ctx: Context) -> Answer:
+    """For all jobs of the caller's name space, from their next answer on."""
+    given = ctx.body()
+    if not isinstance(given, dict) or set(given) != {NAME}:
+        raise InvalidRequest(None, "Unallowed Configuration")
+    seconds = _seconds(given[NAME])
+    make_collection(ctx)
+    tenancy.change_collection(
+        *(ctx.world, ctx.own, COLLECTION),
+        lambda collection: replace(collection, callback_timeout_s=seconds),
+        None,
+    )
+    return Answer(200, OK)
+
+
+def _seconds(value: object) -> int:
+    text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    if not _NUMBER.fullmatch(text):
+        raise _incorrect("ASYNC_EXEC_TIMEOUT must be a number")
+    seconds = int(text)
+    if seconds < 1:
+        raise _incorrect(f"value for ASYNC_EXEC_TIMEOUT must be positive (provided {seconds})")
+    if seconds > LONGEST_CALLBACK_S:
+        raise _incorrect(f"maximum value for ASYNC_EXEC_TIMEOUT is {LONGEST_CALLBACK_S}")
+    return seconds
+
+
+def _incorrect(why: str) -> InvalidRequest:
+    return InvalidRequest(None, f"Incorrect ASYNC_EXEC_TIMEOUT value - {why}")

@@ -1,0 +1,293 @@
+"""SAP's JSON to what the flow understands.
+
+Members that are not known are let through unread: what clients got from the service they send back. Source: the
+tables of its REST documentation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sweephand import actions
+from sweephand.actions.payloads import json_payload
+from sweephand.domain import fields
+from sweephand.domain.instants import text
+from sweephand.domain.job import ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft
+from sweephand.errors import InvalidRequest
+from sweephand.facades.sap import times
+from sweephand.facades.sap.context import COLLECTION, FACADE
+from sweephand.security.guard import GuardSettings
+
+METHODS = ("GET", "POST", "PUT", "DELETE")
+MODES = {"cron": "sapCron", "time": "time", "repeatInterval": "every", "repeatAt": "repeatAt"}
+"""Of a schedule, each with the native member that it becomes: one of them, no more."""
+LONGEST_NAME, LONGEST_DESCRIPTION = 255, 1_000
+OUTCOME = {
+    "successStatuses": ["2xx", "3xx"],
+    "on202": "wait",
+    "onNoAnswer": "wait",
+    "answerTimeoutSeconds": 15,
+}
+"""200 to 399 is a success, 202 waits for the callback, and so does silence."""
+POLICIES = {"onPastStart": "run_now"}
+Target = ActionDraft | ActionSpec
+_NAME = re.compile(r"(?![0-9]+\Z)[A-Za-z0-9_-]+", re.ASCII)
+_FLAGS: Mapping[object, bool] = {"true": True, "false": False, 1: True, 0: False}
+
+
+# Jobs
+
+
+def new_job(body: object, guard: GuardSettings, now: datetime) -> JobDraft:
+    """POST, and PUT by name: what is not sent is as a new job has it."""
+    given = _object(body, "")
+    schedules = given.get("schedules")
+    if schedules is None:
+        raise InvalidRequest("schedules", "is required")
+    return _draft(given, {"active": False, "httpMethod": "POST"}, guard, now, None)
+
+
+def changed_job(body: object, before: Job, guard: GuardSettings, now: datetime) -> JobDraft:
+    """PUT by id: what is not sent stays."""
+    params = before.action.params
+    stored: dict[str, Any] = {
+        "name": before.name,
+        "description": before.description,
+        "active": before.active,
+        "action": params["url"],
+        "httpMethod": params["method"],
+        "startTime": _kept(before.start_at),
+        "endTime": _kept(before.end_at),
+        **before.attributes,
+    }
+    if params["authentication"]["type"] == "basic":
+        stored |= {"user": params["authentication"].get("username"), "password": "***"}
+    given = _object(body, "", nulls=True)
+    if not given:
+        raise InvalidRequest(None, "at least one field of the job is required")
+    return _draft(given, stored, guard, now, before)
+
+
+def _draft(
+    given: Mapping[str, Any], usual: Mapping[str, Any], guard: GuardSettings, now: datetime, before: Job | None
+) -> JobDraft:
+    wanted = {**usual, **given}
+    start, end = _instant(wanted, "startTime", now), _instant(wanted, "endTime", now)
+    if start is not None and end is not None and end < start:
+        raise InvalidRequest("endTime", "is before startTime")
+    action = _action(wanted, guard, before)
+    schedules = None if before and given.get("schedules") is None else _schedules(wanted, action, now)
+    return JobDraft(
+        name=_name(wanted.get("name")),
+        description=_description(wanted.get("description")),
+        collection=before.collection if before else COLLECTION,
+        active=flag(wanted.get("active"), "active"),
+        start_at=start,
+        end_at=end,
+        resource_id=before.resource_id if before else None,
+        tags=before.tags if before else (),
+        action=action,
+        policies=before.policies if before else POLICIES,
+        schedules=schedules,
+        facade=FACADE,
+        attributes=_attributes(wanted),
+    )
+
+
+def _name(value: object) -> str:
+    if value is None:
+        raise InvalidRequest("name", "is required")
+    name = fields.text(value, "name", 1, LONGEST_NAME)
+    if not _NAME.fullmatch(name):
+        raise InvalidRequest("name", "must have letters, digits, - and _ only, and not be a number")
+    return name
+
+
+def _description(value: object) -> str | None:
+    return None if value is None else fields.text(value, "description", 0, LONGEST_DESCRIPTION)
+
+
+def _action(given: Mapping[str, Any], guard: GuardSettings, before: Job | None) -> ActionDraft:
+    url = given.get("action")
+    if url is None:
+        raise InvalidRequest("action", "is required")
+    method = given.get("httpMethod")
+    method = fields.one_of("POST" if method is None else method, "httpMethod", METHODS)
+    members: dict[str, Any] = {"type": "http", "url": url, "method": method, "outcome": OUTCOME}
+    if given.get("user") not in {None, ""}:
+        password = given.get("password")
+        members["authentication"] = {"type": "basic", "username": given["user"], "password": password}
+    try:
+        return actions.draft(members, field="action", guard=guard, stored=before.action if before else None)
+    except InvalidRequest as wrong:
+        raise InvalidRequest(_FIELDS.get(wrong.field or "", "action"), wrong.reason, code=wrong.code) from wrong
+
+
+_FIELDS = {
+    "action.method": "httpMethod",
+    "action.authentication.username": "user",
+    "action.authentication.password": "password",
+}
+
+
+def _attributes(given: Mapping[str, Any]) -> dict[str, Any]:
+    """ansConfig and calmConfig as they were sent, where they are valid."""
+    found: dict[str, Any] = {}
+    if given.get("ansConfig") is not None:
+        config = _object(given["ansConfig"], "ansConfig")
+        for name in config:
+            if name not in {"onSuccess", "onError", "onDelay"}:
+                raise InvalidRequest(None, f"'{name[:100]}' is not an allowed property for object 'ansConfig'")
+            if not isinstance(config[name], bool):
+                raise InvalidRequest(None, f"'{name}' in 'ansConfig' must be of type 'boolean'")
+        found["ansConfig"] = dict(config)
+    if given.get("calmConfig") is not None:
+        found["calmConfig"] = _calm_config(given["calmConfig"])
+    return found
+
+
+def _calm_config(value: object) -> dict[str, bool]:
+    """The texts are the documented ones."""
+    config = _object(value, "calmConfig")
+    if not config:
+        raise InvalidRequest(None, "'calmConfig' object cannot be empty")
+    for name in config:
+        if name != "enabled":
+            raise InvalidRequest(None, f"'{name[:100]}' is not an allowed property for object 'calmConfig'")
+    if "enabled" not in config:
+        raise InvalidRequest(None, "'enabled' is a required property for object 'calmConfig'")
+    if not isinstance(config["enabled"], bool):
+        raise InvalidRequest(None, "'enabled' in 'calmConfig' must be of type 'boolean'")
+    return {"enabled": config["enabled"]}
+
+
+# Schedules
+
+
+def _schedules(given: Mapping[str, Any], action: Target, now: datetime) -> tuple[ScheduleDraft, ...]:
+    wanted = given["schedules"]
+    if not isinstance(wanted, Sequence) or isinstance(wanted, str):
+        raise InvalidRequest(None, "Schedules must be an array")
+    drafts = []
+    for n, each in enumerate(wanted):
+        try:
+            drafts.append(new_schedule(each, action, now))
+        except InvalidRequest as wrong:
+            raise (wrong.within(f"schedules[{n}]") if wrong.field else wrong) from wrong
+    return tuple(drafts)
+
+
+def new_schedule(body: object, action: Target, now: datetime) -> ScheduleDraft:
+    given = _object(body, "")
+    if "active" not in given:
+        raise InvalidRequest("active", "is required")
+    mode = mode_of(given)
+    if mode is None:
+        raise InvalidRequest(None, f"one of {', '.join(MODES)} is required")
+    return ScheduleDraft(
+        name=None,
+        timing=_timing(mode, given[mode], given, now),
+        active=flag(given["active"], "active"),
+        payload=_data(given.get("data"), action),
+        attributes=_shown(given, mode),
+    )
+
+
+def changed_schedule(body: object, before: ScheduleDraft, action: Target, now: datetime) -> ScheduleDraft:
+    """PUT: what is not sent stays. before: what is stored, in the same form. The mode cannot change."""
+    given = _object(body, "", nulls=True)
+    known = {"active", "description", "data", "startTime", "endTime", *MODES}
+    if not known & given.keys():
+        raise InvalidRequest(None, "at least one field of the schedule is required")
+    stored = before.attributes or {}
+    old = next(mode for mode in MODES if mode in stored)
+    mode = mode_of({name: value for name, value in given.items() if value is not None}) or old
+    if mode != old:
+        raise InvalidRequest(mode, f"the schedule has {old}: the kind of a schedule cannot be changed")
+    merged = {**stored, "startTime": before.timing.get("startTime"), "endTime": before.timing.get("endTime"), **given}
+    timing = _timing(mode, merged[mode], merged, now)
+    if merged[mode] == stored[mode] and mode == "time":
+        timing = {**timing, mode: before.timing[mode]}
+    return ScheduleDraft(
+        name=before.name,
+        timing=timing,
+        active=flag(given["active"], "active") if given.get("active") is not None else before.active,
+        payload=_data(given["data"], action) if "data" in given else before.payload,
+        policies=before.policies,
+        id=before.id,
+        attributes=_shown(merged, mode),
+    )
+
+
+def mode_of(given: Mapping[str, Any]) -> str | None:
+    """Which of the four ways to say when."""
+    modes = [mode for mode in MODES if mode in given]
+    if len(modes) > 1:
+        raise InvalidRequest(None, "Extra scheduling parameters passed")
+    return modes[0] if modes else None
+
+
+def _timing(mode: str, value: Any, given: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    timing: dict[str, Any] = {MODES[mode]: value}
+    if mode == "repeatInterval":
+        fields.text(value, mode, 1, 100)
+        timing["align"] = "actual_start"
+    for name in ("startTime", "endTime"):
+        instant = _instant(given, name, now)
+        if instant is not None:
+            timing[name] = text(instant)
+    return timing
+
+
+def _shown(given: Mapping[str, Any], mode: str) -> dict[str, Any]:
+    """What the answers show as it was sent."""
+    found = {mode: given[mode]}
+    description = _description(given.get("description"))
+    return found | ({"description": description} if description else {})
+
+
+def _data(value: object, action: Target) -> Payload | None:
+    if value is None:
+        return None
+    payload = json_payload(_object(value, "data", nulls=True), "data")
+    actions.check_payload(action.kind, action.params, payload, "data")
+    return payload
+
+
+# Members
+
+
+def flag(value: object, field: str) -> bool:
+    """A boolean; also 1, 0, "true" and "false", which its documentation uses."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str | int) and value in _FLAGS:
+        return _FLAGS[value]
+    raise InvalidRequest(field, "must be true or false")
+
+
+def _object(value: object, field: str, *, nulls: bool = False) -> dict[str, Any]:
+    """nulls: members that are null are kept, to say that something shall go."""
+    if not isinstance(value, Mapping):
+        raise InvalidRequest(field or None, "must be an object")
+    return {name: member for name, member in value.items() if nulls or member is not None}
+
+
+def _instant(given: Mapping[str, Any], name: str, now: datetime) -> datetime | None:
+    value = given.get(name)
+    if value in (None, ""):
+        return None
+    return times.read(value, name, now)
+
+
+def _kept(instant: datetime | None) -> str | None:
+    return None if instant is None else text(instant)
+
+
+def numbered(draft: JobDraft, ordinal: int) -> JobDraft:
+    """With the tenant's ordinal, for its integer id."""
+    return replace(draft, ordinal=ordinal)

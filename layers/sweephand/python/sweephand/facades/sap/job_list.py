@@ -1,0 +1,124 @@
+"""Lists of jobs: of a tenant, or for callers of provider level of all tenants, one after the other.
+
+Pages come from the directory's lean rows and the counts of its blocks; the jobs of a page are read by their keys.
+Nothing is scanned. A filter or an order looks through the lean rows of all jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+from sweephand.errors import InvalidRequest
+from sweephand.facades.sap import bodies, filters
+from sweephand.facades.sap.context import FACADE, Context
+from sweephand.facades.sap.pages import Page
+from sweephand.security.caller import PROVIDER
+from sweephand.store.views import jobs as views
+from sweephand.store.views import tenants
+
+OWN = views.Filters(facade=FACADE)
+MOST_TENANTS = 10_000
+
+
+class Listed(NamedTuple):
+    """A lean row, and whose it is."""
+
+    tenant: str
+    entry: views.Entry
+
+
+ORDERS: dict[str, Callable[[Listed], Any]] = {
+    "_id": lambda each: each.entry.number,
+    "jobId": lambda each: each.entry.number,
+    "createdAt": lambda each: each.entry.number,
+    "name": lambda each: each.entry.name,
+    "active": lambda each: each.entry.active,
+}
+
+
+def listed(ctx: Context, page: Page) -> tuple[int, list[dict[str, Any]]]:
+    """How many there are, and those of the page."""
+    kind = ctx.option("jobType")
+    if kind not in {None, "HTTP_ENDPOINT", "CF_TASK"}:
+        raise InvalidRequest(None, "Invalid jobType")
+    if kind == "CF_TASK":
+        return 0, []
+    wanted = ctx.option("filter")
+    hold = filters.parse(wanted) if wanted is not None else None
+    order, last_first = _order(ctx)
+    whose = tenants_of(ctx, narrowed=hold is None)
+    if hold is None and order is None and not last_first:
+        total, found = _by_creation(ctx, whose, page)
+    else:
+        every = [each for each in all_of(ctx, whose) if hold is None or hold(_properties(each))]
+        if order is not None or last_first:
+            every.sort(key=order or ORDERS["_id"], reverse=last_first)
+        total, found = len(every), every[page.offset : page.end(len(every))]
+    return total, _bodies(ctx, found)
+
+
+def _order(ctx: Context) -> tuple[Callable[[Listed], Any] | None, bool]:
+    by, way = ctx.option("sort_by"), (ctx.option("sort_order") or "ASC").upper()
+    if by is not None and by not in ORDERS:
+        raise InvalidRequest(None, f"sort_by may be {', '.join(ORDERS)}")
+    if way not in {"ASC", "DESC"}:
+        raise InvalidRequest(None, "sort_order may be ASC or DESC")
+    return ORDERS[by] if by is not None else None, way == "DESC"
+
+
+def tenants_of(ctx: Context, *, narrowed: bool = True) -> list[str]:
+    """Whose jobs the caller sees: at provider level all, the provider's own first. narrowed: unless it names one."""
+    named = ctx.named_tenant()
+    if not ctx.caller.provider:
+        return [ctx.own]
+    if named is not None and narrowed:
+        return [named]
+    known = islice(tenants.tenants(ctx.world.table, None, views.CHUNK), MOST_TENANTS)
+    return [PROVIDER, *(tenant.name for tenant in known)]
+
+
+def _by_creation(ctx: Context, whose: list[str], page: Page) -> tuple[int, list[Listed]]:
+    table = ctx.world.table
+    total, found = 0, []
+    for tenant in whose:
+        here = views.count(table, tenant, OWN)
+        skip, wanted = max(0, page.offset - total), page.end(total + here) - max(page.offset, total)
+        if skip < here and wanted > 0:
+            rows = views.listed(table, tenant, OWN, None, wanted, skip)
+            found += [Listed(tenant, row.entry) for row in islice(rows, wanted) if row.entry]
+        total += here
+    return total, found
+
+
+def all_of(ctx: Context, whose: list[str]) -> Iterator[Listed]:
+    for tenant in whose:
+        try:
+            rows = list(views.listed(ctx.world.table, tenant, OWN, None, views.CHUNK))
+        except views.TooMany as many:
+            raise InvalidRequest(None, f"a filter looks through {views.FILTERED_MOST:,} jobs at most") from many
+        yield from (Listed(tenant, row.entry) for row in rows if row.entry)
+
+
+def _properties(each: Listed) -> dict[str, str]:
+    return {"name": each.entry.name, "subDomain": each.tenant, "tenantId": each.tenant}
+
+
+def _bodies(ctx: Context, found: list[Listed]) -> list[dict[str, Any]]:
+    by_tenant: dict[str, list[str]] = {}
+    for each in found:
+        by_tenant.setdefault(each.tenant, []).append(each.entry.job_id)
+    whole = {
+        job.id: bodies.listed_body(job, schedules, tenant)
+        for tenant, ids in by_tenant.items()
+        for job, schedules in views.jobs_with_schedules(ctx.world.table, tenant, ids)
+    }
+    return [whole[each.entry.job_id] for each in found if each.entry.job_id in whole]
+
+
+def counted(ctx: Context) -> tuple[int, int]:
+    """How many jobs are active, and how many there are."""
+    named = tenants_of(ctx)
+    own = [block for tenant in named for block in views.blocks(ctx.world.table, tenant) if block.facade == FACADE]
+    return sum(block.active for block in own), sum(block.live for block in own)

@@ -1,0 +1,147 @@
+"""The run log of the SAP facade: runs of a schedule, newest first, with the one that is planned next on top."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import islice, takewhile
+from typing import Any
+
+from sweephand.domain import fields as members
+from sweephand.domain import upcoming
+from sweephand.domain.instants import epoch_ms
+from sweephand.domain.run import Kind
+from sweephand.domain.schedule import Schedule
+from sweephand.errors import Conflict, InvalidRequest, NotFound
+from sweephand.facades.http import Answer
+from sweephand.facades.sap import bodies, fields
+from sweephand.facades.sap.context import Context
+from sweephand.facades.sap.pages import MOST, Page, envelope, page_of
+from sweephand.flow import plan, results
+from sweephand.ids import is_uuid, run_uuid
+from sweephand.schedules.timing import load_or_never
+from sweephand.store.views import runs as views
+
+MOST_RUNS = 200
+COUNTED_MOST = 10_000
+"""Of a longer log, `total` says how far a caller can page on at least."""
+LONGEST_MESSAGE = 1_000
+
+
+def list_all(ctx: Context) -> Answer:
+    schedule = _schedule(ctx)
+    page = page_of(ctx.query, usual=MOST_RUNS, most=MOST_RUNS)
+    where = f"/scheduler/jobs/{ctx.parameters['job']}/schedules/{schedule.id}/runs"
+    for name in ("next", "prev"):
+        given = ctx.option(name)
+        if given is not None:
+            if not is_uuid(given):
+                raise InvalidRequest(None, f"{name} must be the id of a run")
+            return Answer(200, _beside(ctx, schedule, page, where, name, given))
+    lines = list(islice(_lines(ctx, schedule), COUNTED_MOST))
+    found = lines[page.offset : page.end(len(lines))]
+    return Answer(200, envelope(where, page, len(lines), found))
+
+
+def _beside(ctx: Context, schedule: Schedule, page: Page, where: str, way: str, run_id: str) -> dict[str, Any]:
+    """A page behind a run (older), or before it (newer)."""
+    size = page.size or MOST
+    lines = _lines(ctx, schedule)
+    if way == "next":
+        older = (line for line in lines if line["runId"] < run_id)
+        found = list(islice(older, size + 1))
+        more = len(found) > size
+        found = found[:size]
+        return {
+            "total": len(found),
+            "results": found,
+            "prev_url": f"{where}?page_size={size}&prev={found[0]['runId']}" if found else None,
+            "next_url": f"{where}?page_size={size}&next={found[-1]['runId']}" if more else None,
+        }
+    newer = list(takewhile(lambda line: line["runId"] > run_id, islice(lines, COUNTED_MOST)))
+    found = newer[-size:]
+    return {
+        "total": len(found),
+        "results": found,
+        "prev_url": f"{where}?page_size={size}&prev={found[0]['runId']}" if len(newer) > size else None,
+        "next_url": f"{where}?page_size={size}&next={found[-1]['runId']}" if found else None,
+    }
+
+
+def _lines(ctx: Context, schedule: Schedule) -> Iterator[dict[str, Any]]:
+    planned = _planned(ctx, schedule)
+    if planned is not None:
+        yield planned
+    seen = planned["runId"] if planned else None
+    for run in views.runs_of(ctx.world.table, schedule.tenant, schedule.id, None, MOST_RUNS):
+        if run.uuid != seen and run.range_count is None and bodies.run_status(run) is not None:
+            yield bodies.run_body(run)
+
+
+def _planned(ctx: Context, schedule: Schedule) -> dict[str, Any] | None:
+    """The next run, which is a line of the log before it has begun."""
+    ahead = upcoming.next_runs(schedule, load_or_never(schedule.packed), ctx.now, 1)
+    if not ahead:
+        return None
+    uuid = run_uuid(schedule.tenant, schedule.id, epoch_ms(ahead[0]), Kind.SCHEDULED.value)
+    return bodies.planned_body(uuid, ahead[0])
+
+
+def logs(ctx: Context, schedule: Schedule, most: int) -> list[dict[str, Any]]:
+    """The log as it stands within a schedule: runText is a list of steps there, as text."""
+    return [
+        line | {"runText": json.dumps(_steps(line)), "statusMessage": line["runText"], "locale": "en"}
+        for line in islice(_lines(ctx, schedule), most)
+    ]
+
+
+def _steps(line: dict[str, Any]) -> list[dict[str, Any]]:
+    at = line["completionTimestamp"] or line["executionTimestamp"] or line["scheduleTimestamp"]
+    return [{"time": at, "type": line["runState"], "text": line["runText"], "code": line["httpStatus"]}]
+
+
+def read(ctx: Context) -> Answer:
+    schedule = _schedule(ctx)
+    run_id = _run_id(ctx)
+    run = views.read(ctx.world.table, schedule.tenant, schedule.id, run_id)
+    if run is not None and run.range_count is None and bodies.run_status(run) is not None:
+        return Answer(200, bodies.run_body(run))
+    planned = _planned(ctx, schedule)
+    if planned is not None and planned["runId"] == run_id:
+        return Answer(200, planned)
+    raise NotFound("Run Not Found")
+
+
+def put(ctx: Context) -> Answer:
+    """The result that an asynchronous job reports. The first one counts; the same again is fine."""
+    schedule = _schedule(ctx)
+    given = ctx.body()
+    if not isinstance(given, dict) or given.get("success") is None:
+        raise InvalidRequest("success", "is required")
+    success = fields.flag(given["success"], "success")
+    message = given.get("message")
+    if message is not None:
+        message = members.text(message, "message", 0, 10 * LONGEST_MESSAGE)[:LONGEST_MESSAGE]
+    try:
+        results.record(ctx.world, schedule.tenant, schedule.id, _run_id(ctx), success=success, message=message)
+    except NotFound as unknown:
+        raise NotFound("Run Not Found") from unknown
+    except Conflict as ended:
+        raise InvalidRequest(None, f"the run has a result already: {ended.reason}") from ended
+    return Answer(200, {"success": True})
+
+
+def _schedule(ctx: Context) -> Schedule:
+    """Of the job that the path names. Raises NotFound."""
+    planned = ctx.find()
+    try:
+        return plan.find_schedule(planned, ctx.schedule_id())
+    except NotFound as unknown:
+        raise NotFound("Schedule Not Found") from unknown
+
+
+def _run_id(ctx: Context) -> str:
+    given = ctx.parameters["run"].lower()
+    if not is_uuid(given):
+        raise NotFound("Run Not Found")
+    return given

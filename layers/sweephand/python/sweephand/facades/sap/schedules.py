@@ -1,0 +1,147 @@
+"""Schedules of the SAP facade."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from sweephand.domain.instants import epoch_s
+from sweephand.domain.job import ScheduleDraft
+from sweephand.domain.schedule import Schedule
+from sweephand.errors import InvalidRequest, NotFound
+from sweephand.facades.http import Answer
+from sweephand.facades.sap import bodies, fields, runs
+from sweephand.facades.sap.context import Context
+from sweephand.facades.sap.jobs import OK, schedule_bodies
+from sweephand.facades.sap.pages import envelope, page_of
+from sweephand.flow import change, plan
+from sweephand.flow.history import Operation
+from sweephand.flow.plan import Planned
+from sweephand.flow.wishes import Wish
+from sweephand.schedules.timing import load_or_never
+
+MOST_LOGS = 200
+
+
+def create(ctx: Context) -> Answer:
+    planned, body = ctx.find(), ctx.body()
+    known: list[str] = []
+
+    def wish(there: Planned) -> list[Wish]:
+        known[:] = [each.id for each in there.schedules]
+        return [Wish(None, fields.new_schedule(body, there.job.action, ctx.now))]
+
+    after = _commit(ctx, planned, wish, Operation.ADD_SCHEDULE)
+    new = next(each for each in after.schedules if each.id not in known)
+    where = f"/scheduler/jobs/{after.job.integer_id}/schedules/{new.id}"
+    return Answer(201, _body(ctx, after, new.id), {"Location": where})
+
+
+def list_all(ctx: Context) -> Answer:
+    planned = ctx.find()
+    page = page_of(ctx.query, usual=None)
+    some = planned.schedules[page.offset : page.end(len(planned.schedules))]
+    found = schedule_bodies(ctx, Planned(planned.job, some))
+    where = f"/scheduler/jobs/{planned.job.integer_id}/schedules"
+    return Answer(200, envelope(where, page, len(planned.schedules), found))
+
+
+def delete_all(ctx: Context) -> Answer:
+    def wish(there: Planned) -> list[Wish]:
+        return [Wish(each, None, delete=True) for each in there.schedules]
+
+    _commit(ctx, ctx.find(), wish, Operation.DELETE_SCHEDULE)
+    return Answer(200, OK)
+
+
+def switch_all(ctx: Context) -> Answer:
+    body = ctx.body()
+    if not isinstance(body, dict) or "activationStatus" not in body:
+        raise InvalidRequest("activationStatus", "is required")
+    on = fields.flag(body["activationStatus"], "activationStatus")
+
+    def wish(there: Planned) -> list[Wish]:
+        stored = _stored(ctx, there, there.schedules)
+        return [
+            Wish(each, _switched(ctx, each, draft, on=on))
+            for each, draft in zip(there.schedules, stored, strict=True)
+            if bodies.is_active(each) is not on
+        ]
+
+    operation = Operation.ACTIVATE_SCHEDULE if on else Operation.DEACTIVATE_SCHEDULE
+    _commit(ctx, ctx.find(), wish, operation)
+    return Answer(200, OK)
+
+
+def read(ctx: Context) -> Answer:
+    planned = ctx.find()
+    schedule = _find(ctx, planned)
+    body = _body(ctx, planned, schedule.id)
+    if ctx.flag("displayLogs", usual=False):
+        body["logs"] = runs.logs(ctx, schedule, MOST_LOGS)
+    return Answer(200, body)
+
+
+def put(ctx: Context) -> Answer:
+    planned, body = ctx.find(), ctx.body()
+    schedule_id = _find(ctx, planned).id
+
+    def wish(there: Planned) -> list[Wish]:
+        before = plan.find_schedule(there, schedule_id)
+        (stored,) = _stored(ctx, there, (before,))
+        wanted = fields.changed_schedule(body, stored, there.job.action, ctx.now)
+        if wanted.active and not bodies.is_active(before):
+            wanted = _switched(ctx, before, wanted, on=True)
+        return [Wish(before, wanted)]
+
+    after = _commit(ctx, planned, wish, Operation.PATCH_SCHEDULE)
+    return Answer(200, _body(ctx, after, schedule_id))
+
+
+def delete(ctx: Context) -> Answer:
+    planned = ctx.find()
+    schedule_id = _find(ctx, planned).id
+
+    def wish(there: Planned) -> list[Wish]:
+        return [Wish(plan.find_schedule(there, schedule_id), None, delete=True)]
+
+    _commit(ctx, planned, wish, Operation.DELETE_SCHEDULE)
+    return Answer(200, OK)
+
+
+def _find(ctx: Context, planned: Planned) -> Schedule:
+    try:
+        return plan.find_schedule(planned, ctx.schedule_id())
+    except NotFound as unknown:
+        raise NotFound("Schedule Not Found") from unknown
+
+
+def _commit(ctx: Context, planned: Planned, wish: Callable[[Planned], list[Wish]], operation: Operation) -> Planned:
+    job = planned.job
+    return change.change_schedules(ctx.world, job.tenant, job.id, wish, None, ctx.by(operation))
+
+
+def _body(ctx: Context, planned: Planned, schedule_id: str) -> dict[str, object]:
+    schedule = plan.find_schedule(planned, schedule_id)
+    payloads = plan.payloads_of(ctx.world, Planned(planned.job, (schedule,)))
+    body = bodies.schedule_body(schedule, payloads.get(schedule.id), ctx.now)
+    return body | {"jobId": planned.job.integer_id}
+
+
+def _stored(ctx: Context, planned: Planned, some: tuple[Schedule, ...]) -> list[ScheduleDraft]:
+    """What is stored of some schedules, in the form in which it would be asked for."""
+    payloads = plan.payloads_of(ctx.world, Planned(planned.job, some))
+    return [
+        ScheduleDraft(
+            *(each.name, each.timing, each.active, payloads.get(each.id), each.policies, each.id, each.attributes)
+        )
+        for each in some
+    ]
+
+
+def _switched(ctx: Context, before: Schedule, wanted: ScheduleDraft, *, on: bool) -> ScheduleDraft:
+    """On or off. What is switched on after its time runs at once: a single instant is then now."""
+    timing = load_or_never(before.packed)
+    if on and not timing.recurring and timing.rule.after(epoch_s(ctx.now)) is None:
+        return replace(wanted, active=True, timing={**wanted.timing, "time": "now"})
+    return replace(wanted, active=on)

@@ -1,0 +1,19 @@
+"""Dates as SAP's callers write them, and as the service shows them: UTC, without a zone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from sweephand.domain.instants import epoch_s, from_s
+from sweephand.schedules import dates
+from sweephand.schedules.localtime import zone
+
+
+def read(value: object, field: str, now: datetime) -> datetime:
+    """A text of ISO 8601 or RFC 2822, or {"date", "format"}; without a zone it is UTC. Raises InvalidRequest."""
+    return from_s(dates.read_second(value, field, epoch_s(now), zone("UTC")))
+
+
+def shown(instant: datetime | None) -> str | None:
+    """`YYYY-MM-DD HH:mm:ss`."""
+    return None if instant is None else f"{instant.astimezone(UTC):%Y-%m-%d %H:%M:%S}"

@@ -1,0 +1,50 @@
+"""Integer ids of jobs, unique in the whole stack: made of the tenant's ordinal and the job's number (decision 0032)."""
+
+from __future__ import annotations
+
+from sweephand.domain.job import ordinal_and_number
+from sweephand.flow.world import World
+from sweephand.store import directory, ordinals
+
+
+class Ordinals:
+    """Remembered as long as the process lives: they never change."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._of_tenant: dict[str, int] = {}
+        self._tenant_of: dict[int, str] = {}
+
+    def give(self, tenant: str) -> int:
+        """The tenant's ordinal; it gets one if it has none."""
+        if tenant not in self._of_tenant:
+            self._of_tenant[tenant] = ordinals.give(self._world.table, tenant)
+        return self._of_tenant[tenant]
+
+    def find(self, integer: int, tenant: str | None) -> tuple[str, str] | None:
+        """The tenant and the id of the job with this integer id, None where there is none.
+
+        tenant: whose jobs may be found; None: those of all.
+        """
+        ordinal, number = ordinal_and_number(integer)
+        owner = tenant if tenant is not None else self._owner(ordinal)
+        if owner is None or (tenant is not None and self._known(tenant) != ordinal):
+            return None
+        job_id = directory.job_id_of(self._world.table, owner, number)
+        return None if job_id is None else (owner, job_id)
+
+    def _known(self, tenant: str) -> int | None:
+        if tenant not in self._of_tenant:
+            there = ordinals.read(self._world.table, tenant)
+            if there is None:
+                return None
+            self._of_tenant[tenant] = there
+        return self._of_tenant[tenant]
+
+    def _owner(self, ordinal: int) -> str | None:
+        if ordinal not in self._tenant_of:
+            there = ordinals.tenant_of(self._world.table, ordinal)
+            if there is None:
+                return None
+            self._tenant_of[ordinal] = there
+        return self._tenant_of[ordinal]
