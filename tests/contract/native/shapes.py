@@ -54,7 +54,19 @@ RUN = {
 ATTEMPT = {"attempt", "startedAt", "finishedAt", "reason", "httpStatus", "message", "answer"}
 OCCURRENCE = {"scheduleId", "plannedAt", "state", "reason", "runId", "movedBy", "calendar"}
 COLLECTION = {
-    *("name", "state", "quota", "retention", "events", "defaults", "jobCount", "revision", "createdAt", "modifiedAt"),
+    *(
+        "name",
+        "state",
+        "quota",
+        "retention",
+        "events",
+        "defaults",
+        "callbackTimeoutSeconds",
+        "jobCount",
+        "revision",
+        "createdAt",
+        "modifiedAt",
+    ),
 }
 QUOTA = {"maxJobs", "maxRunsPerJob", "minIntervalSeconds"}
 TENANT = {"tenant", "description", "state", "createdAt"}

@@ -42,6 +42,7 @@ class Settings:
     call_deadline_s: float = 15.0
     lease_s: float = 25.0
     visibility_s: float = 180.0
+    callback_timeout_s: int = 1_800
     facade: str = "native"
 
 
@@ -76,5 +77,6 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         call_deadline_s=float(env.get("CALL_DEADLINE_S", defaults.call_deadline_s)),
         lease_s=float(env.get("LEASE_S", defaults.lease_s)),
         visibility_s=float(env.get("VISIBILITY_S", defaults.visibility_s)),
+        callback_timeout_s=int(env.get("CALLBACK_TIMEOUT_S", defaults.callback_timeout_s)),
         facade=env.get("FACADE", defaults.facade),
     )

@@ -30,13 +30,16 @@ _STATUSES = re.compile(r"([1-5])xx|([1-5][0-9][0-9])(?:-([1-5][0-9][0-9]))?", re
 
 @dataclass(frozen=True)
 class OutcomeRules:
-    """on202 None: `wait` if the job asks for callback tokens, else `success`."""
+    """on202 None: `wait` if the job asks for callback tokens, else `success`.
+
+    callback_timeout_s None: as its collection has it, whenever that changes.
+    """
 
     answer_timeout_s: int = 15
     success_statuses: tuple[str, ...] = ("2xx",)
     on202: str | None = None
     on_no_answer: str = "fail"
-    callback_timeout_s: int = 1_800
+    callback_timeout_s: int | None = 1_800
 
     def is_success(self, status: int) -> bool:
         return any(low <= status <= high for low, high in map(_status_range, self.success_statuses))

@@ -57,6 +57,9 @@ class Retention:
     ended_job_days: int = 60
 
 
+LONGEST_CALLBACK_S = 604_800
+
+
 @dataclass(frozen=True)
 class SigningKey:
     """Signs the calls of a collection's jobs. sealed: its secret, as security.secrets sealed it."""
@@ -68,7 +71,10 @@ class SigningKey:
 
 @dataclass(frozen=True)
 class Collection:
-    """defaults: what a new job gets where its caller says nothing, in the members of the API. signing: at most two."""
+    """defaults: what a new job gets where its caller says nothing, in the members of the API. signing: at most two.
+
+    callback_timeout_s: how long a run waits for its result where its job does not say; None: as the stack has it.
+    """
 
     tenant: str
     name: str
@@ -77,6 +83,7 @@ class Collection:
     retention: Retention = Retention()
     events: Events = Events.FAILURES
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    callback_timeout_s: int | None = None
     revision: int = 1
     job_count: int = 0
     created_at: datetime | None = None
@@ -93,3 +100,4 @@ class Terms:
     events: Events = Events.FAILURES
     retention: Retention = Retention()
     signing: tuple[SigningKey, ...] = ()
+    callback_timeout_s: int | None = None

@@ -118,6 +118,10 @@ class Verdict(StrEnum):
     FAILED = "failed"
 
 
+WAITS = frozenset({Verdict.ACCEPTED, Verdict.SILENT})
+"""The run waits for its result."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What one attempt of an action came to.

@@ -29,9 +29,17 @@ class Settlement:
 
 
 def settle(
-    run: Run, outcome: Outcome, action: ActionSpec, now: datetime, uniform: Callable[[float, float], float]
+    run: Run,
+    outcome: Outcome,
+    action: ActionSpec,
+    now: datetime,
+    uniform: Callable[[float, float], float],
+    callback_timeout_s: int,
 ) -> Settlement:
-    """uniform: for the retry's jitter. The caller sets expires_at of a finished run."""
+    """uniform: for the retry's jitter. callback_timeout_s: how long a run waits whose action does not say.
+
+    The caller sets expires_at of a finished run.
+    """
     seen = replace(
         run,
         finished_at=now,
@@ -46,7 +54,7 @@ def settle(
             return Settlement(replace(seen, state=State.SUCCESS, reason=success_reason(run)), {})
         case Verdict.ACCEPTED | Verdict.SILENT:
             state = State.ACK_RECVD if outcome.verdict is Verdict.ACCEPTED else State.ACK_NOT_RECVD
-            deadline = up_to_second(now + timedelta(seconds=callback_timeout_s(action)))
+            deadline = up_to_second(now + timedelta(seconds=_callback_timeout_s(action) or callback_timeout_s))
             waiting = replace(seen, state=state, reason=None, finished_at=None, deadline_at=deadline, wake_at=deadline)
             return Settlement(waiting, {})
         case Verdict.FAILED:
@@ -83,8 +91,9 @@ def failure_state(reason: Reason, http_status: int | None) -> State:
     return State.ERROR
 
 
-def callback_timeout_s(action: ActionSpec) -> int:
-    return int(action.params.get("outcome", {}).get("callbackTimeoutSeconds", 1_800))
+def _callback_timeout_s(action: ActionSpec) -> int | None:
+    said: int | None = action.params.get("outcome", {}).get("callbackTimeoutSeconds")
+    return said
 
 
 def excerpt(answer: str | None) -> str | None:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from sweephand.domain import retry, settlement
 from sweephand.domain.job import ActionSpec, Job
 from sweephand.domain.message import Pointer
-from sweephand.domain.run import FAILED, Kind, Outcome, Reason, Run, State
+from sweephand.domain.run import FAILED, WAITS, Kind, Outcome, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule, policies_of
 from sweephand.flow.retention import expiry, run_expiry
 from sweephand.flow.world import World
@@ -46,7 +46,8 @@ def settle(world: World, lane: Lane, run: Run, outcome: Outcome, job: Job, sched
     A retry within 15 minutes: first the row, then its message, then (by the caller) the acknowledgement.
     """
     now = world.clock.now()
-    settled = settlement.settle(run, outcome, action_of(job, run.kind), now, world.chance.uniform)
+    waits_s = _callback_timeout_s(world, job) if outcome.verdict in WAITS else 0
+    settled = settlement.settle(run, outcome, action_of(job, run.kind), now, world.chance.uniform, waits_s)
     after = settled.run
     if after.finished:
         after = replace(after, expires_at=run_expiry(world, job.tenant, job.collection, now))
@@ -148,6 +149,11 @@ def end_unacted(
 def send_pointer(world: World, lane: Lane, run: Run) -> None:
     """The message of a run that waits for its next attempt. Raises Unavailable if it did not go out."""
     world.queue.send_one(Delivery(ledger.pointer_to(run), run.not_before or world.clock.now(), lane))
+
+
+def _callback_timeout_s(world: World, job: Job) -> int:
+    """Where the action does not say."""
+    return world.standing.of(job.tenant, job.collection).callback_timeout_s or world.settings.callback_timeout_s
 
 
 def counts_of(run: Run) -> dict[str, int]:

@@ -152,7 +152,10 @@ def open_collection(world: World, tenant: str, name: str) -> Collection:
 def defaults_of(world: World, tenant: str, name: str) -> Mapping[str, Any]:
     """What a new job of this collection gets where its caller says nothing; of one that is not there, nothing."""
     collection = tenants.read_collection(world.table, tenant, name)
-    return collection.defaults if collection else {}
+    if collection is None:
+        return {}
+    waits = collection.callback_timeout_s
+    return collection.defaults if waits is None else {**collection.defaults, "callbackTimeoutSeconds": waits}
 
 
 def create_collection(world: World, wanted: Collection) -> Collection:

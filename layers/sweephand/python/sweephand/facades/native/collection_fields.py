@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from sweephand.domain import fields, retry
-from sweephand.domain.collection import Collection, Events, Quota, Retention
+from sweephand.domain.collection import LONGEST_CALLBACK_S, Collection, Events, Quota, Retention
 from sweephand.domain.instants import text_ms
 from sweephand.errors import InvalidRequest
 from sweephand.facades.native import shapes
@@ -19,7 +19,7 @@ LONGEST_INTERVAL_S = 548 * 86_400
 LEAST_RUN_DAYS = 15
 MOST_DAYS = 3_650
 READ_ONLY = ("state", "revision", "jobCount", "createdAt", "modifiedAt")
-SETTINGS = ("quota", "retention", "events", "defaults")
+SETTINGS = ("quota", "retention", "events", "defaults", "callbackTimeoutSeconds")
 
 
 def read(body: object, tenant: str, before: Collection | None = None) -> Collection:
@@ -41,6 +41,7 @@ def read(body: object, tenant: str, before: Collection | None = None) -> Collect
         retention=_retention(given.get("retention", {})),
         events=Events(fields.one_of(given.get("events", Events.FAILURES), "events", tuple(Events))),
         defaults=_defaults(given.get("defaults", {})),
+        callback_timeout_s=_callback_timeout(given),
     )
 
 
@@ -77,6 +78,11 @@ def _defaults(value: object) -> dict[str, Any]:
     return {**checked, "policies": policies} if policies else checked
 
 
+def _callback_timeout(given: Mapping[str, Any]) -> int | None:
+    name = "callbackTimeoutSeconds"
+    return fields.whole(given[name], name, 1, LONGEST_CALLBACK_S) if name in given else None
+
+
 def _zone(value: object) -> str:
     name = fields.text(value, "defaults.timezone", 1, 100)
     try:
@@ -103,6 +109,7 @@ def body(collection: Collection) -> dict[str, Any]:
         },
         "events": collection.events.value,
         "defaults": {**dict.fromkeys(("timezone", "retry")), "policies": {}, **collection.defaults},
+        "callbackTimeoutSeconds": collection.callback_timeout_s,
         "jobCount": collection.job_count,
         "revision": collection.revision,
         "createdAt": text_ms(collection.created_at),
@@ -127,10 +134,19 @@ def with_defaults(job: Any, defaults: Mapping[str, Any]) -> Any:
         filled["policies"] = _under(job.get("policies"), defaults["policies"])
     if "retry" in defaults:
         filled["action"] = _under(job.get("action"), {"retry": defaults["retry"]})
+    if "callbackTimeoutSeconds" in defaults:
+        filled["action"] = _waiting(filled.get("action"), defaults["callbackTimeoutSeconds"])
     schedules = job.get("schedules")
     if isinstance(schedules, Sequence) and not isinstance(schedules, str):
         filled["schedules"] = [schedule_with_defaults(each, defaults) for each in schedules]
     return filled
+
+
+def _waiting(action: Any, seconds: int) -> Any:
+    """An HTTP action whose outcome waits so long where it does not say."""
+    if not isinstance(action, Mapping) or action.get("type") != "http":
+        return action
+    return {**action, "outcome": _under(action.get("outcome"), {"callbackTimeoutSeconds": seconds})}
 
 
 def schedule_with_defaults(schedule: Any, defaults: Mapping[str, Any]) -> Any:

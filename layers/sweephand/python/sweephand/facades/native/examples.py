@@ -85,6 +85,7 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
                 "retry": {"type": "fixed", "delaySeconds": 60},
                 "policies": {"keepAnswer": "all"},
             },
+            "callbackTimeoutSeconds": 3_600,
         }
     },
     "CollectionReplacement": {"asUsual": {}},

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from sweephand.actions import certificates, headers, http_fields, payloads
 from sweephand.domain import retry
-from sweephand.domain.collection import CollectionState, Events, TenantState
+from sweephand.domain.collection import LONGEST_CALLBACK_S, CollectionState, Events, TenantState
 from sweephand.domain.job import SCHEDULES_AT_ONCE, JobState
 from sweephand.domain.run import Kind, Reason, State, Status
 from sweephand.domain.schedule import Lane, ScheduleState, StateReason
@@ -411,6 +411,11 @@ _RETENTION: Members = {
         0, collection_fields.MOST_DAYS, description="Of a job whose schedules are all COMPLETED; 0: it stays."
     ),
 }
+_CALLBACK = whole(
+    1,
+    LONGEST_CALLBACK_S,
+    description="How long a run waits for its result where its job does not say; null: as the stack has it.",
+)
 _EVENTS = one_of(Events, description="What goes to the event bus.")
 _COLLECTION: Members = {
     "name": TEXT,
@@ -421,6 +426,7 @@ _COLLECTION: Members = {
     "defaults": answer(
         {"timezone": or_null(ZONE), "retry": or_null(ref("ShownRetry")), "policies": ref("OwnPolicies")}
     ),
+    "callbackTimeoutSeconds": or_null(_CALLBACK),
     "jobCount": whole(),
     "revision": REVISION,
     "createdAt": INSTANT_MS,
@@ -432,6 +438,7 @@ _COLLECTION_DRAFT: Members = {
     "retention": request(_RETENTION),
     "events": _EVENTS,
     "defaults": request({"timezone": ZONE, "retry": ref("Retry"), "policies": ref("Policies")}),
+    "callbackTimeoutSeconds": _CALLBACK,
 }
 _COLLECTION_REPLACEMENT: Members = {
     **_COLLECTION_DRAFT,

@@ -1,0 +1,380 @@
+"""Jobs: create, read, list, change, replace, delete, count."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.contract.sap.api import JOB, OTHER
+
+EVERY_HOUR = {"repeatInterval": "1 hour", "description": "beat", "data": {"n": 1}}
+NIGHTLY = {"cron": "* * * * 2 30 0", "description": "nightly"}
+UNSET = dict.fromkeys(("cron", "time", "repeatInterval", "repeatAt", "startTime", "endTime"))
+
+
+# Create
+
+
+def test_a_created_job_is_answered_as_documented(api):
+    reply = api("POST", "/jobs", {**JOB, "schedules": [{"active": True, **EVERY_HOUR}, {"active": False, **NIGHTLY}]})
+
+    body = reply.json
+    assert reply.status == 201
+    assert reply.headers["location"] == f"/scheduler/jobs/{body['_id']}"
+    assert isinstance(body["_id"], int)
+    first, second = body.pop("schedules")
+    assert body == {
+        "_id": body["_id"],
+        **JOB,
+        "startTime": None,
+        "endTime": None,
+        "signatureVersion": 0,
+    }
+    assert first == UNSET | {
+        "scheduleId": first["scheduleId"],
+        "description": "beat",
+        "data": '{"n":1}',
+        "type": "recurring",
+        "repeatInterval": "1 hour",
+        "active": True,
+        "nextRunAt": "2027-03-01 13:00:00",
+        "modifiedAt": "2027-03-01 12:00:00",
+    }
+    assert (second["cron"], second["active"], second["nextRunAt"]) == ("* * * * 2 30 0", False, None)
+
+
+def test_what_may_be_left_out_is_as_documented(api):
+    body = api("POST", "/jobs", {"name": "least", "action": "https://example.org/run", "schedules": []}).json
+
+    assert (body["description"], body["active"], body["httpMethod"], body["schedules"]) == ("", False, "POST", [])
+
+
+@pytest.mark.parametrize("active", [1, "true", True])
+def test_active_may_be_written_in_several_ways(api, active):
+    assert api("POST", "/jobs", {**JOB, "active": active, "schedules": []}).json["active"] is True
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"name": "4711"}, "name: must have letters, digits, - and _ only, and not be a number"),
+        ({"name": "my job"}, "name: must have letters, digits, - and _ only, and not be a number"),
+        ({"name": None}, "name: is required"),
+        ({"action": None}, "action: is required"),
+        ({"action": "ftp://x"}, "action: "),
+        ({"httpMethod": "PATCH"}, "httpMethod: must be one of DELETE, GET, POST, PUT"),
+        ({"active": "yes"}, "active: must be true or false"),
+        ({"schedules": {}}, "Schedules must be an array"),
+        ({"schedules": None}, "schedules: is required"),
+        ({"schedules": [{"cron": "* * * * * * *"}]}, "schedules[0].active: is required"),
+        ({"schedules": [{"active": True}]}, "one of cron, time, repeatInterval, repeatAt is required"),
+        (
+            {"schedules": [{"active": True, "repeatInterval": "1 hour", "repeatAt": "4.40pm"}]},
+            "Extra scheduling parameters passed",
+        ),
+        ({"schedules": [{"active": True, "repeatInterval": "1 hour", "data": "text"}]}, "schedules[0].data: "),
+        ({"startTime": "soon"}, "startTime: "),
+        ({"startTime": "2027-04-01", "endTime": "2027-03-01"}, "endTime: is before startTime"),
+        ({"calmConfig": {}}, "'calmConfig' object cannot be empty"),
+        ({"calmConfig": {"on": True}}, "'on' is not an allowed property for object 'calmConfig'"),
+        ({"calmConfig": {"enabled": "yes"}}, "'enabled' in 'calmConfig' must be of type 'boolean'"),
+        ({"ansConfig": {"onSuccess": 1}}, "'onSuccess' in 'ansConfig' must be of type 'boolean'"),
+    ],
+)
+def test_a_refused_create_says_why_and_leaves_nothing(api, change, message):
+    with api.native.unchanged():
+        reply = api("POST", "/jobs", {**JOB, "schedules": [{"active": True, **EVERY_HOUR}], **change})
+
+    assert reply.status == 400
+    assert reply.json["message"].startswith(f"Error while creating job: {message}")
+    assert api.get("/jobs").json["total"] == 0
+
+
+@pytest.mark.parametrize(
+    ("cron", "why"),
+    [
+        ("* * 32 * * * 0", "day: 32 is outside -31..31"),
+        ("* * * 10:12 */30 0", "seven fields"),
+        ("* * * * 4", "seven fields"),
+    ],
+)
+def test_a_wrong_cron_is_told_in_words_that_two_kinds_of_clients_look_for(api, cron, why):
+    reply = api("POST", "/jobs", {**JOB, "schedules": [{"active": True, "cron": cron}]})
+
+    assert reply.status == 400
+    assert "Invalid cron specified (xscron" in reply.json["message"]
+    assert why in reply.json["message"]
+
+
+def test_the_third_schedule_being_wrong_leaves_nothing_of_the_other_two(api):
+    good = {"active": True, **EVERY_HOUR}
+
+    reply = api("POST", "/jobs", {**JOB, "schedules": [good, good, {"active": True, "cron": "x"}]})
+
+    assert reply.status == 400
+    assert api.get("/jobs").json["results"] == []
+
+
+def test_a_body_over_100_kilobytes_is_413(api):
+    assert api("POST", "/jobs", {**JOB, "schedules": [], "description": "x" * 110_000}).status == 413
+
+
+def test_names_are_unique_in_a_tenant(api):
+    api.create()
+
+    again = api("POST", "/jobs", {**JOB, "schedules": []})
+
+    assert (again.status, again.json["message"]) == (400, "Error while creating job: a job with the name report exists")
+    assert api("POST", "/jobs", {**JOB, "schedules": []}, caller=OTHER).status == 201
+    assert api("POST", "/jobs", {**JOB, "schedules": []}, caller="provider").status == 201
+
+
+def test_integer_ids_are_unique_in_the_whole_stack(api):
+    ids = [api.create(name=f"job{n}", caller=caller)["_id"] for n in range(3) for caller in ("acme", OTHER, "provider")]
+
+    assert len(set(ids)) == 9
+    assert max(ids) < 2**53
+
+
+# Read
+
+
+def test_one_job_is_read_by_its_id_and_by_its_name(api):
+    made = api.create(EVERY_HOUR, user="joe", password="canary-secret", ansConfig={"onError": True})
+
+    by_path = api.get(f"/jobs/{made['_id']}").json
+    by_id = api.get("/jobs", query={"jobId": made["_id"]}).json
+    by_name = api.get("/jobs", query={"name": "report"}).json
+
+    assert by_path == by_id == by_name
+    assert (by_path["user"], by_path["ansConfig"], by_path["calmConfig"]) == ("joe", {"onError": True}, {"enabled": False})
+    assert "schedules" not in by_path
+    assert "password" not in by_path
+    with_schedules = api.get(f"/jobs/{made['_id']}", query={"displaySchedules": "true"}).json
+    assert with_schedules["schedules"] == made["schedules"]
+
+
+@pytest.mark.parametrize("path", ["/jobs/999", "/jobs/none", "/jobs/00000000000000000000009"])
+def test_an_unknown_job_is_404(api, path):
+    assert api.get(path).status == 404
+
+
+def test_another_tenant_s_job_is_404_in_every_route(api):
+    made = api.create(EVERY_HOUR)
+    job, schedule = f"/jobs/{made['_id']}", f"/jobs/{made['_id']}/schedules/{made['schedules'][0]['scheduleId']}"
+
+    for method, path, body in (
+        ("GET", job, None),
+        ("PUT", job, {"active": False}),
+        ("DELETE", job, None),
+        ("GET", f"{job}/schedules", None),
+        ("POST", f"{job}/schedules", {"active": True, **EVERY_HOUR}),
+        ("DELETE", f"{job}/schedules", None),
+        ("POST", f"{job}/schedules/activationStatus", {"activationStatus": False}),
+        ("GET", schedule, None),
+        ("PUT", schedule, {"active": False}),
+        ("DELETE", schedule, None),
+        ("GET", f"{schedule}/runs", None),
+        ("PUT", f"{schedule}/runs/018f0000-0000-7000-8000-000000000000", {"success": True}),
+    ):
+        reply = api(method, path, body, caller=OTHER)
+        assert (reply.status, reply.json["type"]) == (404, "Resource Not Found"), (method, path)
+    assert api.get("/jobs", caller=OTHER, query={"name": "report"}).status == 404
+    assert api.get("/actionLogs", caller=OTHER, query={"jobId": made["_id"]}).status == 404
+    assert api.get(job).status == 200
+
+
+def test_the_provider_sees_the_jobs_of_all_and_may_ask_for_one_tenant(api):
+    mine, theirs = api.create(), api.create(caller=OTHER)
+    own = api.create(name="own", caller="provider")
+
+    everything = api.get("/jobs", caller="provider").json
+    narrowed = api.get("/jobs", caller="provider", query={"tenantId": OTHER}).json
+
+    assert [each["_id"] for each in everything["results"]] == [own["_id"], mine["_id"], theirs["_id"]]
+    assert [each["_id"] for each in narrowed["results"]] == [theirs["_id"]]
+    assert api.get(f"/jobs/{mine['_id']}", caller="provider").json["name"] == "report"
+    assert api.get("/jobs", query={"tenantId": OTHER}).status == 400
+    assert api.get("/jobs", caller="provider", query={"name": "report"}).status == 404
+    assert api.get("/jobs", caller="provider", query={"name": "report", "tenantId": OTHER}).json["_id"] == theirs["_id"]
+
+
+def test_jobs_of_the_native_api_are_not_listed_here(api):
+    native = api.native.create()
+    api.create()
+
+    assert api.get("/jobs").json["total"] == 1
+    assert api.get("/jobCount").json == {"active": 1, "inactive": 0}
+    assert {each["facade"] for each in api.native.get("/v1/jobs").json["items"]} == {"native", "sap"}
+    assert native["facade"] == "native"
+    assert api.get("/jobs/1").status == 404
+
+
+# Lists
+
+
+def test_pages_have_neighbours_and_a_total(api):
+    ids = [api.create(name=f"job{n:02}")["_id"] for n in range(25)]
+
+    first = api.get("/jobs").json
+    second = api.get("/jobs", query={"page_size": 10, "offset": 10}).json
+    last = api.get("/jobs", query={"page_size": 10, "offset": 20}).json
+    behind = api.get("/jobs", query={"page_size": 10, "offset": 40}).json
+
+    assert (first["total"], len(first["results"]), first["prev_url"]) == (25, 10, None)
+    assert first["next_url"] == "/scheduler/jobs?page_size=10&offset=10"
+    assert second["prev_url"] == "/scheduler/jobs?page_size=10&offset=0"
+    assert (last["next_url"], len(last["results"])) == (None, 5)
+    assert (behind["results"], behind["next_url"]) == ([], None)
+    assert behind["prev_url"] == "/scheduler/jobs?page_size=10&offset=30"
+    found = [each["_id"] for page in (first, second, last) for each in page["results"]]
+    assert found == ids
+    assert len(api.get("/jobs", query={"page_size": 100}).json["results"]) == 25
+
+
+@pytest.mark.parametrize("query", ["page_size=0", "page_size=101", "page_size=x", "offset=-1"])
+def test_a_wrong_page_is_refused_with_the_documented_text(api, query):
+    reply = api.get("/jobs", query=query)
+
+    assert reply.status == 400
+    assert reply.json["message"].startswith("Error while fetching list of jobs: Invalid ")
+
+
+def test_a_listed_job_counts_its_schedules(api):
+    made = api.create(EVERY_HOUR, {**NIGHTLY, "active": False}, NIGHTLY)
+
+    (listed,) = api.get("/jobs").json["results"]
+
+    assert (listed["ACTIVECOUNT"], listed["INACTIVECOUNT"]) == (2, 1)
+    assert (listed["jobId"], listed["jobType"], listed["createdAt"]) == (
+        made["_id"],
+        "HTTP_ENDPOINT",
+        "2027-03-01 12:00:00",
+    )
+    assert "schedules" not in listed
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("contains(name, 'alp')", ["alpha"]),
+        ("name eq 'beta'", ["beta"]),
+        ("name eq 'bet'", []),
+        ("contains(name,'a') and contains(name,'lt')", ["delta"]),
+        ("name eq 'alpha' or name eq 'beta' and contains(name,'x')", ["alpha"]),
+        ("tenantId eq 'acme'", ["alpha", "beta", "delta"]),
+        ("subDomain eq 'other'", []),
+    ],
+)
+def test_a_filter_picks_jobs(api, text, names):
+    for name in ("alpha", "beta", "delta"):
+        api.create(name=name)
+
+    found = api.get("/jobs", query={"filter": text}).json
+
+    assert (found["total"], [each["name"] for each in found["results"]]) == (len(names), names)
+
+
+@pytest.mark.parametrize("text", ["name", "name = 'x'", "contains(name)", "foo eq 'x'", "name eq 'x' and", "(", "'"])
+def test_a_filter_that_cannot_be_read_is_refused(api, text):
+    assert api.get("/jobs", query={"filter": text}).status == 400
+
+
+def test_jobs_can_be_ordered(api):
+    for name in ("b", "c", "a"):
+        api.create(name=name)
+
+    def names(**query):
+        return [each["name"] for each in api.get("/jobs", query=query).json["results"]]
+
+    assert names() == ["b", "c", "a"]
+    assert names(sort_by="name") == ["a", "b", "c"]
+    assert names(sort_by="name", sort_order="DESC", page_size=2) == ["c", "b"]
+    assert names(sort_order="DESC") == ["a", "c", "b"]
+    assert api.get("/jobs", query={"sort_by": "color"}).status == 400
+
+
+def test_options_without_a_value_are_none(api):
+    """As SAP's client sends them."""
+    api.create()
+
+    assert api.get("/jobs", query="page_size=undefined&offset=undefined&tenantId=undefined").json["total"] == 1
+
+
+# Change
+
+
+def test_a_change_by_id_touches_what_is_sent(api):
+    made = api.create(EVERY_HOUR, user="joe", password="canary-secret", calmConfig={"enabled": True})
+    before = api.get(f"/jobs/{made['_id']}", query={"displaySchedules": "true"}).json
+
+    reply = api("PUT", f"/jobs/{made['_id']}", {"description": "changed", "httpMethod": "PUT"})
+
+    after = api.get(f"/jobs/{made['_id']}", query={"displaySchedules": "true"}).json
+    assert (reply.status, reply.json) == (200, {"success": True})
+    assert after == before | {"description": "changed", "httpMethod": "PUT"}
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({}, "at least one field of the job is required"),
+        ({"active": "perhaps"}, "active: must be true or false"),
+        ({"name": "1"}, "name: must have"),
+    ],
+)
+def test_a_wrong_change_is_refused(api, body, message):
+    made = api.create()
+
+    with api.native.unchanged():
+        reply = api("PUT", f"/jobs/{made['_id']}", body)
+
+    assert reply.status == 400
+    assert reply.json["message"].startswith(f"Error while configuring job: {message}")
+
+
+def test_an_unknown_id_is_not_created(api):
+    reply = api("PUT", "/jobs/4711", {**JOB, "schedules": []})
+
+    assert (reply.status, reply.json["message"]) == (404, "Error while configuring job: Job Not Found")
+
+
+def test_a_put_by_name_creates_and_then_replaces(api):
+    body = {"name": "report", "action": "https://example.org/a", "active": True, "schedules": [EVERY_HOUR | {"active": True}]}
+
+    created = api("PUT", "/jobs/report", {**body, "description": "old", "httpMethod": "GET"})
+    replaced = api("PUT", "/jobs/report", {**body, "active": None, "schedules": [{"active": True, **NIGHTLY}]})
+
+    assert (created.status, replaced.status) == (201, 200)
+    assert replaced.json["_id"] == created.json["_id"]
+    assert (replaced.json["description"], replaced.json["httpMethod"], replaced.json["active"]) == ("", "POST", False)
+    (schedule,) = replaced.json["schedules"]
+    assert schedule["cron"] == "* * * * 2 30 0"
+    assert schedule["scheduleId"] != created.json["schedules"][0]["scheduleId"]
+
+
+def test_a_put_by_name_needs_that_name_in_the_body(api):
+    reply = api("PUT", "/jobs/other", {**JOB, "schedules": []})
+
+    assert reply.status == 400
+    assert reply.json["message"].startswith("Error while configuring job: ")
+
+
+def test_a_deleted_job_is_gone(api):
+    made = api.create(EVERY_HOUR)
+
+    reply = api("DELETE", f"/jobs/{made['_id']}")
+
+    assert (reply.status, reply.json) == (200, {"success": True})
+    again = api("DELETE", f"/jobs/{made['_id']}")
+    assert (again.status, again.json["message"]) == (404, "Error while removing job: Job Not Found")
+    assert api.get("/jobs").json["total"] == 0
+
+
+def test_jobs_are_counted_by_whether_they_are_active(api):
+    api.create(name="on")
+    api.create(name="off", active=False)
+    api.create(name="off-too", active=False)
+
+    assert api.get("/jobCount").json == {"active": 1, "inactive": 2}
+    assert api.get("/jobCount", caller=OTHER).json == {"active": 0, "inactive": 0}
+    assert api.get("/jobCount", caller="provider").json == {"active": 1, "inactive": 2}
