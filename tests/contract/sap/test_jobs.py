@@ -146,7 +146,11 @@ def test_one_job_is_read_by_its_id_and_by_its_name(api):
     by_name = api.get("/jobs", query={"name": "report"}).json
 
     assert by_path == by_id == by_name
-    assert (by_path["user"], by_path["ansConfig"], by_path["calmConfig"]) == ("joe", {"onError": True}, {"enabled": False})
+    assert (by_path["user"], by_path["ansConfig"], by_path["calmConfig"]) == (
+        "joe",
+        {"onError": True},
+        {"enabled": False},
+    )
     assert "schedules" not in by_path
     assert "password" not in by_path
     with_schedules = api.get(f"/jobs/{made['_id']}", query={"displaySchedules": "true"}).json
@@ -339,7 +343,12 @@ def test_an_unknown_id_is_not_created(api):
 
 
 def test_a_put_by_name_creates_and_then_replaces(api):
-    body = {"name": "report", "action": "https://example.org/a", "active": True, "schedules": [EVERY_HOUR | {"active": True}]}
+    body = {
+        "name": "report",
+        "action": "https://example.org/a",
+        "active": True,
+        "schedules": [EVERY_HOUR | {"active": True}],
+    }
 
     created = api("PUT", "/jobs/report", {**body, "description": "old", "httpMethod": "GET"})
     replaced = api("PUT", "/jobs/report", {**body, "active": None, "schedules": [{"active": True, **NIGHTLY}]})

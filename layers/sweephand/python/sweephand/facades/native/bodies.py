@@ -14,13 +14,9 @@ from sweephand.domain.job_state import ended_state, state_of
 from sweephand.domain.run import AWAITING_RESULT, Attempt, Kind, Run, State
 from sweephand.domain.schedule import Schedule, StateReason
 from sweephand.facades.native import defaults
-<<<<<<< HEAD
 from sweephand.flow import replan
-from sweephand.schedules.explain import MovedBy, Occurrence, preview
-from sweephand.schedules.timing import Timing, load_or_never
-=======
+from sweephand.schedules.explain import MovedBy
 from sweephand.schedules.timing import load_or_never
->>>>>>> 427020a (sap: jobs, schedules, run log, search, global parameters and action logs of the facade (wip))
 from sweephand.store.views.runs import Totals
 from sweephand.store.views.tenants import Listed
 
@@ -149,27 +145,6 @@ def schedule_body(
     }
 
 
-<<<<<<< HEAD
-def next_runs(schedule: Schedule, timing: Timing, now: datetime, limit: int) -> list[datetime]:
-    """The instants ahead, those included that are sent already but not due yet."""
-    return [each.instant for each in ahead(schedule, timing, now, limit)]
-
-
-def ahead(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
-    """What the schedule will do after an instant: within its count, and nothing while it is off or held."""
-    if schedule.state not in LIVE or schedule.held_from is not None:
-        return []
-    found = preview(timing, after, limit)
-    if schedule.state is ScheduleState.ENDING:
-        last = schedule.last_planned_at
-        return [each for each in found if last is not None and each.instant <= last]
-    if timing.count is None or schedule.next_run_at is None:
-        return found
-    sent = [each for each in found if each.instant < schedule.next_run_at]
-    left = timing.count - schedule.planned_total - _due_unswept(schedule, timing, after)
-    return (sent + found[len(sent) : len(sent) + max(0, left)])[:limit]
-
-
 def moved_body(moved: MovedBy | None) -> dict[str, str] | None:
     return None if moved is None else {"rule": moved.rule, "localTime": moved.local_time, "effect": moved.effect}
 
@@ -182,14 +157,6 @@ def begun(schedule: Schedule) -> datetime:
     return min(since, schedule.unsent_from - timedelta(seconds=1))
 
 
-def _due_unswept(schedule: Schedule, timing: Timing, now: datetime) -> int:
-    """Instants of a new plan that the API has sent and no sweep has counted yet: some are past already."""
-    begin = schedule.next_run_at
-    return 0 if begin is None or begin > now else series.count_within(timing, begin, now)
-
-
-=======
->>>>>>> 427020a (sap: jobs, schedules, run log, search, global parameters and action logs of the facade (wip))
 def schedule_editable(schedule: Schedule, payload: Payload | None) -> dict[str, Any]:
     body = {"name": schedule.name, "active": schedule.active, **schedule.timing, "policies": dict(schedule.policies)}
     if payload is not None:
