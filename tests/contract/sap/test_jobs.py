@@ -36,7 +36,7 @@ def test_a_created_job_is_answered_as_documented(api):
         "type": "recurring",
         "repeatInterval": "1 hour",
         "active": True,
-        "nextRunAt": "2027-03-01 13:00:00",
+        "nextRunAt": "2027-03-01 13:00:01",
         "modifiedAt": "2027-03-01 12:00:00",
     }
     assert (second["cron"], second["active"], second["nextRunAt"]) == ("* * * * 2 30 0", False, None)

@@ -44,10 +44,24 @@ def of_error(error: SweephandError, prefix: str) -> Answer:
         challenge = {"WWW-Authenticate": 'Basic realm="sweephand", Bearer realm="sweephand"'}
         answer = refusal(401, "Unauthorized")
         return Answer(answer.status, answer.body, challenge)
-    field = error.field if isinstance(error, InvalidRequest) else None
-    message = f"{prefix}{field}: {error.reason}" if field else f"{prefix}{error.reason}"
+    message = prefix + (_of_field(error) if isinstance(error, InvalidRequest) else error.reason)
     if isinstance(error, RateLimited | Unavailable):
         # Both, because its shell samples read the body and its client the header.
         answer = refusal(status, message, retryAfter=error.retry_after_s)
         return Answer(answer.status, answer.body, {"Retry-After": str(error.retry_after_s)})
     return refusal(status, message)
+
+
+NAMES = {"sapCron": "cron", "every": "repeatInterval"}
+"""What the domain's fields are called here."""
+
+
+def _of_field(error: InvalidRequest) -> str:
+    """With the path of the field. Of a cron: the documented text, and the word that clients look for."""
+    if not error.field:
+        return error.reason
+    above, _, name = error.field.rpartition(".")
+    name = NAMES.get(name, name)
+    if name == "cron":
+        return f"Invalid cron specified (xscron: {error.reason})"
+    return f"{above}.{name}: {error.reason}" if above else f"{name}: {error.reason}"
