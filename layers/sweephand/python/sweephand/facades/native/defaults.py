@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sweephand.actions.http_fields import OutcomeRules
 from sweephand.domain.job import ActionSpec
 
 POLICIES: Mapping[str, Any] = {
@@ -74,17 +75,20 @@ def shown_policies(policies: Mapping[str, Any]) -> dict[str, Any]:
 def shown_action(action: ActionSpec, policies: Mapping[str, Any]) -> dict[str, Any]:
     """on202 follows the policy callbackToken where the action does not say."""
     params = dict(action.params)
-    outcome = dict(params.get("outcome", {}))
-    if "on202" in outcome and outcome["on202"] is None:
-        outcome["on202"] = "wait" if policies.get("callbackToken") else "success"
-        params["outcome"] = outcome
+    if "outcome" in params:
+        params["outcome"] = {**params["outcome"], **_filled(params["outcome"], policies)}
     return {"type": action.kind, **params, "retry": dict(action.retry)}
 
 
 def unsaid(params: Mapping[str, Any], stored: ActionSpec, policies: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The params of a change without what `shown_action` filled in for the stored action, if it came back as it was."""
-    outcome = params.get("outcome", {})
-    shown = shown_action(stored, policies).get("outcome", {})
-    if stored.params.get("outcome", {}).get("on202") is None and outcome.get("on202") == shown.get("on202"):
-        return {**params, "outcome": {**outcome, "on202": None}} if outcome else params
-    return params
+    """The params of a change without what was filled in for the stored action, if it came back as it was shown."""
+    outcome, before = params.get("outcome", {}), stored.params.get("outcome", {})
+    shown = {"callbackTimeoutSeconds": OutcomeRules().callback_timeout_s, **_filled(before, policies)}
+    silent = [name for name in before if before[name] is None and outcome.get(name) == shown.get(name)]
+    return {**params, "outcome": {**outcome, **dict.fromkeys(silent)}} if silent else params
+
+
+def _filled(outcome: Mapping[str, Any], policies: Mapping[str, Any]) -> dict[str, Any]:
+    if "on202" not in outcome or outcome["on202"] is not None:
+        return {}
+    return {"on202": "wait" if policies.get("callbackToken") else "success"}

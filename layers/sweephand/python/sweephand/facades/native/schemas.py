@@ -162,7 +162,7 @@ _OUTCOME: Members = {
     "successStatuses": items(text(pattern="^([1-5]xx|[1-5][0-9]{2}(-[1-5][0-9]{2})?)$"), minItems=1, maxItems=20),
     "on202": one_of(("success", "wait")),
     "onNoAnswer": one_of(("fail", "wait")),
-    "callbackTimeoutSeconds": whole(1, 604_800),
+    "callbackTimeoutSeconds": whole(1, LONGEST_CALLBACK_S),
 }
 _RETRY: Members = {
     "type": one_of(retry.RetryType),
@@ -530,7 +530,14 @@ SCHEMAS: dict[str, Schema] = {
     "ShownAction": answer({**_SHOWN_ACTION, "payload": ANYTHING, "body": or_null(_PAYLOADS["body"])}),
     "ListedAction": answer(_SHOWN_ACTION),
     "ShownAuthentication": _shown_authentication(),
-    "ShownOutcome": answer(_OUTCOME),
+    "ShownOutcome": answer(
+        {
+            **_OUTCOME,
+            "callbackTimeoutSeconds": or_null(
+                whole(1, LONGEST_CALLBACK_S, description="null: as the collection has it, whenever that changes.")
+            ),
+        }
+    ),
     "ShownRetry": _retry_shown(),
     "ShownPolicies": answer({**POLICIES, "misfire": answer(_SHOWN_MISFIRE)}),
     "OwnPolicies": answer({**POLICIES, "misfire": answer(MISFIRE, MISFIRE)}, POLICIES),

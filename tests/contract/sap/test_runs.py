@@ -1,0 +1,180 @@
+"""Runs: the log, its pages, and what asynchronous jobs report."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sweephand.domain.run import Outcome, Reason, Verdict
+from tests.contract.sap.api import OTHER
+
+
+def path(made):
+    return f"/jobs/{made['_id']}/schedules/{made['schedules'][0]['scheduleId']}"
+
+
+def test_a_planned_run_is_a_line_of_the_log_already(api):
+    made = api.create({"repeatInterval": "10 minutes"})
+
+    (line,) = api.get(f"{path(made)}/runs").json["results"]
+
+    assert line == {
+        "runId": line["runId"],
+        "runText": "",
+        "httpStatus": None,
+        "executionTimestamp": None,
+        "scheduleTimestamp": "2027-03-01 12:10:01",
+        "completionTimestamp": None,
+        "runStatus": "SCHEDULED",
+        "runState": "SCHEDULED",
+    }
+    assert api.get(f"{path(made)}/runs/{line['runId']}").json == line
+    api.stage.run(660)
+    assert api.get(f"{path(made)}/runs/{line['runId']}").json["runState"] == "SUCCESS"
+
+
+def test_a_run_that_succeeded(api):
+    made = api.create({"repeatInterval": "10 minutes"})
+    api.stage.run(660)
+
+    planned, line = api.get(f"{path(made)}/runs").json["results"]
+
+    assert planned["runStatus"] == "SCHEDULED"
+    assert (line["runStatus"], line["runState"], line["httpStatus"]) == ("COMPLETED", "SUCCESS", 200)
+    assert line["scheduleTimestamp"] == line["executionTimestamp"] == "2027-03-01 12:10:01"
+    assert line["completionTimestamp"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state"),
+    [
+        (Outcome(Verdict.FAILED, Reason.HTTP_STATUS, http_status=404), "REQUEST_ERROR"),
+        (Outcome(Verdict.FAILED, Reason.HTTP_STATUS, http_status=503), "ERROR"),
+        (Outcome(Verdict.FAILED, Reason.DNS, message="no address"), "REQUEST_ERROR"),
+        (Outcome(Verdict.FAILED, Reason.TLS, message="bad certificate"), "REQUEST_ERROR"),
+        (Outcome(Verdict.ACCEPTED, http_status=202), "ACK_RECVD"),
+        (Outcome(Verdict.SILENT, message="no answer within 15 s"), "ACK_NOT_RECVD"),
+    ],
+)
+def test_what_an_outcome_is_here(api, outcome, state):
+    made = api.create({"repeatInterval": "10 minutes"})
+    api.stage.endpoint.script.append(outcome)
+    api.stage.run(660)
+
+    line = api.get(f"{path(made)}/runs").json["results"][1]
+
+    waits = state.startswith("ACK")
+    assert (line["runStatus"], line["runState"]) == ("RUNNING" if waits else "COMPLETED", state)
+    assert (line["completionTimestamp"] is None) is waits
+    assert line["runText"] == (outcome.message or line["runText"])
+
+
+@pytest.mark.parametrize(("success", "state"), [(True, "SUCCESS"), (False, "ERROR")])
+def test_an_asynchronous_run_ends_with_what_it_reports(api, success, state):
+    made = api.create({"repeatInterval": "10 minutes"})
+    api.stage.endpoint.script.append(Outcome(Verdict.ACCEPTED, http_status=202))
+    api.stage.run(660)
+    run = f"{path(made)}/runs/{api.get(f'{path(made)}/runs').json['results'][1]['runId']}"
+
+    reported = api("PUT", run, {"success": success, "message": "4711 rows"})
+
+    line = api.get(run).json
+    assert (reported.status, reported.json) == (200, {"success": True})
+    assert (line["runStatus"], line["runState"], line["runText"]) == ("COMPLETED", state, "4711 rows")
+    assert api("PUT", run, {"success": success, "message": "4711 rows"}).status == 200
+    assert api("PUT", run, {"success": not success}).status == 400
+    assert api.get(run).json == line
+
+
+def test_without_a_report_the_run_is_unknown_after_the_global_time(api):
+    made = api.create({"repeatInterval": "1 hour"})
+    assert api("PUT", "/globalParameters", {"ASYNC_EXEC_TIMEOUT": "600"}).status == 200
+    api.stage.endpoint.script.append(Outcome(Verdict.ACCEPTED, http_status=202))
+    api.stage.run(3_700)
+
+    def states():
+        return [line["runState"] for line in api.get(f"{path(made)}/runs").json["results"]]
+
+    assert states()[1] == "ACK_RECVD"
+    api.stage.run(700)
+    assert states()[1] == "UNKNOWN"
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ({}, "success: is required"),
+        ({"success": "x"}, "success: must be"),
+        ({"success": True, "message": 1}, "message"),
+    ],
+)
+def test_a_wrong_report_is_refused(api, body, why):
+    made = api.create({"repeatInterval": "10 minutes"})
+    api.stage.endpoint.script.append(Outcome(Verdict.ACCEPTED, http_status=202))
+    api.stage.run(660)
+    run = f"{path(made)}/runs/{api.get(f'{path(made)}/runs').json['results'][1]['runId']}"
+
+    reply = api("PUT", run, body)
+
+    assert reply.status == 400
+    assert why in reply.json["message"]
+    assert api("PUT", run, {"success": True}, caller=OTHER).status == 404
+    assert api("PUT", f"{path(made)}/runs/00000000-0000-7000-8000-000000000000", {"success": True}).status == 404
+
+
+def test_the_log_comes_newest_first_in_pages_and_beside_a_run(api):
+    made = api.create({"repeatInterval": "1 minute"})
+    api.stage.run(620)
+    where = f"{path(made)}/runs"
+
+    whole = api.get(where).json
+    times = [line["scheduleTimestamp"] for line in whole["results"]]
+    assert times == sorted(times, reverse=True)
+    assert whole["total"] == len(times) == 11
+    page = api.get(where, query={"page_size": 3, "offset": 3}).json
+    assert page["results"] == whole["results"][3:6]
+    assert page["next_url"] == f"/scheduler{where}?page_size=3&offset=6"
+    at = whole["results"][5]["runId"]
+    older = api.get(where, query={"page_size": 3, "next": at}).json
+    newer = api.get(where, query={"page_size": 3, "prev": at}).json
+    assert older["results"] == whole["results"][6:9]
+    assert newer["results"] == whole["results"][2:5]
+    assert api.get(where, query={"next": "x"}).status == 400
+
+
+def test_the_log_stands_within_the_schedule_where_it_is_asked_for(api):
+    made = api.create({"repeatInterval": "1 minute"})
+    api.stage.run(130)
+
+    without, shown = api.get(path(made)).json, api.get(path(made), query={"displayLogs": "true"}).json
+
+    assert "logs" not in without
+    assert [line["runState"] for line in shown["logs"]] == ["SCHEDULED", "SUCCESS", "SUCCESS"]
+    (step,) = json.loads(shown["logs"][1]["runText"])
+    assert step.keys() == {"time", "type", "text", "code"}
+    assert api.get(path(made), query={"displayLogs": "perhaps"}).status == 400
+
+
+def test_a_one_time_job_is_deactivated_and_says_so(api):
+    made = api.create({"time": "now"})
+    api.stage.run(60)
+
+    logs = api.get("/actionLogs", query={"jobId": made["_id"]}).json
+
+    assert "DEACTIVATION_ON_COMPLETION" in [line["type"] for line in logs["results"]]
+    assert logs["results"][-1]["type"] in {"JOB_CREATION", "SCHEDULE_CREATION"}
+    assert api.get(path(made)).json["active"] is False
+    assert api.get(f"/jobs/{made['_id']}").json["active"] is True
+
+
+def test_the_action_log_of_a_schedule(api):
+    made = api.create({"repeatInterval": "1 hour"}, {"repeatInterval": "2 hours"})
+    schedule = made["schedules"][0]["scheduleId"]
+    api("PUT", path(made), {"active": False})
+
+    logs = api.get("/actionLogs", query={"jobId": made["_id"], "scheduleId": schedule}).json
+
+    assert [line["type"] for line in logs["results"]] == ["SCHEDULE_UPDATE", "SCHEDULE_CREATION"]
+    assert api.get("/actionLogs").status == 400
+    assert api.get("/actionLogs", query={"jobId": made["_id"], "scheduleId": "x"}).status == 404

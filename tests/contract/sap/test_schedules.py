@@ -1,0 +1,191 @@
+"""Schedules: four ways to say when, changes, switching on and off."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.contract.sap.api import OTHER
+
+
+def path(made, n=0):
+    return f"/jobs/{made['_id']}/schedules/{made['schedules'][n]['scheduleId']}"
+
+
+@pytest.mark.parametrize(
+    ("when", "kind", "next_run"),
+    [
+        ({"cron": "* * * * 16 40 0"}, "recurring", "2027-03-01 16:40:00"),
+        ({"repeatAt": "4.40pm"}, "recurring", "2027-03-01 16:40:00"),
+        ({"repeatInterval": "2 hours"}, "recurring", "2027-03-01 14:00:01"),
+        ({"time": "tomorrow at 4pm"}, "one-time", "2027-03-02 16:00:00"),
+        ({"time": "2027-03-04T05:06:07Z"}, "one-time", "2027-03-04 05:06:07"),
+        ({"time": {"date": "2027-03-04 05:06", "format": "YYYY-MM-DD HH:mm"}}, "one-time", "2027-03-04 05:06:00"),
+        ({"time": "now"}, "one-time", "2027-03-01 12:00:01"),
+    ],
+)
+def test_each_way_to_say_when(api, when, kind, next_run):
+    (schedule,) = api.create(when)["schedules"]
+
+    (mode,) = when
+    assert schedule[mode] == when[mode]
+    assert (schedule["type"], schedule["nextRunAt"]) == (kind, next_run)
+
+
+def test_a_window_binds_and_is_shown(api):
+    window = {"startTime": "2027-03-05 10:00", "endTime": {"date": "06.03.2027", "format": "DD.MM.YYYY"}}
+    (schedule,) = api.create({"repeatInterval": "1 hour", **window})["schedules"]
+
+    assert (schedule["startTime"], schedule["endTime"]) == ("2027-03-05 10:00:00", "2027-03-06 00:00:00")
+    assert schedule["nextRunAt"] == "2027-03-05 10:00:00"
+
+
+def test_the_job_s_window_binds_too(api):
+    (schedule,) = api.create({"repeatInterval": "1 hour"}, startTime="2027-03-05T10:00:00Z")["schedules"]
+
+    assert schedule["nextRunAt"] == "2027-03-05 10:00:00"
+
+
+def test_time_goes_before_the_start_of_the_job(api):
+    (schedule,) = api.create({"time": "2027-03-02T00:00:00Z"}, startTime="2027-03-05T10:00:00Z")["schedules"]
+
+    assert schedule["nextRunAt"] == "2027-03-02 00:00:00"
+
+
+def test_a_past_time_runs_at_once(api):
+    made = api.create({"time": "2027-02-01T00:00:00Z", "endTime": "2027-04-01"})
+
+    api.stage.run(30)
+
+    assert len(api.stage.endpoint.received) == 1
+    assert api.get(path(made)).json["active"] is False
+
+
+def test_a_created_schedule_is_answered_with_its_place(api):
+    made = api.create()
+
+    reply = api("POST", f"/jobs/{made['_id']}/schedules", {"active": True, "repeatAt": "18.40", "data": {"a": [1]}})
+
+    assert reply.status == 201
+    assert reply.headers["location"] == f"/scheduler/jobs/{made['_id']}/schedules/{reply.json['scheduleId']}"
+    assert (reply.json["jobId"], reply.json["data"]) == (made["_id"], '{"a":[1]}')
+    listed = api.get(f"/jobs/{made['_id']}/schedules").json
+    assert (listed["total"], listed["results"][0]["scheduleId"]) == (1, reply.json["scheduleId"])
+
+
+def test_schedules_come_whole_without_a_page_and_by_ten_with_an_offset(api):
+    made = api.create(*({"repeatInterval": f"{n + 1} hours"} for n in range(25)))
+    where = f"/jobs/{made['_id']}/schedules"
+
+    whole, page = api.get(where).json, api.get(where, query={"offset": 20}).json
+
+    assert (len(whole["results"]), whole["next_url"], whole["prev_url"]) == (25, None, None)
+    assert (len(page["results"]), page["prev_url"]) == (5, f"/scheduler{where}?page_size=10&offset=10")
+
+
+def test_a_change_touches_what_is_sent(api):
+    made = api.create({"repeatInterval": "2 hours", "data": {"a": 1}, "description": "d", "startTime": "2027-03-05"})
+    before = api.get(path(made)).json
+
+    reply = api("PUT", path(made), {"description": "new"})
+
+    assert reply.status == 200
+    assert {**reply.json, "modifiedAt": None} == {**before, "description": "new", "modifiedAt": None}
+
+
+def test_a_change_of_the_interval_plans_anew(api):
+    made = api.create({"repeatInterval": "2 hours"})
+
+    changed = api("PUT", path(made), {"repeatInterval": "10 minutes", "data": None}).json
+
+    assert (changed["repeatInterval"], changed["nextRunAt"], changed["data"]) == (
+        "10 minutes",
+        "2027-03-01 12:10:01",
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ({}, "at least one field of the schedule is required"),
+        ({"cron": "* * * * * * 0"}, "the schedule has repeatInterval: the kind of a schedule cannot be changed"),
+        ({"repeatInterval": "0 minutes"}, "repeatInterval: "),
+        ({"repeatInterval": "twenty minutes"}, "repeatInterval: "),
+        ({"repeatInterval": "1 hour", "time": "now"}, "Extra scheduling parameters passed"),
+        ({"active": "maybe"}, "active: must be true or false"),
+        ({"data": [1]}, "data: must be an object"),
+    ],
+)
+def test_a_wrong_change_is_refused(api, body, why):
+    made = api.create({"repeatInterval": "2 hours"})
+
+    with api.native.unchanged():
+        reply = api("PUT", path(made), body)
+
+    assert reply.status == 400
+    assert why in reply.json["message"]
+
+
+def test_schedules_are_switched_one_by_one(api):
+    made = api.create({"repeatInterval": "2 hours"})
+
+    off = api("PUT", path(made), {"active": False}).json
+    on = api("PUT", path(made), {"active": True}).json
+
+    assert (off["active"], off["nextRunAt"]) == (False, None)
+    assert (on["active"], on["nextRunAt"]) == (True, "2027-03-01 14:00:01")
+
+
+def test_schedules_are_switched_all_at_once(api):
+    made = api.create({"repeatInterval": "2 hours"}, {"repeatAt": "18.40"}, {"active": False, "repeatAt": "19.40"})
+    where = f"/jobs/{made['_id']}/schedules"
+
+    def active():
+        return [each["active"] for each in api.get(where).json["results"]]
+
+    assert api("POST", f"{where}/activationStatus", {"activationStatus": False}).json == {"success": True}
+    assert active() == [False, False, False]
+    assert api("POST", f"{where}/activationStatus", {"activationStatus": True}).status == 200
+    assert active() == [True, True, True]
+    assert api("POST", f"{where}/activationStatus", {}).status == 400
+
+
+def test_a_schedule_is_deleted_and_then_all(api):
+    made = api.create({"repeatInterval": "2 hours"}, {"repeatAt": "18.40"})
+    where = f"/jobs/{made['_id']}/schedules"
+
+    assert api("DELETE", path(made)).json == {"success": True}
+    assert api.get(path(made)).status == 404
+    assert api.get(where).json["total"] == 1
+    assert api("DELETE", where).json == {"success": True}
+    assert api.get(where).json["total"] == 0
+
+
+def test_a_schedule_of_another_job_is_404(api):
+    one, other = (
+        api.create({"repeatInterval": "2 hours"}, name="a"),
+        api.create({"repeatInterval": "2 hours"}, name="b"),
+    )
+    crossed = f"/jobs/{one['_id']}/schedules/{other['schedules'][0]['scheduleId']}"
+
+    for method in ("GET", "DELETE"):
+        assert api(method, crossed).status == 404
+    assert api("PUT", crossed, {"active": False}).status == 404
+    assert api.get(f"{crossed}/runs").status == 404
+
+
+def test_a_one_time_schedule_that_is_switched_on_late_runs_at_once(api):
+    made = api.create({"time": "2027-03-01T12:30:00Z", "active": False})
+    api.stage.run(3_600)
+    assert api.stage.endpoint.received == []
+
+    assert api("PUT", path(made), {"active": True}).json["active"] is True
+    api.stage.run(30)
+
+    assert len(api.stage.endpoint.received) == 1
+
+
+def test_another_tenant_s_schedules_stay_apart(api):
+    api.create({"repeatInterval": "2 hours", "description": "mine"})
+
+    assert api.get("/search/schedules", caller=OTHER, query={"q": "mine"}).json["total"] == 0

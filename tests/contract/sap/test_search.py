@@ -1,0 +1,138 @@
+"""Search over jobs and schedules, and the global parameters."""
+
+from __future__ import annotations
+
+import pytest
+
+HOURLY = {"repeatInterval": "1 hour"}
+
+
+@pytest.fixture
+def some(api):
+    api.create({**HOURLY, "description": "light"}, name="nightly-report", description="All the Numbers")
+    api.create(
+        {**HOURLY, "description": "heavy load", "startTime": "2027-05-01"},
+        name="import",
+        description="of numbers",
+        startTime="2027-04-01",
+        endTime="2027-06-01",
+    )
+    api.create({**HOURLY, "active": False, "description": "spare"}, name="old", description="", active=False)
+    return api
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("report", ["nightly-report"]),
+        ("numbers", ["nightly-report", "import"]),
+        ("NUMBERS night", ["nightly-report"]),
+        ("active:false", ["old"]),
+        ("active:true numbers", ["nightly-report", "import"]),
+        ("startTime:>2027-03-01", ["import"]),
+        ("startTime:>=2027-04-01T00:00:00 endTime:<=2027-06-01", ["import"]),
+        ("startTime:<2027-04-01", []),
+        ("nowhere", []),
+    ],
+)
+def test_jobs_are_found(some, query, names):
+    found = some.get("/search/jobs", query={"q": query}).json
+
+    assert (found["total"], [each["name"] for each in found["results"]]) == (len(names), names)
+
+
+def test_a_found_job_has_names_of_its_own(some):
+    (found,) = some.get("/search/jobs", query={"q": "report"}).json["results"]
+
+    assert found["jobActive"] is True
+    assert found.keys() >= {"_id", "jobStartTime", "jobEndTime", "user", "signatureVersion"}
+    assert found["schedules"][0]["scheduleDescription"] == "light"
+    without = some.get("/search/jobs", query={"q": "report", "displaySchedules": "false"}).json["results"][0]
+    assert "schedules" not in without
+
+
+def test_found_jobs_come_in_pages_that_keep_the_query(some):
+    page = some.get("/search/jobs", query={"q": "numbers active:true", "page_size": 1}).json
+
+    assert page["next_url"] == "/scheduler/search/jobs?q=numbers%20active%3Atrue&page_size=1&offset=1"
+    assert (page["pagination_enabled"], page["total"], len(page["results"])) == (True, 2, 1)
+    assert some.get("/search/jobs", query={"q": "numbers"}).json["pagination_enabled"] is False
+
+
+@pytest.mark.parametrize(
+    ("query", "descriptions"),
+    [
+        ("l", ["light", "heavy load"]),
+        ("active:false", ["spare"]),
+        ("startTime:>=2027-05-01", ["heavy load"]),
+    ],
+)
+def test_schedules_are_found(some, query, descriptions):
+    found = some.get("/search/schedules", query={"q": query}).json["results"]
+
+    assert [each["description"] for each in found] == descriptions
+    parent = found[0]["parent"]
+    assert parent["jobUrl"] == f"/scheduler/jobs/{parent['_id']}"
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("", "Search query not provided"),
+        ("q=+", "Search query not provided"),
+        ("q=color:red", "Field not recognized"),
+        ("q=active:perhaps", "active must be true or false"),
+        ("q=startTime:2027-01-01", "Operator not specified for startTime"),
+        ("q=startTime:>tomorrow", "Date format must be YYYY-MM-DDTHH:mm:ss or YYYY-MM-DD"),
+        ("q=startTime:>2027-02-30", "Date format must be YYYY-MM-DDTHH:mm:ss or YYYY-MM-DD"),
+        ("q=x&page_size=0", "Invalid Page Size"),
+    ],
+)
+def test_a_query_that_cannot_be_read_is_refused_with_the_documented_text(api, query, message):
+    for what in ("jobs", "schedules"):
+        reply = api.get(f"/search/{what}", query=query)
+        assert (reply.status, reply.json["message"]) == (400, message)
+
+
+def test_a_search_for_schedules_knows_no_display_schedules(api):
+    reply = api.get("/search/schedules", query={"q": "x", "displaySchedules": "true"})
+
+    assert (reply.status, reply.json["message"]) == (400, "displaySchedules is not supported")
+
+
+def test_a_plus_in_a_query_is_a_blank(some):
+    assert some.get("/search/jobs", query="q=numbers+startTime%3A%3E2027-03-01").json["total"] == 1
+
+
+# Global parameters
+
+
+def test_the_global_parameters_are_read_and_changed(api):
+    def shown():
+        return api.get("/globalParameters").json
+
+    assert shown() == {"config": [{"CONFIG_NAME": "ASYNC_EXEC_TIMEOUT", "CONFIG_VALUE": "1800"}]}
+    assert api("PUT", "/globalParameters", {"ASYNC_EXEC_TIMEOUT": "600"}).json == {"success": True}
+    assert shown()["config"][0]["CONFIG_VALUE"] == "600"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"OTHER": "1"}, "Unallowed Configuration"),
+        ({}, "Unallowed Configuration"),
+        ({"ASYNC_EXEC_TIMEOUT": "x"}, "Incorrect ASYNC_EXEC_TIMEOUT value - ASYNC_EXEC_TIMEOUT must be a number"),
+        (
+            {"ASYNC_EXEC_TIMEOUT": "604801"},
+            "Incorrect ASYNC_EXEC_TIMEOUT value - maximum value for ASYNC_EXEC_TIMEOUT is 604800",
+        ),
+        (
+            {"ASYNC_EXEC_TIMEOUT": "-5"},
+            "Incorrect ASYNC_EXEC_TIMEOUT value - value for ASYNC_EXEC_TIMEOUT must be positive (provided -5)",
+        ),
+    ],
+)
+def test_wrong_global_parameters_are_refused_with_the_documented_text(api, body, message):
+    reply = api("PUT", "/globalParameters", body)
+
+    assert (reply.status, reply.json["message"]) == (400, message)
