@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from sweephand.actions import dialects
 from sweephand.domain.run import Outcome, Reason, Verdict
 from tests.contract.sap.api import OTHER
 
@@ -178,3 +179,20 @@ def test_the_action_log_of_a_schedule(api):
     assert [line["type"] for line in logs["results"]] == ["SCHEDULE_UPDATE", "SCHEDULE_CREATION"]
     assert api.get("/actionLogs").status == 400
     assert api.get("/actionLogs", query={"jobId": made["_id"], "scheduleId": "x"}).status == 404
+
+
+def test_a_target_is_told_of_its_run_in_the_headers_that_it_knows(api):
+    made = api.create({"repeatInterval": "10 minutes", "data": {"a": 1}})
+    api.stage.run(660)
+    (received,) = api.stage.endpoint.received
+
+    told = dialects.headers(received.params["dialect"], received.call)
+
+    assert told == {
+        "x-sap-job-id": str(made["_id"]),
+        "x-sap-job-schedule-id": made["schedules"][0]["scheduleId"],
+        "x-sap-job-run-id": api.get(f"{path(made)}/runs").json["results"][1]["runId"],
+        "x-sap-scheduler-host": "https://sweephand.example",
+        "x-sap-run-at": "2027-03-01 12:10:01",
+    }
+    assert received.call.payload == '{"a":1}'

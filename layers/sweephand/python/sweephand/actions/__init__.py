@@ -39,9 +39,10 @@ def draft(fields: object, *, field: str, guard: GuardSettings, stored: ActionSpe
     old = action.from_json(stored.params) if stored is not None and stored.kind == kind else None
     kept = action.kept_secrets(params, old, field=field, guard=guard)
     shown = action.carried_over(params, old, kept) if kept else params
+    dialect = {"dialect": stored.params["dialect"]} if stored is not None and "dialect" in stored.params else {}
     return ActionDraft(
         kind=kind,
-        params=action.to_json(shown),
+        params={**action.to_json(shown), **dialect},
         retry=retry.to_json(retry.parse(fields.get("retry"), below(field, "retry"))),
         payload=params.payload,
         secrets=params.secrets,

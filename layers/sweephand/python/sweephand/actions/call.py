@@ -18,7 +18,8 @@ class Call:
     run_id: the native id. payload: text as it is sent, of the schedule, else of the action. secrets: in the clear, by
     their field within the action. signing_secrets: of the collection, by which the call is signed. hop: the number to
     send. deadline_s: seconds that the whole attempt may take; the action's own limit may be shorter. on202: `success`
-    or `wait`, where the action itself does not say.
+    or `wait`, where the action itself does not say. integer_job_id: where the job's facade has such ids. base_url: of
+    the service itself.
     """
 
     run_id: str
@@ -37,3 +38,5 @@ class Call:
     signing_secrets: tuple[str, ...] = field(default=(), repr=False)
     hop: int = 1
     on202: str = "success"
+    integer_job_id: int | None = None
+    base_url: str | None = None

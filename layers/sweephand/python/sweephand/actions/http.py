@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote_plus
 
 from sweephand import __version__
+from sweephand.actions import dialects
 from sweephand.actions.call import Call
 from sweephand.actions.headers import MASK
 from sweephand.actions.http_fields import (
@@ -26,7 +27,6 @@ from sweephand.actions.http_fields import (
 from sweephand.actions.payloads import BadPayloadError
 from sweephand.actions.proof import NotProven, Proof, Sending, prove
 from sweephand.actions.proof import secret as secret_of
-from sweephand.domain.instants import text as instant_text
 from sweephand.domain.json_text import Number, dumps
 from sweephand.domain.retry import is_transient, retry_after_s
 from sweephand.domain.run import Outcome, Reason, Verdict
@@ -149,13 +149,7 @@ def _headers(params: HttpParams, call: Call, content_type: str | None, content: 
         "Content-Type": content_type,
         "webhook-id": call.run_id,
         "Idempotency-Key": call.run_id,
-        "Sweephand-Job-Id": call.job_id,
-        "Sweephand-Schedule-Id": call.schedule_id,
-        "Sweephand-Run-Id": call.run_id,
-        "Sweephand-Planned-At": instant_text(call.planned_at),
-        "Sweephand-Attempt": str(call.attempt),
-        "Sweephand-Callback-Url": call.callback_url,
-        "Sweephand-Callback-Token": call.callback_token,
+        **dialects.headers(params.dialect, call),
         "Sweephand-Hop": str(call.hop),
     }
     headers = [(name, value) for name, value in ours.items() if value is not None and name.lower() not in theirs]

@@ -10,9 +10,11 @@ from typing import Any
 from sweephand.actions import authentication as auth
 from sweephand.actions import headers as header_fields
 from sweephand.actions.authentication import Authentication
+from sweephand.actions.dialects import OWN
 from sweephand.actions.headers import MASK
 from sweephand.actions.payloads import check_size, parse_payload
 from sweephand.domain import fields as read
+from sweephand.domain.collection import CALLBACK_S, LONGEST_CALLBACK_S
 from sweephand.domain.fields import below
 from sweephand.domain.job import Payload
 from sweephand.errors import InvalidRequest
@@ -39,7 +41,7 @@ class OutcomeRules:
     success_statuses: tuple[str, ...] = ("2xx",)
     on202: str | None = None
     on_no_answer: str = "fail"
-    callback_timeout_s: int | None = 1_800
+    callback_timeout_s: int | None = CALLBACK_S
 
     def is_success(self, status: int) -> bool:
         return any(low <= status <= high for low, high in map(_status_range, self.success_statuses))
@@ -49,7 +51,8 @@ class OutcomeRules:
 class HttpParams:
     """headers: in the caller's order and spelling; the value of Authorization is always `***`.
 
-    payload and secrets are only there after `parse`: they are stored elsewhere.
+    payload and secrets are only there after `parse`: they are stored elsewhere. dialect: in which headers the target is
+    told of the run (dialects.py); its facade's choice.
     A secret that was absent or `***` is missing in `secrets` though `secret_fields` names it.
     """
 
@@ -60,6 +63,7 @@ class HttpParams:
     outcome: OutcomeRules = OutcomeRules()
     payload: Payload | None = None
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    dialect: str = OWN
 
     @property
     def secret_fields(self) -> frozenset[str]:
@@ -134,6 +138,7 @@ def to_json(params: HttpParams) -> dict[str, Any]:
             "onNoAnswer": rules.on_no_answer,
             "callbackTimeoutSeconds": rules.callback_timeout_s,
         },
+        **({} if params.dialect == OWN else {"dialect": params.dialect}),
     }
 
 
@@ -152,6 +157,7 @@ def from_json(stored: Mapping[str, Any]) -> HttpParams:
             on_no_answer=rules["onNoAnswer"],
             callback_timeout_s=rules["callbackTimeoutSeconds"],
         ),
+        dialect=stored.get("dialect", OWN),
     )
 
 
@@ -220,7 +226,7 @@ def _parse_outcome(value: object, field: str) -> OutcomeRules:
             given.get("callbackTimeoutSeconds", default.callback_timeout_s),
             below(field, "callbackTimeoutSeconds"),
             1,
-            604_800,
+            LONGEST_CALLBACK_S,
         ),
     )
 

@@ -57,7 +57,8 @@ class Retention:
     ended_job_days: int = 60
 
 
-LONGEST_CALLBACK_S = 604_800
+CALLBACK_S, LONGEST_CALLBACK_S = 1_800, 604_800
+"""How long a run waits for the result that its target reports, where nobody says; and at most."""
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,8 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
         signing_secrets=_signing_secrets(world, job),
         callback_token=_callback_token(world, run) if reports else None,
         on202="wait" if reports else "success",
+        integer_job_id=job.integer_id,
+        base_url=world.settings.public_base_url or None,
     )
     return world.perform(action.kind, action.params, call, world.outbound)
 

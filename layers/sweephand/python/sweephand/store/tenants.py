@@ -152,9 +152,7 @@ def read_terms(table: Table, tenant: str, collection: str) -> Terms:
     if found is None:
         return Terms(active, active)
     enabled = active and found.state is CollectionState.ENABLED
-    return Terms(
-        enabled, active, found.events, found.retention, found.signing, found.callback_timeout_s
-    )
+    return Terms(enabled, active, found.events, found.retention, found.signing, found.callback_timeout_s)
 
 
 def read_collection(table: Table, tenant: str, name: str) -> Collection | None:

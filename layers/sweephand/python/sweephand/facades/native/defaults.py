@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sweephand.actions.http_fields import OutcomeRules
+from sweephand.domain.collection import CALLBACK_S
 from sweephand.domain.job import ActionSpec
 
 POLICIES: Mapping[str, Any] = {
@@ -74,7 +74,7 @@ def shown_policies(policies: Mapping[str, Any]) -> dict[str, Any]:
 
 def shown_action(action: ActionSpec, policies: Mapping[str, Any]) -> dict[str, Any]:
     """on202 follows the policy callbackToken where the action does not say."""
-    params = dict(action.params)
+    params = {name: value for name, value in action.params.items() if name != "dialect"}
     if "outcome" in params:
         params["outcome"] = {**params["outcome"], **_filled(params["outcome"], policies)}
     return {"type": action.kind, **params, "retry": dict(action.retry)}
@@ -83,7 +83,7 @@ def shown_action(action: ActionSpec, policies: Mapping[str, Any]) -> dict[str, A
 def unsaid(params: Mapping[str, Any], stored: ActionSpec, policies: Mapping[str, Any]) -> Mapping[str, Any]:
     """The params of a change without what was filled in for the stored action, if it came back as it was shown."""
     outcome, before = params.get("outcome", {}), stored.params.get("outcome", {})
-    shown = {"callbackTimeoutSeconds": OutcomeRules().callback_timeout_s, **_filled(before, policies)}
+    shown = {"callbackTimeoutSeconds": CALLBACK_S, **_filled(before, policies)}
     silent = [name for name in before if before[name] is None and outcome.get(name) == shown.get(name)]
     return {**params, "outcome": {**outcome, **dict.fromkeys(silent)}} if silent else params
 

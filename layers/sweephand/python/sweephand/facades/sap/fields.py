@@ -127,7 +127,7 @@ def _action(given: Mapping[str, Any], guard: GuardSettings, before: Job | None) 
         raise InvalidRequest(_FIELDS.get(wrong.field or "", "action"), wrong.reason, code=wrong.code) from wrong
     # How long it waits is a global parameter, also for the jobs that are there.
     outcome = {**draft.params["outcome"], "callbackTimeoutSeconds": None}
-    return replace(draft, params={**draft.params, "outcome": outcome})
+    return replace(draft, params={**draft.params, "outcome": outcome, "dialect": FACADE})
 
 
 _FIELDS = {

@@ -1,0 +1,45 @@
+"""How a target is told of the run that calls it: in headers of the service's own, or in those that it knows already.
+
+A facade chooses the dialect of the jobs that it makes, so that their targets need no change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC
+
+from sweephand.actions.call import Call
+from sweephand.domain.instants import text
+
+OWN = "sweephand"
+
+
+def _own(call: Call) -> dict[str, str | None]:
+    return {
+        "Sweephand-Job-Id": call.job_id,
+        "Sweephand-Schedule-Id": call.schedule_id,
+        "Sweephand-Run-Id": call.run_id,
+        "Sweephand-Planned-At": text(call.planned_at),
+        "Sweephand-Attempt": str(call.attempt),
+        "Sweephand-Callback-Url": call.callback_url,
+        "Sweephand-Callback-Token": call.callback_token,
+    }
+
+
+def _sap(call: Call) -> dict[str, str | None]:
+    """Source: SAP's documentation of asynchronous jobs; x-sap-run-at is read by several applications in the field."""
+    return {
+        "x-sap-job-id": None if call.integer_job_id is None else str(call.integer_job_id),
+        "x-sap-job-schedule-id": call.schedule_id,
+        "x-sap-job-run-id": call.run_id.rpartition("_")[2],
+        "x-sap-scheduler-host": call.base_url,
+        "x-sap-run-at": f"{call.planned_at.astimezone(UTC):%Y-%m-%d %H:%M:%S}",
+    }
+
+
+DIALECTS: Mapping[str, Callable[[Call], dict[str, str | None]]] = {OWN: _own, "sap": _sap}
+
+
+def headers(dialect: str, call: Call) -> dict[str, str | None]:
+    """None for what there is not to tell."""
+    return DIALECTS[dialect](call)
