@@ -133,7 +133,13 @@ def _stored(ctx: Context, planned: Planned, some: tuple[Schedule, ...]) -> list[
     payloads = plan.payloads_of(ctx.world, Planned(planned.job, some))
     return [
         ScheduleDraft(
-            *(each.name, each.timing, each.active, payloads.get(each.id), each.policies, each.id, each.attributes)
+            name=each.name,
+            timing=each.timing,
+            active=each.active,
+            payload=payloads.get(each.id),
+            policies=each.policies,
+            id=each.id,
+            attributes=each.attributes,
         )
         for each in some
     ]
