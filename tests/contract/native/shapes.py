@@ -45,6 +45,7 @@ OF_NOTATION = {
     "sapCron": {"sapCron", "dstGap", "dstOverlap", "monthOverflow"},
     "time": {"time"},
     "repeatAt": {"repeatAt", "dstGap", "dstOverlap", "monthOverflow"},
+    "recurrence": {"recurrence", "dstGap", "dstOverlap", "monthOverflow"},
 }
 RUN = {
     *("id", "jobId", "scheduleId", "kind", "status", "state", "reason", "httpStatus", "plannedAt", "enqueuedAt"),

@@ -346,6 +346,24 @@ TIMINGS = {
         "endTime",
     ),
     "past window": ({"cron": "* * * * *", "endTime": "2027-02-01T00:00:00Z"}, None),
+    "a rhythm as text": ({"recurrence": "daily"}, "recurrence"),
+    "a rhythm of nothing": ({"recurrence": {}}, "recurrence.frequency"),
+    "a rhythm of seconds": ({"recurrence": {"frequency": "second"}}, "recurrence.frequency"),
+    "a long rhythm": ({"recurrence": {"frequency": "week", "interval": 79}}, "recurrence.interval"),
+    "hour 24": ({"recurrence": {"frequency": "day", "schedule": {"hours": [0, 24]}}}, "recurrence.schedule.hours[1]"),
+    "50,000 minutes": (
+        {"recurrence": {"frequency": "day", "schedule": {"minutes": [0] * 50_000}}},
+        "recurrence.schedule.minutes",
+    ),
+    "a stranger within": ({"recurrence": {"frequency": "day", "every": 2}}, "recurrence.every"),
+    "an end within": ({"recurrence": {"frequency": "day", "endTime": "2099-01-01"}}, "recurrence.endTime"),
+    "30 February each year": (
+        {
+            "recurrence": {"frequency": "month", "interval": 12, "schedule": {"monthDays": [30]}},
+            "startTime": "2028-02-01T00:00:00Z",
+        },
+        "recurrence",
+    ),
     "a later notation": ({"rrule": "FREQ=DAILY"}, "rrule"),
 }
 

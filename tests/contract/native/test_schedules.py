@@ -262,3 +262,40 @@ def test_a_text_of_sap_that_is_not_understood_names_field_and_place(api, place, 
     if field is not None:
         (problem,) = refused.json["errors"]
         assert (problem["field"], problem.get("position")) == (field, position)
+
+
+def test_a_recurrence_is_answered_as_it_was_written_and_merged_by_a_patch(api, place):
+    written = {"frequency": "Month", "interval": 2, "schedule": {"monthDays": [1, -1], "hours": [6], "minutes": [0]}}
+
+    made = api("POST", place, {"recurrence": written, "startTime": "2099-01-01T00:00:00Z"}).json
+    hour = {"recurrence": {"schedule": {"hours": [7], "minutes": None}}}
+    patched = api("PATCH", f"{place}/{made['id']}", hour).json
+
+    shapes.check_schedule(made)
+    assert (made["recurrence"], made["monthOverflow"]) == (written, "skip")
+    assert made["summary"] == "at 06:00 on day 1 and the last day of the month, every 2 months from 2099-01-01"
+    assert patched["recurrence"] == {**written, "schedule": {"monthDays": [1, -1], "hours": [7]}}
+    assert patched["nextRuns"][:2] == ["2099-01-01T07:00:00Z", "2099-01-31T07:00:00Z"]
+
+
+def test_what_a_recurrence_does_with_a_day_that_a_month_lacks_is_shown(api, place):
+    anchored = {"recurrence": {"frequency": "month"}, "startTime": "2099-01-31T00:00:00Z"}
+
+    shown = [api("POST", place, {**anchored, **more}).json for more in ({}, {"monthOverflow": "skip"})]
+
+    assert [each["monthOverflow"] for each in shown] == ["clamp", "skip"]
+    assert [each["nextRuns"][1] for each in shown] == ["2099-02-28T00:00:00Z", "2099-03-31T00:00:00Z"]
+
+
+def test_a_weekly_recurrence_is_as_rare_as_its_collection_wants(api):
+    api("POST", "/v1/collections", {"name": "rare", "quota": {"minIntervalSeconds": 7 * 86_400}})
+    weekly = {"frequency": "week", "schedule": {"weekDays": ["monday"]}}
+    twice = {"frequency": "week", "schedule": {"weekDays": ["monday", "tuesday"]}}
+
+    replies = [
+        api("POST", "/v1/jobs", {**JOB, "collection": "rare", "schedules": [{"recurrence": each}]})
+        for each in (weekly, twice)
+    ]
+
+    assert [reply.status for reply in replies] == [201, 409]
+    assert replies[1].code == "QUOTA_EXCEEDED"

@@ -145,8 +145,45 @@ times = st.sampled_from(
 )
 daily_times = st.sampled_from(["4.40pm", "18.40", "17.20:30", "0:00", "noon", "2.30am", "23:59:59"])
 
+
+def _some(values: st.SearchStrategy[object], most: int) -> st.SearchStrategy[list[object]]:
+    """Often none at all."""
+    return st.one_of(st.just([]), st.lists(values, min_size=1, max_size=most))
+
+
+_weekday_names = st.sampled_from(
+    ["monday", "Tuesday", "WEDNESDAY", "thursday", "friday", "saturday", "sunday"]
+)  # any case
+_longest = {"minute": 1_000, "hour": 1_000, "day": 548, "week": 78, "month": 18, "year": 1}
+
+
+@st.composite
+def recurrences(draw: st.DrawFn) -> dict[str, object]:
+    """As Azure Scheduler wrote them, most with a short interval."""
+    unit = draw(st.sampled_from(list(_longest)))
+    interval = draw(st.integers(1, min(4, _longest[unit])) | st.integers(1, _longest[unit]))
+    schedule = {
+        "minutes": draw(_some(st.integers(0, 59), 4)),
+        "hours": draw(_some(st.integers(0, 23), 4) | st.just(list(range(24)))),
+    }
+    if unit == "week":
+        schedule["weekDays"] = draw(_some(_weekday_names, 4))
+    if unit == "month":
+        days = st.integers(1, 31) | st.integers(-31, -1) | st.sampled_from([29, 30, 31, -1])
+        nth = st.fixed_dictionaries(
+            {"day": _weekday_names}, optional={"occurrence": st.integers(1, 5) | st.integers(-5, -1)}
+        )
+        schedule |= draw(
+            st.fixed_dictionaries({"monthDays": _some(days, 4)})
+            | st.fixed_dictionaries({"monthlyOccurrences": _some(nth, 3)})
+        )
+    made: dict[str, object] = {"frequency": draw(st.sampled_from([unit, unit.title()])), "interval": interval}
+    return {**made, "schedule": schedule} if any(schedule.values()) else made
+
+
 gaps = st.sampled_from(["skip", "next_valid", "shift"])
 overlaps = st.sampled_from(["first", "second", "both"])
+overflows = st.sampled_from(["skip", "clamp", "next"])
 _STEPS = [
     1,
     10,
@@ -179,7 +216,7 @@ def fields(draw: st.DrawFn) -> dict[str, object]:
     """The timing members of a schedule, with or without a window, jitter and rules of its own."""
     name = draw(zones)
     made: dict[str, object] = {"timezone": name, "dstGap": draw(gaps), "dstOverlap": draw(overlaps)}
-    kind = draw(st.sampled_from(["at", "every", "cron", "eventBridge", "sapCron", "time", "repeatAt"]))
+    kind = draw(st.sampled_from(["at", "every", "cron", "eventBridge", "sapCron", "time", "repeatAt", "recurrence"]))
     if kind == "at":
         made["at"] = text_of(draw(seconds(name)))
     elif kind == "cron":
@@ -192,11 +229,14 @@ def fields(draw: st.DrawFn) -> dict[str, object]:
         made["time"] = draw(times)
     elif kind == "repeatAt":
         made["repeatAt"] = draw(daily_times)
+    elif kind == "recurrence":
+        made["recurrence"] = draw(recurrences())
+        made["monthOverflow"] = draw(overflows)
     else:
         made["every"] = draw(everies)
         months = made["every"].startswith("P") and made["every"][-1] in "MY"
         made["align"] = draw(st.sampled_from(["start", "clock", "epoch"] + ([] if months else ["actual_start"])))
-        made["monthOverflow"] = draw(st.sampled_from(["skip", "clamp", "next"]))
+        made["monthOverflow"] = draw(overflows)
     if draw(st.booleans()):
         made["jitterSeconds"] = draw(st.sampled_from([1, 30, 3600]))
     if kind not in ("at", "time") and draw(st.booleans()):

@@ -35,7 +35,13 @@ def walk(text: str, zone: str, gap: str, overlap: str, begin: datetime, end: dat
         gap, overlap = "skip", "both"
     elif "/" in hours and "," not in hours and hours.split("/")[0] in ("*", "0-23", "0") and len(spelled) > 1:
         gap, overlap = "next_valid", "first"
-    reads = reader(text)
+    return walk_clock(reader(text), zone, gap, overlap, begin, end)
+
+
+def walk_clock(
+    reads: Callable[[datetime], bool], zone: str, gap: str, overlap: str, begin: datetime, end: datetime
+) -> list[datetime]:
+    """As `walk`, of whatever says which whole minutes of the clock on the wall it admits."""
     info = zone_info(zone)
     found = set()
     instant = begin - timedelta(days=2)

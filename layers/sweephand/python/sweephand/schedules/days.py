@@ -5,7 +5,8 @@ A day is its number since 1970-01-01 by the clock on the wall; day 0 was a Thurs
 Days          the two questions
 ├── OfMonths  days of a month by its length and first weekday; of chosen months and years, or each k-th month
 ├── OfWeeks   weekdays of each k-th week
-└── EachNth   each k-th day
+├── EachNth   each k-th day
+└── OrNextDay two sets: the days of one, and the day after each day of the other
 OnDays        the wall seconds of these days at the times of a Clock (clock.py)
 """
 
@@ -227,6 +228,40 @@ class EachNth:
 
     def shortest_gap(self) -> int:
         return self.every
+
+
+@dataclass(frozen=True, slots=True)
+class OrNextDay:
+    """The days of `days`, and the day after each day of `short`: what a month lacks falls on the first of the next."""
+
+    days: Days
+    short: Days
+
+    def next(self, day: int) -> int | None:
+        moved = self.short.next(day - 1)
+        found = (self.days.next(day), None if moved is None else moved + 1)
+        return min((each for each in found if each is not None), default=None)
+
+    def previous(self, day: int) -> int | None:
+        moved = self.short.previous(day - 1)
+        found = (self.days.previous(day), None if moved is None else moved + 1)
+        return max((each for each in found if each is not None), default=None)
+
+    def count(self, first: int, last: int) -> int:
+        found = self.days.count(first, last) + self.short.count(first - 1, last - 1)
+        moved = self.short.next(first - 1)
+        while moved is not None and moved < last:
+            found -= self.days.next(moved + 1) == moved + 1
+            moved = self.short.next(moved + 1)
+        return found
+
+    def shortest_gap(self) -> int:
+        shortest, day = _HORIZON, self.next(FIRST_DAY)
+        while day is not None and shortest > 1:
+            later = self.next(day + 1)
+            shortest = shortest if later is None else min(shortest, later - day)
+            day = later
+        return shortest
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""Durations as callers write them: "10 seconds", "PT10S", "P1Y6M". Linear time, whole numbers only."""
+"""Durations as callers write them: "10 seconds", "PT10S", "P1Y6M", "1.02:03:04". Linear time.
+
+Fractions of a second, where the form has them, round up; but less than a second is none at all.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,9 @@ _WORDS = re.compile(r"([0-9]+) +([a-z]+)", re.ASCII | re.IGNORECASE)
 _UNIT_S = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 _DATE_PART = {"Y": ("months", 12), "M": ("months", 1), "W": ("seconds", 604_800), "D": ("seconds", 86_400)}
 _TIME_PART = {"H": ("seconds", 3600), "M": ("seconds", 60), "S": ("seconds", 1)}
+_TIME_SPAN = re.compile(r"(?:([0-9]{1,9})\.)?([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]{1,7})?", re.ASCII)
+_TIME_SPAN_BEGUN = re.compile(r"(?:[0-9]{1,9}\.)?[0-9]{0,2}(?:(?<=[0-9]{2}):[0-9]{0,2}){0,2}", re.ASCII)
+_FRACTION = re.compile(r"[.,]([0-9]+)", re.ASCII)
 _NUMBER = re.compile(r"[0-9]+", re.ASCII)
 
 
@@ -26,12 +32,36 @@ class Duration(NamedTuple):
 
 
 def read(value: object, field: str) -> Duration:
-    """ISO 8601 (a day has 24 hours; months and years are calendar units) or a number and a unit up to weeks.
+    """ISO 8601 (a day has 24 hours; months and years are calendar units), a number and a unit up to weeks, or .NET's
+    TimeSpan as it is printed.
 
     Raises InvalidRequest with the position at which the text leaves the grammar.
     """
     text = members.text(value, field, EXPECTED)
-    return _iso(text, field) if text[0] == "P" else _words(text, field)
+    if text[0] == "P":
+        return _iso(text, field)
+    return _time_span(text, field) if ":" in text else _words(text, field)
+
+
+def _time_span(text: str, field: str) -> Duration:
+    """[days.]hh:mm:ss[.fraction], the constant form. "5:00" is none: there it would be five hours."""
+    found = _TIME_SPAN.fullmatch(text)
+    if found is None:
+        begun = _TIME_SPAN_BEGUN.match(text)
+        raise InvalidRequest(
+            field, "expected [days.]hh:mm:ss, such as 00:05:00 or 1.02:03:04", position=begun.end() if begun else 0
+        )
+    for group, name, highest in ((2, "hours", 23), (3, "minutes", 59), (4, "seconds", 59)):
+        if int(found[group]) > highest:
+            reason = f"{name} {found[group]} is outside 0..{highest}"
+            raise InvalidRequest(field, reason, position=found.start(group))
+    days, hours, minutes, seconds = (int(found[group] or 0) for group in range(1, 5))
+    whole = days * 86_400 + hours * 3600 + minutes * 60 + seconds
+    return Duration(_up(whole, part=bool(found[5] and found[5].strip(".0"))), 0)
+
+
+def _up(whole: int, *, part: bool) -> int:
+    return whole + 1 if part and whole else whole
 
 
 def read_interval(value: object, field: str) -> int:
@@ -71,6 +101,7 @@ def _words(text: str, field: str) -> Duration:
 
 def _iso(text: str, field: str) -> Duration:
     sums = {"seconds": 0, "months": 0}
+    part = False
     position, units, left = 1, _DATE_PART, "YMWD"
     while position < len(text) or position == 1:
         if text[position : position + 1] == "T" and units is _DATE_PART:
@@ -80,11 +111,15 @@ def _iso(text: str, field: str) -> Duration:
         number = _NUMBER.match(text, position)
         if number is None:
             raise InvalidRequest(field, f"expected a whole number and one of {', '.join(left)}", position=position)
-        letter = text[number.end() : number.end() + 1]
-        if not letter or letter not in left:
-            raise InvalidRequest(field, f"expected one of {', '.join(left)}", position=number.end())
+        fraction = _FRACTION.match(text, number.end()) if units is _TIME_PART else None
+        end = number.end() if fraction is None else fraction.end()
+        letter = text[end : end + 1]
+        if not letter or letter not in left or (fraction and letter != "S"):
+            reason = "expected S: only seconds have a fraction" if fraction else f"expected one of {', '.join(left)}"
+            raise InvalidRequest(field, reason, position=end)
         kind, size = units[letter]
         sums[kind] += int(number[0]) * size
+        part = bool(fraction and fraction[1].strip("0"))
         left = left[left.index(letter) + 1 :]
-        position = number.end() + 1
-    return Duration(sums["seconds"], sums["months"])
+        position = end + 1
+    return Duration(_up(sums["seconds"], part=part), sums["months"])

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from sweephand.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 LONGEST_TEXT = 1_000
 _UNPRINTABLE = re.compile(r"[^\t\x20-\x7e]", re.ASCII)
@@ -46,6 +49,33 @@ def text(value: object, field: str, expected: str, *, longest: int = LONGEST_TEX
     if not value.strip():
         raise InvalidRequest(field, f"empty; expected {expected}", position=0)
     return value
+
+
+def record(value: object, field: str, known: Sequence[str], expected: str) -> dict[str, object]:
+    """The members of a JSON object that are not null. Raises InvalidRequest; for a member not known, UNKNOWN_MEMBER."""
+    if not isinstance(value, dict):
+        raise InvalidRequest(field, f"expected {expected}, not {kind_of(value)}")
+    for name in value:
+        if name not in known:
+            raise InvalidRequest(
+                f"{field}.{shown(name)}", f"is not a member here; {', '.join(known)} are", code="UNKNOWN_MEMBER"
+            )
+    return {name: each for name, each in value.items() if each is not None}
+
+
+def shown(name: object) -> str:
+    """A member's name as a refusal repeats it: printable, not long."""
+    return _UNPRINTABLE.sub("?", str(name))[:40]
+
+
+def named(value: object, field: str, names: Sequence[str]) -> int:
+    """The index of a name in lower case among `names`, written in any case."""
+    expected = f"{', '.join(names[:-1])} or {names[-1]}"
+    if not isinstance(value, str):
+        raise InvalidRequest(field, f"expected {expected}, not {kind_of(value)}")
+    if value.isascii() and value.lower() in names:
+        return names.index(value.lower())
+    raise InvalidRequest(field, f"expected {expected}", position=0)
 
 
 def choice(value: object, field: str, choices: type[Choice]) -> Choice:

@@ -36,6 +36,7 @@ _BY_NOTATION: Mapping[str, Mapping[str, Any]] = {
     "sapCron": {"dstGap": "next_valid", "dstOverlap": "first", "monthOverflow": "skip"},
     "time": {},
     "repeatAt": {"dstGap": "next_valid", "dstOverlap": "first", "monthOverflow": "skip"},
+    "recurrence": {"dstGap": "next_valid", "dstOverlap": "first", "monthOverflow": "clamp"},
 }
 """Of a one-time local time, the DST rules have no default: inside a gap or an overlap the caller must state one."""
 
@@ -44,7 +45,15 @@ def timing_defaults(timing: Mapping[str, Any]) -> dict[str, Any]:
     notation = next((name for name in _BY_NOTATION if timing.get(name) is not None), "at")
     if str(timing.get("eventBridge")).lstrip().startswith("at("):
         notation = "at"
+    if notation == "recurrence" and _names_days(timing["recurrence"]):
+        return {**_ALWAYS, **_BY_NOTATION[notation], "monthOverflow": "skip"}
     return {**_ALWAYS, **_BY_NOTATION[notation]}
+
+
+def _names_days(recurrence: object) -> bool:
+    """The day of its anchor is clamped, a day that it names is not."""
+    schedule = recurrence.get("schedule") if isinstance(recurrence, Mapping) else None
+    return isinstance(schedule, Mapping) and bool(schedule.get("monthDays"))
 
 
 def without_defaults(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

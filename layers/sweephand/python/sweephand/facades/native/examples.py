@@ -47,6 +47,19 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
             "calendars": [{"name": "holidays", "mode": "exclude", "roll": "next"}],
         },
         "fromEventBridge": {"eventBridge": "cron(30 2 LW * ? *)", "timezone": "Europe/Berlin"},
+        "fromAzure": {
+            "recurrence": {
+                "frequency": "Month",
+                "interval": 3,
+                "schedule": {
+                    "minutes": [15, 45],
+                    "hours": [5, 17],
+                    "monthlyOccurrences": [{"day": "friday", "occurrence": -1}, {"day": "monday"}],
+                },
+            },
+            "startTime": "2099-01-01T00:00:00Z",
+            "count": 10,
+        },
     },
     "ScheduleReplacement": {"lastDayOfMonth": {"every": "P1M", "startTime": "2099-01-31T06:00:00Z"}},
     "SchedulePatch": {"otherZone": {"timezone": "America/New_York", "count": 100}},

@@ -38,6 +38,8 @@ def request(members: Members, required: Iterable[str] = (), **more: Any) -> Sche
 def or_null(schema: Schema) -> Schema:
     if "$ref" in schema or "oneOf" in schema:
         return {"anyOf": [schema, NULL]}
+    if "anyOf" in schema:
+        return schema if NULL in schema["anyOf"] else {**schema, "anyOf": [*schema["anyOf"], NULL]}
     kinds = schema.get("type")
     if kinds is None or kinds == "null" or "null" in kinds:
         return schema
@@ -73,8 +75,10 @@ def patch_of(schema: Schema, schemas: Mapping[str, Schema], *, removable: bool =
     if "$ref" in schema:
         return patch_of(schemas[schema["$ref"].rpartition("/")[2]], schemas, removable=removable)
     if "anyOf" in schema:
-        (some,) = [each for each in schema["anyOf"] if each != NULL]
-        return patch_of(some, schemas, removable=removable)
+        forms = [each for each in schema["anyOf"] if each != NULL]
+        if len(forms) == 1:
+            return patch_of(forms[0], schemas, removable=removable)
+        schema = {**schema, "anyOf": forms}
     if "properties" not in schema and "oneOf" not in schema:
         if "additionalProperties" in schema:
             schema = {**schema, "additionalProperties": or_null(schema["additionalProperties"])}

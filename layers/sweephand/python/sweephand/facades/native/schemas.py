@@ -34,6 +34,7 @@ from sweephand.facades.native.json_schema import (
     whole,
 )
 from sweephand.facades.native.problems import STATUS
+from sweephand.facades.native.recurrence_schema import RECURRENCE
 from sweephand.flow.history import Operation
 from sweephand.schedules.cautions import CAUTIONS
 from sweephand.schedules.localtime import Gap, Overlap
@@ -77,6 +78,7 @@ SCOPES = items(one_of(sorted(TENANT_SCOPES | PROVIDER_SCOPES)), minItems=1)
 
 # Schedules
 
+
 DST_RULES: Members = {
     "dstGap": one_of(Gap, description="A wall time that the clock jumps over."),
     "dstOverlap": one_of(Overlap, description="A wall time that the clock shows twice."),
@@ -104,6 +106,7 @@ NOTATIONS: Members = {
         "description": "Once, as SAP's callers write it; words are read when the schedule is created.",
     },
     "repeatAt": text(1, LONGEST_WORDS, description="Daily: `4.40pm`, `18.40`, `17.20:30`."),
+    "recurrence": RECURRENCE,
 }
 ALIGN = one_of(Align, description="Of `every`: where the grid of the steps lies.")
 ZONE = text(1, LONGEST_TEXT, description="IANA, such as `Europe/Berlin`.")

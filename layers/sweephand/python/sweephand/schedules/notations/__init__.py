@@ -21,6 +21,7 @@ _MODULES = {
     "sapCron": "sap_cron",
     "time": "time",
     "repeatAt": "repeat_at",
+    "recurrence": "recurrence",
 }
 """By the name of the member that holds the text."""
 

@@ -1,0 +1,155 @@
+"""`recurrence`: every so many minutes, hours, days, weeks, months or years, and a schedule within them.
+
+{"frequency", "interval", "schedule": {"minutes", "hours", "weekDays", "monthDays", "monthlyOccurrences"}}, as Azure
+Scheduler wrote it; an interval of 1 and no schedule is one of Root's job intervals. The anchor is startTime, else the
+moment of creation; it gives all that the caller does not say: the day, the hour, the minute. Without a schedule:
+
+  minute, hour        equal steps of elapsed time from the anchor
+  day to year         the anchor's time by the clock in `timezone`, every so many days, weeks, months or years
+
+With one, on whole minutes (see `_days` and `_clock`):
+
+  day, week, month    the times `hours` x `minutes` on the days that the schedule names, else on the anchor's
+  hour, minute        the grid of whole hours or minutes on the clock since the anchor's, cut to `hours` and `minutes`
+
+Weeks begin on Monday. What the schedule fixes of the hour obeys dstGap and dstOverlap (next_valid, first); a grid runs
+through a clock change without loss or double. Source: decision 0026.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sweephand.schedules import members
+from sweephand.schedules.clock import DAY_S, Clock
+from sweephand.schedules.days import Days, EachNth, OfMonths, OfWeeks, OnDays, OrNextDay, month_table
+from sweephand.schedules.localtime import EPOCH, Gap, Overlap
+from sweephand.schedules.months import MonthOverflow
+from sweephand.schedules.notations.recurrence_fields import FIELD, LONGEST, Spec, read_spec
+from sweephand.schedules.notations.recurrence_words import summary
+from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, at_hours
+from sweephand.schedules.rule import Steps
+from sweephand.schedules.slots import Slots
+from sweephand.schedules.wallclock import OnWallClock, certain_gap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_ALL_HOURS = (1 << 24) - 1
+_ALL_MINUTES = (1 << 60) - 1
+_SLOT_S = {"minute": 60, "hour": 3600}
+_MONDAY = 3
+"""The weekday of 1970-01-01 is Thursday: so many days after Monday."""
+
+
+def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
+    """The members of Spec that are set, and "earliest" where the anchor is the moment of creation."""
+    second = beginning.now if beginning.start is None else beginning.start
+    spec = read_spec(value)
+    elapsed = spec.unit in _SLOT_S and not spec.scheduled
+    spec = spec._replace(anchor=second if elapsed else rules.zone.wall(second))
+    facts = {name: each for name, each in spec._asdict().items() if each}
+    if beginning.start is None:
+        facts["earliest"] = beginning.now + 1
+    if not elapsed and _pattern(spec, rules).after(-2 * DAY_S) is None:
+        raise members.never_fires(FIELD, "none of the times of its schedule lies on its grid")
+    return facts
+
+
+def counted_from(facts: Facts) -> int | None:
+    return int(facts["earliest"]) - 1 if "earliest" in facts else None
+
+
+def compile_(facts: Facts, rules: Rules) -> Compiled:
+    masks = {name: int(each) for name, each in facts.items() if name not in ("unit", "earliest")}
+    spec = Spec(unit=facts["unit"], **masks)
+    if not 1 <= spec.interval <= LONGEST[spec.unit]:
+        raise ValueError(f"an interval of {spec.interval}")
+    earliest = int(facts.get("earliest", 0))
+    words = partial(summary, spec, rules.zone.name)
+    if spec.unit in _SLOT_S and not spec.scheduled:
+        step_s = spec.interval * _SLOT_S[spec.unit]
+        return Compiled(Steps(spec.anchor, step_s), words, earliest=earliest, interval=lambda: step_s)
+    pattern = _pattern(spec, rules)
+    series = _on_wall_clock(spec, pattern, rules)
+    return Compiled(series, words, earliest=earliest, interval=lambda: certain_gap(series, pattern.shortest_gap_s()))
+
+
+def _pattern(spec: Spec, rules: Rules) -> OnDays | Slots:
+    if spec.unit not in _SLOT_S:
+        return OnDays(_days(spec, rules.month_overflow), _clock(spec))
+    anchor = spec.anchor // _SLOT_S[spec.unit]
+    hours = spec.hours or _ALL_HOURS
+    if spec.unit == "hour":
+        return Slots(3600, spec.interval, anchor, hours, spec.minutes or 1 << spec.anchor // 60 % 60)
+    minutes = spec.minutes or _ALL_MINUTES
+    return Slots(60, spec.interval, anchor, sum(minutes << 60 * hour for hour in range(24) if hours >> hour & 1))
+
+
+def _on_wall_clock(spec: Spec, pattern: OnDays | Slots, rules: Rules) -> OnWallClock:
+    """A grid of up to an hour counts each reading of the clock, a wider one has each of its wall times once."""
+    if isinstance(pattern, OnDays):
+        return at_hours(pattern, pattern.clock.hours, rules, stepped=False)
+    if spec.hours not in (0, _ALL_HOURS):
+        return at_hours(pattern, spec.hours, rules, stepped=False)
+    if pattern.size_s * pattern.every <= 3600:
+        return OnWallClock(pattern, rules.zone, Gap.SKIP, Overlap.BOTH, marked=False)
+    return OnWallClock(pattern, rules.zone, Gap.NEXT_VALID, Overlap.FIRST)
+
+
+def _clock(spec: Spec) -> Clock:
+    """The times of a day: minutes without hours are those of every hour; what is not given is the anchor's."""
+    hour, minute, second = spec.anchor // 3600 % 24, spec.anchor // 60 % 60, spec.anchor % 60
+    if not spec.scheduled:
+        return Clock(1 << hour, 1 << minute, 1 << second)
+    hours = spec.hours or (_ALL_HOURS if spec.minutes else 1 << hour)
+    return Clock(hours, spec.minutes or 1 << minute)
+
+
+def _days(spec: Spec, overflow: MonthOverflow | None) -> Days:
+    day = spec.anchor // DAY_S
+    if spec.unit == "day":
+        return EachNth(spec.interval, day)
+    if spec.unit == "week":
+        weekday = (day + _MONDAY) % 7
+        return OfWeeks(spec.week_days or 1 << weekday, day - weekday, spec.interval)
+    on = EPOCH + timedelta(days=day)
+    of_months = partial(
+        OfMonths,
+        every=spec.interval * (12 if spec.unit == "year" else 1),
+        anchor=on.year * 12 + on.month - 1,
+    )
+    if spec.nth:
+        return of_months(month_table(partial(_of_nth, spec.nth)))
+    named = bool(spec.month_days or spec.from_end)
+    if overflow is None:
+        overflow = MonthOverflow.SKIP if named else MonthOverflow.CLAMP
+    return _of_dates(of_months, spec.month_days if named else 1 << on.day, spec.from_end, overflow)
+
+
+def _of_dates(
+    of_months: Callable[[tuple[int, ...]], OfMonths], dates: int, from_end: int, overflow: MonthOverflow
+) -> Days:
+    """dates: bit n is day n. from_end: bit n is the n-th last day. overflow: of dates that a month lacks."""
+
+    def there(length: int, _: int) -> int:
+        last = 1 << length if overflow is MonthOverflow.CLAMP and dates >> length + 1 else 0
+        return dates | last | sum(1 << length + 1 - n for n in range(1, length + 1) if from_end >> n & 1)
+
+    days = of_months(month_table(there))
+    if overflow is not MonthOverflow.NEXT or not dates >> 29:
+        return days
+    return OrNextDay(days, of_months(month_table(lambda length, _: 1 << length if dates >> length + 1 else 0)))
+
+
+def _of_nth(nth: int, length: int, first: int) -> int:
+    """The mask of a month's days of the weekdays in `nth` (see Spec). first: weekday of day 1; 0 is Monday."""
+    days = 0
+    for day in range(1, length + 1):
+        wanted = nth >> 11 * ((first + day - 1) % 7)
+        from_start, from_end = (day + 6) // 7, (length - day) // 7 + 1
+        if wanted & (1 | 1 << from_start | 1 << 5 + from_end):
+            days |= 1 << day
+    return days

@@ -1,0 +1,128 @@
+"""The members of a `recurrence`, read: what each may hold, and which go together."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules import members
+from sweephand.schedules.english import WEEKDAYS
+
+FIELD = "recurrence"
+EXPECTED = 'an object such as {"frequency": "week", "interval": 2, "schedule": {"weekDays": ["monday"]}}'
+LONGEST = {"minute": 1_000, "hour": 1_000, "day": 548, "week": 78, "month": 18, "year": 1}
+"""The largest interval of each frequency."""
+MONDAY_FIRST = tuple(name.lower() for name in (*WEEKDAYS[1:], WEEKDAYS[0]))
+MOST = {"minutes": 60, "hours": 24, "weekDays": 7, "monthDays": 62, "monthlyOccurrences": 77}
+"""Entries of each list: one for each value that it may hold."""
+_ONLY_WITH = {"weekDays": "week", "monthDays": "month", "monthlyOccurrences": "month"}
+_BESIDE = ("count", "endTime", "startTime", "timezone")
+
+
+class Spec(NamedTuple):
+    """A recurrence as masks; 0 is not given.
+
+    anchor: Unix seconds of an elapsed grid, else wall seconds. minutes, hours: bit n is n. week_days: bit 0 is Monday.
+    month_days: bit n is day n; from_end: bit n is the n-th last day. nth: eleven bits a weekday from Monday on: every
+    one, the first to the fifth, the last to the fifth last.
+    """
+
+    unit: str
+    interval: int
+    anchor: int = 0
+    minutes: int = 0
+    hours: int = 0
+    week_days: int = 0
+    month_days: int = 0
+    from_end: int = 0
+    nth: int = 0
+
+    @property
+    def scheduled(self) -> bool:
+        return any(self[3:])
+
+
+def read_spec(value: object) -> Spec:
+    """All but the anchor. Raises InvalidRequest with the path of the member that breaks a rule."""
+    if isinstance(value, dict):
+        for name in _BESIDE:
+            if value.get(name) is not None:
+                reason = "stands beside recurrence, as a member of the schedule"
+                raise InvalidRequest(f"{FIELD}.{name}", reason, code="UNKNOWN_MEMBER")
+    given = members.record(value, FIELD, ("frequency", "interval", "schedule"), EXPECTED)
+    units = list(LONGEST)
+    if "frequency" not in given:
+        raise InvalidRequest(f"{FIELD}.frequency", f"is needed: {', '.join(units[:-1])} or {units[-1]}")
+    unit = units[members.named(given["frequency"], f"{FIELD}.frequency", units)]
+    interval = members.whole(given.get("interval", 1), f"{FIELD}.interval", 1, LONGEST[unit])
+    return Spec(unit, interval, **_schedule(given.get("schedule", {}), unit))
+
+
+def _schedule(value: object, unit: str) -> dict[str, int]:
+    path = f"{FIELD}.schedule"
+    given = members.record(value, path, tuple(MOST), 'an object such as {"minutes": [0, 30], "hours": [6]}')
+    lists = {name: _list(each, f"{path}.{name}", MOST[name]) for name, each in given.items()}
+    lists = {name: each for name, each in lists.items() if each}
+    for name, needed in _ONLY_WITH.items():
+        if name in lists and unit != needed:
+            raise InvalidRequest(f"{path}.{name}", f"goes with the frequency {needed} only")
+    if "monthDays" in lists and "monthlyOccurrences" in lists:
+        raise InvalidRequest(f"{path}.monthlyOccurrences", "goes without monthDays only")
+    month_days = _month_days(lists.get("monthDays", []), f"{path}.monthDays")
+    return {
+        "minutes": _numbers(lists.get("minutes", []), f"{path}.minutes", 59),
+        "hours": _numbers(lists.get("hours", []), f"{path}.hours", 23),
+        "week_days": _week_days(lists.get("weekDays", []), f"{path}.weekDays"),
+        "month_days": sum(1 << day for day in month_days if day > 0),
+        "from_end": sum(1 << -day for day in month_days if day < 0),
+        "nth": _nth(lists.get("monthlyOccurrences", []), f"{path}.monthlyOccurrences"),
+    }
+
+
+def _list(value: object, path: str, most: int) -> list[object]:
+    """A number alone is a list of one."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return [value]
+    if not isinstance(value, list):
+        raise InvalidRequest(path, f"expected a list, not {members.kind_of(value)}")
+    if len(value) > most:
+        raise InvalidRequest(path, f"{len(value)} entries are more than {most}")
+    return value
+
+
+def _numbers(values: list[object], path: str, highest: int) -> int:
+    mask = 0
+    for n, each in enumerate(values):
+        mask |= 1 << members.whole(each, f"{path}[{n}]", 0, highest)
+    return mask
+
+
+def _week_days(values: list[object], path: str) -> int:
+    mask = 0
+    for n, each in enumerate(values):
+        mask |= 1 << members.named(each, f"{path}[{n}]", MONDAY_FIRST)
+    return mask
+
+
+def _month_days(values: list[object], path: str) -> set[int]:
+    days = {members.whole(each, f"{path}[{n}]", -31, 31): n for n, each in enumerate(values)}
+    if 0 in days:
+        raise InvalidRequest(f"{path}[{days[0]}]", "0 is no day: expected 1 to 31, or -1 (the last) to -31")
+    return set(days)
+
+
+def _nth(values: list[object], path: str) -> int:
+    mask = 0
+    for n, each in enumerate(values):
+        here = f"{path}[{n}]"
+        given = members.record(each, here, ("day", "occurrence"), 'an object such as {"day": "friday"}')
+        if "day" not in given:
+            raise InvalidRequest(f"{here}.day", "is needed: the name of a weekday")
+        weekday = members.named(given["day"], f"{here}.day", MONDAY_FIRST)
+        which = 0
+        if "occurrence" in given:
+            which = members.whole(given["occurrence"], f"{here}.occurrence", -5, 5)
+            if which == 0:
+                raise InvalidRequest(f"{here}.occurrence", "0 is none: expected 1 to 5, or -1 (the last) to -5")
+        mask |= 1 << 11 * weekday + (which if which >= 0 else 5 - which)
+    return mask
