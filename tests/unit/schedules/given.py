@@ -212,31 +212,32 @@ everies = st.one_of(
 
 
 @st.composite
+def _every(draw: st.DrawFn) -> dict[str, object]:
+    text = draw(everies)
+    months = text.startswith("P") and text[-1] in "MY"
+    aligns = ["start", "clock", "epoch"] + ([] if months else ["actual_start"])
+    return {"every": text, "align": draw(st.sampled_from(aligns)), "monthOverflow": draw(overflows)}
+
+
+BY_NOTATION: dict[str, st.SearchStrategy[dict[str, object]]] = {
+    "at": zones.flatmap(seconds).map(lambda second: {"at": text_of(second)}),
+    "every": _every(),
+    "cron": st.fixed_dictionaries({"cron": crons}),
+    "eventBridge": st.fixed_dictionaries({"eventBridge": event_bridges}),
+    "sapCron": st.fixed_dictionaries({"sapCron": sap_crons}),
+    "time": st.fixed_dictionaries({"time": times}),
+    "repeatAt": st.fixed_dictionaries({"repeatAt": daily_times}),
+    "recurrence": st.fixed_dictionaries({"recurrence": recurrences(), "monthOverflow": overflows}),
+}
+"""The members of a notation's own. A new notation joins the shared properties by its line here."""
+
+
+@st.composite
 def fields(draw: st.DrawFn) -> dict[str, object]:
     """The timing members of a schedule, with or without a window, jitter and rules of its own."""
     name = draw(zones)
-    made: dict[str, object] = {"timezone": name, "dstGap": draw(gaps), "dstOverlap": draw(overlaps)}
-    kind = draw(st.sampled_from(["at", "every", "cron", "eventBridge", "sapCron", "time", "repeatAt", "recurrence"]))
-    if kind == "at":
-        made["at"] = text_of(draw(seconds(name)))
-    elif kind == "cron":
-        made["cron"] = draw(crons)
-    elif kind == "eventBridge":
-        made["eventBridge"] = draw(event_bridges)
-    elif kind == "sapCron":
-        made["sapCron"] = draw(sap_crons)
-    elif kind == "time":
-        made["time"] = draw(times)
-    elif kind == "repeatAt":
-        made["repeatAt"] = draw(daily_times)
-    elif kind == "recurrence":
-        made["recurrence"] = draw(recurrences())
-        made["monthOverflow"] = draw(overflows)
-    else:
-        made["every"] = draw(everies)
-        months = made["every"].startswith("P") and made["every"][-1] in "MY"
-        made["align"] = draw(st.sampled_from(["start", "clock", "epoch"] + ([] if months else ["actual_start"])))
-        made["monthOverflow"] = draw(overflows)
+    kind = draw(st.sampled_from(list(BY_NOTATION)))
+    made = {"timezone": name, "dstGap": draw(gaps), "dstOverlap": draw(overlaps), **draw(BY_NOTATION[kind])}
     if draw(st.booleans()):
         made["jitterSeconds"] = draw(st.sampled_from([1, 30, 3600]))
     if kind not in ("at", "time") and draw(st.booleans()):
