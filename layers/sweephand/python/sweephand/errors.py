@@ -17,11 +17,10 @@ A failed action of a job is not an error but an Outcome.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class FieldProblem:
+class FieldProblem(NamedTuple):
     """One broken rule. field: a path as the caller wrote it, `schedules[0].cron`; position: index in its text."""
 
     field: str

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
 from math import gcd
 
 from sweephand.schedules.rule import Series
+from sweephand.values import value
 
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _FIRST_YEAR, _LAST_YEAR = 1969, 2200  # one beyond the horizon on each side, for zones off UTC
@@ -18,7 +18,7 @@ _LONGEST = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _SIX_WEEKS = sum(1 << 7 * week for week in range(6))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CalendarMasks(Series):
     """A series of wall seconds, all on whole minutes.
 

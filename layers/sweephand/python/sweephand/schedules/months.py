@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 
 from sweephand.schedules.calendar_masks import month_length
 from sweephand.schedules.localtime import LAST_SECOND
 from sweephand.schedules.rule import Series
+from sweephand.values import value
 
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _FIRST_WALL = -2 * 86_400
@@ -23,7 +23,7 @@ class MonthOverflow(StrEnum):
     NEXT = "next"  # the first day of the following month
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Months(Series):
     """The wall times anchor + k * step months for every whole k, each counted from the anchor, so that nothing drifts.
 

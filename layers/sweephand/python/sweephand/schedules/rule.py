@@ -16,11 +16,11 @@ All are frozen values: equal and hashable by content, safe to share between thre
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from sweephand.schedules.localtime import to_instant, to_second
+from sweephand.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ class Rule(Protocol):
         """The latest occurrence at or before `instant`; None before the first. Its cost does not grow with age."""
 
 
-@dataclass(frozen=True)
+@value
 class MovedBy:
     """A time rule that decided an occurrence. rule: dstGap or dstOverlap; local_time: the wall time it stands for.
 
@@ -108,7 +108,7 @@ class ByCalendars(Series):
         raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Once(Series):
     """One instant."""
 
@@ -121,7 +121,7 @@ class Once(Series):
         return self.second if second >= self.second else None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Never(Series):
     """No instant at all."""
 
@@ -132,7 +132,7 @@ class Never(Series):
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Steps(Series):
     """anchor + k * step_s for every whole k, also below 0: elapsed seconds, so no clock change touches it."""
 
@@ -154,7 +154,7 @@ class Steps(Series):
         return max(0, min(steps, limit))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Window(Series):
     """The occurrences of `series` from `first` to `last`, both included."""
 
@@ -181,7 +181,7 @@ class Window(Series):
         return self.series.count(after, until, limit) if after < until else 0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Jittered(Series):
     """Each occurrence of `series` put off by 0 to `spread_s` seconds, always by the same for the same salt and instant.
 

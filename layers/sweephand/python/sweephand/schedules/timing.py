@@ -7,7 +7,6 @@ series by one way: `_build`.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +30,7 @@ from sweephand.schedules.months import MonthOverflow
 from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.notations.shapes import Beginning, Compiled, Rules
 from sweephand.schedules.rule import Jittered, Never, Rule, Series, Window, between, count_between
+from sweephand.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,7 +91,7 @@ _UNREADABLE = (
 """What facts can raise that this version did not write: a member gone, another type, a zone that IANA dropped."""
 
 
-@dataclass(frozen=True)
+@value
 class Timing:
     """When a schedule fires. Window (startTime, endTime inclusive) and jitter are part of `rule`; `count` is not.
 
@@ -110,7 +110,7 @@ class Timing:
     has_end: bool
     zone: Zone
     packed: str
-    _compiled: Compiled = field(repr=False, compare=False)
+    _compiled: Compiled
     calendars: tuple[str, ...] = ()
 
     @property
@@ -244,7 +244,9 @@ def with_count(timing: Timing, count: int | None) -> Timing:
 
 def with_calendars(timing: Timing, references: Sequence[str]) -> Timing:
     """The same schedule by other versions of its calendars, in their order; it may be left without an occurrence."""
-    from sweephand.schedules.calendars import Use  # noqa: PLC0415 - as above
+    from dataclasses import replace  # noqa: PLC0415 - as above
+
+    from sweephand.schedules.calendars import Use  # noqa: PLC0415
 
     uses = [replace(Use.read(text), reference=new) for text, new in zip(timing.calendars, references, strict=True)]
     return _build({**json.loads(timing.packed), "cal": [str(use) for use in uses]})
@@ -290,7 +292,7 @@ def _build(packed: Mapping[str, Any], text: str | None = None) -> Timing:
     if uses:
         from sweephand.schedules.calendars import applied  # noqa: PLC0415 - for a sweeper that meets one
 
-        series = replace(window, series=applied(window, uses, rules.zone))
+        series = Window(applied(window, uses, rules.zone), window.first, window.last)
     jitter_s = int(packed.get("jitter", 0))
     if jitter_s:
         series = Jittered(series, jitter_s, str(packed.get("salt", "")), last)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from math import gcd
 from typing import TYPE_CHECKING
 
 from sweephand.schedules.localtime import Gap, Overlap, Zone, wall_text
 from sweephand.schedules.rule import MovedBy, Series
+from sweephand.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,7 @@ _NEAR = 2 * 86_400
 """More than the largest jump of any clock (Apia and Kwajalein: a whole day), less than the shortest piece (a week)."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class OnWallClock(Series):
     """The instants at which the clock of `zone` reads a time of `pattern`, with a rule for each gap and overlap.
 
