@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from hypothesis import given
 
-from sweephand.schedules import instants
+from sweephand.schedules import calendars, instants
 from sweephand.schedules.reasons import REASON_CODES
 from sweephand.schedules.timing import Timing, parse
 from sweephand.schedules.why import Counted, Explanation, explain, explain_written
@@ -212,3 +212,37 @@ def test_each_code_can_be_met() -> None:
 
     elsewhere = {code for code in REASON_CODES if "CALENDAR" in code} | {"CHANGED_SINCE", "NOT_ACTIVE"}
     assert met == REASON_CODES.keys() - elsewhere
+
+
+def of_calendar(roll: str, at: str) -> Explanation:
+    """A weekday's schedule and a calendar with one holiday, Tuesday 9 June."""
+    holiday = (date(2026, 6, 9) - date(1970, 1, 1)).days
+    calendars.keep(f"why-{roll}", {"days": [[holiday, holiday]]})
+    fields = {"cron": "0 9 * * 1-5", "calendars": [{"name": "holidays", "roll": roll}]}
+    timing = parse(fields, now=NOW, book={"holidays": f"why-{roll}"})
+    return explain_written(timing, instants.read(at, "at"))
+
+
+def test_what_a_calendar_leaves_out_moves_or_brings_is_told() -> None:
+    left_out = of_calendar("none", "2026-06-09T09:00:00Z")
+    moved, come = of_calendar("next", "2026-06-09T09:00:00Z"), of_calendar("next", "2026-06-10T09:00:00Z")
+
+    assert not left_out.occurs
+    assert reasons(left_out) == ["LEFT_OUT_BY_CALENDAR the times of calendar 1 of its list do not allow it"]
+    assert not moved.occurs
+    assert reasons(moved) == ["MOVED_BY_CALENDAR its calendars do not allow it: it comes at 2026-06-10T09:00:00Z"]
+    assert come.occurs  # one of its own, which the one that is moved here meets
+
+
+def test_an_occurrence_that_a_calendar_moved_here_says_where_from() -> None:
+    found = of_calendar("next", "2026-06-13T09:00:00Z")
+    assert (found.occurs, [each.field for each in found.reasons]) == (False, ["weekday"])
+
+    holiday = (date(2026, 6, 12) - date(1970, 1, 1)).days
+    calendars.keep("why-friday", {"days": [[holiday, holiday]]})
+    fields = {"cron": "0 9 * * 5", "calendars": [{"name": "holidays", "roll": "next"}]}
+    timing = parse(fields, now=NOW, book={"holidays": "why-friday"})
+    come = explain_written(timing, instants.read("2026-06-13T09:00:00Z", "at"))
+
+    assert come.occurs
+    assert reasons(come) == ["COMES_FROM_CALENDAR comes from 2026-06-12T09:00:00, which its calendars do not allow"]

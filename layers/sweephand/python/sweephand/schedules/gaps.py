@@ -1,7 +1,7 @@
 """The smallest and the largest distance between two occurrences of a stretch of time.
 
-Steps and wall times of a calendar are measured by their shape, day by day, however dense they are. Anything else, and
-whatever is put off by jitter, is walked through, as far as MOST_WALKED occurrences reach.
+Steps and wall times of a calendar are measured by their shape, day by day, however dense they are. Anything else, what
+jitter puts off and what calendars thin out is walked through, as far as MOST_WALKED occurrences reach.
 """
 
 from __future__ import annotations

@@ -1,0 +1,84 @@
+"""What a question costs, in Python calls: a few, however old the anchor, however sparse or dense the series."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from sweephand.schedules.localtime import zone
+from sweephand.schedules.notations import NOTATIONS
+from sweephand.schedules.timing import load, parse
+from tests.unit.schedules.test_inputs_that_break import calls
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+NEW_YORK = "America/New_York"
+MOST = 400
+needs_rrule = pytest.mark.skipif("rrule" not in NOTATIONS, reason="of a notation that this version lacks")
+
+
+@pytest.mark.parametrize("name", ["UTC", NEW_YORK])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"cron": "* * * * *"},
+        {"cron": "0 0 29 2 *"},
+        {"cron": "0 0 31 12 *"},
+        {"cron": "30 2 * * *"},
+        {"eventBridge": "cron(0 0 29 2 ? *)"},
+        {"eventBridge": "cron(0 9 ? 2 2#5 *)"},
+        {"eventBridge": "cron(0 9 ? 1 1 2199)"},
+        {"sapCron": "* 2 29 mon 0 0 0"},
+        {"sapCron": "* * * * * * *"},
+        {"every": "PT1S"},
+        {"every": "P18M"},
+        pytest.param({"rrule": "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO"}, marks=needs_rrule),
+        pytest.param({"rrule": "FREQ=SECONDLY"}, marks=needs_rrule),
+    ],
+    ids=str,
+)
+def test_next_and_last_take_few_calls(fields: dict[str, Any], name: str) -> None:
+    """29 February on a Monday is 28 years away at most: candidate years, not days, are looked at."""
+    rule = load(parse({**fields, "timezone": name}, now=NOW).packed).rule
+    zone(name)
+
+    for instant in (NOW, datetime(2096, 3, 1, tzinfo=UTC), datetime(2198, 12, 31, tzinfo=UTC)):
+        assert calls(lambda at=instant: rule.next_after(at)) <= MOST
+        assert calls(lambda at=instant: rule.last_until(at)) <= MOST
+
+
+@pytest.mark.parametrize(
+    ("fields", "begins"),
+    [
+        ({"every": "PT10S"}, "startTime"),
+        ({"every": "7 hours"}, "startTime"),
+        ({"every": "P1M"}, "startTime"),
+        pytest.param({"rrule": "FREQ=MINUTELY;INTERVAL=5"}, "startTime", marks=needs_rrule),
+        pytest.param({"rrule": "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,WE,FR"}, "startTime", marks=needs_rrule),
+        pytest.param({"rrule": "FREQ=MONTHLY;BYMONTHDAY=31"}, "startTime", marks=needs_rrule),
+    ],
+    ids=str,
+)
+def test_the_age_of_the_anchor_costs_nothing(fields: dict[str, Any], begins: str) -> None:
+    def cost(years: int) -> int:
+        start = f"{2026 - years}-01-31T00:00:00Z"
+        rule = parse({**fields, begins: start}, now=NOW).rule
+        rule.next_after(NOW)  # what is kept of a year is made once
+        return max(calls(lambda: rule.next_after(NOW)), calls(lambda: rule.last_until(NOW)))
+
+    young, older, oldest = cost(1), cost(5), cost(50)
+
+    assert max(young, older, oldest) <= 1.15 * min(young, older, oldest)
+
+
+@pytest.mark.parametrize("text", ["* * * * *", "30 2 * * 1-5", "0 0 13 * 5"])
+def test_all_of_230_years_are_counted_in_few_calls(text: str) -> None:
+    rule = parse({"cron": text, "timezone": NEW_YORK}, now=NOW).rule
+    begin, end = datetime(1970, 1, 2, tzinfo=UTC), datetime(2199, 12, 31, tzinfo=UTC)
+
+    counted = []
+    taken = calls(lambda: counted.append(rule.count(int(begin.timestamp()), int(end.timestamp()), 10**12)))
+
+    assert counted[0] > 10_000
+    assert taken <= 60_000  # of the 230 years' months, each looked at once or twice
