@@ -32,6 +32,10 @@ setup-sam: ## Install the SAM CLI into .venv-sam: its pins clash with the emulat
 setup-bench: ## Install the engines that schedules are measured beside into .venv-bench
 	@.ci/venv .venv-bench requirements/bench.txt
 
+.PHONY: setup-sap-client
+setup-sap-client: setup ## Install SAP's own client for the tests into .cache, and Node.js where there is none
+	@.ci/sap_client
+
 .PHONY: layer-lock
 layer-lock: setup ## Write the layers' requirements anew after a change of requirements/runtime.txt
 	@$(PY) .ci/layer_lock.py
@@ -57,7 +61,7 @@ demo-report: setup ## Run the demo for SECONDS=300 and print lateness, early and
 # ---- Judging ---------------------------------------------------------------------------------------------------------
 
 .PHONY: test
-test: setup setup-sam ## All tests, with the time of each part; PARTS="unit template" runs some
+test: setup setup-sam setup-sap-client ## All tests, with the time of each part; PARTS="unit template" runs some
 	@$(PY) .ci/test.py $(PARTS)
 
 .PHONY: test-long
