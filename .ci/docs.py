@@ -74,6 +74,11 @@ REASONS: Mapping[Reason, tuple[str, str]] = {
     Reason.DEADLINE: ("ERROR, UNKNOWN", "The time for the call, or for the target's report, was over."),
     Reason.CALLBACK: ("ERROR", "The target reported a failure."),
     Reason.BAD_PAYLOAD: ("ERROR, REQUEST_ERROR", "What is stored does not fit: the payload, or a schedule's own text."),
+    Reason.TARGET_ERROR: (
+        "ERROR",
+        "The target was reached and failed: a function by its error, a bus that did not take the event.",
+    ),
+    Reason.NO_TARGET: ("REQUEST_ERROR", "What the action names is not there."),
     Reason.UNKNOWN_TASK: ("ERROR", "The worker does not know the task."),
     Reason.EXECUTOR_LOST: ("UNKNOWN", "The executors that held it ended without a word, once more than allowed."),
     Reason.UNDELIVERED: ("ERROR", "Its message could not be worked on in ten receives."),

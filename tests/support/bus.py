@@ -11,7 +11,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 from jsonschema import Draft202012Validator
 
-from sweephand.domain.event import EventType
+from sweephand.domain.event import SOURCE, EventType
 from sweephand.domain.instants import text
 from tests.support.aws import ROOT
 from tests.support.taps import Passing, Taps
@@ -44,11 +44,15 @@ class Told:
 
 @dataclass
 class VirtualBus:
-    """What the service uses of botocore's EventBridge client. told: all that was taken, repeats too."""
+    """What the service uses of botocore's EventBridge client. told: all that was taken, repeats too.
+
+    of_jobs: the entries that jobs put there themselves, with a source of their tenant's.
+    """
 
     taps: Taps
     name: str
     told: list[Told] = field(default_factory=list)
+    of_jobs: list[Mapping[str, Any]] = field(default_factory=list)
 
     def put_events(self, **request: Any) -> dict[str, Any]:
         answer: dict[str, Any] = self.taps(Passing("events", "PutEvents", request), lambda: self._take(request))
@@ -58,7 +62,8 @@ class VirtualBus:
         entries = request["Entries"]
         if not 0 < len(entries) <= MOST_ENTRIES:
             raise ClientError({"Error": {"Code": "ValidationException", "Message": "entries"}}, "PutEvents")
-        self.told += [self._read(entry) for entry in entries]
+        self.of_jobs += [entry for entry in entries if entry["Source"] != SOURCE]
+        self.told += [self._read(entry) for entry in entries if entry["Source"] == SOURCE]
         return {"FailedEntryCount": 0, "Entries": [{"EventId": str(n)} for n, _ in enumerate(entries)]}
 
     def _read(self, entry: dict[str, Any]) -> Told:

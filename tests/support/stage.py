@@ -14,9 +14,10 @@ from botocore.session import get_session
 from moto import mock_aws
 
 from sweephand import actions
+from sweephand.actions.call import Call
 from sweephand.domain.collection import Events
 from sweephand.domain.job import DEFAULT_COLLECTION, ActionDraft, Job, JobDraft, Payload, ScheduleDraft
-from sweephand.domain.run import FAILED, Kind, Run, State
+from sweephand.domain.run import FAILED, Kind, Outcome, Run, State
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.domain.waiting import Waits
 from sweephand.flow import audit, change, dead_letters, execute, plan, sweep, tenancy
@@ -44,6 +45,7 @@ from tests.support.bus import VirtualBus
 from tests.support.endpoint import Endpoint
 from tests.support.queues import Message, VirtualSqs
 from tests.support.sources import SeededChance, VirtualClock
+from tests.support.taps import Passing
 
 TABLE = "sweephand-test"
 REGION = "eu-central-1"
@@ -142,6 +144,16 @@ class Stage:
         """An HTTP action as the API would make it from these fields."""
         fields = {"type": "http", "url": "https://example.org/run", **fields}
         return actions.draft(fields, field="action", guard=guard.GuardSettings())
+
+    def act_for_real(self, outbound: guard.Outbound | None = None) -> None:
+        """From now on jobs do what they say, in the place of `endpoint`."""
+
+        def perform(kind: str, params: Any, call: Call, there: guard.Outbound) -> Outcome:
+            return self.taps(
+                Passing("action", kind, {"call": call}), lambda: actions.perform(kind, params, call, there)
+            )
+
+        self.world = replace(self.world, perform=perform, outbound=outbound or self.world.outbound)
 
     def change(self, planned: Planned, **members: Any) -> Planned:
         """PUT of the job with other members; `timings`: one for each of its schedules, in their order."""

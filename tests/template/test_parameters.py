@@ -26,6 +26,8 @@ OUTPUTS = {
     "SapApiFunctionName",
     "SweeperFunctionName",
     "ExecutorFunctionName",
+    "ExecutorRoleArn",
+    "ExecutorSlowRoleArn",
     "ExecutorSlowFunctionName",
     "AuditorFunctionName",
 }

@@ -155,6 +155,24 @@ def test_who_seals_secrets_cannot_open_them_and_the_reverse(stack):
     }
 
 
+TARGET_ROLES = "arn:aws:iam::111122223333:role/a,arn:aws:iam::111122223333:role/b"
+
+
+def test_executors_assume_the_roles_of_the_parameter_and_no_others(deployed):
+    stack = deployed(TargetRoleArns=TARGET_ROLES)
+
+    assuming = {
+        role: [each["Resource"] for each in _statements(stack, role) if "sts:AssumeRole" in _listed(each["Action"])]
+        for role in GRANTED
+    }
+
+    those = [{"Fn::Split": [",", TARGET_ROLES]}]
+    assert {role: found for role, found in assuming.items() if found} == {
+        "ExecutorRole": those,
+        "ExecutorSlowRole": those,
+    }
+
+
 def test_what_is_due_is_read_by_sweeper_and_auditor_and_for_the_health_of_the_service(stack):
     readers = {role for role in GRANTED if "${Table.Arn}/index/next-run" in _granted(stack, role)}
 

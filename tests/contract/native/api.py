@@ -22,6 +22,7 @@ from sweephand.security.caller import TENANT_SCOPES, Door
 from sweephand.security.tokens import derive_keys
 from sweephand.store import credentials as stored
 from sweephand.store import keys
+from tests.support.acting import GUARD
 from tests.support.limits import as_dynamodb
 from tests.support.stage import STACK_SECRET, TENANT, Stage, stage
 from tests.support.taps import Passing
@@ -220,8 +221,11 @@ def check_problem(reply: Reply, request_id: str) -> None:
 
 
 @contextmanager
-def api(**settings: Any) -> Iterator[Api]:
-    """The stage with the tenants acme and globex, each with a credential of every scope."""
+def api(*, guarded: guard.GuardSettings | None = None, **settings: Any) -> Iterator[Api]:
+    """The stage with the tenants acme and globex, each with a credential of every scope.
+
+    guarded: what jobs may call; without it, public addresses, and targets on AWS by one role.
+    """
     with stage(**settings) as there:
         world = there.world
         tenancy.create_tenant(world, OTHER, None)
@@ -237,7 +241,7 @@ def api(**settings: Any) -> Iterator[Api]:
             credentials[tenant] = basic(issued.credential.client_id, issued.secret)
         there.taps.fault = as_dynamodb
         there.taps.passed.clear()
-        yield Api(there, NativeApi(world, guard.GuardSettings(), lambda: door), credentials)
+        yield Api(there, NativeApi(world, guarded or GUARD, lambda: door), credentials)
         assert CANARY not in str(there.journal.lines).lower()
 
 

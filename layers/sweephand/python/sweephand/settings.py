@@ -30,6 +30,10 @@ class Settings:
     public_base_url: str = ""
     allowed_private_targets: str = ""
     plain_http_targets: bool = False
+    target_role_arns: str = ""
+    account: str = ""
+    azure_storage_suffix: str = "core.windows.net"
+    azure_service_bus_suffix: str = "servicebus.windows.net"
     oidc_issuers: str = ""
     oidc_audiences: str = ""
     oidc_tenant_claim: str = ""
@@ -67,6 +71,10 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         aws_endpoint_url=env.get("AWS_ENDPOINT_URL", ""),
         runtime_api_url=f"http://{runtime_api}" if (runtime_api := env.get("AWS_LAMBDA_RUNTIME_API")) else "",
         plain_http_targets=env.get("PLAIN_HTTP_TARGETS", "refuse") == "allow",
+        target_role_arns=env.get("TARGET_ROLE_ARNS", ""),
+        account=env.get("ACCOUNT", ""),
+        azure_storage_suffix=env.get("AZURE_STORAGE_SUFFIX", defaults.azure_storage_suffix),
+        azure_service_bus_suffix=env.get("AZURE_SERVICE_BUS_SUFFIX", defaults.azure_service_bus_suffix),
         oidc_issuers=env.get("OIDC_ISSUERS", ""),
         oidc_audiences=env.get("OIDC_AUDIENCES", ""),
         oidc_tenant_claim=env.get("OIDC_TENANT_CLAIM", ""),

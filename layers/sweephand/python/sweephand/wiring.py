@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sweephand.security.guard import GuardSettings, Outbound
     from sweephand.security.oidc import ForeignTokens
     from sweephand.security.secrets import SecretBox
+    from sweephand.security.target_roles import TargetRoles
     from sweephand.security.tokens import StackKeys
     from sweephand.sources import Chance, Clock
     from sweephand.store.standing import Standing
@@ -58,7 +59,7 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
         ),
         bus=cast("EventBus", Later(lambda: _event_bus(clients, settings, clock, chance))),
         secrets=cast("SecretBox", Later(lambda: _secret_box(clients, settings, clock))),
-        outbound=cast("Outbound", Later(lambda: _outbound(settings))),
+        outbound=cast("Outbound", Later(lambda: _outbound(clients, settings, clock))),
         perform=_perform,
         stack_keys=StackSecret(clients, settings, clock).keys,
         journal=Telemetry(settings.stack_name, clock),
@@ -101,10 +102,16 @@ def _secret_box(clients: Clients, settings: Settings, clock: Clock) -> SecretBox
     return SecretBox(clients.kms, settings.key_id, clock.monotonic)
 
 
-def _outbound(settings: Settings) -> Outbound:
+def _outbound(clients: Clients, settings: Settings, clock: Clock) -> Outbound:
     from sweephand.security.guard import Outbound  # noqa: PLC0415 - see Later
 
-    return Outbound(guard_settings(settings))
+    return Outbound(guard_settings(settings), roles=cast("TargetRoles", Later(lambda: _target_roles(clients, clock))))
+
+
+def _target_roles(clients: Clients, clock: Clock) -> TargetRoles:
+    from sweephand.security.target_roles import TargetRoles  # noqa: PLC0415 - see Later
+
+    return TargetRoles(lambda: clients.sts, clients.acting_by, clock)
 
 
 def _perform(kind: str, params: Mapping[str, Any], call: Call, outbound: Outbound) -> Outcome:
@@ -122,6 +129,15 @@ def guard_settings(settings: Settings) -> GuardSettings:
         private=guard.networks(settings.allowed_private_targets),
         plain_http=settings.plain_http_targets,
         closed_loopback_ports=guard.loopback_ports(closed),
+        aws=guard.AwsSettings(
+            roles=guard.role_arns(settings.target_role_arns),
+            account=settings.account,
+            region=settings.region or "",
+            stack_name=settings.stack_name,
+            bus_name=settings.event_bus_name,
+        ),
+        azure_storage_suffix=settings.azure_storage_suffix,
+        azure_service_bus_suffix=settings.azure_service_bus_suffix,
     )
 
 
@@ -165,13 +181,30 @@ class Clients:
     def secrets_manager(self) -> Any:
         return self._client("secretsmanager")
 
+    @property
+    def sts(self) -> Any:
+        """In the worst case 6 s, which the lease has beside the call itself."""
+        return self._client("sts", attempts=2, read_timeout_s=2)
+
+    def acting_by(self, service: str, region: str, timeout_s: int, credentials: Mapping[str, str]) -> Any:
+        """A client of a job's own target; it repeats nothing by itself, because the job's retry policy does."""
+        with self._lock:
+            return self._make(service, 1, timeout_s, region, credentials)
+
     def _client(self, service: str, *, attempts: int = 3, read_timeout_s: int = 3) -> Any:
         with self._lock:
             if service not in self._made:
                 self._made[service] = self._make(service, attempts, read_timeout_s)
             return self._made[service]
 
-    def _make(self, service: str, attempts: int, read_timeout_s: int) -> Any:
+    def _make(
+        self,
+        service: str,
+        attempts: int,
+        read_timeout_s: int,
+        region: str | None = None,
+        credentials: Mapping[str, str] | None = None,
+    ) -> Any:
         from botocore.config import Config  # noqa: PLC0415 - loaded with the session already
 
         config = Config(
@@ -182,7 +215,8 @@ class Clients:
             # The service checks them too, and nothing here comes from a user unchecked: a fifteenth of a sweep's CPU.
             parameter_validation=False,
         )
-        return self._session.create_client(service, region_name=self._region, config=config)
+        region = region or self._region
+        return self._session.create_client(service, region_name=region, config=config, **(credentials or {}))
 
 
 def foreign_tokens(world: World) -> ForeignTokens:

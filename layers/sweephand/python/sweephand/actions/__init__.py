@@ -22,8 +22,17 @@ if TYPE_CHECKING:
     from sweephand.domain.run import Outcome
     from sweephand.security.guard import GuardSettings, Outbound
 
-KINDS = {"http": "sweephand.actions.http"}
-_LATER = frozenset({"sqs", "sns", "events", "lambda", "states", "ecs", "event", "job", "queue"})
+KINDS = {
+    "http": "sweephand.actions.http",
+    "sqs": "sweephand.actions.sqs",
+    "sns": "sweephand.actions.sns",
+    "events": "sweephand.actions.events",
+    "lambda": "sweephand.actions.lambda_",
+    "states": "sweephand.actions.states",
+    "event": "sweephand.actions.event",
+    "job": "sweephand.actions.job",
+}
+_LATER = frozenset({"ecs", "queue"})
 
 
 def draft(fields: object, *, field: str, guard: GuardSettings, stored: ActionSpec | None = None) -> ActionDraft:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
+
+from sweephand.domain.instants import text as instant_text
 
 if TYPE_CHECKING:
     from sweephand.sources import Clock
@@ -20,6 +22,10 @@ class Call:
     send. deadline_s: seconds that the whole attempt may take; the action's own limit may be shorter. on202: `success`
     or `wait`, where the action itself does not say. integer_job_id: where the job's facade has such ids. base_url: of
     the service itself.
+
+    put_event: (detail type, detail) to the stack's own bus, in the tenant's name; returns why it was not taken.
+    start_job: starts a run of another job of the tenant, by the job's id; returns the run's id, None if there is none.
+    redirects: of the collection, from an Azure queue or topic to one of AWS.
     """
 
     run_id: str
@@ -40,3 +46,38 @@ class Call:
     on202: str = "success"
     integer_job_id: int | None = None
     base_url: str | None = None
+    job_name: str = ""
+    collection: str = ""
+    resource_id: str | None = None
+    tags: tuple[str, ...] = ()
+    put_event: Callable[[str, str], str | None] | None = field(default=None, repr=False)
+    start_job: Callable[[str], str | None] | None = field(default=None, repr=False)
+    redirects: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
+
+
+def facts(call: Call) -> dict[str, str]:
+    """What is sent along with every call, under the names that HTTP targets know as headers."""
+    told = {
+        "Sweephand-Job-Id": call.job_id,
+        "Sweephand-Schedule-Id": call.schedule_id,
+        "Sweephand-Run-Id": call.run_id,
+        "Sweephand-Planned-At": instant_text(call.planned_at),
+        "Sweephand-Attempt": str(call.attempt),
+        "Sweephand-Callback-Url": call.callback_url,
+        "Sweephand-Callback-Token": call.callback_token,
+        "Sweephand-Hop": str(call.hop),
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def run_as_payload(call: Call) -> dict[str, str | int | None]:
+    """The run as JSON: what a target gets that must get something where the job has no payload."""
+    told: dict[str, str | int | None] = {
+        "runId": call.run_id,
+        "jobId": call.job_id,
+        "scheduleId": call.schedule_id,
+        "plannedAt": instant_text(call.planned_at),
+        "attempt": call.attempt,
+    }
+    callback = {"callbackUrl": call.callback_url, "callbackToken": call.callback_token}
+    return told | {name: value for name, value in callback.items() if value is not None}

@@ -124,7 +124,6 @@ def of_run(run: Run, job: Job | None, collection: str) -> Event:
 
 
 def _of_one(run: Run) -> dict[str, Any]:
-    owner = run.schedule_id or run.job_id
     started = run.first_started_at or run.started_at
     return {
         "kind": run.kind.value,
@@ -134,7 +133,7 @@ def _of_one(run: Run) -> dict[str, Any]:
         "attempt": run.attempt,
         "maxAttempts": run.max_attempts,
         "httpStatus": run.http_status,
-        "parentRunId": None if run.parent_uuid is None else f"{owner}_{run.parent_uuid}",
+        "parentRunId": run.parent_id,
     }
 
 

@@ -51,3 +51,9 @@ def one_of(value: object, field: str, choices: Collection[str]) -> str:
     if not isinstance(value, str) or value not in choices:
         raise InvalidRequest(field, f"must be one of {', '.join(sorted(choices))}")
     return value
+
+
+def flag(value: object, field: str) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidRequest(field, "must be true or false")
+    return value

@@ -74,6 +74,8 @@ class Reason(StrEnum):
     DEADLINE = "DEADLINE"
     CALLBACK = "CALLBACK"
     BAD_PAYLOAD = "BAD_PAYLOAD"
+    TARGET_ERROR = "TARGET_ERROR"
+    NO_TARGET = "NO_TARGET"
     UNKNOWN_TASK = "UNKNOWN_TASK"
     EXECUTOR_LOST = "EXECUTOR_LOST"
     UNDELIVERED = "UNDELIVERED"
@@ -146,10 +148,13 @@ class Outcome:
 class Run:
     """One row of the ledger.
 
-    uuid: computed (ids.run_uuid); schedule_id None: a run of the job itself. attempt: the one under way or last made,
-    from 1. lost: attempts whose executor vanished. owner and lease_until: of the executor that holds it, only while
-    TRIGGERED. not_before: of the next attempt. wake_at: when the sweeper sends its pointer again. range_until and
-    range_count: of a row that stands for many occurrences. slotted: it began, or waits, as the one run of its schedule.
+    uuid: computed (ids.run_uuid); schedule_id None: a run of the job itself. parent_uuid: of the run that started it,
+    its whole id where that belongs to another job. hop: runs before it in a chain of jobs that run jobs.
+
+    attempt: the one under way or last made, from 1. lost: attempts whose executor vanished. owner and lease_until: of
+    the executor that holds it, only while TRIGGERED. not_before: of the next attempt. wake_at: when the sweeper sends
+    its pointer again. range_until and range_count: of a row that stands for many occurrences. slotted: it began, or
+    waits, as the one run of its schedule.
     """
 
     tenant: str
@@ -183,11 +188,19 @@ class Run:
     range_count: int | None = None
     notes: tuple[str, ...] = ()
     slotted: bool = False
+    hop: int = 0
 
     @property
     def id(self) -> str:
         """The native id: the schedule's (or the job's) and the run's."""
         return f"{self.schedule_id or self.job_id}_{self.uuid}"
+
+    @property
+    def parent_id(self) -> str | None:
+        """The native id of the run that started it."""
+        if self.parent_uuid is None or "_" in self.parent_uuid:
+            return self.parent_uuid
+        return f"{self.schedule_id or self.job_id}_{self.parent_uuid}"
 
     @property
     def finished(self) -> bool:

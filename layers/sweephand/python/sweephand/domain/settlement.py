@@ -84,7 +84,7 @@ def counted(run: Run, *names: str) -> dict[str, int]:
 
 def failure_state(reason: Reason, http_status: int | None) -> State:
     """REQUEST_ERROR where the request itself could not be made or was refused (4xx, no connection), else ERROR."""
-    if reason in UNREACHABLE or reason in (Reason.GUARD, Reason.BAD_PAYLOAD):
+    if reason in UNREACHABLE or reason in (Reason.GUARD, Reason.BAD_PAYLOAD, Reason.NO_TARGET):
         return State.REQUEST_ERROR
     if reason is Reason.HTTP_STATUS and http_status is not None and 400 <= http_status < 500:
         return State.REQUEST_ERROR

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 
 from sweephand.actions.call import Call
 from sweephand.domain.job import Job, Payload
@@ -13,6 +14,8 @@ from sweephand.flow.settle import action_of
 from sweephand.flow.world import World
 from sweephand.store import jobs
 
+JOBS_SPEAK_AS = "scheduler"
+"""What the source of an event begins with that a job puts on the bus; the tenant follows."""
 LEASE_MARGIN_S = 2.0
 """What must be left of the lease for the terminal write."""
 
@@ -50,6 +53,13 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
         on202="wait" if reports else "success",
         integer_job_id=job.integer_id,
         base_url=world.settings.public_base_url or None,
+        hop=run.hop + 1,
+        job_name=job.name,
+        collection=job.collection,
+        resource_id=job.resource_id,
+        tags=job.tags,
+        put_event=partial(_put_event, world, run.tenant),
+        start_job=partial(_start_job, world, run),
     )
     return world.perform(action.kind, action.params, call, world.outbound)
 
@@ -99,3 +109,14 @@ def _callback_token(world: World, run: Run) -> str:
 def _callback_url(world: World, run: Run) -> str | None:
     base = world.settings.public_base_url
     return f"{base}/v1/runs/{run.id}/result" if base else None
+
+
+def _put_event(world: World, tenant: str, detail_type: str, detail: str) -> str | None:
+    """The source says whose event it is: no job can speak for another tenant, or for the service."""
+    return world.bus.put(f"{JOBS_SPEAK_AS}.{tenant}", detail_type, detail)
+
+
+def _start_job(world: World, run: Run, job_id: str) -> str | None:
+    from sweephand.flow import manual  # noqa: PLC0415 - few jobs run others
+
+    return manual.run_from(world, run, job_id)

@@ -68,6 +68,7 @@ def _start_error_action(world: World, failed: Run, job: Job) -> None:
         max_attempts=max_attempts(job, Kind.ERROR_ACTION),
         generation=failed.generation,
         parent_uuid=failed.uuid,
+        hop=failed.hop,
         wake_at=now + WAKE,
     )
     own_lane = lane_of(action_of(job, Kind.ERROR_ACTION))

@@ -52,6 +52,35 @@ def run_now(world: World, tenant: str, job_id: str, schedule_id: str | None, onc
     return run.id
 
 
+def run_from(world: World, parent: Run, job_id: str) -> str | None:
+    """A run of another job that a run starts, under an id that follows from that run: a repeat meets it again.
+
+    Returns its id; None if the tenant has no such job. Raises Unavailable.
+    """
+    job = jobs.read_job(world.table, parent.tenant, job_id)
+    if job is None:
+        return None
+    now = world.clock.now()
+    started = Run(
+        tenant=parent.tenant,
+        job_id=job_id,
+        schedule_id=None,
+        uuid=ids.run_uuid(parent.tenant, job_id, epoch_ms(parent.planned_at), Kind.MANUAL.value, parent.id),
+        kind=Kind.MANUAL,
+        state=State.QUEUED,
+        planned_at=parent.planned_at,
+        enqueued_at=now,
+        max_attempts=max_attempts(job, Kind.MANUAL),
+        parent_uuid=parent.id,
+        wake_at=now + WAKE,
+        hop=parent.hop + 1,
+    )
+    lane = drafts.lane_of(job)
+    ledger.claim_first(world.table, started, shards=world.settings.shards, lane=lane)
+    _send(world, started, lane)
+    return started.id
+
+
 def _send(world: World, run: Run, lane: Lane) -> None:
     try:
         world.queue.send_one(Delivery(ledger.pointer_to(run), run.planned_at, lane))

@@ -19,6 +19,8 @@ PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 CHECKOUT = PACKAGE_ROOT.parents[2]
 # What the local stack sets itself, or what the rows that it keeps depend on.
 NOT_TO_CHOOSE = frozenset({"EndpointUrl", "PublicBaseUrl", "Shards"})
+TARGET_ROLE = "arn:aws:iam::000000000000:role/sweephand-targets"
+"""By which jobs act on the embedded AWS, which asks no role whom it trusts."""
 # Between the background process and its starter only: two started at once, and the other was first.
 ALREADY_RUNNING = 9
 
@@ -43,6 +45,7 @@ def parameters(base_url: str, chosen: Mapping[str, str] | None = None) -> dict[s
     return {
         "AllowedPrivateTargets": "127.0.0.0/8,::1/128",
         "PlainHttpTargets": "allow",
+        "TargetRoleArns": TARGET_ROLE,
         **(chosen or {}),
         "PublicBaseUrl": base_url,
     }

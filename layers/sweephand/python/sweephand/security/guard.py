@@ -13,12 +13,15 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from sweephand.domain.run import Reason
 from sweephand.errors import InvalidRequest
 from sweephand.security.passes import Passes
+
+if TYPE_CHECKING:
+    from sweephand.security.target_roles import TargetRoles
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -58,16 +61,31 @@ _DEFAULT_PORT = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True)
+class AwsSettings:
+    """roles: TargetRoleArns. account, region, stack_name, bus_name: the stack's own, to know its resources by."""
+
+    roles: frozenset[str] = frozenset()
+    account: str = ""
+    region: str = ""
+    stack_name: str = ""
+    bus_name: str = ""
+
+
+@dataclass(frozen=True)
 class GuardSettings:
     """What this stack allows beyond https to public addresses.
 
     private: AllowedPrivateTargets. plain_http: PlainHttpTargets. closed_loopback_ports: ours, whatever is allowed
-    (Lambda's runtime API, the endpoint of an embedded AWS).
+    (Lambda's runtime API, the endpoint of an embedded AWS). aws: which resources of AWS, by which roles. The hosts of
+    Azure's queues end in the two suffixes; a local emulator's may begin with http:// and end in a port.
     """
 
     private: tuple[Network, ...] = ()
     plain_http: bool = False
     closed_loopback_ports: frozenset[int] = frozenset()
+    aws: AwsSettings = field(default_factory=AwsSettings)
+    azure_storage_suffix: str = "core.windows.net"
+    azure_service_bus_suffix: str = "servicebus.windows.net"
 
 
 @dataclass(frozen=True)
@@ -120,18 +138,25 @@ Lookup = Callable[..., Iterable[tuple[Any, ...]]]
 class Outbound:
     """How calls leave this process. authorities: the certificates that are trusted, as PEM; None: the usual ones.
 
-    passes: what was fetched to show targets who calls.
+    passes: what was fetched to show targets who calls. roles: clients of AWS that act by the roles of jobs; None where
+    nothing acts.
     """
 
     settings: GuardSettings
     lookup: Lookup = socket.getaddrinfo
     authorities: str | None = None
     passes: Passes = field(default_factory=Passes)
+    roles: TargetRoles | None = None
 
 
 def networks(text: str) -> tuple[Network, ...]:
     """The networks of a parameter, separated by commas: `127.0.0.0/8,::1/128`. Raises ValueError with the culprit."""
     return tuple(ipaddress.ip_network(piece.strip()) for piece in text.split(",") if piece.strip())
+
+
+def role_arns(text: str) -> frozenset[str]:
+    """Of the parameter: parted by commas."""
+    return frozenset(filter(None, text.split(",")))
 
 
 def loopback_ports(endpoints: Iterable[str]) -> frozenset[int]:

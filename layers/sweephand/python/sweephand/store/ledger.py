@@ -62,6 +62,7 @@ def run_of(item: RunItem) -> Run:
         range_count=item.range_count,
         notes=tuple(sorted(item.notes)) if item.notes else (),
         slotted=bool(item.slotted),
+        hop=item.hop or 0,
     )
 
 
@@ -94,6 +95,7 @@ def item_of(run: Run, *, shards: int, lane: Lane) -> RunItem:
         range_count=run.range_count,
         expires_at=_to_s(run.expires_at),
         slotted=run.slotted or None,
+        hop=run.hop or None,
     )
     if run.wake_at is not None:
         item.shard = shard_of(run.uuid, shards)

@@ -361,6 +361,7 @@ class RunItem(Item):
     attention_day = UnicodeAttribute(null=True)
     attention_at = Integer(null=True)
     slotted = BooleanAttribute(null=True)
+    hop = Integer(null=True)
 
 
 class AttemptItem(Item):

@@ -198,7 +198,7 @@ def run_body(run: Run, attempts: Sequence[Attempt] = ()) -> dict[str, Any]:
         "callbackDeadlineAt": _text_ms(run.deadline_at) if run.state in AWAITING_RESULT else None,
         "answer": run.answer,
         "message": run.message,
-        "parentRunId": f"{run.schedule_id or run.job_id}_{run.parent_uuid}" if run.parent_uuid else None,
+        "parentRunId": run.parent_id,
         "range": {"until": text_ms(run.range_until), "count": run.range_count} if run.range_until else None,
         "attempts": _attempts(run, attempts),
         "notes": list(run.notes),

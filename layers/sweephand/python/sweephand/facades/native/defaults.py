@@ -20,6 +20,8 @@ POLICIES: Mapping[str, Any] = {
     "keepAnswer": "failures",
     "callbackToken": False,
 }
+FOLLOWING = ("on202", "onAccepted")
+"""Members of an action's outcome that say whether a target's acceptance is the end."""
 _ALWAYS: Mapping[str, Any] = {
     "timezone": "UTC",
     "startTime": None,
@@ -82,7 +84,7 @@ def shown_policies(policies: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shown_action(action: ActionSpec, policies: Mapping[str, Any]) -> dict[str, Any]:
-    """on202 follows the policy callbackToken where the action does not say."""
+    """on202, or onAccepted, follows the policy callbackToken where the action does not say."""
     params = {name: value for name, value in action.params.items() if name != "dialect"}
     if "outcome" in params:
         params["outcome"] = {**params["outcome"], **_filled(params["outcome"], policies)}
@@ -98,6 +100,5 @@ def unsaid(params: Mapping[str, Any], stored: ActionSpec, policies: Mapping[str,
 
 
 def _filled(outcome: Mapping[str, Any], policies: Mapping[str, Any]) -> dict[str, Any]:
-    if "on202" not in outcome or outcome["on202"] is not None:
-        return {}
-    return {"on202": "wait" if policies.get("callbackToken") else "success"}
+    usual = "wait" if policies.get("callbackToken") else "success"
+    return {name: usual for name in FOLLOWING if outcome.get(name, usual) is None}

@@ -32,10 +32,21 @@ _NIGHTLY: dict[str, Any] = {
         {"name": "once", "at": "2099-01-01T09:00:00+01:00"},
     ],
 }
+_ON_A_QUEUE: dict[str, Any] = {
+    "action": {
+        "type": "sqs",
+        "targetArn": "arn:aws:sqs:eu-west-1:123456789012:orders.fifo",
+        "roleArn": "arn:aws:iam::123456789012:role/jobs",
+        "messageGroupId": "night",
+        "payload": {"report": 1},
+    },
+    "errorAction": {"type": "event", "detailType": "report.late"},
+    "schedules": [{"cron": "0 3 * * *"}],
+}
 _HOURLY = {"name": "hourly", "every": "PT1H", "align": "epoch", "jitterSeconds": 30}
 
 REQUESTS: Mapping[str, Mapping[str, Any]] = {
-    "JobDraft": {"least": _LEAST_JOB, "nightly": _NIGHTLY},
+    "JobDraft": {"least": _LEAST_JOB, "onAQueue": _ON_A_QUEUE, "nightly": _NIGHTLY},
     "JobReplacement": {"withoutSchedules": {"name": "nightly-report", "action": _LEAST_JOB["action"]}},
     "JobPatch": {"retries": {"action": {"retry": {"type": "fixed", "delaySeconds": 60}}, "description": None}},
     "ScheduleDraft": {

@@ -15,7 +15,7 @@ from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
-from sweephand.facades.native import bodies, shapes
+from sweephand.facades.native import bodies
 from sweephand.facades.native.context import Context
 from sweephand.flow import plan, results
 from sweephand.flow.drafts import LAST
@@ -87,7 +87,7 @@ def put_result(ctx: Context) -> Answer:
     given = fields.members(ctx.body(), "", ("success", "message"))
     if "success" not in given:
         raise InvalidRequest("success", "is required")
-    success = shapes.flag(given["success"], "success")
+    success = fields.flag(given["success"], "success")
     message = fields.text(given["message"], "message", 0, 1_000) if "message" in given else None
     owner, uuid = _parts(ctx)
     run = results.record(ctx.world, ctx.tenant, owner, uuid, success=success, message=message)

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sweephand.actions import certificates, headers, http_fields, payloads
+from sweephand.actions import certificates, headers, http_fields
 from sweephand.domain import retry
 from sweephand.domain.collection import LONGEST_CALLBACK_S, CollectionState, Events, TenantState
 from sweephand.domain.job import SCHEDULES_AT_ONCE, JobState
 from sweephand.domain.run import Kind, Reason, State, Status
 from sweephand.domain.schedule import Lane, ScheduleState, StateReason
-from sweephand.facades.native import calendar_schemas, collection_fields, defaults, last_audit, shapes
+from sweephand.facades.native import action_schemas, calendar_schemas, collection_fields, defaults, last_audit, shapes
 from sweephand.facades.native.calendar_schemas import SHOWN_USES, USES
 from sweephand.facades.native.json_schema import (
     Members,
@@ -65,7 +65,7 @@ GIVEN_INSTANT = text(
 )
 TEXT = text()
 FLAG: Schema = {"type": "boolean"}
-ANYTHING: Schema = {"description": "Any JSON, up to 64 KB."}
+ANYTHING = action_schemas.ANYTHING
 NOT_YET: Schema = {"type": "null", "description": "Not available yet."}
 PASSED_OVER: Schema = {"readOnly": True, "description": "Of answers; passed over, so that what was read can be sent."}
 MASKED = {"const": headers.MASK}
@@ -202,7 +202,7 @@ _ACTION: Members = {
 }
 _PAYLOADS: Members = {
     "payload": ANYTHING,
-    "body": text(longest=payloads.MAX_PAYLOAD, description="Instead of `payload`: sent as it is."),
+    "body": action_schemas.TEXT_BODY,
 }
 _SECRET = text(longest=headers.MAX_SECRET, description="Encrypted; absent or `***` in a change: the stored one.")
 _SHOWN_ACTION: Members = {
@@ -480,7 +480,9 @@ SCHEMAS: dict[str, Schema] = {
     "JobReplacement": request(_JOB_REPLACEMENT, ("action",)),
     "ScheduleDraft": request(_SCHEDULE_DRAFT, oneOf=ONE_NOTATION),
     "ScheduleReplacement": request(_SCHEDULE_REPLACEMENT, oneOf=ONE_NOTATION),
-    "Action": request(
+    "Action": {"oneOf": [ref("HttpAction"), *action_schemas.names()]},
+    **action_schemas.schemas(),
+    "HttpAction": request(
         {
             **_ACTION,
             **_PAYLOADS,
@@ -530,8 +532,10 @@ SCHEMAS: dict[str, Schema] = {
         {name: each for name, each in _SCHEDULE.items() if name != "payload"}, _OF_SOME_NOTATIONS, oneOf=ONE_NOTATION
     ),
     "SchedulePage": page("Schedule"),
-    "ShownAction": answer({**_SHOWN_ACTION, "payload": ANYTHING, "body": or_null(_PAYLOADS["body"])}),
-    "ListedAction": answer(_SHOWN_ACTION),
+    "ShownAction": {"oneOf": [ref("ShownHttpAction"), *action_schemas.names("Shown")]},
+    "ShownHttpAction": answer({**_SHOWN_ACTION, "payload": ANYTHING, "body": or_null(_PAYLOADS["body"])}),
+    "ListedAction": {"oneOf": [ref("ListedHttpAction"), *action_schemas.names("Listed")]},
+    "ListedHttpAction": answer(_SHOWN_ACTION),
     "ShownAuthentication": _shown_authentication(),
     "ShownOutcome": answer(
         {

@@ -11,7 +11,7 @@ from typing import Any
 from sweephand import actions
 from sweephand.actions.payloads import json_payload
 from sweephand.domain import fields
-from sweephand.domain.fields import below
+from sweephand.domain.fields import below, flag
 from sweephand.domain.job import DEFAULT_COLLECTION, ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.lateness import Misfire
 from sweephand.errors import InvalidRequest
@@ -225,12 +225,6 @@ def merged(target: Any, patch: Any) -> Any:
 
 
 # Members
-
-
-def flag(value: object, field: str) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidRequest(field, "must be true or false")
-    return value
 
 
 def _required(given: Mapping[str, Any], name: str) -> Any:

@@ -1,0 +1,70 @@
+"""What an action says of its outcome where the target only takes what it is sent: `outcome` of all kinds but HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sweephand.actions.call import Call
+from sweephand.domain import fields as read
+from sweephand.domain.collection import CALLBACK_S, LONGEST_CALLBACK_S
+from sweephand.domain.fields import below
+from sweephand.domain.run import Outcome, Reason, Verdict
+from sweephand.security.guard import GuardSettings
+
+MEMBERS = ("answerTimeoutSeconds", "onAccepted", "callbackTimeoutSeconds")
+ANSWER_TIMEOUT_S = (1, 60)
+CALLBACK_TIMEOUT_S = (1, LONGEST_CALLBACK_S)
+ON_ACCEPTED = ("success", "wait")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """on_accepted None: `wait` if the job asks for callback tokens, else `success`."""
+
+    answer_timeout_s: int = 15
+    on_accepted: str | None = None
+    callback_timeout_s: int = CALLBACK_S
+
+
+def parse(value: object, field: str) -> Rules:
+    given = read.members(value, field, MEMBERS)
+    usual = Rules()
+    on_accepted = given.get("onAccepted")
+    return Rules(
+        read.whole(
+            given.get("answerTimeoutSeconds", usual.answer_timeout_s),
+            below(field, "answerTimeoutSeconds"),
+            *ANSWER_TIMEOUT_S,
+        ),
+        None if on_accepted is None else read.one_of(on_accepted, below(field, "onAccepted"), ON_ACCEPTED),
+        read.whole(
+            given.get("callbackTimeoutSeconds", usual.callback_timeout_s),
+            below(field, "callbackTimeoutSeconds"),
+            *CALLBACK_TIMEOUT_S,
+        ),
+    )
+
+
+def to_json(rules: Rules) -> dict[str, Any]:
+    return dict(zip(MEMBERS, (rules.answer_timeout_s, rules.on_accepted, rules.callback_timeout_s), strict=True))
+
+
+def from_json(stored: Mapping[str, Any]) -> Rules:
+    return Rules(*(stored[name] for name in MEMBERS))
+
+
+def kept_secrets(_new: object, _old: object, *, field: str, guard: GuardSettings) -> frozenset[str]:  # noqa: ARG001 - one interface for all kinds
+    """Of the kinds that have no secrets."""
+    return frozenset()
+
+
+def taken(rules: Rules, call: Call, answer: str | None, http_status: int | None = None) -> Outcome:
+    """The target has it. Then the run is a success, or waits for what the target will report."""
+    waits = (rules.on_accepted or call.on202) == "wait"
+    return Outcome(Verdict.ACCEPTED if waits else Verdict.SUCCEEDED, http_status=http_status, answer=answer)
+
+
+def failed(reason: Reason, message: str, *, retryable: bool, http_status: int | None = None) -> Outcome:
+    return Outcome(Verdict.FAILED, reason, http_status=http_status, message=message, retryable=retryable)

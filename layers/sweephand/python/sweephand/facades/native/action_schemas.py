@@ -1,0 +1,83 @@
+"""The schemas of the actions beside HTTP, each in three forms: as it is given, as it is shown, as lists show it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sweephand.actions import events, payloads, rules, sns
+from sweephand.actions.lambda_ import INVOCATIONS
+from sweephand.facades.native.json_schema import Members, Schema, answer, one_of, or_null, ref, request, text, whole
+
+ANYTHING: Schema = {"description": "Any JSON, up to 64 KB."}
+TEXT_BODY = text(longest=payloads.MAX_PAYLOAD, description="Instead of `payload`: sent as it is.")
+NO_TEXT: Schema = {"type": "null", "description": "This target takes JSON only."}
+_OUTCOME: Members = {
+    "answerTimeoutSeconds": whole(*rules.ANSWER_TIMEOUT_S),
+    "onAccepted": one_of(rules.ON_ACCEPTED, description="Whether the run is over once the target has it, or waits."),
+    "callbackTimeoutSeconds": whole(*rules.CALLBACK_TIMEOUT_S),
+}
+_GROUP = text(1, 128, pattern="^[!-~]+$", description="Of a FIFO target; without one, the job's id.")
+_DETAIL_TYPE = text(1, events.MAX_DETAIL_TYPE)
+_AWS: Members = {
+    "targetArn": text(1, 2_048, description="The region is the ARN's."),
+    "roleArn": text(
+        1, 2_048, description="One of the parameter TargetRoleArns; assumed with the tenant as its ExternalId."
+    ),
+}
+_OWN: Mapping[str, Members] = {
+    "sqs": {**_AWS, "messageGroupId": _GROUP},
+    "sns": {**_AWS, "subject": text(1, sns.MAX_SUBJECT, pattern="^[ -~]*$"), "messageGroupId": _GROUP},
+    "events": {**_AWS, "source": text(1, events.MAX_SOURCE, pattern="^[!-~]+$"), "detailType": _DETAIL_TYPE},
+    "lambda": {
+        **_AWS,
+        "invocation": one_of(INVOCATIONS),
+        "envelope": {"type": "boolean", "description": "The function gets the run, with the payload as a member."},
+    },
+    "states": _AWS,
+    "event": {"detailType": _DETAIL_TYPE},
+    "job": {"jobId": text(1, 64, description="Of the same tenant.")},
+}
+"""The members that only this kind has."""
+_REQUIRED: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("sqs", "sns", "lambda", "states"), ("targetArn", "roleArn")),
+    "events": ("targetArn", "roleArn", "source", "detailType"),
+    "event": (),
+    "job": ("jobId",),
+}
+_MAY_BE_NULL = {"messageGroupId", "subject"}
+_JSON_ONLY = {"events", "lambda", "states"}
+_NO_PAYLOAD = {"job"}
+
+
+def names(prefix: str = "") -> list[Schema]:
+    return [ref(f"{prefix}{_name(kind)}Action") for kind in _OWN]
+
+
+def schemas() -> dict[str, Schema]:
+    made: dict[str, Schema] = {"TakenOutcome": request(_OUTCOME), "ShownTakenOutcome": answer(_OUTCOME)}
+    for kind, own in _OWN.items():
+        made[f"{_name(kind)}Action"] = _given(kind, own)
+        made[f"Shown{_name(kind)}Action"] = _shown(kind, own, {"payload": ANYTHING, "body": or_null(TEXT_BODY)})
+        made[f"Listed{_name(kind)}Action"] = _shown(kind, own, {})
+    return made
+
+
+def _given(kind: str, own: Members) -> Schema:
+    members: Members = {"type": {"const": kind}, **own, "retry": ref("Retry")}
+    if kind not in _NO_PAYLOAD:
+        body = NO_TEXT if kind in _JSON_ONLY else TEXT_BODY
+        members = {**members, "payload": ANYTHING, "body": body, "outcome": ref("TakenOutcome")}
+    else:
+        nothing: Schema = {"type": "null"}
+        members = {**members, "payload": nothing, "body": nothing}
+    return request(members, ("type", *_REQUIRED[kind]))
+
+
+def _shown(kind: str, own: Members, payload: Members) -> Schema:
+    shown = {name: or_null(each) if name in _MAY_BE_NULL else each for name, each in own.items()}
+    outcome = {} if kind in _NO_PAYLOAD else {"outcome": ref("ShownTakenOutcome")}
+    return answer({"type": {"const": kind}, **shown, **outcome, "retry": ref("ShownRetry"), **payload})
+
+
+def _name(kind: str) -> str:
+    return "".join(word.capitalize() for word in kind.split("_"))

@@ -1,0 +1,89 @@
+"""Which AWS resources jobs may act on, and by which roles: judged at creation, and again at each call. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from sweephand.errors import InvalidRequest
+from sweephand.security.guard import AwsSettings
+
+_REGION = r"[a-z]{2}(?:-[a-z]+)+-[0-9]{1,2}"
+_ARN = re.compile(
+    rf"arn:(?P<partition>aws(?:-[a-z]+)*):(?P<service>[a-z]+):(?P<region>{_REGION}):(?P<account>[0-9]{{12}}):(?P<resource>.+)",
+    re.ASCII,
+)
+_ROLE = re.compile(r"arn:aws(?:-[a-z]+)*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/-]{1,576}", re.ASCII)
+_RESOURCES = {
+    "sqs": (re.compile(r"[A-Za-z0-9_-]{1,75}(?:\.fifo)?|[A-Za-z0-9_-]{1,80}", re.ASCII), "sqs:REGION:ACCOUNT:QUEUE"),
+    "sns": (re.compile(r"[A-Za-z0-9_-]{1,251}(?:\.fifo)?|[A-Za-z0-9_-]{1,256}", re.ASCII), "sns:REGION:ACCOUNT:TOPIC"),
+    "events": (re.compile(r"event-bus/[A-Za-z0-9/._-]{1,256}", re.ASCII), "events:REGION:ACCOUNT:event-bus/NAME"),
+    "lambda": (
+        re.compile(r"function:[A-Za-z0-9_-]{1,64}(?::(?:\$LATEST|[A-Za-z0-9_-]{1,128}))?", re.ASCII),
+        "lambda:REGION:ACCOUNT:function:NAME, with :VERSION or :ALIAS behind it if need be",
+    ),
+    "states": (
+        re.compile(r"stateMachine:[A-Za-z0-9_-]{1,80}(?::[A-Za-z0-9_.-]{1,80})?", re.ASCII),
+        "states:REGION:ACCOUNT:stateMachine:NAME, with :VERSION or :ALIAS behind it if need be",
+    ),
+}
+"""By service: what a resource is called, and how its ARN is written."""
+OWN_RESOURCES = (
+    *("ApiFunction", "SapApiFunction", "SweeperFunction", "AuditorFunction"),
+    *("ExecutorFunction", "ExecutorSlowFunction"),
+    *("RunQueue", "SlowQueue", "DeadLetterQueue", "ArchiveQueue", "TickDeadLetterQueue"),
+)
+"""What the template makes that an action could name; CloudFormation puts the stack's name before and chance behind."""
+_SHORTENED = 24
+"""So many characters of the stack's name CloudFormation keeps at least, where the whole would be too long."""
+
+
+@dataclass(frozen=True)
+class Arn:
+    """resource: as the service writes it: `name`, `function:name:alias`, `event-bus/name`."""
+
+    text: str
+    service: str
+    region: str
+    account: str
+    resource: str
+
+    @property
+    def name(self) -> str:
+        """Of the resource, without its type, version or alias."""
+        typed = {"lambda", "states"}
+        return self.resource.split(":")[1] if self.service in typed else self.resource.removeprefix("event-bus/")
+
+    @property
+    def fifo(self) -> bool:
+        return self.resource.endswith(".fifo")
+
+
+def check_role(text: str, settings: AwsSettings) -> str:
+    """The ARN of a role that jobs may act by. Raises InvalidRequest(None, reason) for one that they may not."""
+    if not _ROLE.fullmatch(text):
+        raise InvalidRequest(None, "must be the ARN of a role: arn:aws:iam::ACCOUNT:role/NAME")
+    if text not in settings.roles:
+        raise InvalidRequest(None, "is not among the roles that this stack may assume (parameter TargetRoleArns)")
+    return text
+
+
+def check_target(text: str, service: str, settings: AwsSettings) -> Arn:
+    """The ARN of a resource of a service. Raises InvalidRequest(None, reason) for another form, and for our own."""
+    known, form = _RESOURCES[service]
+    found = _ARN.fullmatch(text)
+    if not found or found["service"] != service or not known.fullmatch(found["resource"]):
+        raise InvalidRequest(None, f"must be an ARN of the form arn:aws:{form}")
+    arn = Arn(text, service, found["region"], found["account"], found["resource"])
+    if _is_own(arn, settings):
+        raise InvalidRequest(None, "is a resource of this service itself")
+    return arn
+
+
+def _is_own(arn: Arn, settings: AwsSettings) -> bool:
+    if (arn.account, arn.region) != (settings.account, settings.region):
+        return False
+    if arn.service == "events":
+        return arn.name == settings.bus_name
+    stack = re.escape(settings.stack_name[:_SHORTENED])
+    return bool(re.fullmatch(rf"{stack}[A-Za-z0-9-]*-(?:{'|'.join(OWN_RESOURCES)})-[A-Za-z0-9]+", arn.name))

@@ -1,0 +1,217 @@
+"""Each kind of action over the API: made, read, sent back, changed, run, and its line in the ledger."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sweephand import actions
+from sweephand.security.guard import GuardSettings
+from tests.contract.native.api import Api
+from tests.contract.native.api import api as made
+from tests.support.acting import ROLE, Roles, arn, client, outbound
+from tests.support.stage import on_moto
+from tests.unit.actions.test_aws import MADE, Bus, Lambda
+
+OUTCOME = {"answerTimeoutSeconds": 15, "onAccepted": "success", "callbackTimeoutSeconds": 1_800}
+NO_RETRY = {"type": "none"}
+NOTHING = {"payload": None, "body": None}
+NOBODY = "01890000-0000-7000-8000-000000000000"
+BY_ROLE = {"roleArn": ROLE}
+QUEUE = {"type": "sqs", "targetArn": arn("sqs", "orders"), **BY_ROLE}
+KINDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "sqs": (QUEUE, {"messageGroupId": None}),
+    "sns": ({"type": "sns", "targetArn": arn("sns", "news"), **BY_ROLE}, {"messageGroupId": None, "subject": None}),
+    "events": (
+        {
+            "type": "events",
+            "targetArn": arn("events", "event-bus/other"),
+            **BY_ROLE,
+            "source": "acme.orders",
+            "detailType": "due",
+        },
+        {},
+    ),
+    "lambda": (
+        {"type": "lambda", "targetArn": arn("lambda", "function:f"), **BY_ROLE},
+        {"invocation": "sync", "envelope": False},
+    ),
+    "states": ({"type": "states", "targetArn": arn("states", "stateMachine:m"), **BY_ROLE}, {}),
+    "event": ({"type": "event"}, {"detailType": "job"}),
+    "job": ({"type": "job", "jobId": NOBODY}, {}),
+}
+"""By kind: the least that makes one, and what answers add beside what all have."""
+of_each = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture
+def there() -> Iterator[Api]:
+    with made() as api:
+        yield api
+
+
+@pytest.fixture
+def acting() -> Iterator[Api]:
+    """Jobs do what they say, on moto; Lambda and EventBridge answer as they do on AWS."""
+    with made(backend=on_moto) as api:
+        client("sqs").create_queue(QueueName="orders")
+        client("sns").create_topic(Name="news")
+        client("stepfunctions").create_state_machine(name="m", roleArn=ROLE, **MADE)
+        api.stage.act_for_real(outbound(Roles({"lambda": Lambda('"done"'), "events": Bus()})))
+        yield api
+
+
+def test_these_tests_know_every_kind_but_http() -> None:
+    azure = {kind for kind in actions.KINDS if kind.startswith("azure_")}
+
+    assert KINDS.keys() == actions.KINDS.keys() - azure - {"http"}
+
+
+def shown(kind: str) -> dict[str, Any]:
+    given, added = KINDS[kind]
+    outcome = {} if kind == "job" else {"outcome": OUTCOME}
+    return {**given, **added, **outcome, "retry": NO_RETRY, **NOTHING}
+
+
+@of_each
+def test_an_action_is_shown_with_all_that_holds(there: Api, kind: str) -> None:
+    job = there.create(action=KINDS[kind][0])
+
+    body = there.get(f"/v1/jobs/{job['id']}").json["action"]
+
+    assert {**NOTHING, **body} == shown(kind)
+
+
+@of_each
+def test_what_was_read_can_be_sent_back_and_changes_nothing(there: Api, kind: str) -> None:
+    job = there.create(action={**KINDS[kind][0], "retry": {"type": "fixed", "maxRetries": 2}})
+    read = there.get(f"/v1/jobs/{job['id']}")
+
+    with there.unchanged():
+        again = there("PUT", f"/v1/jobs/{job['id']}", read.json)
+
+    assert again.status == 200, again.text
+    assert again.revision == read.revision
+
+
+@of_each
+def test_an_error_action_may_be_of_any_kind(there: Api, kind: str) -> None:
+    job = there.create(errorAction=KINDS[kind][0])
+
+    assert job["errorAction"]["type"] == kind
+    assert there.get("/v1/jobs").json["items"][0]["errorAction"]["type"] == kind
+
+
+@of_each
+def test_a_job_may_change_from_one_kind_to_another(there: Api, kind: str) -> None:
+    job = there.create()
+
+    changed = there("PUT", f"/v1/jobs/{job['id']}", {"action": KINDS[kind][0]})
+    back = there("PUT", f"/v1/jobs/{job['id']}", {"action": {"type": "http", "url": "https://example.org/"}})
+
+    assert (changed.status, back.status) == (200, 200)
+    assert changed.json["action"]["type"] == kind
+
+
+@of_each
+def test_a_run_does_what_its_job_says_and_ends_as_one_line(acting: Api, kind: str) -> None:
+    action = dict(KINDS[kind][0])
+    if kind == "job":
+        action["jobId"] = acting.create({"action": {"type": "event"}})["id"]
+    job = acting.create({"action": action})
+    run_id = acting("POST", f"/v1/jobs/{job['id']}/run", {}).json["runId"]
+
+    acting.stage.run(5)
+
+    run = acting.get(f"/v1/runs/{run_id}").json
+    assert (run["state"], run["reason"], run["attempt"]) == ("SUCCESS", "ON_TIME", 1), run
+    assert run["message"] is None
+
+
+def test_a_failed_run_says_what_aws_said(acting: Api) -> None:
+    job = acting.create({"action": {**QUEUE, "targetArn": arn("sqs", "nowhere")}})
+    run_id = acting("POST", f"/v1/jobs/{job['id']}/run", {}).json["runId"]
+
+    acting.stage.run(5)
+
+    run = acting.get(f"/v1/runs/{run_id}").json
+    assert (run["state"], run["reason"], run["httpStatus"]) == ("REQUEST_ERROR", "HTTP_STATUS", 400)
+    assert "NonExistentQueue" in run["message"]
+
+
+def test_the_run_of_a_job_that_another_started_names_the_run_that_started_it(acting: Api) -> None:
+    child = acting.create({"action": {"type": "event"}})["id"]
+    parent = acting.create({"action": {"type": "job", "jobId": child}})["id"]
+    run_id = acting("POST", f"/v1/jobs/{parent}/run", {}).json["runId"]
+
+    acting.stage.run(5)
+
+    started = acting.get(f"/v1/runs/{run_id}").json["answer"]
+    run = acting.get(f"/v1/runs/{started}").json
+    assert (run["jobId"], run["kind"], run["parentRunId"]) == (child, "manual", run_id)
+
+
+def test_a_job_s_payload_and_a_schedule_s_in_its_place_reach_the_queue(acting: Api) -> None:
+    job = acting.create(
+        {
+            "action": {**QUEUE, "payload": {"n": 1}},
+            "schedules": [{"every": "PT60S", "align": "clock", "payload": {"n": 2}}],
+        }
+    )
+    acting("POST", f"/v1/jobs/{job['id']}/run", {})
+
+    acting.stage.run(70)
+
+    url = client("sqs").get_queue_url(QueueName="orders")["QueueUrl"]
+    messages = client("sqs").receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
+    assert sorted(json.loads(message["Body"])["n"] for message in messages) == [1, 2]
+
+
+@pytest.mark.parametrize("kind", ["events", "lambda", "states"])
+def test_a_schedule_s_payload_must_fit_the_action_too(there: Api, kind: str) -> None:
+    body = {"action": {**KINDS[kind][0], "body": "text"}}
+
+    refused = there("POST", "/v1/jobs", body)
+
+    assert (refused.status, refused.fields) == (422, ["action.body"])
+
+
+def test_a_schedule_of_a_job_that_runs_another_brings_no_payload(there: Api) -> None:
+    refused = there(
+        "POST", "/v1/jobs", {"action": KINDS["job"][0], "schedules": [{"cron": "0 3 * * *", "payload": {"n": 1}}]}
+    )
+
+    assert (refused.status, refused.fields) == (422, ["schedules[0].payload"])
+
+
+@pytest.mark.parametrize("kind", ["sqs", "sns", "events", "lambda", "states"])
+def test_a_stack_without_target_roles_makes_no_such_job_and_names_the_parameter(kind: str) -> None:
+    with made(guarded=GuardSettings()) as api, api.unchanged():
+        refused = api("POST", "/v1/jobs", {"action": KINDS[kind][0]})
+
+    assert (refused.status, refused.fields) == (422, ["action.roleArn"])
+    assert "parameter TargetRoleArns" in refused.text
+
+
+@pytest.mark.parametrize("kind", ["ecs", "queue"])
+def test_what_is_not_there_yet_is_said_to_be_so(there: Api, kind: str) -> None:
+    refused = there("POST", "/v1/jobs", {"action": {"type": kind}})
+
+    assert (refused.status, refused.fields) == (422, ["action.type"])
+    assert f"not available yet: {kind}" in refused.text
+
+
+def test_a_patch_of_one_member_leaves_the_others(there: Api) -> None:
+    job = there.create(action={**KINDS["sns"][0], "subject": "a", "payload": {"n": 1}})
+
+    changed = there("PATCH", f"/v1/jobs/{job['id']}", {"action": {"subject": None, "outcome": {"onAccepted": "wait"}}})
+
+    assert changed.status == 200, changed.text
+    assert changed.json["action"] == {
+        **shown("sns"),
+        "payload": {"n": 1},
+        "outcome": {**OUTCOME, "onAccepted": "wait"},
+    }

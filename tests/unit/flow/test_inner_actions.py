@@ -1,0 +1,262 @@
+"""Actions within the service: a job that runs another one, a job that tells the bus."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from sweephand import actions
+from sweephand.actions.job import MOST_HOPS
+from sweephand.domain.collection import Events
+from sweephand.domain.job import ActionDraft
+from sweephand.domain.run import Kind, Outcome, Reason, Run, State, Verdict
+from sweephand.flow import plan
+from sweephand.security.guard import GuardSettings
+from sweephand.sources import SystemClock
+from tests.support import taps
+from tests.support.bus import refused_by_bus
+from tests.support.stage import Stage, stage
+from tests.support.taps import Crash, Passing
+from tests.unit.actions.test_aws import refusal
+from tests.unit.flow.common import fixed, once
+
+NOBODY = "01890000-0000-7000-8000-000000000000"
+
+
+@pytest.fixture
+def there() -> Iterator[Stage]:
+    with stage() as made:
+        made.act_for_real()
+        yield made
+
+
+def draft(**fields: Any) -> ActionDraft:
+    return actions.draft(fields, field="action", guard=GuardSettings())
+
+
+def runs(stage: Stage, job_id: str, **more: Any) -> ActionDraft:
+    return draft(type="job", jobId=job_id, **more)
+
+
+def told(stage: Stage) -> list[dict[str, Any]]:
+    return [json.loads(entry["Detail"]) for entry in stage.bus.of_jobs]
+
+
+# ---- A job that runs another -----------------------------------------------------------------------------------------
+
+
+def test_a_job_runs_another_one_as_if_by_hand(there: Stage) -> None:
+    other = there.create(action=draft(type="event", payload={"n": 1}))
+    parent = there.create(once(), action=runs(there, other.job.id))
+
+    there.run(70)
+
+    run, child = there.only_run(parent), there.only_run(other.job.id)
+    assert (run.state, run.answer) == (State.SUCCESS, child.id)
+    assert (child.kind, child.state, child.parent_id, child.hop) == (Kind.MANUAL, State.SUCCESS, run.id, 1)
+    assert [(each["id"], each["payload"]) for each in told(there)] == [(child.id, {"n": 1})]
+
+
+@pytest.mark.parametrize("operation", ["dynamodb.PutItem", "sqs.SendMessageBatch"])
+@pytest.mark.parametrize("fault", [taps.crash_before, taps.crash_after, taps.answer_lost, taps.refused])
+def test_however_the_start_fails_the_other_job_runs_once(there: Stage, operation: str, fault: Any) -> None:
+    other = there.create(action=draft(type="event"))
+    parent = there.create(once(), action=runs(there, other.job.id))
+    there.pass_time(60)
+    there.tick()
+    met = []
+
+    def only_the_child(passing: Passing, act: Any) -> Any:
+        ours = other.job.id in str(passing.request) and passing.name == operation
+        if ours and not met:
+            met.append(passing)
+            return fault(passing, act)
+        return act()
+
+    there.taps.fault = only_the_child
+    try:
+        there.deliver()
+    except Crash:
+        there.pass_time(30)
+    there.taps.fault = None
+    there.run(300)
+
+    assert met, "no call to be faulty"
+    assert there.only_run(parent).state is State.SUCCESS
+    assert there.only_run(other.job.id).state is State.SUCCESS
+    assert {each["id"] for each in told(there)} == {there.only_run(other.job.id).id}
+
+
+def test_a_retry_of_the_parent_does_not_run_the_other_job_again(there: Stage) -> None:
+    other = there.create(action=draft(type="event"))
+    parent = there.create(once(), action=runs(there, other.job.id, retry=fixed(10, 2)))
+    lost = Outcome(Verdict.FAILED, Reason.NO_ANSWER, retryable=True)
+
+    def started_but_not_known(_passing: Passing, act: Any) -> Outcome:
+        act()
+        return lost
+
+    with there.taps.once("action.job", started_but_not_known):
+        there.run(90)
+
+    run = there.only_run(parent)
+    assert (run.state, run.attempt) == (State.SUCCESS, 2)
+    assert len(told(there)) == 1
+
+
+def test_two_jobs_that_run_each_other_come_to_an_end(there: Stage) -> None:
+    first = there.create(action=draft(type="event"))
+    second = there.create(once(), action=runs(there, first.job.id))
+    there.change(first, action=runs(there, second.job.id))
+
+    there.run(600)
+
+    everything = [*there.runs(second), *there.runs(second.job.id), *there.runs(first.job.id)]
+    assert sorted(run.hop for run in everything) == list(range(MOST_HOPS + 1))
+    last = max(everything, key=lambda run: run.hop)
+    assert (last.state, last.reason) == (State.REQUEST_ERROR, Reason.GUARD)
+    assert all(run.state is State.SUCCESS for run in everything if run is not last)
+
+
+def test_an_error_action_runs_a_job_and_a_chain_goes_on_through_it(there: Stage) -> None:
+    clean_up = there.create(action=draft(type="event", payload="cleaned"))
+    failing = there.create(once(), action=runs(there, NOBODY), error_action=runs(there, clean_up.job.id))
+
+    there.run(90)
+
+    (failed,) = there.runs(failing, Kind.SCHEDULED)
+    (alarm,) = there.runs(failing, Kind.ERROR_ACTION)
+    assert (failed.state, failed.reason) == (State.REQUEST_ERROR, Reason.NO_TARGET)
+    assert NOBODY in str(failed.message)
+    assert alarm.state is State.SUCCESS
+    assert there.only_run(clean_up.job.id).parent_id == alarm.id
+
+
+def test_a_job_of_another_tenant_is_not_there(there: Stage) -> None:
+    from sweephand.flow import tenancy  # noqa: PLC0415 - of this test alone
+
+    tenancy.create_tenant(there.world, "globex", None)
+    theirs = plan.create_job(there.world, "globex", there.draft(action=draft(type="event")), None)
+    mine = there.create(once(), action=runs(there, theirs.job.id))
+
+    there.run(90)
+
+    assert there.only_run(mine).reason is Reason.NO_TARGET
+    assert told(there) == []
+
+
+def test_a_deleted_job_is_not_there_either(there: Stage) -> None:
+    other = there.create(action=draft(type="event"))
+    parent = there.create(once(), action=runs(there, other.job.id))
+    there.delete(other)
+
+    there.run(90)
+
+    assert there.only_run(parent).reason is Reason.NO_TARGET
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "reason"),
+    [
+        ({"type": "job"}, "jobId", "is required"),
+        ({"type": "job", "jobId": "x"}, "jobId", "is not an id"),
+        ({"type": "job", "jobId": NOBODY, "body": "x"}, "body", "goes nowhere: the other job sends its own payload"),
+        ({"type": "event", "detailType": ""}, "detailType", "must have 1 to 128 characters"),
+        ({"type": "event", "source": "sweephand"}, "source", "is not a member here"),
+        ({"type": "event", "payload": "x" * 65_537}, "payload", "must have at most 65,536 bytes"),
+    ],
+)
+def test_a_field_is_refused_with_its_path(fields: dict[str, Any], field: str, reason: str) -> None:
+    assert refusal(fields) == (f"action.{field}", reason)
+
+
+# ---- A job that tells the bus ----------------------------------------------------------------------------------------
+
+
+def test_a_job_puts_an_event_on_the_stack_s_bus_in_its_tenant_s_name(there: Stage) -> None:
+    there.tell(Events.NONE)
+    planned = there.create(
+        once(), action=draft(type="event", payload={"n": 1}), resource_id="inv-4711", tags=("a", "b")
+    )
+
+    there.run(70)
+
+    run = there.only_run(planned)
+    (entry,) = there.bus.of_jobs
+    detail = json.loads(entry["Detail"])
+    assert (entry["Source"], entry["DetailType"]) == ("scheduler.acme", "job")
+    assert detail.pop("firedAt") == "2027-03-01T12:01:00.250Z"
+    assert detail == {
+        "id": run.id,
+        "tenant": "acme",
+        "jobId": planned.job.id,
+        "jobScheduleId": planned.schedules[0].id,
+        "resourceId": "inv-4711",
+        "tag": "a",
+        "tags": ["a", "b"],
+        "jobTime": "2027-03-01T12:01:00Z",
+        "attempt": 1,
+        "payload": {"n": 1},
+    }
+    assert run.state is State.SUCCESS
+
+
+def test_an_event_that_the_bus_does_not_take_is_a_failed_attempt_and_is_repeated(there: Stage) -> None:
+    there.tell(Events.NONE)
+    planned = there.create(once(), action=draft(type="event", detailType="due", retry=fixed(10, 3)))
+
+    with there.taps.once("events.PutEvents", refused_by_bus):
+        there.run(90)
+
+    run = there.only_run(planned)
+    assert (run.state, run.attempt) == (State.SUCCESS, 2)
+    assert [(entry["DetailType"], json.loads(entry["Detail"])["attempt"]) for entry in there.bus.of_jobs] == [
+        ("due", 2)
+    ]
+
+
+@pytest.mark.parametrize("fault", [refused_by_bus, taps.refused])
+def test_without_retries_it_is_a_failed_run_that_says_why(there: Stage, fault: Any) -> None:
+    there.tell(Events.NONE)
+    planned = there.create(once(), action=draft(type="event"))
+
+    with there.taps.once("events.PutEvents", fault):
+        there.run(90)
+
+    run = there.only_run(planned)
+    assert (run.state, run.reason) == (State.ERROR, Reason.TARGET_ERROR)
+    assert run.message == "the event bus did not take the event: ThrottlingException"
+    assert there.taps.count("events.PutEvents") == 1, "the job's retry policy repeats it, nothing else"
+
+
+def test_a_bus_that_cannot_be_reached_is_a_failed_attempt_too() -> None:
+    from sweephand.messaging.event_bus import EventBus  # noqa: PLC0415 - of this test alone
+    from tests.support.sources import SeededChance  # noqa: PLC0415
+
+    class Away:
+        def put_events(self, **_request: Any) -> None:
+            raise EndpointConnectionError(endpoint_url="u")
+
+    assert EventBus(Away(), "bus", SystemClock(), SeededChance(0)).put("s", "t", "{}") == "EndpointConnectionError"
+
+
+def test_a_text_goes_along_as_a_text(there: Stage) -> None:
+    there.create(once(), action=draft(type="event", body="<a/>"))
+
+    there.run(70)
+
+    assert [each["payload"] for each in told(there)] == ["<a/>"]
+
+
+def test_a_listener_may_be_waited_for(there: Stage) -> None:
+    planned = there.create(once(), action=draft(type="event", outcome={"onAccepted": "wait"}))
+
+    there.run(70)
+
+    run: Run = there.only_run(planned)
+    assert run.state is State.ACK_RECVD
+    assert run.deadline_at is not None

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import pytest
+
+from sweephand.errors import InvalidRequest
+from sweephand.security.aws_targets import OWN_RESOURCES, check_role, check_target
+from sweephand.security.guard import AwsSettings, role_arns
+from tests.template.cloudformation import raw_template
+
+ROLE = "arn:aws:iam::111122223333:role/path/jobs"
+HERE = AwsSettings(
+    roles=frozenset({ROLE}),
+    account="111122223333",
+    region="eu-central-1",
+    stack_name="sweephand",
+    bus_name="sweephand",
+)
+OF_SERVICE = {
+    "sqs": ("orders", "orders.fifo", "a-b_c"),
+    "sns": ("news", "news.fifo"),
+    "events": ("event-bus/other", "event-bus/partner/x.y"),
+    "lambda": ("function:f", "function:f:$LATEST", "function:f:live", "function:f:7"),
+    "states": ("stateMachine:m", "stateMachine:m:3"),
+}
+
+
+def arn(service: str, resource: str, *, account: str = "444455556666", region: str = "us-east-1") -> str:
+    return f"arn:aws:{service}:{region}:{account}:{resource}"
+
+
+@pytest.mark.parametrize(
+    ("service", "resource"), [(service, name) for service, names in OF_SERVICE.items() for name in names]
+)
+def test_a_resource_is_known_by_its_arn_and_says_its_region(service: str, resource: str) -> None:
+    found = check_target(arn(service, resource), service, HERE)
+
+    assert (found.region, found.account, found.resource) == ("us-east-1", "444455556666", resource)
+
+
+@pytest.mark.parametrize("partition", ["aws-cn", "aws-us-gov"])
+def test_other_partitions_have_targets_too(partition: str) -> None:
+    assert check_target(f"arn:{partition}:sqs:cn-north-1:444455556666:q", "sqs", HERE).name == "q"
+
+
+@pytest.mark.parametrize(
+    ("service", "text"),
+    [
+        ("sqs", ""),
+        ("sqs", "https://sqs.us-east-1.amazonaws.com/444455556666/q"),
+        ("sqs", arn("sns", "q")),
+        ("sqs", arn("sqs", "q/other")),
+        ("sqs", arn("sqs", "q" * 81)),
+        ("sqs", arn("sqs", "q") + "\n"),
+        ("sqs", arn("sqs", "q", region="evil.example/")),
+        ("sqs", arn("sqs", "q", account="1")),
+        ("events", arn("events", "rule/x")),
+        ("lambda", arn("lambda", "layer:x")),
+        ("lambda", arn("lambda", "function:*")),
+        ("states", arn("states", "execution:m:n")),
+    ],
+)
+def test_another_form_is_refused(service: str, text: str) -> None:
+    with pytest.raises(InvalidRequest, match="must be an ARN of the form arn:aws:" + service):
+        check_target(text, service, HERE)
+
+
+def own(logical_id: str, stack: str = "sweephand", chance: str = "1A2B3C4D5E6F") -> str:
+    name = f"{stack}-{logical_id}-{chance}"
+    if logical_id.endswith("Function"):
+        return arn("lambda", f"function:{name}", account=HERE.account, region=HERE.region)
+    return arn("sqs", name, account=HERE.account, region=HERE.region)
+
+
+@pytest.mark.parametrize("logical_id", OWN_RESOURCES)
+@pytest.mark.parametrize("stack", ["sweephand", "a-rather-long-name-of-a-stack-of-sweephand"])
+def test_the_stack_s_own_queues_and_functions_are_no_targets(logical_id: str, stack: str) -> None:
+    settings = AwsSettings(account=HERE.account, region=HERE.region, stack_name=stack)
+    text = own(logical_id, stack[:24])
+    service = text.split(":")[2]
+
+    with pytest.raises(InvalidRequest, match="a resource of this service itself"):
+        check_target(text, service, settings)
+    assert check_target(text.replace(HERE.account, "444455556666"), service, settings)
+    assert check_target(text.replace(HERE.region, "us-east-1"), service, settings)
+
+
+def test_an_alias_of_an_own_function_is_no_target_either() -> None:
+    with pytest.raises(InvalidRequest, match="this service itself"):
+        check_target(own("ExecutorFunction") + ":live", "lambda", HERE)
+
+
+def test_the_stack_s_own_bus_is_no_target_because_there_is_an_action_for_it() -> None:
+    bus = arn("events", "event-bus/sweephand", account=HERE.account, region=HERE.region)
+
+    with pytest.raises(InvalidRequest, match="this service itself"):
+        check_target(bus, "events", HERE)
+    assert check_target(bus + "-2", "events", HERE)
+
+
+def test_a_queue_of_a_user_may_begin_with_the_stack_s_name() -> None:
+    queue = arn("sqs", "sweephand-orders-1", account=HERE.account, region=HERE.region)
+
+    assert check_target(queue, "sqs", HERE)
+
+
+def test_every_queue_and_function_of_the_template_is_known_as_own() -> None:
+    named = {"AWS::SQS::Queue", "AWS::Serverless::Function", "AWS::SNS::Topic", "AWS::StepFunctions::StateMachine"}
+    resources = raw_template()["Resources"]
+
+    assert {name for name, made in resources.items() if made["Type"] in named} == set(OWN_RESOURCES)
+
+
+def test_a_role_is_one_of_the_parameter_word_for_word() -> None:
+    assert check_role(ROLE, HERE) == ROLE
+    for other in (ROLE + "2", ROLE[:-1], ROLE.replace("1111", "9999"), ROLE.replace("role", "Role")):
+        with pytest.raises(InvalidRequest):
+            check_role(other, HERE)
+
+
+def test_without_the_parameter_no_role_is_good_and_the_reason_names_the_parameter() -> None:
+    with pytest.raises(InvalidRequest, match="parameter TargetRoleArns"):
+        check_role(ROLE, AwsSettings())
+
+
+@pytest.mark.parametrize("text", ["", "*", "arn:aws:iam::111122223333:user/u", "arn:aws:iam::111122223333:role/*"])
+def test_what_is_no_role_is_said_to_be_none(text: str) -> None:
+    with pytest.raises(InvalidRequest, match="must be the ARN of a role"):
+        check_role(text, HERE)
+
+
+def test_the_parameter_is_parted_by_commas() -> None:
+    assert role_arns("") == frozenset()
+    assert role_arns(f"{ROLE},{ROLE}2") == {ROLE, f"{ROLE}2"}
