@@ -47,6 +47,10 @@ class Settings:
     lease_s: float = 25.0
     visibility_s: float = 180.0
     callback_timeout_s: int = 1_800
+    rate_slow_from: int = 0
+    rate_most: int = 0
+    client_rate_slow_from: int = 0
+    client_rate_most: int = 0
     facade: str = "native"
 
 
@@ -86,5 +90,9 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         lease_s=float(env.get("LEASE_S", defaults.lease_s)),
         visibility_s=float(env.get("VISIBILITY_S", defaults.visibility_s)),
         callback_timeout_s=int(env.get("CALLBACK_TIMEOUT_S", defaults.callback_timeout_s)),
+        rate_slow_from=int(env.get("RATE_SLOW_FROM", defaults.rate_slow_from)),
+        rate_most=int(env.get("RATE_MOST", defaults.rate_most)),
+        client_rate_slow_from=int(env.get("CLIENT_RATE_SLOW_FROM", defaults.client_rate_slow_from)),
+        client_rate_most=int(env.get("CLIENT_RATE_MOST", defaults.client_rate_most)),
         facade=env.get("FACADE", defaults.facade),
     )

@@ -210,10 +210,13 @@ class Table:
     def delete(self, pk: str, sk: str, condition: Condition | None = None) -> Written | Refused:
         return self._single("delete_item", {"TableName": self.name, "Key": key(pk, sk)}, condition)
 
-    def increase(self, pk: str, sk: str, attribute: Attribute[int]) -> int:
-        """A number that nobody was given before, from 1. A lost answer leaves a gap, so it counts nothing."""
+    def increase(self, pk: str, sk: str, attribute: Attribute[int], by: int = 1, also: Sequence[Action] = ()) -> int:
+        """A number that nobody was given before, from 1. A lost answer leaves a gap, so it counts nothing.
+
+        also: what else the item shall have.
+        """
         kwargs = {"TableName": self.name, "Key": key(pk, sk), "ReturnValues": "UPDATED_NEW"}
-        answer = self.call("update_item", **kwargs, **_expressions(None, [add(attribute, 1)]))
+        answer = self.call("update_item", **kwargs, **_expressions(None, [add(attribute, by), *also]))
         return int(answer["Attributes"][attribute.attr_name]["N"])
 
     def _single(

@@ -16,6 +16,7 @@ STACK_AUDIT = "STACK#AUDIT"
 LAST = "LAST"
 STACK_ORDINALS = "STACK#ORDINALS"
 ORDINAL = "ORDINAL"
+STACK_RATE = "STACK#RATE"
 STACK_SUSPENDED = "STACK#SUSPENDED"
 CALENDAR_TEXT = "CALV"
 
@@ -153,6 +154,10 @@ def catch_up(first_s: int | str) -> str:
 
 def ordinal(number: int) -> str:
     return f"ORDINAL#{number:09d}"
+
+
+def rate(minute: int) -> str:
+    return f"RATE#{minute}"
 
 
 def suspended(tenant_name: str, collection_name: str | None) -> str:

@@ -299,6 +299,12 @@ class ChangePartItem(Item):
     steps = UnicodeAttribute()
 
 
+class RateItem(Item):
+    """Requests of one minute: of a tenant, or of all callers."""
+
+    requests = Integer(default=0)
+
+
 class StatsItem(Item):
     """Counts of what did not simply succeed, and of terminal runs up to settled_to (epoch ms, planned instant).
 

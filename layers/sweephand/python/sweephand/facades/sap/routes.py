@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sweephand.errors import SweephandError
@@ -11,11 +12,14 @@ from sweephand.facades.sap import action_logs, config, jobs, runs, schedules, se
 from sweephand.facades.sap.context import Context
 from sweephand.facades.sap.errors import of_error, refusal
 from sweephand.flow.ordinals import Ordinals
+from sweephand.flow.rates import Limit, RateMeter
 
 READ, WRITE, RUN = "jobs:read", "jobs:write", "runs:write"
 JOBS, JOB = "/scheduler/jobs", "/scheduler/jobs/{job}"
 SCHEDULES, SCHEDULE = f"{JOB}/schedules", f"{JOB}/schedules/{{schedule}}"
 RUNS, ONE_RUN = f"{SCHEDULE}/runs", f"{SCHEDULE}/runs/{{run}}"
+SLOW_MS, CLIENT_SLOW_MS = 1_000, 250
+"""By how much a request is slowed down near the limit of all callers, and near that of a tenant."""
 CREATING, CONFIGURING, REMOVING, DETAILS, LISTING = (
     f"Error while {doing}: "
     for doing in ("creating job", "configuring job", "removing job", "fetching job details", "fetching list of jobs")
@@ -55,11 +59,23 @@ class SapApi(Api):
     def __init__(self, *collaborators: Any) -> None:
         super().__init__(*collaborators)
         self._ordinals = Ordinals(self.world)
+        settings = self.world.settings
+        self._rates = RateMeter(
+            self.world,
+            Limit(settings.rate_slow_from, settings.rate_most, SLOW_MS),
+            Limit(settings.client_rate_slow_from, settings.client_rate_most, CLIENT_SLOW_MS),
+        )
 
     def operate(self, visit: Visit) -> Answer:
+        """Near a limit of requests the answer comes later, and says by how much."""
         assert visit.caller is not None
         context = Context(self.world, self.guard, self.door, *visit[:3], visit.caller, self._ordinals)
-        return visit.route.operation(context)
+        waits_ms = self._rates.let_in(context.own)
+        if not waits_ms:
+            return visit.route.operation(context)
+        self.world.clock.sleep(waits_ms / 1000)
+        answer = visit.route.operation(context)
+        return replace(answer, headers={**answer.headers, "throttling": str(waits_ms)})
 
     def refusal(self, error: SweephandError, _request_id: str, route: Route | None) -> Answer:
         return of_error(error, PREFIXES[route.method, route.path] if route else "")
