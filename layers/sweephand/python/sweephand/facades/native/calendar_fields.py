@@ -11,8 +11,9 @@ from sweephand.domain.calendar import Calendar, Version
 from sweephand.domain.instants import EPOCH, text_ms
 from sweephand.errors import InvalidRequest
 from sweephand.facades.native import shapes
-from sweephand.schedules import calendar_content
+from sweephand.schedules import calendar_content, icalendar
 
+IMPORT = icalendar.FIELD
 READ_ONLY = ("version", "usedBy", "replanning", "createdAt", "modifiedAt")
 
 
@@ -21,8 +22,10 @@ def read(body: object, tenant: str, before: Calendar | None = None) -> Calendar:
 
     Members that only answers have are let through unread in a change, so that what was read can be sent back.
     """
-    known = ("name", "description", *calendar_content.MEMBERS, *(READ_ONLY if before else ()))
+    known = ("name", "description", *calendar_content.MEMBERS, IMPORT, *(READ_ONLY if before else ()))
     given = fields.members(body, "", known)
+    if IMPORT in given:
+        given |= _imported(given)
     name = fields.text(given["name"], "name", 1, 128) if "name" in given else None
     if before is None:
         if name is None:
@@ -36,6 +39,16 @@ def read(body: object, tenant: str, before: Calendar | None = None) -> Calendar:
         content={name: given[name] for name in calendar_content.MEMBERS if given.get(name)},
         facts=calendar_content.read(given),
     )
+
+
+def _imported(given: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The members that the events of an iCalendar text are added to; the text itself is not kept."""
+    found: dict[str, list[Any]] = {}
+    for name, members in icalendar.read(given[IMPORT]).items():
+        there = given.get(name, [])
+        if members and isinstance(there, list):  # anything else is refused by its own name
+            found[name] = [*there, *(each for each in members if each not in there)]
+    return found
 
 
 def listed(calendar: Calendar) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from sweephand.facades.native.json_schema import (
     whole,
 )
 from sweephand.schedules import calendar_content as content
+from sweephand.schedules import icalendar
 from sweephand.schedules.calendars import MOST, Mode, Roll
 
 PLAIN_NAME = text(1, 128, pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$")
@@ -56,6 +57,13 @@ _CONTENT: Members = {
     ),
 }
 _DESCRIPTION = text(0, 1_000)
+_IMPORT: Members = {
+    "iCalendar": text(
+        1,
+        icalendar.LONGEST,
+        description="A text of RFC 5545: its events are added to the other members; it is not kept.",
+    )
+}
 _SHOWN_CONTENT: Members = {**_CONTENT, "timezone": or_null(_CONTENT["timezone"])}
 _PASSED_OVER: Schema = {"readOnly": True, "description": "Of answers; passed over, so that what was read can be sent."}
 _MOMENT = text(format="date-time", pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$")
@@ -76,9 +84,15 @@ _LISTED_VERSION: Members = {
 }
 
 SCHEMAS: dict[str, Schema] = {
-    "CalendarDraft": request({"name": PLAIN_NAME, "description": _DESCRIPTION, **_CONTENT}, ("name",)),
+    "CalendarDraft": request({"name": PLAIN_NAME, "description": _DESCRIPTION, **_CONTENT, **_IMPORT}, ("name",)),
     "CalendarReplacement": request(
-        {"name": PLAIN_NAME, "description": _DESCRIPTION, **_CONTENT, **dict.fromkeys(READ_ONLY, _PASSED_OVER)}
+        {
+            "name": PLAIN_NAME,
+            "description": _DESCRIPTION,
+            **_CONTENT,
+            **_IMPORT,
+            **dict.fromkeys(READ_ONLY, _PASSED_OVER),
+        }
     ),
     "Calendar": answer({**_LISTED, **_SHOWN_CONTENT}),
     "ListedCalendar": answer(_LISTED),

@@ -131,7 +131,13 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
             "weekly": [{"days": ["SAT", "SUN"]}],
         },
     },
-    "CalendarReplacement": {"fewer": {"dates": ["01-01", "12-25"], "weekly": [{"days": ["SAT", "SUN"]}]}},
+    "CalendarReplacement": {
+        "imported": {
+            "iCalendar": "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:1\r\nDTSTART;VALUE=DATE:20991225\r\n"
+            "DTEND;VALUE=DATE:20991227\r\nSUMMARY:Christmas\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+        },
+        "fewer": {"dates": ["01-01", "12-25"], "weekly": [{"days": ["SAT", "SUN"]}]},
+    },
     "CredentialDraft": {"reader": {"name": "dashboard", "scopes": ["jobs:read"]}},
     "TenantDraft": {"initech": {"tenant": "initech", "description": "an example"}},
     "TokenRequest": {"byBasic": {"grant_type": "client_credentials", "scope": "jobs:read"}},

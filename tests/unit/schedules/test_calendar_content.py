@@ -1,0 +1,103 @@
+"""What a calendar holds, as a caller writes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules import calendar_content
+from sweephand.schedules.calendar_content import MEMBERS
+from sweephand.schedules.calendars import calendar
+from sweephand.schedules.localtime import zone
+from tests.unit.json_values import ANY_JSON
+
+DAY_S = 86_400
+
+
+def refusal(content: Any) -> tuple[str | None, str]:
+    with pytest.raises(InvalidRequest) as wrong:
+        calendar_content.read(content)
+    return wrong.value.field, wrong.value.reason
+
+
+@pytest.mark.parametrize(
+    ("content", "facts"),
+    [
+        ({}, {}),
+        ({"timezone": "Asia/Kolkata"}, {"zone": "Asia/Kolkata"}),
+        ({"dates": ["1970-01-02", "02-29"]}, {"days": [[1, 1]], "yearly": [[2, 29]]}),
+        ({"ranges": [{"from": "1970-01-01", "to": "1970-01-01"}]}, {"days": [[0, 0]]}),
+        ({"ranges": [{"from": "1970-01-01T00:00:00", "to": "1970-01-02T00:00:01"}]}, {"walls": [[0, DAY_S + 1]]}),
+        ({"ranges": [{"from": "1970-01-01T00:00:00Z", "to": "1970-01-01T02:00:00+01:00"}]}, {"fixed": [[0, 3600]]}),
+        ({"weekly": [{"days": ["MON"]}]}, {"week": [[0, DAY_S]]}),
+        ({"weekly": [{"days": ["TUE"], "from": "08:00", "to": "17:30"}]}, {"week": [[DAY_S + 28_800, DAY_S + 63_000]]}),
+        (
+            {"weekly": [{"days": ["SUN"], "from": "22:00", "to": "06:00"}]},
+            {"week": [[6 * DAY_S + 79_200, 7 * DAY_S], [0, 21_600]]},
+        ),
+        ({"weekly": [{"days": ["FRI"], "from": "16:00:30", "to": None}]}, {"week": [[4 * DAY_S + 57_630, 5 * DAY_S]]}),
+    ],
+)
+def test_members_come_to_facts(content: dict[str, Any], facts: dict[str, Any]) -> None:
+    assert calendar_content.read(content) == facts
+
+
+@pytest.mark.parametrize(
+    ("content", "field", "reason"),
+    [
+        ({"timezone": "Europe/Nowhere"}, "timezone", "expected an IANA zone"),
+        ({"dates": "2026-12-25"}, "dates", "expected a list, not text"),
+        ({"dates": [7]}, "dates[0]", "not a number"),
+        ({"dates": ["2026-12-25", "25.12.2026"]}, "dates[1]", "expected a date"),
+        ({"dates": ["2026-13-01"]}, "dates[0]", "month 13 is outside 1..12"),
+        ({"dates": ["2026-02-29"]}, "dates[0]", "month 2 has no day 29"),
+        ({"dates": ["02-30"]}, "dates[0]", "month 2 has no day 30"),
+        ({"dates": ["1969-12-31"]}, "dates[0]", "year 1969 is outside"),
+        ({"dates": ["2026-01-01"] * 2_001}, "dates", "more than 2,000"),
+        ({"dates": ["12-25"] * 367}, "dates", "more than 366"),
+        ({"ranges": [{}]}, "ranges[0].from", "is required"),
+        ({"ranges": [{"from": "2026-01-01"}]}, "ranges[0].to", "is required"),
+        ({"ranges": ["2026"]}, "ranges[0]", "expected an object"),
+        ({"ranges": [{"from": "2026-01-01", "until": "x"}]}, "ranges[0].until", "is not a member"),
+        ({"ranges": [{"from": "2026-01-02", "to": "2026-01-01"}]}, "ranges[0].to", "lies before"),
+        ({"ranges": [{"from": "01-02", "to": "01-03"}]}, "ranges[0].from", "expected a date, or a time"),
+        ({"ranges": [{"from": "2026-01-02", "to": "2026-01-03T00:00:00"}]}, "ranges[0].to", "written as `from` is"),
+        (
+            {"ranges": [{"from": "2026-01-02T00:00:00", "to": "2026-01-02T00:00:00"}]},
+            "ranges[0].to",
+            "must lie behind",
+        ),
+        ({"weekly": [{}]}, "weekly[0].days", "is required"),
+        ({"weekly": [{"days": []}]}, "weekly[0].days", "names no day"),
+        ({"weekly": [{"days": ["Monday"]}]}, "weekly[0].days[0]", "expected one of MON"),
+        ({"weekly": [{"days": ["MON"] * 8}]}, "weekly[0].days", "more than 7"),
+        ({"weekly": [{"days": ["MON"], "from": "8:00"}]}, "weekly[0].from", "expected a time of the day"),
+        ({"weekly": [{"days": ["MON"], "from": "24:00"}]}, "weekly[0].from", "behind the last second"),
+        ({"weekly": [{"days": ["MON"], "to": "24:01"}]}, "weekly[0].to", "outside 00:00..24:00"),
+        ({"weekly": [{"days": ["MON"], "to": "12:60"}]}, "weekly[0].to", "minute 60"),
+        ({"weekly": [{"days": ["MON"]}] * 51}, "weekly", "more than 50"),
+        ({"dates": ["\u0662026-01-01"]}, "dates[0]", "printable ASCII"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_by_its_place(content: dict[str, Any], field: str, reason: str) -> None:
+    where, why = refusal(content)
+
+    assert where == field
+    assert reason in why
+
+
+@given(st.dictionaries(st.sampled_from(MEMBERS), ANY_JSON))
+def test_any_json_is_read_or_refused_and_what_is_read_is_a_calendar(content: dict[str, Any]) -> None:
+    try:
+        facts = calendar_content.read(content)
+    except InvalidRequest as refused:
+        named = refused.field
+    else:
+        named = None
+        calendar("x", facts).covered(zone("UTC")).find(0, True, 1)
+
+    assert named is None or named.partition("[")[0] in MEMBERS

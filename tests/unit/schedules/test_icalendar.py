@@ -1,0 +1,204 @@
+"""Imported events, by their words and against dateutil."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+from dateutil.rrule import rrulestr
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules import calendar_content, icalendar
+from sweephand.schedules.icalendar_rules import YEARS, recurrence
+
+
+def text(*events: str, head: str = "BEGIN:VCALENDAR\nVERSION:2.0\n") -> str:
+    inner = "".join(f"BEGIN:VEVENT\n{event}\nEND:VEVENT\n" for event in events)
+    return f"{head}{inner}END:VCALENDAR\n"
+
+
+def read(*events: str) -> dict[str, Any]:
+    """The members that events come to, the empty ones left out; they must be a calendar's."""
+    found = icalendar.read(text(*events))
+    calendar_content.read(found)
+    return {name: each for name, each in found.items() if each}
+
+
+def refusal(value: object) -> str:
+    with pytest.raises(InvalidRequest) as wrong:
+        icalendar.read(value)
+    assert wrong.value.field == "iCalendar"
+    return wrong.value.reason
+
+
+# Events
+
+
+@pytest.mark.parametrize(
+    ("event", "members"),
+    [
+        ("DTSTART;VALUE=DATE:20261225", {"dates": ["2026-12-25"]}),
+        ("DTSTART:20261225", {"dates": ["2026-12-25"]}),
+        ("DTSTART;VALUE=DATE:20261225\nDTEND;VALUE=DATE:20261226", {"dates": ["2026-12-25"]}),
+        (
+            "DTSTART;VALUE=DATE:20261224\nDTEND;VALUE=DATE:20270102",
+            {"ranges": [{"from": "2026-12-24", "to": "2027-01-01"}]},
+        ),
+        ("DTSTART;VALUE=DATE:20261224\nDURATION:P1W", {"ranges": [{"from": "2026-12-24", "to": "2026-12-30"}]}),
+        (
+            "DTSTART:20261224T180000Z\nDTEND:20261225T060000Z",
+            {"ranges": [{"from": "2026-12-24T18:00:00Z", "to": "2026-12-25T06:00:00Z"}]},
+        ),
+        (
+            "DTSTART:20261224T180000\nDURATION:PT2H30M",
+            {"ranges": [{"from": "2026-12-24T18:00:00", "to": "2026-12-24T20:30:00"}]},
+        ),
+        (
+            'DTSTART;TZID=Europe/Berlin:20260624T180000\nDTEND;TZID="Europe/Berlin":20260624T190000',
+            {"ranges": [{"from": "2026-06-24T16:00:00Z", "to": "2026-06-24T17:00:00Z"}]},
+        ),
+        ("DTSTART:20261224T180000Z", {}),
+        ("DTSTART:20261225\nSTATUS:CANCELLED", {}),
+        ("DTSTART:20261225\nTRANSP:TRANSPARENT\nSUMMARY:a\\, b: c;d", {"dates": ["2026-12-25"]}),
+        ("DTSTART:20261225\nBEGIN:VALARM\nTRIGGER:-PT15M\nDTSTART:20200101\nEND:VALARM", {"dates": ["2026-12-25"]}),
+        ("DTSTART:20261225\nRDATE;VALUE=DATE:20261231,20270106", {"dates": ["2026-12-25", "2026-12-31", "2027-01-06"]}),
+        ("DTSTART:20261225\nRRULE:FREQ=YEARLY", {"dates": ["12-25"]}),
+        ("DTSTART:20261225\nDTEND:20261227\nRRULE:FREQ=YEARLY;WKST=SU", {"dates": ["12-25", "12-26"]}),
+        ("DTSTART:20261226\nRRULE:FREQ=WEEKLY;BYDAY=SA,SU", {"weekly": [{"days": ["SAT", "SUN"]}]}),
+        ("DTSTART:20261226\nRRULE:FREQ=WEEKLY", {"weekly": [{"days": ["SAT"]}]}),
+        (
+            "DTSTART:20261226T220000\nDURATION:PT4H\nRRULE:FREQ=WEEKLY",
+            {"weekly": [{"days": ["SAT"], "from": "22:00:00", "to": "02:00:00"}]},
+        ),
+        (
+            "DTSTART:20260105\nRRULE:FREQ=WEEKLY;COUNT=4\nEXDATE:20260112",
+            {"dates": ["2026-01-05", "2026-01-19", "2026-01-26"]},
+        ),
+        ("DTSTART:20260131\nRRULE:FREQ=MONTHLY;UNTIL=20260531", {"dates": ["2026-01-31", "2026-03-31", "2026-05-31"]}),
+        (
+            "DTSTART:20261126\nRRULE:FREQ=YEARLY;BYMONTH=11;BYDAY=4TH;COUNT=2",
+            {"dates": ["2026-11-26", "2027-11-25"]},
+        ),
+    ],
+)
+def test_an_event_becomes_members_of_a_calendar(event: str, members: dict[str, Any]) -> None:
+    assert read(event) == members
+
+
+def test_one_occurrence_is_replaced_by_another_event() -> None:
+    weekly = "UID:a\nDTSTART:20260105\nRRULE:FREQ=WEEKLY;COUNT=3"
+    moved = "UID:a\nRECURRENCE-ID;VALUE=DATE:20260112\nDTSTART:20260114"
+
+    assert read(weekly, moved)["dates"] == ["2026-01-05", "2026-01-19", "2026-01-14"]
+
+
+def test_lines_are_unfolded_whatever_ends_them() -> None:
+    event = "DTSTART;VALUE=DA\r\n TE:2026\r\n\t1225"
+
+    assert icalendar.read(text(event).replace("\n", "\r\n").replace("\r\r", "\r"))["dates"] == ["2026-12-25"]
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (7, "not a number"),
+        ("", "no event"),
+        (text(), "no event"),
+        ("BEGIN:VEVENT\nEND:VEVENT", "line 1: expected BEGIN:VCALENDAR"),
+        ("BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART:20261225\n", "VEVENT is not ended"),
+        ("BEGIN:VCALENDAR\nBEGIN:VEVENT\nEND:VCALENDAR\n", "line 3: ends what is not open"),
+        (text("DTSTART"), "line 4: expected a line"),
+        (text("SUMMARY:x"), "line 3: the event has no DTSTART"),
+        (text("DTSTART:20261225\nDTSTART:20261225"), "line 5: a second DTSTART"),
+        (text("DTSTART:2026-12-25"), "line 4: expected a date such as"),
+        (text("DTSTART:20260230"), "line 4: 20260230 does not exist"),
+        (text("DTSTART:20260101T250000"), "does not exist"),
+        (text("DTSTART:19690101"), "outside 1970..2199"),
+        (text("DTSTART;VALUE=DATE:20260101T000000Z"), "not of the kind"),
+        (text("DTSTART;TZID=W. Europe Standard Time:20260101T000000"), "is no IANA zone"),
+        (text("DTSTART:20261225\nDTEND:20261224"), "must end after its beginning"),
+        (text("DTSTART:20261225\nDTEND:20281225"), "at most 366 days later"),
+        (text("DTSTART:20261225\nDURATION:PT1H"), "must end after"),
+        (text("DTSTART:20261225\nDURATION:P"), "expected a DURATION"),
+        (text("DTSTART:20261225\nDTEND:20261226\nDURATION:P1D"), "line 6: DURATION beside DTEND"),
+        (text("DTSTART:20261225T100000\nDTEND:20261225T110000Z"), "written as DTSTART is"),
+        (text("DTSTART:20261225\nRRULE:FREQ=SECONDLY"), "line 5: RRULE: FREQ must be one of"),
+        (text("DTSTART:20261225\nRRULE:FREQ=DAILY;COUNT=0"), "COUNT must be within"),
+        (text("DTSTART:20261225\nRRULE:FREQ=DAILY;COUNT=1;UNTIL=20270101"), "COUNT beside UNTIL"),
+        (text("DTSTART:20261225\nRRULE:FREQ=DAILY;BYSETPOS=1"), "not known here"),
+        (text("DTSTART:20261225\nRRULE:FREQ=YEARLY;BYDAY=1MO;COUNT=2"), "counts within months"),
+        (text("DTSTART:20261225\nRRULE:FREQ=DAILY"), "needs COUNT or UNTIL"),
+        (text("DTSTART:20261225\nRRULE:FREQ=YEARLY\nEXDATE:20271225"), "needs COUNT or UNTIL, because of EXDATE"),
+        (text("DTSTART;TZID=Europe/Berlin:20261225T080000\nDURATION:PT1H\nRRULE:FREQ=WEEKLY"), "needs COUNT or UNTIL"),
+        (text("DTSTART:20260101\nRRULE:FREQ=DAILY;COUNT=9999"), "more than 3,000 dates"),
+        (text(*["DTSTART:20260101\nRRULE:FREQ=YEARLY"] * 51), "more than 50 events that recur"),
+        ("x" * 200_001, "200,001 characters are more than 200,000"),
+    ],
+)
+def test_what_is_no_event_is_refused_with_its_line(value: object, reason: str) -> None:
+    assert reason in refusal(value)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["A;" + "B=c;" * 40_000, "A" * 199_000, ";" * 199_000, 'A;B="' + "x" * 190_000, "\n " * 90_000],
+)
+def test_a_hostile_text_is_read_in_linear_time(line: str) -> None:
+    begun = time.process_time()
+
+    refusal(f"BEGIN:VCALENDAR\n{line}")
+
+    assert time.process_time() - begun < 2
+
+
+def test_a_file_of_2_000_events_is_read_in_a_moment() -> None:
+    begun = time.process_time()
+    days = (date(2026, 1, 1) + timedelta(days=n) for n in range(2_000))
+
+    assert len(read(*(f"UID:{day}\nDTSTART:{day:%Y%m%d}" for day in days))["dates"]) == 2_000
+    assert time.process_time() - begun < 2
+
+
+# Recurrences
+
+_weekdays = st.lists(st.sampled_from(["MO", "TU", "WE", "TH", "FR", "SA", "SU"]), min_size=1, max_size=3, unique=True)
+_numbered = st.tuples(st.sampled_from([1, 2, 4, 5, -1, -2]), st.sampled_from(["MO", "TH", "SU"])).map(
+    lambda p: f"{p[0]}{p[1]}"
+)
+
+
+@st.composite
+def rules(draw: st.DrawFn) -> str:
+    frequency = draw(st.sampled_from(["DAILY", "WEEKLY", "MONTHLY", "YEARLY"]))
+    parts = [f"FREQ={frequency}", f"INTERVAL={draw(st.integers(1, 4))}"]
+    months = draw(st.booleans())
+    if months:
+        parts.append(f"BYMONTH={','.join(map(str, draw(st.sets(st.integers(1, 12), min_size=1, max_size=3))))}")
+    by = draw(st.sampled_from(["", "day", "numbered", "month day"]))
+    if by == "day":
+        parts.append(f"BYDAY={','.join(draw(_weekdays))}")
+    elif by == "numbered" and (frequency == "MONTHLY" or (frequency == "YEARLY" and months)):
+        parts.append(f"BYDAY={draw(_numbered)}")
+    elif by == "month day" and frequency != "WEEKLY":
+        parts.append(f"BYMONTHDAY={draw(st.sampled_from(['1', '15,31', '-1', '29']))}")
+    if draw(st.booleans()):
+        parts.append(f"WKST={draw(st.sampled_from(['MO', 'SU']))}")
+    parts.append(draw(st.sampled_from(["COUNT=1", "COUNT=7", "UNTIL=20310315", "UNTIL=20260101"])))
+    return ";".join(parts)
+
+
+@given(rules(), st.dates(date(2026, 1, 1), date(2028, 12, 31)))
+def test_recurrences_are_those_of_dateutil(rule: str, start: date) -> None:
+    midnight = datetime(start.year, start.month, start.day)  # noqa: DTZ001 - dateutil counts wall time
+    end = midnight + timedelta(days=YEARS * 366 - 1)
+
+    found = recurrence(rule, lambda text: int(datetime.strptime(text, "%Y%m%d").replace(tzinfo=UTC).timestamp())).days(
+        start, lambda day: int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
+    )
+
+    wanted = rrulestr(rule, dtstart=midnight).between(midnight, end, inc=True)
+    assert found == [each.date() for each in wanted]
