@@ -20,6 +20,7 @@ from sweephand.domain.job import ActionDraft, ActionSpec, Job, JobDraft, Payload
 from sweephand.errors import InvalidRequest
 from sweephand.facades.sap import times
 from sweephand.facades.sap.context import COLLECTION, FACADE
+from sweephand.schedules.duration import read_interval
 from sweephand.security.guard import GuardSettings
 
 METHODS = ("GET", "POST", "PUT", "DELETE")
@@ -237,8 +238,7 @@ def mode_of(given: Mapping[str, Any]) -> str | None:
 def _timing(mode: str, value: Any, given: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     timing: dict[str, Any] = {MODES[mode]: value}
     if mode == "repeatInterval":
-        fields.text(value, mode, 1, 100)
-        timing["align"] = "actual_start"
+        timing = {"every": f"PT{read_interval(value, mode)}S", "align": "actual_start"}
     for name in ("startTime", "endTime"):
         instant = _instant(given, name, now)
         if instant is not None:
