@@ -18,7 +18,7 @@ ROLE = f"arn:aws:iam::{ACCOUNT}:role/jobs"
 SETTINGS = AwsSettings(
     roles=frozenset({ROLE}), account=ACCOUNT, region="eu-central-1", stack_name="sweephand", bus_name="sweephand"
 )
-GUARD = GuardSettings(aws=SETTINGS)
+GUARD = GuardSettings(aws=SETTINGS, identity=True)
 
 
 @dataclass

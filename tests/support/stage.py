@@ -29,6 +29,7 @@ from sweephand.flow.world import World
 from sweephand.messaging.event_bus import EventBus
 from sweephand.messaging.run_queue import RunQueue
 from sweephand.security import guard
+from sweephand.security.identity import Identity
 from sweephand.security.secrets import SecretBox
 from sweephand.security.tokens import derive_keys
 from sweephand.settings import Settings
@@ -43,6 +44,7 @@ from tests.faults.memory import in_memory
 from tests.support import aws, taps
 from tests.support.bus import VirtualBus
 from tests.support.endpoint import Endpoint
+from tests.support.own_key import KEY_ID, OwnKey
 from tests.support.queues import Message, VirtualSqs
 from tests.support.sources import SeededChance, VirtualClock
 from tests.support.taps import Passing
@@ -52,6 +54,7 @@ REGION = "eu-central-1"
 TENANT = "acme"
 STACK_SECRET = "canary-stack-secret-0123456789abcdef"
 TICK_S = 60
+BASE_URL = "https://sweephand.example"
 
 
 @dataclass
@@ -399,7 +402,7 @@ def stage(
             archive_queue_url=aws.ARCHIVE,
             event_bus_name=aws.BUS,
             key_id=key_id,
-            public_base_url="https://sweephand.example",
+            public_base_url=BASE_URL,
         )
         sqs = VirtualSqs(clock, tap, aws.queues())
         bus = VirtualBus(tap, settings.event_bus_name)
@@ -419,7 +422,7 @@ def stage(
                 archive_url=settings.archive_queue_url,
             ),
             secrets=SecretBox(kms, key_id, clock.monotonic),
-            outbound=guard.Outbound(guard.GuardSettings()),
+            outbound=guard.Outbound(guard.GuardSettings(), identity=Identity(OwnKey, KEY_ID, BASE_URL)),
             perform=endpoint.perform,
             stack_keys=lambda: derive_keys("test", STACK_SECRET),
             journal=journal,

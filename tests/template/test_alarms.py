@@ -29,6 +29,7 @@ def _present(deployed, raw, **parameters):
     wanted = {
         "HasAlarms": stack_value(raw, "Alarms", parameters),
         "HasDashboard": stack_value(raw, "Dashboard", parameters),
+        "HasIdentity": stack_value(raw, "OutboundIdentity", parameters),
     }
     return {
         name

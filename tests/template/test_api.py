@@ -6,7 +6,12 @@ import pytest
 
 from tests.template.cloudformation import of_type
 
-ROUTES = {"/v1/{proxy+}": "ApiFunction", "/oauth/token": "ApiFunction", "/scheduler/{proxy+}": "SapApiFunction"}
+ROUTES = {
+    "/v1/{proxy+}": "ApiFunction",
+    "/oauth/token": "ApiFunction",
+    "/.well-known/{proxy+}": "ApiFunction",
+    "/scheduler/{proxy+}": "SapApiFunction",
+}
 ANY = "x-amazon-apigateway-any-method"
 ADDRESS_OF_THE_GATEWAY = "https://${Api}.execute-api.eu-central-1.amazonaws.com"
 

@@ -101,6 +101,18 @@ def test_a_function_may_do_exactly_what_it_calls_where_it_calls_it(stack, role):
     assert _granted(stack, role) == GRANTED[role]
 
 
+def test_the_own_key_signs_for_the_executors_and_the_api_shows_its_public_half(deployed):
+    stack = deployed(OutboundIdentity="on")
+
+    rights = {role: _granted(stack, role).get("IdentityKey") for role in GRANTED}
+
+    assert {role: actions for role, actions in rights.items() if actions} == {
+        "ApiRole": {"kms:GetPublicKey"},
+        "ExecutorRole": {"kms:Sign"},
+        "ExecutorSlowRole": {"kms:Sign"},
+    }
+
+
 @pytest.mark.parametrize("role", GRANTED)
 def test_no_right_ends_in_a_star(stack, role):
     for statement in _statements(stack, role):

@@ -409,6 +409,16 @@ KINDS = {
 }
 
 
+def test_the_stack_s_own_identity_has_no_secret_to_keep(api):
+    action = {"type": "http", "url": "https://x.org/run", "authentication": {"type": "sweephand"}}
+
+    made = api.create(action=action)
+    moved = api("PATCH", f"/v1/jobs/{made['id']}", {"action": {"url": "https://y.org/run"}})
+
+    assert made["action"]["authentication"] == {"type": "sweephand"}
+    assert (moved.status, secrets_of(api, made["id"])) == (200, {})
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_authentication_is_shown_without_its_secret_and_kept_at_its_destination_alone(api, kind):
     secret, shown = KINDS[kind]

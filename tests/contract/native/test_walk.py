@@ -13,7 +13,13 @@ from tests.contract.native.everything import furnish, send, title
 from tests.contract.native.test_tenancy import FORM
 from tests.template.cloudformation import raw_template
 
-OPEN = {"GET /v1/health", "GET /v1/openapi.json", "POST /oauth/token"}
+OPEN = {
+    "GET /v1/health",
+    "GET /v1/openapi.json",
+    "POST /oauth/token",
+    "GET /.well-known/jwks.json",
+    "GET /.well-known/openid-configuration",
+}
 METHODS = [
     "GET",
     "HEAD",

@@ -60,6 +60,8 @@ def walk() -> Walk:
 
 def _service(step: Walk) -> None:
     step("GET", "/v1/health")
+    step("GET", "/.well-known/jwks.json")
+    step("GET", "/.well-known/openid-configuration")
     step.form("/oauth/token", "TokenRequest")
     tenant = step.each("POST", "/v1/tenants", "TenantDraft")["tenant"]
     step("GET", "/v1/tenants")
@@ -144,5 +146,7 @@ def _runs(step: Walk, job: str) -> None:
 
 
 def _hidden(body: Any) -> Any:
+    if isinstance(body, Mapping) and "keys" in body:  # of another test's key each time
+        return {"keys": [{**key, "n": HIDDEN} for key in body["keys"]]}
     hides = {"secret", "access_token"}
     return {**body, **dict.fromkeys(hides & body.keys(), HIDDEN)} if isinstance(body, Mapping) else body

@@ -27,6 +27,7 @@ class Settings:
     event_bus_name: str = ""
     key_id: str = ""
     stack_secret_id: str = ""
+    identity_key_id: str = ""
     public_base_url: str = ""
     allowed_private_targets: str = ""
     plain_http_targets: bool = False
@@ -70,6 +71,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         event_bus_name=env.get("EVENT_BUS_NAME", ""),
         key_id=env.get("KEY_ID", ""),
         stack_secret_id=env.get("STACK_SECRET_ID", ""),
+        identity_key_id=env.get("IDENTITY_KEY_ID", ""),
         public_base_url=env.get("PUBLIC_BASE_URL", "").rstrip("/"),
         allowed_private_targets=env.get("ALLOWED_PRIVATE_TARGETS", ""),
         aws_endpoint_url=env.get("AWS_ENDPOINT_URL", ""),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sweephand.messaging.event_bus import EventBus
     from sweephand.security.caller import Caller, Door
     from sweephand.security.guard import GuardSettings, Outbound
+    from sweephand.security.identity import Identity
     from sweephand.security.oidc import ForeignTokens
     from sweephand.security.secrets import SecretBox
     from sweephand.security.target_roles import TargetRoles
@@ -105,7 +106,18 @@ def _secret_box(clients: Clients, settings: Settings, clock: Clock) -> SecretBox
 def _outbound(clients: Clients, settings: Settings, clock: Clock) -> Outbound:
     from sweephand.security.guard import Outbound  # noqa: PLC0415 - see Later
 
-    return Outbound(guard_settings(settings), roles=cast("TargetRoles", Later(lambda: _target_roles(clients, clock))))
+    own = Later(lambda: _identity(clients, settings)) if settings.identity_key_id else None
+    return Outbound(
+        guard_settings(settings),
+        roles=cast("TargetRoles", Later(lambda: _target_roles(clients, clock))),
+        identity=cast("Identity | None", own),
+    )
+
+
+def _identity(clients: Clients, settings: Settings) -> Identity:
+    from sweephand.security.identity import Identity  # noqa: PLC0415 - see Later
+
+    return Identity(lambda: clients.kms, settings.identity_key_id, settings.public_base_url)
 
 
 def _target_roles(clients: Clients, clock: Clock) -> TargetRoles:
@@ -138,6 +150,7 @@ def guard_settings(settings: Settings) -> GuardSettings:
         ),
         azure_storage_suffix=settings.azure_storage_suffix,
         azure_service_bus_suffix=settings.azure_service_bus_suffix,
+        identity=bool(settings.identity_key_id),
     )
 
 

@@ -83,6 +83,9 @@ def parse(value: object, field: str, guard: GuardSettings) -> tuple[Authenticati
 
         members, secret = certificates.parse(value, field)
         return Authentication(kind, members), {} if secret is None else {PEM: secret}
+    if kind == "sweephand" and not guard.identity:
+        reason = "this stack has no identity of its own (parameter OutboundIdentity)"
+        raise InvalidRequest(below(field, "type"), reason)
     known = TYPES[kind]
     given = read.members(value, field, ("type", *known))
     members, secrets = {}, {}
@@ -202,6 +205,7 @@ TYPES: Mapping[str, Mapping[str, Member]] = {
         "resource": Member(_printable(2_048), required=False, identity=False),
         "credentialsIn": Member(_credentials_in, required=False, identity=False),
     },
+    "sweephand": {},
     # Its members are read together: see certificates.py.
     "clientCertificate": {},
 }

@@ -82,10 +82,10 @@ def _proven_exchange(
     params: HttpParams, call: Call, sending: Sending, deadline: Deadline, outbound: Outbound
 ) -> tuple[Answer, Proof]:
     """The answer, and what was shown. A 401 to what was kept from an earlier call is asked once more with another."""
-    proof = prove(params.authentication, call, outbound, deadline, None)
+    proof = prove(params.authentication, sending, call, outbound, deadline, None)
     answer = _exchange(params, call, sending, proof, deadline, outbound)
     if answer.status == UNAUTHORIZED and proof.kept:
-        proof = prove(params.authentication, call, outbound, deadline, proof)
+        proof = prove(params.authentication, sending, call, outbound, deadline, proof)
         answer = _exchange(params, call, sending, proof, deadline, outbound)
     return answer, proof
 

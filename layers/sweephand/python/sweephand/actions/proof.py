@@ -48,22 +48,16 @@ class NotProven(Exception):
         self.outcome = outcome
 
 
-def prove(how: Authentication, call: Call, outbound: Outbound, deadline: Deadline, refused: Proof | None) -> Proof:
+def prove(
+    how: Authentication, sending: Sending, call: Call, outbound: Outbound, deadline: Deadline, refused: Proof | None
+) -> Proof:
     """The proof for one request. refused: what the target just answered with 401.
 
     Raises CallFailed where a secret is missing, NotProven where somebody else had to be asked and did not give.
     """
     match how.type:
-        case "none":
-            return Proof()
-        case "basic":
-            both = f"{how.members.get('username', '')}:{secret(call.secrets, auth.PASSWORD)}"
-            pair = base64.b64encode(both.encode()).decode()
-            return Proof((("Authorization", f"Basic {pair}"),), (pair,))
-        case "bearer":
-            return bearer(secret(call.secrets, auth.TOKEN))
-        case "apiKey":
-            return Proof(((how.members["header"], secret(call.secrets, auth.VALUE)),))
+        case "none" | "basic" | "bearer" | "apiKey":
+            return _by_secret(how, call.secrets)
         case "oauth2":
             from sweephand.actions import oauth  # noqa: PLC0415 - of few jobs
 
@@ -72,7 +66,39 @@ def prove(how: Authentication, call: Call, outbound: Outbound, deadline: Deadlin
             from sweephand.actions import client_tls  # noqa: PLC0415 - of few jobs
 
             return Proof(ssl_context=client_tls.context(secret(call.secrets, auth.PEM), outbound))
+        case "sweephand":
+            return _own(call, sending.target, outbound, deadline)
     raise CallFailed(Reason.GUARD, f"this version knows no authentication {how.type}")
+
+
+def _by_secret(how: Authentication, secrets: Mapping[str, str]) -> Proof:
+    match how.type:
+        case "none":
+            return Proof()
+        case "basic":
+            both = f"{how.members.get('username', '')}:{secret(secrets, auth.PASSWORD)}"
+            pair = base64.b64encode(both.encode()).decode()
+            return Proof((("Authorization", f"Basic {pair}"),), (pair,))
+        case "bearer":
+            return bearer(secret(secrets, auth.TOKEN))
+        case _:
+            return Proof(((how.members["header"], secret(secrets, auth.VALUE)),))
+
+
+def _own(call: Call, target: Target, outbound: Outbound, deadline: Deadline) -> Proof:
+    """The service's own token. Never asked for again after a 401: another one would say the same."""
+    identity = outbound.identity
+    if identity is None:
+        raise CallFailed(Reason.GUARD, "this stack has no identity of its own (parameter OutboundIdentity)")
+    audience = f"{target.scheme}://{target.host_header}"
+    now = call.clock.now()
+    token, _ = outbound.passes.get(
+        ("sweephand", call.tenant, audience),
+        now,
+        lambda: identity.issue(call.tenant, audience, now),
+        wait_s=deadline.left(),
+    )
+    return bearer(token)
 
 
 def bearer(token: str, *, kept: bool = False) -> Proof:

@@ -21,6 +21,7 @@ from sweephand.errors import InvalidRequest
 from sweephand.security.passes import Passes
 
 if TYPE_CHECKING:
+    from sweephand.security.identity import Identity
     from sweephand.security.target_roles import TargetRoles
 
 Address = IPv4Address | IPv6Address
@@ -78,6 +79,7 @@ class GuardSettings:
     private: AllowedPrivateTargets. plain_http: PlainHttpTargets. closed_loopback_ports: ours, whatever is allowed
     (Lambda's runtime API, the endpoint of an embedded AWS). aws: which resources of AWS, by which roles. The hosts of
     Azure's queues end in the two suffixes; a local emulator's may begin with http:// and end in a port.
+    identity: whether the stack has one of its own.
     """
 
     private: tuple[Network, ...] = ()
@@ -86,6 +88,7 @@ class GuardSettings:
     aws: AwsSettings = field(default_factory=AwsSettings)
     azure_storage_suffix: str = "core.windows.net"
     azure_service_bus_suffix: str = "servicebus.windows.net"
+    identity: bool = False
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,7 @@ class Outbound:
     """How calls leave this process. authorities: the certificates that are trusted, as PEM; None: the usual ones.
 
     passes: what was fetched to show targets who calls. roles: clients of AWS that act by the roles of jobs; None where
-    nothing acts.
+    nothing acts. identity: the stack's own; None where it has none.
     """
 
     settings: GuardSettings
@@ -147,6 +150,7 @@ class Outbound:
     authorities: str | None = None
     passes: Passes = field(default_factory=Passes)
     roles: TargetRoles | None = None
+    identity: Identity | None = None
 
 
 def networks(text: str) -> tuple[Network, ...]:

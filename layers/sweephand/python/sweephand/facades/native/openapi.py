@@ -240,7 +240,7 @@ def statuses(route: Route) -> list[int]:
         400: True,
         401: known,
         403: known,
-        404: route.scope is not None and named,
+        404: (route.scope is not None and named) or route.path.startswith("/.well-known/"),
         409: route.scope is not None and route.method != "GET" and (route.tenant or route.gives == "Tenant"),
         412: "If-Match" in route.headers,
         413: reads,

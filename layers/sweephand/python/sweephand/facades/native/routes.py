@@ -9,9 +9,21 @@ from typing import Any
 from sweephand.errors import InvalidRequest, SweephandError
 from sweephand.facades.api import Api, Visit
 from sweephand.facades.http import Answer, Operation, Route, Routes
-from sweephand.facades.native import admin, changes, cursors, document, job_list, jobs, runs, schedules, signing
+from sweephand.facades.native import (
+    admin,
+    changes,
+    cursors,
+    document,
+    job_list,
+    jobs,
+    runs,
+    schedules,
+    signing,
+    well_known,
+)
 from sweephand.facades.native.context import TENANT_HEADER, Context
 from sweephand.facades.native.problems import of_error, problem
+from sweephand.facades.native.well_known import KEYS_PATH
 
 READ, WRITE, RUN = "jobs:read", "jobs:write", "runs:write"
 ADMIN, PROVIDER = "admin", "provider:admin"
@@ -240,6 +252,16 @@ ROUTES = Routes(
         _get("/v1/tenants/{tenant}", admin.read_tenant, "Read a tenant", gives="Tenant", **OF_TENANTS),
         _verb("/v1/tenants/{tenant}/enable", admin.enable_tenant, "Enable a tenant", gives="Tenant", **OF_TENANTS),
         _verb("/v1/tenants/{tenant}/disable", admin.disable_tenant, "Disable a tenant", gives="Tenant", **OF_TENANTS),
+        _get(
+            *(KEYS_PATH, well_known.read_keys, "The keys that verify this stack's own tokens"),
+            scope=None,
+            gives="KeySet",
+        ),
+        _get(
+            *("/.well-known/openid-configuration", well_known.read_configuration, "Where these keys are"),
+            scope=None,
+            gives="IssuerConfiguration",
+        ),
         Route(
             *("POST", "/oauth/token", admin.token, None),
             body="form",

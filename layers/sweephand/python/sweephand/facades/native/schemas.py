@@ -233,6 +233,7 @@ AUTHENTICATION = {
     "bearer": request({"type": {"const": "bearer"}, "token": _SECRET}, ("type",)),
     "apiKey": request({"type": {"const": "apiKey"}, "header": text(1, 256), "value": _SECRET}, ("type", "header")),
     "oauth2": request({"type": {"const": "oauth2"}, **_OAUTH}, ("type", "tokenUrl", "clientId")),
+    "sweephand": request({"type": {"const": "sweephand"}}, ("type",)),
     "clientCertificate": request(
         {
             "type": {"const": "clientCertificate"},
@@ -261,6 +262,7 @@ def _shown_authentication() -> Schema:
             "secret": MASKED,
             **{name: or_null(_OAUTH[name]) for name in ("scope", "audience", "resource", "credentialsIn")},
         },
+        "sweephand": {},
         "clientCertificate": {"pem": MASKED, "certificate": _CERTIFICATE},
     }
     return {"oneOf": [answer({"type": {"const": kind}, **members}) for kind, members in forms.items()]}
@@ -648,6 +650,31 @@ SCHEMAS: dict[str, Schema] = {
         {**_SIGNING_KEY, "secret": text(pattern="^whsec_", description="Of Standard Webhooks; shown this once.")}
     ),
     "SigningKeyPage": page("SigningKey"),
+    "KeySet": answer(
+        {
+            "keys": items(
+                answer(
+                    {"kty": {"const": "RSA"}, "use": {"const": "sig"}, "alg": {"const": "RS256"}}
+                    | {"kid": TEXT, "n": TEXT, "e": TEXT}
+                )
+            )
+        },
+        description="RFC 7517.",
+    ),
+    "IssuerConfiguration": answer(
+        {
+            "issuer": text(description="`iss` of the tokens."),
+            "jwks_uri": text(format="uri"),
+            **{
+                name: items(TEXT)
+                for name in (
+                    *("response_types_supported", "subject_types_supported"),
+                    "id_token_signing_alg_values_supported",
+                )
+            },
+        },
+        description="OpenID Connect Discovery 1.0.",
+    ),
     "Tenant": answer(
         {"tenant": TENANT_NAME, "description": or_null(TEXT), "state": one_of(TenantState), "createdAt": INSTANT_MS}
     ),

@@ -1,0 +1,35 @@
+"""What receivers need to verify the service's own tokens: open to all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sweephand.errors import NotFound
+from sweephand.facades.http import Answer
+from sweephand.facades.native.context import Context
+
+KEPT = {"Cache-Control": "public, max-age=3600"}
+KEYS_PATH = "/.well-known/jwks.json"
+
+
+def read_keys(ctx: Context) -> Answer:
+    """The public keys (RFC 7517)."""
+    identity = ctx.world.outbound.identity
+    if identity is None:
+        raise NotFound("this stack has no identity of its own (parameter OutboundIdentity)")
+    return Answer(200, identity.key_set(), KEPT)
+
+
+def read_configuration(ctx: Context) -> Answer:
+    """Where the keys are, as OpenID Connect Discovery 1.0 asks an issuer to say: no more of it is served."""
+    if ctx.world.outbound.identity is None:
+        raise NotFound("this stack has no identity of its own (parameter OutboundIdentity)")
+    issuer = ctx.world.settings.public_base_url or ctx.request.base_url
+    said: dict[str, Any] = {
+        "issuer": issuer,
+        "jwks_uri": issuer + KEYS_PATH,
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["RS256"],
+    }
+    return Answer(200, said, KEPT)

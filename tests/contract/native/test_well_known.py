@@ -1,0 +1,73 @@
+"""The stack's own tokens as a receiver sees them: with nothing but what the stack publishes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import jwt
+import pytest
+
+from sweephand.actions import http
+from sweephand.actions.authentication import Authentication
+from sweephand.security.guard import GuardSettings, Outbound, networks
+from tests.contract.native.api import api as api_of
+from tests.support.sources import START
+from tests.support.stage import BASE_URL
+from tests.unit.actions.test_http import CALL
+from tests.unit.endpoints import answering, listening
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+LOCAL = GuardSettings(private=networks("127.0.0.0/8"), plain_http=True, identity=True)
+
+
+@pytest.fixture
+def api():
+    with api_of() as there:
+        yield there
+
+
+def sent(api, tenant="acme"):
+    """What a target received: (its own origin, the token)."""
+    requests: list[bytes] = []
+    with listening(answering(OK, requests)) as endpoint:
+        made = http.HttpParams("POST", endpoint.url("/run"), authentication=Authentication("sweephand"))
+        call = replace(CALL, tenant=tenant, clock=api.stage.clock)
+        http.perform(made, call, Outbound(LOCAL, identity=api.stage.world.outbound.identity))
+        origin = endpoint.url("")
+    (request,) = requests
+    header = next(line for line in request.decode().split("\r\n") if line.startswith("Authorization: Bearer "))
+    return origin, header.rpartition(" ")[2]
+
+
+@pytest.mark.action("http", "sweephand", "success")
+def test_a_receiver_verifies_the_token_by_discovery_alone(api):
+    origin, token = sent(api)
+
+    found = api.get("/.well-known/openid-configuration", caller=None).json
+    keys = api.get(found["jwks_uri"].removeprefix(found["issuer"]), caller=None)
+    key = jwt.PyJWKSet.from_dict(keys.json)[jwt.get_unverified_header(token)["kid"]]
+    claims = jwt.decode(
+        token,
+        key,
+        algorithms=["RS256"],
+        audience=origin,
+        issuer=found["issuer"],
+        options={"verify_exp": False, "verify_iat": False},
+    )
+
+    begin = int(START.timestamp())
+    assert claims == {"iss": BASE_URL, "sub": "acme", "aud": origin, "iat": begin, "exp": begin + 43_200}
+    assert keys.headers["cache-control"] == "public, max-age=3600"
+
+
+def test_a_stack_without_an_identity_publishes_none_and_takes_no_job_that_needs_it(api):
+    api.stage.world.outbound.__dict__["identity"] = None
+    api.facade.guard = GuardSettings()
+
+    for path in ("jwks.json", "openid-configuration"):
+        assert api.get(f"/.well-known/{path}", caller=None).status == 404
+    action = {"type": "http", "url": "https://x.org/", "authentication": {"type": "sweephand"}}
+    reply = api("POST", "/v1/jobs", {"action": action})
+
+    assert (reply.status, reply.fields) == (422, ["action.authentication.type"])
+    assert "OutboundIdentity" in reply.text

@@ -1,0 +1,41 @@
+"""An asymmetric key of KMS, as far as the service's own identity asks for it: a real one, in this process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+KEY_ID = "0a1b2c3d-own-key"
+
+
+@cache
+def _key() -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(65_537, 2_048)
+
+
+@dataclass
+class OwnKey:
+    """asked: the operations, in order. failure: raised in their place."""
+
+    asked: list[str] = field(default_factory=list)
+    failure: Exception | None = None
+
+    def sign(self, *, KeyId: str, Message: bytes, MessageType: str, SigningAlgorithm: str) -> dict[str, Any]:  # noqa: N803 - AWS's names
+        self._ask("Sign", KeyId)
+        assert (MessageType, SigningAlgorithm) == ("RAW", "RSASSA_PKCS1_V1_5_SHA_256")
+        return {"Signature": _key().sign(Message, padding.PKCS1v15(), hashes.SHA256())}
+
+    def get_public_key(self, *, KeyId: str) -> dict[str, Any]:  # noqa: N803 - AWS's names
+        self._ask("GetPublicKey", KeyId)
+        return {"PublicKey": _key().public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)}
+
+    def _ask(self, operation: str, key_id: str) -> None:
+        assert key_id == KEY_ID
+        self.asked.append(operation)
+        if self.failure is not None:
+            raise self.failure
