@@ -12,8 +12,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
+from sweephand.schedules.cautions import cautions
 from sweephand.schedules.localtime import LAST_SECOND, to_instant
 from sweephand.schedules.timing import Timing, between, counted_from, parse
+from sweephand.schedules.why import explain
 from tests.support.examples import examples
 from tests.unit.schedules import given as some
 from tests.unit.schedules.oracle import walk_clock, zone_info
@@ -757,3 +759,36 @@ def test_facts_that_nobody_packed_cannot_be_loaded(facts: Given) -> None:
 )
 def test_summaries(recurrence: Given, summary: str) -> None:
     assert timing(recurrence, startTime="2026-03-04T08:25:07Z").summary == summary
+
+
+@pytest.mark.parametrize(
+    ("recurrence", "instant", "fields"),
+    [
+        ({"frequency": "hour", "interval": 3, "schedule": {"minutes": [5]}}, "2026-03-04T12:05:00Z", ["hour"]),
+        (
+            {"frequency": "hour", "schedule": {"hours": [9], "minutes": [5]}},
+            "2026-03-04T12:06:07Z",
+            ["hour", "minute", "second"],
+        ),
+        ({"frequency": "minute", "interval": 7, "schedule": {"hours": [6]}}, "2026-03-05T06:01:00Z", ["minute"]),
+        ({"frequency": "minute", "schedule": {"minutes": [3]}}, "2026-03-05T06:04:00Z", ["minute"]),
+        ({"frequency": "month", "schedule": {"monthDays": [31]}}, "2026-04-05T08:25:00Z", ["day"]),
+        ({"frequency": "week", "interval": 2}, "2026-03-12T08:25:00Z", ["week", "weekday"]),
+    ],
+)
+def test_an_instant_that_is_none_of_it_is_explained(recurrence: Given, instant: str, fields: list[str]) -> None:
+    explained = explain(timing(recurrence, startTime="2026-03-04T08:25:00Z"), datetime.fromisoformat(instant))
+
+    assert not explained.occurs
+    assert [reason.field for reason in explained.reasons] == fields
+
+
+def test_only_months_whose_turn_comes_are_said_to_lack_a_day() -> None:
+    at_turns = {"frequency": "month", "interval": 3, "schedule": {"monthDays": [31]}}
+    january, march = (timing(at_turns, startTime=f"2026-{month}-01T00:00:00Z") for month in ("01", "03"))
+
+    assert [each.text for each in cautions(january, some.NOW)] == ["31st: 1 month a year has none"]
+    assert [each.text for each in cautions(march, some.NOW)] == ["31st: 2 months a year have none"]
+    assert [
+        each.text for each in cautions(timing({"frequency": "month"}, startTime="2026-01-31T00:00:00Z"), some.NOW)
+    ] == []

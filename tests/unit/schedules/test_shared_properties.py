@@ -1,4 +1,4 @@
-"""What holds for every schedule in every notation. A new notation joins by its line in given.fields."""
+"""What holds for every schedule in every notation. A new notation joins by its line in given.BY_NOTATION."""
 
 from __future__ import annotations
 

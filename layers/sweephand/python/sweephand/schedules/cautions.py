@@ -85,7 +85,7 @@ def _of_pattern(pattern: Series) -> Iterator[Caution]:
         yield from _uneven(Clock(pattern.hours, pattern.minutes))
     elif isinstance(pattern, OnDays):
         if isinstance(pattern.days, OfMonths):
-            yield from _missing_days(_fixed_days(pattern.days), pattern.days.months)
+            yield from _missing_days(_fixed_days(pattern.days), pattern.days.visited())
         yield from _uneven(pattern.clock)
     elif isinstance(pattern, Months) and pattern.overflow is MonthOverflow.SKIP:
         day, visited = pattern.day_and_months()

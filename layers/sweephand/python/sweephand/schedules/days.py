@@ -147,6 +147,10 @@ class OfMonths:
                 before = begun + days.bit_length() - 1
         return shortest
 
+    def visited(self) -> int:
+        """Of `months`, those whose turn ever comes."""
+        return self.months & sum(1 << month + 1 for month in {(self.anchor + n * self.every) % 12 for n in range(12)})
+
     def days_of(self, year: int, month: int) -> int:
         """The mask of a month's days, whether the month is chosen or not."""
         return self.table[self._kind(year, month)]

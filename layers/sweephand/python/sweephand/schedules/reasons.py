@@ -17,6 +17,7 @@ from sweephand.schedules.clock import Clock
 from sweephand.schedules.days import ALL_MONTHS, FIRST_YEAR, EachNth, OfMonths, OfWeeks, OnDays
 from sweephand.schedules.localtime import EPOCH, Overlap, instant_text, wall_text
 from sweephand.schedules.rule import ByCalendars, Jittered, Series, Steps, Window
+from sweephand.schedules.slots import Slots
 from sweephand.schedules.wallclock import OnWallClock
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ def why_not(series: Series, second: int) -> Iterator[Reason]:
         yield from _calendar_masks(series, second)
     elif isinstance(series, OnDays):
         yield from _on_days(series, second)
+    elif isinstance(series, Slots):
+        yield from _slots(series, second)
     elif isinstance(series, ByCalendars):
         yield from _calendars(series, second)
     elif isinstance(series, Steps):
@@ -156,6 +159,24 @@ def _on_days(series: OnDays, wall: int) -> Iterator[Reason]:
     yield from _clock(series.clock, time)
     if series.days.next(day) != day:
         yield from _days(series.days, day)
+
+
+def _slots(slots: Slots, wall: int) -> Iterator[Reason]:
+    unit, at = ("hour" if slots.size_s == 3600 else "minute"), wall_text(wall)[11:16]
+    slot, within = divmod(wall, slots.size_s)
+    if (slot - slots.anchor) % slots.every:
+        text = f"{at} lies in none of its {unit}s: they come each {slots.every:,} {unit}s"
+        yield Reason("DOES_NOT_MATCH", text, unit)
+    of_day = slot % (86_400 // slots.size_s)
+    if not slots.chosen >> of_day & 1:
+        if unit == "hour":
+            yield _differs(unit, str(of_day), english.numbers(bits(slots.chosen)))
+        else:
+            yield Reason("DOES_NOT_MATCH", f"{at} is none of its times of the day", unit)
+    if unit == "hour" and not slots.minutes >> within // 60 & 1:
+        yield _differs("minute", str(within // 60), english.numbers(bits(slots.minutes)))
+    if wall % 60:
+        yield _differs("second", str(wall % 60), "0")
 
 
 def _days(days: Days, day: int) -> Iterator[Reason]:
