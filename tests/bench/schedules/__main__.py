@@ -81,8 +81,9 @@ def _others(measured: list[Measured]) -> Iterator[str]:
     yield f"| slowest hundredth of one next, of any case: `{slowest.case.text}` | {slowest.p99_us / 1000:.3f} ms | 1 |"
     for notation, text, taken in refusals():
         yield f"| `{notation}` `{text}` refused | {taken:.3f} ms | 1 |"
-    timing = import_ms("import sweephand.schedules.timing")
-    cron = import_ms("import sweephand.schedules.timing, sweephand.schedules.notations.cron")
+    timing, cron = import_ms(
+        "import sweephand.schedules.timing", "import sweephand.schedules.timing, sweephand.schedules.notations.cron"
+    )
     yield f"| import beyond zoneinfo and dateutil | {timing:.1f} ms | 5 |"
     yield f"| the same with `cron` | {cron:.1f} ms | 5 |"
     yield ""
