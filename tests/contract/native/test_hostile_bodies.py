@@ -364,7 +364,7 @@ TIMINGS = {
         },
         "recurrence",
     ),
-    "a later notation": ({"rrule": "FREQ=DAILY"}, "rrule"),
+    "a rule of parts that do not go together": ({"rrule": "FREQ=WEEKLY;BYMONTHDAY=1"}, "rrule"),
 }
 
 

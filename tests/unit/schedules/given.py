@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sweephand.schedules.localtime import LAST_SECOND, to_instant, zone
 from sweephand.schedules.notations import NOTATIONS
+from tests.unit.schedules.given_rrule import rrules
 
 ZONES = [
     "UTC",
@@ -227,6 +228,7 @@ BY_NOTATION: dict[str, st.SearchStrategy[dict[str, object]]] = {
     "sapCron": st.fixed_dictionaries({"sapCron": sap_crons}),
     "time": st.fixed_dictionaries({"time": times}),
     "repeatAt": st.fixed_dictionaries({"repeatAt": daily_times}),
+    "rrule": st.fixed_dictionaries({"rrule": rrules()}),
     "recurrence": st.fixed_dictionaries({"recurrence": recurrences(), "monthOverflow": overflows}),
 }
 """The members of a notation's own. A new notation joins the shared properties by its line here."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 LONGEST_TEXT = 1_000
 _UNPRINTABLE = re.compile(r"[^\t\x20-\x7e]", re.ASCII)
+_UNPRINTABLE_IN_LINES = re.compile(r"[^\t\r\n\x20-\x7e]", re.ASCII)
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -34,13 +35,16 @@ def kind_of(value: object) -> str:
     return "an object" if isinstance(value, dict) else "a list" if isinstance(value, list | tuple) else "something else"
 
 
-def text(value: object, field: str, expected: str, *, longest: int = LONGEST_TEXT) -> str:
-    """Printable ASCII (and tabs) of 1 to `longest` characters. expected: what the refusal of another type asks for."""
+def text(value: object, field: str, expected: str, *, longest: int = LONGEST_TEXT, lines: bool = False) -> str:
+    """Printable ASCII (and tabs) of 1 to `longest` characters. expected: what the refusal of another type asks for.
+
+    lines: it may have line ends.
+    """
     if not isinstance(value, str):
         raise InvalidRequest(field, f"expected {expected}, not {kind_of(value)}")
     if len(value) > longest:
         raise InvalidRequest(field, f"{len(value)} characters are more than {longest:,}", position=longest)
-    strange = _UNPRINTABLE.search(value)
+    strange = (_UNPRINTABLE_IN_LINES if lines else _UNPRINTABLE).search(value)
     if strange is not None:
         code = f"U+{ord(strange[0]):04X}"
         raise InvalidRequest(

@@ -16,7 +16,7 @@ from sweephand.schedules.calendar_masks import CalendarMasks, bits
 from sweephand.schedules.clock import Clock
 from sweephand.schedules.days import ALL_MONTHS, FIRST_YEAR, EachNth, OfMonths, OfWeeks, OnDays
 from sweephand.schedules.localtime import EPOCH, Overlap, instant_text, wall_text
-from sweephand.schedules.rule import ByCalendars, Jittered, Series, Steps, Window
+from sweephand.schedules.rule import Amended, ByCalendars, Jittered, Series, Steps, Window
 from sweephand.schedules.slots import Slots
 from sweephand.schedules.wallclock import OnWallClock
 
@@ -36,6 +36,7 @@ REASON_CODES = {
     "DOES_NOT_MATCH": "a field of the clock (`field`) is another one",
     "BETWEEN_STEPS": "between two equal steps",
     "NOT_IN_SERIES": "none of its instants",
+    "TAKEN_OUT": "one of its instants, but the rule takes it out (EXDATE)",
     "BEFORE_START": "before `startTime`, or before the first step",
     "AFTER_END": "after `endTime`",
     "COUNT_REACHED": "behind the last one of `count`",
@@ -77,6 +78,11 @@ def why_not(series: Series, second: int) -> Iterator[Reason]:
         yield from _slots(series, second)
     elif isinstance(series, ByCalendars):
         yield from _calendars(series, second)
+    elif isinstance(series, Amended):
+        if series.takes_out(second) and series.series.until(second) == second:
+            yield Reason("TAKEN_OUT", "the rule names it as an exception (EXDATE)")
+        else:
+            yield from why_not(series.series, second)
     elif isinstance(series, Steps):
         early = (second - series.anchor) % series.step_s
         text = f"{early} s after one step of {series.step_s} s and {series.step_s - early} s before the next"
@@ -87,7 +93,7 @@ def why_not(series: Series, second: int) -> Iterator[Reason]:
 
 def on_clock(series: Series) -> OnWallClock | None:
     """The wall times behind window, calendars and jitter; None for elapsed time."""
-    while isinstance(series, Window | Jittered | ByCalendars):
+    while isinstance(series, Window | Jittered | ByCalendars | Amended):
         series = series.series
     return series if isinstance(series, OnWallClock) else None
 

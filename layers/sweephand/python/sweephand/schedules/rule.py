@@ -7,6 +7,7 @@ Series     the same in Unix seconds, with the questions that only schedules ask;
 ├── Steps        equal steps of elapsed time from an anchor
 ├── OnWallClock  a pattern of wall times in a zone (wallclock.py)
 ├── ByCalendars  another series, as calendars leave it (calendars.py)
+├── Amended      another series, with some instants put in or taken out (sets.py)
 ├── Window       another series, cut to its first and last second
 └── Jittered     another series, each occurrence put off by a stable hash of itself
 
@@ -104,6 +105,17 @@ class ByCalendars(Series):
 
     def stopped_by(self, second: int) -> int | None:
         """The place of the first calendar that stops this second among those of its schedule."""
+        raise NotImplementedError
+
+
+class Amended(Series):
+    """The occurrences of `series` with some instants put in or taken out. Subclasses: sets.py."""
+
+    __slots__ = ()
+    series: Series
+
+    def takes_out(self, second: int) -> bool:
+        """Whether this second is taken out, be it an occurrence or not."""
         raise NotImplementedError
 
 

@@ -49,6 +49,7 @@ __all__ = [
     "parse_instant",
     "with_calendars",
     "with_count",
+    "zone_of_text",
 ]
 
 TIMING_MEMBERS = frozenset(
@@ -171,7 +172,7 @@ def parse(
     """
     notation = _notation_of(fields)
     rules = Rules(
-        zone=_zone_member(fields),
+        zone=_zone_member(fields, notation),
         gap=_choice_member(fields, "dstGap", Gap),
         overlap=_choice_member(fields, "dstOverlap", Overlap),
         month_overflow=_choice_member(fields, "monthOverflow", MonthOverflow),
@@ -321,8 +322,10 @@ def _notation_of(fields: Mapping[str, object]) -> str:
     return given[0]
 
 
-def _zone_member(fields: Mapping[str, object]) -> Zone:
+def _zone_member(fields: Mapping[str, object], notation: str) -> Zone:
     given = fields.get("timezone")
+    if given is None:
+        given = zone_of_text(notation, fields[notation])
     if given is None:
         return zone(_UTC)
     name = members.text(given, "timezone", 'an IANA zone such as "Europe/Berlin"')
@@ -331,6 +334,12 @@ def _zone_member(fields: Mapping[str, object]) -> Zone:
     except KeyError:
         known = f'expected an IANA zone such as "Europe/Berlin" (data {IANA_VERSION})'
         raise InvalidRequest("timezone", known, position=0) from None
+
+
+def zone_of_text(notation: str, value: object) -> str | None:
+    """The zone that a notation's own text names (DTSTART;TZID=Europe/Berlin), in the place of `timezone`."""
+    named = getattr(NOTATIONS[notation], "zone_named", None)
+    return None if named is None else named(value)
 
 
 def _choice_member(fields: Mapping[str, object], name: str, choices: type[members.Choice]) -> members.Choice | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from sweephand.domain.collection import CALLBACK_S
 from sweephand.domain.job import ActionSpec
+from sweephand.schedules.timing import zone_of_text
 
 POLICIES: Mapping[str, Any] = {
     "misfire": {"type": "sap", "ratePerMinute": 60, "maxLatenessSeconds": None},
@@ -37,6 +38,7 @@ _BY_NOTATION: Mapping[str, Mapping[str, Any]] = {
     "eventBridge": {"dstGap": "skip", "dstOverlap": "first", "monthOverflow": "skip"},
     "sapCron": {"dstGap": "next_valid", "dstOverlap": "first", "monthOverflow": "skip"},
     "time": {},
+    "rrule": {"dstGap": "shift", "dstOverlap": "first", "monthOverflow": "skip"},
     "repeatAt": {"dstGap": "next_valid", "dstOverlap": "first", "monthOverflow": "skip"},
     "recurrence": {"dstGap": "next_valid", "dstOverlap": "first", "monthOverflow": "clamp"},
 }
@@ -49,7 +51,8 @@ def timing_defaults(timing: Mapping[str, Any]) -> dict[str, Any]:
         notation = "at"
     if notation == "recurrence" and _names_days(timing["recurrence"]):
         return {**_ALWAYS, **_BY_NOTATION[notation], "monthOverflow": "skip"}
-    return {**_ALWAYS, **_BY_NOTATION[notation]}
+    zone = zone_of_text("rrule", timing["rrule"]) if notation == "rrule" else None
+    return {**_ALWAYS, **_BY_NOTATION[notation], **({} if zone is None else {"timezone": zone})}
 
 
 def _names_days(recurrence: object) -> bool:

@@ -57,6 +57,11 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
             "timezone": "Europe/Berlin",
             "calendars": [{"name": "holidays", "mode": "exclude", "roll": "next"}],
         },
+        "fromCalendar": {
+            "rrule": "DTSTART;TZID=Europe/Berlin:20990105T090000\n"
+            "RRULE:FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1\n"
+            "EXDATE;VALUE=DATE:20991231"
+        },
         "fromEventBridge": {"eventBridge": "cron(30 2 LW * ? *)", "timezone": "Europe/Berlin"},
         "fromAzure": {
             "recurrence": {

@@ -87,7 +87,9 @@ DST_RULES: Members = {
 NOTATIONS: Members = {
     "at": {**GIVEN_INSTANT, "description": "Once. " + GIVEN_INSTANT["description"]},
     "every": text(
-        1, LONGEST_TEXT, description="`PT10S`, `10 seconds`, `P1M`: 1 second to 548 days, or 1 to 18 months."
+        1,
+        LONGEST_TEXT,
+        description="`PT10S`, `10 seconds`, `P1M`, `R5/2027-01-01T00:00Z/PT1H`: to 548 days, or 18 months.",
     ),
     "cron": text(1, LONGEST_TEXT, description="Five fields, or `@daily` and its kin."),
     "eventBridge": text(
@@ -105,6 +107,11 @@ NOTATIONS: Members = {
         ],
         "description": "Once, as SAP's callers write it; words are read when the schedule is created.",
     },
+    "rrule": text(
+        1,
+        LONGEST_TEXT,
+        description="A rule of RFC 5545, `FREQ=WEEKLY;BYDAY=MO,FR`, or lines DTSTART, RRULE, RDATE, EXDATE.",
+    ),
     "repeatAt": text(1, LONGEST_WORDS, description="Daily: `4.40pm`, `18.40`, `17.20:30`."),
     "recurrence": RECURRENCE,
 }

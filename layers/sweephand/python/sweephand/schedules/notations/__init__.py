@@ -22,6 +22,7 @@ _MODULES = {
     "time": "time",
     "repeatAt": "repeat_at",
     "recurrence": "recurrence",
+    "rrule": "rrule",
 }
 """By the name of the member that holds the text."""
 

@@ -6,6 +6,7 @@ align says where the grid of the steps lies (decision 0011):
   epoch         on 1970-01-01T00:00:00Z
   clock         on the wall clock of `timezone`: steps that divide a day lie on the multiples of the step since local
                 midnight (2 hours: 00:00, 02:00, ...), months on the first of the month at 00:00, all others as epoch
+A repeating interval of ISO 8601 (repeating.py) has a start of its own.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from functools import partial
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import duration, members
-from sweephand.schedules.localtime import Gap, Overlap, Zone, instant_text, wall_text, zone
+from sweephand.schedules.localtime import FIRST_SECOND, LAST_SECOND, Gap, Overlap, Zone, instant_text, wall_text, zone
 from sweephand.schedules.months import MonthOverflow, Months
 from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules
-from sweephand.schedules.rule import Steps
+from sweephand.schedules.rule import Steps, Window
 from sweephand.schedules.wallclock import OnWallClock, certain_gap
 
 FIELD = "every"
@@ -36,9 +37,40 @@ class Align(StrEnum):
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
-    """{"seconds" or "months", "align"}, with "anchor" where the grid lies on a start, and "earliest" of a fresh one."""
-    step = duration.read(value, FIELD)
+    """{"seconds" or "months", "align"}, with "anchor" where the grid lies on a start, and "earliest" of a fresh one.
+
+    A repeating interval has "until", its last second, too.
+    """
     align = Align.START if beginning.align is None else members.choice(beginning.align, "align", Align)
+    if isinstance(value, str) and value[:1] == "R":
+        if align is not Align.START:
+            raise InvalidRequest("align", "does not go with a repeating interval, which has a start of its own")
+        return _read_repeating(value, rules, beginning)
+    return _read_step(duration.read(value, FIELD), align, rules, beginning)
+
+
+def _read_repeating(value: str, rules: Rules, beginning: Beginning) -> Facts:
+    from sweephand.schedules.notations import repeating  # noqa: PLC0415 - few schedules are one
+    from sweephand.schedules.sets import nth_after  # noqa: PLC0415 - as above
+
+    found = repeating.read(members.text(value, FIELD, repeating.EXPECTED), FIELD, rules)
+    own = beginning if found.at is None else beginning._replace(start=found.at)
+    facts = _read_step(found.step, Align.START, rules, own)
+    series = compile_(facts, rules)
+    if found.at is None or not found.backwards:
+        begun = series.earliest if found.at is None else found.at
+        last = None if found.times is None else nth_after(series.series, begun - 1, found.times, LAST_SECOND)
+        return {**facts, "earliest": begun, **({} if last is None else {"until": last})}
+    begun = found.at
+    for _ in range(found.times or 0):
+        earlier = series.series.until(begun - 1)
+        if earlier is None or earlier < FIRST_SECOND:
+            break
+        begun = earlier
+    return {**facts, "earliest": begun if found.times else FIRST_SECOND, "until": found.at - 1}
+
+
+def _read_step(step: duration.Duration, align: Align, rules: Rules, beginning: Beginning) -> Facts:
     if step.months:
         return _read_months(step, align, rules.zone, beginning)
     if not 1 <= step.seconds <= LONGEST_S:
@@ -72,6 +104,20 @@ def counted_from(facts: Facts) -> int | None:
 
 
 def compile_(facts: Facts, rules: Rules) -> Compiled:
+    compiled = _compile(facts, rules)
+    if "until" not in facts:
+        return compiled
+    window = Window(compiled.series, compiled.earliest, int(facts["until"]))
+    return compiled._replace(series=window, summary=partial(_bounded_words, compiled, window))
+
+
+def _bounded_words(compiled: Compiled, window: Window) -> str:
+    ends = (window.after(window.first - 1), window.until(window.last))
+    first, last = ("never" if end is None else instant_text(end) for end in ends)
+    return f"{compiled.summary().partition(' from ')[0]} from {first} until {last}"
+
+
+def _compile(facts: Facts, rules: Rules) -> Compiled:
     align = Align(facts["align"])
     if "months" in facts:
         return _compile_months(int(facts["months"]), align, facts, rules)
@@ -87,7 +133,7 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
     return Compiled(
         Steps(anchor, step_s),
         lambda: f"{_words(step_s)} from {instant_text(anchor)}{late}",
-        earliest=anchor,
+        earliest=int(facts.get("earliest", anchor)),
         interval=lambda: step_s,
         actual_start_interval_s=step_s if align is Align.ACTUAL_START else None,
     )

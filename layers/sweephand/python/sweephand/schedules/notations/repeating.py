@@ -1,0 +1,84 @@
+"""Repeating intervals of ISO 8601 in `every`: R5/2027-01-01T00:00Z/PT1H, R/2027-01-31T09:00/P1M, R/PT1H/2027-01-01T00Z.
+
+An interval is a beginning with a duration or an end, or a duration with an end. Its occurrences are the beginnings of
+so many intervals (`R`: without end), one after another; with an end given, the last interval ends there. `R5/PT1H`
+begins where `every` itself would. Source: ISO 8601-1, 5.6.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules import duration, instants
+from sweephand.schedules.notations.shapes import Rules
+
+EXPECTED = 'a repeating interval such as "R5/2027-01-01T00:00Z/PT1H"'
+_MOST = 2**31 - 1
+_HEAD = re.compile(r"R([0-9]{0,10})", re.ASCII)
+_TIME = re.compile(
+    r"([0-9]{4})(-?)([0-9]{2})\2([0-9]{2})T([0-9]{2})(?:(:?)([0-9]{2})(?:\6([0-9]{2})(\.[0-9]{1,9})?)?)?"
+    r"(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?",
+    re.ASCII,
+)
+
+
+class Repeating(NamedTuple):
+    """step: as written, or seconds between beginning and end. at: Unix seconds of what the text states; times: None for
+    without end. backwards: `at` is the end of the last interval.
+    """
+
+    step: duration.Duration
+    at: int | None
+    times: int | None
+    backwards: bool
+
+
+def read(text: str, field: str, rules: Rules) -> Repeating:
+    """A text that begins with R. Raises InvalidRequest with the position at which it leaves the grammar."""
+    parts = text.split("/")
+    head = _HEAD.fullmatch(parts[0])
+    if head is None or len(parts) not in (2, 3):
+        raise InvalidRequest(field, f"expected {EXPECTED}", position=0)
+    times = int(head[1]) if head[1] else None
+    if times is not None and not 1 <= times <= _MOST:
+        raise InvalidRequest(field, f"expected R, or R and a number from 1 to {_MOST:,}", position=1)
+    places = [len(parts[0]) + 1, len(parts[0]) + len(parts[1]) + 2]
+    if len(parts) == 2:
+        return Repeating(_step(parts[1], field, places[0]), None, times, backwards=False)
+    if parts[1][:1] == "P":
+        step = _step(parts[1], field, places[0])
+        return Repeating(step, _instant(parts[2], field, places[1], rules), times, backwards=True)
+    begin = _instant(parts[1], field, places[0], rules)
+    if parts[2][:1] == "P":
+        return Repeating(_step(parts[2], field, places[1]), begin, times, backwards=False)
+    end = _instant(parts[2], field, places[1], rules)
+    if end <= begin:
+        raise InvalidRequest(field, "the interval ends before it begins", position=places[1])
+    return Repeating(duration.Duration(end - begin, 0), begin, times, backwards=False)
+
+
+def _step(text: str, field: str, position: int) -> duration.Duration:
+    if text[:1] != "P":
+        raise InvalidRequest(field, 'expected a duration such as "PT1H"', position=position)
+    try:
+        return duration.read(text, field)
+    except InvalidRequest as refused:
+        raise InvalidRequest(field, refused.reason, position=position + (refused.position or 0)) from refused
+
+
+def _instant(text: str, field: str, position: int, rules: Rules) -> int:
+    """ISO 8601 with or without hyphens and colons, to the hour, minute or second; without offset wall time."""
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise InvalidRequest(field, "expected a date and time such as 2027-01-01T00:00Z", position=position)
+    year, _, month, day, hour, _, minute, second, fraction, offset = found.groups()
+    offset = offset or ""
+    if len(offset) in (3, 5):
+        offset = f"{offset[:3]}:{offset[3:] or '00'}"
+    written = f"{year}-{month}-{day}T{hour}:{minute or '00'}:{second or '00'}{fraction or ''}{offset}"
+    try:
+        return instants.resolve(instants.read(written, field), field, rules.zone, rules.gap, rules.overlap)
+    except InvalidRequest as refused:
+        raise InvalidRequest(field, refused.reason, position=position, code=refused.code) from refused

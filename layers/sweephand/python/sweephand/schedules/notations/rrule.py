@@ -1,0 +1,280 @@
+"""`rrule`: recurrence rules of RFC 5545, alone or with lines DTSTART, RDATE and EXDATE beside RRULE.
+
+A rule alone begins at the schedule's startTime, else at its creation. COUNT counts instants of the rule, before EXDATE
+takes any away; the beginning is one of them only if it matches. A date in UNTIL or EXDATE means all of its day.
+Wall times in a gap are shifted, those that come twice run the first time, unless the schedule states its rules. Steps
+that fix no hour run through clock changes (decision 0027).
+Source: RFC 5545, 3.3.10, 3.8.2.4, 3.8.5.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from typing import Any, NamedTuple
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules import members
+from sweephand.schedules.clock import DAY_S
+from sweephand.schedules.localtime import FIRST_SECOND, LAST_SECOND, Gap, Overlap, Zone, zone
+from sweephand.schedules.notations import rrule_parts
+from sweephand.schedules.notations.fields import shown
+from sweephand.schedules.notations.rrule_parts import FIELD, Recur
+from sweephand.schedules.notations.rrule_pattern import Pattern, gap_s, pattern
+from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules
+from sweephand.schedules.rule import Series, Window
+from sweephand.schedules.sets import Also, Without, joined, nth_after
+from sweephand.schedules.wallclock import OnWallClock, certain_gap
+
+EXPECTED = 'a rule such as "FREQ=WEEKLY;BYDAY=MO,FR", or lines DTSTART, RRULE, RDATE and EXDATE'
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a wall time has no zone
+_LINE = re.compile(r"[^\r\n]+")
+_FOLD = re.compile(r"\r?\n[ \t]")
+_TIME = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})(?:T([0-9]{2})([0-9]{2})([0-9]{2})(Z?))?", re.ASCII)
+
+
+class Line(NamedTuple):
+    """A line of the text: name, TZID if it has one, value, where the value stands."""
+
+    name: str
+    zone: Zone | None
+    value: str
+    at: int
+
+
+class Stamp(NamedTuple):
+    """A date or time as written. day: it has no time."""
+
+    wall: int
+    utc: bool
+    day: bool
+
+
+def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
+    """{"rule", "start", "first"}: the rule in upper case, its beginning in wall seconds and as the first second.
+
+    Where they are: "last" (UNTIL, COUNT), "also" and "except" (RDATE, EXDATE: seconds, or pairs of first and last),
+    "now" if the beginning is the creation.
+    """
+    if rules.month_overflow not in (None, "skip"):
+        reason = "acts on every, not on rrule: RFC 5545 leaves such days out, and BYMONTHDAY=-1 is the last of a month"
+        raise InvalidRequest("monthOverflow", reason)
+    text = members.text(value, FIELD, EXPECTED, lines=True)
+    folds = [(found.start(), found[0]) for found in _FOLD.finditer(text)]
+    try:
+        return _read(_lines(_FOLD.sub("", text)), rules, beginning)
+    except InvalidRequest as refused:
+        if refused.position is None or not folds:
+            raise
+        position = refused.position
+        for start, fold in folds:
+            position += len(fold) if start <= position else 0
+        raise InvalidRequest(refused.field, refused.reason, position=position, code=refused.code) from refused
+
+
+def _read(lines: list[Line], rules: Rules, beginning: Beginning) -> Facts:
+    rule = _one("RRULE", lines)
+    if rule is None:
+        raise InvalidRequest(FIELD, f"expected {EXPECTED}", position=0)
+    recur = rrule_parts.parse(rule.value, rule.at)
+    facts = {"rule": rule.value, **_begin(_one("DTSTART", lines), rules, beginning)}
+    on_clock = _on_clock(pattern(recur, facts["start"]), rules)
+    if recur.until is not None:
+        facts["last"] = _until(recur, rules.zone)
+    elif recur.times is not None:
+        facts["last"] = nth_after(on_clock, facts["first"] - 1, recur.times, LAST_SECOND)
+    also = {second for line in lines if line.name == "RDATE" for second in _named(line, rules)}
+    spans = joined([span for line in lines if line.name == "EXDATE" for span in _excluded(line, rules)])
+    facts["also"] = sorted(also) or None
+    facts["except"] = [list(span) if span[0] < span[1] else span[0] for span in spans] or None
+    return {name: fact for name, fact in facts.items() if fact is not None}
+
+
+def counted_from(facts: Facts) -> int | None:
+    return int(facts["now"]) if isinstance(facts, dict) and "now" in facts else None
+
+
+def zone_named(value: object) -> str | None:
+    """The zone that the text itself names, UTC where DTSTART ends in Z; None if it leaves that open or is no rule."""
+    try:
+        text = members.text(value, FIELD, EXPECTED, lines=True)
+        begin = _one("DTSTART", _lines(_FOLD.sub("", text)))
+    except InvalidRequest:
+        return None
+    if begin is None:
+        return None
+    return "UTC" if begin.value.endswith("Z") else None if begin.zone is None else begin.zone.name
+
+
+def compile_(facts: Facts, rules: Rules) -> Compiled:
+    recur = rrule_parts.parse(facts["rule"])
+    on_clock = _on_clock(pattern(recur, int(facts["start"])), rules)
+    series: Series = Window(on_clock, int(facts["first"]), int(facts.get("last", LAST_SECOND)))
+    if "also" in facts:
+        series = Also(series, tuple(int(second) for second in facts["also"]))
+    if "except" in facts:
+        spans = (span if isinstance(span, list) else (span, span) for span in facts["except"])
+        series = Without(series, tuple((int(first), int(last)) for first, last in spans))
+    return Compiled(
+        series,
+        summary=partial(_summary, recur, facts, rules.zone.name),
+        interval=partial(_interval, on_clock, series),
+    )
+
+
+def _on_clock(made: Pattern, rules: Rules) -> OnWallClock:
+    """The instants of a pattern, by what its hours say of clock changes (decision 0027)."""
+    if 0 < made.step_s <= 3600:
+        return OnWallClock(made.series, rules.zone, Gap.SKIP, Overlap.BOTH, marked=False)
+    if made.step_s:
+        return OnWallClock(made.series, rules.zone, Gap.SHIFT, Overlap.FIRST)
+    return OnWallClock(made.series, rules.zone, rules.gap or Gap.SHIFT, rules.overlap or Overlap.FIRST)
+
+
+def _interval(on_clock: OnWallClock, series: Series) -> int:
+    shortest = certain_gap(on_clock, gap_s(on_clock.pattern))
+    while isinstance(series, Without):
+        series = series.series
+    if not isinstance(series, Also):
+        return shortest
+    for second in series.extras:
+        before, following = series.until(second - 1), series.after(second)
+        shortest = min(shortest, *(abs(second - near) for near in (before, following) if near is not None), shortest)
+    return shortest
+
+
+def _summary(recur: Recur, facts: Facts, where: str) -> str:
+    from sweephand.schedules.notations.rrule_words import sentence  # noqa: PLC0415 - only when asked
+
+    return sentence(recur, facts, where)
+
+
+# ---- Lines -----------------------------------------------------------------------------------------------------------
+
+
+def _lines(text: str) -> list[Line]:
+    """Raises InvalidRequest for a line that is not of this notation."""
+    return [_line(found[0].rstrip(), found.start()) for found in _LINE.finditer(text) if found[0].strip()]
+
+
+def _line(text: str, begin: int) -> Line:
+    indent = len(text) - len(text.lstrip())
+    head, colon, value = text.partition(":")
+    if not colon:
+        return Line("RRULE", None, text[indent:], begin + indent)
+    name, *parameters = head[indent:].split(";")
+    name, blank = name.upper(), len(value) - len(value.lstrip())
+    if name not in ("DTSTART", "RRULE", "RDATE", "EXDATE"):
+        raise InvalidRequest(FIELD, f"{shown(name)}: expected {EXPECTED}", position=begin + indent)
+    where, position = None, begin + indent + len(name) + 1
+    for parameter in parameters:
+        key, _, setting = parameter.partition("=")
+        if name != "RRULE" and key.upper() == "TZID":
+            where = _known_zone(setting, position + len(key) + 1)
+        elif name == "RRULE" or key.upper() != "VALUE" or setting.upper() not in ("DATE", "DATE-TIME", "PERIOD"):
+            raise InvalidRequest(FIELD, f"{name}: {shown(parameter)} is not read here", position=position)
+        position += len(parameter) + 1
+    return Line(name, where, value[blank:].upper(), begin + len(head) + 1 + blank)
+
+
+def _known_zone(name: str, position: int) -> Zone:
+    try:
+        return zone(name)
+    except KeyError:
+        known = 'TZID: expected an IANA zone such as "Europe/Berlin"'
+        raise InvalidRequest(FIELD, known, position=position) from None
+
+
+def _one(name: str, lines: list[Line]) -> Line | None:
+    found = [line for line in lines if line.name == name]
+    if len(found) > 1:
+        raise InvalidRequest(FIELD, f"expected one {name}, found {len(found)}", position=found[1].at)
+    return found[0] if found else None
+
+
+# ---- Dates and times -------------------------------------------------------------------------------------------------
+
+
+def _begin(line: Line | None, rules: Rules, beginning: Beginning) -> dict[str, Any]:
+    """{"start"}, for some {"first"} and {"now"}: see `read`."""
+    if line is None:
+        if beginning.start is not None:
+            return {"start": rules.zone.wall(beginning.start), "first": beginning.start}
+        return {"start": rules.zone.wall(beginning.now), "first": beginning.now + 1, "now": beginning.now}
+    stamp = _stamp("DTSTART", line.value, line.at)
+    named = "UTC" if stamp.utc else rules.zone.name if line.zone is None else line.zone.name
+    if named != rules.zone.name:
+        raise InvalidRequest(
+            "timezone", f"{rules.zone.name}, but DTSTART of {FIELD} is in {named}; leave one of them out"
+        )
+    copies = rules.zone.instants(stamp.wall)[:: -1 if rules.overlap is Overlap.SECOND else 1]
+    first = copies[0] if copies else rules.zone.around_gap(stamp.wall)[0]
+    return {"start": stamp.wall, "first": max(FIRST_SECOND, first)}
+
+
+def _stamp(name: str, text: str, position: int) -> Stamp:
+    found = _TIME.fullmatch(text)
+    if found is None:
+        reason = f"{name}: expected a date or time such as 20270101 or 20270101T090000Z"
+        raise InvalidRequest(FIELD, reason, position=position)
+    year, month, day, hour, minute, second = (int(number or 0) for number in found.groups()[:6])
+    if not 1970 <= year <= 2199:
+        raise InvalidRequest(FIELD, f"{name}: year {year} is outside 1970..2199", position=position)
+    try:
+        written = datetime(year, month, day, hour, minute, second)  # noqa: DTZ001 - a wall time has no zone
+    except ValueError:
+        raise InvalidRequest(FIELD, f"{name}: the calendar has no {shown(text)}", position=position) from None
+    elapsed = written - _EPOCH
+    return Stamp(elapsed.days * DAY_S + elapsed.seconds, found[7] == "Z", found[4] is None)
+
+
+def _until(recur: Recur, where: Zone) -> int:
+    """The last second: of a wall time that comes twice the later, of a date its end."""
+    stamp = _stamp("UNTIL", recur.until or "", recur.until_at)
+    if stamp.utc:
+        return stamp.wall
+    if stamp.day:
+        return _first_of(stamp.wall + DAY_S, where) - 1
+    return where.instants(stamp.wall)[-1] if where.instants(stamp.wall) else where.around_gap(stamp.wall)[1]
+
+
+def _stamps(line: Line) -> Iterator[Stamp]:
+    position = line.at
+    for text in line.value.split(","):
+        yield _stamp(line.name, text.partition("/")[0] if line.name == "RDATE" else text, position)
+        position += len(text) + 1
+
+
+def _named(line: Line, rules: Rules) -> Iterator[int]:
+    """The instants of an RDATE, those of periods their beginnings."""
+    where = line.zone or rules.zone
+    for stamp in _stamps(line):
+        if stamp.utc:
+            yield stamp.wall
+            continue
+        copies = where.instants(stamp.wall)
+        if len(copies) > 1 and rules.overlap is not Overlap.BOTH:
+            copies = copies[-1:] if rules.overlap is Overlap.SECOND else copies[:1]
+        if not copies and rules.gap is not Gap.SKIP:
+            copies = where.around_gap(stamp.wall)[rules.gap is not Gap.NEXT_VALID :][:1]
+        yield from copies
+
+
+def _excluded(line: Line, rules: Rules) -> Iterator[tuple[int, int]]:
+    """The instants of an EXDATE, each of its days as a whole."""
+    where = line.zone or rules.zone
+    for stamp in _stamps(line):
+        if stamp.day:
+            yield _first_of(stamp.wall, where), _first_of(stamp.wall + DAY_S, where) - 1
+            continue
+        seconds = [stamp.wall] if stamp.utc else where.instants(stamp.wall) or where.around_gap(stamp.wall)
+        for second in seconds:
+            yield second, second
+
+
+def _first_of(wall: int, where: Zone) -> int:
+    """The first instant at which the clock reads a wall time, or has jumped over it."""
+    copies = where.instants(wall)
+    return copies[0] if copies else where.around_gap(wall)[0]

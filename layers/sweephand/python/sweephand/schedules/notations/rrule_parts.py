@@ -1,0 +1,198 @@
+"""The grammar of one recurrence rule: FREQ=MONTHLY;INTERVAL=2;BYDAY=MO,-1FR;COUNT=10. Source: RFC 5545, 3.3.10."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules import members
+from sweephand.schedules.notations.fields import shown
+from sweephand.schedules.picks import DayRule
+
+FIELD = "rrule"
+SECONDLY, MINUTELY, HOURLY, DAILY, WEEKLY, MONTHLY, YEARLY = range(7)
+FREQUENCIES = ("SECONDLY", "MINUTELY", "HOURLY", "DAILY", "WEEKLY", "MONTHLY", "YEARLY")
+WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_MOST = 2**31 - 1
+_NUMBER = re.compile(r"[+-]?[0-9]{1,10}", re.ASCII)
+_DAY = re.compile(r"([+-]?[0-9]{1,10})?(MO|TU|WE|TH|FR|SA|SU)", re.ASCII)
+_LISTS = {
+    "BYSECOND": (0, 60),
+    "BYMINUTE": (0, 59),
+    "BYHOUR": (0, 23),
+    "BYMONTHDAY": (-31, 31),
+    "BYYEARDAY": (-366, 366),
+    "BYWEEKNO": (-53, 53),
+    "BYMONTH": (1, 12),
+    "BYSETPOS": (-366, 366),
+}
+_OTHER = ("FREQ", "INTERVAL", "COUNT", "UNTIL", "BYDAY", "WKST")
+_NOT_WITH = {
+    "BYWEEKNO": frozenset(range(YEARLY)),
+    "BYYEARDAY": frozenset({DAILY, WEEKLY, MONTHLY}),
+    "BYMONTHDAY": frozenset({WEEKLY}),
+}
+"""The table of RFC 5545: what a frequency does not go with."""
+
+
+class Recur(NamedTuple):
+    """A rule as written. times: of COUNT. times, until: None if not said; until is text at `until_at`.
+
+    hours, minutes, seconds: masks, 0 if not said. days: without positions, which are of the whole period.
+    """
+
+    frequency: int
+    interval: int
+    times: int | None
+    until: str | None
+    until_at: int
+    hours: int
+    minutes: int
+    seconds: int
+    days: DayRule
+    positions: tuple[int, ...]
+
+
+@lru_cache(maxsize=2048)
+def parse(text: str, begin: int = 0) -> Recur:
+    """The parts of a rule in upper case. begin: where the text stands in the caller's, for positions of refusals.
+
+    Raises InvalidRequest. Cached by text: most schedules of a stack share a few.
+    """
+    parts = _parts(text, begin)
+    if "FREQ" not in parts:
+        raise InvalidRequest(FIELD, 'expected FREQ=, as in "FREQ=WEEKLY;BYDAY=MO"', position=begin)
+    value, at = parts["FREQ"]
+    if value not in FREQUENCIES:
+        raise InvalidRequest(FIELD, f"FREQ: expected one of {', '.join(FREQUENCIES)}", position=at)
+    frequency = FREQUENCIES.index(value)
+    lists = {name: _numbers(name, *parts[name]) if name in parts else () for name in _LISTS}
+    weekdays, ordinals = _weekdays(*parts["BYDAY"]) if "BYDAY" in parts else (0, ())
+    _check(frequency, parts, bool(ordinals))
+    until, until_at = parts.get("UNTIL", (None, begin))
+    return Recur(
+        frequency,
+        _whole("INTERVAL", parts) or 1,
+        _whole("COUNT", parts),
+        until,
+        until_at,
+        hours=_mask(lists["BYHOUR"]),
+        minutes=_mask(lists["BYMINUTE"]),
+        seconds=_mask(lists["BYSECOND"]),
+        days=DayRule(
+            _mask(lists["BYMONTH"]),
+            lists["BYMONTHDAY"],
+            lists["BYYEARDAY"],
+            lists["BYWEEKNO"],
+            weekdays,
+            ordinals,
+            _weekday("WKST", *parts["WKST"]) if "WKST" in parts else 0,
+        ),
+        positions=lists["BYSETPOS"],
+    )
+
+
+def _parts(text: str, begin: int) -> dict[str, tuple[str, int]]:
+    """name -> (value, position)."""
+    parts: dict[str, tuple[str, int]] = {}
+    position = begin
+    for part in text.removesuffix(";").split(";"):
+        name, equals, value = part.partition("=")
+        if name not in _LISTS and name not in _OTHER:
+            known = ", ".join((*_OTHER, *_LISTS))
+            raise InvalidRequest(FIELD, f"{shown(name) or 'nothing'}: expected one of {known}", position=position)
+        if not equals or not value:
+            raise InvalidRequest(FIELD, f"{name}: expected = and a value", position=position + len(name))
+        if name in parts:
+            raise InvalidRequest(FIELD, f"{name} is there twice", position=position)
+        parts[name] = (value, position + len(name) + 1)
+        position += len(part) + 1
+    return parts
+
+
+def _check(frequency: int, parts: dict[str, tuple[str, int]], ordinals: bool) -> None:
+    """What RFC 5545 does not let stand together."""
+    for name, frequencies in _NOT_WITH.items():
+        if name in parts and frequency in frequencies:
+            reason = f"{name} does not go with FREQ={FREQUENCIES[frequency]}"
+            raise InvalidRequest(FIELD, reason, position=parts[name][1])
+    if ordinals and frequency not in (MONTHLY, YEARLY):
+        reason = f"BYDAY: a number before the weekday does not go with FREQ={FREQUENCIES[frequency]}"
+        raise InvalidRequest(FIELD, reason, position=parts["BYDAY"][1])
+    if ordinals and "BYWEEKNO" in parts:
+        reason = "BYDAY: a number before the weekday does not go with BYWEEKNO"
+        raise InvalidRequest(FIELD, reason, position=parts["BYDAY"][1])
+    if "BYSETPOS" in parts and not any(name.startswith("BY") and name != "BYSETPOS" for name in parts):
+        raise InvalidRequest(FIELD, "BYSETPOS needs another BY... to pick from", position=parts["BYSETPOS"][1])
+    if "COUNT" in parts and "UNTIL" in parts:
+        raise InvalidRequest(
+            FIELD, "COUNT and UNTIL do not go together", position=max(parts[name][1] for name in ("COUNT", "UNTIL"))
+        )
+
+
+def _whole(name: str, parts: dict[str, tuple[str, int]]) -> int | None:
+    if name not in parts:
+        return None
+    value, position = parts[name]
+    number = int(value) if value.isascii() and value.isdigit() and len(value) <= 10 else 0
+    if not 1 <= number <= _MOST:
+        raise InvalidRequest(FIELD, f"{name}: expected a number from 1 to {_MOST:,}", position=position)
+    return number
+
+
+def _numbers(name: str, text: str, position: int) -> tuple[int, ...]:
+    """A list of numbers within the bounds of the part, rising, each once."""
+    low, high = _LISTS[name]
+    bounds = f"{low}..{high}" if low >= 0 else f"1..{high} and {low}..-1"
+    found = set()
+    for item in text.split(","):
+        if not _NUMBER.fullmatch(item) or (low >= 0 and item[0] in "+-"):
+            raise InvalidRequest(FIELD, f"{name}: expected a number of {bounds}", position=position)
+        number = int(item)
+        if not low <= number <= high or (number == 0 and low < 0):
+            raise InvalidRequest(FIELD, f"{name}: {shown(item)} is outside {bounds}", position=position)
+        if number == 60 and name == "BYSECOND":
+            raise InvalidRequest(FIELD, "BYSECOND: 60 is a leap second, which no clock here reads", position=position)
+        found.add(number)
+        position += len(item) + 1
+    return tuple(sorted(found))
+
+
+def _weekdays(text: str, position: int) -> tuple[int, tuple[tuple[int, int], ...]]:
+    """(mask of the weekdays without a number, those with one)."""
+    mask, ordinals = 0, set()
+    for item in text.split(","):
+        found = _DAY.fullmatch(item)
+        if found is None:
+            raise InvalidRequest(
+                FIELD, f"BYDAY: expected {', '.join(WEEKDAYS)}, or as in 2MO or -1FR", position=position
+            )
+        weekday = WEEKDAYS.index(found[2])
+        if found[1]:
+            which = int(found[1])
+            if not 1 <= abs(which) <= 53:
+                raise InvalidRequest(FIELD, f"BYDAY: {shown(found[1])} is outside 1..53 and -53..-1", position=position)
+            ordinals.add((which, weekday))
+        else:
+            mask |= 1 << weekday
+        position += len(item) + 1
+    return mask, tuple(sorted(ordinals))
+
+
+def _weekday(name: str, text: str, position: int) -> int:
+    if text not in WEEKDAYS:
+        raise InvalidRequest(FIELD, f"{name}: expected one of {', '.join(WEEKDAYS)}", position=position)
+    return WEEKDAYS.index(text)
+
+
+def _mask(numbers: tuple[int, ...]) -> int:
+    mask = 0
+    for number in numbers:
+        mask |= 1 << number
+    return mask
+
+
+def never(reason: str) -> InvalidRequest:
+    return members.never_fires(FIELD, reason)

@@ -1,0 +1,126 @@
+"""Repeating intervals of ISO 8601 against a list of their beginnings, made one by one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules.localtime import LAST_SECOND, to_instant
+from sweephand.schedules.timing import between, counted_from, load, parse
+from tests.unit.schedules import given as some
+
+NOW = some.NOW
+END = to_instant(LAST_SECOND)
+
+
+def instants(text: str, count: int = 10, **more: object) -> list[str]:
+    timing = parse({"every": text, **more}, now=NOW)
+    assert load(timing.packed) == timing
+    return [f"{at:%Y-%m-%dT%H:%M}" for at in between(timing.rule, to_instant(-1), END, count)]
+
+
+@given(st.integers(1, 40), st.integers(1, 548 * 86_400), st.integers(10**9, 3 * 10**9), st.sampled_from("bde"))
+def test_so_many_intervals_follow_each_other(times, step_s, at, form):
+    written, step = some.text_of(at), timedelta(seconds=step_s)
+    texts = {
+        "b": f"R{times}/{written}/PT{step_s}S",
+        "d": f"R{times}/PT{step_s}S/{written}",
+        "e": f"R{times}/{written}/{some.text_of(at + step_s)}",
+    }
+    begun = to_instant(at) - (step * times if form == "d" else 0 * step)
+
+    timing = parse({"every": texts[form]}, now=NOW)
+
+    wanted = [begun + n * step for n in range(times)]
+    assert between(timing.rule, to_instant(-1), END, times + 1) == wanted
+    assert timing.rule.last_until(END) == wanted[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("R3/2027-01-01T00:00Z/PT1H", ["2027-01-01T00:00", "2027-01-01T01:00", "2027-01-01T02:00"]),
+        ("R3/PT1H/2027-01-01T00:00Z", ["2026-12-31T21:00", "2026-12-31T22:00", "2026-12-31T23:00"]),
+        ("R2/2027-01-01T00:00Z/2027-01-02T12:00Z", ["2027-01-01T00:00", "2027-01-02T12:00"]),
+        ("R3/2027-01-31T09:00Z/P1M", ["2027-01-31T09:00", "2027-02-28T09:00", "2027-03-31T09:00"]),
+        ("R3/P1M/2027-03-31T09:00Z", ["2026-12-31T09:00", "2027-01-31T09:00", "2027-02-28T09:00"]),
+        ("R2/20270101T000000Z/P1W", ["2027-01-01T00:00", "2027-01-08T00:00"]),
+        ("R2/2027-01-01T10+01/P1D", ["2027-01-01T09:00", "2027-01-02T09:00"]),
+        ("R2/2027-01-01T10:00-0330/P1D", ["2027-01-01T13:30", "2027-01-02T13:30"]),
+        ("R1/2027-01-01T00:00Z/P1Y", ["2027-01-01T00:00"]),
+        ("R2/PT1H", ["2026-03-07T13:00", "2026-03-07T14:00"]),
+        ("R2/P1M", ["2026-04-07T12:00", "2026-05-07T12:00"]),
+    ],
+)  # fmt: skip
+def test_examples(text, found):
+    assert instants(text) == found
+
+
+def test_without_a_number_there_is_no_end():
+    forward = parse({"every": "R/2027-01-01T00:00Z/PT1H"}, now=NOW)
+    backward = parse({"every": "R/PT1H/2027-01-01T00:00Z"}, now=NOW)
+
+    assert forward.rule.last_until(END) == datetime(2199, 12, 31, 23, tzinfo=UTC)
+    assert backward.rule.last_until(END) == datetime(2026, 12, 31, 23, tzinfo=UTC)
+    assert backward.rule.next_after(to_instant(1)) == to_instant(3600)
+
+
+def test_without_an_offset_it_is_wall_time():
+    assert instants("R2/2027-01-01T09:00/P1D", timezone="Europe/Berlin") == ["2027-01-01T08:00", "2027-01-02T08:00"]
+
+
+def test_a_beginning_of_its_own_stands_beside_a_window():
+    found = instants("R5/2027-01-01T00:00Z/PT1H", startTime="2027-01-01T01:30:00Z", endTime="2027-01-01T03:00:00Z")
+
+    assert found == ["2027-01-01T02:00", "2027-01-01T03:00"]
+
+
+def test_one_that_began_at_creation_keeps_its_rhythm():
+    timing = parse({"every": "R9/PT90M"}, now=NOW)
+    begun = counted_from(timing.packed)
+
+    assert begun is not None
+    assert parse({"every": "R9/PT90M"}, now=begun) == timing
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "position"),
+    [
+        ("R0/2027-01-01T00:00Z/PT1H", "from 1 to", 1),
+        ("R5", "expected a repeating interval", 0),
+        ("R5/PT1H/PT1H", "expected a date and time", 8),
+        ("R5/2027-01-01T00:00Z/1 hour", "expected a date and time", 21),
+        ("R5/2027-13-01T00:00Z/PT1H", "month 13 is outside 1..12", 3),
+        ("R5/2027-01-02T00:00Z/2027-01-01T00:00Z", "ends before it begins", 21),
+        ("R5/2027-01-01T00:00Z/PT1X", "expected one of", 24),
+        ("R5/2027-01-01T00:00Z/PT0S", "expected 1 second to 548 days", 0),
+        ("R5/2027-01-01T00:00Z/P1MT1H", "cannot be mixed", 0),
+        ("R-1/2027-01-01T00:00Z/PT1H", "expected a repeating interval", 0),
+        ("R/2027-03-28T02:30/PT1H", "never reads", 2),
+    ],
+)  # fmt: skip
+def test_what_is_none_is_refused_with_its_place(text, reason, position):
+    with pytest.raises(InvalidRequest) as refused:
+        parse({"every": text, "timezone": "Europe/Berlin"}, now=NOW)
+
+    (problem,) = refused.value.problems
+    assert (problem.field, problem.position) == ("every", position)
+    assert reason in problem.reason
+
+
+def test_align_does_not_go_with_one():
+    with pytest.raises(InvalidRequest, match="repeating interval"):
+        parse({"every": "R/2027-01-01T00:00Z/PT1H", "align": "clock"}, now=NOW)
+
+
+def test_summaries():
+    assert parse({"every": "R5/2027-01-01T00:00Z/PT1H"}, now=NOW).summary == (
+        "every hour from 2027-01-01T00:00:00Z until 2027-01-01T04:00:00Z"
+    )
+    assert parse({"every": "R3/P1M/2027-03-31T09:00Z"}, now=NOW).summary == (
+        "every month from 2026-12-31T09:00:00Z until 2027-02-28T09:00:00Z"
+    )
