@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sweephand.schedules import english
 from sweephand.schedules.calendar_masks import CalendarMasks, bits
@@ -21,7 +21,7 @@ from sweephand.schedules.slots import Slots
 from sweephand.schedules.wallclock import OnWallClock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from sweephand.schedules.days import Days
 
@@ -64,31 +64,11 @@ class Reason:
 
 def why_not(series: Series, second: int) -> Iterator[Reason]:
     """The reasons, outermost limit first; at least one for an instant that is no occurrence. second: Unix or wall."""
-    if isinstance(series, Window):
-        yield from _window(series, second)
-    elif isinstance(series, Jittered):
-        yield from _jittered(series, second)
-    elif isinstance(series, OnWallClock):
-        yield from _on_wall_clock(series, second)
-    elif isinstance(series, CalendarMasks):
-        yield from _calendar_masks(series, second)
-    elif isinstance(series, OnDays):
-        yield from _on_days(series, second)
-    elif isinstance(series, Slots):
-        yield from _slots(series, second)
-    elif isinstance(series, ByCalendars):
-        yield from _calendars(series, second)
-    elif isinstance(series, Amended):
-        if series.takes_out(second) and series.series.until(second) == second:
-            yield Reason("TAKEN_OUT", "the rule names it as an exception (EXDATE)")
-        else:
-            yield from why_not(series.series, second)
-    elif isinstance(series, Steps):
-        early = (second - series.anchor) % series.step_s
-        text = f"{early} s after one step of {series.step_s} s and {series.step_s - early} s before the next"
-        yield Reason("BETWEEN_STEPS", text)
-    else:
-        yield Reason("NOT_IN_SERIES", "none of its instants")
+    for kind, why in _WHY_NOT.items():
+        if isinstance(series, kind):
+            yield from why(series, second)
+            return
+    yield Reason("NOT_IN_SERIES", "none of its instants")
 
 
 def on_clock(series: Series) -> OnWallClock | None:
@@ -105,6 +85,19 @@ def _window(window: Window, second: int) -> Iterator[Reason]:
         yield Reason("AFTER_END", f"the schedule ends at {instant_text(window.last)}")
     if window.series.until(second) != second:
         yield from why_not(window.series, second)
+
+
+def _amended(series: Amended, second: int) -> Iterator[Reason]:
+    if series.takes_out(second) and series.series.until(second) == second:
+        yield Reason("TAKEN_OUT", "the rule names it as an exception (EXDATE)")
+    else:
+        yield from why_not(series.series, second)
+
+
+def _steps(steps: Steps, second: int) -> Iterator[Reason]:
+    early = (second - steps.anchor) % steps.step_s
+    text = f"{early} s after one step of {steps.step_s} s and {steps.step_s - early} s before the next"
+    yield Reason("BETWEEN_STEPS", text)
 
 
 def _jittered(jittered: Jittered, second: int) -> Iterator[Reason]:
@@ -230,3 +223,16 @@ def _clock(clock: Clock, time: int) -> Iterator[Reason]:
 
 def _differs(field: str, found: str, wanted: str) -> Reason:
     return Reason("DOES_NOT_MATCH", f"{field}: {found} is not {wanted}", field)
+
+
+_WHY_NOT: dict[type[Series], Callable[[Any, int], Iterator[Reason]]] = {
+    Window: _window,
+    Jittered: _jittered,
+    OnWallClock: _on_wall_clock,
+    CalendarMasks: _calendar_masks,
+    OnDays: _on_days,
+    Slots: _slots,
+    ByCalendars: _calendars,
+    Amended: _amended,
+    Steps: _steps,
+}
