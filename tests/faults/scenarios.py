@@ -7,19 +7,22 @@ To add one: a class with its history (what is asked, how time goes by, what shal
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from sweephand import ids
 from sweephand.actions.call import Call
+from sweephand.domain.calendar import Calendar
 from sweephand.domain.collection import Events
 from sweephand.domain.instants import epoch_ms, text
 from sweephand.domain.job import Pause, Payload
 from sweephand.domain.run import Kind, Outcome, State
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import Conflict, NotFound
-from sweephand.flow import manual, plan, repeat_effects, results, tenancy
+from sweephand.flow import calendars, manual, plan, repeat_effects, results, tenancy
 from sweephand.flow.change import Wish
 from sweephand.flow.plan import Planned
+from sweephand.schedules import calendar_content
 from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.taps import Crash
@@ -647,6 +650,46 @@ class HeldTenant(Scenario):
     def check(self, at: Play) -> None:
         ran = {run.planned_at for run in at.runs(Kind.SCHEDULED) if run.state is State.SUCCESS}
         assert ran >= {*minutes(6, 7, 8)}
+
+
+# Calendars
+
+
+class ChangedCalendar(Scenario):
+    """A calendar that a schedule names is changed, and one occurrence is left out; another calendar comes and goes."""
+
+    name = "changed-calendar"
+
+    def history(self, at: Play) -> None:
+        world = at.scene.world
+        at.ask(lambda: calendars.create(world, _calendar("spare"), None))
+        at.ask(lambda: calendars.create(world, _calendar("holidays"), None))
+        timing = {"cron": "*/10 * * * *", "endTime": text(NOON + 60 * TICK), "calendars": [{"name": "holidays"}]}
+        job = at.create(timing)
+        at.expect(job, minutes(10, 20, 30, 40, 60))
+        at.go_to(1.5)
+        begin, end = (text(NOON + minute * TICK) for minute in (50, 51))
+        for name in ("spare", "holidays"):
+            at.ask(lambda name=name: _change_calendar(at, name, ranges=[{"from": begin, "to": end}]))  # type: ignore[misc]
+        at.ask(lambda: calendars.delete(world, TENANT, "spare", None))
+        at.go_to(62)
+
+    def check(self, at: Play) -> None:
+        there = calendars.find_head(at.scene.world, TENANT, "holidays")
+        assert (there.users, there.replanning) == (1, False)
+
+
+def _calendar(name: str, **content: Any) -> Calendar:
+    return Calendar(TENANT, name, NOON, NOON, content=content, facts=calendar_content.read(content))
+
+
+def _change_calendar(at: Play, name: str, **content: Any) -> Calendar:
+    wanted = _calendar(name, **content)
+
+    def edit(there: Calendar) -> Calendar:
+        return replace(there, content=wanted.content, facts=wanted.facts)
+
+    return calendars.change(at.scene.world, TENANT, name, edit, None, None)
 
 
 # Events
