@@ -89,7 +89,7 @@ def _draft(
         active=flag(wanted.get("active"), "active"),
         start_at=start,
         end_at=end,
-        resource_id=before.resource_id if before else None,
+        resource_id=_resource_id(wanted, before),
         tags=before.tags if before else (),
         action=action,
         policies=before.policies if before else POLICIES,
@@ -106,6 +106,12 @@ def _name(value: object) -> str:
     if not _NAME.fullmatch(name):
         raise InvalidRequest("name", "must have letters, digits, - and _ only, and not be a number")
     return name
+
+
+def _resource_id(given: Mapping[str, Any], before: Job | None) -> str | None:
+    """A member of the service's own: by what a job can be found natively; an import marks its jobs with it."""
+    value = given.get("resourceId", before.resource_id if before else None)
+    return None if value is None else fields.text(value, "resourceId", 1, 256)
 
 
 def _description(value: object) -> str | None:
