@@ -12,7 +12,8 @@ from tests.contract.native.test_walk import CLOSED
 def renamed(route, name):
     """The route's body under a name that is free, where it may have one."""
     body = body_of(route)
-    takes_a_name = body and "name" in body and route.path != "/v1/collections/{collection}"
+    by_name = route.path in {"/v1/collections/{collection}", "/v1/calendars/{calendar}"}
+    takes_a_name = body and "name" in body and not by_name
     return body | {"name": name} if takes_a_name else body
 
 

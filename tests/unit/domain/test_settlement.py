@@ -25,7 +25,7 @@ def action(delay_s: int = 0, retries: int = 3, **outcome: Any) -> ActionSpec:
 
 
 def after(outcome: Outcome, held: Run = HELD, *, now: datetime = ODD_NOW, **made: Any) -> Settlement:
-    return settle(held, outcome, action(**made), now, lambda _low, high: high)
+    return settle(held, outcome, action(**made), now, lambda _low, high: high, 1_800)
 
 
 def test_a_success_ends_the_run_and_counts_nothing() -> None:
@@ -114,7 +114,7 @@ def test_the_last_failure_ends_the_run() -> None:
 def test_a_failure_that_is_given_up_for_its_age_says_so() -> None:
     spec = replace(action(delay_s=60), retry={"type": "fixed", "delaySeconds": 60, "maxAgeSeconds": 30})
 
-    settled = settle(HELD, BUSY, spec, NOW, lambda low, _high: low)
+    settled = settle(HELD, BUSY, spec, NOW, lambda low, _high: low, 1_800)
 
     assert (settled.run.state, settled.run.reason) == (State.ERROR, Reason.MAX_AGE)
 
