@@ -6,7 +6,7 @@ An engine that does not speak a notation gives None. All answer with an aware in
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,15 +36,11 @@ class Engine(NamedTuple):
 @contextmanager
 def without_caches() -> Iterator[None]:
     """Texts are read anew each time. The masks of single words (cron) stay: all texts are made of few words."""
-    with (
-        mock.patch.multiple("sweephand.schedules.notations.cron", parse=_bare("cron", "parse")),
-        mock.patch.multiple("sweephand.schedules.notations.event_bridge", parse=_bare("event_bridge", "parse")),
-    ):
+    with ExitStack() as stack:
+        for name in ("cron", "event_bridge", "rrule_parts"):
+            module = import_module(f"sweephand.schedules.notations.{name}")
+            stack.enter_context(mock.patch.object(module, "parse", module.parse.__wrapped__))
         yield
-
-
-def _bare(module: str, name: str) -> Any:
-    return getattr(import_module(f"sweephand.schedules.notations.{module}"), name).__wrapped__
 
 
 def sweephand(case: Case) -> Engine | None:

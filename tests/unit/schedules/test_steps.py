@@ -8,14 +8,12 @@ from typing import Any
 import pytest
 
 from sweephand.schedules.localtime import zone
-from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.timing import load, parse
 from tests.unit.schedules.test_inputs_that_break import calls
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 NEW_YORK = "America/New_York"
 MOST = 400
-needs_rrule = pytest.mark.skipif("rrule" not in NOTATIONS, reason="of a notation that this version lacks")
 
 
 @pytest.mark.parametrize("name", ["UTC", NEW_YORK])
@@ -33,8 +31,8 @@ needs_rrule = pytest.mark.skipif("rrule" not in NOTATIONS, reason="of a notation
         {"sapCron": "* * * * * * *"},
         {"every": "PT1S"},
         {"every": "P18M"},
-        pytest.param({"rrule": "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO"}, marks=needs_rrule),
-        pytest.param({"rrule": "FREQ=SECONDLY"}, marks=needs_rrule),
+        {"rrule": "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO"},
+        {"rrule": "FREQ=SECONDLY"},
     ],
     ids=str,
 )
@@ -54,9 +52,9 @@ def test_next_and_last_take_few_calls(fields: dict[str, Any], name: str) -> None
         ({"every": "PT10S"}, "startTime"),
         ({"every": "7 hours"}, "startTime"),
         ({"every": "P1M"}, "startTime"),
-        pytest.param({"rrule": "FREQ=MINUTELY;INTERVAL=5"}, "startTime", marks=needs_rrule),
-        pytest.param({"rrule": "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,WE,FR"}, "startTime", marks=needs_rrule),
-        pytest.param({"rrule": "FREQ=MONTHLY;BYMONTHDAY=31"}, "startTime", marks=needs_rrule),
+        ({"rrule": "FREQ=MINUTELY;INTERVAL=5"}, "startTime"),
+        ({"rrule": "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,WE,FR"}, "startTime"),
+        ({"rrule": "FREQ=MONTHLY;BYMONTHDAY=31"}, "startTime"),
     ],
     ids=str,
 )
