@@ -203,6 +203,7 @@ def test_each_code_can_be_met() -> None:
         {"cron": "30 2 * * *", "dstGap": "skip", **BERLIN},
         {"every": "7 minutes"},
         {"at": "2026-06-06T00:00:00Z"},
+        {"rrule": "DTSTART:20260601T023000Z\nRRULE:FREQ=DAILY\nEXDATE:20260606T023000Z"},
     ):
         for at in (
             *("2026-03-19T02:30:00", "2026-03-29T02:30:00", "2026-06-06T02:30:00", "2026-10-25T01:30:00Z"),
