@@ -322,7 +322,7 @@ _JOB: Members = {
     "name": TEXT,
     "description": or_null(TEXT),
     "collection": TEXT,
-    "facade": one_of(("native",)),
+    "facade": one_of(("native", "sap")),
     "revision": REVISION,
     "createdAt": INSTANT_MS,
     "modifiedAt": INSTANT_MS,
