@@ -28,6 +28,7 @@ from sweephand.flow.wishes import Wish
 from sweephand.flow.world import World
 from sweephand.messaging.event_bus import EventBus
 from sweephand.messaging.run_queue import RunQueue
+from sweephand.schedules import calendars
 from sweephand.security import guard
 from sweephand.security.identity import Identity
 from sweephand.security.secrets import SecretBox
@@ -384,6 +385,7 @@ def stage(
     *, shards: int = 2, seed: int = 0, backend: Callable[[taps.Taps], AbstractContextManager[Any]] | None = None
 ) -> Iterator[Stage]:
     """A fresh service with the tenant acme and nothing else. backend: what answers below boto3; moto without it."""
+    calendars._kept.clear()  # a process that has read none yet, so that each history makes the same calls
     clock, chance, tap, journal = VirtualClock(), SeededChance(seed), taps.Taps(), Journal()
     clients = _clients()
     with (backend or in_memory)(tap):
