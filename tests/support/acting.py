@@ -14,6 +14,7 @@ from sweephand.security.target_roles import TargetRoles
 
 ACCOUNT = "123456789012"
 REGION = "eu-west-1"
+KEY = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/jobs"
 SETTINGS = AwsSettings(
     roles=frozenset({ROLE}), account=ACCOUNT, region="eu-central-1", stack_name="sweephand", bus_name="sweephand"
@@ -27,6 +28,16 @@ class Roles:
 
     instead: Mapping[str, Any] = field(default_factory=dict)
     asked: list[tuple[str, str, str, str, int]] = field(default_factory=list)
+
+    def credentials(self, role: str, tenant: str) -> Mapping[str, str]:
+        found = self.instead.get("sts")
+        if isinstance(found, Exception):
+            raise found
+        return {
+            "aws_access_key_id": "AKIDEXAMPLE",
+            "aws_secret_access_key": KEY,
+            "aws_session_token": f"{tenant}-token",
+        }
 
     def client(self, service: str, region: str, role: str, tenant: str, timeout_s: int) -> Any:
         self.asked.append((service, region, role, tenant, timeout_s))

@@ -15,6 +15,7 @@ from sweephand.actions.headers import MASK, MAX_SECRET
 from sweephand.domain import fields as read
 from sweephand.domain.fields import below
 from sweephand.errors import InvalidRequest
+from sweephand.security.aws_targets import check_role
 from sweephand.security.guard import CREDENTIALS_IN_CLEAR, GuardSettings, check_url, is_public
 
 PREFIX = "authentication."
@@ -28,6 +29,7 @@ MAX_PFX = 65_536
 """Characters of Base64."""
 _VISIBLE = re.compile(r"[!-~]+", re.ASCII)
 _PRINTABLE = re.compile(r"[ -~]+", re.ASCII)
+_AWS_NAME = re.compile(r"[a-z0-9-]+", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -191,6 +193,23 @@ def _credentials_in(value: object, field: str, _: GuardSettings) -> str:
     return read.one_of(value, field, ("header", "body"))
 
 
+def _aws_name(value: object, field: str, _: GuardSettings) -> str:
+    """Of a service as its endpoints sign it (execute-api, lambda, s3, es), or of a region."""
+    name = read.text(value, field, 1, 64)
+    if not _AWS_NAME.fullmatch(name):
+        raise InvalidRequest(field, "must have small letters, digits and - only")
+    return name
+
+
+def _role(value: object, field: str, guard: GuardSettings) -> str:
+    if not isinstance(value, str):
+        raise InvalidRequest(field, "must be a text")
+    try:
+        return check_role(value, guard.aws)
+    except InvalidRequest as wrong:
+        raise wrong.within(field) from wrong
+
+
 TYPES: Mapping[str, Mapping[str, Member]] = {
     "none": {},
     "basic": {"username": Member(_username), "password": Member(_password, secret=True)},
@@ -205,6 +224,7 @@ TYPES: Mapping[str, Mapping[str, Member]] = {
         "resource": Member(_printable(2_048), required=False, identity=False),
         "credentialsIn": Member(_credentials_in, required=False, identity=False),
     },
+    "sigv4": {"service": Member(_aws_name), "region": Member(_aws_name), "roleArn": Member(_role)},
     "sweephand": {},
     # Its members are read together: see certificates.py.
     "clientCertificate": {},

@@ -179,10 +179,10 @@ def attempt(
         said = failed(Reason.TARGET_ERROR, error.message, retryable=error.retryable)
         return replace(said, answer=error.answer)
     except RoleNotAssumedError as refused:
-        why = _failure(refused.cause)
+        why = failure_of(refused.cause)
         return replace(why, message=f"the role could not be assumed: {why.message}")
     except (ClientError, BotoCoreError) as error:
-        return _failure(error)
+        return failure_of(error)
     return taken(params.rules, call, sent.answer, sent.http_status)
 
 
@@ -198,7 +198,7 @@ def _send(params: AwsParams, call: Call, outbound: Outbound, service: str, send:
     return send(outbound.roles.client(named, target.region, params.role, call.tenant, limit_s), target)
 
 
-def _failure(error: ClientError | BotoCoreError) -> Outcome:
+def failure_of(error: ClientError | BotoCoreError) -> Outcome:
     """By the error's code and status, never by its text."""
     if isinstance(error, ClientError):
         said = error.response.get("Error", {})

@@ -66,6 +66,10 @@ def prove(
             from sweephand.actions import client_tls  # noqa: PLC0415 - of few jobs
 
             return Proof(ssl_context=client_tls.context(secret(call.secrets, auth.PEM), outbound))
+        case "sigv4":
+            from sweephand.actions import sigv4  # noqa: PLC0415 - of few jobs
+
+            return sigv4.prove(how, sending, call, outbound)
         case "sweephand":
             return _own(call, sending.target, outbound, deadline)
     raise CallFailed(Reason.GUARD, f"this version knows no authentication {how.type}")

@@ -54,9 +54,7 @@ class TargetRoles:
 
         Raises RoleNotAssumedError.
         """
-        credentials, _ = self._passes.get(
-            (role, tenant), self._clock.now(), lambda: self._assumed(role, tenant), wait_s=LONGEST_WAIT_S
-        )
+        credentials = self.credentials(role, tenant)
         key = service, region, role, tenant, timeout_s
         # To make one takes milliseconds of CPU and no call: ten threads that want the same one wait for the first.
         with self._lock:
@@ -68,6 +66,14 @@ class TargetRoles:
             while len(self._clients) > KEPT_CLIENTS:
                 self._clients.popitem(last=False)
             return known[1]
+
+    def credentials(self, role: str, tenant: str) -> Mapping[str, str]:
+        """Under the names of botocore's `create_client`. Raises RoleNotAssumedError."""
+        found: Mapping[str, str]
+        found, _ = self._passes.get(
+            (role, tenant), self._clock.now(), lambda: self._assumed(role, tenant), wait_s=LONGEST_WAIT_S
+        )
+        return found
 
     def _assumed(self, role: str, tenant: str) -> Pass:
         try:

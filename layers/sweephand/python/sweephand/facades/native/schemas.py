@@ -227,6 +227,7 @@ _CERTIFICATE = answer(
         "thumbprint": text(pattern="^[0-9A-F]{40}$", description="SHA-1 of the certificate."),
     }
 )
+_AWS_NAME = "^[a-z0-9-]+$"
 _OAUTH: Members = {
     "tokenUrl": text(1, 2_048),
     "clientId": text(1, 1_024),
@@ -240,6 +241,17 @@ AUTHENTICATION = {
     "bearer": request({"type": {"const": "bearer"}, "token": _SECRET}, ("type",)),
     "apiKey": request({"type": {"const": "apiKey"}, "header": text(1, 256), "value": _SECRET}, ("type", "header")),
     "oauth2": request({"type": {"const": "oauth2"}, **_OAUTH}, ("type", "tokenUrl", "clientId")),
+    "sigv4": request(
+        {
+            "type": {"const": "sigv4"},
+            "service": text(
+                1, 64, pattern=_AWS_NAME, description="As endpoints sign it: `execute-api`, `lambda`, `s3`."
+            ),
+            "region": text(1, 64, pattern=_AWS_NAME),
+            "roleArn": text(description="By whose credentials it is signed; one of the parameter TargetRoleArns."),
+        },
+        ("type", "service", "region", "roleArn"),
+    ),
     "sweephand": request({"type": {"const": "sweephand"}}, ("type",)),
     "clientCertificate": request(
         {
@@ -269,6 +281,7 @@ def _shown_authentication() -> Schema:
             "secret": MASKED,
             **{name: or_null(_OAUTH[name]) for name in ("scope", "audience", "resource", "credentialsIn")},
         },
+        "sigv4": dict.fromkeys(("service", "region", "roleArn"), TEXT),
         "sweephand": {},
         "clientCertificate": {"pem": MASKED, "certificate": _CERTIFICATE},
     }

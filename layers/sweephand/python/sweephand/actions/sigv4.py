@@ -1,0 +1,50 @@
+"""AWS's Signature Version 4, by credentials of a role that the job names; the executor's own sign nothing for a job.
+
+With them a job could call the stack's own table as the executor does, so there is no signature without a role.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from botocore.auth import S3SigV4Auth, SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+from sweephand.actions.authentication import Authentication
+from sweephand.actions.aws import failure_of
+from sweephand.actions.call import Call
+from sweephand.actions.proof import NotProven, Proof, Sending
+from sweephand.domain.run import Reason
+from sweephand.security.aws_targets import check_role
+from sweephand.security.guard import CallFailed, Outbound
+from sweephand.security.target_roles import RoleNotAssumedError
+
+ADDED = ("Authorization", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-SHA256")
+
+
+def prove(how: Authentication, sending: Sending, call: Call, outbound: Outbound) -> Proof:
+    """Method, address, headers and body are signed as they will go out; botocore stamps by the machine's clock.
+
+    Raises InvalidRequest for a role that the stack's parameters no longer allow, NotProven for one that STS refuses.
+    """
+    role = check_role(how.members["roleArn"], outbound.settings.aws)
+    if outbound.roles is None:
+        raise CallFailed(Reason.GUARD, "this function acts by no roles")
+    try:
+        given = outbound.roles.credentials(role, call.tenant)
+    except RoleNotAssumedError as refused:
+        why = failure_of(refused.cause)
+        raise NotProven(replace(why, message=f"the role could not be assumed: {why.message}")) from refused
+    credentials = Credentials(given["aws_access_key_id"], given["aws_secret_access_key"], given["aws_session_token"])
+    target = sending.target
+    request = AWSRequest(
+        method=sending.method,
+        url=f"{target.scheme}://{target.host_header}{target.target}",
+        data=sending.content or b"",
+        headers={"Host": target.host_header, **dict(sending.headers)},
+    )
+    signer = S3SigV4Auth if how.members["service"] == "s3" else SigV4Auth
+    signer(credentials, how.members["service"], how.members["region"]).add_auth(request)
+    headers = tuple((name, request.headers[name]) for name in ADDED if name in request.headers)
+    return Proof(headers, told=(given["aws_session_token"],))
