@@ -19,6 +19,7 @@ from pynamodb.constants import NUMBER
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import action_table
 import event_schemas
 
 from sweephand import errors
@@ -303,6 +304,7 @@ def _attribute(name: str, facts: Any) -> str:
 
 
 TABLES: Mapping[str, Callable[[], str]] = {
+    "actions": action_table.action_table,
     "attributes": attributes,
     "event-members": event_members,
     "events": events,

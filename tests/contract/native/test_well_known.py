@@ -39,7 +39,6 @@ def sent(api, tenant="acme"):
     return origin, header.rpartition(" ")[2]
 
 
-@pytest.mark.action("http", "sweephand", "success")
 def test_a_receiver_verifies_the_token_by_discovery_alone(api):
     origin, token = sent(api)
 

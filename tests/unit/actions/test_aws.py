@@ -107,6 +107,7 @@ def told(message: dict[str, Any]) -> dict[str, str]:
 
 
 @pytest.mark.usefixtures("aws")
+@pytest.mark.action("sqs", "role", "success")
 def test_a_queue_gets_the_payload_and_which_run_it_is_of() -> None:
     url = queue()
     roles = Roles()
@@ -166,6 +167,7 @@ def test_the_group_of_a_fifo_queue_is_the_user_s_if_they_say_so() -> None:
 
 
 @pytest.mark.usefixtures("aws")
+@pytest.mark.action("sns", "role", "success")
 def test_a_topic_gets_the_payload_and_which_run_it_is_of() -> None:
     url = queue()
     topic = client("sns").create_topic(Name="news")["TopicArn"]
@@ -191,6 +193,7 @@ class Bus:
         return {"Entries": [self.said], "ResponseMetadata": {"HTTPStatusCode": 200}}
 
 
+@pytest.mark.action("events", "role", "success")
 def test_a_bus_gets_an_event_with_the_payload_as_its_detail() -> None:
     bus = Bus()
 
@@ -213,6 +216,7 @@ MADE = {"definition": json.dumps({"StartAt": "A", "States": {"A": {"Type": "Pass
 
 
 @pytest.mark.usefixtures("aws")
+@pytest.mark.action("states", "role", "success")
 def test_a_state_machine_is_started_once_for_each_run() -> None:
     states = client("stepfunctions")
     states.create_state_machine(name="m", roleArn=ROLE, **MADE)
@@ -239,6 +243,7 @@ class Lambda:
         return {"StatusCode": status, "Payload": io.BytesIO(self.text.encode()), **self.answer}
 
 
+@pytest.mark.action("lambda", "role", "success")
 def test_a_function_is_invoked_and_its_answer_kept() -> None:
     function = Lambda('{"rows":7}')
     roles = Roles({"lambda": function})
@@ -372,6 +377,7 @@ def failing(fields: dict[str, Any], error: Exception) -> Outcome:
         ("Strange", None, False, "ERROR"),
     ],
 )
+@pytest.mark.action("sqs sns events lambda states", "role", "failure")
 def test_what_aws_refuses_is_told_by_code_and_repeated_if_it_passes(
     fields: dict[str, Any], code: str, status: int | None, retryable: bool, state: str
 ) -> None:
@@ -393,6 +399,7 @@ def test_what_aws_refuses_is_told_by_code_and_repeated_if_it_passes(
         (exceptions.SSLError(endpoint_url="u", error="e"), Reason.TLS),
     ],
 )
+@pytest.mark.action("sqs sns events lambda states", "role", "silence")
 def test_what_does_not_come_through_is_repeated(fields: dict[str, Any], error: Exception, reason: Reason) -> None:
     outcome = failing(fields, error)
 
@@ -400,6 +407,7 @@ def test_what_does_not_come_through_is_repeated(fields: dict[str, Any], error: E
 
 
 @of_each
+@pytest.mark.action("sqs sns events lambda states", "role", "unproven")
 def test_a_role_that_does_not_trust_the_stack_fails_the_run_and_says_so(fields: dict[str, Any]) -> None:
     service = {"states": "stepfunctions"}.get(fields["type"], fields["type"])
     error = RoleNotAssumedError(refused("AccessDenied", 403))

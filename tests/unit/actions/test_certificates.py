@@ -212,7 +212,6 @@ def test_the_key_does_not_go_to_another_destination(authority: Authority) -> Non
 # ---- What the target sees --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.action("http", "clientCertificate", "success")
 def test_the_target_sees_the_client_s_certificate(authority: Authority, other: Authority) -> None:
     seen: list[Any] = []
 
@@ -228,7 +227,6 @@ def test_the_target_sees_the_client_s_certificate(authority: Authority, other: A
     assert seen == [((("commonName", "me"),),)]
 
 
-@pytest.mark.action("http", "clientCertificate", "failure")
 def test_a_certificate_that_the_target_does_not_know_is_a_tls_failure(authority: Authority, other: Authority) -> None:
     outcome = called(parsed(http(pem=pem(*authority.client("me")))), answering(OK), authority, other)
 
@@ -236,7 +234,6 @@ def test_a_certificate_that_the_target_does_not_know_is_a_tls_failure(authority:
     assert "TLS connection broke" in (outcome.message or "")
 
 
-@pytest.mark.action("http", "clientCertificate", "unproven")
 def test_without_its_key_nothing_is_sent(authority: Authority) -> None:
     made = parsed(http(pem=pem(*authority.client("me"))))
 

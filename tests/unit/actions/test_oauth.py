@@ -97,7 +97,6 @@ def servers(*answers: tuple[int, Any], **members: Any) -> Iterator[Servers]:
         yield there
 
 
-@pytest.mark.action("http", "oauth2", "success")
 def test_a_token_is_fetched_and_shown_to_the_target() -> None:
     with servers(given("tok-1")) as there:
         outcome = there.run(scope="a b", audience="x", resource="y")
@@ -166,7 +165,6 @@ def test_a_target_that_refuses_a_kept_token_gets_one_more_at_once() -> None:
     assert there.called == ["tok-1", "tok-1", "tok-2"]
 
 
-@pytest.mark.action("http", "oauth2", "failure")
 def test_a_fresh_token_that_is_refused_is_the_target_s_word() -> None:
     with servers(given("tok-1"), accepts=set()) as there:
         outcome = there.run()
@@ -185,7 +183,6 @@ def test_a_refused_token_is_asked_for_once_and_not_for_ever() -> None:
     assert there.called == ["tok-1", "tok-1", "tok-2"]
 
 
-@pytest.mark.action("http", "oauth2", "unproven")
 @pytest.mark.parametrize(
     ("answer", "words", "retryable"),
     [

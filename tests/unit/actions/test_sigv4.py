@@ -77,7 +77,6 @@ def expected(request: bytes, service: str) -> str:
     return hmac.digest(key, text.encode(), "sha256").hex()
 
 
-@pytest.mark.action("http", "sigv4", "success")
 @pytest.mark.parametrize("service", ["execute-api", "s3"])
 def test_a_service_of_aws_finds_the_signature_that_it_computes_itself(service: str) -> None:
     outcome, request = called(service=service)
@@ -88,14 +87,12 @@ def test_a_service_of_aws_finds_the_signature_that_it_computes_itself(service: s
     assert outcome.answer == "***", "the token of the session is nobody else's"
 
 
-@pytest.mark.action("http", "sigv4", "failure")
 def test_a_service_that_refuses_is_a_failure_like_others() -> None:
     outcome, _ = called(answer=b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
 
     assert (outcome.reason, outcome.http_status) == (Reason.HTTP_STATUS, 403)
 
 
-@pytest.mark.action("http", "sigv4", "unproven")
 def test_a_role_that_cannot_be_assumed_fails_the_attempt_and_nothing_is_sent() -> None:
     denied = ClientError({"Error": {"Code": "AccessDenied", "Message": "canary"}}, "AssumeRole")
 

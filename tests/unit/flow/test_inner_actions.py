@@ -49,6 +49,7 @@ def told(stage: Stage) -> list[dict[str, Any]]:
 # ---- A job that runs another -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.action("job", "own", "success")
 def test_a_job_runs_another_one_as_if_by_hand(there: Stage) -> None:
     other = there.create(action=draft(type="event", payload={"n": 1}))
     parent = there.create(once(), action=runs(there, other.job.id))
@@ -136,6 +137,7 @@ def test_an_error_action_runs_a_job_and_a_chain_goes_on_through_it(there: Stage)
     assert there.only_run(clean_up.job.id).parent_id == alarm.id
 
 
+@pytest.mark.action("job", "own", "failure")
 def test_a_job_of_another_tenant_is_not_there(there: Stage) -> None:
     from sweephand.flow import tenancy  # noqa: PLC0415 - of this test alone
 
@@ -177,6 +179,7 @@ def test_a_field_is_refused_with_its_path(fields: dict[str, Any], field: str, re
 # ---- A job that tells the bus ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.action("event", "own", "success")
 def test_a_job_puts_an_event_on_the_stack_s_bus_in_its_tenant_s_name(there: Stage) -> None:
     there.tell(Events.NONE)
     planned = there.create(
@@ -220,6 +223,7 @@ def test_an_event_that_the_bus_does_not_take_is_a_failed_attempt_and_is_repeated
 
 
 @pytest.mark.parametrize("fault", [refused_by_bus, taps.refused])
+@pytest.mark.action("event", "own", "failure")
 def test_without_retries_it_is_a_failed_run_that_says_why(there: Stage, fault: Any) -> None:
     there.tell(Events.NONE)
     planned = there.create(once(), action=draft(type="event"))
@@ -233,6 +237,7 @@ def test_without_retries_it_is_a_failed_run_that_says_why(there: Stage, fault: A
     assert there.taps.count("events.PutEvents") == 1, "the job's retry policy repeats it, nothing else"
 
 
+@pytest.mark.action("event", "own", "silence")
 def test_a_bus_that_cannot_be_reached_is_a_failed_attempt_too() -> None:
     from sweephand.messaging.event_bus import EventBus  # noqa: PLC0415 - of this test alone
     from tests.support.sources import SeededChance  # noqa: PLC0415

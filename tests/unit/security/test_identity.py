@@ -96,7 +96,6 @@ def test_without_the_key_service_nothing_is_made_up(failure: Exception) -> None:
     assert shown(outbound, VirtualClock())
 
 
-@pytest.mark.action("http", "sweephand", "unproven")
 def test_a_stack_that_lost_its_identity_sends_nothing() -> None:
     with pytest.raises(CallFailed) as caught:
         shown(Outbound(GuardSettings()), VirtualClock())

@@ -1,0 +1,202 @@
+"""Every authentication against one target that takes only what it should be shown, over TLS, in each outcome."""
+
+from __future__ import annotations
+
+import base64
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from sweephand.actions.authentication import TYPES, Authentication
+from sweephand.actions.http import HttpParams, perform
+from sweephand.domain.run import Outcome, Reason, Verdict
+from sweephand.security.guard import Outbound
+from sweephand.security.identity import Identity
+from tests.support.acting import ROLE, SETTINGS, Roles
+from tests.support.own_key import KEY_ID, OwnKey
+from tests.unit.actions.test_http import CALL, LOCAL
+from tests.unit.endpoints import Authority, listening, read_request
+
+Answer = Callable[[socket.socket, threading.Event], None]
+SECRETS = {
+    "basic": {"authentication.password": "pass-of-mine"},
+    "bearer": {"authentication.token": "token-of-mine"},
+    "apiKey": {"authentication.value": "value-of-mine"},
+    "oauth2": {"authentication.secret": "secret-of-mine"},
+    "clientCertificate": {"authentication.pem": ""},
+}
+MEMBERS: Mapping[str, Mapping[str, str]] = {
+    "basic": {"username": "me"},
+    "apiKey": {"header": "X-Api-Key"},
+    "sigv4": {"service": "execute-api", "region": "eu-west-1", "roleArn": ROLE},
+}
+SHOWN: Mapping[str, str] = {
+    "none": "POST ",
+    "basic": "Authorization: Basic " + base64.b64encode(b"me:pass-of-mine").decode(),
+    "bearer": "Authorization: Bearer token-of-mine",
+    "apiKey": "X-Api-Key: value-of-mine",
+    "oauth2": "Authorization: Bearer fetched-token",
+    "clientCertificate": "POST ",
+    "sigv4": "Authorization: AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/",
+    "sweephand": "Authorization: Bearer ey",
+}
+
+
+def status(code: int) -> Answer:
+    def answer(connection: socket.socket, _: threading.Event) -> None:
+        connection.sendall(f"HTTP/1.1 {code} X\r\nContent-Length: 0\r\n\r\n".encode())
+
+    return answer
+
+
+def silence(_: socket.socket, over: threading.Event) -> None:
+    over.wait(5)
+
+
+@dataclass
+class Place:
+    """A target behind TLS that asks every client for a certificate, and the token endpoint beside it."""
+
+    authority: Authority
+    pem: str
+    url: str
+    token_url: str
+    requests: list[str]
+
+    def call(self, kind: str, *, proven: bool = True, deadline_s: float = 5) -> Outcome:
+        members = {
+            **MEMBERS.get(kind, {}),
+            **({"tokenUrl": self.token_url, "clientId": "me"} if kind == "oauth2" else {}),
+        }
+        secrets = dict(SECRETS.get(kind, {})) if proven else {}
+        if "authentication.pem" in secrets:
+            secrets["authentication.pem"] = self.pem
+        outbound = Outbound(
+            replace(LOCAL, aws=SETTINGS),
+            authorities=self.authority.pem,
+            roles=Roles() if proven else None,  # type: ignore[arg-type]
+            identity=Identity(OwnKey, KEY_ID, "https://s.example") if proven else None,
+        )
+        made = HttpParams("POST", self.url, authentication=Authentication(kind, members))
+        return perform(made, replace(CALL, secrets=secrets, deadline_s=deadline_s), outbound)
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@contextmanager
+def place(authority: Authority, kind: str, answer: Answer) -> Iterator[Place]:
+    requests: list[str] = []
+
+    def target(connection: socket.socket, over: threading.Event) -> None:
+        requests.append(read_request(connection).decode())
+        answer(connection, over)
+
+    def token(connection: socket.socket, _: threading.Event) -> None:
+        read_request(connection)
+        body = json.dumps({"access_token": "fetched-token", "token_type": "bearer", "expires_in": 600}).encode()
+        connection.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+
+    key, certificate = authority.client("me")
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    pem = (private + certificate.public_bytes(Encoding.PEM)).decode()
+    server = authority.server("127.0.0.1", clients_of=authority if kind == "clientCertificate" else None)
+    with listening(target, tls=server) as there, listening(token) as endpoint:
+        yield Place(authority, pem, there.url(scheme="https"), endpoint.url(), requests)
+
+
+def test_these_tests_know_every_authentication() -> None:
+    assert SHOWN.keys() == TYPES.keys()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("none", marks=pytest.mark.action("http", "none", "success")),
+        pytest.param("basic", marks=pytest.mark.action("http", "basic", "success")),
+        pytest.param("bearer", marks=pytest.mark.action("http", "bearer", "success")),
+        pytest.param("apiKey", marks=pytest.mark.action("http", "apiKey", "success")),
+        pytest.param("oauth2", marks=pytest.mark.action("http", "oauth2", "success")),
+        pytest.param("clientCertificate", marks=pytest.mark.action("http", "clientCertificate", "success")),
+        pytest.param("sigv4", marks=pytest.mark.action("http", "sigv4", "success")),
+        pytest.param("sweephand", marks=pytest.mark.action("http", "sweephand", "success")),
+    ],
+)
+def test_the_target_is_shown_who_calls(authority: Authority, kind: str) -> None:
+    with place(authority, kind, status(200)) as there:
+        outcome = there.call(kind)
+
+    (request,) = there.requests
+    assert outcome.verdict is Verdict.SUCCEEDED
+    assert SHOWN[kind] in request
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("none", marks=pytest.mark.action("http", "none", "failure")),
+        pytest.param("basic", marks=pytest.mark.action("http", "basic", "failure")),
+        pytest.param("bearer", marks=pytest.mark.action("http", "bearer", "failure")),
+        pytest.param("apiKey", marks=pytest.mark.action("http", "apiKey", "failure")),
+        pytest.param("oauth2", marks=pytest.mark.action("http", "oauth2", "failure")),
+        pytest.param("clientCertificate", marks=pytest.mark.action("http", "clientCertificate", "failure")),
+        pytest.param("sigv4", marks=pytest.mark.action("http", "sigv4", "failure")),
+        pytest.param("sweephand", marks=pytest.mark.action("http", "sweephand", "failure")),
+    ],
+)
+@pytest.mark.parametrize(("code", "retryable"), [(401, False), (403, False), (503, True)])
+def test_a_refusal_is_told_by_its_status(authority: Authority, kind: str, code: int, retryable: bool) -> None:
+    with place(authority, kind, status(code)) as there:
+        outcome = there.call(kind)
+
+    assert (outcome.verdict, outcome.reason) == (Verdict.FAILED, Reason.HTTP_STATUS)
+    assert (outcome.http_status, outcome.retryable) == (code, retryable)
+    assert len(there.requests) == 1, "what was made for this very call is not asked for again"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("none", marks=pytest.mark.action("http", "none", "silence")),
+        pytest.param("basic", marks=pytest.mark.action("http", "basic", "silence")),
+        pytest.param("bearer", marks=pytest.mark.action("http", "bearer", "silence")),
+        pytest.param("apiKey", marks=pytest.mark.action("http", "apiKey", "silence")),
+        pytest.param("oauth2", marks=pytest.mark.action("http", "oauth2", "silence")),
+        pytest.param("clientCertificate", marks=pytest.mark.action("http", "clientCertificate", "silence")),
+        pytest.param("sigv4", marks=pytest.mark.action("http", "sigv4", "silence")),
+        pytest.param("sweephand", marks=pytest.mark.action("http", "sweephand", "silence")),
+    ],
+)
+def test_silence_ends_with_the_deadline(authority: Authority, kind: str) -> None:
+    with place(authority, kind, silence) as there:
+        outcome = there.call(kind, deadline_s=1)
+
+    assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, Reason.NO_ANSWER, True)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("basic", marks=pytest.mark.action("http", "basic", "unproven")),
+        pytest.param("bearer", marks=pytest.mark.action("http", "bearer", "unproven")),
+        pytest.param("apiKey", marks=pytest.mark.action("http", "apiKey", "unproven")),
+        pytest.param("oauth2", marks=pytest.mark.action("http", "oauth2", "unproven")),
+        pytest.param("clientCertificate", marks=pytest.mark.action("http", "clientCertificate", "unproven")),
+        pytest.param("sigv4", marks=pytest.mark.action("http", "sigv4", "unproven")),
+        pytest.param("sweephand", marks=pytest.mark.action("http", "sweephand", "unproven")),
+    ],
+)
+def test_who_cannot_show_who_calls_does_not_call(authority: Authority, kind: str) -> None:
+    with place(authority, kind, status(200)) as there:
+        outcome = there.call(kind, proven=False)
+
+    assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, Reason.GUARD, False)
+    assert there.requests == []
