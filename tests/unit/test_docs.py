@@ -51,6 +51,23 @@ def test_every_generated_table_has_a_page():
     assert marked == set(_generator().TABLES)
 
 
+def test_a_cell_of_the_actions_that_no_test_shows_fails_the_build(monkeypatch: pytest.MonkeyPatch):
+    table = _generator().action_table
+    marks = list(table.marked())
+    fewer = [mark for mark in marks if mark[0] != ("http", "bearer", "silence")]
+    assert len(fewer) < len(marks)
+
+    monkeypatch.setattr(table, "marked", lambda: fewer)
+    with pytest.raises(ValueError, match=r"no test shows \[\('http', 'bearer', 'silence'\)\]"):
+        table.action_table()
+    monkeypatch.setattr(table, "marked", lambda: [*marks, (("http", "digest", "success"), "test_x")])
+    with pytest.raises(ValueError, match="there is no cell"):
+        table.action_table()
+    monkeypatch.setattr(table, "KINDS", {**table.KINDS, "fax": "sweephand.actions.fax"})
+    with pytest.raises(ValueError, match="fax"):
+        table.action_table()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=_named)
 def test_relative_links_lead_to_a_file_and_a_heading(page: Path):
     for link in LINK.findall(FENCE.sub("", page.read_text())):
