@@ -18,8 +18,10 @@ from sweephand.schedules.days import (
     OfMonths,
     OfWeeks,
     OnDays,
+    OrNextDay,
     month_table,
 )
+from tests.support.examples import examples
 
 SPAN = 800
 begins = st.integers(date(1970, 1, 1).toordinal(), date(2198, 1, 1).toordinal()).map(date.fromordinal)
@@ -148,3 +150,22 @@ def test_the_gap_of_a_day_in_the_week_is_a_week():
     assert OnDays(OfWeeks(0b1000001, every=2), Clock(1 | 1 << 23)).shortest_gap_s() == 23 * 3600
     assert OnDays(OfWeeks(0b11), Clock(1 | 1 << 23)).shortest_gap_s() == 3600
     assert OnDays(EachNth(3), Clock(1 | 1 << 23)).shortest_gap_s() == 23 * 3600
+
+
+@examples(12)
+@given(st.integers(29, 31), st.integers(1, 18), st.integers(0, 17), st.integers(0, 1), begins)
+def test_a_day_that_a_month_lacks_falls_on_the_first_of_the_next(wanted, every, anchor, first_too, begin):
+    anchor += begin.year * 12
+    named = 1 << wanted | first_too << 1
+
+    def in_turn(day: date) -> bool:
+        return (day.year * 12 + day.month - 1 - anchor) % every == 0
+
+    def has(day: date) -> bool:
+        before = day - timedelta(days=1)
+        return bool(in_turn(day) and named >> day.day & 1) or (day.day == 1 and in_turn(before) and before.day < wanted)
+
+    there = OfMonths(month_table(lambda *_: named), every=every, anchor=anchor)
+    short = OfMonths(month_table(lambda length, _: 1 << length if length < wanted else 0), every=every, anchor=anchor)
+
+    agrees(OrNextDay(there, short), has, begin)
