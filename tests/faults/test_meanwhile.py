@@ -155,7 +155,7 @@ def test_a_series_that_goes_on_meanwhile_is_not_completed(stage: Stage, attribut
             moved(stage, planned, "planned_total")()
 
     with meanwhile(stage, "flow/endings.complete_if_over update", edit):
-        stage.deliver()
+        stage.deliver(most=1)
 
     left = {"state": ScheduleState.ACTIVE, "planned_total": ScheduleState.ENDING}
     assert stage.stored(planned).state is left[attribute]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -15,8 +16,10 @@ from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.flow import results, sweep
 from sweephand.flow.change import Wish
 from sweephand.store import waiting
+from sweephand.store.table import BlockItem, DirectoryItem
+from sweephand.store.views import jobs as views
 from sweephand.store.waiting import Advanced, WaitingRow
-from tests.support import aws
+from tests.support import aws, many_jobs
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.sources import START
 from tests.support.stage import TENANT, Stage
@@ -358,3 +361,20 @@ def test_a_schedule_deleted_while_its_message_is_under_way_runs_no_more(stage: S
     stage.run(300)
 
     assert [received.call.schedule_id for received in stage.endpoint.received] == [planned.schedules[1].id]
+
+
+# Lists
+
+
+def test_a_page_at_9_900_reads_at_most_three_pages_of_the_directory(stage: Stage) -> None:
+    """Of 10,000 jobs: the counts of the blocks, then its own block, whatever the offset."""
+    for row in many_jobs.rows(TENANT, 10_000, 1):
+        if isinstance(row, DirectoryItem | BlockItem):
+            stage.world.table.put(row)
+    stage.taps.passed.clear()
+
+    page = list(islice(views.listed(stage.world.table, TENANT, views.ALL, None, 100, skip=9_900), 100))
+
+    assert [row.number for row in page] == list(range(9_901, 10_001))
+    assert stage.taps.names() == ["dynamodb.Query"] * len(stage.taps.passed)
+    assert len(stage.taps.passed) <= 3

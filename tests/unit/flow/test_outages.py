@@ -14,26 +14,31 @@ from tests.unit.flow.common import MINUTE
 EVERY = 8 * MINUTE
 """So that of each outage below the last missed occurrence is four minutes old, give or take a second."""
 
-LASTS = {"19 min 59 s": 1_199, "20 min": 1_200, "25 h": 90_000}
+LASTS = {"19 min 59 s": 1_199, "20 min": 1_200, "1 h": 3_600, "25 h": 90_000}
 RUNS = {"all": slice(None), "the last": slice(-1, None), "none": slice(0), "the last two": slice(-2, None)}
 
 OF_THE_TICK = {
     ("sap", "19 min 59 s"): "all",
     ("sap", "20 min"): "the last",
+    ("sap", "1 h"): "the last",
     ("sap", "25 h"): "the last",
     ("all", "19 min 59 s"): "all",
     ("all", "20 min"): "all",
+    ("all", "1 h"): "all",
     ("all", "25 h"): "all",
     ("latest", "19 min 59 s"): "the last",
     ("latest", "20 min"): "the last",
+    ("latest", "1 h"): "the last",
     ("latest", "25 h"): "the last",
     ("skip", "19 min 59 s"): "none",
     ("skip", "20 min"): "none",
+    ("skip", "1 h"): "none",
     ("skip", "25 h"): "none",
 }
 OF_THE_EXECUTORS = {
     **OF_THE_TICK,
     ("sap", "20 min"): "the last two",
+    ("sap", "1 h"): "the last two",
     ("sap", "25 h"): "the last two",
 }
 """Each message is judged by its own age: those of 4 and 12 minutes are under twenty."""
