@@ -12,6 +12,7 @@ LOCAL := $(PY) -m sweephand.local
 SAM := PATH="$(CURDIR)/.venv-sam/bin:$$PATH" AWS_DEFAULT_REGION="$${AWS_DEFAULT_REGION:-us-east-1}" sam
 SECONDS ?= 300
 PARTS ?=
+ALL ?=
 PLAN ?=
 
 .PHONY: help
@@ -68,6 +69,10 @@ test: setup setup-sam setup-sap-client ## All tests, with the time of each part;
 test-long: setup ## More than 20,000 random schedules (20 times the examples), then every test that is marked long
 	@EXAMPLES_TIMES=20 $(PY) -m pytest -n 2 --dist loadscope tests/unit/schedules
 	@$(PY) -m pytest -m long -n 2 --dist loadscope
+
+.PHONY: test-mutants
+test-mutants: setup ## Take each condition, ordering and template guard away and expect a failing test; ALL=1: every place
+	@$(PY) -m tests.mutants $(if $(ALL),all)
 
 .PHONY: crash-points
 crash-points: setup ## The plans of the fault tests; PLAN="retry" lists its calls, PLAN="retry 7 crash-after" plays one, PLAN=write counts anew

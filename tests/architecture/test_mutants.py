@@ -1,0 +1,56 @@
+"""Each condition, ordering and guard has its mutant, and each mutant a test that notices it (make test-mutants)."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tests.faults.test_orderings import ORDERINGS
+from tests.mutants import conditions, guards, names, orderings
+
+
+def test_every_clause_of_a_condition_has_a_test_that_misses_it() -> None:
+    """A new clause: python -m tests.mutants find NAME writes it down, or says that no test would miss it."""
+    written = {name for name in names.killers() if name.startswith("condition: ")}
+
+    assert written == {f"condition: {name}" for name in conditions.names()}
+
+
+def test_whatever_a_write_asks_of_an_item_is_a_clause_that_is_known() -> None:
+    """A condition written in another way has no name: tests/mutants/conditions.py must learn to read it."""
+    assert conditions.strange() == set()
+
+
+@pytest.mark.parametrize("name", conditions.names())
+def test_a_clause_can_be_taken_away_and_nothing_else(name: str) -> None:
+    path = conditions.PACKAGE / f"{name.split('.', maxsplit=1)[0]}.py"
+    before, after = ast.parse(path.read_text()), conditions.without(name, path.read_text())
+
+    changed = [1 for old, new in zip(before.body, after.body, strict=True) if ast.dump(old) != ast.dump(new)]
+
+    assert len(changed) == 1
+
+
+def test_every_ordering_is_broken_by_a_mutant() -> None:
+    assert orderings.BROKEN.keys() == ORDERINGS.keys()
+
+
+@pytest.mark.parametrize("name", orderings.BROKEN)
+def test_an_ordering_can_be_broken_in_the_code_as_it_is(name: str) -> None:
+    source = orderings.path_of(name).read_text()
+
+    assert ast.dump(orderings.broken(name, source)) != ast.dump(ast.parse(source))
+
+
+def test_every_property_of_the_template_is_a_guard_or_is_said_to_be_none() -> None:
+    assert guards.unknown() == set()
+
+
+def test_every_guard_is_in_the_template_and_its_test_is_there() -> None:
+    used = {place.rpartition(".")[2] for place in guards.places()}
+
+    assert used == guards.GUARDS.keys()
+    for test in guards.GUARDS.values():
+        file, _, function = test.partition("::")
+        assert f"def {function}(" in (guards.TEMPLATE.parent / "tests/template" / file).read_text()

@@ -1,0 +1,117 @@
+"""Every guard of the template taken away: properties that a deploy would do without, and a user would miss.
+
+A guard is a property by its name, on every resource that has it. What is none is listed too, so that a new property
+must be called the one or the other.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from samtranslator.yaml_helper import yaml_parse
+
+from tests.mutants.conditions import PACKAGE
+
+TEMPLATE = PACKAGE.parents[3] / "template.yaml"
+
+MISSED_BY = {
+    "test_storage.py": {
+        "DeletionPolicy": "test_what_is_kept_outlives_the_stack_and_its_own_replacement",
+        "UpdateReplacePolicy": "test_what_is_kept_outlives_the_stack_and_its_own_replacement",
+        "DeletionProtectionEnabled": "test_the_table_cannot_be_deleted_by_one_call",
+        "PointInTimeRecoverySpecification": "test_the_table_can_be_restored_to_any_second_of_its_last_weeks",
+        "SSESpecification": "test_the_table_is_encrypted_under_a_key_that_is_logged",
+        "TimeToLiveSpecification": "test_the_table_drops_what_has_expired",
+        "BillingMode": "test_the_table_is_paid_by_request",
+        "EnableKeyRotation": "test_the_key_is_symmetric_and_rotates",
+    },
+    "test_queues.py": {
+        "MessageRetentionPeriod": "test_every_queue_keeps_its_messages_for_14_days",
+        "RedrivePolicy": "test_a_message_that_ten_receives_could_not_settle_goes_to_the_dead_letters",
+        "SqsManagedSseEnabled": "test_every_queue_is_encrypted",
+        "VisibilityTimeout": "test_a_message_stays_hidden_six_times_as_long_as_its_reader_may_run",
+        "FunctionResponseTypes": "test_one_failed_message_does_not_bring_back_the_nine_beside_it",
+        "BatchSize": "test_ten_messages_a_batch_and_no_waiting_for_them",
+        "MaximumBatchingWindowInSeconds": "test_ten_messages_a_batch_and_no_waiting_for_them",
+        "ScalingConfig": "test_no_queue_takes_more_executions_than_its_parameter_says",
+    },
+    "test_functions.py": {
+        "RetentionInDays": "test_no_log_is_kept_for_ever",
+        "RecursiveLoop": "test_retries_through_the_stack_s_own_queues_are_not_stopped_as_a_loop",
+        "ReservedConcurrentExecutions": "test_executions_are_reserved_by_parameter_for_one_function_alone",
+        "LoggingConfig": "test_logs_are_json_and_go_to_a_group_of_the_function_s_own",
+    },
+    "test_rules.py": {
+        "EventInvokeConfig": (
+            "test_a_ticked_function_that_fails_is_not_repeated_by_lambda_s_default_and_leaves_evidence"
+        ),
+    },
+    "test_api.py": {
+        "DefaultRouteSettings": "test_the_gateway_throttles_all_routes_by_parameters",
+        "RouteSettings": "test_the_gateway_throttles_guesses_at_secrets_harder_than_the_rest",
+    },
+}
+"""By file of tests/template: the name of a property, and the test that misses it."""
+
+GUARDS = {guard: f"{file}::{test}" for file, tests in MISSED_BY.items() for guard, test in tests.items()}
+
+PARTS_OF_ALARMS = frozenset(
+    """
+    AlarmActions AlarmDescription ComparisonOperator DashboardBody DatapointsToAlarm Dimensions EvaluationPeriods
+    MetricName Namespace OKActions Period Statistic Threshold TreatMissingData
+    """.split()  # noqa: SIM905 - as above
+)
+"""An alarm is held by its own tests, member for member."""
+
+NO_GUARDS = frozenset(
+    """
+    Action ApiId AssumeRolePolicyDocument AttributeDefinitions CodeUri CompatibleArchitectures CompatibleRuntimes
+    ContentUri Description Environment Events FailOnWarnings FunctionName GenerateSecretString GlobalSecondaryIndexes
+    KeySchema Layers LogGroupName MemorySize Method Name Path PayloadFormatVersion Policies PolicyDocument Principal
+    Queue Queues RetentionPolicy Role ScheduleExpression SourceArn State Targets Timeout WarmThroughput
+    """.split()  # noqa: SIM905 - a text is easier to read and to keep in order
+)
+"""Without these nothing would work, or nothing would be lost."""
+
+Place = tuple[str | int, ...]
+
+
+@cache
+def places() -> dict[str, Place]:
+    """Of all guards: `RunQueue.RedrivePolicy` -> where it stands in the template."""
+    return {_name(place): place for place in _properties() if place[-1] in GUARDS}
+
+
+def _name(place: Place) -> str:
+    return ".".join(str(step) for step in place[1:] if step not in {"Properties", "Events"})
+
+
+def unknown() -> set[str]:
+    """Properties that are neither a guard nor none."""
+    return {str(place[-1]) for place in _properties()} - GUARDS.keys() - NO_GUARDS - PARTS_OF_ALARMS
+
+
+def without(name: str, template: dict[str, Any]) -> dict[str, Any]:
+    """The parsed template without that guard."""
+    *way, last = places()[name]
+    node: Any = template
+    for step in way:
+        node = node[step]
+    del node[last]
+    return template
+
+
+def _properties() -> list[Place]:
+    template = yaml_parse(TEMPLATE.read_text())
+    found: list[Place] = []
+    for name, resource in template["Resources"].items():
+        beside = resource.keys() - {"Properties", "Type", "Metadata", "DependsOn", "Condition"}
+        found += [("Resources", name, member) for member in sorted(beside)]
+        properties = resource.get("Properties", {})
+        found += [("Resources", name, "Properties", member) for member in properties]
+        for event, spec in properties.get("Events", {}).items():
+            found += [
+                ("Resources", name, "Properties", "Events", event, "Properties", key) for key in spec["Properties"]
+            ]
+    return found

@@ -1,0 +1,88 @@
+"""The names of all mutants, made from the code, the table of orderings and the template; and who notices each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.mutants import conditions, guards, orderings
+
+KILLERS = Path(__file__).with_name("killers.txt")
+"""`name` and, on the next line, the test that notices."""
+ORDER = "tests/faults/test_orderings.py::test_each_ordering_holds"
+TEMPLATE = "tests/template"
+
+
+def every() -> list[str]:
+    return [
+        *(f"condition: {name}" for name in conditions.names()),
+        *(f"ordering: {name}" for name in orderings.BROKEN),
+        *(f"guard: {name}" for name in guards.places()),
+    ]
+
+
+def sample() -> list[str]:
+    """Of guards with many places the first."""
+    seen: set[str] = set()
+    chosen = []
+    for name in every():
+        guard = name.rpartition(".")[2] if name.startswith("guard: ") else name
+        if guard not in seen:
+            seen.add(guard)
+            chosen.append(name)
+    return chosen
+
+
+def killers() -> dict[str, list[str]]:
+    """Name -> the tests that must fail: of conditions written down, of the others by their own name."""
+    lines = KILLERS.read_text().splitlines() if KILLERS.exists() else []
+    found = {name: [test.strip()] for name, test in zip(lines[::2], lines[1::2], strict=True)}
+    for name in every():
+        kind, _, rest = name.partition(": ")
+        if kind == "ordering":
+            found[name] = [f"{ORDER}[{rest}]"]
+        elif kind == "guard":
+            found[name] = [f"{TEMPLATE}/{guards.GUARDS[rest.rpartition('.')[2]]}"]
+    return found
+
+
+def write(known: dict[str, list[str]]) -> None:
+    written = [f"{name}\n    {known[name][0]}" for name in every() if name.startswith("condition: ") and name in known]
+    KILLERS.write_text("\n".join(written) + "\n")
+
+
+NEAR = {
+    "store/directory": (
+        "store/test_directory.py",
+        "flow/test_directory.py",
+        "flow/test_create.py",
+        "flow/test_deletes.py",
+    ),
+    "store/jobs": ("store/test_jobs.py", "flow/test_create.py", "flow/test_changes.py"),
+    "store/ledger": ("store/test_ledger.py", "flow/test_execute.py", "flow/test_results.py", "flow/test_retries.py"),
+    "store/slots": ("flow/test_overlap.py",),
+    "store/suspended": ("flow/test_suspended.py",),
+    "store/tenants": ("flow/test_create.py", "flow/test_suspended.py"),
+    "store/waiting": ("store/test_waiting.py", "flow/test_sweep.py"),
+    "flow/broken": ("flow/test_sweep.py",),
+    "flow/catch_up": ("flow/test_misfire.py",),
+    "flow/change": ("flow/test_changes.py",),
+    "flow/cleaning": ("flow/test_deletes.py",),
+    "flow/endings": ("flow/test_line.py", "flow/test_endings.py"),
+    "flow/holding": ("flow/test_suspended.py",),
+    "flow/idempotency": ("flow/test_create.py", "flow/test_manual.py"),
+    "flow/reckoning": ("flow/test_audit.py",),
+    "flow/steps": ("flow/test_changes.py", "flow/test_deletes.py"),
+}
+"""By module of a condition: the files of tests/unit that may notice, the nearest first."""
+CLAUSES = ["tests/unit/store/test_clauses.py", "tests/faults/test_meanwhile.py"]
+"""Made for them."""
+FARTHER = ["tests/unit/store", "tests/unit/flow", "tests/faults/test_plans.py", "tests/faults/test_held_model.py"]
+
+
+def candidates(name: str) -> list[list[str]]:
+    """Who may notice, the nearest first."""
+    own = killers()
+    if name in own and not name.startswith("condition: "):
+        return [own[name]]
+    module = name.removeprefix("condition: ").split(".")[0]
+    return [CLAUSES, *([f"tests/unit/{file}"] for file in NEAR.get(module, ())), FARTHER]

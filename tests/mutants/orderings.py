@@ -1,0 +1,111 @@
+"""Every ordering of tests/faults/test_orderings.py broken: what shall come later is done once before it may be."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.mutants.conditions import PACKAGE
+
+SEND = "world.queue.send_one(Delivery(ledger.pointer_to({run}), now, {lane}))"
+
+
+@dataclass(frozen=True)
+class TooEarly:
+    """statement: put before the one of the function that says `anchor`. outer: before the block that it is in."""
+
+    path: str
+    function: str
+    anchor: str
+    statement: str
+    outer: bool = False
+
+
+BROKEN = {
+    "create-before-pointers": TooEarly(
+        "flow/plan.py", "create_job", "world.table.transact(", "replan.send_ahead(world, schedules)"
+    ),
+    "owed-before-change": TooEarly("flow/change.py", "_commit", "replan.send_owed(", "world.table.transact(ops)"),
+    "send-before-advance": TooEarly(
+        "flow/sweep.py",
+        "_sweep_group",
+        "world.queue.send(",
+        "_advance(world, [step.advance for step in steps], deadline)",
+    ),
+    "claim-before-act": TooEarly(
+        "flow/execute.py", "_claim_and_act", "_claim(", "act(world, mine, seen.job, seen.schedule)"
+    ),
+    "act-before-end": TooEarly("flow/execute.py", "_act", "act(world,", "ledger.succeed(world.table, mine)"),
+    "end-before-effects": TooEarly(
+        "flow/execute.py",
+        "_settle",
+        "settle.settle(",
+        "effects.after(world, replace(mine, state=State.SUCCESS), job, schedule)",
+    ),
+    "effects-before-drop-wake": TooEarly(
+        "flow/effects.py",
+        "after",
+        "endings.complete_if_over(",
+        "ledger.drop_wake(world.table, run)",
+        outer=True,
+    ),
+    "retry-row-before-message": TooEarly(
+        "flow/settle.py", "settle", "= _write(", "world.queue.send_one(Delivery(ledger.pointer_to(after), now, lane))"
+    ),
+    "error-action-row-before-message": TooEarly(
+        "flow/effects.py", "_start_error_action", "ledger.claim_first(", SEND.format(run="started", lane="own_lane")
+    ),
+    "manual-row-before-message": TooEarly(
+        "flow/manual.py", "run_now", "world.table.transact(ops)", "_send(world, run, lane)"
+    ),
+    "result-before-pointer": TooEarly(
+        "flow/results.py", "_end", "ledger.finish_from_outside(", SEND.format(run="ended", lane="lane")
+    ),
+    "line-before-taking-out": TooEarly(
+        "flow/broken.py",
+        "take_out",
+        "ledger.finish_without_attempt(",
+        "world.table.update(row.pk, row.sk, [assign(ScheduleItem.state_reason, None)])",
+    ),
+    "kept-before-split": TooEarly(
+        "flow/catch_up.py", "split", "if deliveries and", "world.table.transact([])", outer=True
+    ),
+    "stretch-before-cursor": TooEarly(
+        "flow/catch_up.py",
+        "send_stretch",
+        "world.queue.send(",
+        "world.table.update(row.pk, row.sk, [assign(CatchUpItem.next_run_at, epoch_s(now))])",
+    ),
+    "end-before-archive": TooEarly("flow/dead_letters.py", "batch", "_settled(", "world.queue.archive(message.body)"),
+}
+
+
+def path_of(name: str) -> Path:
+    return PACKAGE / BROKEN[name].path
+
+
+def broken(name: str, source: str) -> ast.Module:
+    """The module with that ordering broken. Raises LookupError if the code no longer has the place."""
+    wanted = BROKEN[name]
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == wanted.function and _insert(node.body, wanted):
+            return ast.fix_missing_locations(tree)
+    raise LookupError(f"{name}: {wanted.function} of {wanted.path} says no {wanted.anchor!r}")
+
+
+def _insert(block: list[ast.stmt], wanted: TooEarly) -> bool:
+    for number, statement in enumerate(block):
+        if wanted.anchor not in ast.unparse(statement):
+            continue
+        inner = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
+        if not wanted.outer and any(_insert(each, wanted) for each in inner if each):
+            return True
+        (early,) = ast.parse(wanted.statement).body
+        for node in ast.walk(early):
+            if isinstance(node, ast.expr | ast.stmt):
+                ast.copy_location(node, statement)
+        block.insert(number, early)
+        return True
+    return False
