@@ -61,6 +61,15 @@ def test_a_lost_answer_makes_one_key(stage: Stage) -> None:
     assert [each.id for each in tenancy.find_collection(stage.world, TENANT, "default").signing] == [key.id]
 
 
+def test_a_delete_whose_answer_was_lost_is_done(stage: Stage) -> None:
+    key, _ = signing.create(stage.world, TENANT, "default")
+
+    with stage.taps.once("dynamodb.TransactWriteItems", taps.answer_lost):
+        signing.delete(stage.world, TENANT, "default", key.id)
+
+    assert tenancy.find_collection(stage.world, TENANT, "default").signing == ()
+
+
 def test_two_that_are_made_at_once_are_both_there(stage: Stage) -> None:
     made: list[str] = []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
 from sweephand.domain.collection import SigningKey
@@ -32,7 +32,7 @@ def create(world: World, tenant: str, name: str) -> tuple[SigningKey, str]:
             raise Conflict(f"the collection has {MOST} keys already: delete the one that nobody needs any more")
         return (*there, key)
 
-    _change(world, tenant, name, key_id, with_one_more)
+    _change(world, tenant, name, with_one_more, lambda there: key_id in there)
     return key, secret
 
 
@@ -45,7 +45,7 @@ def delete(world: World, tenant: str, name: str, key_id: str) -> None:
             raise NotFound("no such key")
         return left
 
-    _change(world, tenant, name, None, without_it)
+    _change(world, tenant, name, without_it, lambda there: key_id not in there)
 
 
 def opened(world: World, tenant: str, collection: str) -> tuple[str, ...]:
@@ -72,11 +72,11 @@ def field_of(key_id: str) -> str:
 Edit = Callable[[Sequence[SigningKey]], Sequence[SigningKey]]
 
 
-def _change(world: World, tenant: str, name: str, made: str | None, edit: Edit) -> None:
-    """made: the id of the key that the change adds; it is there already if an earlier try's answer was lost."""
-    for _ in range(TRIES):
+def _change(world: World, tenant: str, name: str, edit: Edit, done: Callable[[Collection[str]], bool]) -> None:
+    """done: asked with the keys' ids after a try that was refused: was it this very change, whose answer was lost?"""
+    for tries in range(TRIES):
         before = tenancy.find_collection(world, tenant, name)
-        if made is not None and any(key.id == made for key in before.signing):
+        if tries and done([key.id for key in before.signing]):
             return
         op = tenants.change_signing_op(world.table, before, edit(before.signing))
         if not isinstance(world.table.transact([op]), Cancelled):

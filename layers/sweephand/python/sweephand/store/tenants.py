@@ -181,8 +181,8 @@ def change_signing_op(table: Table, before: Collection, signing: Sequence[Signin
     """The keys that sign its jobs' calls, and nothing else of it [the keys as read]."""
     known, wanted = _signing_text(before.signing), _signing_text(signing)
     as_read = CollectionItem.signing == known if known else CollectionItem.signing.does_not_exist()
-    action = CollectionItem.signing.remove() if wanted is None else assign(CollectionItem.signing, wanted)
     key = keys.tenant(before.tenant), keys.collection(before.name)
+    action = assign(CollectionItem.signing, wanted)
     return table.update_op("collection", *key, [action], CollectionItem.pk.exists() & as_read)
 
 
