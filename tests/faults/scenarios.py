@@ -19,7 +19,7 @@ from sweephand.domain.job import Pause, Payload
 from sweephand.domain.run import Kind, Outcome, State
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import Conflict, NotFound
-from sweephand.flow import calendars, manual, plan, repeat_effects, results, tenancy
+from sweephand.flow import calendars, manual, plan, repeat_effects, results, signing, tenancy
 from sweephand.flow.change import Wish
 from sweephand.flow.plan import Planned
 from sweephand.schedules import calendar_content
@@ -691,6 +691,31 @@ def _change_calendar(at: Play, name: str, **content: Any) -> Calendar:
         return replace(there, content=wanted.content, facts=wanted.facts)
 
     return calendars.change(at.scene.world, TENANT, name, edit, None, None)
+
+
+class Signed(Scenario):
+    """A collection gets a key that signs its calls, and loses it again."""
+
+    name = "signed"
+
+    def history(self, at: Play) -> None:
+        world = at.scene.world
+        job = at.create(counted(2))
+        at.expect(job, minutes(1, 2))
+        made = at.ask(lambda: signing.create(world, TENANT, "default"))
+        at.go_to(1.5)
+        with at.scene.untapped():
+            keys = tenancy.find_collection(world, TENANT, "default").signing
+        assert at.faults or [key.id for key in keys] == [made[0].id]
+        for key in keys:
+            at.ask(lambda key_id=key.id: signing.delete(world, TENANT, "default", key_id))
+        at.go_to(4)
+
+    def check(self, at: Play) -> None:
+        signed = {
+            call.planned_at: len(call.signing_secrets) for call in (each.call for each in at.scene.endpoint.received)
+        }
+        assert at.faults or signed == dict(zip(minutes(1, 2), (1, 0), strict=True))
 
 
 # Events

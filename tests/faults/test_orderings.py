@@ -39,7 +39,13 @@ ORDERINGS = {
     "send-before-advance": _ordering("retry", "flow/sweep._sweep_group send", then="store/waiting.advance statements"),
     "claim-before-act": _ordering("lost-executors", *CLAIMS, then="flow/acting.act perform"),
     "act-before-end": _ordering("retry", "flow/acting.act perform", then="store/ledger.succeed update"),
-    "end-before-effects": _ordering("retry", "store/ledger.succeed update", then="store/stats.settle update"),
+    "end-before-effects": _ordering(
+        "error-action",
+        ENDS,
+        "store/waiting.advance statements",  # the failing run's own claim
+        "flow/endings.complete_if_over update",  # a copy of its message, after the end: the effects once more
+        then="store/ledger.claim_first put",
+    ),
     "effects-before-drop-wake": _ordering(
         "far-retry", "flow/endings.complete_if_over update", then="store/ledger.drop_wake update"
     ),
@@ -52,7 +58,7 @@ ORDERINGS = {
     "manual-row-before-message": _ordering(
         "by-hand", "flow/manual.run_now transact", then="flow/manual._send send_one"
     ),
-    "result-before-pointer": _ordering("callback", ENDS, then="flow/results._end send_one"),
+    "result-before-pointer": _ordering("cancel", ENDS, then="flow/results._end send_one"),
     "line-before-taking-out": _ordering(
         "unreadable", ENDS, "flow/broken.take_out send_one", then="flow/broken.take_out update"
     ),

@@ -41,7 +41,7 @@ BROKEN = {
         "flow/execute.py",
         "_settle",
         "settle.settle(",
-        "effects.after(world, replace(mine, state=State.SUCCESS), job, schedule)",
+        "effects.after(world, replace(mine, state=State.REQUEST_ERROR), job, schedule)",
     ),
     "effects-before-drop-wake": TooEarly(
         "flow/effects.py",
@@ -50,9 +50,7 @@ BROKEN = {
         "ledger.drop_wake(world.table, run)",
         outer=True,
     ),
-    "retry-row-before-message": TooEarly(
-        "flow/settle.py", "settle", "= _write(", "world.queue.send_one(Delivery(ledger.pointer_to(after), now, lane))"
-    ),
+    "retry-row-before-message": TooEarly("flow/settle.py", "settle", "= _write(", "send_pointer(world, lane, after)"),
     "error-action-row-before-message": TooEarly(
         "flow/effects.py", "_start_error_action", "ledger.claim_first(", SEND.format(run="started", lane="own_lane")
     ),

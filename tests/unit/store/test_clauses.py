@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.domain.collection import Collection, Quota, Tenant, TenantState
+from sweephand.domain.collection import Collection, Quota, SigningKey, Tenant, TenantState
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.overlap import Slot
 from sweephand.domain.run import Run, State
@@ -128,6 +128,32 @@ def test_jobs_are_counted_in_a_collection_that_is_there(stage: Stage, table: Tab
     before = stage.items()
 
     assert isinstance(table.transact([tenants.count_job_op(table, replace(SIDE, quota=quota), step)]), Cancelled)
+
+    assert stage.items() == before
+
+
+KEY, OTHER = (SigningKey(name, NOW, f"sealed {name}") for name in ("a", "b"))
+
+
+@pytest.mark.parametrize("read", [(), (KEY,)])
+def test_the_keys_of_a_collection_are_changed_as_they_were_read(table: Table, read: tuple[SigningKey, ...]) -> None:
+    table.transact([tenants.put_collection_op(table, SIDE)])
+    as_read = replace(SIDE, signing=read)
+    if read:
+        assert table.transact([tenants.change_signing_op(table, SIDE, read)]) == Written()
+    table.transact([tenants.change_signing_op(table, as_read, (*read, OTHER))])
+
+    assert refused(table.transact([tenants.change_signing_op(table, as_read, ())])) == {"collection"}
+
+    there = tenants.read_collection(table, TENANT, "side")
+    assert there is not None
+    assert there.signing == (*read, OTHER)
+
+
+def test_a_collection_that_is_not_there_gets_no_keys(stage: Stage, table: Table) -> None:
+    before = stage.items()
+
+    assert refused(table.transact([tenants.change_signing_op(table, SIDE, [KEY])])) == {"collection"}
 
     assert stage.items() == before
 
