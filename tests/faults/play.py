@@ -20,6 +20,8 @@ from sweephand.errors import Conflict, NotFound, SweephandError, Unavailable
 from sweephand.flow import execute, sweep
 from sweephand.flow.idempotency import Once
 from sweephand.flow.plan import Planned
+from sweephand.schedules import calendars
+from sweephand.schedules.timing import load
 from sweephand.store import ledger
 from sweephand.store.table import RunItem
 from tests.faults import invariants, sites
@@ -363,6 +365,8 @@ def playing(scenario: Scenario, plan: Plan = ()) -> Iterator[Play]:
     the invariants.
     """
     memories: list[Memory] = []
+    calendars._kept.clear()  # in a process that has read nothing yet
+    load.cache_clear()
 
     @contextmanager
     def backend(tap: Taps) -> Iterator[None]:

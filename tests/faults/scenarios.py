@@ -14,13 +14,14 @@ from sweephand import ids
 from sweephand.actions.call import Call
 from sweephand.domain.calendar import Calendar
 from sweephand.domain.collection import Events
-from sweephand.domain.instants import epoch_ms, text
-from sweephand.domain.job import Pause, Payload
+from sweephand.domain.instants import EPOCH, epoch_ms, text
+from sweephand.domain.job import Pause, Payload, integer_id
 from sweephand.domain.run import Kind, Outcome, State
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import Conflict, NotFound
 from sweephand.flow import calendars, manual, plan, repeat_effects, results, signing, tenancy
 from sweephand.flow.change import Wish
+from sweephand.flow.ordinals import Ordinals
 from sweephand.flow.plan import Planned
 from sweephand.schedules import calendar_content
 from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes
@@ -716,6 +717,54 @@ class Signed(Scenario):
             call.planned_at: len(call.signing_secrets) for call in (each.call for each in at.scene.endpoint.received)
         }
         assert at.faults or signed == dict(zip(minutes(1, 2), (1, 0), strict=True))
+
+
+class ByCalendar(Scenario):
+    """A job names a calendar; the calendar is changed so that the day is over, its user follows, and both go."""
+
+    name = "by-calendar"
+    constants = {"flow.replanning.STRETCH_S": -1}  # noqa: RUF012 - as declared; a stretch for each page
+
+    def history(self, at: Play) -> None:
+        world = at.scene.world
+        at.ask(lambda: calendars.create(world, self._drawn(dates=["2020-01-01"]), None))
+        job = at.create({**until(8), "calendars": [{"name": "closed", "mode": "exclude", "roll": "none"}]})
+        at.expect(job, minutes(1, 2, 3), optional=minutes(*range(4, 9)), state=None)
+        at.go_to(3.5)
+        today = {"dates": [NOON.date().isoformat()]}
+        at.ask(lambda: calendars.change(world, TENANT, "closed", lambda there: self._redrawn(there, today), None, None))
+        at.go_to(9)
+        at.ask(lambda: at.scene.delete(job))
+        at.go_to(10)
+        at.ask(lambda: calendars.delete(world, TENANT, "closed", None))
+
+    def _drawn(self, **content: Any) -> Calendar:
+        return Calendar(TENANT, "closed", EPOCH, EPOCH, content=content, facts=calendar_content.read(content))
+
+    def _redrawn(self, there: Calendar, content: dict[str, Any]) -> Calendar:
+        return replace(there, content=content, facts=calendar_content.read(content))
+
+    def check(self, at: Play) -> None:
+        left = [item["sk"]["S"] for item in at.scene.items() if item["sk"]["S"].startswith(("CAL#", "USE#", "REPLAN#"))]
+        assert not left
+        assert at.faults or len(at.runs()) == len(minutes(1, 2, 3))
+
+
+class Numbered(Scenario):
+    """A tenant gets its ordinal, and a job is found by its integer id in the whole stack."""
+
+    name = "numbered"
+
+    def history(self, at: Play) -> None:
+        world = at.scene.world
+        job = at.create(counted(1))
+        at.expect(job, minutes(1))
+        ordinal = at.ask(lambda: Ordinals(world).give(TENANT))
+        integer = integer_id(ordinal, job.job.number)
+        for whose in (None, TENANT):
+            found = at.ask(lambda tenant=whose: Ordinals(world).find(integer, tenant))
+            assert found == (TENANT, job.job.id)
+        at.go_to(3)
 
 
 # Events

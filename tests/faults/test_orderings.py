@@ -29,7 +29,7 @@ def _ordering(scenario: str, *first: str, then: str) -> Ordering:
 
 CLAIMS = ("store/ledger.claim_first put", "store/ledger.claim_again update", "store/ledger.take_over update")
 ENDS = "store/ledger._with_counts transact"
-CHANGES = ("flow/plan.create_job transact", "flow/change._commit transact")
+CHANGES = ("flow/plan._create_job transact", "flow/change._commit transact")
 
 ORDERINGS = {
     "create-before-pointers": _ordering("edit", *CHANGES, then="flow/replan.send_ahead send"),

@@ -24,7 +24,7 @@ class TooEarly:
 
 BROKEN = {
     "create-before-pointers": TooEarly(
-        "flow/plan.py", "create_job", "world.table.transact(", "replan.send_ahead(world, schedules)"
+        "flow/plan.py", "_create_job", "world.table.transact(", "replan.send_ahead(world, schedules)"
     ),
     "owed-before-change": TooEarly("flow/change.py", "_commit", "replan.send_owed(", "world.table.transact(ops)"),
     "send-before-advance": TooEarly(

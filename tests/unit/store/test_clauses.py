@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
+from sweephand.domain.calendar import Calendar, Version
 from sweephand.domain.collection import Collection, Quota, SigningKey, Tenant, TenantState
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.overlap import Slot
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.store import directory, jobs, keys, ledger, parts, slots, stats, suspended, tenants
+from sweephand.store import calendars, directory, jobs, keys, ledger, ordinals, parts, slots, stats, suspended, tenants
 from sweephand.store.conditional import Cancelled, Refused, Table, Written, add, assign
 from sweephand.store.parts import Part
 from sweephand.store.slots import Move
@@ -198,6 +199,100 @@ def test_what_was_disabled_again_meanwhile_stays_in_the_list(stage: Stage, table
 
     assert (TENANT, "side") in suspended.read(table).by_key
     assert suspended.read_release(table, TENANT, "side") is not None
+
+
+# Calendars and ordinals
+
+
+CALENDAR = Calendar(TENANT, "closed", NOW, NOW, version=2, reference="b")
+FIRST = replace(CALENDAR, version=1, reference="a")
+THIRD = replace(CALENDAR, version=3, reference="c")
+
+
+@pytest.fixture
+def calendar(table: Table) -> Calendar:
+    """At its second version, which one job names, and whose users are being seen to."""
+    table.transact(calendars.create_ops(table, FIRST, None))
+    table.transact(calendars.take_ops(table, FIRST, JOB_ID))
+    table.transact(calendars.change_ops(table, FIRST, CALENDAR, None, 2))
+    there = calendars.read(table, TENANT, "closed")
+    assert there is not None
+    assert (there.version, there.users, there.replanning) == (2, 1, True)
+    return there
+
+
+def test_a_calendar_is_made_once(table: Table, calendar: Calendar) -> None:
+    assert refused(table.transact(calendars.create_ops(table, FIRST, None))) == {"calendar"}
+
+
+def test_a_calendar_is_changed_as_it_was_read(table: Table, calendar: Calendar) -> None:
+    assert refused(table.transact(calendars.change_ops(table, FIRST, replace(THIRD, version=2), None, 2))) == {
+        "calendar"
+    }
+    assert table.transact(calendars.change_ops(table, calendar, THIRD, None, 2)) == Written()
+
+
+def test_a_calendar_goes_as_it_was_read_and_unused(table: Table, calendar: Calendar) -> None:
+    assert refused(table.transact(calendars.delete_ops(table, calendar, NOW))) == {"calendar"}
+    table.transact(calendars.leave_ops(table, TENANT, "closed", JOB_ID))
+
+    assert refused(table.transact(calendars.delete_ops(table, FIRST, NOW))) == {"calendar"}
+    assert table.transact(calendars.delete_ops(table, calendar, NOW)) == Written()
+
+
+def test_a_job_takes_and_keeps_the_version_that_it_was_planned_by(table: Table, calendar: Calendar) -> None:
+    part = {calendars.PART + "closed"}
+
+    assert refused(table.transact(calendars.take_ops(table, FIRST, "job-2"))) == part
+    assert refused(table.transact([calendars.keep_op(table, FIRST)])) == part
+    assert table.transact([calendars.keep_op(table, calendar)]) == Written()
+
+
+def test_what_is_gone_is_neither_left_nor_forgotten_into_being(stage: Stage, table: Table) -> None:
+    before = stage.items()
+
+    assert refused(table.transact(calendars.leave_ops(table, TENANT, "closed", JOB_ID))) == {"old calendar"}
+    calendars.forget_version(table, CALENDAR, Version(1, "a", NOW, None, None), NOW)
+
+    assert stage.items() == before
+
+
+@pytest.mark.parametrize("moved", [{"version": {"N": "3"}}, {"cursor": {"S": "job-2"}}])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_replan_goes_on_from_where_it_was_read(
+    stage: Stage, table: Table, calendar: Calendar, moved: dict[str, Any], first: bool
+) -> None:
+    """first: it has not begun, so that there is no cursor."""
+    key = keys.calendar_rows(TENANT, "closed"), keys.replan("closed")
+    if not first:
+        stage.edit_item(*key, cursor={"S": "job-0"})
+    read = calendars.read_replan(table, TENANT, "closed")
+    assert read is not None
+    stage.edit_item(*key, **moved)
+
+    assert isinstance(calendars.go_on(table, read, cursor=None, left=False, at=NOW), Refused)
+    calendars.finish(table, TENANT, "closed", read)
+
+    assert calendars.read_replan(table, TENANT, "closed") is not None
+
+
+def test_a_replan_that_another_version_needs_is_not_finished(stage: Stage, table: Table, calendar: Calendar) -> None:
+    read = calendars.read_replan(table, TENANT, "closed")
+    assert read is not None
+    stage.edit_item(keys.tenant(TENANT), keys.calendar("closed"), open_version={"N": "3"})
+
+    calendars.finish(table, TENANT, "closed", read)
+
+    assert calendars.read_replan(table, TENANT, "closed") is not None
+
+
+def test_two_that_give_a_tenant_its_ordinal_agree_on_the_first(stage: Stage, table: Table) -> None:
+    given: list[int] = []
+
+    with before_the(stage, "TransactWriteItems", lambda: given.append(ordinals.give(table, TENANT))):
+        mine = ordinals.give(table, TENANT)
+
+    assert [mine, ordinals.read(table, TENANT)] == given * 2
 
 
 # Slots
