@@ -14,6 +14,7 @@ from tests.faults.play import Plan, Scenario, play
 from tests.faults.scenarios import SCENARIOS, Retry
 
 ELSEWHERE = {
+    "flow/acting._put_event put": "the call of an event action itself; here the target takes every call",
     "flow/actual_start.follow update": "tests/unit/flow: a run that starts over 60 s late moves its series",
     "flow/cleaning._drop_schedules delete": "under a fault: a delete died before the last of many schedules",
     "flow/cleaning.clean send_one": "tests/unit/flow/test_deletes.py: more runs than one look takes",
@@ -29,6 +30,7 @@ ELSEWHERE = {
     "store/history.is_written get": "under a fault: the answer to a change was lost, or another came first",
     "store/ledger._end_late transact": "tests/unit/flow: a run that ends days after its instant",
     "store/ledger.late_ends get": "the same",
+    "store/rates.count increase": "a count of requests, which no run waits for: tests of the API's rates",
     "store/views/jobs._by_creation query_all": "lists of the API: they only read",
     "store/views/jobs._entries batch_get": "lists of the API",
     "store/views/jobs._filtered batch_get": "lists of the API",
