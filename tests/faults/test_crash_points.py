@@ -14,7 +14,7 @@ from tests.faults.play import Plan, Scenario, play
 from tests.faults.scenarios import SCENARIOS, Retry
 
 ELSEWHERE = {
-    "flow/acting._put_event put": "the call of an event action itself; here the target takes every call",
+    "flow/acting._put_event put": "tests/unit/flow/test_inner_actions.py: the call of an event action itself",
     "flow/actual_start.follow update": "tests/unit/flow: a run that starts over 60 s late moves its series",
     "flow/cleaning._drop_schedules delete": "under a fault: a delete died before the last of many schedules",
     "flow/cleaning.clean send_one": "tests/unit/flow/test_deletes.py: more runs than one look takes",
