@@ -68,8 +68,9 @@ NO_GUARDS = frozenset(
     """
     Action ApiId AssumeRolePolicyDocument AttributeDefinitions CodeUri CompatibleArchitectures CompatibleRuntimes
     ContentUri Description Environment Events FailOnWarnings FunctionName GenerateSecretString GlobalSecondaryIndexes
-    KeySchema Layers LogGroupName MemorySize Method Name Path PayloadFormatVersion Policies PolicyDocument Principal
-    Queue Queues RetentionPolicy Role ScheduleExpression SourceArn State Targets Timeout WarmThroughput
+    KeySchema KeySpec KeyUsage Layers LogGroupName MemorySize Method Name Path PayloadFormatVersion Policies
+    PolicyDocument Principal Queue Queues RetentionPolicy Role ScheduleExpression SourceArn State Targets Timeout
+    WarmThroughput
     """.split()  # noqa: SIM905 - a text is easier to read and to keep in order
 )
 """Without these nothing would work, or nothing would be lost."""
