@@ -41,6 +41,7 @@ def agrees(days, has, begin: date) -> None:
         walked.append(at)
         at = days.next(at + 1)
     assert walked == wanted
+    assert all(days.next(day) == day == days.previous(day) for day in wanted)
     at, back = days.previous(number(span[-1])), []
     while at is not None and at >= number(begin):
         back.append(at)
