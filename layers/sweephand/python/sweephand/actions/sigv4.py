@@ -47,4 +47,4 @@ def prove(how: Authentication, sending: Sending, call: Call, outbound: Outbound)
     signer = S3SigV4Auth if how.members["service"] == "s3" else SigV4Auth
     signer(credentials, how.members["service"], how.members["region"]).add_auth(request)
     headers = tuple((name, request.headers[name]) for name in ADDED if name in request.headers)
-    return Proof(headers, told=(given["aws_session_token"],))
+    return Proof(headers, told=(given["aws_session_token"], request.headers["Authorization"]))
