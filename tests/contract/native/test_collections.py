@@ -52,7 +52,14 @@ def test_what_a_caller_does_not_say_holds_as_usual(api):
 
 
 def test_settings_are_kept_patched_and_taken_back(api):
-    retry = {"type": "fixed", "maxRetries": 2, "delaySeconds": 60, "retryOn": "any", "maxAgeSeconds": None}
+    retry = {
+        "type": "fixed",
+        "maxRetries": 2,
+        "delaySeconds": 60,
+        "retryOn": "any",
+        "neverOn": [],
+        "maxAgeSeconds": None,
+    }
     settings = {
         "retention": {"runDays": 3_650, "endedJobDays": 0},
         "events": "none",
@@ -74,7 +81,14 @@ def test_settings_are_kept_patched_and_taken_back(api):
 
 
 def test_a_new_job_gets_the_defaults_of_its_collection(api):
-    retry = {"type": "fixed", "maxRetries": 2, "delaySeconds": 60, "retryOn": "any", "maxAgeSeconds": None}
+    retry = {
+        "type": "fixed",
+        "maxRetries": 2,
+        "delaySeconds": 60,
+        "retryOn": "any",
+        "neverOn": [],
+        "maxAgeSeconds": None,
+    }
     policies = {"keepAnswer": "all", "misfire": {"type": "latest"}}
     defaults = {"timezone": "Europe/Berlin", "retry": retry, "policies": policies}
     api("POST", "/v1/collections", {"name": "c", "defaults": defaults})

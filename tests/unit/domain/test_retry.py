@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -126,6 +127,7 @@ POLICIES = st.builds(
     max_delay_s=st.integers(0, 548 * 86_400),
     retry_on=st.sampled_from(RetryOn),
     max_age_s=st.none() | st.integers(1, 548 * 86_400),
+    never_on=st.lists(st.sampled_from(["5xx", "404", "TLS"]), max_size=2).map(tuple),
     immediate=st.integers(0, 9),
     delayed=st.integers(0, 4),
     increase_s=st.integers(0, 548 * 86_400),
@@ -150,6 +152,26 @@ def test_every_policy_ends_and_never_goes_back_in_time(
         assert decided == GiveUp(Reason.MAX_AGE)
 
 
+@pytest.mark.parametrize("retry_on", RetryOn)
+@pytest.mark.parametrize(
+    ("outcome", "ends"),
+    [
+        (TRANSIENT, True),
+        (replace(TRANSIENT, http_status=500), True),
+        (replace(TRANSIENT, http_status=502), False),
+        (replace(TRANSIENT, http_status=429), True),
+        (Outcome(Verdict.FAILED, Reason.TLS, retryable=True), True),
+        (Outcome(Verdict.FAILED, Reason.DNS, retryable=True), False),
+    ],
+)
+def test_what_a_list_names_ends_the_run_at_once(retry_on: RetryOn, outcome: Outcome, ends: bool) -> None:
+    policy = parse({"type": "fixed", "retryOn": retry_on.value, "neverOn": ["4xx", "503", "500-501", "TLS"]}, "retry")
+
+    decided = next_attempt(policy, 1, outcome, NOW, highest, NOW)
+
+    assert (decided == GiveUp()) is ends
+
+
 @given(POLICIES)
 def test_what_is_shown_reads_back_as_the_same_rule(policy: RetryPolicy) -> None:
     again = parse(to_json(policy), "retry")
@@ -164,6 +186,7 @@ def test_the_defaults_are_those_of_the_reference() -> None:
         "maxRetries": 4,
         "delaySeconds": 30,
         "retryOn": "transient",
+        "neverOn": [],
         "maxAgeSeconds": None,
     }
     assert to_json(parse({"type": "exponential"}, "retry"))["maxDelaySeconds"] == 3_600
@@ -185,6 +208,12 @@ def test_the_defaults_are_those_of_the_reference() -> None:
         ({"type": "none", "delaySeconds": "1"}, "retry.delaySeconds", "INVALID_FIELD"),
         ({"type": "fixed", "maxAgeSeconds": 0}, "retry.maxAgeSeconds", "INVALID_FIELD"),
         ({"type": "fixed", "retryOn": "never"}, "retry.retryOn", "INVALID_FIELD"),
+        ({"type": "fixed", "neverOn": "4xx"}, "retry.neverOn", "INVALID_FIELD"),
+        ({"type": "fixed", "neverOn": ["4xx"] * 21}, "retry.neverOn", "INVALID_FIELD"),
+        *(
+            ({"type": "fixed", "neverOn": ["TLS", item]}, "retry.neverOn[1]", "INVALID_FIELD")
+            for item in ("6xx", "503-500", "tls", "ON_TIME", 404, None)
+        ),
         ({"type": "two_level", "immediate": 9, "delayed": 5}, "retry", "INVALID_FIELD"),
         ({"type": "fixed", "retries": 1}, "retry.retries", "UNKNOWN_MEMBER"),
     ],

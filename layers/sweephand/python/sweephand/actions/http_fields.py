@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,6 +13,7 @@ from sweephand.actions.dialects import OWN
 from sweephand.actions.headers import MASK
 from sweephand.actions.payloads import check_size, parse_payload
 from sweephand.domain import fields as read
+from sweephand.domain import statuses
 from sweephand.domain.collection import CALLBACK_S, LONGEST_CALLBACK_S
 from sweephand.domain.fields import below
 from sweephand.domain.job import Payload
@@ -27,7 +27,6 @@ AUTHORIZATION = "headers.Authorization"
 
 _MEMBERS = ("type", "method", "url", "headers", "payload", "body", "authentication", "outcome", "retry")
 _OUTCOME = ("answerTimeoutSeconds", "successStatuses", "on202", "onNoAnswer", "callbackTimeoutSeconds")
-_STATUSES = re.compile(r"([1-5])xx|([1-5][0-9][0-9])(?:-([1-5][0-9][0-9]))?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class OutcomeRules:
     callback_timeout_s: int | None = CALLBACK_S
 
     def is_success(self, status: int) -> bool:
-        return any(low <= status <= high for low, high in map(_status_range, self.success_statuses))
+        return statuses.holds(self.success_statuses, status)
 
 
 @dataclass(frozen=True)
@@ -235,17 +234,9 @@ def _parse_statuses(value: object, field: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not 1 <= len(value) <= 20:
         raise InvalidRequest(field, "must be a list of 1 to 20 texts")
     for position, item in enumerate(value):
-        if not isinstance(item, str) or not _STATUSES.fullmatch(item):
+        found = statuses.bounds(item) if isinstance(item, str) else None
+        if found is None:
             raise InvalidRequest(f"{field}[{position}]", 'must be a text like "2xx", "204" or "200-299"')
-        low, high = _status_range(item)
-        if low > high:
+        if found[0] > found[1]:
             raise InvalidRequest(f"{field}[{position}]", "ends before it begins")
     return tuple(value)
-
-
-def _status_range(text: str) -> tuple[int, int]:
-    match = _STATUSES.fullmatch(text)
-    assert match, "checked when the job was made"
-    if match[1]:
-        return int(match[1]) * 100, int(match[1]) * 100 + 99
-    return int(match[2]), int(match[3] or match[2])

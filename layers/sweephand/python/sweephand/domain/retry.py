@@ -10,19 +10,27 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, assert_never
 
-from sweephand.domain import fields
+from sweephand.domain import fields, statuses
 from sweephand.domain.run import Outcome, Reason
 from sweephand.errors import InvalidRequest
 
 LONGEST_S = 548 * 86_400
 MOST_RETRIES = 49
 MOST_ATTEMPTS = MOST_RETRIES + 1
+MOST_NEVER_ON = 20
+OF_FAILURES = frozenset(
+    {
+        *(Reason.HTTP_STATUS, Reason.TARGET_ERROR, Reason.NO_TARGET, Reason.DNS, Reason.TLS, Reason.CONNECT),
+        *(Reason.NO_ANSWER, Reason.DEADLINE, Reason.GUARD, Reason.BAD_PAYLOAD),
+    }
+)
+"""What an attempt can fail by."""
 MAX_RETRY_AFTER_S = 3_600
 TRANSIENT_STATUSES = frozenset({408, 425, 429})
 
 _MEMBERS = (
     *("type", "maxRetries", "delaySeconds", "maxDelaySeconds", "retryOn", "maxAgeSeconds"),
-    *("immediate", "delayed", "increaseSeconds"),
+    *("immediate", "delayed", "increaseSeconds", "neverOn"),
 )
 
 
@@ -43,7 +51,8 @@ class RetryPolicy:
     """Seconds throughout. max_age_s: no attempt begins later than that after the planned instant of the run.
 
     two_level: rounds of one attempt and `immediate` further ones at once; `delayed` further rounds, each `increase_s`
-    later than the one before waited (NServiceBus).
+    later than the one before waited (NServiceBus). never_on: statuses and reasons of failures that end the run at once,
+    whatever retry_on says.
     """
 
     type: RetryType = RetryType.NONE
@@ -55,6 +64,7 @@ class RetryPolicy:
     immediate: int = 5
     delayed: int = 3
     increase_s: int = 10
+    never_on: tuple[str, ...] = ()
 
     @property
     def max_attempts(self) -> int:
@@ -116,10 +126,27 @@ def parse(value: object, field: str) -> RetryPolicy:
         immediate=count("immediate", default.immediate),
         delayed=count("delayed", default.delayed),
         increase_s=seconds("increaseSeconds", default.increase_s),
+        never_on=_never_on(given.get("neverOn", []), fields.below(field, "neverOn")),
     )
     if policy.max_attempts > MOST_ATTEMPTS:
         raise InvalidRequest(field, f"makes {policy.max_attempts} attempts; the most is {MOST_ATTEMPTS}")
     return policy
+
+
+def _never_on(value: object, field: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or len(value) > MOST_NEVER_ON:
+        raise InvalidRequest(field, f"must be a list of at most {MOST_NEVER_ON} texts")
+    for position, item in enumerate(value):
+        known = isinstance(item, str) and (item in OF_FAILURES or _is_status(item))
+        if not known:
+            path = f"{field}[{position}]"
+            raise InvalidRequest(path, 'must be a status like "4xx", "501" or "500-503", or the reason of a failure')
+    return tuple(value)
+
+
+def _is_status(text: str) -> bool:
+    found = statuses.bounds(text)
+    return found is not None and found[0] <= found[1]
 
 
 def to_json(policy: RetryPolicy) -> dict[str, Any]:
@@ -133,7 +160,8 @@ def to_json(policy: RetryPolicy) -> dict[str, Any]:
         shown |= {"maxRetries": policy.max_retries, "delaySeconds": policy.delay_s}
     if policy.type is RetryType.EXPONENTIAL:
         shown["maxDelaySeconds"] = policy.max_delay_s
-    return shown | {"retryOn": policy.retry_on.value, "maxAgeSeconds": policy.max_age_s}
+    last = {"retryOn": policy.retry_on.value, "neverOn": list(policy.never_on), "maxAgeSeconds": policy.max_age_s}
+    return shown | last
 
 
 def next_attempt(
@@ -158,6 +186,10 @@ def next_attempt(
 
 
 def _worth_it(policy: RetryPolicy, outcome: Outcome) -> bool:
+    if outcome.reason in policy.never_on:
+        return False
+    if outcome.http_status is not None and statuses.holds(policy.never_on, outcome.http_status):
+        return False
     if policy.retry_on is RetryOn.ANY:
         return True
     return outcome.retryable and not outcome.stop

@@ -183,6 +183,11 @@ _RETRY: Members = {
     "delayed": whole(0, retry.MOST_RETRIES),
     "increaseSeconds": whole(0, retry.LONGEST_S),
     "retryOn": one_of(retry.RetryOn),
+    "neverOn": items(
+        text(pattern=f"^([1-5]xx|[1-5][0-9]{{2}}(-[1-5][0-9]{{2}})?|{'|'.join(sorted(retry.OF_FAILURES))})$"),
+        maxItems=retry.MOST_NEVER_ON,
+        description="Statuses and reasons of failures that end the run at once.",
+    ),
     "maxAgeSeconds": whole(1, retry.LONGEST_S),
 }
 _POLICIES: Members = {
@@ -290,7 +295,7 @@ def _shown_authentication() -> Schema:
 
 def _retry_shown() -> Schema:
     """By type, the members that it uses."""
-    last = ("retryOn", "maxAgeSeconds")
+    last = ("retryOn", "neverOn", "maxAgeSeconds")
     used: Mapping[str, tuple[str, ...]] = {
         "none": (),
         "fixed": ("maxRetries", "delaySeconds", *last),
