@@ -45,6 +45,8 @@ class Passes:
         if there is not None:
             return there.value, True
         with self._lock:
+            if len(self._making) >= 2 * KEPT:  # of passes that nobody gave
+                self._making = {known: lock for known, lock in self._making.items() if known in self._kept}
             making = self._making.setdefault(key, Lock())
         waited = making.acquire(timeout=max(0.0, wait_s))
         try:
