@@ -31,6 +31,9 @@ KINDS = {
     "states": "sweephand.actions.states",
     "event": "sweephand.actions.event",
     "job": "sweephand.actions.job",
+    "azure_storage_queue": "sweephand.actions.azure_storage_queue",
+    "azure_service_bus_queue": "sweephand.actions.azure_service_bus",
+    "azure_service_bus_topic": "sweephand.actions.azure_service_bus",
 }
 _LATER = frozenset({"ecs", "queue"})
 
@@ -81,7 +84,7 @@ def _kind(value: object, field: str) -> str:
         raise InvalidRequest(field, "is required")
     if not isinstance(value, str):
         raise InvalidRequest(field, "must be a text")
-    if value in _LATER or value.startswith("azure_"):
+    if value in _LATER:
         raise InvalidRequest(field, f"not available yet: {value[:40]}")
     if value not in KINDS:
         raise InvalidRequest(field, f"must be one of {', '.join(sorted(KINDS))}")

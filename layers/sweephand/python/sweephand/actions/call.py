@@ -25,7 +25,6 @@ class Call:
 
     put_event: (detail type, detail) to the stack's own bus, in the tenant's name; returns why it was not taken.
     start_job: starts a run of another job of the tenant, by the job's id; returns the run's id, None if there is none.
-    redirects: of the collection, from an Azure queue or topic to one of AWS.
     """
 
     run_id: str
@@ -52,22 +51,6 @@ class Call:
     tags: tuple[str, ...] = ()
     put_event: Callable[[str, str], str | None] | None = field(default=None, repr=False)
     start_job: Callable[[str], str | None] | None = field(default=None, repr=False)
-    redirects: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
-
-
-def facts(call: Call) -> dict[str, str]:
-    """What is sent along with every call, under the names that HTTP targets know as headers."""
-    told = {
-        "Sweephand-Job-Id": call.job_id,
-        "Sweephand-Schedule-Id": call.schedule_id,
-        "Sweephand-Run-Id": call.run_id,
-        "Sweephand-Planned-At": instant_text(call.planned_at),
-        "Sweephand-Attempt": str(call.attempt),
-        "Sweephand-Callback-Url": call.callback_url,
-        "Sweephand-Callback-Token": call.callback_token,
-        "Sweephand-Hop": str(call.hop),
-    }
-    return {name: value for name, value in told.items() if value is not None}
 
 
 def run_as_payload(call: Call) -> dict[str, str | int | None]:

@@ -43,3 +43,9 @@ DIALECTS: Mapping[str, Callable[[Call], dict[str, str | None]]] = {OWN: _own, "s
 def headers(dialect: str, call: Call) -> dict[str, str | None]:
     """None for what there is not to tell."""
     return DIALECTS[dialect](call)
+
+
+def facts(call: Call) -> dict[str, str]:
+    """What targets that are called otherwise than by HTTP are told, under the names of the service's own headers."""
+    told = {**headers(OWN, call), "Sweephand-Hop": str(call.hop)}
+    return {name: value for name, value in told.items() if value is not None}

@@ -16,7 +16,8 @@ from typing import Any
 
 from sweephand.actions import aws
 from sweephand.actions.aws import AwsParams, from_json, to_json
-from sweephand.actions.call import Call, facts, run_as_payload
+from sweephand.actions.call import Call, run_as_payload
+from sweephand.actions.dialects import facts
 from sweephand.actions.rules import kept_secrets
 from sweephand.domain import fields as read
 from sweephand.domain.fields import below

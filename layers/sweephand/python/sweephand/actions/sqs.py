@@ -13,7 +13,8 @@ from typing import Any
 
 from sweephand.actions import aws
 from sweephand.actions.aws import AwsParams, from_json, to_json
-from sweephand.actions.call import Call, facts
+from sweephand.actions.call import Call
+from sweephand.actions.dialects import facts
 from sweephand.actions.payloads import check_size
 from sweephand.actions.rules import kept_secrets
 from sweephand.domain import fields as read

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sweephand.actions import events, payloads, rules, sns
+from sweephand.actions import azure_service_bus, events, headers, payloads, rules, sns
 from sweephand.actions.lambda_ import INVOCATIONS
 from sweephand.facades.native.json_schema import Members, Schema, answer, one_of, or_null, ref, request, text, whole
 
@@ -24,6 +24,28 @@ _AWS: Members = {
         1, 2_048, description="One of the parameter TargetRoleArns; assumed with the tenant as its ExternalId."
     ),
 }
+_HOST_PART = text(1, 63, pattern="^[A-Za-z0-9-]+$")
+_ENTITY = text(1, 260, pattern="^[A-Za-z0-9._/-]+$")
+_SECRET = text(longest=headers.MAX_SECRET, description="Encrypted; absent or `***` in a change: the stored one.")
+_PROPERTIES: Members = {
+    **{name: text(1, azure_service_bus.LONGEST_TEXT) for name in azure_service_bus.TEXTS},
+    "forcePersistence": {"type": "boolean"},
+    "scheduledEnqueueTimeUtc": text(),
+    "timeToLiveSeconds": whole(1, azure_service_bus.LONGEST_LIFE_S),
+}
+_OF_THE_BUS: Members = {
+    "authentication": ref("SharedAccessKey"),
+    "transportType": one_of(azure_service_bus.TRANSPORTS, description="Kept; all messages go by HTTP."),
+    "brokeredMessageProperties": ref("BrokeredMessageProperties"),
+    "customMessageProperties": {"type": "object", "additionalProperties": text(), "maxProperties": headers.MAX_HEADERS},
+}
+_KEY: Members = {"type": {"const": "sharedAccessKey"}, "sasKeyName": text(1, 256), "sasKey": _SECRET}
+_MASKED: Members = {
+    "sasToken": {"const": headers.MASK},
+    "authentication": ref("ShownSharedAccessKey"),
+    "brokeredMessageProperties": ref("ShownBrokeredMessageProperties"),
+}
+"""Where what is shown differs from what is given."""
 _OWN: Mapping[str, Members] = {
     "sqs": {**_AWS, "messageGroupId": _GROUP},
     "sns": {**_AWS, "subject": text(1, sns.MAX_SUBJECT, pattern="^[ -~]*$"), "messageGroupId": _GROUP},
@@ -35,6 +57,14 @@ _OWN: Mapping[str, Members] = {
     },
     "states": _AWS,
     "event": {"detailType": _DETAIL_TYPE},
+    "azure_storage_queue": {
+        "storageAccount": _HOST_PART,
+        "queueName": _ENTITY,
+        "sasToken": _SECRET,
+        "region": text(1, 64, description="What Azure Scheduler's envelope says of it."),
+    },
+    "azure_service_bus_queue": {"namespace": _HOST_PART, "queueName": _ENTITY, **_OF_THE_BUS},
+    "azure_service_bus_topic": {"namespace": _HOST_PART, "topicPath": _ENTITY, **_OF_THE_BUS},
     "job": {"jobId": text(1, 64, description="Of the same tenant.")},
 }
 """The members that only this kind has."""
@@ -43,8 +73,11 @@ _REQUIRED: Mapping[str, tuple[str, ...]] = {
     "events": ("targetArn", "roleArn", "source", "detailType"),
     "event": (),
     "job": ("jobId",),
+    "azure_storage_queue": ("storageAccount", "queueName"),
+    "azure_service_bus_queue": ("namespace", "queueName", "authentication"),
+    "azure_service_bus_topic": ("namespace", "topicPath", "authentication"),
 }
-_MAY_BE_NULL = {"messageGroupId", "subject"}
+_MAY_BE_NULL = {"messageGroupId", "subject", "region"}
 _JSON_ONLY = {"events", "lambda", "states"}
 _NO_PAYLOAD = {"job"}
 
@@ -55,6 +88,10 @@ def names(prefix: str = "") -> list[Schema]:
 
 def schemas() -> dict[str, Schema]:
     made: dict[str, Schema] = {"TakenOutcome": request(_OUTCOME), "ShownTakenOutcome": answer(_OUTCOME)}
+    made["SharedAccessKey"] = request(_KEY, ("type", "sasKeyName"))
+    made["ShownSharedAccessKey"] = answer({**_KEY, "sasKey": {"const": headers.MASK}})
+    made["BrokeredMessageProperties"] = request(_PROPERTIES)
+    made["ShownBrokeredMessageProperties"] = answer(_PROPERTIES, _PROPERTIES)
     for kind, own in _OWN.items():
         made[f"{_name(kind)}Action"] = _given(kind, own)
         made[f"Shown{_name(kind)}Action"] = _shown(kind, own, {"payload": ANYTHING, "body": or_null(TEXT_BODY)})
@@ -74,6 +111,7 @@ def _given(kind: str, own: Members) -> Schema:
 
 
 def _shown(kind: str, own: Members, payload: Members) -> Schema:
+    own = {**own, **{name: _MASKED[name] for name in own if name in _MASKED}}
     shown = {name: or_null(each) if name in _MAY_BE_NULL else each for name, each in own.items()}
     outcome = {} if kind in _NO_PAYLOAD else {"outcome": ref("ShownTakenOutcome")}
     return answer({"type": {"const": kind}, **shown, **outcome, "retry": ref("ShownRetry"), **payload})

@@ -1,0 +1,339 @@
+"""The actions on Azure's queues and topics, against a server that checks signature and message by itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from sweephand import actions
+from sweephand.actions.azure_service_bus import signed
+from sweephand.actions.call import Call
+from sweephand.domain.job import ActionSpec
+from sweephand.domain.run import Outcome, Reason, Verdict
+from sweephand.errors import InvalidRequest
+from sweephand.security.guard import GuardSettings
+from sweephand.sources import SystemClock
+from tests.support.azure import KEYS, STORAGE_TOKEN, AzureServer, azure
+from tests.support.sources import VirtualClock
+
+RUN = "01a400f7-2060-80bb-bddc-751bf7f155d6"
+CALL = Call(
+    run_id=f"01a400f6-36fa-7a04-8427-6847f70af232_{RUN}",
+    job_id="j",
+    schedule_id="01a400f6-36fa-7a04-8427-6847f70af232",
+    tenant="acme",
+    planned_at=datetime(2027, 3, 1, 12, 0, tzinfo=UTC),
+    attempt=1,
+    deadline_s=5.0,
+    clock=SystemClock(),
+    payload='<order n="1">ü & so on</order>',
+    job_name="night & day",
+    collection="jobs",
+)
+STORAGE = {"type": "azure_storage_queue", "storageAccount": "Acme", "queueName": "orders", "sasToken": STORAGE_TOKEN}
+SHARED_KEY = {"type": "sharedAccessKey", "sasKeyName": "QPolicy", "sasKey": KEYS["QPolicy"]}
+QUEUE = {
+    "type": "azure_service_bus_queue",
+    "namespace": "acmebus",
+    "queueName": "orders",
+    "authentication": SHARED_KEY,
+}
+TOPIC = {"type": "azure_service_bus_topic", "namespace": "AcmeBus", "topicPath": "news", "authentication": SHARED_KEY}
+ALL = [STORAGE, QUEUE, TOPIC]
+of_each = pytest.mark.parametrize("fields", ALL, ids=[each["type"] for each in ALL])
+
+
+@pytest.fixture
+def there() -> Iterator[AzureServer]:
+    with azure() as server:
+        yield server
+
+
+def drafted(fields: dict[str, Any], guard: GuardSettings | None = None, **more: Any) -> actions.ActionDraft:
+    return actions.draft(fields, field="action", guard=guard or GuardSettings(), **more)
+
+
+def performed(there: AzureServer, fields: dict[str, Any], call: Call = CALL) -> Outcome:
+    draft = drafted(fields, there.guard)
+    stored = json.loads(json.dumps(draft.params))
+    return actions.perform(draft.kind, stored, replace(call, secrets=draft.secrets), there.outbound)
+
+
+# ---- What is sent ----------------------------------------------------------------------------------------------------
+
+
+def test_a_storage_queue_gets_the_envelope_that_azure_scheduler_sent(there: AzureServer) -> None:
+    outcome = performed(there, {**STORAGE, "region": "West Europe"})
+
+    assert outcome == Outcome(Verdict.SUCCEEDED, http_status=201)
+    assert there.storage == [
+        {
+            "ExecutionTag": RUN.replace("-", ""),
+            "ClientRequestId": RUN,
+            "ExpectedExecutionTime": "2027-03-01T12:00:00",
+            "SchedulerJobId": "night & day",
+            "SchedulerJobCollectionId": "jobs",
+            "Region": "West Europe",
+            "Message": '<order n="1">ü & so on</order>',
+        }
+    ]
+
+
+@pytest.mark.parametrize("before", ["?", "s?", "https://acme.queue.core.windows.net/orders?"])
+def test_what_stands_before_the_question_mark_of_a_token_is_left_out(there: AzureServer, before: str) -> None:
+    assert performed(there, {**STORAGE, "sasToken": before + STORAGE_TOKEN}).verdict is Verdict.SUCCEEDED
+
+
+@pytest.mark.parametrize("fields", [QUEUE, TOPIC], ids=["queue", "topic"])
+def test_the_service_bus_gets_the_message_signed(there: AzureServer, fields: dict[str, Any]) -> None:
+    outcome = performed(there, fields)
+
+    assert outcome == Outcome(Verdict.SUCCEEDED, http_status=201)
+    assert there.bus == [
+        (
+            {"MessageId": RUN.replace("-", ""), "ContentType": "text/plain; charset=utf-8"},
+            {},
+            '<order n="1">ü & so on</order>',
+        )
+    ]
+
+
+def test_properties_of_the_broker_and_of_the_sender_go_along(there: AzureServer) -> None:
+    properties = {
+        "contentType": "application/xml",
+        "correlationId": "c-ü",
+        "forcePersistence": True,
+        "label": 'a "label"',
+        "messageId": "m-1",
+        "partitionKey": "p",
+        "replyTo": "r",
+        "replyToSessionId": "rs",
+        "scheduledEnqueueTimeUtc": "2027-11-06T08:49:37Z",
+        "sessionId": "p",
+        "timeToLiveSeconds": 60,
+        "to": "t",
+        "viaPartitionKey": "v",
+    }
+    custom = {"appname": "From Scheduler", "Über-No": "x"} | {"note": "line\nbreak ü"}
+    del custom["Über-No"]
+
+    performed(there, {**QUEUE, "brokeredMessageProperties": properties, "customMessageProperties": custom})
+
+    ((broker, sent, _),) = there.bus
+    assert broker == {
+        "ContentType": "application/xml",
+        "CorrelationId": "c-ü",
+        "ForcePersistence": True,
+        "Label": 'a "label"',
+        "MessageId": "m-1",
+        "PartitionKey": "p",
+        "ReplyTo": "r",
+        "ReplyToSessionId": "rs",
+        "ScheduledEnqueueTimeUtc": "Sat, 06 Nov 2027 08:49:37 GMT",
+        "SessionId": "p",
+        "TimeToLive": 60,
+        "To": "t",
+        "ViaPartitionKey": "v",
+    }
+    assert sent == custom
+
+
+def test_the_signature_is_that_of_azure_s_recipe() -> None:
+    """A vector that was computed apart from this code."""
+    clock = VirtualClock()
+    clock.move_to(datetime.fromtimestamp(1_893_456_000 - 300, UTC))
+
+    made = signed(
+        "https://MySbNamespace.servicebus.windows.net/q1",
+        "QPolicy",
+        "s3cret-Sas-key",
+        replace(CALL, clock=clock),
+    )
+
+    assert made == (
+        "SharedAccessSignature sr=https%3A%2F%2Fmysbnamespace.servicebus.windows.net%2Fq1"
+        "&sig=0%2BiL7oDEtbApVF7R6WJiwGwy9JAz2P81d1fmbnJbDVw%3D&se=1893456000&skn=QPolicy"
+    )
+
+
+@of_each
+def test_repeats_carry_the_same_id(there: AzureServer, fields: dict[str, Any]) -> None:
+    for attempt in (1, 2):
+        performed(there, fields, replace(CALL, attempt=attempt))
+
+    ids = [each["ExecutionTag"] for each in there.storage] + [broker["MessageId"] for broker, *_ in there.bus]
+    assert ids == [RUN.replace("-", "")] * 2
+
+
+@of_each
+def test_a_job_without_payload_sends_the_run(there: AzureServer, fields: dict[str, Any]) -> None:
+    performed(there, fields, replace(CALL, payload=None))
+
+    (text,) = [each["Message"] for each in there.storage] + [text for *_, text in there.bus]
+    assert json.loads(text)["runId"] == CALL.run_id
+
+
+# ---- What fails ------------------------------------------------------------------------------------------------------
+
+
+@of_each
+@pytest.mark.parametrize(("status", "retryable"), [(403, False), (404, False), (429, True), (500, True), (503, True)])
+def test_another_status_is_a_failure_and_nothing_secret_is_kept_of_the_answer(
+    there: AzureServer, fields: dict[str, Any], status: int, retryable: bool
+) -> None:
+    there.answers = status
+
+    outcome = performed(there, fields)
+
+    assert (outcome.verdict, outcome.reason, outcome.http_status) == (Verdict.FAILED, Reason.HTTP_STATUS, status)
+    assert outcome.retryable is retryable
+    assert "***" in str(outcome.answer) or fields is not STORAGE
+    assert STORAGE_TOKEN not in str(outcome)
+    assert "sig=" not in str(outcome), "a signature opens the door for five minutes"
+    assert KEYS["QPolicy"] not in str(outcome)
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({**STORAGE, "sasToken": STORAGE_TOKEN.replace("sp=a", "sp=r")}, 403),
+        ({**STORAGE, "queueName": "other"}, 404),
+        ({**QUEUE, "authentication": {**SHARED_KEY, "sasKey": "another"}}, 401),
+        ({**QUEUE, "authentication": {**SHARED_KEY, "sasKeyName": "another"}}, 401),
+        ({**TOPIC, "topicPath": "other"}, 404),
+    ],
+)
+def test_the_server_refuses_what_is_not_signed_for_it(there: AzureServer, fields: dict[str, Any], status: int) -> None:
+    outcome = performed(there, fields)
+
+    assert (outcome.http_status, outcome.retryable) == (status, False)
+    assert there.storage == there.bus == []
+
+
+@of_each
+def test_a_secret_that_cannot_be_opened_fails_the_run_and_calls_nobody(
+    there: AzureServer, fields: dict[str, Any]
+) -> None:
+    draft = drafted(fields, there.guard)
+
+    outcome = actions.perform(draft.kind, draft.params, CALL, there.outbound)
+
+    assert (outcome.reason, outcome.retryable) == (Reason.GUARD, False)
+    assert "secret" in str(outcome.message)
+
+
+@of_each
+def test_the_outbound_guard_judges_azure_s_hosts_too(there: AzureServer, fields: dict[str, Any]) -> None:
+    draft = drafted(fields, there.guard)
+    strict = replace(there.outbound, settings=replace(there.guard, private=()))
+
+    outcome = actions.perform(draft.kind, draft.params, replace(CALL, secrets=draft.secrets), strict)
+
+    assert (outcome.reason, outcome.retryable) == (Reason.GUARD, False)
+
+
+@of_each
+def test_nobody_there_is_a_failure_that_is_repeated(fields: dict[str, Any]) -> None:
+    with azure() as there:
+        pass
+
+    outcome = performed(there, fields)
+
+    assert (outcome.reason, outcome.retryable) == (Reason.CONNECT, True)
+
+
+# ---- What is refused -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "reason"),
+    [
+        ({**STORAGE, "storageAccount": "evil.example/?x"}, "storageAccount", "must have 1 to 63 letters"),
+        ({**STORAGE, "storageAccount": None}, "storageAccount", "is required"),
+        ({**STORAGE, "queueName": "a/../b"}, "queueName", "has an empty part"),
+        ({**STORAGE, "queueName": "a?b"}, "queueName", "must have 1 to 260 letters"),
+        ({**STORAGE, "sasToken": "a b"}, "sasToken", "must be the query of an address"),
+        ({**STORAGE, "sasToken": "sig=a#b"}, "sasToken", "must be the query of an address"),
+        ({**STORAGE, "sasToken": None}, "sasToken", "is required"),
+        ({**STORAGE, "sasToken": "***"}, "sasToken", "is required"),
+        ({**STORAGE, "body": "a\x00"}, "body", "holds a control character"),
+        ({**STORAGE, "body": "&" * 10_000}, "body", "must have at most 47,000 bytes as XML"),
+        ({**QUEUE, "namespace": "a.b"}, "namespace", "must have 1 to 63 letters"),
+        ({**QUEUE, "topicPath": "news"}, "topicPath", "is not a member here"),
+        ({**QUEUE, "authentication": None}, "authentication", "is required"),
+        ({**QUEUE, "authentication": {"type": "basic"}}, "authentication.type", "must be one of sharedAccessKey"),
+        ({**QUEUE, "authentication": {"type": "sharedAccessKey"}}, "authentication.sasKeyName", "is required"),
+        ({**QUEUE, "authentication": {**SHARED_KEY, "sasKey": None}}, "authentication.sasKey", "is required"),
+        ({**QUEUE, "transportType": "SBMP"}, "transportType", "must be one of AMQP"),
+        ({**QUEUE, "brokeredMessageProperties": {"x": 1}}, "brokeredMessageProperties.x", "is not a member here"),
+        (
+            {**QUEUE, "brokeredMessageProperties": {"contentType": "a\r\nb: c"}},
+            "brokeredMessageProperties.contentType",
+            "must be visible ASCII",
+        ),
+        (
+            {**QUEUE, "brokeredMessageProperties": {"timeToLiveSeconds": 0}},
+            "brokeredMessageProperties.timeToLiveSeconds",
+            "must be within",
+        ),
+        (
+            {**QUEUE, "brokeredMessageProperties": {"scheduledEnqueueTimeUtc": "soon"}},
+            "brokeredMessageProperties.scheduledEnqueueTimeUtc",
+            "",
+        ),
+        ({**QUEUE, "customMessageProperties": {"a b": "c"}}, "customMessageProperties.a b", "is not a header name"),
+        (
+            {**QUEUE, "customMessageProperties": {"Authorization": "c"}},
+            "customMessageProperties.Authorization",
+            "is set by the service",
+        ),
+        ({**QUEUE, "customMessageProperties": {"a": 1}}, "customMessageProperties.a", "must be a text"),
+        ({**QUEUE, "customMessageProperties": {"a": "1", "A": "2"}}, "customMessageProperties", "has a name twice"),
+    ],
+)
+def test_a_field_is_refused_with_its_path_and_the_reason(fields: dict[str, Any], field: str, reason: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        drafted(fields)
+
+    assert caught.value.field == f"action.{field}"
+    assert caught.value.reason.startswith(reason)
+
+
+def stored(fields: dict[str, Any]) -> ActionSpec:
+    draft = drafted(fields)
+    return ActionSpec(draft.kind, draft.params, draft.retry)
+
+
+@of_each
+def test_a_secret_is_shown_as_stars_and_kept_while_destination_and_identity_stay(fields: dict[str, Any]) -> None:
+    there = stored(fields)
+
+    again = drafted(dict(there.params), stored=there)
+
+    assert again.params == there.params
+    assert again.secrets == {}
+    assert again.kept in ({"sasToken"}, {"authentication.sasKey"})
+    assert not any(secret in json.dumps(there.params) for secret in (STORAGE_TOKEN, KEYS["QPolicy"]))
+
+
+@pytest.mark.parametrize(
+    ("fields", "change"),
+    [
+        (STORAGE, {"storageAccount": "evil"}),
+        (STORAGE, {"queueName": "other"}),
+        (QUEUE, {"namespace": "evil"}),
+        (QUEUE, {"queueName": "other"}),
+        (QUEUE, {"authentication": {"type": "sharedAccessKey", "sasKeyName": "other"}}),
+        (TOPIC, {"topicPath": "other"}),
+    ],
+)
+def test_a_kept_secret_never_goes_elsewhere(fields: dict[str, Any], change: dict[str, Any]) -> None:
+    there = stored(fields)
+
+    with pytest.raises(InvalidRequest, match=r"is required: the .* another one than it was given for"):
+        drafted({**there.params, **change}, stored=there)
