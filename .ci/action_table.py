@@ -19,7 +19,7 @@ ROLE, OWN, KEY = "role", "own", "key"
 BESIDE_HTTP = {
     **dict.fromkeys(("sqs", "sns", "events", "lambda", "states", "ecs"), ROLE),
     **dict.fromkeys(("event", "job"), OWN),
-    **dict.fromkeys(("azure_storage_queue", "azure_service_bus"), KEY),
+    **dict.fromkeys(("azure_storage_queue", "azure_service_bus_queue", "azure_service_bus_topic"), KEY),
 }
 NEVER = {
     ("http", "none", "unproven"): "nothing is shown",

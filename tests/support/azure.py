@@ -24,13 +24,17 @@ KEYS = {"QPolicy": "s3cret-Sas-key-canary"}
 
 @dataclass
 class AzureServer:
-    """storage: the envelopes that arrived, member by member, by account and queue; bus: (broker, custom, text)."""
+    """storage: the envelopes that arrived, member by member, by account and queue; bus: (broker, custom, text).
+
+    hangs: cleared, it does not answer until it is set.
+    """
 
     port: int = 0
     entities: set[str] = field(default_factory=lambda: {"acme/orders", "acmebus/orders", "acmebus/news"})
     storage: list[dict[str, str]] = field(default_factory=list)
     bus: list[tuple[dict[str, Any], dict[str, str], str]] = field(default_factory=list)
     answers: int = 201
+    hangs: threading.Event = field(default_factory=threading.Event)
     now: Callable[[], float] = time.time  # noqa: TID251 - as Azure judges signatures
 
     @property
@@ -51,6 +55,7 @@ class AzureServer:
 
     def take(self, host: str, target: str, headers: Mapping[str, str], body: bytes) -> int:
         """The status of the answer."""
+        self.hangs.wait(10)
         if self.answers != 201:
             return self.answers
         url = urlsplit(target)
@@ -99,6 +104,7 @@ class AzureServer:
 @contextmanager
 def azure() -> Iterator[AzureServer]:
     there = AzureServer()
+    there.hangs.set()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

@@ -67,6 +67,7 @@ def performed(there: AzureServer, fields: dict[str, Any], call: Call = CALL) -> 
 # ---- What is sent ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.action("azure_storage_queue", "key", "success")
 def test_a_storage_queue_gets_the_envelope_that_azure_scheduler_sent(there: AzureServer) -> None:
     outcome = performed(there, {**STORAGE, "region": "West Europe"})
 
@@ -89,6 +90,7 @@ def test_what_stands_before_the_question_mark_of_a_token_is_left_out(there: Azur
     assert performed(there, {**STORAGE, "sasToken": before + STORAGE_TOKEN}).verdict is Verdict.SUCCEEDED
 
 
+@pytest.mark.action("azure_service_bus_queue azure_service_bus_topic", "key", "success")
 @pytest.mark.parametrize("fields", [QUEUE, TOPIC], ids=["queue", "topic"])
 def test_the_service_bus_gets_the_message_signed(there: AzureServer, fields: dict[str, Any]) -> None:
     outcome = performed(there, fields)
@@ -181,6 +183,7 @@ def test_a_job_without_payload_sends_the_run(there: AzureServer, fields: dict[st
 # ---- What fails ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.action("azure_storage_queue azure_service_bus_queue azure_service_bus_topic", "key", "failure")
 @of_each
 @pytest.mark.parametrize(("status", "retryable"), [(403, False), (404, False), (429, True), (500, True), (503, True)])
 def test_another_status_is_a_failure_and_nothing_secret_is_kept_of_the_answer(
@@ -215,6 +218,7 @@ def test_the_server_refuses_what_is_not_signed_for_it(there: AzureServer, fields
     assert there.storage == there.bus == []
 
 
+@pytest.mark.action("azure_storage_queue azure_service_bus_queue azure_service_bus_topic", "key", "unproven")
 @of_each
 def test_a_secret_that_cannot_be_opened_fails_the_run_and_calls_nobody(
     there: AzureServer, fields: dict[str, Any]
@@ -235,6 +239,17 @@ def test_the_outbound_guard_judges_azure_s_hosts_too(there: AzureServer, fields:
     outcome = actions.perform(draft.kind, draft.params, replace(CALL, secrets=draft.secrets), strict)
 
     assert (outcome.reason, outcome.retryable) == (Reason.GUARD, False)
+
+
+@pytest.mark.action("azure_storage_queue azure_service_bus_queue azure_service_bus_topic", "key", "silence")
+@of_each
+def test_silence_ends_with_the_deadline_and_is_repeated(there: AzureServer, fields: dict[str, Any]) -> None:
+    there.hangs.clear()
+
+    outcome = performed(there, fields, replace(CALL, deadline_s=0.2))
+
+    there.hangs.set()
+    assert (outcome.reason, outcome.retryable, outcome.message) == (Reason.NO_ANSWER, True, "no answer within 0.2 s")
 
 
 @of_each
