@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.contract.sap.api import JOB, OTHER
@@ -387,3 +389,34 @@ def test_jobs_are_counted_by_whether_they_are_active(api):
     assert api.get("/jobCount").json == {"active": 1, "inactive": 2}
     assert api.get("/jobCount", caller=OTHER).json == {"active": 0, "inactive": 0}
     assert api.get("/jobCount", caller="provider").json == {"active": 1, "inactive": 2}
+
+
+# How a call says who it comes from
+
+
+def authentication(api, made):
+    listed = api.native.get("/v1/jobs", query={"name": made["name"], "collection": "sap"}).json["items"][0]
+    return listed["action"]["authentication"]["type"]
+
+
+def test_where_the_stack_has_an_identity_calls_bring_its_token(api):
+    api.facade.guard = replace(api.facade.guard, identity=True)
+    made = api.create(EVERY_HOUR)
+
+    assert authentication(api, made) == "sweephand"
+    assert api("PUT", f"/jobs/{made['_id']}", {"description": "x"}).status == 200
+    assert authentication(api, made) == "sweephand"
+    assert api("PUT", f"/jobs/{made['_id']}", {"user": "joe", "password": "canary"}).status == 200
+    assert authentication(api, made) == "basic"
+    assert api("PUT", f"/jobs/{made['_id']}", {"user": None}).status == 200
+    assert authentication(api, made) == "sweephand"
+
+
+def test_a_password_never_follows_to_another_host_or_user(api):
+    made = api.create(user="joe", password="canary")
+
+    with api.native.unchanged():
+        for change in ({"action": "https://elsewhere.example/run"}, {"user": "ann"}):
+            reply = api("PUT", f"/jobs/{made['_id']}", change)
+            assert (reply.status, "password: is required" in reply.json["message"]) == (400, True), reply.text
+    assert api("PUT", f"/jobs/{made['_id']}", {"user": "joe", "description": "same"}).status == 200

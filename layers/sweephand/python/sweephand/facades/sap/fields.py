@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from sweephand import actions
+from sweephand.actions.headers import MASK
 from sweephand.actions.payloads import json_payload
 from sweephand.domain import fields
 from sweephand.domain.instants import text
@@ -65,8 +66,6 @@ def changed_job(body: object, before: Job, guard: GuardSettings, now: datetime) 
         "endTime": _kept(before.end_at),
         **before.attributes,
     }
-    if params["authentication"]["type"] == "basic":
-        stored |= {"user": params["authentication"].get("username"), "password": "***"}
     given = _object(body, "", nulls=True)
     if not given:
         raise InvalidRequest(None, "at least one field of the job is required")
@@ -125,9 +124,7 @@ def _action(given: Mapping[str, Any], guard: GuardSettings, before: Job | None) 
     method = given.get("httpMethod")
     method = fields.one_of("POST" if method is None else method, "httpMethod", METHODS)
     members: dict[str, Any] = {"type": "http", "url": url, "method": method, "outcome": OUTCOME}
-    if given.get("user") not in {None, ""}:
-        password = given.get("password")
-        members["authentication"] = {"type": "basic", "username": given["user"], "password": password}
+    members["authentication"] = _authentication(given, guard, before)
     try:
         draft = actions.draft(members, field="action", guard=guard, stored=before.action if before else None)
     except InvalidRequest as wrong:
@@ -135,6 +132,17 @@ def _action(given: Mapping[str, Any], guard: GuardSettings, before: Job | None) 
     # How long it waits is a global parameter, also for the jobs that are there.
     outcome = {**draft.params["outcome"], "callbackTimeoutSeconds": None}
     return replace(draft, params={**draft.params, "outcome": outcome, "dialect": FACADE})
+
+
+def _authentication(given: Mapping[str, Any], guard: GuardSettings, before: Job | None) -> Mapping[str, Any]:
+    """Basic with the caller's user; else what is stored; else the token of the stack's own, where it has one."""
+    if given.get("user") not in (None, ""):
+        password = given.get("password") or (MASK if before else None)
+        return {"type": "basic", "username": given["user"], "password": password}
+    if before is not None and "user" not in given:
+        stored: Mapping[str, Any] = before.action.params["authentication"]
+        return stored
+    return {"type": "sweephand" if guard.identity else "none"}
 
 
 _FIELDS = {
