@@ -22,6 +22,7 @@ from unittest import mock
 import pytest
 
 from sweephand.local.deploy import put_secret
+from sweephand.local.settings import TARGET_ROLE
 from sweephand.sources import SystemClock
 from tests.local_stack import aws_calls, quiet
 from tests.local_stack.runtime_emulator import ROOT
@@ -45,6 +46,9 @@ FOLDERS = {
 BY_LAMBDA_ITSELF = {"logs:CreateLogStream", "logs:PutLogEvents", "sqs:ReceiveMessage", "sqs:DeleteMessage"} | {
     "sqs:GetQueueAttributes"
 }
+# Of the parameter TargetRoleArns, as the local stack sets it; tests/template says that no other role has it.
+BY_PARAMETER = {name: {(TARGET_ROLE, "sts:AssumeRole")} for name in ("ExecutorFunction", "ExecutorSlowFunction")}
+ORDERS = "arn:aws:sqs:us-east-1:000000000000:orders"
 KEPT_FOR_FAILURES = {("TickDeadLetterQueue", "sqs:SendMessage")}
 # Granted ahead of the code that will call it. A line goes when its test begins to fail.
 NOT_CALLED_YET = {}
@@ -65,7 +69,7 @@ def used(tmp_path_factory):
 
 @pytest.mark.parametrize("function", FOLDERS)
 def test_a_function_calls_nothing_that_its_role_forbids(used, function):
-    granted = _pairs(GRANTED[ROLE_OF[function]])
+    granted = _pairs(GRANTED[ROLE_OF[function]]) | BY_PARAMETER.get(function, set())
 
     assert _pairs(used[function]) - granted == set()
 
@@ -73,6 +77,7 @@ def test_a_function_calls_nothing_that_its_role_forbids(used, function):
 @pytest.mark.parametrize("function", FOLDERS)
 def test_a_function_s_role_gives_it_nothing_that_it_never_calls(used, function):
     granted = {pair for pair in _pairs(GRANTED[ROLE_OF[function]]) if pair[1] not in BY_LAMBDA_ITSELF}
+    granted |= BY_PARAMETER.get(function, set())
     ahead = NOT_CALLED_YET.get(function, set())
 
     assert granted - KEPT_FOR_FAILURES - _pairs(used[function]) == ahead
@@ -99,6 +104,7 @@ class _Day:
         self.tenant_and_collections()
         self.jobs_and_their_changes()
         self.runs_of_every_kind()
+        self.targets()
         self.dead_letters()
         self.a_purged_queue()
         self.an_outage()
@@ -184,6 +190,20 @@ class _Day:
         self.api("POST", f"/v1/jobs/{self.job}/run", {}, headers={"idempotency-key": "k"}, expect=202)
         self.tick()
         self.work_off()
+
+    def targets(self):
+        """Beside HTTP: by a role of the job's in each lane, on the stack's own bus, and another job."""
+        url = self.sqs.create_queue(QueueName="orders")["QueueUrl"]
+        queue = {"type": "sqs", "targetArn": ORDERS, "roleArn": TARGET_ROLE}
+        for seconds in (15, 30):
+            outcome = {"outcome": {"answerTimeoutSeconds": seconds}}
+            for action in (queue | outcome, {"type": "event"} | outcome):
+                job = self.api("POST", "/v1/jobs", {"action": action}, expect=201)["id"]
+                self.api("POST", f"/v1/jobs/{job}/run", {}, expect=202)
+        other = self.api("POST", "/v1/jobs", {"action": {"type": "job", "jobId": job}}, expect=201)["id"]
+        self.api("POST", f"/v1/jobs/{other}/run", {}, expect=202)
+        self.work_off()
+        assert len(self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]) == 2
 
     def dead_letters(self):
         """Of the slow lane too: both end in one queue, and an errorAction goes where its job's runs go."""

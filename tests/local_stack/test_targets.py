@@ -1,0 +1,179 @@
+"""Targets beside HTTP through the whole local stack: real functions act by a role on queues, topics and the rest."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from sweephand.local.settings import TARGET_ROLE
+from tests.local_stack.conftest import CLOCK
+
+if TYPE_CHECKING:
+    from tests.local_stack.conftest import LocalStack
+
+pytestmark = pytest.mark.emulator
+
+ACCOUNT = "000000000000"
+WITHIN_S = 60.0
+FUNCTION = "def handler(event, _):\n    if event.get('bad'):\n        raise ValueError('no rows')\n    return event\n"
+PASS = json.dumps({"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}})
+
+
+class Targets:
+    """What a user has in their account, made on the embedded AWS."""
+
+    def __init__(self, stack: LocalStack) -> None:
+        self.stack = stack
+        self.queue = stack.boto("sqs").create_queue(QueueName="orders")["QueueUrl"]
+        self.fifo = stack.boto("sqs").create_queue(QueueName="orders.fifo", Attributes={"FifoQueue": "true"})
+        self.topic = stack.boto("sns").create_topic(Name="news")["TopicArn"]
+        stack.boto("sns").subscribe(TopicArn=self.topic, Protocol="sqs", Endpoint=self.arn("sqs", "orders"))
+        with suppress(ClientError):
+            stack.boto("events").create_event_bus(Name="elsewhere")
+        self.listen("elsewhere", {"source": ["acme.orders"]})
+        self.listen(stack.file.event_bus_name, {"source": ["scheduler.acme"]})
+        self.function()
+        self.machine = stack.boto("stepfunctions").create_state_machine(
+            name="steps", definition=PASS, roleArn=TARGET_ROLE
+        )["stateMachineArn"]
+
+    def arn(self, service: str, resource: str) -> str:
+        return f"arn:aws:{service}:{self.stack.file.region}:{ACCOUNT}:{resource}"
+
+    def listen(self, bus: str, pattern: dict[str, list[str]]) -> None:
+        events = self.stack.boto("events")
+        events.put_rule(Name="targets-test", EventBusName=bus, EventPattern=json.dumps(pattern))
+        target = {"Id": "queue", "Arn": self.arn("sqs", "orders")}
+        events.put_targets(Rule="targets-test", EventBusName=bus, Targets=[target])
+
+    def function(self) -> None:
+        code = io.BytesIO()
+        with zipfile.ZipFile(code, "w") as packed:
+            packed.writestr("app.py", FUNCTION)
+        self.stack.boto("lambda").create_function(
+            FunctionName="target",
+            Runtime="python3.13",
+            Handler="app.handler",
+            Role=TARGET_ROLE,
+            Code={"ZipFile": code.getvalue()},
+        )
+
+    def received(self, url: str | None = None) -> list[str]:
+        """The messages that are there, taken away."""
+        sqs, found = self.stack.boto("sqs"), []
+        while got := sqs.receive_message(QueueUrl=url or self.queue, MaxNumberOfMessages=10).get("Messages", []):
+            for message in got:
+                sqs.delete_message(QueueUrl=url or self.queue, ReceiptHandle=message["ReceiptHandle"])
+                found.append(message["Body"])
+        return found
+
+    def ran(self, action: dict[str, Any]) -> dict[str, Any]:
+        """The finished run of a job with this action."""
+        client = self.stack.client()
+        if "targetArn" in action:
+            action["roleArn"] = TARGET_ROLE
+        job = client.post("/v1/jobs", json={"action": action}).raise_for_status().json()
+        run = client.post(f"/v1/jobs/{job['id']}/run", json={}).raise_for_status().json()["runId"]
+        deadline = CLOCK.monotonic() + WITHIN_S
+        while CLOCK.monotonic() < deadline:
+            there: dict[str, Any] = client.get(f"/v1/runs/{run}").raise_for_status().json()
+            if there["status"] == "COMPLETED":
+                client.delete(f"/v1/jobs/{job['id']}").raise_for_status()
+                return there
+            CLOCK.sleep(0.1)
+        raise AssertionError(f"no end of {run} within {WITHIN_S} s")
+
+    def succeeds(self, action: dict[str, Any]) -> dict[str, Any]:
+        run = self.ran(action)
+        assert (run["state"], run["reason"]) == ("SUCCESS", "ON_TIME"), run
+        return run
+
+
+@pytest.fixture(scope="module")
+def targets(stack: LocalStack) -> Targets:
+    return Targets(stack)
+
+
+def test_queue_and_topic_get_the_payload(targets: Targets) -> None:
+    targets.succeeds({"type": "sqs", "targetArn": targets.arn("sqs", "orders"), "payload": {"n": 1}})
+    targets.succeeds({"type": "sns", "targetArn": targets.topic, "body": "to all"})
+    fifo = {"type": "sqs", "targetArn": targets.arn("sqs", "orders.fifo"), "payload": {"n": 2}}
+    targets.succeeds(fifo)
+
+    mine, published = targets.received()
+    assert (json.loads(mine), json.loads(published)["Message"]) == ({"n": 1}, "to all")
+    assert targets.received(targets.fifo["QueueUrl"]) == ['{"n":2}']
+
+
+def test_events_reach_another_bus_and_the_stack_s_own(targets: Targets) -> None:
+    elsewhere = {
+        "type": "events",
+        "targetArn": targets.arn("events", "event-bus/elsewhere"),
+        "source": "acme.orders",
+        "detailType": "due",
+        "payload": {"n": 1},
+    }
+
+    targets.succeeds(elsewhere)
+    run = targets.succeeds({"type": "event", "payload": {"n": 2}})
+
+    theirs, ours = map(json.loads, targets.received())
+    assert (theirs["detail-type"], theirs["detail"]) == ("due", {"n": 1})
+    assert (ours["source"], ours["detail"]["id"], ours["detail"]["payload"]) == ("scheduler.acme", run["id"], {"n": 2})
+
+
+def test_a_function_is_waited_for_and_its_error_told(targets: Targets) -> None:
+    target = {"type": "lambda", "targetArn": targets.arn("lambda", "function:target")}
+
+    done = targets.succeeds({**target, "payload": {"n": 1}})
+    slow = targets.succeeds({**target, "payload": {"n": 2}, "outcome": {"answerTimeoutSeconds": 60}})
+    failed = targets.ran({**target, "payload": {"bad": True}})
+
+    assert [json.loads(run["answer"]) for run in (done, slow)] == [{"n": 1}, {"n": 2}]
+    assert (failed["state"], failed["reason"]) == ("ERROR", "TARGET_ERROR")
+    assert "no rows" in failed["message"]
+
+
+def test_a_state_machine_starts_under_the_run_s_id(targets: Targets) -> None:
+    run = targets.succeeds({"type": "states", "targetArn": targets.machine, "payload": {"n": 1}})
+
+    (execution,) = targets.stack.boto("stepfunctions").list_executions(stateMachineArn=targets.machine)["executions"]
+    assert execution["name"] == run["id"]
+
+
+def test_a_job_runs_another_one(targets: Targets) -> None:
+    client = targets.stack.client()
+    queue = {"type": "sqs", "targetArn": targets.arn("sqs", "orders"), "roleArn": TARGET_ROLE}
+    other = client.post("/v1/jobs", json={"action": queue}).raise_for_status().json()["id"]
+
+    run = targets.succeeds({"type": "job", "jobId": other})
+
+    deadline = CLOCK.monotonic() + WITHIN_S
+    while client.get(f"/v1/runs/{run['answer']}").json()["status"] != "COMPLETED" and CLOCK.monotonic() < deadline:
+        CLOCK.sleep(0.1)
+    child = client.get(f"/v1/runs/{run['answer']}").json()
+    assert (child["state"], child["parentRunId"]) == ("SUCCESS", run["id"])
+    assert [json.loads(body)["runId"] for body in targets.received()] == [child["id"]]
+
+
+def test_a_queue_that_is_not_there_is_a_failed_run(targets: Targets) -> None:
+    run = targets.ran({"type": "sqs", "targetArn": targets.arn("sqs", "nowhere")})
+
+    assert (run["state"], run["reason"], run["httpStatus"]) == ("REQUEST_ERROR", "HTTP_STATUS", 400)
+    assert "NonExistentQueue" in run["message"]
+
+
+def test_the_stack_s_own_queue_is_no_target(targets: Targets) -> None:
+    own = targets.stack.file.run_queue_url.rpartition("/")[2]
+    action = {"type": "sqs", "targetArn": targets.arn("sqs", own), "roleArn": TARGET_ROLE}
+
+    refused = targets.stack.client().post("/v1/jobs", json={"action": action})
+
+    assert refused.status_code == 422
+    assert refused.json()["errors"] == [{"field": "action.targetArn", "reason": "is a resource of this service itself"}]
