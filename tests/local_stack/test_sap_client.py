@@ -144,7 +144,7 @@ def test_create_fetch_update_and_delete_a_job(client, made):
     assert client("deleteJob", jobId=id_) == {"success": True}
     with pytest.raises(Refused) as gone:
         client("fetchJob", jobId=id_)
-    assert gone.value == Refused("Error while fetching list of jobs: Job Not Found", 404)
+    assert gone.value == Refused("Error while fetching job details: Job Not Found", 404)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_jobs_are_listed_counted_and_searched(client, made):
     assert made["_id"] in [each["parent"]["_id"] for each in found]
     with pytest.raises(Refused) as refused:
         client("searchJobs", q="color:red")
-    assert refused.value == Refused("Field not recognized", 400)
+    assert refused.value == Refused("Error in Job Scheduler action: Field not recognized", 400)
 
 
 # Schedules

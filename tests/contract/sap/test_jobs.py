@@ -148,6 +148,7 @@ def test_one_job_is_read_by_its_id_and_by_its_name(api):
     by_name = api.get("/jobs", query={"name": "report"}).json
 
     assert by_path == by_id == by_name
+    assert by_path.keys() == (made.keys() - {"schedules"}) | {"user", "ansConfig", "calmConfig"}
     assert (by_path["user"], by_path["ansConfig"], by_path["calmConfig"]) == (
         "joe",
         {"onError": True},
@@ -202,6 +203,122 @@ def test_the_provider_sees_the_jobs_of_all_and_may_ask_for_one_tenant(api):
     assert api.get("/jobs", query={"tenantId": OTHER}).status == 400
     assert api.get("/jobs", caller="provider", query={"name": "report"}).status == 404
     assert api.get("/jobs", caller="provider", query={"name": "report", "tenantId": OTHER}).json["_id"] == theirs["_id"]
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "message"),
+    [
+        ({"page_size": 1}, 400, "Invalid query"),
+        ({"offset": 0}, 400, "Invalid query"),
+        ({"name": "another"}, 400, "Invalid query"),
+        ({"tenantId": OTHER}, 400, "tenantId is for callers of provider level"),
+        ({"jobId": 4711}, 404, "Job Not Found"),
+    ],
+)
+def test_one_job_of_the_list_is_refused_in_the_words_for_one_job(api, query, status, message):
+    made = api.create()
+
+    reply = api.get("/jobs", query={"jobId": made["_id"], **query})
+
+    assert (reply.status, reply.json["message"]) == (status, f"Error while fetching job details: {message}")
+
+
+def test_a_tenant_s_caller_names_no_tenant_in_any_route(api):
+    job = f"/jobs/{api.create()['_id']}"
+    query = {"tenantId": "acme", "jobType": "CF_TASK", "q": "x", "jobId": job[6:]}
+
+    for where in ("/jobs", job, "/jobCount", "/search/jobs", "/search/schedules", "/actionLogs", "/globalParameters"):
+        assert api.get(where, query=query).status == 400
+    assert api("DELETE", job, query=query).status == 400
+    assert api.get(job).status == 200
+
+
+def test_the_provider_replaces_a_tenant_s_job_by_its_name(api):
+    made = api.create(caller=OTHER)
+
+    def put(tenant, description):
+        body = {**JOB, "description": description, "schedules": []}
+        return api("PUT", "/jobs/report", body, caller="provider", query={"tenantId": tenant})
+
+    replaced, created = put(OTHER, "new"), put("acme", "first")
+
+    assert (replaced.status, replaced.json["_id"]) == (200, made["_id"])
+    assert api.get(f"/jobs/{made['_id']}", caller=OTHER).json["description"] == "new"
+    assert created.status == 201
+    assert api.get("/jobs").json["results"][0]["_id"] == created.json["_id"]
+    assert api.get("/jobs", caller="provider", query={"name": "report"}).status == 404
+
+
+def test_a_job_for_a_tenant_that_is_not_there_is_404_and_leaves_nothing(api):
+    with api.native.unchanged():
+        reply = api("PUT", "/jobs/report", {**JOB, "schedules": []}, caller="provider", query={"tenantId": "nobody"})
+
+    assert (reply.status, reply.json["message"]) == (404, "Error while configuring job: Tenant Not Found")
+
+
+def test_the_provider_s_list_can_be_ordered_over_all_tenants(api):
+    made = []
+    for n, caller in enumerate([OTHER, "acme", "provider"] * 2):
+        made.append(api.create(name=f"job{n}", caller=caller))
+        api.stage.clock.advance(1)
+
+    def ids(**query):
+        return [each["_id"] for each in api.get("/jobs", caller="provider", query=query).json["results"]]
+
+    assert ids(sort_by="_id") == sorted(each["_id"] for each in made)
+    assert ids(sort_order="DESC") == ids(sort_by="_id")[::-1]
+    assert ids(sort_by="createdAt") == [each["_id"] for each in made]
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ([], "'calmConfig' must be of type 'object'"),
+        ({}, "'calmConfig' object cannot be empty"),
+        ({"enabled": 1}, "'enabled' in 'calmConfig' must be of type 'boolean'"),
+        ({"on": True}, "'on' is not an allowed property for object 'calmConfig'"),
+    ],
+)
+def test_a_wrong_calm_config_is_refused_in_the_words_of_a_create_also_by_put(api, config, message):
+    made = api.create()
+
+    for where, body in ((f"/jobs/{made['_id']}", {}), ("/jobs/report", {**JOB, "schedules": []})):
+        reply = api("PUT", where, {**body, "calmConfig": config})
+        assert (reply.status, reply.json["message"]) == (400, f"Error while creating job: {message}")
+
+
+def test_an_answer_that_does_not_fit_is_a_400_that_says_what_to_do(api):
+    api.create()
+    data = {"x": "y" * 60_000}
+    where = f"/jobs/{api.create(name='large')['_id']}/schedules"
+    for _ in range(100):
+        assert api("POST", where, {"active": True, "repeatInterval": "1 hour", "data": data}).status == 201
+
+    whole = api.get(where)
+
+    assert whole.status == 400
+    assert "ask for a page" in whole.json["message"]
+    assert len(api.get(where, query={"page_size": 50}).json["results"]) == 50
+
+
+@pytest.mark.parametrize(
+    ("identity", "action", "user", "kind"),
+    [
+        (True, "https://example.org/run", None, "sweephand"),
+        (True, "https://example.org/run", "joe", "basic"),
+        (False, "https://example.org/run", None, "none"),
+        (True, "http://example.org/run", None, "none"),
+    ],
+)
+def test_calls_carry_the_service_s_own_token_where_it_has_an_identity(api, identity, action, user, kind):
+    api.facade.guard = replace(api.facade.guard, identity=identity, plain_http=True)
+    by_user = {"user": user, "password": "canary-secret"} if user else {}
+
+    made = api.create(action=action, **by_user)
+    assert api("PUT", f"/jobs/{made['_id']}", {"description": "changed"}).status == 200
+
+    (listed,) = api.native.get("/v1/jobs").json["items"]
+    assert api.native.get(f"/v1/jobs/{listed['id']}").json["action"]["authentication"]["type"] == kind
 
 
 def test_jobs_of_the_native_api_are_not_listed_here(api):

@@ -70,6 +70,7 @@ def test_a_created_schedule_is_answered_with_its_place(api):
     assert reply.status == 201
     assert reply.headers["location"] == f"/scheduler/jobs/{made['_id']}/schedules/{reply.json['scheduleId']}"
     assert (reply.json["jobId"], reply.json["data"]) == (made["_id"], '{"a":[1]}')
+    assert "jobId" not in api.get(f"/jobs/{made['_id']}/schedules/{reply.json['scheduleId']}").json
     listed = api.get(f"/jobs/{made['_id']}/schedules").json
     assert (listed["total"], listed["results"][0]["scheduleId"]) == (1, reply.json["scheduleId"])
 
@@ -91,7 +92,8 @@ def test_a_change_touches_what_is_sent(api):
     reply = api("PUT", path(made), {"description": "new"})
 
     assert reply.status == 200
-    assert {**reply.json, "modifiedAt": None} == {**before, "description": "new", "modifiedAt": None}
+    changed = {**before, "description": "new", "jobId": made["_id"]}
+    assert {**reply.json, "modifiedAt": None} == {**changed, "modifiedAt": None}
 
 
 def test_a_change_of_the_interval_plans_anew(api):
@@ -184,6 +186,83 @@ def test_a_one_time_schedule_that_is_switched_on_late_runs_at_once(api):
 
     assert api("PUT", path(made), {"active": True}).json["active"] is True
     api.stage.run(30)
+
+    assert len(api.stage.endpoint.received) == 1
+
+
+def states(api, schedule):
+    """The run log of a schedule: planned instant and state."""
+    return [(line["scheduleTimestamp"], line["runState"]) for line in api.get(f"{schedule}/runs").json["results"]]
+
+
+def test_an_interval_that_is_switched_on_after_its_planned_start_runs_at_once_in_a_new_rhythm(api):
+    made = api.create({"repeatInterval": "2 hours", "active": False})
+    api.stage.run(3 * 3_600)
+    assert api.stage.endpoint.received == []
+
+    on = api("PUT", path(made), {"active": True}).json
+    assert on["nextRunAt"] == api.now(6)
+    api.stage.run(60)
+
+    (planned, run) = states(api, path(made))
+    assert run == (on["nextRunAt"], "SUCCESS")
+    assert planned == (api.get(path(made)).json["nextRunAt"], "SCHEDULED") == ("2027-03-01 17:01:00", "SCHEDULED")
+    api.stage.run(2 * 3_600)
+    assert [state for _, state in states(api, path(made))] == ["SCHEDULED", "SUCCESS", "SUCCESS"]
+
+
+def test_an_interval_that_is_switched_on_before_its_planned_start_keeps_it(api):
+    made = api.create({"repeatInterval": "2 hours", "active": False})
+    api.stage.run(3_600)
+
+    assert api("PUT", path(made), {"active": True}).json["nextRunAt"] == "2027-03-01 14:00:01"
+    api.stage.run(60)
+
+    assert api.stage.endpoint.received == []
+
+
+@pytest.mark.parametrize("when", [{"time": "2027-03-01T12:30:00Z"}, {"repeatInterval": "20 minutes"}])
+def test_a_job_that_is_switched_on_late_runs_at_once(api, when):
+    made = api.create(when, active=False)
+    api.stage.run(3_600)
+    assert api.stage.endpoint.received == []
+
+    api("PUT", f"/jobs/{made['_id']}", {"active": True})
+    api.stage.run(30)
+
+    assert len(api.stage.endpoint.received) == 1
+    assert states(api, path(made))[-1] == ("2027-03-01 13:00:06", "SUCCESS")
+
+
+def test_a_cron_that_is_switched_on_late_waits_for_its_next_instant(api):
+    made = api.create({"cron": "* * * * * 0 0"}, active=False)
+    api.stage.run(2_000)
+
+    api("PUT", f"/jobs/{made['_id']}", {"active": True})
+    api.stage.run(60)
+
+    assert api.stage.endpoint.received == []
+
+
+@pytest.mark.parametrize("when", [{"time": "2027-03-01T12:10:00Z"}, {"repeatInterval": "10 minutes"}])
+def test_nothing_runs_behind_its_end(api, when):
+    made = api.create({**when, "endTime": "2027-03-01T12:30:00Z"}, active=False)
+    api.stage.run(3_600)
+
+    api("PUT", f"/jobs/{made['_id']}", {"active": True})
+    api.stage.run(60)
+
+    assert api.stage.endpoint.received == []
+    assert api.get(path(made)).json["active"] is False
+
+
+def test_what_ran_does_not_run_again_when_its_job_is_switched_off_and_on(api):
+    made = api.create({"time": "now"})
+    api.stage.run(60)
+
+    for active in (False, True):
+        api("PUT", f"/jobs/{made['_id']}", {"active": active})
+        api.stage.run(60)
 
     assert len(api.stage.endpoint.received) == 1
 

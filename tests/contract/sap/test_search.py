@@ -91,13 +91,14 @@ def test_schedules_are_found(some, query, descriptions):
 def test_a_query_that_cannot_be_read_is_refused_with_the_documented_text(api, query, message):
     for what in ("jobs", "schedules"):
         reply = api.get(f"/search/{what}", query=query)
-        assert (reply.status, reply.json["message"]) == (400, message)
+        assert (reply.status, reply.json["message"]) == (400, f"Error in Job Scheduler action: {message}")
 
 
 def test_a_search_for_schedules_knows_no_display_schedules(api):
     reply = api.get("/search/schedules", query={"q": "x", "displaySchedules": "true"})
 
-    assert (reply.status, reply.json["message"]) == (400, "displaySchedules is not supported")
+    assert reply.status == 400
+    assert reply.json["message"] == "Error in Job Scheduler action: displaySchedules is not supported"
 
 
 def test_a_plus_in_a_query_is_a_blank(some):

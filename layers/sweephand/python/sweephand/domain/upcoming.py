@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import takewhile
 
-from sweephand.domain import series
+from sweephand.domain import generations, series
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.schedules.explain import Occurrence, preview
 from sweephand.schedules.timing import Timing
+
+SENT_AHEAD_MOST = timedelta(minutes=5)
+"""More than any sweep looks ahead."""
 
 
 def next_runs(schedule: Schedule, timing: Timing, now: datetime, limit: int) -> list[datetime]:
@@ -19,7 +23,7 @@ def ahead(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> li
     """What the schedule will do after an instant: within its count, and nothing while it is off or held."""
     if schedule.state not in LIVE or schedule.held_from is not None:
         return []
-    found = preview(timing, after, limit)
+    found = _planned(schedule, timing, after, limit)
     if schedule.state is ScheduleState.ENDING:
         last = schedule.last_planned_at
         return [each for each in found if last is not None and each.instant <= last]
@@ -28,6 +32,25 @@ def ahead(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> li
     sent = [each for each in found if each.instant < schedule.next_run_at]
     left = timing.count - schedule.planned_total - _due_unswept(schedule, timing, after)
     return (sent + found[len(sent) : len(sent) + max(0, left)])[:limit]
+
+
+def _planned(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
+    """As the rule says; but what follows its actual starts, or began late, goes by its row."""
+    at = schedule.next_run_at
+    if at is None or schedule.state is not ScheduleState.ACTIVE:
+        return preview(timing, after, limit)
+    if timing.actual_start_interval_s is None:
+        late = at == schedule.first_at and after < at and not timing.recurring
+        return [Occurrence(at, None)] if late else preview(timing, after, limit)
+    step = timedelta(seconds=timing.actual_start_interval_s)
+    if after >= at:
+        first = at + ((after - at) // step + 1) * step
+    else:
+        # What was sent already lies ahead too, but nothing from before this generation.
+        since = max(after, at - SENT_AHEAD_MOST, generations.began(schedule))
+        first = at - max(0, -((since - at) // step) - 1) * step
+    instants = (first + n * step for n in range(limit))
+    return [Occurrence(each, None) for each in takewhile(lambda each: each <= timing.ends_at, instants)]
 
 
 def _due_unswept(schedule: Schedule, timing: Timing, now: datetime) -> int:

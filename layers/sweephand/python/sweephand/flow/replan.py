@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from sweephand.domain import generations, series
 from sweephand.domain.generations import Generation
-from sweephand.domain.instants import epoch_s, from_s
+from sweephand.domain.instants import EPOCH, epoch_s, from_s
 from sweephand.domain.job import Job
 from sweephand.domain.message import occurrence
 from sweephand.domain.run import Reason, Run, State
@@ -20,6 +20,7 @@ from sweephand.domain.schedule import (
     Schedule,
     ScheduleState,
     ended_generations,
+    policies_of,
     wanted_state,
 )
 from sweephand.errors import Unavailable
@@ -80,6 +81,8 @@ def change(
     taken_back = _taken_back(before, old, effective)
     planned_total = max(0, before.planned_total + len(owed) - taken_back)
     state, reason = wanted_state(job, after.active)
+    if at is None and _is_late_start(before, after, job, timing, effective):
+        at = effective
     upcoming = _next(timing, planned_total, effective, at, owed)
     last = owed[-1] if owed else before.last_planned_at
     first_at = at if at is not None and at <= effective and at == upcoming else None
@@ -101,6 +104,23 @@ def change(
     deliveries = tuple(_delivery(before, instant) for instant in owed)
     left = generations.left_behind(before, owed, effective)
     return Plan(changed, deliveries, _silence(before, old, effective), left)
+
+
+def _is_late_start(before: Schedule, after: Schedule, job: Job, timing: Timing, effective: datetime) -> bool:
+    """Was it switched off when its next occurrence came, and shall that run as soon as it is on again?
+
+    So does an interval from the actual start, whose new rhythm it begins, and a single instant where `onPastStart` is
+    `run_now`; neither behind its end.
+    """
+    if before.state is not ScheduleState.INACTIVE:
+        return False
+    if timing.recurring and timing.actual_start_interval_s is None:
+        return False
+    if not timing.recurring and policies_of(job, after).get("onPastStart") != "run_now":
+        return False
+    off_at = before.ended_at.get(before.generation - 1)
+    missed = timing.rule.next_after(EPOCH if off_at is None else from_s(off_at))
+    return missed is not None and missed <= effective <= timing.ends_at
 
 
 OFF = {ScheduleState.PAUSED: Reason.PAUSED, ScheduleState.INACTIVE: Reason.DISABLED}

@@ -136,6 +136,11 @@ class Timing:
         return None if found is None else to_instant(found)
 
     @property
+    def ends_at(self) -> datetime:
+        """Its own end or its job's, included; without one the latest instant that there is."""
+        return to_instant(self.rule.last if isinstance(self.rule, Window | Jittered) else LAST_SECOND)
+
+    @property
     def readable(self) -> bool:
         """False where `load_or_never` could not read the text."""
         return self.notation != UNREADABLE

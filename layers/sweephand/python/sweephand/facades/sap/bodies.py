@@ -47,7 +47,6 @@ def job_fields(job: Job) -> dict[str, Any]:
 
 def job_body(job: Job) -> dict[str, Any]:
     return job_fields(job) | {
-        "jobId": job.integer_id,
         "user": user_of(job),
         "ansConfig": job.attributes.get("ansConfig", {"onSuccess": False, "onError": False}),
         "calmConfig": job.attributes.get("calmConfig", {"enabled": False}),
@@ -57,6 +56,7 @@ def job_body(job: Job) -> dict[str, Any]:
 def listed_body(job: Job, schedules: Sequence[Schedule], tenant_name: str) -> dict[str, Any]:
     active = sum(1 for schedule in schedules if is_active(schedule))
     return job_body(job) | {
+        "jobId": job.integer_id,
         "jobType": "HTTP_ENDPOINT",
         "subDomain": tenant_name,
         "createdAt": shown(job.created_at),

@@ -31,7 +31,7 @@ def put(ctx: Context) -> Answer:
     if not isinstance(given, dict) or set(given) != {NAME}:
         raise InvalidRequest(None, "Unallowed Configuration")
     seconds = _seconds(given[NAME])
-    make_collection(ctx)
+    make_collection(ctx, ctx.own)
     tenancy.change_collection(
         *(ctx.world, ctx.own, COLLECTION),
         lambda collection: replace(collection, callback_timeout_s=seconds),

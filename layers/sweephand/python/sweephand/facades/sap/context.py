@@ -48,6 +48,11 @@ class Context:
         return self.caller.tenant or PROVIDER
 
     @property
+    def meant(self) -> str:
+        """Whose names are meant: the caller's own, or those of the tenant that a caller of provider level names."""
+        return self.named_tenant() or self.own
+
+    @property
     def now(self) -> datetime:
         return self.world.clock.now()
 

@@ -32,6 +32,11 @@ TYPES = {
 }
 
 
+CREATING = "Error while creating job: "
+ALWAYS_CREATING = frozenset({"calmConfig"})
+"""Members whose refusals begin so wherever they are sent: the documentation of PUT has the same texts as POST's."""
+
+
 def refusal(status: int, message: str, **members: object) -> Answer:
     body = {"code": status, "message": message, "type": TYPES[status], "detailedError": message, **members}
     return Answer(status, body)
@@ -44,7 +49,9 @@ def of_error(error: SweephandError, prefix: str) -> Answer:
         challenge = {"WWW-Authenticate": 'Basic realm="sweephand", Bearer realm="sweephand"'}
         answer = refusal(401, "Unauthorized")
         return Answer(answer.status, answer.body, challenge)
-    message = prefix + (_of_field(error) if isinstance(error, InvalidRequest) else error.reason)
+    message = prefix + error.reason
+    if isinstance(error, InvalidRequest):
+        message = CREATING + error.reason if error.field in ALWAYS_CREATING else prefix + _of_field(error)
     if isinstance(error, RateLimited | Unavailable):
         # Both, because its shell samples read the body and its client the header.
         answer = refusal(status, message, retryAfter=error.retry_after_s)

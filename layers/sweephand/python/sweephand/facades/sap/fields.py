@@ -135,14 +135,17 @@ def _action(given: Mapping[str, Any], guard: GuardSettings, before: Job | None) 
 
 
 def _authentication(given: Mapping[str, Any], guard: GuardSettings, before: Job | None) -> Mapping[str, Any]:
-    """Basic with the caller's user; else what is stored; else the token of the stack's own, where it has one."""
+    """Basic with the caller's user; else what is stored; else a token of the stack's own, where it has an identity
+    and nobody on the way can read it.
+    """
     if given.get("user") not in (None, ""):
         password = given.get("password") or (MASK if before else None)
         return {"type": "basic", "username": given["user"], "password": password}
     if before is not None and "user" not in given:
         stored: Mapping[str, Any] = before.action.params["authentication"]
         return stored
-    return {"type": "sweephand" if guard.identity else "none"}
+    secure = str(given.get("action")).lower().startswith("https:")
+    return {"type": "sweephand" if guard.identity and secure else "none"}
 
 
 _FIELDS = {
@@ -169,18 +172,19 @@ def _attributes(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _calm_config(value: object) -> dict[str, bool]:
-    """The texts are the documented ones."""
-    config = _object(value, "calmConfig")
-    if not config:
-        raise InvalidRequest(None, "'calmConfig' object cannot be empty")
-    for name in config:
+    """The texts are the documented ones, and say which member is meant."""
+    if not isinstance(value, Mapping):
+        raise InvalidRequest("calmConfig", "'calmConfig' must be of type 'object'")
+    if not value:
+        raise InvalidRequest("calmConfig", "'calmConfig' object cannot be empty")
+    for name in value:
         if name != "enabled":
-            raise InvalidRequest(None, f"'{name[:100]}' is not an allowed property for object 'calmConfig'")
-    if "enabled" not in config:
-        raise InvalidRequest(None, "'enabled' is a required property for object 'calmConfig'")
-    if not isinstance(config["enabled"], bool):
-        raise InvalidRequest(None, "'enabled' in 'calmConfig' must be of type 'boolean'")
-    return {"enabled": config["enabled"]}
+            raise InvalidRequest("calmConfig", f"'{name[:100]}' is not an allowed property for object 'calmConfig'")
+    if "enabled" not in value:
+        raise InvalidRequest("calmConfig", "'enabled' is a required property for object 'calmConfig'")
+    if not isinstance(value["enabled"], bool):
+        raise InvalidRequest("calmConfig", "'enabled' in 'calmConfig' must be of type 'boolean'")
+    return {"enabled": value["enabled"]}
 
 
 # Schedules

@@ -29,10 +29,9 @@ class Listed(NamedTuple):
     entry: views.Entry
 
 
+BY_INTEGER = frozenset({"_id", "jobId"})
 ORDERS: dict[str, Callable[[Listed], Any]] = {
-    "_id": lambda each: each.entry.number,
-    "jobId": lambda each: each.entry.number,
-    "createdAt": lambda each: each.entry.number,
+    "createdAt": lambda each: each.entry.job_id,  # ids of jobs rise with time
     "name": lambda each: each.entry.name,
     "active": lambda each: each.entry.active,
 }
@@ -43,29 +42,36 @@ def listed(ctx: Context, page: Page) -> tuple[int, list[dict[str, Any]]]:
     kind = ctx.option("jobType")
     if kind not in {None, "HTTP_ENDPOINT", "CF_TASK"}:
         raise InvalidRequest(None, "Invalid jobType")
-    if kind == "CF_TASK":
-        return 0, []
     wanted = ctx.option("filter")
     hold = filters.parse(wanted) if wanted is not None else None
-    order, last_first = _order(ctx)
+    by, last_first = _order(ctx)
     whose = tenants_of(ctx, narrowed=hold is None)
-    if hold is None and order is None and not last_first:
+    if kind == "CF_TASK":
+        return 0, []  # there are none
+    if hold is None and by is None and not last_first:
         total, found = _by_creation(ctx, whose, page)
     else:
         every = [each for each in all_of(ctx, whose) if hold is None or hold(_properties(each))]
-        if order is not None or last_first:
-            every.sort(key=order or ORDERS["_id"], reverse=last_first)
+        if by is not None or last_first:
+            every.sort(key=ORDERS.get(by or "") or _integers(ctx, every), reverse=last_first)
         total, found = len(every), every[page.offset : page.end(len(every))]
     return total, _bodies(ctx, found)
 
 
-def _order(ctx: Context) -> tuple[Callable[[Listed], Any] | None, bool]:
+def _order(ctx: Context) -> tuple[str | None, bool]:
+    """By which member, None where none is asked for, and whether the last comes first."""
     by, way = ctx.option("sort_by"), (ctx.option("sort_order") or "ASC").upper()
-    if by is not None and by not in ORDERS:
-        raise InvalidRequest(None, f"sort_by may be {', '.join(ORDERS)}")
+    if by is not None and by not in BY_INTEGER | ORDERS.keys():
+        raise InvalidRequest(None, f"sort_by may be {', '.join([*sorted(BY_INTEGER), *ORDERS])}")
     if way not in {"ASC", "DESC"}:
         raise InvalidRequest(None, "sort_order may be ASC or DESC")
-    return ORDERS[by] if by is not None else None, way == "DESC"
+    return by, way == "DESC"
+
+
+def _integers(ctx: Context, every: list[Listed]) -> Callable[[Listed], Any]:
+    """The order of the integer ids, which count the tenants before their jobs."""
+    ordinals = {tenant: ctx.ordinals.give(tenant) for tenant in {each.tenant for each in every}}
+    return lambda each: (ordinals[each.tenant], each.entry.number)
 
 
 def tenants_of(ctx: Context, *, narrowed: bool = True) -> list[str]:

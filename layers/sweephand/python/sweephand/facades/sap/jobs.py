@@ -22,28 +22,28 @@ RETENTION = Retention(run_days=15, ended_job_days=0)
 
 def create(ctx: Context) -> Answer:
     draft = fields.new_job(ctx.body(), ctx.guard, ctx.now)
-    return _created(ctx, _create(ctx, draft))
+    return _created(ctx, _create(ctx, ctx.own, draft))
 
 
-def _create(ctx: Context, draft: JobDraft) -> Planned:
+def _create(ctx: Context, tenant: str, draft: JobDraft) -> Planned:
     """The first job of a tenant makes its collection."""
-    wanted = fields.numbered(draft, ctx.ordinals.give(ctx.own))
+    wanted = fields.numbered(draft, ctx.ordinals.give(tenant))
     try:
-        return plan.create_job(ctx.world, ctx.own, wanted, by=ctx.by(Operation.CREATE))
+        return plan.create_job(ctx.world, tenant, wanted, by=ctx.by(Operation.CREATE))
     except InvalidRequest as refused:
         if refused.field != "collection":
             raise
-        make_collection(ctx)
-        return plan.create_job(ctx.world, ctx.own, wanted, by=ctx.by(Operation.CREATE))
+        make_collection(ctx, tenant)
+        return plan.create_job(ctx.world, tenant, wanted, by=ctx.by(Operation.CREATE))
     except Conflict as refused:
         if refused.code == "NAME_TAKEN":
             raise Conflict(f"a job with the name {draft.name} exists", code="NAME_TAKEN") from refused
         raise
 
 
-def make_collection(ctx: Context) -> None:
+def make_collection(ctx: Context, tenant: str) -> None:
     try:
-        tenancy.create_collection(ctx.world, Collection(ctx.own, COLLECTION, retention=RETENTION))
+        tenancy.create_collection(ctx.world, Collection(tenant, COLLECTION, retention=RETENTION))
     except Conflict:
         return  # another request was first
 
@@ -63,11 +63,16 @@ def schedule_bodies(ctx: Context, planned: Planned) -> list[dict[str, object]]:
 
 def list_all(ctx: Context) -> Answer:
     """Many jobs, or with `jobId` or `name` the one."""
-    if ctx.option("jobId") is not None or ctx.option("name") is not None:
+    if asks_for_one(ctx):
         return _one_of_the_list(ctx)
     page = page_of(ctx.query)
     total, found = job_list.listed(ctx, page)
     return Answer(200, envelope("/scheduler/jobs", page, total, found))
+
+
+def asks_for_one(ctx: Context) -> bool:
+    """Is a request for the list one for a single job?"""
+    return ctx.option("jobId") is not None or ctx.option("name") is not None
 
 
 def _one_of_the_list(ctx: Context) -> Answer:
@@ -85,7 +90,7 @@ def _one_of_the_list(ctx: Context) -> Answer:
 
 def find_named(ctx: Context, name: str) -> Planned | None:
     """Of the caller's own jobs; a caller of provider level may name a tenant."""
-    tenant = ctx.named_tenant() or ctx.own
+    tenant = ctx.meant
     filters = views.Filters(collection=COLLECTION, name=name)
     row = next(iter(views.listed(ctx.world.table, tenant, filters, None, 1)), None)
     if row is None:
@@ -130,6 +135,9 @@ def _upsert(ctx: Context, name: str) -> Answer:
     draft = fields.new_job(ctx.body(), ctx.guard, ctx.now)
     if draft.name != name:
         raise InvalidRequest(None, "the name in the path and the name of the job differ")
+    tenant = ctx.meant
+    if tenant != ctx.own:
+        _check_tenant(ctx, tenant)
     for _ in range(TRIES):
         there = find_named(ctx, name)
         if there is not None:
@@ -137,11 +145,18 @@ def _upsert(ctx: Context, name: str) -> Answer:
             replaced = change.change_job(ctx.world, there.job.tenant, there.job.id, lambda *_: draft, None, by)
             return Answer(200, _with_schedules(ctx, replaced))
         try:
-            return _created(ctx, _create(ctx, draft))
+            return _created(ctx, _create(ctx, tenant, draft))
         except Conflict as refused:
             if refused.code != "NAME_TAKEN":
                 raise
     raise Conflict(f"a job with the name {name} is created and deleted all the time")
+
+
+def _check_tenant(ctx: Context, tenant: str) -> None:
+    try:
+        tenancy.find_tenant(ctx.world, tenant)
+    except NotFound as unknown:
+        raise NotFound("Tenant Not Found") from unknown
 
 
 def delete(ctx: Context) -> Answer:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sweephand.errors import SweephandError
+from sweephand.errors import InvalidRequest, SweephandError
 from sweephand.facades.api import Api, Visit
 from sweephand.facades.http import Answer, Operation, Route, Routes
 from sweephand.facades.sap import action_logs, config, jobs, runs, schedules, search
 from sweephand.facades.sap.context import Context
-from sweephand.facades.sap.errors import of_error, refusal
+from sweephand.facades.sap.errors import CREATING, of_error, refusal
 from sweephand.flow.ordinals import Ordinals
 from sweephand.flow.rates import Limit, RateMeter
 
@@ -20,10 +20,11 @@ SCHEDULES, SCHEDULE = f"{JOB}/schedules", f"{JOB}/schedules/{{schedule}}"
 RUNS, ONE_RUN = f"{SCHEDULE}/runs", f"{SCHEDULE}/runs/{{run}}"
 SLOW_MS, CLIENT_SLOW_MS = 1_000, 250
 """By how much a request is slowed down near the limit of all callers, and near that of a tenant."""
-CREATING, CONFIGURING, REMOVING, DETAILS, LISTING = (
+CONFIGURING, REMOVING, DETAILS, LISTING = (
     f"Error while {doing}: "
-    for doing in ("creating job", "configuring job", "removing job", "fetching job details", "fetching list of jobs")
+    for doing in ("configuring job", "removing job", "fetching job details", "fetching list of jobs")
 )
+SEARCHING = "Error in Job Scheduler action: "
 
 TABLE: list[tuple[str, str, Operation, str, str]] = [
     ("POST", JOBS, jobs.create, WRITE, CREATING),
@@ -42,8 +43,8 @@ TABLE: list[tuple[str, str, Operation, str, str]] = [
     ("GET", ONE_RUN, runs.read, READ, DETAILS),
     ("PUT", ONE_RUN, runs.put, RUN, CONFIGURING),
     ("GET", "/scheduler/jobCount", jobs.count, READ, DETAILS),
-    ("GET", "/scheduler/search/jobs", search.search_jobs, READ, ""),
-    ("GET", "/scheduler/search/schedules", search.search_schedules, READ, ""),
+    ("GET", "/scheduler/search/jobs", search.search_jobs, READ, SEARCHING),
+    ("GET", "/scheduler/search/schedules", search.search_schedules, READ, SEARCHING),
     ("GET", "/scheduler/globalParameters", config.read, READ, ""),
     ("PUT", "/scheduler/globalParameters", config.put, WRITE, ""),
     ("GET", "/scheduler/actionLogs", action_logs.list_all, READ, DETAILS),
@@ -72,9 +73,9 @@ class SapApi(Api):
         context = Context(self.world, self.guard, self.door, *visit[:3], visit.caller, self._ordinals)
         waits_ms = self._rates.let_in(context.own)
         if not waits_ms:
-            return visit.route.operation(context)
+            return _operated(visit.route, context)
         self.world.clock.sleep(waits_ms / 1000)
-        answer = visit.route.operation(context)
+        answer = _operated(visit.route, context)
         return replace(answer, headers={**answer.headers, "throttling": str(waits_ms)})
 
     def refusal(self, error: SweephandError, _request_id: str, route: Route | None) -> Answer:
@@ -85,6 +86,19 @@ class SapApi(Api):
 
     def unexpected(self, _request_id: str) -> Answer:
         return refusal(500, "the request could not be worked on")
+
+
+def _operated(route: Route, context: Context) -> Answer:
+    """The route's answer, or why there is none."""
+    try:
+        context.named_tenant()  # a tenant's caller names none, in no route
+        answer = route.operation(context)
+        if answer.too_large:
+            raise InvalidRequest(None, "the answer would be too large: ask for a page (page_size, offset)")
+    except SweephandError as refused:
+        one = route.operation is jobs.list_all and jobs.asks_for_one(context)
+        return of_error(refused, DETAILS if one else PREFIXES[route.method, route.path])
+    return answer
 
 
 PREFIXES = {(method, path): prefix for method, path, _, _, prefix in TABLE}

@@ -34,7 +34,7 @@ def create(ctx: Context) -> Answer:
     after = _commit(ctx, planned, wish, Operation.ADD_SCHEDULE)
     new = next(each for each in after.schedules if each.id not in known)
     where = f"/scheduler/jobs/{after.job.integer_id}/schedules/{new.id}"
-    return Answer(201, _body(ctx, after, new.id), {"Location": where})
+    return Answer(201, _told(ctx, after, new.id), {"Location": where})
 
 
 def list_all(ctx: Context) -> Answer:
@@ -95,7 +95,7 @@ def put(ctx: Context) -> Answer:
         return [Wish(before, wanted)]
 
     after = _commit(ctx, planned, wish, Operation.PATCH_SCHEDULE)
-    return Answer(200, _body(ctx, after, schedule_id))
+    return Answer(200, _told(ctx, after, schedule_id))
 
 
 def delete(ctx: Context) -> Answer:
@@ -124,8 +124,12 @@ def _commit(ctx: Context, planned: Planned, wish: Callable[[Planned], list[Wish]
 def _body(ctx: Context, planned: Planned, schedule_id: str) -> dict[str, object]:
     schedule = plan.find_schedule(planned, schedule_id)
     payloads = plan.payloads_of(ctx.world, Planned(planned.job, (schedule,)))
-    body = bodies.schedule_body(schedule, payloads.get(schedule.id), ctx.now)
-    return body | {"jobId": planned.job.integer_id}
+    return bodies.schedule_body(schedule, payloads.get(schedule.id), ctx.now)
+
+
+def _told(ctx: Context, planned: Planned, schedule_id: str) -> dict[str, object]:
+    """After a change, with the job that it belongs to."""
+    return _body(ctx, planned, schedule_id) | {"jobId": planned.job.integer_id}
 
 
 def _stored(ctx: Context, planned: Planned, some: tuple[Schedule, ...]) -> list[ScheduleDraft]:
