@@ -254,3 +254,26 @@ def test_a_patch_of_one_member_leaves_the_others(there: Api) -> None:
         "payload": {"n": 1},
         "outcome": {**OUTCOME, "onAccepted": "wait"},
     }
+
+
+def test_a_collection_redirects_the_queues_of_azure_without_a_change_of_the_jobs(acting: Api) -> None:
+    redirect = {"targetArn": arn("sqs", "orders"), "roleArn": ROLE, "format": "raw"}
+    made = acting("POST", "/v1/collections", {"name": "moved", "redirects": {"Acme/orders": redirect}})
+    job = acting.create({"collection": "moved", "action": {**KINDS["azure_storage_queue"][0], "body": "<a/>"}})
+    run_id = acting("POST", f"/v1/jobs/{job['id']}/run", {}).json["runId"]
+
+    acting.stage.run(5)
+
+    url = client("sqs").get_queue_url(QueueName="orders")["QueueUrl"]
+    (message,) = client("sqs").receive_message(QueueUrl=url)["Messages"]
+    run = acting.get(f"/v1/runs/{run_id}").json
+    assert (made.status, made.json["redirects"]) == (201, {"acme/orders": redirect})
+    assert (run["state"], run["answer"], message["Body"]) == ("SUCCESS", message["MessageId"], "<a/>")
+
+
+def test_a_redirect_that_the_stack_does_not_allow_is_refused_by_its_path(there: Api) -> None:
+    redirect = {"targetArn": arn("sqs", "orders"), "roleArn": ROLE.replace("jobs", "others")}
+
+    refused = there("POST", "/v1/collections", {"name": "moved", "redirects": {"acme/orders": redirect}})
+
+    assert (refused.status, refused.fields) == (422, ["redirects.acme/orders.roleArn"])

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sweephand import actions
+from sweephand.actions import redirects
 from sweephand.actions.azure_service_bus import signed
 from sweephand.actions.call import Call
 from sweephand.domain.job import ActionSpec
@@ -18,6 +19,7 @@ from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.errors import InvalidRequest
 from sweephand.security.guard import GuardSettings
 from sweephand.sources import SystemClock
+from tests.support.acting import ACCOUNT, GUARD, ROLE, Roles, arn, outbound
 from tests.support.azure import KEYS, STORAGE_TOKEN, AzureServer, azure
 from tests.support.sources import VirtualClock
 
@@ -352,3 +354,87 @@ def test_a_kept_secret_never_goes_elsewhere(fields: dict[str, Any], change: dict
 
     with pytest.raises(InvalidRequest, match=r"is required: the .* another one than it was given for"):
         drafted({**there.params, **change}, stored=there)
+
+
+# ---- What a collection redirects -------------------------------------------------------------------------------------
+
+ELSEWHERE = {"targetArn": arn("sqs", "orders"), "roleArn": ROLE}
+NEWS = {"targetArn": arn("sns", "news"), "roleArn": ROLE}
+SETTINGS = GuardSettings(aws=GUARD.aws)
+
+
+class Sqs:
+    meta = type("Meta", (), {"endpoint_url": "https://sqs.example"})
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+
+    def send_message(self, **request: Any) -> dict[str, Any]:
+        self.asked.append(request)
+        return {"MessageId": "m", "ResponseMetadata": {"HTTPStatusCode": 200}}
+
+    def publish(self, **request: Any) -> dict[str, Any]:
+        return self.send_message(**request)
+
+
+def redirected(fields: dict[str, Any], place: str, redirect: dict[str, str]) -> tuple[Outcome, list[dict[str, Any]]]:
+    """What becomes of a job's message where its collection has this one redirect."""
+    sqs = Sqs()
+    draft = drafted(fields)
+    call = replace(CALL, redirects=redirects.parse({place: redirect}, "redirects", SETTINGS), secrets=draft.secrets)
+    there = replace(outbound(Roles({"sqs": sqs, "sns": sqs})), lookup=lambda *_args, **_more: [])
+    return actions.perform(draft.kind, draft.params, call, there), sqs.asked
+
+
+def test_a_redirected_storage_queue_s_envelope_goes_to_sqs() -> None:
+    outcome, (sent,) = redirected(STORAGE, "ACME/orders", ELSEWHERE)
+
+    assert (outcome.verdict, outcome.answer) == (Verdict.SUCCEEDED, "m")
+    assert sent["QueueUrl"] == f"https://sqs.example/{ACCOUNT}/orders"
+    assert "<ExecutionTag>" in sent["MessageBody"]
+    assert '&lt;order n="1"&gt;' in sent["MessageBody"]
+    assert sent["MessageAttributes"]["Sweephand-Run-Id"]["StringValue"] == CALL.run_id
+
+
+@pytest.mark.parametrize(
+    ("fields", "place", "redirect", "member"),
+    [
+        (STORAGE, "acme/orders", {**ELSEWHERE, "format": "raw"}, "MessageBody"),
+        (QUEUE, "acmebus/orders", ELSEWHERE, "MessageBody"),
+        (TOPIC, "acmebus/news", NEWS, "Message"),
+    ],
+)
+def test_the_message_alone_goes_on(fields: dict[str, Any], place: str, redirect: dict[str, str], member: str) -> None:
+    outcome, (sent,) = redirected(fields, place, redirect)
+
+    assert outcome.verdict is Verdict.SUCCEEDED
+    assert sent[member] == CALL.payload
+
+
+@of_each
+def test_another_place_s_redirect_leaves_a_job_alone(fields: dict[str, Any]) -> None:
+    outcome, sent = redirected(fields, "other/orders", ELSEWHERE)
+
+    assert outcome.reason is Reason.DNS, "it goes where it went"
+    assert sent == []
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "reason"),
+    [
+        ([], "redirects", "must be an object"),
+        ({"orders": ELSEWHERE}, "redirects.orders", "must be named account/queue"),
+        ({"a/b": ELSEWHERE, "A/b": ELSEWHERE}, "redirects.A/b", "stands twice"),
+        ({"a/b": {"roleArn": ROLE}}, "redirects.a/b.targetArn", "is required"),
+        ({"a/b": {**ELSEWHERE, "roleArn": ROLE + "x"}}, "redirects.a/b.roleArn", "is not among the roles"),
+        ({"a/b": {**ELSEWHERE, "targetArn": arn("s3", "b")}}, "redirects.a/b.targetArn", "must be an ARN of the form"),
+        ({"a/b": {**ELSEWHERE, "format": "xml"}}, "redirects.a/b.format", "must be one of envelope, raw"),
+        ({f"a/{n}": ELSEWHERE for n in range(51)}, "redirects", "must have at most 50 members"),
+    ],
+)
+def test_a_redirect_is_refused_with_its_path(given: Any, field: str, reason: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        redirects.parse(given, "redirects", SETTINGS)
+
+    assert caught.value.field == field
+    assert caught.value.reason.startswith(reason)

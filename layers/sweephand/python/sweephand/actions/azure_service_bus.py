@@ -17,7 +17,7 @@ from email.utils import format_datetime
 from typing import Any
 from urllib.parse import quote_plus
 
-from sweephand.actions import azure
+from sweephand.actions import azure, redirects
 from sweephand.actions import rules as outcome_rules
 from sweephand.actions.call import Call
 from sweephand.actions.headers import MASK, MAX_HEADER_BYTES, MAX_HEADERS, MAX_SECRET, check_name
@@ -204,6 +204,11 @@ def carried_over(new: BusParams, _old: BusParams, _kept: frozenset[str]) -> BusP
 
 
 def perform(params: BusParams, call: Call, outbound: Outbound) -> Outcome:
+    if call.redirects:
+        texts = dict.fromkeys(redirects.FORMATS, azure.message(call))
+        elsewhere = redirects.instead(f"{params.namespace}/{params.entity}", texts, params.rules, call, outbound)
+        if elsewhere is not None:
+            return elsewhere
     url = _url(params, outbound.settings)
     try:
         signature = signed(url.removesuffix("/messages"), params.key_name, secret_of(call.secrets, SAS_KEY), call)

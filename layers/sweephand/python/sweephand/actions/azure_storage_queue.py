@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from xml.sax.saxutils import escape
 
-from sweephand.actions import azure
+from sweephand.actions import azure, redirects
 from sweephand.actions import rules as outcome_rules
 from sweephand.actions.call import Call
 from sweephand.actions.headers import MASK, MAX_SECRET
@@ -126,6 +126,11 @@ def carried_over(new: StorageParams, _old: StorageParams, _kept: frozenset[str])
 
 
 def perform(params: StorageParams, call: Call, outbound: Outbound) -> Outcome:
+    if call.redirects:
+        texts = {"envelope": envelope(params, call), "raw": azure.message(call)}
+        elsewhere = redirects.instead(f"{params.account}/{params.queue}", texts, params.rules, call, outbound)
+        if elsewhere is not None:
+            return elsewhere
     try:
         token = secret_of(call.secrets, SAS_TOKEN)
     except CallFailed as missing:

@@ -25,6 +25,7 @@ class Call:
 
     put_event: (detail type, detail) to the stack's own bus, in the tenant's name; returns why it was not taken.
     start_job: starts a run of another job of the tenant, by the job's id; returns the run's id, None if there is none.
+    redirects: of the collection, see actions.redirects.
     """
 
     run_id: str
@@ -51,6 +52,7 @@ class Call:
     tags: tuple[str, ...] = ()
     put_event: Callable[[str, str], str | None] | None = field(default=None, repr=False)
     start_job: Callable[[str], str | None] | None = field(default=None, repr=False)
+    redirects: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
 
 
 def run_as_payload(call: Call) -> dict[str, str | int | None]:

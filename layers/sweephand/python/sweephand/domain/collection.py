@@ -75,6 +75,7 @@ class Collection:
     """defaults: what a new job gets where its caller says nothing, in the members of the API. signing: at most two.
 
     callback_timeout_s: how long a run waits for its result where its job does not say; None: as the stack has it.
+    redirects: of Azure's queues to others, in the members of the API.
     """
 
     tenant: str
@@ -85,6 +86,7 @@ class Collection:
     events: Events = Events.FAILURES
     defaults: Mapping[str, Any] = field(default_factory=dict)
     callback_timeout_s: int | None = None
+    redirects: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     revision: int = 1
     job_count: int = 0
     created_at: datetime | None = None
@@ -102,3 +104,4 @@ class Terms:
     retention: Retention = Retention()
     signing: tuple[SigningKey, ...] = ()
     callback_timeout_s: int | None = None
+    redirects: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 
@@ -60,6 +61,7 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
         tags=job.tags,
         put_event=partial(_put_event, world, run.tenant),
         start_job=partial(_start_job, world, run),
+        redirects=_redirects(world, job, action.kind),
     )
     return world.perform(action.kind, action.params, call, world.outbound)
 
@@ -120,3 +122,8 @@ def _start_job(world: World, run: Run, job_id: str) -> str | None:
     from sweephand.flow import manual  # noqa: PLC0415 - few jobs run others
 
     return manual.run_from(world, run, job_id)
+
+
+def _redirects(world: World, job: Job, kind: str) -> Mapping[str, Mapping[str, str]]:
+    """Of Azure's queues alone, so that no other job asks."""
+    return world.standing.of(job.tenant, job.collection).redirects if kind.startswith("azure_") else {}

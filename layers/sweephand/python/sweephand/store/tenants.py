@@ -86,6 +86,7 @@ def collection_of(item: CollectionItem) -> Collection:
         events=Events(settings.get("events", Events.FAILURES)),
         defaults=settings.get("defaults", {}),
         callback_timeout_s=settings.get("callbackTimeoutSeconds"),
+        redirects=settings.get("redirects", {}),
         revision=item.revision,
         job_count=item.job_count,
         created_at=from_ms(item.created_at),
@@ -137,6 +138,8 @@ def _settings_text(collection: Collection) -> str:
         said["defaults"] = dict(collection.defaults)
     if collection.callback_timeout_s is not None:
         said["callbackTimeoutSeconds"] = collection.callback_timeout_s
+    if collection.redirects:
+        said["redirects"] = dict(collection.redirects)
     return json.dumps(said, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -152,7 +155,9 @@ def read_terms(table: Table, tenant: str, collection: str) -> Terms:
     if found is None:
         return Terms(active, active)
     enabled = active and found.state is CollectionState.ENABLED
-    return Terms(enabled, active, found.events, found.retention, found.signing, found.callback_timeout_s)
+    return Terms(
+        enabled, active, found.events, found.retention, found.signing, found.callback_timeout_s, found.redirects
+    )
 
 
 def read_collection(table: Table, tenant: str, name: str) -> Collection | None:

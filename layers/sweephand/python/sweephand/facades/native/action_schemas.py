@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sweephand.actions import azure_service_bus, events, headers, payloads, rules, sns
+from sweephand.actions import azure_service_bus, events, headers, payloads, redirects, rules, sns
 from sweephand.actions.lambda_ import INVOCATIONS
 from sweephand.facades.native.json_schema import Members, Schema, answer, one_of, or_null, ref, request, text, whole
 
@@ -46,6 +46,14 @@ _MASKED: Members = {
     "brokeredMessageProperties": ref("ShownBrokeredMessageProperties"),
 }
 """Where what is shown differs from what is given."""
+_REDIRECT: Members = {**_AWS, "format": one_of(redirects.FORMATS, description="Of storage queues; else always raw.")}
+REDIRECTS: Schema = {
+    "type": "object",
+    "additionalProperties": request(_REDIRECT, _AWS),
+    "maxProperties": redirects.MOST,
+    "description": "From an Azure queue or topic (`account/queue`, `namespace/entity`) to one of SQS or SNS.",
+}
+SHOWN_REDIRECTS: Schema = {**REDIRECTS, "additionalProperties": answer(_REDIRECT)}
 _OWN: Mapping[str, Members] = {
     "sqs": {**_AWS, "messageGroupId": _GROUP},
     "sns": {**_AWS, "subject": text(1, sns.MAX_SUBJECT, pattern="^[ -~]*$"), "messageGroupId": _GROUP},

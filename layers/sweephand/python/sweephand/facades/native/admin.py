@@ -57,7 +57,7 @@ def health(ctx: Context) -> Answer:
 
 
 def create_collection(ctx: Context) -> Answer:
-    wanted = collection_fields.read(ctx.body(), ctx.tenant)
+    wanted = collection_fields.read(ctx.body(), ctx.tenant, ctx.guard)
     tenancy.find_tenant(ctx.world, ctx.tenant)
     return _collection(tenancy.create_collection(ctx.world, wanted), 201)
 
@@ -84,7 +84,7 @@ def _name(ctx: Context) -> str:
 
 def put_collection(ctx: Context) -> Answer:
     body = ctx.body()
-    return _change(ctx, lambda before: collection_fields.read(body, before.tenant, before))
+    return _change(ctx, lambda before: collection_fields.read(body, before.tenant, ctx.guard, before))
 
 
 def patch_collection(ctx: Context) -> Answer:
@@ -94,7 +94,7 @@ def patch_collection(ctx: Context) -> Answer:
 
     def edit(before: Collection) -> Collection:
         merged = shapes.merged(collection_fields.editable(before), body)
-        return collection_fields.read(merged, before.tenant, before)
+        return collection_fields.read(merged, before.tenant, ctx.guard, before)
 
     return _change(ctx, edit)
 

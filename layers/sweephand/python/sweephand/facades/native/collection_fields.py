@@ -12,6 +12,7 @@ from sweephand.domain.instants import text_ms
 from sweephand.errors import InvalidRequest
 from sweephand.facades.native import shapes
 from sweephand.schedules.localtime import zone
+from sweephand.security.guard import GuardSettings
 
 MOST_JOBS = 1_000_000
 MOST_RUNS = 2**31 - 1
@@ -19,10 +20,10 @@ LONGEST_INTERVAL_S = 548 * 86_400
 LEAST_RUN_DAYS = 15
 MOST_DAYS = 3_650
 READ_ONLY = ("state", "revision", "jobCount", "createdAt", "modifiedAt")
-SETTINGS = ("quota", "retention", "events", "defaults", "callbackTimeoutSeconds")
+SETTINGS = ("quota", "retention", "events", "defaults", "callbackTimeoutSeconds", "redirects")
 
 
-def read(body: object, tenant: str, before: Collection | None = None) -> Collection:
+def read(body: object, tenant: str, guard: GuardSettings, before: Collection | None = None) -> Collection:
     """POST (name in the body); with `before`, PUT, and PATCH after its merge.
 
     Members that only answers have are let through unread in a change, so that what was read can be sent back.
@@ -42,6 +43,7 @@ def read(body: object, tenant: str, before: Collection | None = None) -> Collect
         events=Events(fields.one_of(given.get("events", Events.FAILURES), "events", tuple(Events))),
         defaults=_defaults(given.get("defaults", {})),
         callback_timeout_s=_callback_timeout(given),
+        redirects=_redirects(given.get("redirects", {}), guard),
     )
 
 
@@ -83,6 +85,14 @@ def _callback_timeout(given: Mapping[str, Any]) -> int | None:
     return fields.whole(given[name], name, 1, LONGEST_CALLBACK_S) if name in given else None
 
 
+def _redirects(value: object, guard: GuardSettings) -> Mapping[str, Mapping[str, str]]:
+    if value == {}:
+        return {}
+    from sweephand.actions import redirects  # noqa: PLC0415 - of few collections
+
+    return redirects.parse(value, "redirects", guard)
+
+
 def _zone(value: object) -> str:
     name = fields.text(value, "defaults.timezone", 1, 100)
     try:
@@ -110,6 +120,7 @@ def body(collection: Collection) -> dict[str, Any]:
         "events": collection.events.value,
         "defaults": {**dict.fromkeys(("timezone", "retry")), "policies": {}, **collection.defaults},
         "callbackTimeoutSeconds": collection.callback_timeout_s,
+        "redirects": {place: dict(redirect) for place, redirect in collection.redirects.items()},
         "jobCount": collection.job_count,
         "revision": collection.revision,
         "createdAt": text_ms(collection.created_at),

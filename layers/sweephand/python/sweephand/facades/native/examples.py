@@ -32,11 +32,13 @@ _NIGHTLY: dict[str, Any] = {
         {"name": "once", "at": "2099-01-01T09:00:00+01:00"},
     ],
 }
+_ORDERS = "arn:aws:sqs:eu-west-1:123456789012:orders.fifo"
+_ROLE = "arn:aws:iam::123456789012:role/jobs"
 _ON_A_QUEUE: dict[str, Any] = {
     "action": {
         "type": "sqs",
-        "targetArn": "arn:aws:sqs:eu-west-1:123456789012:orders.fifo",
-        "roleArn": "arn:aws:iam::123456789012:role/jobs",
+        "targetArn": _ORDERS,
+        "roleArn": _ROLE,
         "messageGroupId": "night",
         "payload": {"report": 1},
     },
@@ -106,6 +108,7 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
     "CollectionDraft": {
         "reports": {
             "name": "reports",
+            "redirects": {"acme/orders": {"targetArn": _ORDERS, "roleArn": _ROLE, "format": "raw"}},
             "quota": {"maxJobs": 100, "minIntervalSeconds": 60},
             "retention": {"runDays": 30, "endedJobDays": 0},
             "events": "all",

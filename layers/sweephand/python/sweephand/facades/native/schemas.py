@@ -457,6 +457,7 @@ _COLLECTION: Members = {
         {"timezone": or_null(ZONE), "retry": or_null(ref("ShownRetry")), "policies": ref("OwnPolicies")}
     ),
     "callbackTimeoutSeconds": or_null(_CALLBACK),
+    "redirects": action_schemas.SHOWN_REDIRECTS,
     "jobCount": whole(),
     "revision": REVISION,
     "createdAt": INSTANT_MS,
@@ -469,6 +470,7 @@ _COLLECTION_DRAFT: Members = {
     "events": _EVENTS,
     "defaults": request({"timezone": ZONE, "retry": ref("Retry"), "policies": ref("Policies")}),
     "callbackTimeoutSeconds": _CALLBACK,
+    "redirects": action_schemas.REDIRECTS,
 }
 _COLLECTION_REPLACEMENT: Members = {
     **_COLLECTION_DRAFT,
