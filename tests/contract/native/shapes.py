@@ -19,7 +19,7 @@ LISTED_JOB = {
 JOB = LISTED_JOB | {"totals"}
 LISTED_ACTION = {"type", "method", "url", "headers", "authentication", "outcome", "retry"}
 ACTION = LISTED_ACTION | {"payload", "body"}
-OUTCOME = {"answerTimeoutSeconds", "successStatuses", "on202", "onNoAnswer", "callbackTimeoutSeconds"}
+OUTCOME = {"answerTimeoutSeconds", "successStatuses", "on202", "onNoAnswer", "callbackTimeoutSeconds", "redirects"}
 POLICIES = {"misfire", "overlap", "onPastStart", "onCreate", "delivery", "keepAnswer", "callbackToken"}
 MISFIRE = {"type", "ratePerMinute", "maxLatenessSeconds"}
 SCHEDULE = {
@@ -63,6 +63,7 @@ COLLECTION = {
         "events",
         "defaults",
         "callbackTimeoutSeconds",
+        "redirects",
         "jobCount",
         "revision",
         "createdAt",
