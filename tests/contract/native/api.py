@@ -27,6 +27,7 @@ from tests.support.limits import as_dynamodb
 from tests.support.stage import STACK_SECRET, TENANT, Stage, stage
 from tests.support.taps import Passing
 
+FILES = {"text/csv; charset=utf-8", "application/x-ndjson"}
 CANARY = "canary"
 """Stands in every secret of these tests, and in no answer and no log line."""
 OTHER = "globex"
@@ -139,6 +140,8 @@ class Api:
             assert reply.text == ""
         elif reply.headers["content-type"] == "application/problem+json":
             check_problem(reply, request_id)
+        elif reply.headers["content-type"] in FILES:
+            assert reply.status == 200
         else:
             assert reply.headers["content-type"] == "application/json"
             assert reply.status < 400 or "error" in reply.json, "only OAuth's errors have another form"

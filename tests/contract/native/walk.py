@@ -38,7 +38,9 @@ class Walk:
 
     def _note(self, method: str, path: str, reply: Reply) -> Any:
         assert reply.status < 300, (method, path, reply.text)
-        body = reply.json if reply.text else None
+        body = None
+        if reply.text:
+            body = reply.text if reply.headers["content-type"].startswith("text/csv") else reply.json
         self.statuses[method, path] = reply.status
         if body is not None:
             self.answers[method, path] = _hidden(body)
@@ -143,6 +145,7 @@ def _runs(step: Walk, job: str) -> None:
     cancelled = step.each("POST", start, "RunRequest", job=job)["runId"]
     step.each("POST", "/v1/runs/{run}/cancel", "Nothing", run=cancelled)
     step("GET", "/v1/runs", query=f"jobId={job}&limit=1")
+    step("GET", "/v1/runs:export", query=f"jobId={job}&state=SUCCESS")
 
 
 def _hidden(body: Any) -> Any:

@@ -125,7 +125,7 @@ class Route:
 
     query: the parameters that it knows. body: whether it reads one (`required`, `optional`, `none`, `form`). headers:
     those that it reads beside Authorization. takes, gives: names of the schemas of its body and of its answer with
-    `status`.
+    `status`. media: the types that the answer can have.
     """
 
     method: str
@@ -142,6 +142,7 @@ class Route:
     gives: str = ""
     status: int = 200
     run_token: bool = False
+    media: tuple[str, ...] = ("application/json",)
 
     @property
     def scopes(self) -> tuple[str, ...]:

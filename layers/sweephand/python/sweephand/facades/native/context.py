@@ -77,14 +77,14 @@ class Context:
 
     def page(self, *parts: Callable[[str], bool]) -> tuple[int, tuple[str, ...] | None]:
         """`limit`, and the mark of `cursor` if there is one. parts: what each part of the mark must be."""
-        return cursors.limit_of(self.query), cursors.read(self._list, self.query, *parts)
+        return cursors.limit_of(self.query), cursors.read(self.place, self.query, *parts)
 
     def cursor(self, *mark: str) -> str:
         """Where this list goes on."""
-        return cursors.write(self._list, self.query, mark)
+        return cursors.write(self.place, self.query, mark)
 
     @property
-    def _list(self) -> str:
+    def place(self) -> str:
         """Whose list of what: a cursor of another one is refused."""
         whose = self.acting_for or (self.caller and self.caller.tenant) or self.request.headers.get(TENANT_HEADER)
         return " ".join((whose or "", *self.request.path))

@@ -58,6 +58,7 @@ ANSWER_HEADERS: Mapping[str, tuple[str, Schema]] = {
     "x-request-id": ("Of this request; also in the log.", text()),
     "ETag": ("The revision; give it back in If-Match. Of this document: its hash.", text(pattern='^"[0-9a-f]+"$')),
     "Location": ("The path of what came into being.", text(format="uri-reference")),
+    "Link": ('The next page, as `rel="next"` (RFC 8288); absent behind the last.', text()),
     "Retry-After": ("Seconds.", text(pattern="^[0-9]+$")),
     "WWW-Authenticate": ("The schemes that are understood.", text()),
 }
@@ -84,6 +85,7 @@ QUERY: Mapping[str, Schema] = {
     "scheduleId": ID,
     "jobId": ID,
     "kind": one_of(Kind),
+    "format": one_of(("csv", "jsonl"), default="csv"),
     "include": items(one_of(sorted(INCLUDES))),
     "from": {**GIVEN_INSTANT, "description": "By default now. " + GIVEN_INSTANT["description"]},
     "until": GIVEN_INSTANT,
@@ -92,6 +94,7 @@ QUERY: Mapping[str, Schema] = {
 OF_ROUTE: Mapping[tuple[str, str], Schema] = {
     ("/v1/jobs", "state"): one_of(JobState),
     ("/v1/runs", "state"): one_of(state for state in State if state is not State.SCHEDULED),
+    ("/v1/runs:export", "state"): one_of(state for state in State if state is not State.SCHEDULED),
     ("/v1/jobs", "include"): items(one_of(sorted(LIST_INCLUDES))),
 }
 OAUTH = "An error of OAuth 2.0 (RFC 6749, 5.2)."
@@ -224,11 +227,16 @@ def _success(route: Route, example: Any) -> dict[str, Any]:
     names = (
         *(("ETag",) if route.gives in VERSIONED else ()),
         *(("Location",) if route.status in {201, 202} else ()),
+        *(("Link",) if JSON not in route.media else ()),
     )
     if not route.gives:
         return {"description": "It is done.", "headers": _headers(*names)}
     content = _content(route.gives, {} if example is None else {"answer": example})
-    return {"description": route.gives, "headers": _headers(*names), "content": {JSON: content}}
+    return {
+        "description": route.gives,
+        "headers": _headers(*names),
+        "content": {**dict.fromkeys(route.media, _content(route.gives, {})), route.media[0]: content},
+    }
 
 
 def statuses(route: Route) -> list[int]:

@@ -33,20 +33,24 @@ _RUN_ID = re.compile(r"([0-9a-f-]{36})_([0-9a-f-]{36})", re.ASCII)
 def list_all(ctx: Context) -> Answer:
     """By job or schedule; without them, what did not succeed or waits. Latest planned first."""
     limit, given = ctx.page(is_uuid, is_uuid)
+    found, behind = select(ctx, (given[0], given[1]) if given else None, limit)
+    items = [bodies.run_body(run) for run in found]
+    return Answer(200, {"items": items, "nextCursor": ctx.cursor(*behind) if behind else None})
+
+
+def select(ctx: Context, last: RunMark | None, limit: int) -> tuple[list[Run], RunMark | None]:
+    """Up to `limit` runs behind `last` that the query asks for, and the mark that more lie behind; None: no more."""
     state = ctx.choice("state", frozenset(State) - {State.SCHEDULED})
     kind = ctx.choice("kind", frozenset(Kind))
-    last: RunMark | None = (given[0], given[1]) if given else None
-    items: list[dict[str, Any]] = []
-    more = False
+    found: list[Run] = []
     for looked, run in enumerate(_source(ctx, last, limit)):
         wanted = state in {None, run.state.value} and kind in {None, run.kind.value}
-        more = (wanted and len(items) == limit) or looked == LOOKED_AT_MOST
-        if more:
-            break
+        if (wanted and len(found) == limit) or looked == LOOKED_AT_MOST:
+            return found, last
         if wanted:
-            items.append(bodies.run_body(run))
+            found.append(run)
         last = (run.uuid, run.schedule_id or run.job_id)
-    return Answer(200, {"items": items, "nextCursor": ctx.cursor(*last) if more and last else None})
+    return found, None
 
 
 def _source(ctx: Context, mark: RunMark | None, limit: int) -> Iterator[Run]:

@@ -668,6 +668,10 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Run": answer(_RUN),
     "RunPage": page("Run"),
+    "RunsFile": {
+        "type": "string",
+        "description": "CSV (RFC 4180) with a line of names, or a Run as JSON in each line.",
+    },
     "Attempt": answer(_ATTEMPT),
     "RunStarted": answer({"runId": RUN_ID}),
     "Collection": answer(_COLLECTION),
