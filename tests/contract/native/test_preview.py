@@ -139,6 +139,16 @@ def test_what_a_gap_leaves_out_is_told(preview):
     ]
 
 
+def test_behind_the_last_of_count_nothing_is_left_out_and_nothing_warned_of(preview):
+    schedule = {"cron": "30 2 * * *", "timezone": "Europe/Berlin", "dstGap": "skip", "after": "2027-03-26T12:00:00Z"}
+
+    counted = {count: preview({**schedule, "count": count}).json for count in (1, 2)}
+
+    assert [len(body["items"]) for body in counted.values()] == [1, 2]
+    assert [len(body["dropped"]) for body in counted.values()] == [0, 1]
+    assert [len(body["warnings"]) for body in counted.values()] == [0, 1]
+
+
 def test_the_end_of_a_schedule_is_the_end_of_its_preview(preview):
     ended = preview({"cron": "0 0 * * *", "endTime": "2027-03-03T00:00:00Z"}).json
     past = preview({"at": "2020-01-01T00:00:00Z"}).json

@@ -96,6 +96,61 @@ def test_an_hour_that_a_change_of_the_clock_affects(gap: str, overlap: str, spri
     ]
 
 
+NIGHTLY = {"cron": "30 2 * * *", **BERLIN}
+RULE = "DTSTART;TZID=Europe/Berlin:20270301T023000\nRRULE:FREQ=DAILY"
+SPRING = "CLOCK_CHANGE the clock in Europe/Berlin jumps over 2027-03-28T02:30:00: it "
+AUTUMN = "CLOCK_CHANGE the clock in Europe/Berlin reads 2027-10-31T02:30:00 twice: it runs "
+NEXT_VALID, SHIFTED = "runs at 2027-03-28T01:00:00Z (dstGap next_valid)", "runs at 2027-03-28T01:30:00Z (dstGap shift)"
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({**NIGHTLY, "endTime": "2027-03-28T00:59:59Z"}, []),
+        ({**NIGHTLY, "endTime": "2027-03-28T01:00:00Z"}, [SPRING + NEXT_VALID]),
+        ({**NIGHTLY, "count": 2}, []),
+        ({**NIGHTLY, "count": 3}, [SPRING + NEXT_VALID]),
+        ({**NIGHTLY, "count": 2, "dstGap": "skip"}, []),
+        ({**NIGHTLY, "count": 3, "dstGap": "skip"}, [SPRING + "does not run (dstGap skip)"]),
+        ({"rrule": RULE + ";COUNT=27"}, []),
+        ({"rrule": RULE + ";COUNT=28"}, [SPRING + SHIFTED]),
+        ({"rrule": RULE + ";UNTIL=20270328T012959Z"}, []),
+        ({"rrule": RULE + ";UNTIL=20270501\nEXDATE:20270328T013000Z"}, []),
+        ({**NIGHTLY, "startTime": "2027-04-01T00:00:00Z"}, [AUTUMN + "the first time"]),
+    ],
+)
+def test_a_change_of_the_clock_is_told_only_where_the_schedule_runs(fields, expected):
+    assert odd(fields, datetime(2027, 3, 26, tzinfo=UTC)) == expected
+
+
+@pytest.mark.parametrize(("gap", "told"), [("shift", SHIFTED), ("skip", "does not run (dstGap skip)")])
+def test_a_first_occurrence_that_a_change_of_the_clock_affects_is_told(gap, told):
+    rule = "DTSTART;TZID=Europe/Berlin:20270328T023000\nRRULE:FREQ=DAILY"
+
+    assert odd({"rrule": rule, "dstGap": gap}) == [SPRING + told, AUTUMN + "the first time"]
+
+
+@pytest.mark.parametrize(
+    ("after", "end", "count", "told"),
+    [
+        ((0, 0), "01:30:00", None, "both times"),
+        ((0, 0), "01:30:00", 2, "both times"),
+        ((0, 0), "01:30:00", 1, "the first time"),
+        ((0, 0), "01:29:59", None, "the first time"),
+        ((0, 45), "01:30:00", None, "the second time"),
+        ((1, 15), "01:30:00", 1, "the second time"),
+    ],
+)
+def test_of_two_copies_only_those_to_come_are_told(after, end, count, told):
+    fields = {**NIGHTLY, "dstOverlap": "both", "endTime": f"2027-10-31T{end}Z", "count": count}
+
+    assert odd(fields, datetime(2027, 10, 31, *after, tzinfo=UTC)) == [AUTUMN + told]
+
+
+def test_an_occurrence_that_comes_once_more_is_not_many_in_an_hour():
+    assert odd({"cron": "* 9 * * *", "count": 59}) == []
+
+
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [

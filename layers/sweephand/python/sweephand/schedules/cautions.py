@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 from sweephand.schedules import english
 from sweephand.schedules.calendar_masks import CalendarMasks, bits
-from sweephand.schedules.clock import Clock
+from sweephand.schedules.clock import DAY_S, Clock
 from sweephand.schedules.days import OfMonths, OnDays
-from sweephand.schedules.localtime import Overlap, instant_text, to_second
+from sweephand.schedules.localtime import instant_text, to_second
 from sweephand.schedules.months import MonthOverflow, Months
 from sweephand.schedules.reasons import on_clock
+from sweephand.schedules.rule import Jittered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,12 +63,13 @@ def cautions(timing: Timing, after: datetime) -> list[Caution]:
     clock = on_clock(timing.rule)
     if clock is not None:
         found += _of_pattern(clock.pattern)
-        found += _of_changes(clock, max(second, first - 1), second + YEAR_S)
+        series = timing.rule.series if isinstance(timing.rule, Jittered) else timing.rule
+        found += _of_changes(clock, _Ahead(series, second, second + YEAR_S, timing.count))
     return found
 
 
 def _density(timing: Timing, first: int) -> Iterator[Caution]:
-    often = timing.rule.count(first - 1, first + 3599, 3601)
+    often = timing.rule.count(first - 1, first + 3599, min(3601, timing.count or 3601))
     if often >= MANY_IN_AN_HOUR:
         yield Caution("MANY_IN_AN_HOUR", f"runs {often:,} times in the hour from {instant_text(first)}")
     shortest = timing.interval_s
@@ -134,34 +136,53 @@ def _uneven(clock: Clock) -> Iterator[Caution]:
             yield Caution("UNEVEN_STEP", text)
 
 
-def _of_changes(clock: OnWallClock, after: int, until: int) -> Iterator[Caution]:
-    """Of the clock's changes in (after, until], each that moves, doubles or leaves out an occurrence."""
+class _Ahead(NamedTuple):
+    """What is to come of a schedule in (after, until]: its series as windows and calendars leave it, without jitter.
+
+    most: how many of its occurrences `count` lets come, counted from `after`; None: all.
+    """
+
+    series: Series
+    after: int
+    until: int
+    most: int | None
+
+    def lets(self, second: int) -> bool:
+        """Whether an occurrence at `second` would still come."""
+        if not self.after < second <= self.until:
+            return False
+        return self.most is None or self.series.count(self.after, second - 1, self.most) < self.most
+
+    def first_marked(self, start: int, jump: int) -> tuple[int, MovedBy] | None:
+        """At a change of the clock, the first occurrence that a time rule decides, or a wall time left out."""
+        after = max(self.after, start + min(0, jump) - 1)
+        until = min(self.until, start + abs(jump) - 1)
+        for found in self.series.dropped(after, until):
+            return found
+        for second in islice(self.series.seconds(after, until), _MOST_LOOKED_AT):
+            moved_by = self.series.moved_by(second)
+            if moved_by is not None and moved_by.rule in {"dstGap", "dstOverlap"}:
+                return second, moved_by
+        return None
+
+
+def _of_changes(clock: OnWallClock, ahead: _Ahead) -> Iterator[Caution]:
+    """Of the clock's changes, each that moves, doubles or leaves out an occurrence that is to come."""
     zone = clock.zone
     if not clock.marked:
         return
-    for piece in range(zone.piece(after) + 1, zone.piece(until) + 1):
+    for piece in range(zone.piece(ahead.after - DAY_S) + 1, zone.piece(ahead.until + DAY_S) + 1):  # none jumps by more
         start, jump = zone.starts[piece], zone.jump(piece)
-        marked = _first_marked(clock, start, jump)
-        if marked is None:
+        marked = ahead.first_marked(start, jump)
+        if marked is None or not ahead.lets(marked[0]):
             continue
         second, moved_by = marked
         if jump > 0:
             what = "does not run" if moved_by.effect == "skipped" else f"runs at {instant_text(second)}"
             text = f"the clock in {zone.name} jumps over {moved_by.local_time}: it {what} (dstGap {clock.gap})"
         else:
-            when = {Overlap.FIRST: "the first time", Overlap.SECOND: "the second time", Overlap.BOTH: "both times"}
-            text = f"the clock in {zone.name} reads {moved_by.local_time} twice: it runs {when[clock.overlap]}"
+            again = second - jump
+            both = second < start and ahead.series.until(again) == again and ahead.lets(again)
+            when = "both times" if both else "the first time" if second < start else "the second time"
+            text = f"the clock in {zone.name} reads {moved_by.local_time} twice: it runs {when}"
         yield Caution("CLOCK_CHANGE", text)
-
-
-def _first_marked(clock: OnWallClock, start: int, jump: int) -> tuple[int, MovedBy] | None:
-    """The first occurrence that a time rule decides at a change of the clock, or a wall time that it leaves out."""
-    for found in clock.dropped(start - 1, start):
-        return found
-    for number, second in enumerate(clock.seconds(min(start, start + jump) - 1, start + abs(jump) - 1)):
-        moved_by = clock.moved_by(second)
-        if moved_by is not None:
-            return second, moved_by
-        if number == _MOST_LOOKED_AT:
-            break
-    return None

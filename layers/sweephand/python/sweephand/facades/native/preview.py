@@ -44,7 +44,8 @@ def preview_schedule(ctx: Context) -> Answer:
     count = limit if timing.count is None else min(limit, timing.count)
     found = preview(timing, after, count)
     until = found[-1].instant if len(found) == limit else LAST
-    gone = dropped(timing, after, until, MOST_DROPPED)
+    ends = found[-1].instant if len(found) == count else LAST  # behind the last of `count`, nothing is left out
+    gone = dropped(timing, after, ends, MOST_DROPPED)
     counted = None if timing.count is None else why.Counted(after, timing.count)
     return Answer(
         200,
@@ -63,7 +64,7 @@ def preview_schedule(ctx: Context) -> Answer:
             "dropped": [{"at": text(each.at), "movedBy": bodies.moved_body(each.moved_by)} for each in gone],
             "leftOut": [
                 {"plannedAt": text(each.instant), "calendar": given["calendars"][each.calendar]["name"]}
-                for each in islice(left_out(timing, after, until), MOST_DROPPED)
+                for each in islice(left_out(timing, after, ends), MOST_DROPPED)
             ],
             "gaps": _gaps(timing, after),
             "warnings": [{"code": each.code, "message": each.text} for each in cautions.cautions(timing, after)],
