@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.emulator
 
 BLOCK = re.compile(r"^```sh( refused)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-GUIDES = sorted(page for page in (CHECKOUT / "docs" / "guide").glob("*.md") if BLOCK.search(page.read_text()))
+PAGES = [page for folder in ("guide", "migrate") for page in (CHECKOUT / "docs" / folder).glob("*.md")]
+GUIDES = sorted(page for page in PAGES if BLOCK.search(page.read_text()))
+FIRST = CHECKOUT / "docs" / "guide" / "first-steps.md"
 WITHIN_S = 60.0
 
 
@@ -41,6 +43,7 @@ def folder(tmp_path: Path, stack: LocalStack) -> Path:
     """A folder that looks like the checkout beside this running stack."""
     (tmp_path / ".local").symlink_to(stack.folder.root)
     (tmp_path / "examples").symlink_to(CHECKOUT / "examples")
+    (tmp_path / "layers").symlink_to(CHECKOUT / "layers")
     return tmp_path
 
 
@@ -88,8 +91,8 @@ def _bash(script: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda page: page.name)
 def test_the_blocks_of_a_guide_run_as_they_stand(guide: Path, folder: Path, stack: LocalStack):
     blocks = _blocks(guide)
-    if guide.name != "first-steps.md":
-        blocks = [_blocks(guide.with_name("first-steps.md"))[0], *blocks]
+    if guide != FIRST:
+        blocks = [_blocks(FIRST)[0], *blocks]
     parts = [f"if (\n{text}\n); then echo 'this was to be refused'; exit 97; fi" if no else text for no, text in blocks]
     script = _here("\necho '# next block'\n".join(parts), stack, _free_port(), _free_port())
 

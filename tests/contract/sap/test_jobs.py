@@ -354,6 +354,19 @@ def test_pages_have_neighbours_and_a_total(api):
     assert len(api.get("/jobs", query={"page_size": 100}).json["results"]) == 25
 
 
+def test_a_page_costs_the_same_wherever_it_begins(api):
+    for n in range(60):
+        api.create(EVERY_HOUR, name=f"job{n}")
+
+    def calls(**query):
+        api.stage.taps.passed.clear()
+        assert len(api.get("/jobs", query=query).json["results"]) == 20
+        return sorted(each.operation for each in api.stage.taps.passed)
+
+    first, last = calls(page_size=20), calls(page_size=20, offset=40)
+    assert first == last == ["BatchGetItem", "BatchGetItem", "Query", "Query", "Query"]
+
+
 @pytest.mark.parametrize("query", ["page_size=0", "page_size=101", "page_size=x", "offset=-1"])
 def test_a_wrong_page_is_refused_with_the_documented_text(api, query):
     reply = api.get("/jobs", query=query)
