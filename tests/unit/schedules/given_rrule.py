@@ -41,7 +41,7 @@ def rules(draw: st.DrawFn, frequency: str, start: datetime) -> str:  # noqa: C90
     if draw(often) and not rarely:
         some_of("BYMONTH", 1, 12, start.month)
     if draw(often) and frequency == "YEARLY":
-        some_of("BYWEEKNO", -51, 53, 1)
+        some_of("BYWEEKNO", -53, 53, 1)
     if draw(often) and frequency in ("HOURLY", "YEARLY"):
         some_of("BYYEARDAY", -366, 366, start.timetuple().tm_yday, 12)
     if draw(often) and frequency not in ("WEEKLY", "SECONDLY"):

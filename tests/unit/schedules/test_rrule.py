@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 from types import SimpleNamespace
 from unittest.mock import patch
@@ -38,11 +38,29 @@ def parsed(text: str, zone: str = "UTC", **more: object) -> Timing | None:
         return None
 
 
+class CountsWeeks(dateutil.rrule._iterinfo):
+    """dateutil's view of a year, its weeks counted day by day: it miscounts those around New Year (decision 0027)."""
+
+    def rebuild(self, year: int, month: int) -> None:
+        super().rebuild(year, month)
+        if self.rrule._byweekno:
+            first = date(year, 1, 1)
+            self.wnomask = [self._is_in_weeks(first + timedelta(days=n)) for n in range(self.yearlen)] + [0] * 7
+
+    def _is_in_weeks(self, day: date) -> bool:
+        """A week belongs to the year of its fourth day."""
+        fourth = day + timedelta(days=3 - (day.weekday() - self.rrule._wkst) % 7)
+        day_of_year = fourth.timetuple().tm_yday
+        number = -(-day_of_year // 7)
+        left = (date(fourth.year, 12, 31).timetuple().tm_yday - day_of_year) // 7
+        return not {number, -1 - left}.isdisjoint(self.rrule._byweekno)
+
+
 def by_dateutil(rule: str, start: datetime, zone: str, until: datetime, most: int) -> list[datetime]:
     """The instants of a rule: shifted out of gaps, the first of those that come twice."""
     info = zone_info(zone)
     bounded = SimpleNamespace(**{**vars(dt), "MAXYEAR": until.year + 1})  # it looks no further than this
-    with patch.object(dateutil.rrule, "datetime", bounded):
+    with patch.object(dateutil.rrule, "datetime", bounded), patch.object(dateutil.rrule, "_iterinfo", CountsWeeks):
         walls = list(islice(rrulestr(f"{rule};UNTIL={until:%Y%m%dT%H%M%S}", dtstart=start), most))
     # PEP 495: in a gap the offset before it holds
     return sorted({wall.replace(tzinfo=info, fold=0).astimezone(UTC) for wall in walls})
@@ -200,6 +218,24 @@ def test_a_week_of_53_that_begins_the_year_before_counts_from_the_end_too():
     found = [between(rule, datetime(2025, 12, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC), 9) for rule in counted]
 
     assert found[0] == found[1] == [datetime(2025, 12, 31, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "day", "occurs"),
+    [
+        ("FREQ=YEARLY;BYWEEKNO=53", datetime(2011, 1, 1, 12, tzinfo=UTC), False),  # of week 52 of 2010
+        ("FREQ=YEARLY;BYWEEKNO=52", datetime(2011, 1, 1, 12, tzinfo=UTC), True),
+        ("FREQ=YEARLY;BYWEEKNO=1,52,2;BYMONTHDAY=1,30", datetime(1983, 1, 1, 12, tzinfo=UTC), True),
+        ("FREQ=YEARLY;BYWEEKNO=-52", datetime(2013, 12, 30, 12, tzinfo=UTC), True),  # 2014 has 52 weeks
+    ],
+)
+def test_days_around_new_year_lie_in_the_week_that_iso_8601_says(rule, day, occurs):
+    """dateutil answers each of these wrongly (decision 0027)."""
+    timing = parse({"rrule": f"DTSTART:19750616T120000Z\n{rule}"}, now=NOW)
+    theirs = rrulestr(rule, dtstart=datetime.fromisoformat("1975-06-16T12:00"))
+
+    assert (timing.rule.last_until(day) == day) is occurs
+    assert (day.replace(tzinfo=None) in theirs) is not occurs  # once it is mended, decision 0027 can be shorter
 
 
 ZONE = "America/New_York"
