@@ -251,7 +251,7 @@ def test_a_patch_changes_the_date_alone_or_the_whole_time(api, place):
         ({"time": [IN_A_FORMAT]}, "time", None, "INVALID_FIELD"),
         ({"repeatAt": "4"}, "repeatAt", 0, "INVALID_FIELD"),
         ({"sapCron": "* * * 10:12 */30 0"}, "sapCron", 18, "INVALID_FIELD"),
-        ({"sapCron": "2015 * * fri 12 0 0"}, None, None, "NEVER_FIRES"),
+        ({"sapCron": "2015 * * fri 12 0 0"}, "sapCron", None, "NEVER_FIRES"),
     ],
 )
 def test_a_text_of_sap_that_is_not_understood_names_field_and_place(api, place, timing, field, position, code):
@@ -259,9 +259,34 @@ def test_a_text_of_sap_that_is_not_understood_names_field_and_place(api, place, 
         refused = api("POST", place, timing)
 
     assert (refused.status, refused.json["code"]) == (422, code)
-    if field is not None:
+    (problem,) = refused.json["errors"]
+    assert (problem["field"], problem.get("position")) == (field, position)
+
+
+OVER = [
+    ({"sapCron": "2020 * * * 0 0 0"}, "sapCron", "2020-12-31T00:00:00Z"),
+    ({"eventBridge": "cron(0 0 1 1 ? 1999)"}, "eventBridge", "1999-01-01T00:00:00Z"),
+    ({"rrule": "DTSTART:20200101T090000Z\nFREQ=DAILY;COUNT=3"}, "rrule", "2020-01-03T09:00:00Z"),
+    ({"cron": "0 9 * * *", "endTime": "2021-01-01T00:00:00Z"}, "endTime", "2020-12-31T09:00:00Z"),
+    (
+        {"sapCron": "2020 * * * 0 0 0", "endTime": "2099-01-01T00:00:00Z", "jitterSeconds": 0},
+        "sapCron",
+        "2020-12-31T00:00:00Z",
+    ),
+]
+
+
+@pytest.mark.parametrize(("timing", "field", "last"), OVER)
+def test_a_rule_that_is_over_names_its_member_and_its_last_occurrence(api, place, timing, field, last):
+    with api.unchanged():
+        alone = api("POST", place, timing)
+        with_job = api("POST", "/v1/jobs", {**JOB, "name": "over", "schedules": [timing]})
+
+    for refused, where in ((alone, field), (with_job, f"schedules[0].{field}")):
+        assert (refused.status, refused.json["code"]) == (422, "NEVER_FIRES")
         (problem,) = refused.json["errors"]
-        assert (problem["field"], problem.get("position")) == (field, position)
+        assert problem["field"] == where
+        assert problem["reason"] == f"no occurrence lies ahead, the last was {last}"
 
 
 def test_a_recurrence_is_answered_as_it_was_written_and_merged_by_a_patch(api, place):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sweephand.domain.collection import Collection, CollectionState, Events
+from sweephand.domain.instants import text
 from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, QuotaExceeded, Unavailable
@@ -14,6 +15,7 @@ from sweephand.flow import cleaning, drafts, replan, tenancy
 from sweephand.flow.history import CREATED, By, entry
 from sweephand.flow.idempotency import Once, earlier_answer, once_op
 from sweephand.flow.world import World
+from sweephand.schedules.timing import Timing
 from sweephand.store import directory, history, jobs, keys
 from sweephand.store.conditional import TRANSACTION_MOST, Cancelled, Op, Written
 
@@ -294,8 +296,17 @@ def new_schedule(
     )
     planned = replan.first_plan(schedule, job, timing, now, drafts.first_instant(draft, job, timing, now))
     if planned.state is ScheduleState.ACTIVE and planned.next_run_at is None:
-        raise InvalidRequest(path or None, "no occurrence lies ahead", code="NEVER_FIRES")
+        over = _over(draft, timing, now)
+        raise over.within(path) if path else over
     return planned
+
+
+def _over(draft: ScheduleDraft, timing: Timing, now: datetime) -> InvalidRequest:
+    """The refusal of what has no occurrence left, at the member that says so."""
+    ended = draft.timing.get("endTime") is not None and timing.ends_at <= now
+    last = timing.rule.last_until(now)
+    reason = "no occurrence lies ahead" if last is None else f"no occurrence lies ahead, the last was {text(last)}"
+    return InvalidRequest("endTime" if ended else timing.notation, reason, code="NEVER_FIRES")
 
 
 def refuse_twins(schedules: Sequence[tuple[Schedule, str]]) -> None:
