@@ -86,7 +86,10 @@ def test_a_queue_that_takes_nothing_now_costs_no_create_and_no_run(stage: Stage)
     [
         ({"schedules": ({"cron": "0 0 30 2 *"},)}, "schedules[0].cron"),
         ({"schedules": (EACH_MINUTE, {"at": "2020-01-01T00:00:00Z"})}, "schedules[1].at"),
-        ({"schedules": (EACH_MINUTE, {"cron": "* * * * *", "endTime": "2026-01-01T00:00:00Z"})}, "schedules[1].endTime"),
+        (
+            {"schedules": (EACH_MINUTE, {"cron": "* * * * *", "endTime": "2026-01-01T00:00:00Z"})},
+            "schedules[1].endTime",
+        ),
         ({"collection": "nowhere", "schedules": (EACH_MINUTE,)}, "collection"),
     ],
 )

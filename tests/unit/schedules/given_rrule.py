@@ -68,8 +68,11 @@ def rules(draw: st.DrawFn, frequency: str, start: datetime) -> str:  # noqa: C90
 
 @st.composite
 def rrules(draw: st.DrawFn) -> str:
-    """A text with its own beginning, some with an end."""
+    """A text with its own beginning, some with an end, some of dates alone."""
     start = draw(starts)
+    if draw(st.integers(0, 5)) == 0:
+        named = ",".join(f"{each:%Y%m%dT%H%M%S}" for each in draw(st.lists(starts, min_size=1, max_size=5)))
+        return f"DTSTART:{start:%Y%m%dT%H%M%S}\nRDATE:{named}"
     rule = draw(rules(draw(st.sampled_from(FREQUENCIES)), start))
     end = draw(st.sampled_from(["", "", ";COUNT=1", ";COUNT=30", f";UNTIL={start.year + 9}0601T120000Z"]))
     except_on = draw(st.sampled_from(["", f"\nEXDATE;VALUE=DATE:{start:%Y%m%d}"]))

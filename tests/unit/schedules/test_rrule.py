@@ -333,6 +333,40 @@ def test_folded_lines_small_letters_and_blanks_are_read():
     plain = "DTSTART:20270101T090000Z\nRRULE:FREQ=WEEKLY;BYDAY=MO,FR;"
 
     assert walls(folded, "2027-01-01", 5) == walls(plain, "2027-01-01", 5)
+    assert parse({"rrule": "freq=daily;byday=mo"}, now=NOW) == parse({"rrule": "FREQ=DAILY;BYDAY=MO"}, now=NOW)
+
+
+def test_a_parameter_may_be_quoted():
+    quoted = f'DTSTART;TZID="{ZONE}";VALUE="DATE-TIME":20270101T090000\nRRULE:FREQ=DAILY;COUNT=2'
+
+    assert walls(quoted, "2027-01-01", 5) == ["01-01T14:00", "01-02T14:00"]
+    with pytest.raises(InvalidRequest, match="TZID: expected an IANA zone"):
+        parse({"rrule": f'DTSTART;TZID="{ZONE}:20270101T090000\nRRULE:FREQ=DAILY'}, now=NOW)
+
+
+def test_dates_without_a_rule_are_the_beginning_and_each_rdate():
+    begin, named = (
+        f"DTSTART;TZID={ZONE}:20270314T023000",
+        "RDATE:20270103T100000Z,20270110T100000Z\nRDATE:20270401T090000",
+    )
+
+    assert walls(f"{begin}\n{named}", "2027-01-01", 9) == ["01-03T10:00", "01-10T10:00", "03-14T07:30", "04-01T13:00"]
+    assert walls(f"{begin}\n{named}", "2027-01-01", 9, dstGap="skip") == ["01-03T10:00", "01-10T10:00", "04-01T13:00"]
+    timing = parse({"rrule": f"{begin}\n{named}\nEXDATE:20270103T100000Z"}, now=NOW)
+    assert load(timing.packed) == timing
+    assert timing.interval_s == 7 * 86_400
+    assert timing.summary == "at 4 dates, the first 2027-01-03T10:00:00Z, the last 2027-04-01T13:00:00Z, 1 exception"
+    with pytest.raises(InvalidRequest, match="leave one of them out"):
+        parse({"rrule": f"{begin}\n{named}", "timezone": "Europe/Berlin"}, now=NOW)
+    with pytest.raises(InvalidRequest, match="expected a rule such as"):
+        parse({"rrule": named}, now=NOW)
+
+
+def test_one_date_named_twice_is_one_occurrence():
+    timing = parse({"rrule": "DTSTART:20270101T090000Z\nRDATE:20270101T090000Z"}, now=NOW)
+
+    assert between(timing.rule, NOW, END, 9) == [datetime(2027, 1, 1, 9, tzinfo=UTC)]
+    assert timing.summary == "at 2027-01-01T09:00:00Z"
 
 
 @pytest.mark.parametrize(

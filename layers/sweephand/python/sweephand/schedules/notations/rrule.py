@@ -1,16 +1,16 @@
-"""`rrule`: recurrence rules of RFC 5545, alone or with lines DTSTART, RDATE and EXDATE beside RRULE.
+"""`rrule`: recurrence rules of RFC 5545, alone or with lines DTSTART, RDATE and EXDATE beside RRULE, or dates alone.
 
 A rule alone begins at the schedule's startTime, else at its creation. COUNT counts instants of the rule, before EXDATE
-takes any away; the beginning is one of them only if it matches. A date in UNTIL or EXDATE means all of its day.
-Wall times in a gap are shifted, those that come twice run the first time, unless the schedule states its rules. Steps
-that fix no hour run through clock changes (decision 0027).
+takes any away; the beginning is one of them only if it matches. Without a rule it is the first of the dates. A date in
+UNTIL or EXDATE means all of its day. Wall times in a gap are shifted, those that come twice run the first time, unless
+the schedule states its rules. Steps that fix no hour run through clock changes (decision 0027).
 Source: RFC 5545, 3.3.10, 3.8.2.4, 3.8.5.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
@@ -24,14 +24,17 @@ from sweephand.schedules.notations.fields import shown
 from sweephand.schedules.notations.rrule_parts import FIELD, Recur
 from sweephand.schedules.notations.rrule_pattern import Pattern, gap_s, pattern
 from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules
-from sweephand.schedules.rule import Series, Window
+from sweephand.schedules.rule import Never, Series, Window
 from sweephand.schedules.sets import Also, Without, joined, nth_after
 from sweephand.schedules.wallclock import OnWallClock, certain_gap
 
-EXPECTED = 'a rule such as "FREQ=WEEKLY;BYDAY=MO,FR", or lines DTSTART, RRULE, RDATE and EXDATE'
+EXPECTED = (
+    'a rule such as "FREQ=WEEKLY;BYDAY=MO,FR", or lines DTSTART, RRULE, RDATE and EXDATE, with a rule or an RDATE'
+)
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a wall time has no zone
 _LINE = re.compile(r"[^\r\n]+")
 _FOLD = re.compile(r"\r?\n[ \t]")
+_QUOTED = re.compile(r'^"([^"]*)"$')
 _TIME = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})(?:T([0-9]{2})([0-9]{2})([0-9]{2})(Z?))?", re.ASCII)
 
 
@@ -55,8 +58,8 @@ class Stamp(NamedTuple):
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
     """{"rule", "start", "first"}: the rule in upper case, its beginning in wall seconds and as the first second.
 
-    Where they are: "last" (UNTIL, COUNT), "also" and "except" (RDATE, EXDATE: seconds, or pairs of first and last),
-    "now" if the beginning is the creation.
+    None of them where dates stand alone. Where they are: "last" (UNTIL, COUNT), "also" and "except" (RDATE, EXDATE:
+    seconds, or pairs of first and last), "now" if the beginning is the creation.
     """
     if rules.month_overflow not in (None, "skip"):
         reason = "acts on every, not on rrule: RFC 5545 leaves such days out, and BYMONTHDAY=-1 is the last of a month"
@@ -75,21 +78,31 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
 
 
 def _read(lines: list[Line], rules: Rules, beginning: Beginning) -> Facts:
-    rule = _one("RRULE", lines)
-    if rule is None:
+    rule, begin = _one("RRULE", lines), _one("DTSTART", lines)
+    also = {second for line in lines if line.name == "RDATE" for second in _named(line, rules)}
+    facts: dict[str, Any] = {}
+    if rule is not None:
+        facts = _of_rule(rule, begin, rules, beginning)
+    elif begin is not None and also:  # dates alone, of which the beginning is the first
+        also.update(_instants(_first_stamp(begin, rules), rules.zone, rules))
+    else:
         raise InvalidRequest(FIELD, f"expected {EXPECTED}", position=0)
+    spans = joined([span for line in lines if line.name == "EXDATE" for span in _excluded(line, rules)])
+    facts["also"] = sorted(also) or None
+    facts["except"] = [list(span) if span[0] < span[1] else span[0] for span in spans] or None
+    return {name: fact for name, fact in facts.items() if fact is not None}
+
+
+def _of_rule(rule: Line, begin: Line | None, rules: Rules, beginning: Beginning) -> dict[str, Any]:
+    """{"rule", "start", "first"}, for some {"last"} and {"now"}: see `read`."""
     recur = rrule_parts.parse(rule.value, rule.at)
-    facts = {"rule": rule.value, **_begin(_one("DTSTART", lines), rules, beginning)}
+    facts = {"rule": rule.value, **_begin(begin, rules, beginning)}
     on_clock = _on_clock(pattern(recur, facts["start"]), rules)
     if recur.until is not None:
         facts["last"] = _until(recur, rules.zone)
     elif recur.times is not None:
         facts["last"] = nth_after(on_clock, facts["first"] - 1, recur.times, LAST_SECOND)
-    also = {second for line in lines if line.name == "RDATE" for second in _named(line, rules)}
-    spans = joined([span for line in lines if line.name == "EXDATE" for span in _excluded(line, rules)])
-    facts["also"] = sorted(also) or None
-    facts["except"] = [list(span) if span[0] < span[1] else span[0] for span in spans] or None
-    return {name: fact for name, fact in facts.items() if fact is not None}
+    return facts
 
 
 def counted_from(facts: Facts) -> int | None:
@@ -109,9 +122,12 @@ def zone_named(value: object) -> str | None:
 
 
 def compile_(facts: Facts, rules: Rules) -> Compiled:
-    recur = rrule_parts.parse(facts["rule"])
-    on_clock = _on_clock(pattern(recur, int(facts["start"])), rules)
-    series: Series = Window(on_clock, int(facts["first"]), int(facts.get("last", LAST_SECOND)))
+    recur = rrule_parts.parse(facts["rule"]) if "rule" in facts else None
+    base: OnWallClock | Never = Never()
+    series: Series = base
+    if recur is not None:
+        base = _on_clock(pattern(recur, int(facts["start"])), rules)
+        series = Window(base, int(facts["first"]), int(facts.get("last", LAST_SECOND)))
     if "also" in facts:
         series = Also(series, tuple(int(second) for second in facts["also"]))
     if "except" in facts:
@@ -120,7 +136,7 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
     return Compiled(
         series,
         summary=partial(_summary, recur, facts, rules.zone.name),
-        interval=partial(_interval, on_clock, series),
+        interval=partial(_interval, base, series),
     )
 
 
@@ -133,22 +149,22 @@ def _on_clock(made: Pattern, rules: Rules) -> OnWallClock:
     return OnWallClock(made.series, rules.zone, rules.gap or Gap.SHIFT, rules.overlap or Overlap.FIRST)
 
 
-def _interval(on_clock: OnWallClock, series: Series) -> int:
-    shortest = certain_gap(on_clock, gap_s(on_clock.pattern))
+def _interval(base: OnWallClock | Never, series: Series) -> int:
+    shortest = LAST_SECOND if isinstance(base, Never) else certain_gap(base, gap_s(base.pattern))
     while isinstance(series, Without):
         series = series.series
     if not isinstance(series, Also):
         return shortest
     for second in series.extras:
         before, following = series.until(second - 1), series.after(second)
-        shortest = min(shortest, *(abs(second - near) for near in (before, following) if near is not None), shortest)
+        shortest = min([shortest, *(abs(second - near) for near in (before, following) if near is not None)])
     return shortest
 
 
-def _summary(recur: Recur, facts: Facts, where: str) -> str:
-    from sweephand.schedules.notations.rrule_words import sentence  # noqa: PLC0415 - only when asked
+def _summary(recur: Recur | None, facts: Facts, where: str) -> str:
+    from sweephand.schedules.notations import rrule_words  # noqa: PLC0415 - only when asked
 
-    return sentence(recur, facts, where)
+    return rrule_words.dates(facts) if recur is None else rrule_words.sentence(recur, facts, where)
 
 
 # ---- Lines -----------------------------------------------------------------------------------------------------------
@@ -163,14 +179,15 @@ def _line(text: str, begin: int) -> Line:
     indent = len(text) - len(text.lstrip())
     head, colon, value = text.partition(":")
     if not colon:
-        return Line("RRULE", None, text[indent:], begin + indent)
+        return Line("RRULE", None, text[indent:].upper(), begin + indent)
     name, *parameters = head[indent:].split(";")
     name, blank = name.upper(), len(value) - len(value.lstrip())
     if name not in ("DTSTART", "RRULE", "RDATE", "EXDATE"):
         raise InvalidRequest(FIELD, f"{shown(name)}: expected {EXPECTED}", position=begin + indent)
     where, position = None, begin + indent + len(name) + 1
     for parameter in parameters:
-        key, _, setting = parameter.partition("=")
+        key, _, written = parameter.partition("=")
+        setting = _QUOTED.sub(r"\1", written)
         if name != "RRULE" and key.upper() == "TZID":
             where = _known_zone(setting, position + len(key) + 1)
         elif name == "RRULE" or key.upper() != "VALUE" or setting.upper() not in ("DATE", "DATE-TIME", "PERIOD"):
@@ -203,15 +220,21 @@ def _begin(line: Line | None, rules: Rules, beginning: Beginning) -> dict[str, A
         if beginning.start is not None:
             return {"start": rules.zone.wall(beginning.start), "first": beginning.start}
         return {"start": rules.zone.wall(beginning.now), "first": beginning.now + 1, "now": beginning.now}
+    stamp = _first_stamp(line, rules)
+    copies = rules.zone.instants(stamp.wall)[:: -1 if rules.overlap is Overlap.SECOND else 1]
+    first = copies[0] if copies else rules.zone.around_gap(stamp.wall)[0]
+    return {"start": stamp.wall, "first": max(FIRST_SECOND, first)}
+
+
+def _first_stamp(line: Line, rules: Rules) -> Stamp:
+    """What DTSTART says. Raises InvalidRequest if it is in another zone than the schedule."""
     stamp = _stamp("DTSTART", line.value, line.at)
     named = "UTC" if stamp.utc else rules.zone.name if line.zone is None else line.zone.name
     if named != rules.zone.name:
         raise InvalidRequest(
             "timezone", f"{rules.zone.name}, but DTSTART of {FIELD} is in {named}; leave one of them out"
         )
-    copies = rules.zone.instants(stamp.wall)[:: -1 if rules.overlap is Overlap.SECOND else 1]
-    first = copies[0] if copies else rules.zone.around_gap(stamp.wall)[0]
-    return {"start": stamp.wall, "first": max(FIRST_SECOND, first)}
+    return stamp
 
 
 def _stamp(name: str, text: str, position: int) -> Stamp:
@@ -249,17 +272,20 @@ def _stamps(line: Line) -> Iterator[Stamp]:
 
 def _named(line: Line, rules: Rules) -> Iterator[int]:
     """The instants of an RDATE, those of periods their beginnings."""
-    where = line.zone or rules.zone
     for stamp in _stamps(line):
-        if stamp.utc:
-            yield stamp.wall
-            continue
-        copies = where.instants(stamp.wall)
-        if len(copies) > 1 and rules.overlap is not Overlap.BOTH:
-            copies = copies[-1:] if rules.overlap is Overlap.SECOND else copies[:1]
-        if not copies and rules.gap is not Gap.SKIP:
-            copies = where.around_gap(stamp.wall)[rules.gap is not Gap.NEXT_VALID :][:1]
-        yield from copies
+        yield from _instants(stamp, line.zone or rules.zone, rules)
+
+
+def _instants(stamp: Stamp, where: Zone, rules: Rules) -> Sequence[int]:
+    """The instants of one date or time by the schedule's rules for clock changes: none, one or both copies."""
+    if stamp.utc:
+        return (stamp.wall,)
+    copies = where.instants(stamp.wall)
+    if len(copies) > 1 and rules.overlap is not Overlap.BOTH:
+        return copies[-1:] if rules.overlap is Overlap.SECOND else copies[:1]
+    if not copies and rules.gap is not Gap.SKIP:
+        return where.around_gap(stamp.wall)[rules.gap is not Gap.NEXT_VALID :][:1]
+    return copies
 
 
 def _excluded(line: Line, rules: Rules) -> Iterator[tuple[int, int]]:

@@ -32,9 +32,20 @@ def sentence(recur: Recur, facts: Any, zone: str) -> str:
         said += f", until {instant_text(int(facts['last']))}"
     if "also" in facts:
         said += f", and at {_number(len(facts['also']), 'instant')} of its own"
-    if "except" in facts:
-        said += f", {_number(len(facts['except']), 'exception')}"
-    return said
+    return said + _exceptions(facts)
+
+
+def dates(facts: Any) -> str:
+    """Of dates without a rule: "at 3 dates, the first 2027-01-01T09:00:00Z, the last 2027-01-31T09:00:00Z"."""
+    first, last = facts["also"][0], facts["also"][-1]
+    said = f"at {instant_text(first)}"
+    if first < last:
+        said = f"at {len(facts['also'])} dates, the first {instant_text(first)}, the last {instant_text(last)}"
+    return said + _exceptions(facts)
+
+
+def _exceptions(facts: Any) -> str:
+    return f", {_number(len(facts['except']), 'exception')}" if "except" in facts else ""
 
 
 def _days(recur: Recur, start: int) -> list[str]:
