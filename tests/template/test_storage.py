@@ -6,7 +6,7 @@ import pytest
 
 from tests.template.cloudformation import of_type
 
-KEPT = ("Table", "Key", "StackSecret")
+KEPT = ("Table", "Key", "IdentityKey", "StackSecret")
 
 
 @pytest.mark.parametrize("name", KEPT)
