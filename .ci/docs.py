@@ -96,7 +96,7 @@ REASONS: Mapping[Reason, tuple[str, str]] = {
     Reason.MAX_LATENESS: ("EXPIRED", "Later than the schedule's `maxLatenessSeconds`."),
     Reason.MAX_AGE: (
         "EXPIRED, ERROR, REQUEST_ERROR",
-        "Its message was more than 4 days late, or the next attempt would be older than `maxAgeSeconds`.",
+        "Its message had waited for more than 4 days, or the next attempt would be older than `maxAgeSeconds`.",
     ),
     Reason.BY_USER: ("CANCELLED", "Somebody cancelled it."),
     Reason.REPLACED: ("CANCELLED", "A later run of its schedule took its turn; `message` says which."),

@@ -276,6 +276,26 @@ class EditOfWhatIsOwed(Scenario):
         at.go_to(10)
 
 
+class EditOfWhatIsMissed(Scenario):
+    """The same for ten minutes, under the policy `latest`: before the change, it decides on what was missed."""
+
+    name = "edit-of-what-is-missed"
+
+    def history(self, at: Play) -> None:
+        job = at.create(until(17), policies={"misfire": {"type": "latest"}})
+        at.expect(job, {}, in_lines=minutes(*range(1, 13), 14, 16), optional=minutes(13, 15, 17))
+        at.go_to(1.5)
+        at.outage(600)
+        timing = {"cron": "*/2 * * * *", "endTime": text(NOON + 17 * TICK)}
+        at.ask(lambda: at.scene.change(job, timings=[timing]))
+        at.go_to(20)
+
+    def check(self, at: Play) -> None:
+        ran = {run.planned_at for run in at.runs(Kind.SCHEDULED) if run.state is State.SUCCESS}
+        assert {*minutes(1), *minutes(14, 16)} <= ran or at.faults
+        assert len(ran) < 12 or at.faults
+
+
 def _gone(there: Planned, schedule: Schedule) -> list[Wish]:
     return [Wish(each, None, delete=True) for each in there.schedules if each.id == schedule.id]
 

@@ -735,3 +735,18 @@ def test_a_time_just_past_still_runs(api):
     api.stage.run(5)
 
     assert api.get(f"/v1/jobs/{made['id']}").json["totals"]["succeeded"] == 1
+
+
+def test_a_patch_does_not_pretend_to_pause(api):
+    made = api.create()
+    place = f"/v1/jobs/{made['id']}"
+
+    with api.unchanged():
+        for pause in ({"note": "x"}, {"until": "2027-04-01T00:00:00Z"}):
+            reply = api("PATCH", place, {"pause": pause})
+            assert (reply.status, reply.fields) == (422, ["pause"])
+    assert api("PATCH", place, {"pause": None, "description": "d"}).status == 200
+    api("POST", f"{place}/pause", {"note": "x"})
+    paused = api.get(place).json
+    assert api("PATCH", place, {"pause": paused["pause"], "description": "e"}).status == 200
+    assert api("PATCH", place, {"pause": None}).status == 422

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from sweephand.domain.collection import Terms
+from sweephand.domain.generations import Generation
 from sweephand.domain.job import Job
 from sweephand.domain.lateness import FRESH, Policy
 from sweephand.domain.message import Pointer
@@ -87,21 +88,33 @@ Admission = Drop | End | Claim | TakeOver | EndLost | EndUnanswered | Effects | 
 
 @dataclass(frozen=True)
 class Seen:
-    """What is there as the gate looks. terms: of the job's collection and tenant."""
+    """What is there as the gate looks. terms: of the job's collection and tenant.
+
+    left: the plan that sent the message, where a change has left it behind and the message comes late.
+    """
 
     job: Job | None
     schedule: Schedule | None
     run: Run | None
     terms: Terms = field(default_factory=Terms)
+    left: Generation | None = None
 
 
-def admit(pointer: Pointer, seen: Seen, now: datetime) -> Admission:
+def admit(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime | None = None) -> Admission:
+    """sent_at: when the queue took the message."""
     if seen.run is not None:
         return _with_row(pointer, seen.job, seen.schedule, seen.run, now)
-    return _without_row(pointer, seen, now)
+    return _without_row(pointer, seen, now, sent_at)
 
 
-def _without_row(pointer: Pointer, seen: Seen, now: datetime) -> Admission:
+def needs_left(pointer: Pointer, seen: Seen, now: datetime) -> bool:
+    """Is the plan that sent the message needed to judge it? Only of a late one whose schedule was changed since."""
+    if seen.run is not None or seen.schedule is None or pointer.decided or pointer.kind is not Kind.SCHEDULED:
+        return False
+    return pointer.generation < seen.schedule.generation and now - pointer.instant >= FRESH
+
+
+def _without_row(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime | None) -> Admission:
     """In the protocol's order: does it belong to anybody, is it time, is it this plan's, may it run."""
     if pointer.kind is not Kind.SCHEDULED or pointer.attempt > 1:
         return Drop("a run that was to be written before its message")
@@ -111,7 +124,7 @@ def _without_row(pointer: Pointer, seen: Seen, now: datetime) -> Admission:
         return Later(pointer.instant)
     return (
         _superseded(pointer, seen.schedule)
-        or _too_late(pointer, seen.schedule, now)
+        or _too_late(pointer, seen.schedule, seen.left, now, sent_at)
         or _forbidden(seen.job, seen.schedule, enabled=seen.terms.enabled)
         or Claim(1, contested=_contested(seen.job, seen.schedule))
     )
@@ -137,9 +150,11 @@ def _left_to_others(instant: datetime, schedule: Schedule) -> bool:
     return schedule.missed_from is None or instant >= schedule.missed_from
 
 
-def _too_late(pointer: Pointer, schedule: Schedule, now: datetime) -> End | None:
+def _too_late(
+    pointer: Pointer, schedule: Schedule, left: Generation | None, now: datetime, sent_at: datetime | None
+) -> End | None:
     """The sweep's misfire policy, for a message that comes late: executors were down, or their queue was cut off."""
-    if now - pointer.instant > MAX_AGE:
+    if now - max(pointer.instant, sent_at or pointer.instant) > MAX_AGE:
         return End(State.EXPIRED, Reason.MAX_AGE)
     if pointer.decided:
         return None
@@ -150,7 +165,8 @@ def _too_late(pointer: Pointer, schedule: Schedule, now: datetime) -> End | None
         from sweephand.domain import misfire  # noqa: PLC0415 - so rare that no cold start should pay for the mathematics
         from sweephand.schedules.timing import load  # noqa: PLC0415
 
-        too_late = misfire.comes_too_late(load(schedule.packed), policy, pointer.instant, now)
+        packed, through = (left.packed, left.through) if left else (schedule.packed, schedule.last_planned_at)
+        too_late = misfire.comes_too_late(load(packed), policy, pointer.instant, now, sent_at=sent_at, through=through)
     except ValueError:
         return None  # the sweep takes such a schedule out of service; what it sent before runs all the same
     return End(*too_late) if too_late is not None else None

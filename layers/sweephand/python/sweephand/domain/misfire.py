@@ -95,18 +95,35 @@ def _span(timing: Timing, first: datetime, last: datetime) -> Span:
     return Span(first, last, 1 + (count_within(timing, first + SECOND, last) if last > first else 0))
 
 
-def comes_too_late(timing: Timing, policy: Policy, instant: datetime, now: datetime) -> tuple[State, Reason] | None:
+def comes_too_late(
+    timing: Timing,
+    policy: Policy,
+    instant: datetime,
+    now: datetime,
+    *,
+    sent_at: datetime | None = None,
+    through: datetime | None = None,
+) -> tuple[State, Reason] | None:
     """How a message that reaches the executor late ends, None if it runs.
 
     Beyond the policy's limit it is expired; missed, if the policy runs only the last and a later one is already due, or
-    runs none that was missed.
+    runs none that was missed. timing: of the plan that sent it; through: that plan's last occurrence, where it has come
+    to its end. sent_at: when the queue took the message: a sweep that sent it late has found that it runs, so only what
+    came after that is judged.
     """
-    lateness = now - instant
-    if policy.expires(lateness):
+    if policy.expires(now - instant):
         return State.EXPIRED, Reason.MAX_LATENESS
+    accepted_at = instant if sent_at is None else max(instant, sent_at)
+    lateness = now - (instant if policy.type is Misfire.SKIP else accepted_at)
     if lateness < FRESH or policy.runs_all(lateness):
         return None
-    following = timing.rule.next_after(instant)
-    if policy.type is Misfire.SKIP or (following is not None and following <= now):
-        return State.MISSED, Reason.SERVICE_OUTAGE
-    return None
+    following = _following(timing, instant, accepted_at)
+    is_last = following is None or following > now or (through is not None and following > through)
+    return None if is_last and policy.type is not Misfire.SKIP else (State.MISSED, Reason.SERVICE_OUTAGE)
+
+
+def _following(timing: Timing, instant: datetime, accepted_at: datetime) -> datetime | None:
+    """The occurrence after this one; of a series that follows its actual starts, an interval after it was sent."""
+    if timing.actual_start_interval_s is not None:
+        return accepted_at + timedelta(seconds=timing.actual_start_interval_s)
+    return timing.rule.next_after(instant)

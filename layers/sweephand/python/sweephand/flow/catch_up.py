@@ -17,14 +17,14 @@ from sweephand.domain.lateness import Policy
 from sweephand.domain.message import occurrence
 from sweephand.domain.misfire import Missed, Span
 from sweephand.domain.run import Run, State
-from sweephand.domain.schedule import ScheduleState
+from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.errors import Unavailable
 from sweephand.flow import ranges
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.timing import between, load
-from sweephand.store import keys
+from sweephand.store import jobs, keys
 from sweephand.store.conditional import Op, Written, add, assign, every
 from sweephand.store.table import CatchUpItem, ScheduleItem, StatsItem
 from sweephand.store.views import runs as views
@@ -87,6 +87,22 @@ def split(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> Wai
     if over:
         sweep = replace(sweep, waits=Waits.END)
     return replace(row, next_run_at=next_at, planned_total=planned_total, sweep=str(sweep))
+
+
+def split_all(world: World, schedules: Sequence[Schedule]) -> None:
+    """Before a change: what was missed of these is decided on as the next sweep would, by the policy that held."""
+    now = world.clock.now()
+    for schedule in schedules:
+        assert schedule.next_run_at is not None
+        row = WaitingRow(
+            pk=keys.job(schedule.tenant, schedule.job_id),
+            sk=keys.schedule(schedule.id),
+            next_run_at=schedule.next_run_at,
+            sweep=jobs.sweep_text(schedule),
+            generation=schedule.generation,
+            planned_total=schedule.planned_total,
+        )
+        split(world, row, jobs.sweep_of(schedule), now)
 
 
 def _runs_now(found: Missed) -> int:

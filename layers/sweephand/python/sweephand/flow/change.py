@@ -158,14 +158,13 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     carried = steps.carry_out(world, steps_to_do, after, effect)
     after = plan.with_schedule_ids(after, carried.schedules)
     after, sealed = _sealed(world, after, before, parts)
-    if not (carried.ops or carried.held or sealed or parts.payloads) and _unchanged(before, after):
+    if not (carried.ops or carried.held or carried.missed or sealed or parts.payloads) and _unchanged(before, after):
         return planned
     calendar_ops = _calendar_ops(world, before, steps_to_do, carried.schedules, book)
-    many = len(carried.ops) + len(calendar_ops) + 2 * len(carried.held) > IN_JOBS_TRANSACTION
-    if carried.held and not many:
-        from sweephand.flow import holding  # noqa: PLC0415 - few schedules are held
-
-        holding.let_all_go(world, carried.held)
+    first = len(carried.held) + len(carried.missed)
+    many = len(carried.ops) + len(calendar_ops) + 2 * first > IN_JOBS_TRANSACTION
+    if first and not many:
+        steps.let_go(world, carried)
         raise _CameBetween
     if many:
         after = replace(after, open_change=after.revision)

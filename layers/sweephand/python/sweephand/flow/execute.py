@@ -102,13 +102,23 @@ def one(world: World, lane: Lane, request_id: str, message: Delivered) -> Verdic
         return DONE
     if timedelta(0) < pointer.instant - world.clock.now() <= SHORT_WAIT:
         world.clock.sleep((pointer.instant - world.clock.now()).total_seconds())
-    seen = gate.look(world.table, world.standing, pointer)
+    seen = _with_plan(world, pointer, gate.look(world.table, world.standing, pointer))
     for _ in range(LOOKS):
         verdict = _attempt(world, lane, f"{request_id}/{message.receipt[-24:]}", message, pointer, seen)
         if isinstance(verdict, Verdict):
             return verdict
         seen = replace(seen, run=verdict)
     return Verdict(acknowledged=False, back_in_s=world.chance.uniform(1, 5))
+
+
+def _with_plan(world: World, pointer: Pointer, seen: Seen) -> Seen:
+    """A late message of a plan that a change has left behind is judged by that plan."""
+    if not admission.needs_left(pointer, seen, world.clock.now()):
+        return seen
+    from sweephand.store import generations  # noqa: PLC0415 - few messages come late, and fewer after a change
+
+    assert seen.schedule is not None
+    return replace(seen, left=generations.find(world.table, seen.schedule, pointer.generation))
 
 
 def _look(world: World, pointer: Pointer) -> None:
@@ -145,7 +155,7 @@ def _attempt(  # noqa: PLR0911 - one line for each answer of the gate
 ) -> Verdict | Run | None:
     """What the gate says, carried out. A Run (or None): another write came first, this is the row as it is now."""
     now = world.clock.now()
-    match admission.admit(pointer, seen, now):
+    match admission.admit(pointer, seen, now, message.sent_at):
         case admission.Drop(why) | admission.Acknowledge(why):
             world.journal.info("dropped" if seen.run is None else "acknowledged", run=pointer.run, reason=why)
             return DONE

@@ -100,10 +100,8 @@ def _carry_out(world: World, job: Job, part: Part) -> None:
     for tries in range(TRIES):
         effect = Effect(replan.effective_at(world.clock.now()), part.resumed_at)
         carried = steps.carry_out(world, _steps(world, job, part), job, effect)
-        if carried.held:
-            from sweephand.flow import holding  # noqa: PLC0415 - few schedules are held
-
-            holding.let_all_go(world, carried.held)
+        if carried.held or carried.missed:
+            steps.let_go(world, carried)
             continue
         same = assign(JobItem.open_change, job.revision)
         ops = [

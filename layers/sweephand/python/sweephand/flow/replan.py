@@ -14,6 +14,7 @@ from sweephand.domain import generations, series
 from sweephand.domain.generations import Generation
 from sweephand.domain.instants import EPOCH, epoch_s, from_s
 from sweephand.domain.job import Job
+from sweephand.domain.lateness import FRESH, Misfire, Policy
 from sweephand.domain.message import occurrence
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import (
@@ -151,6 +152,18 @@ def _silence(before: Schedule, old: Timing, effective: datetime) -> Run | None:
     )
 
 
+def has_missed(schedule: Schedule, now: datetime) -> bool:
+    """Were occurrences of it missed on which its policy has to decide?"""
+    at = schedule.next_run_at
+    if schedule.state is not ScheduleState.ACTIVE or schedule.held_from is not None or at is None or at >= now - FRESH:
+        return False
+    from sweephand.domain import misfire  # noqa: PLC0415 - nothing is missed while the service runs
+
+    timing = load_or_never(schedule.packed)
+    left = None if timing.count is None else timing.count - schedule.planned_total
+    return misfire.missed(timing, Policy.read(schedule.misfire), at, now, left) is not None
+
+
 def _owed(before: Schedule, old: Timing, effective: datetime) -> list[datetime]:
     """What the generation in force has not sent yet, up to E."""
     if before.state is not ScheduleState.ACTIVE or before.next_run_at is None or before.next_run_at > effective:
@@ -190,8 +203,11 @@ def _next(
 
 
 def _delivery(schedule: Schedule, instant: datetime) -> Delivery:
+    """Decided: it runs however late its message comes, where its policy runs what was missed at all."""
     pointer = occurrence(schedule.tenant, schedule.job_id, schedule.id, instant, schedule.generation)
-    return Delivery(replace(pointer, decided=True), instant, schedule.lane)
+    policy = Policy.read(schedule.misfire)
+    decided = policy.type is not Misfire.SKIP and policy.max_lateness_s is None
+    return Delivery(replace(pointer, decided=decided), instant, schedule.lane)
 
 
 def send_owed(world: World, plans: Sequence[Plan], *, lines_too: bool) -> None:

@@ -36,7 +36,8 @@ class Step:
 class Carried:
     """What steps come to: parts of a transaction, what is sent before and after it, and the rows as they shall be.
 
-    held: schedules that must be let go first; then their steps are carried out anew.
+    held: schedules that must be let go first; then their steps are carried out anew. missed: schedules of which
+    occurrences were missed: their policy decides on those first, as a sweep would.
     """
 
     ops: list[Op] = field(default_factory=list)
@@ -44,6 +45,7 @@ class Carried:
     started: list[Schedule] = field(default_factory=list)
     gone: list[Schedule] = field(default_factory=list)
     held: list[Schedule] = field(default_factory=list)
+    missed: list[Schedule] = field(default_factory=list)
     schedules: list[Schedule] = field(default_factory=list)
 
     @property
@@ -89,6 +91,18 @@ def carry_out(world: World, steps: Sequence[Step], job: Job, effect: Effect) -> 
     return carried
 
 
+def let_go(world: World, carried: Carried) -> None:
+    """What must be settled before the steps are carried out, on rows that are then other ones."""
+    if carried.held:
+        from sweephand.flow import holding  # noqa: PLC0415 - few schedules are held
+
+        holding.let_all_go(world, carried.held)
+    if carried.missed:
+        from sweephand.flow import catch_up  # noqa: PLC0415 - nothing is missed while the service runs
+
+        catch_up.split_all(world, carried.missed)
+
+
 def _change(
     world: World, carried: Carried, step: Step, there: Schedule, wanted: Schedule, job: Job, effect: Effect
 ) -> None:
@@ -102,6 +116,10 @@ def _change(
     lines: list[Op] = []
     if anew and there.held_from is not None and drafts.stored_timing(there).readable:
         carried.held.append(there)
+        carried.schedules.append(changed)
+        return
+    if anew and replan.has_missed(there, world.clock.now()):
+        carried.missed.append(there)
         carried.schedules.append(changed)
         return
     if anew:

@@ -32,6 +32,16 @@ def op(table: Table, schedule: Schedule, left: Generation) -> Op:
     return table.put_op(f"generation {schedule.id}", item)
 
 
+def find(table: Table, schedule: Schedule, number: int) -> Generation | None:
+    """One of them. None where it is forgotten."""
+    pk, sk = keys.job(schedule.tenant, schedule.job_id), keys.generation(schedule.id, number)
+    item = table.get(GenerationItem, pk, sk)
+    if item is None:
+        return None
+    jobs.know_calendars(table, [(schedule.tenant, item.packed)])
+    return _generation(item)
+
+
 def left_since(table: Table, schedule: Schedule, since: datetime) -> Iterator[Generation]:
     """Those that answer for an instant after `since`, the newest first: no read where no change came since."""
     if max(schedule.ended_at.values(), default=0) <= epoch_s(since):

@@ -45,7 +45,7 @@ def job_body(
         "active": job.active,
         "state": job_state(job, schedules).value,
         "stateReason": job_state_reason(job, schedules),
-        "pause": pause_body(job.pause) if job.pause else None,
+        "pause": pause_body(job.pause),
         "resourceId": job.resource_id,
         "tags": list(job.tags),
         "startTime": _text(job.start_at),
@@ -69,7 +69,9 @@ def editable(job: Job, payloads: Mapping[str, Payload]) -> dict[str, Any]:
     return {name: body[name] for name in wanted.split() if body[name] is not None}
 
 
-def pause_body(pause: Pause) -> dict[str, Any]:
+def pause_body(pause: Pause | None) -> dict[str, Any] | None:
+    if pause is None:
+        return None
     return {"since": text_ms(pause.since), "note": pause.note, "until": _text(pause.until)}
 
 

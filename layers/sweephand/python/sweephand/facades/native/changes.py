@@ -103,7 +103,7 @@ def _payloads(ctx: Context, job: Job, schedules: list[Schedule | None] | list[Sc
 
 def _job(job: Job, payloads: Mapping[str, Payload]) -> dict[str, Any]:
     """What a caller may set, and the pause."""
-    return {**bodies.editable(job, payloads), "pause": bodies.pause_body(job.pause) if job.pause else None}
+    return {**bodies.editable(job, payloads), "pause": bodies.pause_body(job.pause)}
 
 
 def _schedule(schedule: Schedule | None, payloads: Mapping[str, Payload]) -> dict[str, Any] | None:

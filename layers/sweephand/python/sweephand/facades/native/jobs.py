@@ -70,6 +70,9 @@ def patch(ctx: Context) -> Answer:
         raise InvalidRequest(None, "a merge patch of a job must be an object", code="INVALID_FIELD")
 
     def edit(planned: Planned, stored: Any) -> JobDraft:
+        if "pause" in body and body["pause"] != bodies.pause_body(planned.job.pause):
+            # Of what only answers have, the one that somebody may want to set: to do nothing would be taken for done.
+            raise InvalidRequest("pause", "is set by POST /v1/jobs/{job}/pause and /resume")
         current = bodies.editable(planned.job, stored)
         return shapes.job_draft(shapes.merged(current, body), ctx.guard, planned.job)
 

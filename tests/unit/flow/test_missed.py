@@ -1,0 +1,182 @@
+"""Where the misfire policy meets a count, an actual start, a change, or a single missed occurrence."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from sweephand.domain.job import Pause
+from sweephand.domain.run import Reason, State
+from sweephand.domain.schedule import ScheduleState
+from sweephand.flow.plan import Planned
+from tests.support.stage import Stage
+from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, minutes
+from tests.unit.flow.test_outages import time_goes_by
+
+ENDINGS = {"sap": 30, "latest": 10}
+"""Of an outage in minutes after which the policy runs the last one only."""
+
+
+def made(stage: Stage, timing: dict[str, object], policy: str, **more: object) -> Planned:
+    return stage.create(timing, policies={"misfire": {"type": policy, "ratePerMinute": 600, **more}})
+
+
+def lived_on(stage: Stage, *plans: Planned) -> None:
+    """Some minutes more, after which counts and ledger agree and nothing is open."""
+    time_goes_by(stage, stage.clock.now() + 5 * MINUTE)
+    for planned in plans:
+        stage.set_state(planned, active=False)
+        time_goes_by(stage, stage.clock.now() + 2 * MINUTE)
+        exact(stage, planned)
+
+
+# A count
+
+
+@pytest.mark.parametrize("policy", ENDINGS)
+@pytest.mark.parametrize(
+    ("timing", "last"), [({"cron": "* * * * *", "count": 3}, 3), ({"cron": "1/15 * * * *", "count": 1}, 1)]
+)
+def test_the_last_of_a_count_runs_however_late_the_executors_come(stage, policy, timing, last):
+    planned = made(stage, timing, policy)
+
+    time_goes_by(stage, NOON + ENDINGS[policy] * MINUTE, executing=False)
+    time_goes_by(stage, stage.clock.now() + 5 * MINUTE)
+
+    assert stage.endpoint.planned == minutes(last)
+    assert stage.stored(planned).state is ScheduleState.COMPLETED
+    exact(stage, planned)
+
+
+# An interval from the actual start
+
+
+@pytest.mark.parametrize("policy", ENDINGS)
+@pytest.mark.parametrize("count", [None, 1])
+def test_the_one_link_of_a_chain_that_was_missed_runs(stage, policy, count):
+    timing = {"every": "PT5M", "align": "actual_start"} | ({} if count is None else {"count": count})
+    planned = made(stage, timing, policy)
+    (first,) = [stage.stored(planned).next_run_at]
+
+    time_goes_by(stage, NOON + ENDINGS[policy] * MINUTE, sweeping=False)
+    time_goes_by(stage, stage.clock.now() + 2 * MINUTE)
+
+    assert stage.endpoint.planned == [first]
+    assert stage.only_run(planned).state is State.SUCCESS
+    if count is None:
+        assert stage.stored(planned).next_run_at > first + 5 * MINUTE
+
+
+def test_of_a_chain_the_executors_run_the_last_link_where_several_came_late(stage):
+    made(stage, {"every": "PT5M", "align": "actual_start"}, "latest")
+
+    time_goes_by(stage, NOON + 19 * MINUTE, executing=False)
+    time_goes_by(stage, stage.clock.now() + 30 * SECOND)
+
+    assert [at.minute for at in stage.endpoint.planned] == [15]
+
+
+# A change
+
+
+@pytest.mark.parametrize(
+    ("policy", "more", "ran"),
+    [
+        ("sap", {}, 1),
+        ("latest", {}, 1),
+        ("skip", {}, 0),
+        ("all", {"maxLatenessSeconds": 600}, 9),
+        ("skip", {"maxLatenessSeconds": 600}, 0),
+    ],
+)
+@pytest.mark.parametrize("change", ["timing", "off", "off and on", "pause"])
+def test_a_change_in_an_outage_decides_on_what_was_missed_by_the_policy(stage, policy, more, ran, change):
+    """The tick is away for 16 hours; an operator changes the job before it is back."""
+    planned = made(stage, {"cron": "* * * * *"}, policy, **more)
+    time_goes_by(stage, NOON + 2 * MINUTE)
+    time_goes_by(stage, NOON + 960 * MINUTE, sweeping=False)
+    changed_at = stage.clock.now()
+
+    if change == "timing":
+        stage.change(planned, timings=[{"cron": "0 3 * * *"}])
+    elif change == "pause":
+        stage.set_state(planned, pause=Pause(changed_at))
+    else:
+        stage.set_state(planned, active=False)
+        if change == "off and on":
+            stage.set_state(planned, active=True)
+    time_goes_by(stage, changed_at + 10 * SECOND)
+    time_goes_by(stage, changed_at + 3 * MINUTE)
+
+    late = [at for at in stage.endpoint.planned if NOON + 6 * MINUTE < at <= changed_at - 2 * MINUTE]
+    assert len(late) == (0 if change in {"off", "pause"} else ran)
+    reasons = {run.reason for run in stage.runs(planned) if run.range_count is not None}
+    assert reasons & {Reason.SERVICE_OUTAGE, Reason.MAX_LATENESS}
+    lived_on(stage, planned)
+
+
+def test_a_job_can_be_stopped_when_more_is_missed_than_one_change_sends(stage):
+    planned = made(stage, {"every": "PT1S"}, "sap")
+    time_goes_by(stage, NOON + 1_300 * SECOND, sweeping=False)
+
+    stage.set_state(planned, active=False)
+
+    assert stage.stored(planned).state is ScheduleState.INACTIVE
+    time_goes_by(stage, stage.clock.now() + 5 * MINUTE)
+    exact(stage, planned)
+
+
+@pytest.mark.parametrize("policy", ["sap", "latest"])
+def test_late_messages_of_an_old_plan_are_judged_by_that_plan(stage, policy):
+    planned = made(stage, {"cron": "* * * * *"}, policy)
+    time_goes_by(stage, NOON + 10 * MINUTE + 30 * SECOND, executing=False)
+    stage.change(planned, timings=[{"cron": "0 3 * * *"}])
+
+    time_goes_by(stage, NOON + 35 * MINUTE, executing=False)
+    time_goes_by(stage, stage.clock.now() + 2 * MINUTE)
+
+    assert stage.endpoint.planned == minutes(10)
+    lived_on(stage, planned)
+
+
+# One that was missed, beside one that is fresh
+
+
+@pytest.mark.parametrize("policy", ["sap", "latest"])
+def test_a_single_missed_occurrence_runs_also_where_a_fresh_one_is_due(stage, policy):
+    """More than one must be older than two minutes before the policy decides."""
+    planned = made(stage, {"every": "PT21M"}, policy)
+    first = stage.stored(planned).next_run_at
+
+    time_goes_by(stage, first + 22 * MINUTE, sweeping=False)
+    time_goes_by(stage, stage.clock.now() + 30 * SECOND)
+
+    assert stage.endpoint.planned == [first, first + 21 * MINUTE]
+
+
+def test_a_single_missed_occurrence_is_left_out_where_the_policy_runs_none(stage):
+    planned = made(stage, {"every": "PT21M"}, "skip")
+    first = stage.stored(planned).next_run_at
+
+    time_goes_by(stage, first + 22 * MINUTE, sweeping=False)
+    time_goes_by(stage, stage.clock.now() + 30 * SECOND)
+
+    assert stage.endpoint.planned == [first + 21 * MINUTE]
+
+
+# Very late
+
+
+@pytest.mark.parametrize(
+    ("timing", "policy", "ran"), [({"cron": "0 3 * * *"}, "all", 5), ({"cron": "0 3 2 * *"}, "sap", 1)]
+)
+def test_what_was_missed_for_longer_than_four_days_still_runs(stage, timing, policy, ran):
+    """Only a message that is four days old itself is not acted on."""
+    planned = made(stage, timing, policy)
+
+    stage.clock.advance(timedelta(days=5, hours=4).total_seconds())
+    time_goes_by(stage, stage.clock.now() + 5 * MINUTE)
+
+    assert len(stage.endpoint.planned) == ran
+    assert {run.reason for run in stage.runs(planned)} == {Reason.LATE}
