@@ -15,6 +15,7 @@ from sweephand.schedules import calendars
 from sweephand.schedules.calendars import MOST_ROLLED_DAYS, Filtered, Mode, Roll, Rolled, Use, applied, left_out
 from sweephand.schedules.coverage import MONDAY, WEEK_S, On, Spans, Stretches, Together, Weekly, spans
 from sweephand.schedules.localtime import LAST_SECOND, to_instant, zone
+from sweephand.schedules.rolling import MOST_LOOKS
 from sweephand.schedules.rule import Never, Once, Series, Steps, Window
 from tests.unit.schedules.given import ZONES, seconds
 from tests.unit.schedules.oracle import zone_info
@@ -294,6 +295,39 @@ def test_of_two_calendars_that_stop_it_one_that_does_not_roll_leaves_it_out() ->
     assert list(left_out(series, 0, LAST_SECOND)) == [(second("2026-04-05T09:00Z"), 0)]
 
 
+@pytest.mark.parametrize(
+    ("on", "step_s", "roll"),
+    [
+        ("2029-06-01", 3600, "next"),
+        ("2029-06-01", 2 * 3600, "previous"),
+        ("2199-12-31", DAY_S, "next"),
+        ("2199-12-31", 3600, "previous"),
+    ],
+)
+def test_a_day_far_away_is_reached_however_many_occurrences_lie_before_it(on: str, step_s: int, roll: str) -> None:
+    only = {"days": [(day(on), day(on))]}
+    series = build(Window(Steps(0, step_s), 0, LAST_SECOND), (only, "include", roll))
+    begin = second("2027-03-01T00:00Z")
+
+    found = list(series.seconds(begin, LAST_SECOND))
+
+    assert found == list(range(day(on) * DAY_S, (day(on) + 1) * DAY_S, step_s))
+    assert series.until(LAST_SECOND) == found[-1]
+    assert series.until(found[0] - 1) is None
+
+
+def test_what_comes_to_no_free_day_is_passed_over_for_what_does() -> None:
+    """At two in the morning no day is free, so the one at noon comes, and comes alone."""
+    hours = {"week": [(n * DAY_S, n * DAY_S + 9 * 3600) for n in range(7)]}
+    twice = Window(
+        Steps(second("2026-04-11T02:00Z"), 10 * 3600), second("2026-04-11T02:00Z"), second("2026-04-11T12:00Z")
+    )
+
+    series = build(twice, (WEEKENDS, "exclude", "next"), (hours, "exclude", "next"))
+
+    assert texts(series, "2026-04-01T00:00Z", 9) == ["04-13 12:00"]
+
+
 def test_rolling_ends_after_two_months() -> None:
     def stopped(days: int) -> dict[str, Any]:
         return {"days": [(day("2026-04-01"), day("2026-04-01") + days - 1)]}
@@ -355,7 +389,7 @@ def test_a_search_that_finds_nothing_is_bounded() -> None:
 
         assert series.after(BEGIN) is None
         assert series.until(BEGIN) is None
-        assert asked.asked < 25_000
+        assert asked.asked < 2 * 3 * MOST_LOOKS
 
 
 def test_seconds_of_a_long_stretch_are_not_walked() -> None:

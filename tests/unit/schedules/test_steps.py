@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from sweephand.schedules import calendar_content, calendars
 from sweephand.schedules.localtime import zone
 from sweephand.schedules.timing import load, parse
 from tests.unit.schedules.test_inputs_that_break import calls
@@ -14,6 +15,7 @@ from tests.unit.schedules.test_inputs_that_break import calls
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 NEW_YORK = "America/New_York"
 MOST = 400
+MOST_BY_CALENDARS = 4_000
 
 
 @pytest.mark.parametrize("name", ["UTC", NEW_YORK])
@@ -68,6 +70,51 @@ def test_the_age_of_the_anchor_costs_nothing(fields: dict[str, Any], begins: str
     young, older, oldest = cost(1), cost(5), cost(50)
 
     assert max(young, older, oldest) <= 1.15 * min(young, older, oldest)
+
+
+WEEKDAYS = {"weekly": [{"days": ["MON", "TUE", "WED", "THU", "FRI"]}]}
+HOURS = {
+    "weekly": [
+        {"days": ["SAT", "SUN"]},
+        {"days": [*["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"]], "from": "17:00", "to": "09:00"},
+    ]
+}
+MANY = {"dates": [(datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=7 * n)).date().isoformat() for n in range(2_000)]}
+
+
+@pytest.mark.parametrize("name", ["UTC", NEW_YORK])
+@pytest.mark.parametrize(
+    ("text", "roll", "contents"),
+    [
+        ("0 0,9,20 * * *", "next", {"exclude": HOURS}),
+        ("0 0,9,20 * * *", "previous", {"exclude": HOURS}),
+        ("0 * * * *", "next", {"include": {"dates": ["2029-06-01"]}}),
+        ("0 */2 * * *", "previous", {"include": {"dates": ["2029-06-01"]}}),
+        ("0 9 * * *", "next", {"include": {"dates": ["2199-12-30"]}}),
+        ("0 * * * *", "next", {"include": WEEKDAYS, "exclude": MANY}),
+        ("* * * * *", "none", {"include": WEEKDAYS, "exclude": MANY}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "+".join(value),
+)
+def test_calendars_take_calls_by_the_days_that_they_stop_together(
+    text: str, roll: str, contents: dict[str, Any], name: str
+) -> None:
+    """Neither by the occurrences nor by the years before the next free day."""
+    for mode, content in contents.items():
+        calendars.keep(f"steps-{mode}", calendar_content.read(content))
+    uses = [{"name": mode, "mode": mode, "roll": roll} for mode in contents]
+    book = {mode: f"steps-{mode}" for mode in contents}
+    rule = parse({"cron": text, "calendars": uses, "timezone": name}, now=NOW, book=book).rule
+
+    at = NOW
+    for _ in range(30):
+        assert calls(lambda at=at: rule.next_after(at)) <= MOST_BY_CALENDARS
+        found = rule.next_after(at)
+        if found is None:
+            break
+        assert calls(lambda at=found: rule.last_until(at)) <= MOST_BY_CALENDARS
+        at = found
+    assert at > NOW
 
 
 @pytest.mark.parametrize("text", ["* * * * *", "30 2 * * 1-5", "0 0 13 * 5"])

@@ -20,23 +20,23 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from sweephand.errors import Unavailable
-from sweephand.schedules.coverage import DAY_S, On, Spans, Stretches, Together, Weekly, agreed, nearest, spans
+from sweephand.schedules.coverage import DAY_S, On, Spans, Stretches, Together, Weekly, spans
 from sweephand.schedules.days import EPOCH_DAY, FIRST_YEAR, LAST_YEAR
-from sweephand.schedules.localtime import Zone, wall_text, zone
+from sweephand.schedules.localtime import Zone, zone
+from sweephand.schedules.rolling import MOST_ROLLED_DAYS, Filter, Rolled, Stop
 from sweephand.schedules.rule import ByCalendars, MovedBy, Series
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+__all__ = ["MOST_ROLLED_DAYS", "Calendar", "Filtered", "Mode", "Roll", "Rolled", "Use", "applied", "keep", "left_out"]
+
 MOST = 5
 """Calendars of one schedule."""
 MOST_LOOKS = 10_000
 """Occurrences, or stretches of a calendar, that one question looks at."""
-MOST_ROLLED_DAYS = 62
-"""An occurrence that finds no day within so many is left out."""
 MOST_ROLLED_A_DAY = 24
 """Rolling is for what runs some times a day: all days that are not free must be looked through."""
-RULE = "calendar"
 MARK = '"cal":['
 """What the packed text of a schedule with calendars holds, and no other."""
 _REFERENCES = re.compile(r'"cal":\[([^\]]*)\]', re.ASCII)
@@ -169,41 +169,6 @@ def references(packed: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
-    """One calendar as a schedule uses it."""
-
-    times: Stretches
-    include: bool
-    rolls: bool
-
-    def stops(self, second: int) -> bool:
-        return self.times.find(second, self.include, 1) != second
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """All calendars of a schedule."""
-
-    stops: tuple[Stop, ...]
-
-    def free(self, second: int, step: int) -> int | None:
-        """The first second from `second` on that none of them stops."""
-        return agreed([(each.times, each.include) for each in self.stops], second, step)
-
-    def stopped(self, second: int) -> int | None:
-        """The first second from `second` on that one of them stops."""
-        return nearest((each.times.find(second, not each.include, 1) for each in self.stops), 1)
-
-    def rolls(self, second: int) -> bool:
-        """Whether all that stop this second roll."""
-        return all(each.rolls for each in self.stops if each.stops(second))
-
-    def first(self, second: int) -> int | None:
-        """The place among the calendars of the first that stops this second."""
-        return next((n for n, each in enumerate(self.stops) if each.stops(second)), None)
-
-
-@dataclass(frozen=True, slots=True)
 class Filtered(ByCalendars):
     """The occurrences of `series` that the calendars let through."""
 
@@ -252,112 +217,6 @@ class Filtered(ByCalendars):
             after = until if stopped is None else min(stopped - 1, until)
             counted += self.series.count(first - 1, after, limit - counted)
         return counted
-
-
-@dataclass(frozen=True, slots=True)
-class Rolled(ByCalendars):
-    """As Filtered; but what is stopped by calendars that roll comes on another day, at its time of the day.
-
-    step: 1 to a day behind it, -1 to one before.
-    """
-
-    series: Series
-    filter: Filter
-    zone: Zone
-    step: int
-
-    def after(self, second: int) -> int | None:
-        if self.filter.free(second + 1, 1) is None:
-            return None
-        best: int | None = None
-        found = self.series.after(self._first_source(second) - 1 if self.step > 0 else second)
-        for _ in range(MOST_LOOKS):
-            if found is None or (best is not None and found > self._last_source(best)):
-                break
-            comes = self.comes(found)
-            if comes is not None and comes > second and (best is None or comes < best):
-                best = comes
-            found = self.series.after(found)
-        return best
-
-    def until(self, second: int) -> int | None:
-        if self.filter.free(second, -1) is None:
-            return None
-        best: int | None = None
-        found = self.series.until(self._last_source(second))
-        for _ in range(MOST_LOOKS):
-            if found is None or (best is not None and found < self._first_source(best)):
-                break
-            comes = self.comes(found)
-            if comes is not None and comes <= second and (best is None or comes > best):
-                best = comes
-            found = self.series.until(found - 1)
-        return best
-
-    def comes(self, second: int) -> int | None:
-        if self.filter.free(second, self.step) == second:
-            return second
-        if not self.filter.rolls(second):
-            return None
-        day, time = divmod(self.zone.wall(second), DAY_S)
-        on = day + self.step
-        while abs(on - day) <= MOST_ROLLED_DAYS:
-            at = self._at(on * DAY_S + time)
-            free = self.filter.free(at, self.step)
-            if free is None or free == at:
-                return free
-            reached = self.zone.wall(free) // DAY_S
-            on = reached if (reached - on) * self.step > 0 else on + self.step
-        return None
-
-    def stopped_by(self, second: int) -> int | None:
-        return self.filter.first(second)
-
-    def moved_by(self, second: int) -> MovedBy | None:
-        if self.series.until(second) == second and self.filter.free(second, 1) == second:
-            return self.series.moved_by(second)
-        for source in self.series.seconds(self._first_source(second) - 1, self._last_source(second)):
-            if self.comes(source) == second:
-                return MovedBy(RULE, wall_text(self.zone.wall(source)), "moved")
-        return None
-
-    def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
-        return self.series.dropped(after, until)
-
-    def _first_source(self, second: int) -> int:
-        """The first second whose occurrence may come at `second` or behind it: of each day that it passes over
-        something is stopped.
-        """
-        if self.step < 0:
-            return second
-        day = self.zone.wall(second) // DAY_S
-        for earlier in range(day - 1, day - MOST_ROLLED_DAYS - 1, -1):
-            if self._is_free(earlier):
-                return self._begin(earlier + 1)
-        return self._begin(day - MOST_ROLLED_DAYS)
-
-    def _last_source(self, second: int) -> int:
-        """The last second whose occurrence may come at `second` or before it."""
-        if self.step > 0:
-            return second
-        day = self.zone.wall(second) // DAY_S
-        for later in range(day + 1, day + MOST_ROLLED_DAYS + 1):
-            if self._is_free(later):
-                return self._begin(later) - 1
-        return self._begin(day + MOST_ROLLED_DAYS + 1) - 1
-
-    def _is_free(self, day: int) -> bool:
-        """Whether nothing of a day is stopped."""
-        stopped = self.filter.stopped(self._begin(day))
-        return stopped is None or stopped >= self._begin(day + 1)
-
-    def _begin(self, day: int) -> int:
-        return self._at(day * DAY_S)
-
-    def _at(self, wall: int) -> int:
-        """A wall time as an instant: the first of two, the end of the gap where there is none."""
-        found = self.zone.instants(wall)
-        return found[0] if found else self.zone.around_gap(wall)[0]
 
 
 def applied(series: Series, packed: Sequence[str], by: Zone) -> Series:

@@ -1,0 +1,306 @@
+"""Occurrences that calendars stop, and that come on another day instead.
+
+Where they come is computed from the days that are free, not searched among the occurrences: only the day behind a
+stop (before it, rolling back) can receive any. At each time of such a day, whatever is stopped on the days before it
+comes here, as far back as that time is stopped day by day. So a question looks at stretches of the calendars, one
+after another, and at no more days of each than it is stopped, MOST_ROLLED_DAYS at most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sweephand.schedules.coverage import DAY_S, Stretches, agreed, nearest
+from sweephand.schedules.localtime import Zone, wall_text
+from sweephand.schedules.rule import ByCalendars, MovedBy, Series
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST_LOOKS = 20_000
+"""Free stretches, and stopped days before them, that one question looks at: those of 10,000 days of a calendar that
+stops each night, and of far more years where stops are longer or occurrences rarer.
+"""
+MOST_ROLLED_DAYS = 62
+"""An occurrence that finds no day within so many is left out."""
+RULE = "calendar"
+_NEAR = 2 * DAY_S
+"""More than any clock jumps."""
+_FAR = 1 << 38
+"""Behind the horizon."""
+_REACH = (MOST_ROLLED_DAYS + 2) * DAY_S
+"""No occurrence comes further from its time than this, whatever the clock did in between."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """One calendar as a schedule uses it."""
+
+    times: Stretches
+    include: bool
+    rolls: bool
+
+    def stops(self, second: int) -> bool:
+        return self.times.find(second, self.include, 1) != second
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """All calendars of a schedule."""
+
+    stops: tuple[Stop, ...]
+
+    def free(self, second: int, step: int) -> int | None:
+        """The first second from `second` on that none of them stops."""
+        return agreed([(each.times, each.include) for each in self.stops], second, step)
+
+    def stopped(self, second: int, step: int = 1) -> int | None:
+        """The first second from `second` on that one of them stops."""
+        return nearest((each.times.find(second, not each.include, step) for each in self.stops), step)
+
+    def rolls(self, second: int) -> bool:
+        """Whether all that stop this second roll."""
+        return all(each.rolls for each in self.stops if each.stops(second))
+
+    def rolling(self, second: int, step: int) -> int | None:
+        """The first second from `second` on that is stopped, by such calendars only that roll."""
+        firm = [(each.times, each.include) for each in self.stops if not each.rolls]
+        for _ in range(MOST_LOOKS):
+            passed = agreed(firm, second, step)
+            if passed is None:
+                return None
+            stopped = (each.times.find(passed, not each.include, step) for each in self.stops if each.rolls)
+            found = nearest(stopped, step)
+            if found is None or found == passed:
+                return found
+            second = found
+        return None
+
+    def first(self, second: int) -> int | None:
+        """The place among the calendars of the first that stops this second."""
+        return next((n for n, each in enumerate(self.stops) if each.stops(second)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Rolled(ByCalendars):
+    """As Filtered; but what is stopped by calendars that roll comes on another day, at its time of the day.
+
+    step: 1 to a day behind it, -1 to one before.
+    """
+
+    series: Series
+    filter: Filter
+    zone: Zone
+    step: int
+
+    def after(self, second: int) -> int | None:
+        at: int | None = second + 1
+        looked = _Stretch(self.filter)
+        while looked.looks < MOST_LOOKS:
+            looked.looks += 1
+            begin = None if at is None else self.filter.free(at, 1)
+            if begin is None:
+                return None
+            stop = self.filter.stopped(begin)
+            end = _FAR if stop is None else stop
+            own = self.series.after(begin - 1)
+            if own is not None and own >= end:
+                own = None
+            moved = self._moved(begin, end if own is None else own, 1, looked)
+            if moved is not None:
+                return moved[0]
+            if own is not None or stop is None:
+                return own
+            at = self._from(end)
+        return None
+
+    def until(self, second: int) -> int | None:
+        at: int | None = second
+        looked = _Stretch(self.filter)
+        while looked.looks < MOST_LOOKS:
+            looked.looks += 1
+            last = None if at is None else self.filter.free(at, -1)
+            if last is None:
+                return None
+            stop = self.filter.stopped(last, -1)
+            begin = -_FAR if stop is None else stop + 1
+            own = self.series.until(last)
+            if own is not None and own < begin:
+                own = None
+            moved = self._moved(begin if own is None else own + 1, last + 1, -1, looked)
+            if moved is not None:
+                return moved[0]
+            if own is not None or stop is None:
+                return own
+            at = self._to(begin)
+        return None
+
+    def comes(self, second: int) -> int | None:
+        if self.filter.free(second, self.step) == second:
+            return second
+        if not self.filter.rolls(second):
+            return None
+        day, time = divmod(self.zone.wall(second), DAY_S)
+        on = day + self.step
+        while abs(on - day) <= MOST_ROLLED_DAYS:
+            at = self._at(on * DAY_S + time)
+            free = self.filter.free(at, self.step)
+            if free is None or free == at:
+                return free
+            reached = self.zone.wall(free) // DAY_S
+            on = reached if (reached - on) * self.step > 0 else on + self.step
+        return None
+
+    def stopped_by(self, second: int) -> int | None:
+        return self.filter.first(second)
+
+    def moved_by(self, second: int) -> MovedBy | None:
+        if self.filter.free(second, 1) != second:
+            return None
+        if self.series.until(second) == second:
+            return self.series.moved_by(second)
+        moved = self._moved(second, second + 1, 1, _Stretch(self.filter))
+        return None if moved is None else MovedBy(RULE, wall_text(self.zone.wall(moved[1])), "moved")
+
+    def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
+        return self.series.dropped(after, until)
+
+    # What comes to a free stretch
+
+    def _moved(self, begin: int, end: int, way: int, stopped: _Stretch) -> tuple[int, int] | None:
+        """Of [begin, end), all of it free: the first second that a stopped occurrence comes to, with way -1 the last;
+        and that occurrence.
+        """
+        walls = [(self._wall(begin), self._wall(end))]
+        best: tuple[int, int] | None = None
+        near = _FAR * self.step  # no occurrence lies between it and the days that were looked at
+        for days in range(1, MOST_ROLLED_DAYS + 1):
+            walls = [(low, high) for low, high in walls if low < high]
+            if not walls:
+                break
+            stopped.looks += 1
+            shift = -self.step * days * DAY_S
+            first, behind = self._at(walls[0][0] + shift), self._end(walls[-1][1] + shift)
+            if (near >= first) if self.step > 0 else (near < behind):
+                found = self.series.until(behind - 1) if self.step > 0 else self.series.after(first - 1)
+                if found is None:
+                    break
+                near = found
+            if first <= near < behind:
+                source = self._source(walls, shift, way)
+                if source is not None:
+                    wall = self.zone.wall(source) - shift
+                    best = self._at(wall), source
+                    walls = [(low, min(high, wall)) if way > 0 else (max(low, wall + 1), high) for low, high in walls]
+            walls = self._still_stopped(walls, shift, stopped)
+        return best
+
+    def _source(self, walls: list[tuple[int, int]], shift: int, way: int) -> int | None:
+        """The occurrence with the first wall time (way -1: the last) of those put off by `shift` that rolls."""
+        for target, target_end in walls[::way]:
+            low, high = target + shift, target_end + shift
+            first, last = self._at(low), self._end(high) - 1
+            plain = self.zone.piece(first) == self.zone.piece(last)
+            best: tuple[int, int] | None = None
+            found = self.series.after(first - 1) if way > 0 else self.series.until(last)
+            while found is not None and first <= found <= last:
+                rolling = self.filter.rolling(found, way)
+                if rolling is None:
+                    break
+                if rolling == found:
+                    wall = self.zone.wall(found)
+                    if low <= wall < high and (best is None or (wall - best[0]) * way < 0):
+                        best = wall, found
+                    if plain and best is not None:
+                        break
+                    rolling += way
+                found = self.series.after(rolling - 1) if way > 0 else self.series.until(rolling)
+            if best is not None:
+                return best[1]
+        return None
+
+    def _still_stopped(self, walls: list[tuple[int, int]], shift: int, stopped: _Stretch) -> list[tuple[int, int]]:
+        """What is left of wall times without those that are free on the day that `shift` puts them to."""
+        left = []
+        for low, high in walls:
+            at, last = self._at(low + shift), self._at(high - 1 + shift)
+            while at <= last:
+                begin, end = stopped.around(at)
+                if begin > last:
+                    break
+                left.append((max(low, self._wall(begin) - shift), min(high, self._wall(end) - shift)))
+                at = end
+        return [(low, high) for low, high in left if low < high]
+
+    def _from(self, end: int) -> int | None:
+        """The first second from `end` on at which something may come, as far as the occurrences say."""
+        following = self.series.after(end - 1)
+        if self.step < 0:
+            return None if following is None else max(end, following - _REACH)
+        before = self.series.until(end - 1)
+        if before is not None and before >= end - _REACH:
+            return end
+        return following
+
+    def _to(self, begin: int) -> int | None:
+        """The last second before `begin` at which something may come, as far as the occurrences say."""
+        before = self.series.until(begin - 1)
+        if self.step > 0:
+            return None if before is None else min(begin - 1, before + _REACH)
+        following = self.series.after(begin - 1)
+        if following is not None and following < begin + _REACH:
+            return begin - 1
+        return before
+
+    # Wall times, which come to an instant in their order: the first of two, the end of the gap where there is none
+
+    def _at(self, wall: int) -> int:
+        piece = self.zone.piece(wall - _NEAR)
+        if wall + _NEAR < self.zone.end(piece):
+            return wall - self.zone.offsets[piece]
+        found = self.zone.instants(wall)
+        return found[0] if found else self.zone.around_gap(wall)[0]
+
+    def _end(self, wall: int) -> int:
+        """The first second behind all at which the clock reads less than `wall`."""
+        piece = self.zone.piece(wall - _NEAR)
+        if wall + _NEAR < self.zone.end(piece):
+            return wall - self.zone.offsets[piece]
+        found = self.zone.instants(wall - 1)
+        return found[-1] + 1 if found else self.zone.around_gap(wall - 1)[0]
+
+    def _wall(self, second: int) -> int:
+        """The first wall time that comes to `second` or behind it."""
+        piece = self.zone.piece(second)
+        wall, jump = second + self.zone.offsets[piece], self.zone.jump(piece)
+        before = wall - jump
+        if jump < 0:  # what the clock reads again came to the first time
+            return max(wall, self.zone.starts[piece] + self.zone.offsets[piece - 1])
+        return before if jump > 0 and second == self.zone.starts[piece] else wall
+
+
+class _Stretch:
+    """Where a filter stops, keeping the last answer: the days that one question looks at often share it.
+
+    looks: how often the question looked so far.
+    """
+
+    __slots__ = ("begin", "end", "filter", "looks")
+
+    def __init__(self, through: Filter) -> None:
+        self.filter = through
+        self.begin = self.end = self.looks = 0
+
+    def around(self, second: int) -> tuple[int, int]:
+        """(beginning, end) of the stopped stretch that holds `second`, or of the first behind it."""
+        if not self.begin <= second < self.end:
+            begin = self.filter.stopped(second)
+            if begin is None:
+                return 4 * _FAR, 4 * _FAR
+            if begin == second:
+                last_free = self.filter.free(second, -1)
+                begin = -4 * _FAR if last_free is None else last_free + 1
+            end = self.filter.free(max(second, begin), 1)
+            self.begin, self.end = begin, 4 * _FAR if end is None else end
+        return self.begin, self.end
