@@ -30,7 +30,7 @@ from sweephand.domain.instants import epoch_s, text
 from sweephand.domain.job import Payload
 from sweephand.domain.run import Outcome
 from sweephand.errors import InvalidRequest
-from sweephand.schedules.timing import parse_instant
+from sweephand.schedules.instants import parse_instant
 from sweephand.security.guard import CallFailed, GuardSettings, Outbound
 
 __all__ = ["carried_over", "check_payload", "from_json", "kept_secrets", "parse", "perform", "to_json"]

@@ -9,6 +9,8 @@ from math import gcd
 from sweephand.schedules.rule import Series
 from sweephand.values import value
 
+MONTHS_SHORT = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+WEEKDAYS_SHORT = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _FIRST_YEAR, _LAST_YEAR = 1969, 2200  # one beyond the horizon on each side, for zones off UTC
 _FIRST_WALL = (date(_FIRST_YEAR, 1, 1).toordinal() - _EPOCH_DAY) * 86_400

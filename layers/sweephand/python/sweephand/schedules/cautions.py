@@ -10,8 +10,8 @@ from sweephand.schedules import english
 from sweephand.schedules.calendar_masks import CalendarMasks, bits
 from sweephand.schedules.clock import DAY_S, Clock
 from sweephand.schedules.days import OfMonths, OnDays
-from sweephand.schedules.localtime import instant_text, to_second
-from sweephand.schedules.months import MonthOverflow, Months
+from sweephand.schedules.localtime import MonthOverflow, instant_text, to_second
+from sweephand.schedules.months import Months
 from sweephand.schedules.reasons import on_clock
 from sweephand.schedules.rule import Jittered
 

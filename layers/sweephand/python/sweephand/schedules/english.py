@@ -28,8 +28,6 @@ MONTHS = (
     "December",
 )
 WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
-MONTHS_SHORT = tuple(name[:3].lower() for name in MONTHS)
-WEEKDAYS_SHORT = tuple(name[:3].lower() for name in WEEKDAYS)
 _MOST_TIMES = 6
 
 

@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
 EXAMPLE = "an RFC 3339 instant such as 2027-01-01T09:00:00Z"
-_GRAMMAR = re.compile(
+_GRAMMAR = (
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]+)?"
-    r"(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))?",
-    re.ASCII,
+    r"(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))?"
 )
-_TAIL = re.compile(r"(?:\.[0-9]+)?[Zz]?", re.ASCII)
+"""Compiled when first used: a sweeper reads no such text."""
+
+_TAIL = r"(?:\.[0-9]+)?[Zz]?"
 _SHAPE = "dddd-dd-ddTdd:dd:dd"
 _BOUNDS = (
     (0, "year", 1970, 2199),
@@ -65,7 +66,7 @@ def _zone_of(info: ZoneInfo | None) -> Zone:
 def read(value: object, field: str) -> Written:
     """The strict grammar of RFC 3339, the offset left to the caller. Raises InvalidRequest."""
     text = members.text(value, field, EXAMPLE)
-    found = _GRAMMAR.fullmatch(text)
+    found = re.fullmatch(_GRAMMAR, text, re.ASCII)
     if found is None:
         raise InvalidRequest(field, f"expected {EXAMPLE}", position=_first_odd(text))
     for position, name, least, most in _BOUNDS:
@@ -138,5 +139,5 @@ def _first_odd(text: str) -> int:
             return position
     if len(text) <= len(_SHAPE):
         return len(text)
-    rest = _TAIL.match(text, len(_SHAPE))
-    return len(_SHAPE) if rest is None else rest.end()
+    rest = re.match(_TAIL, text[len(_SHAPE) :], re.ASCII)
+    return len(_SHAPE) + (0 if rest is None else rest.end())

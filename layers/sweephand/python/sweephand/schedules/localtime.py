@@ -14,7 +14,18 @@ from functools import lru_cache
 from sweephand.schedules import tzif
 from sweephand.schedules.tzif import ALWAYS, IANA_VERSION
 
-__all__ = ["ALWAYS", "EPOCH", "FIRST_SECOND", "IANA_VERSION", "LAST_SECOND", "Gap", "Overlap", "Zone", "zone"]
+__all__ = [
+    "ALWAYS",
+    "EPOCH",
+    "FIRST_SECOND",
+    "IANA_VERSION",
+    "LAST_SECOND",
+    "Gap",
+    "MonthOverflow",
+    "Overlap",
+    "Zone",
+    "zone",
+]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST_SECOND = 0
@@ -39,6 +50,14 @@ class Overlap(StrEnum):
     FIRST = "first"
     SECOND = "second"
     BOTH = "both"
+
+
+class MonthOverflow(StrEnum):
+    """What becomes of a day that its month does not have: 31 April."""
+
+    SKIP = "skip"
+    CLAMP = "clamp"  # the last day of that month; the next month has its own day again
+    NEXT = "next"  # the first day of the following month
 
 
 class Zone:

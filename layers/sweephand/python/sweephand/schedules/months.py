@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from datetime import date
-from enum import StrEnum
 
 from sweephand.schedules.calendar_masks import month_length
-from sweephand.schedules.localtime import LAST_SECOND
+from sweephand.schedules.localtime import LAST_SECOND, MonthOverflow
 from sweephand.schedules.rule import Series
 from sweephand.values import value
 
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _FIRST_WALL = -2 * 86_400
 _LAST_WALL = LAST_SECOND + 2 * 86_400
-
-
-class MonthOverflow(StrEnum):
-    """What becomes of a day that its month does not have: 31 April."""
-
-    SKIP = "skip"
-    CLAMP = "clamp"  # the last day of that month; the next month has its own day again
-    NEXT = "next"  # the first day of the following month
 
 
 @value

@@ -11,7 +11,7 @@ from datetime import date
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import members
-from sweephand.schedules.english import MONTHS_SHORT
+from sweephand.schedules.calendar_masks import MONTHS_SHORT
 from sweephand.schedules.instants import Written
 
 EXPECTED = "a date of ISO 8601 such as 2027-02-08T09:30:00Z or of RFC 2822 such as Mon, 08 Feb 2027 09:30:00 GMT"

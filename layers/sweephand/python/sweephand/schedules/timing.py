@@ -11,13 +11,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import instants, members
-from sweephand.schedules.instants import parse_instant
+from sweephand.schedules import members
 from sweephand.schedules.localtime import (
     FIRST_SECOND,
     IANA_VERSION,
     LAST_SECOND,
     Gap,
+    MonthOverflow,
     Overlap,
     Zone,
     instant_text,
@@ -26,7 +26,6 @@ from sweephand.schedules.localtime import (
     to_second_up,
     zone,
 )
-from sweephand.schedules.months import MonthOverflow
 from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.notations.shapes import Beginning, Compiled, Rules
 from sweephand.schedules.rule import Jittered, Never, Rule, Series, Window, between, count_between
@@ -46,7 +45,6 @@ __all__ = [
     "load",
     "load_or_never",
     "parse",
-    "parse_instant",
     "with_calendars",
     "with_count",
     "zone_of_text",
@@ -364,12 +362,17 @@ def _limits(fields: Mapping[str, object], rules: Rules) -> tuple[int | None, int
     for name, when_both in (("startTime", Overlap.FIRST), ("endTime", Overlap.SECOND)):
         given = fields.get(name)
         overlap = when_both if rules.overlap is Overlap.BOTH else rules.overlap
-        written = None if given is None else instants.read(given, name)
-        found.append(None if written is None else instants.resolve(written, name, rules.zone, gap, overlap))
+        found.append(None if given is None else _limit(given, name, rules.zone, gap, overlap))
     start, end = found
     if start is not None and end is not None and start > end:
         raise InvalidRequest("endTime", "lies before startTime")
     return start, end
+
+
+def _limit(given: object, name: str, where: Zone, gap: Gap | None, overlap: Overlap | None) -> int:
+    from sweephand.schedules import instants  # noqa: PLC0415 - a sweeper reads none
+
+    return instants.resolve(instants.read(given, name), name, where, gap, overlap)
 
 
 def _why_never(first: int, last: int) -> str:

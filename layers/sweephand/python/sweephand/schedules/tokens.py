@@ -13,7 +13,8 @@ from datetime import date
 from typing import NamedTuple
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules.english import MONTHS, MONTHS_SHORT
+from sweephand.schedules.calendar_masks import MONTHS_SHORT
+from sweephand.schedules.english import MONTHS
 from sweephand.schedules.instants import Written
 from sweephand.schedules.standards import (
     FIRST_YEAR,

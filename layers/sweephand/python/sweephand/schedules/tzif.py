@@ -6,7 +6,6 @@ change. The host's own files are never looked at: two machines must not disagree
 
 from __future__ import annotations
 
-import pkgutil
 import struct
 from datetime import date
 from functools import lru_cache
@@ -32,10 +31,13 @@ _HEADER = struct.Struct(">4s1s15x6l")
 @lru_cache(maxsize=1)
 def names() -> frozenset[str]:
     """All IANA names of the package. Its other files (zone.tab, tzdata.zi) are no zones and not among them."""
-    listed = pkgutil.get_data("tzdata", "zones")
-    if listed is None:
-        raise FileNotFoundError("the tzdata package lacks its list of zones")
-    return frozenset(listed.decode("ascii").split()) - _NOT_PLACES
+    return frozenset(_content("zones").decode("ascii").split()) - _NOT_PLACES
+
+
+def _content(path: str) -> bytes:
+    """A file of the package. pkgutil would read it alike, and costs a cold start more than that."""
+    content: bytes = tzdata.__spec__.loader.get_data(f"{tzdata.__path__[0]}/{path}")
+    return content
 
 
 def table(name: str) -> Table:
@@ -45,10 +47,7 @@ def table(name: str) -> Table:
     """
     if name not in names():
         raise KeyError(name)
-    content = pkgutil.get_data("tzdata", f"zoneinfo/{name}")
-    if content is None:
-        raise KeyError(name)
-    instants, offsets, initial, footer = _parse(content)
+    instants, offsets, initial, footer = _parse(_content(f"zoneinfo/{name}"))
     last = instants[-1] if instants else 0
     later = [change for change in _Footer.parse(footer).changes(last) if change[0] > last]
     return _merge(initial, [*zip(instants, offsets, strict=True), *later])

@@ -20,10 +20,10 @@ from sweephand.ids import run_uuid
 from sweephand.schedules import cautions, gaps, instants, why
 from sweephand.schedules.describe import describe
 from sweephand.schedules.explain import dropped, left_out, local_text, preview
-from sweephand.schedules.instants import Written
+from sweephand.schedules.instants import Written, parse_instant
 from sweephand.schedules.localtime import IANA_VERSION
 from sweephand.schedules.reasons import Reason
-from sweephand.schedules.timing import TIMING_MEMBERS, Timing, load_or_never, parse, parse_instant
+from sweephand.schedules.timing import TIMING_MEMBERS, Timing, load_or_never, parse
 
 NEXT_PREVIEWED, MOST_PREVIEWED, MOST_DROPPED = 5, 1_000, 100
 OWN_MEMBERS = ("after", "limit", "explain")

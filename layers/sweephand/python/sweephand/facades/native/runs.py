@@ -21,7 +21,8 @@ from sweephand.flow import plan, results
 from sweephand.flow.drafts import LAST
 from sweephand.ids import instant_ms_of, is_uuid, run_uuid
 from sweephand.schedules.explain import MovedBy, left_out
-from sweephand.schedules.timing import Timing, load_or_never, parse_instant
+from sweephand.schedules.instants import parse_instant
+from sweephand.schedules.timing import Timing, load_or_never
 from sweephand.store.views import runs as views
 from sweephand.store.views.runs import RunMark
 

@@ -37,9 +37,8 @@ from sweephand.facades.native.problems import STATUS
 from sweephand.facades.native.recurrence_schema import RECURRENCE
 from sweephand.flow.history import Operation
 from sweephand.schedules.cautions import CAUTIONS
-from sweephand.schedules.localtime import Gap, Overlap
+from sweephand.schedules.localtime import Gap, MonthOverflow, Overlap
 from sweephand.schedules.members import LONGEST_TEXT
-from sweephand.schedules.months import MonthOverflow
 from sweephand.schedules.notations.every import Align
 from sweephand.schedules.reasons import REASON_CODES
 from sweephand.schedules.standards import LONGEST_TEXT as LONGEST_WORDS

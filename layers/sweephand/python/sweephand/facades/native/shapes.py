@@ -17,7 +17,8 @@ from sweephand.domain.lateness import Misfire
 from sweephand.errors import InvalidRequest
 from sweephand.facades.native import defaults
 from sweephand.ids import is_uuid
-from sweephand.schedules.timing import TIMING_MEMBERS, parse_instant
+from sweephand.schedules.instants import parse_instant
+from sweephand.schedules.timing import TIMING_MEMBERS
 from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, is_tenant_name
 from sweephand.security.guard import GuardSettings
 

@@ -12,7 +12,8 @@ from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.facades.sap.fields import MODES
 from sweephand.facades.sap.times import shown
-from sweephand.schedules.timing import load_or_never, parse_instant
+from sweephand.schedules.instants import parse_instant
+from sweephand.schedules.timing import load_or_never
 
 UNDER_WAY = {
     State.TRIGGERED: "TRIGGERED",

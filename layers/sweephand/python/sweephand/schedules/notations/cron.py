@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import english, members
-from sweephand.schedules.calendar_masks import CalendarMasks
+from sweephand.schedules import members
+from sweephand.schedules.calendar_masks import MONTHS_SHORT, WEEKDAYS_SHORT, CalendarMasks
 from sweephand.schedules.notations.fields import Field, split, steps_over_all_hours
 from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, at_hours
 from sweephand.schedules.wallclock import certain_gap
@@ -33,8 +33,8 @@ _FIELDS = (
     Field(FIELD, "minute", 0, 59, 59, {}),
     Field(FIELD, "hour", 0, 23, 23, {}),
     Field(FIELD, "day of the month", 1, 31, 31, {}),
-    Field(FIELD, "month", 1, 12, 12, {name: number for number, name in enumerate(english.MONTHS_SHORT, 1)}),
-    Field(FIELD, "weekday", 0, 6, 7, {name: number for number, name in enumerate(english.WEEKDAYS_SHORT)}),
+    Field(FIELD, "month", 1, 12, 12, {name: number for number, name in enumerate(MONTHS_SHORT, 1)}),
+    Field(FIELD, "weekday", 0, 6, 7, {name: number for number, name in enumerate(WEEKDAYS_SHORT)}),
 )
 
 
@@ -66,7 +66,7 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
     series = at_hours(masks, masks.hours, rules, stepped=parsed.stepped_hours)
     return Compiled(
         series,
-        lambda: english.calendar(masks, rules.zone.name),
+        lambda: _summary(masks, rules.zone.name),
         lambda: certain_gap(series, masks.shortest_gap_s(), masks.common_s()),
     )
 
@@ -110,3 +110,9 @@ def _macro(text: str) -> str:
     if text.lower() == "@reboot":
         raise InvalidRequest(FIELD, "@reboot names an event, not a time", position=0)
     raise InvalidRequest(FIELD, f"expected one of {', '.join(_MACROS)}", position=0)
+
+
+def _summary(masks: CalendarMasks, zone: str) -> str:
+    from sweephand.schedules import english  # noqa: PLC0415 - only when asked
+
+    return english.calendar(masks, zone)

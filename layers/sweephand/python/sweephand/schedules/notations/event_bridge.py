@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import english, members
+from sweephand.schedules.calendar_masks import MONTHS_SHORT, WEEKDAYS_SHORT
 from sweephand.schedules.clock import Clock
 from sweephand.schedules.days import ALL_YEARS, FIRST_YEAR, OfMonths, OnDays, month_table
 from sweephand.schedules.localtime import Gap, Overlap
@@ -28,12 +29,12 @@ EXPECTED = 'an expression such as "cron(30 2 ? * MON-FRI *)", "rate(5 minutes)" 
 _SHAPE = re.compile(r"(at|rate|cron)\((.*)\)", re.ASCII)
 _RATE = re.compile(r"([0-9]{1,9})[ ]+(minutes?|hours?|days?)", re.ASCII)
 _AT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}", re.ASCII)
-_NAMES = {name: number for number, name in enumerate(english.WEEKDAYS_SHORT, 1)}
+_NAMES = {name: number for number, name in enumerate(WEEKDAYS_SHORT, 1)}
 _FIELDS = (
     Field(FIELD, "minutes", 0, 59, 59, {}),
     Field(FIELD, "hours", 0, 23, 23, {}),
     Field(FIELD, "day of the month", 1, 31, 31, {}),
-    Field(FIELD, "month", 1, 12, 12, {name: number for number, name in enumerate(english.MONTHS_SHORT, 1)}),
+    Field(FIELD, "month", 1, 12, 12, {name: number for number, name in enumerate(MONTHS_SHORT, 1)}),
     Field(FIELD, "day of the week", 1, 7, 7, _NAMES),
     Field(FIELD, "year", 1970, 2199, 2199, {}),
 )

@@ -16,8 +16,18 @@ from functools import partial
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import duration, members
-from sweephand.schedules.localtime import FIRST_SECOND, LAST_SECOND, Gap, Overlap, Zone, instant_text, wall_text, zone
-from sweephand.schedules.months import MonthOverflow, Months
+from sweephand.schedules.localtime import (
+    FIRST_SECOND,
+    LAST_SECOND,
+    Gap,
+    MonthOverflow,
+    Overlap,
+    Zone,
+    instant_text,
+    wall_text,
+    zone,
+)
+from sweephand.schedules.months import Months
 from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules
 from sweephand.schedules.rule import Steps, Window
 from sweephand.schedules.wallclock import OnWallClock, certain_gap

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from sweephand.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-_WORD = re.compile(r"[^ \t]+")
 
 
 class Field(NamedTuple):
@@ -77,7 +74,11 @@ class Field(NamedTuple):
 
 def split(text: str, fields: Sequence[Field]) -> list[tuple[int, str]]:
     """(position, text) of each field. Raises InvalidRequest if there are more or fewer."""
-    words = [(found.start(), found[0]) for found in _WORD.finditer(text)]
+    words, position = [], 0
+    for word in text.split():
+        position = text.index(word, position)
+        words.append((position, word))
+        position += len(word)
     if len(words) != len(fields):
         surplus = words[len(fields)][0] if len(words) > len(fields) else len(text)
         names = ", ".join(field.name for field in fields)

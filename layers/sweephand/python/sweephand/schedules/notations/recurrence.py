@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING
 from sweephand.schedules import members
 from sweephand.schedules.clock import DAY_S, Clock
 from sweephand.schedules.days import Days, EachNth, OfMonths, OfWeeks, OnDays, OrNextDay, month_table
-from sweephand.schedules.localtime import EPOCH, Gap, Overlap
-from sweephand.schedules.months import MonthOverflow
+from sweephand.schedules.localtime import EPOCH, Gap, MonthOverflow, Overlap
 from sweephand.schedules.notations.recurrence_fields import FIELD, LONGEST, Spec, read_spec
 from sweephand.schedules.notations.recurrence_words import summary
 from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, at_hours

@@ -10,7 +10,7 @@ from sweephand.schedules.wallclock import OnWallClock
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sweephand.schedules.months import MonthOverflow
+    from sweephand.schedules.localtime import MonthOverflow
     from sweephand.schedules.rule import Series
 
 Facts = Any
