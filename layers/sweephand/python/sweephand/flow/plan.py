@@ -296,17 +296,21 @@ def new_schedule(
     )
     planned = replan.first_plan(schedule, job, timing, now, drafts.first_instant(draft, job, timing, now))
     if planned.state is ScheduleState.ACTIVE and planned.next_run_at is None:
-        over = _over(draft, timing, now)
+        over = _over(draft, job, timing, now)
         raise over.within(path) if path else over
     return planned
 
 
-def _over(draft: ScheduleDraft, timing: Timing, now: datetime) -> InvalidRequest:
-    """The refusal of what has no occurrence left, at the member that says so."""
-    ended = draft.timing.get("endTime") is not None and timing.ends_at <= now
+def _over(draft: ScheduleDraft, job: Job, timing: Timing, now: datetime) -> InvalidRequest:
+    """The refusal of what has no occurrence left, at the member that says so; at none of it where the job is over."""
+    field: str | None = timing.notation
+    if draft.timing.get("endTime") is not None and timing.ends_at <= now:
+        field = "endTime"
+    elif job.end_at is not None and job.end_at <= now:
+        field = None
     last = timing.rule.last_until(now)
     reason = "no occurrence lies ahead" if last is None else f"no occurrence lies ahead, the last was {text(last)}"
-    return InvalidRequest("endTime" if ended else timing.notation, reason, code="NEVER_FIRES")
+    return InvalidRequest(field, reason, code="NEVER_FIRES")
 
 
 def refuse_twins(schedules: Sequence[tuple[Schedule, str]]) -> None:
