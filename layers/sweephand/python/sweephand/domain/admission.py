@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from sweephand.domain.collection import Terms
-from sweephand.domain.generations import Generation
 from sweephand.domain.job import Job
 from sweephand.domain.lateness import FRESH, Policy
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import AWAITING_RESULT, Kind, Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, policies_of
+
+if TYPE_CHECKING:
+    from sweephand.domain.generations import Generation
 
 MAX_AGE = timedelta(days=4)
 """Queues keep messages for 14 days; one this late is ended, not acted on."""
