@@ -47,10 +47,10 @@ class Missed:
     latest: datetime | None = None
 
 
-def missed(timing: Timing, policy: Policy, next_at: datetime, now: datetime, left: int | None) -> Missed | None:
+def missed(timing: Timing, policy: Policy, next_at: datetime, now: datetime, planned_total: int) -> Missed | None:
     """What a sweep at `now` finds missed; None unless more than one occurrence is older than two minutes.
 
-    left: of the schedule's count; None without one. The last missed occurrence is computed, never stepped to.
+    planned_total: of its count, how many are sent. The last missed occurrence is computed, never stepped to.
     """
     if timing.actual_start_interval_s is not None:
         return None  # the next occurrence follows from the start of this one: never more than one is missed
@@ -58,6 +58,7 @@ def missed(timing: Timing, policy: Policy, next_at: datetime, now: datetime, lef
     if last is None or last <= next_at:
         return None
     verdict = _judged(timing, policy, _span(timing, next_at, last), now)
+    left = None if timing.count is None else timing.count - planned_total
     if left is not None and verdict.caught_up is not None and verdict.caught_up.count > left:
         return None  # the count ends the series within the range: what is left of it is simply sent
     return verdict

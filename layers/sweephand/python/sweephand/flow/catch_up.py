@@ -62,8 +62,7 @@ def split(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> Wai
     The same row comes back where nothing is missed. Raises Unavailable if the kept occurrence was not sent.
     """
     timing = load(sweep.packed)
-    left = None if timing.count is None else timing.count - row.planned_total
-    found = misfire.missed(timing, Policy.read(sweep.misfire), row.next_run_at, now, left)
+    found = misfire.missed(timing, Policy.read(sweep.misfire), row.next_run_at, now, row.planned_total)
     if found is None:
         return row
     there = _runs_left_out(world, row, found)

@@ -87,6 +87,19 @@ def keep_payloads(job: Job, before: Job, parts: Parts, stored: Mapping[str, Payl
     return replace(job, action=action, error_action=kept(ERROR_ACTION, job.error_action, before.error_action))
 
 
+def as_stored(schedule: Schedule, payload: Payload | None = None) -> ScheduleDraft:
+    """What is stored of a schedule, in the form in which it would be asked for."""
+    return ScheduleDraft(
+        name=schedule.name,
+        timing=schedule.timing,
+        active=schedule.active,
+        payload=payload,
+        policies=schedule.policies,
+        id=schedule.id,
+        attributes=schedule.attributes,
+    )
+
+
 def _spec(draft: ActionDraft, version: int) -> ActionSpec:
     return ActionSpec(draft.kind, draft.params, draft.retry, version if draft.payload is not None else None)
 

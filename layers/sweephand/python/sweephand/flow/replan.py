@@ -159,9 +159,8 @@ def has_missed(schedule: Schedule, now: datetime) -> bool:
         return False
     from sweephand.domain import misfire  # noqa: PLC0415 - nothing is missed while the service runs
 
-    timing = load_or_never(schedule.packed)
-    left = None if timing.count is None else timing.count - schedule.planned_total
-    return misfire.missed(timing, Policy.read(schedule.misfire), at, now, left) is not None
+    policy = Policy.read(schedule.misfire)
+    return misfire.missed(load_or_never(schedule.packed), policy, at, now, schedule.planned_total) is not None
 
 
 def _owed(before: Schedule, old: Timing, effective: datetime) -> list[datetime]:

@@ -101,7 +101,7 @@ def _step(world: World, wish: Wish, scene: Scene, now: datetime, n: int) -> Step
 def _change(wish: Wish, there: Schedule, scene: Scene, now: datetime) -> tuple[Step, Timing]:
     """The schedule with the caller's wishes, and its timing."""
     before, after = scene.before, scene.after
-    draft = wish.draft or ScheduleDraft(there.name, there.timing, there.active, policies=there.policies, id=there.id)
+    draft = wish.draft or drafts.as_stored(there)
     draft = replace(draft, book=_references(scene))
     at = None
     if drafts.unchanged_timing(there, draft, before, after):

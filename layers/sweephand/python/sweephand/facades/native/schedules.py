@@ -12,7 +12,7 @@ from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies, collection_fields, shapes
 from sweephand.facades.native.answers import one_schedule, schedule_bodies
 from sweephand.facades.native.context import Context
-from sweephand.flow import change, plan, tenancy
+from sweephand.flow import change, drafts, plan, tenancy
 from sweephand.flow.history import Operation
 from sweephand.flow.plan import Planned
 from sweephand.flow.wishes import Wish
@@ -100,7 +100,7 @@ def _switch(ctx: Context, *, active: bool) -> Answer:
 
     def draft(planned: Planned, there: Schedule) -> ScheduleDraft:
         payloads = plan.payloads_of(ctx.world, Planned(planned.job, (there,)))
-        return ScheduleDraft(there.name, there.timing, active, payloads.get(there.id), there.policies, there.id)
+        return replace(drafts.as_stored(there, payloads.get(there.id)), active=active)
 
     operation = Operation.ACTIVATE_SCHEDULE if active else Operation.DEACTIVATE_SCHEDULE
     return _change(ctx, draft, operation)

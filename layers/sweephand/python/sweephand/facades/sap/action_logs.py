@@ -9,11 +9,10 @@ from typing import Any
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.revision import Entry
 from sweephand.domain.schedule import Schedule, StateReason
-from sweephand.errors import InvalidRequest, NotFound
+from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
 from sweephand.facades.sap.context import Context
 from sweephand.facades.sap.times import shown
-from sweephand.flow import plan
 from sweephand.store.views import changes
 
 MOST = 200
@@ -51,10 +50,7 @@ def list_all(ctx: Context) -> Answer:
     schedule_id = ctx.option("scheduleId")
     schedules = list(planned.schedules)
     if schedule_id is not None:
-        try:
-            schedules = [plan.find_schedule(planned, schedule_id)]
-        except NotFound as unknown:
-            raise NotFound("Schedule Not Found") from unknown
+        schedules = [ctx.find_schedule(planned, schedule_id)]
     job = planned.job
     entries = changes.newest_first(ctx.world.table, job.tenant, job.id, None, MOST)
     told = list(islice(_of_entries(entries, schedule_id), MOST))

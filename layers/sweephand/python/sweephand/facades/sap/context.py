@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from sweephand.domain.job import Job
+from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades import strict_json
 from sweephand.facades.http import Request, Route
@@ -17,7 +18,6 @@ from sweephand.flow.history import By, Operation
 from sweephand.flow.ordinals import Ordinals
 from sweephand.flow.plan import Planned
 from sweephand.flow.world import World
-from sweephand.ids import is_uuid
 from sweephand.security.caller import PROVIDER, Caller, Door, is_tenant_name
 from sweephand.security.guard import GuardSettings
 
@@ -122,11 +122,12 @@ class Context:
             raise NotFound("Job Not Found") from unknown
         return _made_here(job, job)
 
-    def schedule_id(self) -> str:
-        given = self.parameters["schedule"]
-        if not is_uuid(given):
-            raise NotFound("Schedule Not Found")
-        return given
+    def find_schedule(self, planned: Planned, given: str | None = None) -> Schedule:
+        """Of a job, the schedule of the path, or the given one. Raises NotFound."""
+        try:
+            return plan.find_schedule(planned, self.parameters["schedule"] if given is None else given)
+        except NotFound as unknown:
+            raise NotFound("Schedule Not Found") from unknown
 
 
 def _made_here(found: T, job: Job) -> T:

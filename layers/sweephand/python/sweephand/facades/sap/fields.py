@@ -307,8 +307,3 @@ def _instant(given: Mapping[str, Any], name: str, now: datetime) -> datetime | N
 
 def _kept(instant: datetime | None) -> str | None:
     return None if instant is None else text(instant)
-
-
-def numbered(draft: JobDraft, ordinal: int) -> JobDraft:
-    """With the tenant's ordinal, for its integer id."""
-    return replace(draft, ordinal=ordinal)

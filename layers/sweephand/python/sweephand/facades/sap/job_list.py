@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
+from sweephand.domain.job import Job
+from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.sap import bodies, filters
 from sweephand.facades.sap.context import FACADE, Context
@@ -112,15 +114,17 @@ def _properties(each: Listed) -> dict[str, str]:
 
 
 def _bodies(ctx: Context, found: list[Listed]) -> list[dict[str, Any]]:
+    whole = {job.id: bodies.listed_body(job, schedules, job.tenant) for job, schedules in read(ctx, found)}
+    return [whole[each.entry.job_id] for each in found if each.entry.job_id in whole]
+
+
+def read(ctx: Context, found: list[Listed]) -> Iterator[tuple[Job, list[Schedule]]]:
+    """The jobs themselves with their schedules, those of a tenant together."""
     by_tenant: dict[str, list[str]] = {}
     for each in found:
         by_tenant.setdefault(each.tenant, []).append(each.entry.job_id)
-    whole = {
-        job.id: bodies.listed_body(job, schedules, tenant)
-        for tenant, ids in by_tenant.items()
-        for job, schedules in views.jobs_with_schedules(ctx.world.table, tenant, ids)
-    }
-    return [whole[each.entry.job_id] for each in found if each.entry.job_id in whole]
+    for tenant, ids in by_tenant.items():
+        yield from views.jobs_with_schedules(ctx.world.table, tenant, ids)
 
 
 def counted(ctx: Context) -> tuple[int, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sweephand.domain.collection import Collection, Retention
 from sweephand.domain.job import JobDraft
 from sweephand.errors import Conflict, InvalidRequest, NotFound
@@ -27,7 +29,7 @@ def create(ctx: Context) -> Answer:
 
 def _create(ctx: Context, tenant: str, draft: JobDraft) -> Planned:
     """The first job of a tenant makes its collection."""
-    wanted = fields.numbered(draft, ctx.ordinals.give(tenant))
+    wanted = replace(draft, ordinal=ctx.ordinals.give(tenant))
     try:
         return plan.create_job(ctx.world, tenant, wanted, by=ctx.by(Operation.CREATE))
     except InvalidRequest as refused:

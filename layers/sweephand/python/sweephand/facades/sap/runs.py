@@ -16,8 +16,9 @@ from sweephand.errors import Conflict, InvalidRequest, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.sap import bodies, fields
 from sweephand.facades.sap.context import Context
+from sweephand.facades.sap.jobs import OK
 from sweephand.facades.sap.pages import MOST, Page, envelope, page_of
-from sweephand.flow import plan, results
+from sweephand.flow import results
 from sweephand.ids import is_uuid, run_uuid
 from sweephand.schedules.timing import load_or_never
 from sweephand.store.views import runs as views
@@ -29,7 +30,7 @@ LONGEST_MESSAGE = 1_000
 
 
 def list_all(ctx: Context) -> Answer:
-    schedule = _schedule(ctx)
+    schedule = ctx.find_schedule(ctx.find())
     page = page_of(ctx.query, usual=MOST_RUNS, most=MOST_RUNS)
     where = f"/scheduler/jobs/{ctx.parameters['job']}/schedules/{schedule.id}/runs"
     for name in ("next", "prev"):
@@ -101,7 +102,7 @@ def _steps(line: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def read(ctx: Context) -> Answer:
-    schedule = _schedule(ctx)
+    schedule = ctx.find_schedule(ctx.find())
     run_id = _run_id(ctx)
     run = views.read(ctx.world.table, schedule.tenant, schedule.id, run_id)
     if run is not None and run.range_count is None and bodies.run_status(run) is not None:
@@ -114,7 +115,7 @@ def read(ctx: Context) -> Answer:
 
 def put(ctx: Context) -> Answer:
     """The result that an asynchronous job reports. The first one counts; the same again is fine."""
-    schedule = _schedule(ctx)
+    schedule = ctx.find_schedule(ctx.find())
     given = ctx.body()
     if not isinstance(given, dict) or given.get("success") is None:
         raise InvalidRequest("success", "is required")
@@ -128,16 +129,7 @@ def put(ctx: Context) -> Answer:
         raise NotFound("Run Not Found") from unknown
     except Conflict as ended:
         raise InvalidRequest(None, f"the run has a result already: {ended.reason}") from ended
-    return Answer(200, {"success": True})
-
-
-def _schedule(ctx: Context) -> Schedule:
-    """Of the job that the path names. Raises NotFound."""
-    planned = ctx.find()
-    try:
-        return plan.find_schedule(planned, ctx.schedule_id())
-    except NotFound as unknown:
-        raise NotFound("Schedule Not Found") from unknown
+    return Answer(200, OK)
 
 
 def _run_id(ctx: Context) -> str:

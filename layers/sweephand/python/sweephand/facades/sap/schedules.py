@@ -8,13 +8,13 @@ from dataclasses import replace
 from sweephand.domain.instants import epoch_s
 from sweephand.domain.job import ScheduleDraft
 from sweephand.domain.schedule import Schedule
-from sweephand.errors import InvalidRequest, NotFound
+from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
 from sweephand.facades.sap import bodies, fields, runs
 from sweephand.facades.sap.context import Context
 from sweephand.facades.sap.jobs import OK, schedule_bodies
 from sweephand.facades.sap.pages import envelope, page_of
-from sweephand.flow import change, plan
+from sweephand.flow import change, drafts, plan
 from sweephand.flow.history import Operation
 from sweephand.flow.plan import Planned
 from sweephand.flow.wishes import Wish
@@ -75,7 +75,7 @@ def switch_all(ctx: Context) -> Answer:
 
 def read(ctx: Context) -> Answer:
     planned = ctx.find()
-    schedule = _find(ctx, planned)
+    schedule = ctx.find_schedule(planned)
     body = _body(ctx, planned, schedule.id)
     if ctx.flag("displayLogs", usual=False):
         body["logs"] = runs.logs(ctx, schedule, MOST_LOGS)
@@ -84,7 +84,7 @@ def read(ctx: Context) -> Answer:
 
 def put(ctx: Context) -> Answer:
     planned, body = ctx.find(), ctx.body()
-    schedule_id = _find(ctx, planned).id
+    schedule_id = ctx.find_schedule(planned).id
 
     def wish(there: Planned) -> list[Wish]:
         before = plan.find_schedule(there, schedule_id)
@@ -100,20 +100,13 @@ def put(ctx: Context) -> Answer:
 
 def delete(ctx: Context) -> Answer:
     planned = ctx.find()
-    schedule_id = _find(ctx, planned).id
+    schedule_id = ctx.find_schedule(planned).id
 
     def wish(there: Planned) -> list[Wish]:
         return [Wish(plan.find_schedule(there, schedule_id), None, delete=True)]
 
     _commit(ctx, planned, wish, Operation.DELETE_SCHEDULE)
     return Answer(200, OK)
-
-
-def _find(ctx: Context, planned: Planned) -> Schedule:
-    try:
-        return plan.find_schedule(planned, ctx.schedule_id())
-    except NotFound as unknown:
-        raise NotFound("Schedule Not Found") from unknown
 
 
 def _commit(ctx: Context, planned: Planned, wish: Callable[[Planned], list[Wish]], operation: Operation) -> Planned:
@@ -135,18 +128,7 @@ def _told(ctx: Context, planned: Planned, schedule_id: str) -> dict[str, object]
 def _stored(ctx: Context, planned: Planned, some: tuple[Schedule, ...]) -> list[ScheduleDraft]:
     """What is stored of some schedules, in the form in which it would be asked for."""
     payloads = plan.payloads_of(ctx.world, Planned(planned.job, some))
-    return [
-        ScheduleDraft(
-            name=each.name,
-            timing=each.timing,
-            active=each.active,
-            payload=payloads.get(each.id),
-            policies=each.policies,
-            id=each.id,
-            attributes=each.attributes,
-        )
-        for each in some
-    ]
+    return [drafts.as_stored(each, payloads.get(each.id)) for each in some]
 
 
 def _switched(ctx: Context, before: Schedule, wanted: ScheduleDraft, *, on: bool) -> ScheduleDraft:

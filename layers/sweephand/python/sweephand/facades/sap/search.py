@@ -20,12 +20,11 @@ from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
 from sweephand.facades.sap import bodies
 from sweephand.facades.sap.context import Context
-from sweephand.facades.sap.job_list import Listed, all_of, tenants_of
+from sweephand.facades.sap.job_list import all_of, read, tenants_of
 from sweephand.facades.sap.pages import Page, envelope, page_of
 from sweephand.facades.sap.times import shown
 from sweephand.flow import plan
 from sweephand.flow.plan import Planned
-from sweephand.store.views import jobs as views
 
 LONGEST = 1_000
 AT_ONCE = 8
@@ -150,19 +149,9 @@ def _everything(ctx: Context) -> Iterator[Planned]:
     listed = list(all_of(ctx, tenants_of(ctx)))
     chunks = [listed[n : n + CHUNK] for n in range(0, len(listed), CHUNK)]
 
-    def read(some: list[Listed]) -> list[Planned]:
-        by_tenant: dict[str, list[str]] = {}
-        for each in some:
-            by_tenant.setdefault(each.tenant, []).append(each.entry.job_id)
-        return [
-            Planned(job, tuple(schedules))
-            for tenant, ids in by_tenant.items()
-            for job, schedules in views.jobs_with_schedules(ctx.world.table, tenant, ids)
-        ]
-
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        for found in pool.map(read, chunks):
-            yield from found
+        for found in pool.map(lambda some: list(read(ctx, some)), chunks):
+            yield from (Planned(job, tuple(schedules)) for job, schedules in found)
 
 
 def _job_body(ctx: Context, planned: Planned, *, with_schedules: bool) -> dict[str, Any]:
