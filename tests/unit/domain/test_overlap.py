@@ -19,7 +19,7 @@ from sweephand.domain.overlap import (
     without,
 )
 from sweephand.domain.run import TERMINAL, Kind, Run, State
-from sweephand.facades.native import schemas
+from sweephand.facades.native import http_schemas
 from tests.unit.domain.nouns import JOB_ID, MINUTE, NOW, SCHEDULE_ID, TENANT, job, pointer, run, schedule
 
 FREE = Slot(TENANT, JOB_ID, SCHEDULE_ID)
@@ -140,4 +140,4 @@ def test_a_run_of_the_job_itself_asks_nobody() -> None:
 
 
 def test_the_api_knows_every_policy() -> None:
-    assert schemas._POLICIES["overlap"]["enum"] == [policy.value for policy in Overlap]
+    assert http_schemas._POLICIES["overlap"]["enum"] == [policy.value for policy in Overlap]

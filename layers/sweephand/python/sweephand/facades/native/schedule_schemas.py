@@ -1,0 +1,123 @@
+"""Schemas of schedules: every notation, the time rules, and what an answer shows."""
+
+from __future__ import annotations
+
+from sweephand.domain.run import State
+from sweephand.domain.schedule import ScheduleState, StateReason
+from sweephand.facades.native import shapes
+from sweephand.facades.native.calendar_schemas import SHOWN_USES, USES
+from sweephand.facades.native.json_schema import (
+    Members,
+    answer,
+    items,
+    one_of,
+    or_null,
+    ref,
+    request,
+    text,
+    whole,
+)
+from sweephand.facades.native.recurrence_schema import RECURRENCE
+from sweephand.facades.native.schema_words import (
+    ANYTHING,
+    FLAG,
+    GIVEN_INSTANT,
+    ID,
+    INSTANT,
+    INSTANT_MS,
+    NAME,
+    PASSED_OVER,
+    RUN_ID,
+    TEXT,
+)
+from sweephand.schedules.localtime import Gap, MonthOverflow, Overlap
+from sweephand.schedules.members import LONGEST_TEXT
+from sweephand.schedules.notations.every import Align
+from sweephand.schedules.standards import LONGEST_TEXT as LONGEST_WORDS
+from sweephand.schedules.timing import MOST_COUNT, MOST_JITTER_S
+
+DST_RULES: Members = {
+    "dstGap": one_of(Gap, description="A wall time that the clock jumps over."),
+    "dstOverlap": one_of(Overlap, description="A wall time that the clock shows twice."),
+    "monthOverflow": one_of(MonthOverflow, description="A day that its month does not have."),
+}
+NOTATIONS: Members = {
+    "at": {**GIVEN_INSTANT, "description": "Once. " + GIVEN_INSTANT["description"]},
+    "every": text(
+        1,
+        LONGEST_TEXT,
+        description="`PT10S`, `10 seconds`, `P1M`, `R5/2027-01-01T00:00Z/PT1H`: to 548 days, or 18 months.",
+    ),
+    "cron": text(1, LONGEST_TEXT, description="Five fields, or `@daily` and its kin."),
+    "eventBridge": text(
+        1,
+        LONGEST_TEXT,
+        description="EventBridge Scheduler's `cron(30 2 ? * MON-FRI *)`, `rate(5 minutes)`, `at(...)`.",
+    ),
+    "sapCron": text(
+        1, LONGEST_TEXT, description="SAP's seven fields: year, month, day, weekday, hour, minute, second."
+    ),
+    "time": {
+        "oneOf": [
+            text(1, LONGEST_WORDS, description="`tomorrow at 4pm`, `in 2 hours`, ISO 8601 or RFC 2822."),
+            request({"date": text(1, LONGEST_WORDS), "format": text(1, LONGEST_WORDS)}, ("date",)),
+        ],
+        "description": "Once, as SAP's callers write it; words are read when the schedule is created.",
+    },
+    "rrule": text(
+        1,
+        LONGEST_TEXT,
+        description="A rule of RFC 5545, `FREQ=WEEKLY;BYDAY=MO,FR`, or lines DTSTART, RRULE, RDATE, EXDATE.",
+    ),
+    "repeatAt": text(1, LONGEST_WORDS, description="Daily: `4.40pm`, `18.40`, `17.20:30`."),
+    "recurrence": RECURRENCE,
+}
+ALIGN = one_of(Align, description="Of `every`: where the grid of the steps lies.")
+ZONE = text(1, LONGEST_TEXT, description="IANA, such as `Europe/Berlin`.")
+ONE_NOTATION = [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in NOTATIONS]
+TIMING: Members = {
+    **NOTATIONS,
+    "align": ALIGN,
+    "timezone": ZONE,
+    **DST_RULES,
+    "startTime": GIVEN_INSTANT,
+    "endTime": {**GIVEN_INSTANT, "description": "Included. " + GIVEN_INSTANT["description"]},
+    "count": whole(1, MOST_COUNT, description="Occurrences in all."),
+    "jitterSeconds": whole(0, MOST_JITTER_S),
+    "calendars": USES,
+}
+SCHEDULE_DRAFT: Members = {
+    "name": NAME,
+    "active": FLAG,
+    "payload": {**ANYTHING, "description": "In the place of the action's. " + ANYTHING["description"]},
+    "policies": ref("Policies"),
+    **TIMING,
+}
+SCHEDULE_REPLACEMENT: Members = {
+    "id": text(1, 64, description="Of a schedule that is there."),
+    **SCHEDULE_DRAFT,
+    **dict.fromkeys(shapes.READ_ONLY_OF_SCHEDULE, PASSED_OVER),
+}
+SCHEDULE: Members = {
+    "id": ID,
+    "jobId": ID,
+    "name": TEXT,
+    "active": FLAG,
+    "state": one_of(ScheduleState),
+    "stateReason": or_null(one_of(StateReason)),
+    "type": one_of(("recurring", "one-time")),
+    "summary": text(description="In plain English."),
+    **TIMING,
+    "timezone": ZONE,
+    **{name: or_null(TIMING[name]) for name in ("startTime", "endTime", "count")},
+    "calendars": SHOWN_USES,
+    "payload": ANYTHING,
+    "policies": ref("OwnPolicies"),
+    "createdAt": INSTANT_MS,
+    "modifiedAt": INSTANT_MS,
+    "nextRunAt": or_null(INSTANT),
+    "nextRuns": items(INSTANT, maxItems=5),
+    "lastRun": or_null(answer({"id": RUN_ID, "state": one_of(State)})),
+    "totals": ref("Totals"),
+}
+OF_SOME_NOTATIONS = (*NOTATIONS, "align", *DST_RULES)

@@ -1,0 +1,45 @@
+"""What the schemas of the native API have in common: ids, instants, names, scopes."""
+
+from __future__ import annotations
+
+from sweephand.actions import headers
+from sweephand.facades.native import action_schemas
+from sweephand.facades.native.json_schema import (
+    Schema,
+    items,
+    one_of,
+    text,
+    whole,
+)
+from sweephand.schedules.members import LONGEST_TEXT
+from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES
+
+_HEX = "[0-9a-f]"
+_UUID = "-".join(f"{_HEX}{{{size}}}" for size in (8, 4, 4, 4, 12))
+_DAY_AND_TIME = "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"
+ID = text(format="uuid", pattern=f"^{_UUID}$")
+RUN_ID = text(pattern=f"^{_UUID}_{_UUID}$", description="`<scheduleId>_<uuid>`; without a schedule `<jobId>_<uuid>`.")
+INSTANT = text(format="date-time", pattern=f"^{_DAY_AND_TIME}Z$")
+INSTANT_MS = text(format="date-time", pattern=rf"^{_DAY_AND_TIME}\.[0-9]{{3}}Z$")
+LOCAL = text(pattern=f"^{_DAY_AND_TIME}$", description="A wall time in the schedule's zone.")
+LOCAL_WITH_OFFSET = text(
+    pattern=f"^{_DAY_AND_TIME}[+-][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}})?$",
+    description="What the clock of the schedule's zone reads, and its offset.",
+)
+GIVEN_INSTANT = text(
+    pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})?$",
+    longest=LONGEST_TEXT,
+    description="RFC 3339, years 1970 to 2199; without an offset wall time in `timezone`. Fractions round up.",
+)
+TEXT = text()
+FLAG: Schema = {"type": "boolean"}
+ANYTHING = action_schemas.ANYTHING
+NOT_YET: Schema = {"type": "null", "description": "Not available yet."}
+PASSED_OVER: Schema = {"readOnly": True, "description": "Of answers; passed over, so that what was read can be sent."}
+MASKED = {"const": headers.MASK}
+NAME = text(1, 128)
+REVISION = whole(1)
+STATUS_CODE = whole(100, 599)
+PLAIN_NAME = text(1, 128, pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$")
+TENANT_NAME = text(1, 64, pattern="^[A-Za-z0-9][A-Za-z0-9_-]*$")
+SCOPES = items(one_of(sorted(TENANT_SCOPES | PROVIDER_SCOPES)), minItems=1)

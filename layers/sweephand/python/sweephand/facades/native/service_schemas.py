@@ -1,0 +1,87 @@
+"""Schemas of collections, tenants and credentials."""
+
+from __future__ import annotations
+
+from sweephand.domain.collection import LONGEST_CALLBACK_S, CollectionState, Events, TenantState
+from sweephand.facades.native import action_schemas, collection_fields
+from sweephand.facades.native.json_schema import (
+    Members,
+    answer,
+    one_of,
+    or_null,
+    ref,
+    request,
+    text,
+    whole,
+)
+from sweephand.facades.native.schedule_schemas import ZONE
+from sweephand.facades.native.schema_words import (
+    ID,
+    INSTANT_MS,
+    PASSED_OVER,
+    PLAIN_NAME,
+    REVISION,
+    SCOPES,
+    TENANT_NAME,
+    TEXT,
+)
+
+_QUOTA: Members = {
+    "maxJobs": whole(1, collection_fields.MOST_JOBS),
+    "maxRunsPerJob": whole(
+        1, collection_fields.MOST_RUNS, description="Occurrences of each schedule of a job, in all; manual runs apart."
+    ),
+    "minIntervalSeconds": whole(1, collection_fields.LONGEST_INTERVAL_S),
+}
+_RETENTION: Members = {
+    "runDays": whole(
+        collection_fields.LEAST_RUN_DAYS, collection_fields.MOST_DAYS, description="Of a run, from its end."
+    ),
+    "endedJobDays": whole(
+        0, collection_fields.MOST_DAYS, description="Of a job whose schedules are all COMPLETED; 0: it stays."
+    ),
+}
+_CALLBACK = whole(
+    1,
+    LONGEST_CALLBACK_S,
+    description="How long a run waits for its result where its job does not say; null: as the stack has it.",
+)
+_EVENTS = one_of(Events, description="What goes to the event bus.")
+COLLECTION: Members = {
+    "name": TEXT,
+    "state": one_of(CollectionState),
+    "quota": answer({name: or_null(each) for name, each in _QUOTA.items()}),
+    "retention": answer(_RETENTION),
+    "events": _EVENTS,
+    "defaults": answer(
+        {"timezone": or_null(ZONE), "retry": or_null(ref("ShownRetry")), "policies": ref("OwnPolicies")}
+    ),
+    "callbackTimeoutSeconds": or_null(_CALLBACK),
+    "redirects": action_schemas.SHOWN_REDIRECTS,
+    "jobCount": whole(),
+    "revision": REVISION,
+    "createdAt": INSTANT_MS,
+    "modifiedAt": INSTANT_MS,
+}
+COLLECTION_DRAFT: Members = {
+    "name": PLAIN_NAME,
+    "quota": request(_QUOTA),
+    "retention": request(_RETENTION),
+    "events": _EVENTS,
+    "defaults": request({"timezone": ZONE, "retry": ref("Retry"), "policies": ref("Policies")}),
+    "callbackTimeoutSeconds": _CALLBACK,
+    "redirects": action_schemas.REDIRECTS,
+}
+COLLECTION_REPLACEMENT: Members = {
+    **COLLECTION_DRAFT,
+    **dict.fromkeys(collection_fields.READ_ONLY, PASSED_OVER),
+}
+SIGNING_KEY: Members = {"id": ID, "createdAt": INSTANT_MS}
+TENANT_DRAFT: Members = {"tenant": TENANT_NAME, "name": TENANT_NAME, "description": text(0, 1_000)}
+_TENANT: Members = {
+    "tenant": TENANT_NAME,
+    "description": or_null(TEXT),
+    "state": one_of(TenantState),
+    "createdAt": INSTANT_MS,
+}
+CREDENTIAL: Members = {"clientId": TEXT, "name": or_null(TEXT), "scopes": SCOPES, "createdAt": INSTANT_MS}
