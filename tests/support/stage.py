@@ -240,11 +240,14 @@ class Stage:
             if not done:
                 return total
 
-    def run(self, seconds: float, *, most: int = 10) -> None:
-        """Lets that much time go by, with a tick a minute, and each message delivered as it becomes visible."""
+    def run(self, seconds: float, *, most: int = 10, tick_in_s: float | None = None) -> None:
+        """Lets that much time go by, with a tick a minute, and each message delivered as it becomes visible.
+
+        tick_in_s: until the next tick, where that is not settled by what ran before.
+        """
         end = self.clock.now() + timedelta(seconds=seconds)
-        if self._next_tick is None:
-            self._next_tick = self.clock.now()
+        if self._next_tick is None or tick_in_s is not None:
+            self._next_tick = self.clock.now() + timedelta(seconds=tick_in_s or 0)
         while True:
             self.deliver_all(most)
             upcoming = self.sqs.next_visible_at([*aws.URLS.values(), aws.DEAD])

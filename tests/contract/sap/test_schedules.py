@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from itertools import pairwise
+
 import pytest
 
 from tests.contract.sap.api import OTHER
@@ -206,9 +209,49 @@ def test_an_interval_that_is_switched_on_after_its_planned_start_runs_at_once_in
 
     (planned, run) = states(api, path(made))
     assert run == (on["nextRunAt"], "SUCCESS")
-    assert planned == (api.get(path(made)).json["nextRunAt"], "SCHEDULED") == ("2027-03-01 17:01:00", "SCHEDULED")
+    assert planned == (api.get(path(made)).json["nextRunAt"], "SCHEDULED") == ("2027-03-01 17:00:06", "SCHEDULED")
     api.stage.run(2 * 3_600)
     assert [state for _, state in states(api, path(made))] == ["SCHEDULED", "SUCCESS", "SUCCESS"]
+
+
+SOON = [
+    {"time": "now"},
+    {"time": "in 40 seconds"},
+    {"cron": "* * * * * * 10,50"},
+    {"repeatInterval": "10 seconds"},
+    {"repeatInterval": "90 seconds"},
+    {"repeatAt": "12:01:35"},
+]
+
+
+@pytest.mark.parametrize("when", SOON)
+@pytest.mark.parametrize("switched_on_by", [None, "schedule", "all", "job"])
+@pytest.mark.parametrize("tick_in_s", [1, 31, 59])
+def test_what_is_due_before_the_next_tick_runs_on_its_second_and_goes_on_from_there(
+    api, when, switched_on_by, tick_in_s
+):
+    """Nothing twice, nothing beside the rhythm, and each run counted."""
+    on = switched_on_by is None
+    made = api.create({**when, "active": on or switched_on_by == "job"}, active=on or switched_on_by != "job")
+    if switched_on_by == "schedule":
+        api("PUT", path(made), {"active": True})
+    elif switched_on_by == "all":
+        api("POST", f"/jobs/{made['_id']}/schedules/activationStatus", {"activationStatus": True})
+    elif switched_on_by == "job":
+        api("PUT", f"/jobs/{made['_id']}", {"active": True})
+    began, first = api.stage.clock.now(), api.get(path(made)).json["nextRunAt"]
+    api.stage.run(200, tick_in_s=tick_in_s)
+
+    received = api.stage.endpoint.received
+    assert received[0].at - received[0].call.planned_at < timedelta(seconds=1)
+    assert f"{received[0].call.planned_at:%Y-%m-%d %H:%M:%S}" == first
+    planned = [each.call.planned_at for each in received]
+    if "repeatInterval" in when:
+        step = timedelta(seconds=int(when["repeatInterval"].split()[0]))
+        assert {after - before for before, after in pairwise(planned)} == {step}
+        assert len(planned) >= (timedelta(seconds=190) - (planned[0] - began)) // step
+    assert max(each.at - each.call.planned_at for each in received) < timedelta(seconds=1)
+    assert len(set(planned)) == len(planned)
 
 
 def test_an_interval_that_is_switched_on_before_its_planned_start_keeps_it(api):

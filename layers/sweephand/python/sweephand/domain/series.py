@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from sweephand.domain.lateness import FRESH
 from sweephand.schedules.timing import Timing, count_between
 
 MOST_AT_ONCE = 1_000
@@ -30,14 +31,16 @@ def due(timing: Timing, next_at: datetime, until: datetime, planned_total: int, 
     """The occurrences from `next_at` up to and including `until`, within the count that is left.
 
     next_at: the earliest occurrence not yet sent. sent_at: the sweep's own instant, from which an interval with
-    align `actual_start` goes on when the occurrence is late (SAP's repeatInterval).
+    align `actual_start` goes on when the occurrence is late (SAP's repeatInterval). One that is fresh is not: who
+    planned it since the last tick sent it on its second, and its rhythm. Where nobody did, the executor that starts
+    it late moves what follows (flow/actual_start.py).
     """
     left = MOST_AT_ONCE if timing.count is None else min(MOST_AT_ONCE, timing.count - planned_total)
     instants: list[datetime] = []
     upcoming: datetime | None = next_at
     while upcoming is not None and upcoming <= until and len(instants) < left:
         instants.append(upcoming)
-        upcoming = following(timing, upcoming, sent_at)
+        upcoming = following(timing, upcoming, upcoming if sent_at - upcoming <= FRESH else sent_at)
     if timing.count is not None and planned_total + len(instants) >= timing.count:
         upcoming = None
     return Stretch(tuple(instants), upcoming)

@@ -46,8 +46,9 @@ def _planned(schedule: Schedule, timing: Timing, after: datetime, limit: int) ->
     if after >= at:
         first = at + ((after - at) // step + 1) * step
     else:
-        # What was sent already lies ahead too, but nothing from before this generation.
-        since = max(after, at - SENT_AHEAD_MOST, generations.began(schedule))
+        # What was sent already lies ahead too, but nothing from before the first of this generation.
+        began = schedule.first_at or timing.rule.next_after(generations.began(schedule)) or at
+        since = max(after, at - SENT_AHEAD_MOST, began - timedelta(seconds=1))
         first = at - max(0, -((since - at) // step) - 1) * step
     instants = (first + n * step for n in range(limit))
     return [Occurrence(each, None) for each in takewhile(lambda each: each <= timing.ends_at, instants)]
