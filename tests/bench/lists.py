@@ -32,7 +32,7 @@ from sweephand.security.tokens import derive_keys
 from sweephand.settings import from_environment
 from sweephand.sources import SystemChance, SystemClock
 from sweephand.store import credentials, directory, keys, ledger
-from sweephand.store.table import BlockItem
+from sweephand.store.directory_items import BlockItem
 from sweephand.store.views import jobs as views
 from sweephand.wiring import build
 from tests.bench.meter import Meter, metered

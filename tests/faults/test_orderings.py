@@ -28,7 +28,7 @@ def _ordering(scenario: str, *first: str, then: str) -> Ordering:
 
 
 CLAIMS = ("store/ledger.claim_first put", "store/ledger.claim_again update", "store/ledger.take_over update")
-ENDS = "store/ledger._with_counts transact"
+ENDS = "store/counting.write transact"
 CHANGES = ("flow/plan._create_job transact", "flow/change._commit transact")
 
 ORDERINGS = {

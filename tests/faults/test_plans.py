@@ -16,7 +16,7 @@ from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.flow import results, sweep
 from sweephand.flow.change import Wish
 from sweephand.store import waiting
-from sweephand.store.table import BlockItem, DirectoryItem
+from sweephand.store.directory_items import BlockItem, DirectoryItem
 from sweephand.store.views import jobs as views
 from sweephand.store.waiting import Advanced, WaitingRow
 from tests.support import aws, many_jobs

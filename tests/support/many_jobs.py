@@ -14,7 +14,8 @@ from sweephand.domain.schedule import Lane, Schedule, ScheduleState
 from sweephand.ids import uuid7
 from sweephand.schedules.timing import parse
 from sweephand.store import directory, jobs, keys
-from sweephand.store.table import BlockItem, Item, NumberItem
+from sweephand.store.directory_items import BlockItem, NumberItem
+from sweephand.store.table import Item
 
 NEVER = datetime(2190, 1, 1, tzinfo=UTC)
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)

@@ -15,6 +15,7 @@ from sweephand.domain.run import AWAITING_RESULT, CLAIMABLE, TERMINAL, Kind, Rea
 from sweephand.domain.schedule import Lane
 from sweephand.domain.waiting import SweepText, WaitingRun, Waits
 from sweephand.store import keys, ledger
+from sweephand.store.attempts import attempt_item
 from sweephand.store.conditional import Refused, Table, Written
 from sweephand.store.ledger import Lease
 from sweephand.store.table import RunItem, StatsItem
@@ -244,7 +245,7 @@ def test_a_failure_needs_the_lease(table: Table) -> None:
 def test_row_counts_and_attempts_are_one_write(table: Table) -> None:
     there = put(table, owner="me", started_at=NOW)
     failed = replace(there, state=State.ERROR, reason=Reason.DNS, finished_at=NOW, owner=None)
-    attempt = ledger.attempt_item(replace(there, finished_at=NOW), reason=Reason.DNS, answer="answer")
+    attempt = attempt_item(replace(there, finished_at=NOW), reason=Reason.DNS, answer="answer")
 
     done = ledger.finish(table, failed, ledger.own_lease("me"), {"failed": 1, "failed_attempts": 1}, [attempt])
     again = ledger.finish(table, failed, ledger.own_lease("me"), {"failed": 1, "failed_attempts": 1}, [attempt])

@@ -16,6 +16,7 @@ from sweephand.flow.retention import expiry, run_expiry
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import ledger
+from sweephand.store.attempts import attempt_item
 from sweephand.store.conditional import Condition, Refused, Written
 from sweephand.store.table import AttemptItem
 
@@ -179,4 +180,4 @@ def _attempts(run: Run, after: Run, outcome: Outcome, keep: str, now: datetime) 
         expires_at=expiry(now + timedelta(days=600)) if not after.finished else after.expires_at,
     )
     cut = answer.encode()[:ANSWER_BYTES].decode(errors="ignore") if answer else None
-    return [ledger.attempt_item(made, reason=outcome.reason, answer=cut)]
+    return [attempt_item(made, reason=outcome.reason, answer=cut)]

@@ -18,7 +18,7 @@ from sweephand.domain.schedule import OVER, Schedule
 from sweephand.errors import Unavailable
 from sweephand.store import keys
 from sweephand.store.conditional import Op, Refused, Table, add, assign
-from sweephand.store.table import BlockItem, DirectoryItem, EntryItem, NumberItem
+from sweephand.store.directory_items import BlockItem, DirectoryItem, EntryItem, NumberItem
 
 BLOCK = 1_000
 """Numbers of a block: its rows are some 150 KB, one page of a query."""

@@ -11,17 +11,15 @@ from pynamodb.expressions.update import Action
 
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s
 from sweephand.domain.message import Pointer
-from sweephand.domain.run import CLAIMABLE, TERMINAL, Attempt, Kind, Reason, Run, State
+from sweephand.domain.run import CLAIMABLE, TERMINAL, Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.domain.waiting import SweepText, WaitingRun, Waits
-from sweephand.errors import Unavailable
 from sweephand.ids import order_of, shard_of
-from sweephand.store import keys
-from sweephand.store.conditional import Op, Refused, Table, Written, add, assign, every
-from sweephand.store.table import AttemptItem, RunItem, StatsItem
+from sweephand.store import counting, keys
+from sweephand.store.conditional import Op, Refused, Table, Written, assign, every
+from sweephand.store.table import AttemptItem, RunItem
 
 MOST_NOTES = 20
-LATE_TRIES = 3
 TERMINAL_TEXTS = tuple(sorted(TERMINAL))
 
 
@@ -219,7 +217,7 @@ def succeed(table: Table, run: Run) -> Written | Refused:
     Whoever reports it first wins, with or without lease.
     """
     if run.ends_late:
-        return _with_counts(table, run, table.update_op("run", *key_of(run), _ending(run), NOT_TERMINAL), {}, ())
+        return counting.write(table, run, table.update_op("run", *key_of(run), _ending(run), NOT_TERMINAL), {}, ())
     return table.update(*key_of(run), _ending(run), NOT_TERMINAL)
 
 
@@ -230,14 +228,14 @@ def finish(
     actions = _ending(run)
     if run.state in _NEEDS_ATTENTION:
         actions += _attention(run)
-    return _with_counts(table, run, table.update_op("run", *key_of(run), actions, condition), counts, attempts)
+    return counting.write(table, run, table.update_op("run", *key_of(run), actions, condition), counts, attempts)
 
 
 def finish_from_outside(
     table: Table, run: Run, *, shards: int, lane: Lane, counts: dict[str, int]
 ) -> Written | Refused:
     """An end by one who holds no lease (callback, cancel) [not terminal]. run: as it shall be, with its wake."""
-    return _with_counts(table, run, end_from_outside_op(table, "run", run, shards=shards, lane=lane), counts, ())
+    return counting.write(table, run, end_from_outside_op(table, "run", run, shards=shards, lane=lane), counts, ())
 
 
 def end_from_outside_op(table: Table, name: str, run: Run, *, shards: int, lane: Lane) -> Op:
@@ -263,7 +261,7 @@ def finish_without_attempt(
 ) -> Written | Refused:
     """A run that ends before it began (skipped, expired, missed): row and counts in one transaction."""
     put = table.put_op("run", item_of(run, shards=shards, lane=lane), ABSENT)
-    return _with_counts(table, run, put, counts, ())
+    return counting.write(table, run, put, counts, ())
 
 
 def wait(
@@ -294,7 +292,7 @@ def wait(
     ]
     if run.wake_at is not None:
         actions += wake_actions(run, run.wake_at, shards=shards, lane=lane)
-    return _with_counts(table, run, table.update_op("run", *key_of(run), actions, condition), counts, attempts)
+    return counting.write(table, run, table.update_op("run", *key_of(run), actions, condition), counts, attempts)
 
 
 def drop_wake(table: Table, run: Run) -> Written | Refused:
@@ -330,87 +328,6 @@ def _ending(run: Run) -> list[Action]:
     if run.state is State.SUCCESS:
         actions += [assign(RunItem.attention_day, None), assign(RunItem.attention_at, None)]
     return actions
-
-
-def _with_counts(
-    table: Table, run: Run, op: Op, counts: dict[str, int], attempts: Sequence[AttemptItem]
-) -> Written | Refused:
-    """The run's own part, its counts and its attempts: all or nothing."""
-    rest = [table.put_op(f"attempt {item.attempt}", item) for item in attempts]
-    if run.ends_late:
-        return _end_late(table, run, op, counts, rest)
-    stats = [count_op(table, run, counts)] if counts else []
-    done = table.transact([op, *stats, *rest])
-    return done if isinstance(done, Written) else done.refused["run"]
-
-
-def _end_late(table: Table, run: Run, op: Op, counts: dict[str, int], rest: Sequence[Op]) -> Written | Refused:
-    """An end that totals may no longer find by counting rows: then it is counted here."""
-    for _ in range(LATE_TRIES):
-        late, same = late_ends(table, [run])
-        done = table.transact([op, count_op(table, run, {**counts, **late}, same), *rest])
-        if isinstance(done, Written):
-            return done
-        if "run" in done.refused:
-            return done.refused["run"]
-    raise Unavailable("the statistics were settled all the time")
-
-
-def late_ends(table: Table, runs: Sequence[Run]) -> tuple[dict[str, int], Condition | None]:
-    """What the statistics gain by those of the runs (of one schedule) that end late [settled_to as read].
-
-    settled_total: those behind what was settled. late_ends moves in any case, so that an audit which saw one of them
-    open does not settle beyond it unawares.
-    """
-    late = [run for run in runs if run.ends_late]
-    if not late:
-        return {}, None
-    there = table.get(StatsItem, *_stats_key(late[0]))
-    settled_to = there.settled_to if there is not None else None
-    if settled_to is None:
-        return {"late_ends": len(late)}, StatsItem.settled_to.does_not_exist()
-    behind = sum(epoch_ms(run.planned_at) <= settled_to for run in late)
-    counts = {"late_ends": len(late), "settled_total": behind} if behind else {"late_ends": len(late)}
-    return counts, StatsItem.settled_to == settled_to
-
-
-def count_op(table: Table, run: Run, counts: dict[str, int], condition: Condition | None = None) -> Op:
-    """What the schedule's statistics gain: only together with the write that lets it happen once."""
-    actions: list[Action] = [add(getattr(StatsItem, name), amount) for name, amount in counts.items()]
-    return table.update_op("stats", *_stats_key(run), actions, condition)
-
-
-def _stats_key(run: Run) -> tuple[str, str]:
-    return keys.job(run.tenant, run.job_id), keys.stats(run.schedule_id or run.job_id)
-
-
-def attempt_item(run: Run, *, reason: Reason | None, answer: str | None) -> AttemptItem:
-    """The row of the attempt that `run` has just made. answer: up to 16 KB of it."""
-    started = run.started_at or run.planned_at
-    return AttemptItem(
-        pk=keys.runs(run.tenant, run.schedule_id or run.job_id),
-        sk=keys.attempt(run.uuid, run.attempt),
-        attempt=run.attempt,
-        started_at=epoch_ms(started),
-        finished_at=epoch_ms(run.finished_at or started),
-        reason=reason.value if reason else None,
-        http_status=run.http_status,
-        message=run.message,
-        answer=answer,
-        expires_at=_to_s(run.expires_at),
-    )
-
-
-def attempt_of(item: AttemptItem) -> Attempt:
-    return Attempt(
-        number=item.attempt,
-        started_at=from_ms(item.started_at),
-        finished_at=from_ms(item.finished_at),
-        reason=item.reason,
-        http_status=item.http_status,
-        message=item.message,
-        answer=item.answer,
-    )
 
 
 def pointer_to(run: Run) -> Pointer:

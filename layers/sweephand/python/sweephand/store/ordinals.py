@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sweephand.store import keys
 from sweephand.store.conditional import Cancelled, Table
-from sweephand.store.table import Item, NumberItem, OrdinalItem
+from sweephand.store.directory_items import NumberItem, OrdinalItem
+from sweephand.store.table import Item
 
 
 def read(table: Table, tenant: str) -> int | None:

@@ -13,7 +13,7 @@ from pynamodb.attributes import Attribute
 from sweephand.domain.overlap import Slot
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.store import keys, ledger
+from sweephand.store import counting, keys, ledger
 from sweephand.store.conditional import Cancelled, Condition, Op, Refused, Table, Written, assign, every
 from sweephand.store.table import RunItem, SlotItem
 
@@ -101,9 +101,9 @@ def claim(table: Table, move: Move, *, shards: int, lane: Lane) -> Written | Can
         run_op = table.update_op("run", *ledger.key_of(move.run), actions, claimable)
     ops = [run_op, _move_op(table, move.before, move.after)]
     ops += [ledger.end_from_outside_op(table, f"ended {old.uuid}", old, shards=shards, lane=lane) for old in move.ended]
-    late, same = ledger.late_ends(table, move.ended)
+    late, same = counting.late_ends(table, move.ended)
     if move.counts or late:
-        ops.append(ledger.count_op(table, move.run, {**move.counts, **late}, same))
+        ops.append(counting.count_op(table, move.run, {**move.counts, **late}, same))
     return table.transact(ops)
 
 

@@ -18,7 +18,8 @@ from sweephand.store import tenants as store
 from sweephand.store.conditional import BATCH_GET_MOST, Table
 from sweephand.store.directory import Block
 from sweephand.store.directory import Entry as Entry  # noqa: PLC0414 - part of what is listed
-from sweephand.store.table import BlockItem, DirectoryItem, EntryItem, Item, JobItem, ScheduleItem
+from sweephand.store.directory_items import BlockItem, DirectoryItem, EntryItem
+from sweephand.store.table import Item, JobItem, ScheduleItem
 from sweephand.store.views import tenants
 
 FILTERED_MOST = 50_000

@@ -13,6 +13,7 @@ from sweephand.domain.run import TERMINAL, Attempt, Kind, Run, State
 from sweephand.domain.schedule import Schedule
 from sweephand.ids import first_order_at, instant_ms_of_order, order_of
 from sweephand.store import keys, ledger
+from sweephand.store.attempts import attempt_of
 from sweephand.store.conditional import Table
 from sweephand.store.table import ATTENTION, AttemptItem, AttentionItem, Item, RunItem, StatsItem
 
@@ -214,4 +215,4 @@ def attempts_of(table: Table, run: Run) -> list[Attempt]:
         Item.sk.between(first, f"{keys.run(run.uuid)}#A#~"),
         consistent=True,
     )
-    return [ledger.attempt_of(AttemptItem.from_raw_data(row)) for row in rows]
+    return [attempt_of(AttemptItem.from_raw_data(row)) for row in rows]

@@ -1,0 +1,164 @@
+"""The schemas of occurrences and runs: what comes, what it became, and why."""
+
+from __future__ import annotations
+
+from sweephand.domain.run import Kind, Reason, State, Status
+from sweephand.facades.native.json_schema import (
+    Members,
+    Schema,
+    answer,
+    items,
+    one_of,
+    or_null,
+    page,
+    ref,
+    request,
+    text,
+    whole,
+)
+from sweephand.facades.native.schedule_schemas import (
+    ONE_NOTATION,
+    TIMING,
+)
+from sweephand.facades.native.schema_words import (
+    FLAG,
+    GIVEN_INSTANT,
+    ID,
+    INSTANT,
+    INSTANT_MS,
+    LOCAL,
+    LOCAL_WITH_OFFSET,
+    RUN_ID,
+    STATUS_CODE,
+    TEXT,
+)
+from sweephand.schedules.cautions import CAUTIONS
+from sweephand.schedules.reasons import REASON_CODES
+
+_ATTEMPT: Members = {
+    "attempt": whole(1),
+    "startedAt": INSTANT_MS,
+    "finishedAt": or_null(INSTANT_MS),
+    "reason": or_null(one_of(Reason)),
+    "httpStatus": or_null(STATUS_CODE),
+    "message": or_null(TEXT),
+    "answer": or_null(TEXT),
+}
+_RUN: Members = {
+    "id": RUN_ID,
+    "jobId": ID,
+    "scheduleId": or_null(ID),
+    "kind": one_of(Kind),
+    "status": one_of(Status),
+    "state": one_of(State),
+    "reason": or_null(one_of(Reason)),
+    "httpStatus": or_null(STATUS_CODE),
+    "plannedAt": INSTANT_MS,
+    "enqueuedAt": or_null(INSTANT_MS),
+    "startedAt": or_null(INSTANT_MS),
+    "finishedAt": or_null(INSTANT_MS),
+    "latenessMs": or_null(whole()),
+    "attempt": whole(1),
+    "maxAttempts": whole(1),
+    "nextAttemptAt": or_null(INSTANT_MS),
+    "callbackDeadlineAt": or_null(INSTANT_MS),
+    "answer": or_null(TEXT),
+    "message": or_null(TEXT),
+    "parentRunId": or_null(RUN_ID),
+    "range": or_null(answer({"until": INSTANT_MS, "count": whole(1)}, description="It stands for many occurrences.")),
+    "attempts": items(ref("Attempt")),
+    "notes": items(TEXT),
+    "expiresAt": or_null(INSTANT),
+}
+_MOVED_BY = or_null(
+    answer(
+        {
+            "rule": one_of(("dstGap", "dstOverlap", "calendar")),
+            "localTime": LOCAL,
+            "effect": one_of(
+                ("moved", "skipped", "doubled", "once"),
+                description="`doubled`: both copies of a time that comes twice run; `once`: this one only.",
+            ),
+        }
+    )
+)
+_GAPS = answer(
+    {"smallestSeconds": whole(1), "largestSeconds": whole(1), "until": INSTANT},
+    description="The distances between the occurrences of the next 366 days, or of those up to `until`.",
+)
+_CALENDAR = or_null(text(description="Of what a calendar leaves out: its name."))
+_SEARCHED: Members = {"searchedUntil": {**INSTANT, "description": "What lies behind was not looked at."}}
+
+
+SCHEMAS: dict[str, Schema] = {
+    "RunRequest": request({"scheduleId": ID}),
+    "PreviewRequest": request(
+        {
+            **TIMING,
+            "after": {**GIVEN_INSTANT, "description": "By default now."},
+            "limit": whole(1, 1_000, default=5),
+            "explain": {**GIVEN_INSTANT, "description": "An instant to be explained. " + GIVEN_INSTANT["description"]},
+        },
+        oneOf=ONE_NOTATION,
+    ),
+    "Result": request({"success": FLAG, "message": text(0, 1_000)}, ("success",)),
+    "Occurrence": answer(
+        {
+            "scheduleId": ID,
+            "plannedAt": INSTANT,
+            "state": one_of(State),
+            "reason": or_null(one_of(Reason)),
+            "runId": or_null({**RUN_ID, "description": "Null: a calendar leaves it out."}),
+            "movedBy": _MOVED_BY,
+            "calendar": _CALENDAR,
+        }
+    ),
+    "OccurrencePage": page("Occurrence", _SEARCHED),
+    "Preview": answer(
+        {
+            "type": one_of(("recurring", "one-time")),
+            "summary": TEXT,
+            "description": text(description="The summary with its window, its limits and what clock changes do."),
+            "items": items(answer({"plannedAt": INSTANT, "localTime": LOCAL_WITH_OFFSET, "movedBy": _MOVED_BY})),
+            "dropped": items(answer({"at": INSTANT, "movedBy": _MOVED_BY}), maxItems=100),
+            "leftOut": items(answer({"plannedAt": INSTANT, "calendar": TEXT}), maxItems=100),
+            "gaps": or_null(_GAPS),
+            "warnings": items(answer({"code": one_of(CAUTIONS), "message": TEXT})),
+            "explained": or_null(ref("Explanation")),
+            "nextCursor": {"type": "null"},
+            **_SEARCHED,
+            "ianaVersion": text(description="Of the time-zone data."),
+        }
+    ),
+    "Explanation": answer(
+        {
+            "at": INSTANT,
+            "localTime": LOCAL_WITH_OFFSET,
+            "occurs": FLAG,
+            "reasons": items(
+                answer(
+                    {
+                        "code": one_of(REASON_CODES),
+                        "message": TEXT,
+                        "field": or_null(text(description="Of the clock, where it does not match.")),
+                    }
+                ),
+                minItems=1,
+            ),
+            "movedBy": _MOVED_BY,
+            "previous": or_null(INSTANT),
+            "next": or_null(INSTANT),
+            "runId": or_null(
+                {**RUN_ID, "description": "Of an occurrence of a stored schedule: under it the ledger has it."}
+            ),
+        }
+    ),
+    "Run": answer(_RUN),
+    "RunPage": page("Run"),
+    "RunsFile": {
+        "type": "string",
+        "description": "CSV (RFC 4180) with a line of names, or a Run as JSON in each line.",
+    },
+    "Attempt": answer(_ATTEMPT),
+    "RunStarted": answer({"runId": RUN_ID}),
+}
