@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from unittest import mock
 
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.run import Kind, Reason, Run, State
-from sweephand.domain.schedule import Lane
+from sweephand.domain.schedule import Lane, Schedule
 from sweephand.facades.native.routes import NativeApi
 from sweephand.flow import tenancy
 from sweephand.flow.world import World
@@ -52,13 +53,17 @@ BUDGETS = dict.fromkeys(("first page", "last page", "runs of a schedule", "runs 
 
 @dataclass(frozen=True)
 class Listed:
-    """p50_ms, p99_ms: of the requests. cpu_ms: of this process and the embedded AWS, a request. units: read units."""
+    """p50_ms, p99_ms: of the requests. cpu_ms: of this process and the embedded AWS, a request.
+
+    units: read units; writes: write units.
+    """
 
     name: str
     p50_ms: float
     p99_ms: float
     cpu_ms: float
     units: float
+    writes: float = 0
 
 
 def requests(some_job: str, some_schedule: str) -> dict[str, tuple[str, str]]:
@@ -96,9 +101,10 @@ def measure() -> tuple[list[Listed], list[tuple[str, float]]]:
         tenancy.create_tenant(world, TENANT, None)
         job, schedule = next(islice(many_jobs.some_jobs(TENANT, JOBS), JOBS - 1, None))
         many_jobs.put(table.client, table.name, many_jobs.rows(TENANT, JOBS, world.settings.shards))
-        many_jobs.put(table.client, table.name, _runs(world, job.id, schedule.id))
+        many_jobs.put(table.client, table.name, runs(world, TENANT, schedule, RUNS))
         send = _api(world)
-        found = [_listed(send, process, name, *asked) for name, asked in requests(job.id, schedule.id).items()]
+        asked = requests(job.id, schedule.id).items()
+        found = [measured(partial(send, *each), process, name) for name, each in asked]
         with metered() as meter:
             found = [replace(each, units=_units(meter, send, each.name, job.id, schedule.id)) for each in found]
             many_jobs.put(table.client, table.name, _lean_rows(MANY))
@@ -125,18 +131,19 @@ def _api(world: World) -> Callable[[str, str], None]:
     return send
 
 
-def _listed(send: Callable[[str, str], None], process: int, name: str, path: str, query: str) -> Listed:
-    for _ in range(3):
-        send(path, query)
+def measured(send: Callable[[], None], process: int, name: str, rounds: int = ROUNDS, warm: int = 3) -> Listed:
+    """warm: how often it is asked before."""
+    for _ in range(warm):
+        send()
     taken = []
     began = time.process_time() + _cpu_s(process)
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         sent_at = time.perf_counter()
-        send(path, query)
+        send()
         taken.append((time.perf_counter() - sent_at) * 1_000)
     cpu_s = time.process_time() + _cpu_s(process) - began
     taken.sort()
-    return Listed(name, taken[ROUNDS // 2], taken[math.ceil(ROUNDS * 0.99) - 1], cpu_s / ROUNDS * 1_000, 0)
+    return Listed(name, taken[rounds // 2], taken[math.ceil(rounds * 0.99) - 1], cpu_s / rounds * 1_000, 0)
 
 
 def _cpu_s(process: int) -> float:
@@ -151,13 +158,13 @@ def _units(meter: Meter, send: Callable[[str, str], None], name: str, job: str, 
     return meter.take().reads
 
 
-def _runs(world: World, job: str, schedule: str) -> Iterator[Any]:
-    """Half of them failed."""
-    for n in range(RUNS):
+def runs(world: World, tenant: str, schedule: Schedule, count: int) -> Iterator[Any]:
+    """Of each minute before now, the latest first. Half of them failed."""
+    for n in range(count):
         at = world.clock.now().replace(microsecond=0) - timedelta(minutes=n)
-        uuid = run_uuid(TENANT, schedule, epoch_ms(at), Kind.SCHEDULED.value)
+        uuid = run_uuid(tenant, schedule.id, epoch_ms(at), Kind.SCHEDULED.value)
         state, reason = (State.ERROR, Reason.HTTP_STATUS) if n % 2 else (State.SUCCESS, Reason.ON_TIME)
-        run = Run(TENANT, job, schedule, uuid, Kind.SCHEDULED, state, at, reason=reason, finished_at=at)
+        run = Run(tenant, schedule.job_id, schedule.id, uuid, Kind.SCHEDULED, state, at, reason=reason, finished_at=at)
         yield ledger.item_of(run, shards=world.settings.shards, lane=Lane.FAST)
 
 

@@ -58,10 +58,37 @@ def some_jobs(tenant: str, count: int) -> Iterator[tuple[Job, Schedule]]:
         yield replace(job, schedule_ids=(schedule.id,)), schedule
 
 
-def rows(tenant: str, count: int, shards: int) -> Iterator[Item]:
+SAP_ACTION = ActionSpec(
+    "http",
+    {"method": "POST", "url": "https://x.org", "headers": {}, "outcome": {}, "authentication": {"type": "none"}},
+    {},
+)
+
+
+def of_sap(job: Job, schedule: Schedule, ordinal: int) -> tuple[Job, Schedule]:
+    """The same job as the SAP facade makes it: with an integer id, descriptions and windows to search for."""
+    shown = {"repeatInterval": "1 hour", "description": f"beat of {job.name}"}
+    window = {"startTime": "2026-01-01T00:00:00Z", "endTime": "2190-01-01T00:00:00Z"} if job.number % 2 else {}
+    made = replace(
+        job,
+        collection="sap",
+        facade="sap",
+        ordinal=ordinal,
+        description=f"numbers of branch {job.number % 100}",
+        start_at=BEGAN if job.number % 5 == 0 else None,
+        action=SAP_ACTION,
+        tags=(),
+    )
+    return made, replace(schedule, attributes=shown, timing={**schedule.timing, **window})
+
+
+def rows(tenant: str, count: int, shards: int, *, ordinal: int | None = None) -> Iterator[Item]:
+    """ordinal: of the tenant, where its jobs are those of the SAP facade."""
     live: Counter[int] = Counter()
     active: Counter[int] = Counter()
     for job, schedule in some_jobs(tenant, count):
+        if ordinal is not None:
+            job, schedule = of_sap(job, schedule, ordinal)
         yield jobs.job_item(job)
         yield jobs.schedule_item(schedule, shards)
         yield from directory.entry_items(job).values()
@@ -70,7 +97,7 @@ def rows(tenant: str, count: int, shards: int) -> Iterator[Item]:
         active[directory.block_of(job.number)] += job.active
     pk = keys.directory(tenant)
     for block, jobs_in_it in live.items():
-        sk = keys.block_count(block, "native")
+        sk = keys.block_count(block, "native" if ordinal is None else "sap")
         yield BlockItem(pk=pk, sk=sk, live=jobs_in_it, active=active[block])
     yield NumberItem(pk=pk, sk=keys.LAST_NUMBER, last=count)
 

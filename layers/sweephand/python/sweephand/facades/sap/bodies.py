@@ -10,7 +10,7 @@ from sweephand.domain import upcoming
 from sweephand.domain.job import Job, Payload
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
-from sweephand.facades.sap.fields import MODES
+from sweephand.facades.sap.fields import ENDPOINT, MODES
 from sweephand.facades.sap.times import shown
 from sweephand.schedules.instants import parse_instant
 from sweephand.schedules.timing import load_or_never
@@ -58,7 +58,7 @@ def listed_body(job: Job, schedules: Sequence[Schedule], tenant_name: str) -> di
     active = sum(1 for schedule in schedules if is_active(schedule))
     return job_body(job) | {
         "jobId": job.integer_id,
-        "jobType": "HTTP_ENDPOINT",
+        "jobType": ENDPOINT,
         "subDomain": tenant_name,
         "createdAt": shown(job.created_at),
         "ACTIVECOUNT": active,

@@ -28,6 +28,11 @@ METHODS = ("GET", "POST", "PUT", "DELETE")
 MODES = {"cron": "sapCron", "time": "time", "repeatInterval": "every", "repeatAt": "repeatAt"}
 """Of a schedule, each with the native member that it becomes: one of them, no more."""
 LONGEST_NAME, LONGEST_DESCRIPTION = 255, 1_000
+ENDPOINT, TASK = "HTTP_ENDPOINT", "CF_TASK"
+NO_TASKS = (
+    "tasks (CF_TASK) are not created over this API: a job of the native API runs a container, "
+    "POST /v1/jobs with an action of type ecs"
+)
 OUTCOME = {
     "successStatuses": ["2xx", "3xx"],
     "on202": "wait",
@@ -76,6 +81,7 @@ def _draft(
     given: Mapping[str, Any], usual: Mapping[str, Any], guard: GuardSettings, now: datetime, before: Job | None
 ) -> JobDraft:
     wanted = {**usual, **given}
+    _check_kind(given.get("jobType"))
     start, end = _instant(wanted, "startTime", now), _instant(wanted, "endTime", now)
     if start is not None and end is not None and end < start:
         raise InvalidRequest("endTime", "is before startTime")
@@ -96,6 +102,14 @@ def _draft(
         facade=FACADE,
         attributes=_attributes(wanted),
     )
+
+
+def _check_kind(value: object) -> None:
+    """The service's own API creates no tasks either."""
+    if value == TASK:
+        raise InvalidRequest(None, NO_TASKS)
+    if value is not None and value != ENDPOINT:
+        raise InvalidRequest("jobType", f"must be {ENDPOINT}")
 
 
 def _name(value: object) -> str:

@@ -15,6 +15,7 @@ from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.sap import bodies, filters
 from sweephand.facades.sap.context import FACADE, Context
+from sweephand.facades.sap.fields import ENDPOINT, TASK
 from sweephand.facades.sap.pages import Page
 from sweephand.security.caller import PROVIDER
 from sweephand.store.views import jobs as views
@@ -42,14 +43,14 @@ ORDERS: dict[str, Callable[[Listed], Any]] = {
 def listed(ctx: Context, page: Page) -> tuple[int, list[dict[str, Any]]]:
     """How many there are, and those of the page."""
     kind = ctx.option("jobType")
-    if kind not in {None, "HTTP_ENDPOINT", "CF_TASK"}:
+    if kind not in {None, ENDPOINT, TASK}:
         raise InvalidRequest(None, "Invalid jobType")
     wanted = ctx.option("filter")
     hold = filters.parse(wanted) if wanted is not None else None
     by, last_first = _order(ctx)
     whose = tenants_of(ctx, narrowed=hold is None)
-    if kind == "CF_TASK":
-        return 0, []  # there are none
+    if kind == TASK:
+        return 0, []  # a task is a job of the native API
     if hold is None and by is None and not last_first:
         total, found = _by_creation(ctx, whose, page)
     else:

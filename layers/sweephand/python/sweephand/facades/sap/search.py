@@ -119,7 +119,7 @@ def search_jobs(ctx: Context) -> Answer:
 
 
 def search_schedules(ctx: Context) -> Answer:
-    if "displaySchedules" in ctx.query:
+    if ctx.option("displaySchedules") is not None:
         raise InvalidRequest(None, "displaySchedules is not supported")
     wanted, text = _query(ctx)
     page = page_of(ctx.query, usual=None)
