@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from sweephand.domain.collection import CollectionState
-from sweephand.domain.event import OF_LINE, OF_STATE, SOURCE, VERSION, EventType, Finding
-from sweephand.domain.run import Kind, Reason, State
+from sweephand.domain.event import JOB_EXECUTION, OF_LINE, OF_STATE, SOURCE, VERSION, EventType, Finding
+from sweephand.domain.run import FAILED, Kind, Reason, State
 from sweephand.domain.schedule import ScheduleState, StateReason
 from sweephand.facades.native.json_schema import Members, Schema, answer, items, one_of, or_null, text, whole
 
@@ -41,6 +41,8 @@ MEANING: Mapping[EventType, str] = {
     EventType.COLLECTION_ENABLED: "A collection was enabled.",
     EventType.COLLECTION_DISABLED: "A collection was disabled.",
     EventType.AUDIT_FINDING: "The audit found something that should never be, and mended it.",
+    EventType.ALERT_RAISED: "A run of a job of the SAP facade was an occasion that its `ansConfig` names.",
+    EventType.ALERT_STATUS: "A run ended of a job of the SAP facade whose `calmConfig` is enabled.",
 }
 
 ID = text(1, 36, description="A UUID.")
@@ -50,7 +52,7 @@ REVISION = whole(1, description="Raised by one with each change: a gap says that
 
 JOB: Members = {
     "jobId": ID,
-    "jobName": or_null(text(1, 128, description="As the event was sent; null if the job is gone.")),
+    "jobName": or_null(text(1, 255, description="As the event was sent; null if the job is gone.")),
     "resourceId": or_null(text(1, 256)),
     "tags": items(text(1, 128), maxItems=10),
 }
@@ -93,6 +95,29 @@ FINDING: Members = {
     ),
     "count": whole(description="Of the runs concerned."),
 }
+ALERTED: Members = {
+    **JOB,
+    "runId": RUN_ID,
+    "scheduleId": RUN["scheduleId"],
+    "integerJobId": or_null(whole(1, description="`_id` of the job in SAP's API.")),
+    "plannedAt": RUN["plannedAt"],
+    "latenessMs": RUN["latenessMs"],
+}
+ENDS = [state for state in State if state in FAILED | {State.SUCCESS}]
+ALERT = answer(
+    {
+        "eventType": {"const": JOB_EXECUTION},
+        "severity": {"enum": ["INFO", "ERROR"]},
+        "category": {"enum": ["NOTIFICATION", "ALERT"]},
+        "subject": text(1, 300),
+        "body": text(1, 600),
+        "resource": answer({"resourceName": text(1, 255), "resourceType": {"const": "job"}}),
+        "tags": answer(
+            {"runStatus": {"const": "COMPLETED"}, "runState": one_of(ENDS), "scheduleDescription": text(0, 1_000)}
+        ),
+    },
+    description="The event as SAP Alert Notification takes it.",
+)
 BEST_EFFORT = ("job.", "collection.", "audit.")
 """Sent after what they tell of, and not again if the function dies between."""
 COMPLETIONS = (
@@ -119,6 +144,21 @@ OTHERS: Mapping[EventType, Members] = {
     EventType.COLLECTION_ENABLED: {"revision": REVISION, "state": one_of([CollectionState.ENABLED])},
     EventType.COLLECTION_DISABLED: {"revision": REVISION, "state": one_of([CollectionState.DISABLED])},
     EventType.AUDIT_FINDING: {**JOB, **FINDING},
+    EventType.ALERT_RAISED: {
+        **ALERTED,
+        "occasions": items(
+            {"enum": ["onSuccess", "onError", "onDelay"]},
+            minItems=1,
+            maxItems=3,
+            description="Members of `ansConfig`. `onDelay`: it began more than 20 minutes late.",
+        ),
+        "alert": ALERT,
+    },
+    EventType.ALERT_STATUS: {
+        **ALERTED,
+        "executionStatus": {"const": "COMPLETED", "description": "SAP's runStatus."},
+        "applicationStatus": one_of(ENDS, description="SAP's runState."),
+    },
 }
 
 

@@ -86,9 +86,8 @@ def rows(tenant: str, count: int, shards: int, *, ordinal: int | None = None) ->
     """ordinal: of the tenant, where its jobs are those of the SAP facade."""
     live: Counter[int] = Counter()
     active: Counter[int] = Counter()
-    for job, schedule in some_jobs(tenant, count):
-        if ordinal is not None:
-            job, schedule = of_sap(job, schedule, ordinal)
+    made = some_jobs(tenant, count)
+    for job, schedule in made if ordinal is None else (of_sap(*each, ordinal) for each in made):
         yield jobs.job_item(job)
         yield jobs.schedule_item(schedule, shards)
         yield from directory.entry_items(job).values()

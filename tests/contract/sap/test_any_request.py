@@ -57,7 +57,16 @@ QUERY = st.dictionaries(
     st.text(string.printable, max_size=12)
     | st.sampled_from(
         [
-            *("undefined", "true", "1", "100", "999999999", "active:true", "startTime:>=2027-01-01", "x startTime:<1-1-1"),
+            *(
+                "undefined",
+                "true",
+                "1",
+                "100",
+                "999999999",
+                "active:true",
+                "startTime:>=2027-01-01",
+                "x startTime:<1-1-1",
+            ),
             *("contains(name, 'o''r')", "name eq 'x' or", "ASC", "_id", "acme", "globex", "CF_TASK", "\u0130\u212a"),
         ]
     ),
@@ -65,7 +74,9 @@ QUERY = st.dictionaries(
 )
 PART = st.text(string.ascii_letters + string.digits + "-_.%' \u0661\u0130", min_size=1, max_size=12)
 HEADERS = st.dictionaries(
-    st.sampled_from(["authorization", "content-type", "accept", "x-sap-scheduler-instance-id", "host", "content-length"]),
+    st.sampled_from(
+        ["authorization", "content-type", "accept", "x-sap-scheduler-instance-id", "host", "content-length"]
+    ),
     st.text(st.characters(min_codepoint=32, max_codepoint=255), max_size=20)
     | st.sampled_from(["Basic", "Basic Og==", "bearer a.b.c", "Bearer e30.e30.e30", "text/plain", "application/json;"]),
     max_size=2,
@@ -75,7 +86,7 @@ EACH = settings(max_examples=250, deadline=None, suppress_health_check=list(Heal
 
 @pytest.fixture
 def there(api):
-    """What may stand in a path and is there: a job with two schedules, and a run of the first. Made anew once it is gone."""
+    """What may stand in a path and is there: a job with two schedules, and a run of the first; made anew once gone."""
     found: dict[str, str] = {}
 
     def look():

@@ -80,6 +80,9 @@ def test_active_may_be_written_in_several_ways(api, active):
         ({"calmConfig": {"on": True}}, "'on' is not an allowed property for object 'calmConfig'"),
         ({"calmConfig": {"enabled": "yes"}}, "'enabled' in 'calmConfig' must be of type 'boolean'"),
         ({"ansConfig": {"onSuccess": 1}}, "'onSuccess' in 'ansConfig' must be of type 'boolean'"),
+        ({"ansConfig": {"onFire": True}}, "'onFire' is not an allowed property for object 'ansConfig'"),
+        ({"jobType": "CF_TASK"}, "tasks (CF_TASK) are not created over this API: a job of the native API runs a"),
+        ({"jobType": ["CF_TASK"]}, "jobType: must be HTTP_ENDPOINT"),
     ],
 )
 def test_a_refused_create_says_why_and_leaves_nothing(api, change, message):
@@ -105,6 +108,25 @@ def test_a_wrong_cron_is_told_in_words_that_two_kinds_of_clients_look_for(api, c
     assert reply.status == 400
     assert "Invalid cron specified (xscron" in reply.json["message"]
     assert why in reply.json["message"]
+
+
+def test_no_job_becomes_a_task(api):
+    made = api.create()
+    body = {**JOB, "schedules": []}
+
+    for where in (f"/jobs/{made['_id']}", "/jobs/report"):
+        refused = api("PUT", where, {**body, "jobType": "CF_TASK"})
+        assert refused.status == 400
+        assert refused.json["message"].startswith("Error while configuring job: tasks (CF_TASK) are not created")
+        assert api("PUT", where, {**body, "jobType": "HTTP_ENDPOINT"}).status == 200
+    assert api.get("/jobs", query={"jobType": "HTTP_ENDPOINT"}).json["total"] == 1
+    assert api.get("/jobs", query={"jobType": "CF_TASK"}).json == {
+        "total": 0,
+        "results": [],
+        "prev_url": None,
+        "next_url": None,
+    }
+    assert api.get("/jobs", query={"jobType": "DAEMON"}).status == 400
 
 
 def test_the_third_schedule_being_wrong_leaves_nothing_of_the_other_two(api):

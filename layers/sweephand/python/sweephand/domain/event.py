@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 from sweephand.domain.collection import Collection, CollectionState, Events
 from sweephand.domain.instants import text_ms
 from sweephand.domain.job import Job
-from sweephand.domain.run import FAILED, Reason, Run, State
+from sweephand.domain.run import FAILED, Kind, Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 
 SOURCE = "sweephand"
@@ -46,6 +46,8 @@ class EventType(StrEnum):
     COLLECTION_ENABLED = "collection.enabled"
     COLLECTION_DISABLED = "collection.disabled"
     AUDIT_FINDING = "audit.finding"
+    ALERT_RAISED = "alert.raised"
+    ALERT_STATUS = "alert.status"
 
 
 class Finding(StrEnum):
@@ -212,6 +214,68 @@ def of_change(before: Job, after: Job, *, schedules_too: bool) -> list[Event]:
 def _described(job: Job) -> dict[str, Any]:
     apart = {"active", "pause", "revision", "modified_at", "state_reason", "schedule_ids", "many_schedules"}
     return {name: value for name, value in vars(job).items() if name not in apart}
+
+
+# What a job of the SAP facade asks for with ansConfig and calmConfig
+
+DELAYED = timedelta(minutes=20)
+"""SAP's service promises that no run begins later than that."""
+JOB_EXECUTION = "JobSchedulerJobExecution"
+
+
+def alerts(run: Run, job: Job, schedule: Schedule | None) -> list[Event]:
+    """Of a finished run: the alert that `ansConfig` asks for, and the status that `calmConfig` does.
+
+    Ends that SAP's log does not have (skipped, missed, cancelled) and error actions are none. Like the choice of a
+    collection they speak of a run, not of its attempts.
+    """
+    if run.state not in FAILED | {State.SUCCESS} or run.kind is Kind.ERROR_ACTION or run.range_count is not None:
+        return []
+    told = []
+    occasions = _occasions(run, job.attributes.get("ansConfig", {}))
+    if occasions:
+        alert = {"occasions": occasions, "alert": _alert(run, job, schedule)}
+        told.append(_of_alert(EventType.ALERT_RAISED, run, job, alert))
+    if job.attributes.get("calmConfig", {}).get("enabled"):
+        status = {"executionStatus": run.state.status.value, "applicationStatus": run.state.value}
+        told.append(_of_alert(EventType.ALERT_STATUS, run, job, status))
+    return told
+
+
+def _occasions(run: Run, config: Mapping[str, bool]) -> list[str]:
+    """Those members of ansConfig that this run is an occasion of."""
+    of_run = {
+        "onSuccess": run.state is State.SUCCESS,
+        "onError": run.state in FAILED,
+        "onDelay": run.lateness_ms is not None and run.lateness_ms > DELAYED / timedelta(milliseconds=1),
+    }
+    return [name for name, holds in of_run.items() if holds and config.get(name)]
+
+
+def _alert(run: Run, job: Job, schedule: Schedule | None) -> dict[str, Any]:
+    """As SAP Alert Notification takes it."""
+    failed = run.state in FAILED
+    outcome = "failed" if failed else "succeeded"
+    return {
+        "eventType": JOB_EXECUTION,
+        "severity": "ERROR" if failed else "INFO",
+        "category": "ALERT" if failed else "NOTIFICATION",
+        "subject": f"Job {job.name}: {run.state}",
+        "body": f"The run {run.uuid} of the job {job.name}, planned at {text_ms(run.planned_at)}, {outcome}.",
+        "resource": {"resourceName": job.name, "resourceType": "job"},
+        "tags": {
+            "runStatus": run.state.status.value,
+            "runState": run.state.value,
+            "scheduleDescription": "" if schedule is None else str(schedule.attributes.get("description", "")),
+        },
+    }
+
+
+def _of_alert(kind: EventType, run: Run, job: Job, members: Mapping[str, Any]) -> Event:
+    ids = {"runId": run.id, "scheduleId": run.schedule_id, "integerJobId": job.integer_id}
+    times = {"plannedAt": text_ms(run.planned_at), "latenessMs": run.lateness_ms}
+    at = run.finished_at or run.planned_at
+    return _event(kind, run.id, at, run.tenant, job.collection, {**_of_job(job), **ids, **times, **members})
 
 
 def _of_job(job: Job | None) -> dict[str, Any]:

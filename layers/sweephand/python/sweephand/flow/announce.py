@@ -20,11 +20,15 @@ from sweephand.store.table import CleanUpItem
 
 
 def run_ended(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
-    """A finished run, or a line for many occurrences; and the schedule that nobody can read, if the run says so."""
+    """A finished run, or a line for many occurrences, with the alerts that its job asks for; and the schedule that
+    nobody can read, if the run says so.
+    """
     collection = job.collection if job is not None else _last_collection(world, run)
     if collection is None:
         return  # the job went long ago, and its end was told
     told = [event.of_run(run, job, collection)]
+    if job is not None:
+        told += event.alerts(run, job, schedule)
     if job is not None and schedule is not None and _found_broken(run, schedule):
         told.append(event.of_broken(schedule, job, run.finished_at or run.planned_at))
     unsent = _publish(world, _choice(world, run.tenant, collection), told)

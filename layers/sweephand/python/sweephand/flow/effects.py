@@ -21,6 +21,10 @@ WAKE = timedelta(seconds=60)
 """A run that is written before its message is looked at again after this long."""
 
 
+_ALERTS = {"ansConfig", "calmConfig"}
+"""By what a job of the SAP facade asks for events of its own."""
+
+
 def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
     """The effects of a finished run, then its wake goes. Raises Unavailable: the message then comes back."""
     if run.state in FAILED and run.kind is not Kind.ERROR_ACTION and job is not None and job.error_action is not None:
@@ -40,7 +44,8 @@ def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
 
 def _tell(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
     """The event of this end. A plain success of which nobody wants to hear loads and reads nothing."""
-    if run.state is State.SUCCESS and job is not None and _known_choice(world, job) is not Events.ALL:
+    quiet = run.state is State.SUCCESS and job is not None and not _ALERTS & job.attributes.keys()
+    if quiet and job is not None and _known_choice(world, job) is not Events.ALL:
         return
     from sweephand.flow import announce  # noqa: PLC0415 - most runs succeed, and most collections tell failures only
 
