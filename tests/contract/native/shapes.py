@@ -71,7 +71,7 @@ COLLECTION = {
     ),
 }
 QUOTA = {"maxJobs", "maxRunsPerJob", "minIntervalSeconds"}
-TENANT = {"tenant", "description", "state", "createdAt"}
+TENANT = {"tenant", "description", "state", "quota", "usage", "createdAt"}
 CREDENTIAL = {"clientId", "name", "scopes", "createdAt"}
 
 

@@ -100,6 +100,66 @@ def test_an_unknown_tenant_is_not_found(api, name):
     assert api.get(f"/v1/tenants/{name}", caller="provider").status == (400 if name.endswith("%00") else 404)
 
 
+def test_a_tenant_s_quota_of_schedules_is_set_shown_and_kept(api):
+    made = api("POST", "/v1/tenants", {"name": "initech", "quota": {"maxSchedules": 1}}, caller="provider")
+    assert (made.json["quota"], made.json["usage"]) == ({"maxSchedules": 1}, {"schedules": 0})
+    acting = {"sweephand-tenant": "initech"}
+    job = api("POST", "/v1/jobs", JOB, caller="provider", headers=acting)
+
+    refused = api("POST", "/v1/jobs", JOB, caller="provider", headers=acting)
+    assert (refused.status, refused.code) == (409, "QUOTA_EXCEEDED")
+    added = api("POST", f"/v1/jobs/{job.id}/schedules", {"every": "PT1H"}, caller="provider", headers=acting)
+    assert (added.status, added.code) == (409, "QUOTA_EXCEEDED")
+
+    raised = api("PATCH", "/v1/tenants/initech", {"quota": {"maxSchedules": 2}}, caller="provider")
+    assert (raised.status, raised.json["quota"]) == (200, {"maxSchedules": 2})
+    assert api("POST", "/v1/jobs", JOB, caller="provider", headers=acting).status == 201
+    read = api.get("/v1/tenants/initech", caller="provider").json
+    assert read["usage"] == {"schedules": 2}
+    assert read in api.get("/v1/tenants", caller="provider").json["items"]
+
+
+def test_a_patch_of_a_tenant_changes_what_it_names(api):
+    api("POST", "/v1/tenants", {"name": "a", "description": "old", "quota": {"maxSchedules": 5}}, caller="provider")
+
+    def patched(body):
+        found = api("PATCH", "/v1/tenants/a", body, caller="provider").json
+        assert found == api.get("/v1/tenants/a", caller="provider").json
+        return found["description"], found["quota"]["maxSchedules"], found["state"]
+
+    assert patched({}) == ("old", 5, "ACTIVE")
+    assert patched({"description": "new"}) == ("new", 5, "ACTIVE")
+    assert patched({"quota": None, "state": "DISABLED"}) == ("new", None, "ACTIVE")
+    assert patched({"description": None, "quota": {"maxSchedules": 0}}) == (None, 0, "ACTIVE")
+    whole = api.get("/v1/tenants/a", caller="provider").json
+    assert patched(whole) == (None, 0, "ACTIVE")
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ([], "body"),
+        ({"quota": 7}, "quota"),
+        ({"quota": {"maxJobs": 7}}, "quota.maxJobs"),
+        *(({"quota": {"maxSchedules": most}}, "quota.maxSchedules") for most in (-1, 10_000_001, "7", 1.5, True)),
+        ({"description": "x" * 1_001}, "description"),
+        ({"tenant": "globex"}, "tenant"),
+        ({"name": "globex"}, "name"),
+    ],
+)
+def test_what_is_no_patch_of_a_tenant_is_refused(api, body, field):
+    with api.unchanged():
+        reply = api("PATCH", "/v1/tenants/acme", body, caller="provider")
+
+    assert (reply.status, reply.fields) == (422, [field])
+
+
+def test_only_the_provider_changes_a_tenant(api):
+    with api.unchanged():
+        assert api("PATCH", "/v1/tenants/acme", {"quota": {"maxSchedules": 9}}).status == 403
+        assert api("PATCH", "/v1/tenants/nobody", {}, caller="provider").status == 404
+
+
 # The provider and its tenants
 
 

@@ -68,6 +68,7 @@ def _service(step: Walk) -> None:
     tenant = step.each("POST", "/v1/tenants", "TenantDraft")["tenant"]
     step("GET", "/v1/tenants")
     step("GET", "/v1/tenants/{tenant}", tenant=tenant)
+    step.each("PATCH", "/v1/tenants/{tenant}", "TenantPatch", tenant=tenant)
     for verb in ("disable", "enable"):
         step.each("POST", f"/v1/tenants/{{tenant}}/{verb}", "Nothing", tenant=tenant)
     made = step.each("POST", "/v1/credentials", "CredentialDraft")

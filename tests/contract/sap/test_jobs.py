@@ -138,6 +138,23 @@ def test_the_third_schedule_being_wrong_leaves_nothing_of_the_other_two(api):
     assert api.get("/jobs").json["results"] == []
 
 
+def test_a_quota_of_schedules_is_told_as_forbidden(api):
+    patched = api.native("PATCH", "/v1/tenants/acme", {"quota": {"maxSchedules": 1}}, caller="provider")
+    assert patched.status == 200
+    job = api.create(EVERY_HOUR)
+
+    create = api("POST", "/jobs", {**JOB, "name": "second", "schedules": [{"active": True, **NIGHTLY}]})
+    add = api("POST", f"/jobs/{job['_id']}/schedules", {"active": True, **NIGHTLY})
+
+    assert {reply.json["type"] for reply in (create, add)} == {"Forbidden Request"}
+    assert (create.status, create.json["message"]) == (
+        403,
+        "Error while creating job: the tenant may have 1 schedules at most",
+    )
+    assert (add.status, "the tenant may have 1 schedules at most" in add.json["message"]) == (403, True)
+    assert api("POST", "/jobs", {**JOB, "name": "none", "schedules": []}).status == 201
+
+
 def test_a_body_over_100_kilobytes_is_413(api):
     assert api("POST", "/jobs", {**JOB, "schedules": [], "description": "x" * 110_000}).status == 413
 

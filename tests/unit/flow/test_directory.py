@@ -15,7 +15,7 @@ from sweephand.errors import Conflict, NotFound, SweephandError, Unavailable
 from sweephand.flow import endings, plan
 from sweephand.flow.change import Wish
 from sweephand.flow.plan import Planned
-from sweephand.store import directory, jobs, keys
+from sweephand.store import directory, jobs, keys, usage
 from sweephand.store.directory import Entry
 from sweephand.store.table import JobItem
 from sweephand.store.views import jobs as views
@@ -53,6 +53,7 @@ def true(stage: Stage) -> None:
     assert {number: block.live for number, block in blocks.items()} == counted
     assert {number: block.active for number, block in blocks.items() if block.active} == switched_on
     assert views.count(stage.world.table, TENANT, views.ALL) == len(there)
+    assert usage.read(stage.world.table, TENANT).schedules == sum(row["sk"]["S"].startswith("SCH#") for row in items)
 
 
 def _job(row: dict[str, Any]) -> JobItem:

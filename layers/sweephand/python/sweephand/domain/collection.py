@@ -22,6 +22,18 @@ class Tenant:
     created_at: datetime
 
 
+MOST_SCHEDULES = 10_000_000
+"""That a quota can allow."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """How many schedules a tenant has, and how many it may have. None: no limit."""
+
+    schedules: int = 0
+    most_schedules: int | None = None
+
+
 class CollectionState(StrEnum):
     ENABLED = "ENABLED"
     DISABLED = "DISABLED"

@@ -212,7 +212,8 @@ def of_change(before: Job, after: Job, *, schedules_too: bool) -> list[Event]:
 
 
 def _described(job: Job) -> dict[str, Any]:
-    apart = {"active", "pause", "revision", "modified_at", "state_reason", "schedule_ids", "many_schedules"}
+    apart = {"active", "pause", "revision", "modified_at", "state_reason", "schedule_ids"}
+    apart |= {"many_schedules", "schedule_count"}
     return {name: value for name, value in vars(job).items() if name not in apart}
 
 

@@ -59,6 +59,7 @@ class Job:
     facade knows, as JSON: no rule of the service looks at it.
 
     schedule_ids: of a job with at most 40 schedules, so that a list reads them by key; empty with `many_schedules`.
+    schedule_count: how many it has, those that still follow a change included: what its tenant's quota counts.
     open_change: the revision whose schedules still follow, because they were too many for one transaction.
     """
 
@@ -84,6 +85,7 @@ class Job:
     state_reason: str | None = None
     schedule_ids: tuple[str, ...] = ()
     many_schedules: bool = False
+    schedule_count: int = 0
     open_change: int | None = None
     number: int = 0
     ordinal: int | None = None

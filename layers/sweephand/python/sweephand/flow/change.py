@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from sweephand.domain.collection import CollectionState, Events
+from sweephand.domain.collection import CollectionState, Events, Usage
 from sweephand.domain.job import Job, JobDraft, Payload
 from sweephand.domain.revision import Entry
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import Conflict, PreconditionFailed, QuotaExceeded, Unavailable
-from sweephand.flow import cleaning, drafts, endings, following, pausing, plan, replan, steps, tenancy, wishes
+from sweephand.flow import cleaning, drafts, endings, following, pausing, plan, quotas, replan, steps, tenancy, wishes
 from sweephand.flow.history import BY_SERVICE, By, Operation, entry
 from sweephand.flow.plan import IN_JOBS_TRANSACTION, TRIES, Planned
 from sweephand.flow.steps import Effect
@@ -158,6 +158,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     carried = steps.carry_out(world, steps_to_do, after, effect)
     after = plan.with_schedule_ids(after, carried.schedules)
     after, sealed = _sealed(world, after, before, parts)
+    seen = quotas.seen_for(world, before, after)
     if not (carried.ops or carried.held or carried.missed or sealed or parts.payloads) and _unchanged(before, after):
         return planned
     calendar_ops = _calendar_ops(world, before, steps_to_do, carried.schedules, book)
@@ -179,6 +180,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
         *drafts.part_ops(world, after, parts, sealed),
         *directory.change_ops(world.table, before, after, planned.schedules, carried.schedules),
         *tenancy.move_ops(world, before, after, collection),
+        *quotas.count_ops(world, before, after, seen),
         *pausing.row_ops(world, before, after),
         *calendar_ops,
         history.put_op(world.table, new),
@@ -186,7 +188,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     replan.in_time(world, effect.at)
     done = world.table.transact(ops)
     if isinstance(done, Cancelled):
-        _explain(world, new, done)
+        _explain(world, new, done, seen)
     pausing.send_ahead(world, before, after)
     if many:
         changed = plan.followed(world, after)
@@ -237,7 +239,7 @@ def _look_for_end(world: World, job: Job) -> None:
         world.journal.warning("a list may show the end of a job late", job=job.id, reason=unavailable.reason)
 
 
-def _explain(world: World, wanted: Entry, refused: Cancelled) -> None:
+def _explain(world: World, wanted: Entry, refused: Cancelled, seen: Usage) -> None:
     """Own success after a lost answer returns; everything else raises."""
     if history.is_written(world.table, wanted):
         return
@@ -248,6 +250,8 @@ def _explain(world: World, wanted: Entry, refused: Cancelled) -> None:
             raise Conflict(f"the collection {after.collection} has a job of this name", code="NAME_TAKEN")
         if "collection" in refused.refused:
             raise QuotaExceeded(f"the collection {after.collection} holds its most jobs, or is being deleted")
+        if quotas.is_exceeded(refused, seen):
+            raise quotas.exceeded(seen)
     raise _CameBetween
 
 

@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from sweephand.domain.collection import Collection, CollectionState, Events
+from sweephand.domain.collection import Collection, CollectionState, Events, Usage
 from sweephand.domain.instants import text
 from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, QuotaExceeded, Unavailable
-from sweephand.flow import cleaning, drafts, replan, tenancy
+from sweephand.flow import cleaning, drafts, quotas, replan, tenancy
 from sweephand.flow.history import CREATED, By, entry
 from sweephand.flow.idempotency import Once, earlier_answer, once_op
 from sweephand.flow.world import World
 from sweephand.schedules.timing import Timing
-from sweephand.store import directory, history, jobs, keys
+from sweephand.store import directory, history, jobs, keys, usage
 from sweephand.store.conditional import TRANSACTION_MOST, Cancelled, Op, Written
 
 TRIES = 5
@@ -40,13 +40,13 @@ def create_job(world: World, tenant: str, draft: JobDraft, once: Once | None = N
     for _ in range(TRIES):
         try:
             return _create_job(world, tenant, draft, once, by)
-        except _CalendarMoved:
+        except _Moved:
             continue
-    raise Unavailable("a calendar was changed by others all the time")
+    raise Unavailable("a calendar or the quota was changed by others all the time")
 
 
-class _CalendarMoved(Exception):
-    """One that the job names has another version than the one that its schedules were planned by."""
+class _Moved(Exception):
+    """A calendar that the job names, or the tenant's quota, is another one than what the request was judged by."""
 
 
 def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, by: By) -> Planned:
@@ -57,7 +57,7 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
         raise InvalidRequest("schedules", f"at most {SCHEDULES_AT_ONCE} in one request")
     wanted, use_ops_of = _with_calendars(world, tenant, wanted)
     job, parts = drafts.job_from(draft, tenant, job_id, now, 1)
-    collection = tenancy.open_collection(world, tenant, job.collection)
+    collection, seen = tenancy.open_with_usage(world, tenant, job.collection)
     schedules = []
     for n, schedule_draft in enumerate(wanted):
         schedule = new_schedule(world, schedule_draft, job, parts, minted_at(now, n), now, f"schedules[{n}]")
@@ -69,6 +69,7 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
     ops = [
         *directory.create_ops(world.table, job, schedules),
         tenancy.count_job_op(world, collection, 1),
+        *quotas.count_ops(world, None, job, seen),
         history.put_op(world.table, entry(world, by, None, job, [(None, schedule) for schedule in schedules])),
         *([once_op(world, tenant, once, job.id)] if once else []),
         *use_ops_of(job, schedules),
@@ -79,7 +80,7 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
         whole = [*_following_ops(world, job, schedules, parts, sealed), *ops]
     done = world.table.transact(whole)
     if isinstance(done, Cancelled):
-        planned = _not_created(world, tenant, job, done, once)
+        planned = _not_created(world, job, done, once, seen)
     elif job.open_change is not None:
         planned = followed(world, job)
     else:
@@ -157,8 +158,9 @@ def followed(world: World, job: Job) -> Planned:
     return find(world, job.tenant, job.id)
 
 
-def _not_created(world: World, tenant: str, job: Job, refused: Cancelled, once: Once | None) -> Planned:
+def _not_created(world: World, job: Job, refused: Cancelled, once: Once | None, seen: Usage) -> Planned:
     """A refused create may be this request's own success (lost answer), or the repetition of an earlier one."""
+    tenant = job.tenant
     if once is not None and "once" in refused.refused:
         return find(world, tenant, earlier_answer(refused.refused["once"], once))
     there = jobs.read_job(world.table, tenant, job.id)
@@ -168,8 +170,10 @@ def _not_created(world: World, tenant: str, job: Job, refused: Cancelled, once: 
         raise Conflict(f"the collection {job.collection} has a job of this name", code="NAME_TAKEN")
     if "collection" in refused.refused:
         raise QuotaExceeded(f"the collection {job.collection} holds its most jobs, or is being deleted")
-    if any(name.startswith("calendar ") for name in refused.refused):
-        raise _CalendarMoved
+    if quotas.is_exceeded(refused, seen):
+        raise quotas.exceeded(seen)
+    if usage.PART in refused.refused or any(name.startswith("calendar ") for name in refused.refused):
+        raise _Moved
     raise Conflict("something else was changed at the same time: try again")
 
 
@@ -210,6 +214,7 @@ def delete_job(world: World, tenant: str, job_id: str, if_match: int | None) -> 
             ),
             *directory.delete_ops(world.table, job),
             tenancy.count_job_op(world, tenancy.named(tenant, job.collection), -1),
+            *quotas.count_ops(world, job, None, Usage()),
             cleaning.of_job_op(world, job, planned.schedules),
             *_leave_calendars(world, planned),
         ]
@@ -326,4 +331,4 @@ def refuse_twins(schedules: Sequence[tuple[Schedule, str]]) -> None:
 def with_schedule_ids(job: Job, schedules: Sequence[Schedule]) -> Job:
     many = len(schedules) > SCHEDULES_AT_ONCE
     ids = () if many else tuple(schedule.id for schedule in by_creation(schedules))
-    return replace(job, schedule_ids=ids, many_schedules=many)
+    return replace(job, schedule_ids=ids, many_schedules=many, schedule_count=len(schedules))

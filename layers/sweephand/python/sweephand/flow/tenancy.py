@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sweephand.domain.collection import Collection, CollectionState, Events, Tenant, TenantState
+from sweephand.domain.collection import Collection, CollectionState, Events, Tenant, TenantState, Usage
 from sweephand.domain.job import DEFAULT_COLLECTION, Job
 from sweephand.errors import (
     Conflict,
@@ -22,7 +22,7 @@ from sweephand.flow.world import World
 from sweephand.schedules.timing import Timing, with_count
 from sweephand.security import caller
 from sweephand.security.caller import Credential
-from sweephand.store import credentials, tenants
+from sweephand.store import credentials, tenants, usage
 from sweephand.store.conditional import Cancelled, Op, Refused
 
 TRIES = 5
@@ -37,12 +37,14 @@ def named(tenant: str, name: str) -> Collection:
 # Tenants
 
 
-def create_tenant(world: World, name: str, description: str | None) -> Tenant:
+def create_tenant(world: World, name: str, description: str | None, *, most_schedules: int | None = None) -> Tenant:
     """The tenant with its collection `default`. Raises Conflict(NAME_TAKEN)."""
     now = world.clock.now()
     tenant = Tenant(name, TenantState.ACTIVE, description, now)
     default = Collection(name, DEFAULT_COLLECTION, created_at=now, modified_at=now)
     ops = [*tenants.tenant_ops(world.table, tenant), tenants.put_collection_op(world.table, default)]
+    if most_schedules is not None:
+        ops.append(usage.limit_op(world.table, name, most_schedules))
     if isinstance(world.table.transact(ops), Cancelled) and tenants.read_tenant(world.table, name) != _stamped(tenant):
         raise Conflict("a tenant of this name exists", code="NAME_TAKEN")
     return tenant
@@ -67,6 +69,16 @@ def require_active(world: World, name: str) -> None:
     """
     if not world.standing.of(name, DEFAULT_COLLECTION, kept_s=TENANT_KEPT_S).tenant_active:
         raise Forbidden("the tenant is disabled: only its provider can enable it", code="TENANT_DISABLED")
+
+
+def change_tenant(world: World, name: str, description: str | None, most_schedules: int | None) -> Tenant:
+    """Its description, and how many schedules it may have; what it has stays. Raises NotFound."""
+    before = find_tenant(world, name)
+    after = replace(before, description=description)
+    ops = [*tenants.change_tenant_ops(world.table, after), usage.limit_op(world.table, name, most_schedules)]
+    if isinstance(world.table.transact(ops), Cancelled):
+        raise NotFound("no such tenant")
+    return after
 
 
 def switch_tenant(world: World, name: str, *, on: bool) -> Tenant:
@@ -147,6 +159,14 @@ def open_collection(world: World, tenant: str, name: str) -> Collection:
     if collection is None:
         raise InvalidRequest("collection", "there is no such collection")
     return collection
+
+
+def open_with_usage(world: World, tenant: str, name: str) -> tuple[Collection, Usage]:
+    """The same, and what the tenant has and may have, in one read."""
+    collection, seen = tenants.read_with_usage(world.table, tenant, name)
+    if collection is None:
+        raise InvalidRequest("collection", "there is no such collection")
+    return collection, seen
 
 
 def defaults_of(world: World, tenant: str, name: str) -> Mapping[str, Any]:

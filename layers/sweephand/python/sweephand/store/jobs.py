@@ -30,6 +30,7 @@ from sweephand.store.table import (
 def job_of(item: JobItem) -> Job:
     pause = json.loads(item.pause) if item.pause else None
     error = json.loads(item.error_action) if item.error_action else None
+    schedule_ids = tuple(json.loads(item.schedule_ids)) if item.schedule_ids else ()
     return Job(
         tenant=keys.parts(item.pk)[1],
         id=item.job_id,
@@ -51,8 +52,9 @@ def job_of(item: JobItem) -> Job:
         revision=item.revision,
         pause=Pause(from_ms(pause["since"]), pause.get("note"), _s(pause.get("until"))) if pause else None,
         state_reason=item.state_reason,
-        schedule_ids=tuple(json.loads(item.schedule_ids)) if item.schedule_ids else (),
+        schedule_ids=schedule_ids,
         many_schedules=bool(item.many_schedules),
+        schedule_count=item.schedule_count or len(schedule_ids),
         open_change=item.open_change,
         number=item.number or 0,
         ordinal=item.ordinal,
@@ -126,6 +128,7 @@ def job_item(job: Job) -> JobItem:
         state_reason=job.state_reason,
         schedule_ids=_json(job.schedule_ids) if job.schedule_ids else None,
         many_schedules=True if job.many_schedules else None,
+        schedule_count=job.schedule_count if job.many_schedules else None,
         open_change=job.open_change,
         number=job.number or None,
         ordinal=job.ordinal,

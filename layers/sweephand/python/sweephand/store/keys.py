@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 JOB = "JOB"
 TENANT = "TENANT"
+USAGE = "USAGE"
 LAST_NUMBER = "LAST"
 STACK_TENANTS = "STACK#TENANTS"
 STACK_AUDIT = "STACK#AUDIT"

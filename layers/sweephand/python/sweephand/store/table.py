@@ -48,6 +48,13 @@ class TenantItem(Item):
     created_at = Integer()
 
 
+class UsageItem(Item):
+    """What a tenant has, counted in the transactions that make and delete it; and the most that it may have."""
+
+    schedules = Integer(default=0)
+    most_schedules = Integer(null=True)
+
+
 class CollectionItem(Item):
     name = UnicodeAttribute()
     state = UnicodeAttribute(default="ENABLED")
@@ -89,6 +96,7 @@ class JobItem(Item):
     state_reason = UnicodeAttribute(null=True)
     schedule_ids = UnicodeAttribute(null=True)
     many_schedules = BooleanAttribute(null=True)
+    schedule_count = Integer(null=True)
     open_change = Integer(null=True)
     number = Integer(null=True)
     ordinal = Integer(null=True)

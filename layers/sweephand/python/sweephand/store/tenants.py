@@ -19,9 +19,10 @@ from sweephand.domain.collection import (
     Tenant,
     TenantState,
     Terms,
+    Usage,
 )
 from sweephand.domain.instants import epoch_ms, from_ms
-from sweephand.store import keys
+from sweephand.store import keys, usage
 from sweephand.store.conditional import Op, Table, add, assign
 from sweephand.store.table import CollectionItem, Item, TenantItem
 
@@ -60,12 +61,12 @@ def tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
 
 
 def change_tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
-    """Its state, in its own row [it is there] and in the stack's register."""
-    state = [assign(TenantItem.state, tenant.state.value)]
+    """Its state and description, in its own row [it is there] and in the stack's register."""
+    actions = [assign(TenantItem.state, tenant.state.value), assign(TenantItem.description, tenant.description)]
     there: Condition = TenantItem.pk.exists()
     return [
-        table.update_op("tenant", keys.tenant(tenant.name), keys.TENANT, state, there),
-        table.update_op("register", keys.STACK_TENANTS, keys.part(tenant.name), state, there),
+        table.update_op("tenant", keys.tenant(tenant.name), keys.TENANT, actions, there),
+        table.update_op("register", keys.STACK_TENANTS, keys.part(tenant.name), actions, there),
     ]
 
 
@@ -163,6 +164,15 @@ def read_terms(table: Table, tenant: str, collection: str) -> Terms:
 def read_collection(table: Table, tenant: str, name: str) -> Collection | None:
     item = table.get(CollectionItem, keys.tenant(tenant), keys.collection(name))
     return collection_of(item) if item else None
+
+
+def read_with_usage(table: Table, tenant: str, name: str) -> tuple[Collection | None, Usage]:
+    """A collection, and what its tenant has in all of them."""
+    collection_key, usage_key = (keys.tenant(tenant), keys.collection(name)), (keys.tenant(tenant), keys.USAGE)
+    rows = table.batch_get([collection_key, usage_key])
+    there = rows.get(collection_key)
+    collection = None if there is None else collection_of(CollectionItem.from_raw_data(there))
+    return collection, usage.usage_of(rows.get(usage_key))
 
 
 def put_collection_op(table: Table, collection: Collection) -> Op:

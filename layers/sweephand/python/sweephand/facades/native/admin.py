@@ -1,4 +1,4 @@
-"""Health, collections, tenants, credentials and tokens of the native API."""
+"""Health, collections, credentials and tokens of the native API."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from sweephand.security.caller import (
     client_id_parts,
     client_secret,
     is_credential_id,
-    is_tenant_name,
     parse_authorization,
 )
 from sweephand.store.views import tenants as views
@@ -129,46 +128,6 @@ def _collection(collection: Collection, status: int = 200) -> Answer:
     if status == 201:
         headers["Location"] = f"/v1/collections/{collection.name}"
     return Answer(status, collection_fields.body(collection), headers)
-
-
-# Tenants
-
-
-def create_tenant(ctx: Context) -> Answer:
-    name, description = shapes.tenant(ctx.body())
-    tenant = tenancy.create_tenant(ctx.world, name, description)
-    return Answer(201, bodies.tenant_body(tenant), {"Location": f"/v1/tenants/{tenant.name}"})
-
-
-def read_tenant(ctx: Context) -> Answer:
-    return Answer(200, bodies.tenant_body(tenancy.find_tenant(ctx.world, _tenant_name(ctx))))
-
-
-def _tenant_name(ctx: Context) -> str:
-    name = ctx.parameters["tenant"]
-    if not is_tenant_name(name):
-        raise NotFound("no such tenant")
-    return name
-
-
-def enable_tenant(ctx: Context) -> Answer:
-    return _switch_tenant(ctx, on=True)
-
-
-def disable_tenant(ctx: Context) -> Answer:
-    return _switch_tenant(ctx, on=False)
-
-
-def _switch_tenant(ctx: Context, *, on: bool) -> Answer:
-    ctx.no_members()
-    return Answer(200, bodies.tenant_body(tenancy.switch_tenant(ctx.world, _tenant_name(ctx), on=on)))
-
-
-def list_tenants(ctx: Context) -> Answer:
-    limit, mark = ctx.page(is_tenant_name)
-    page = list(islice(views.tenants(ctx.world.table, mark[0] if mark else None, limit + 1), limit + 1))
-    cursor = ctx.cursor(page[limit - 1].name) if len(page) > limit else None
-    return Answer(200, {"items": [bodies.tenant_body(each) for each in page[:limit]], "nextCursor": cursor})
 
 
 # Credentials

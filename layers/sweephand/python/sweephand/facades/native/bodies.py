@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sweephand.domain import json_text, settlement, upcoming
-from sweephand.domain.collection import Tenant
 from sweephand.domain.instants import text, text_ms
 from sweephand.domain.job import ActionSpec, Job, JobState, Pause, Payload
 from sweephand.domain.job_state import ended_state, state_of
@@ -238,15 +237,6 @@ def _attempts(run: Run, rows: Sequence[Attempt]) -> list[dict[str, Any]]:
             }
         )
     return shown
-
-
-def tenant_body(tenant: Tenant) -> dict[str, Any]:
-    return {
-        "tenant": tenant.name,
-        "description": tenant.description,
-        "state": tenant.state.value,
-        "createdAt": text_ms(tenant.created_at),
-    }
 
 
 def credential_body(item: Listed) -> dict[str, Any]:

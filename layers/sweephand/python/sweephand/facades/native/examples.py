@@ -147,6 +147,7 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
         "fewer": {"dates": ["01-01", "12-25"], "weekly": [{"days": ["SAT", "SUN"]}]},
     },
     "CredentialDraft": {"reader": {"name": "dashboard", "scopes": ["jobs:read"]}},
-    "TenantDraft": {"initech": {"tenant": "initech", "description": "an example"}},
+    "TenantDraft": {"initech": {"tenant": "initech", "description": "an example", "quota": {"maxSchedules": 1_000}}},
+    "TenantPatch": {"more": {"quota": {"maxSchedules": 5_000}}},
     "TokenRequest": {"byBasic": {"grant_type": "client_credentials", "scope": "jobs:read"}},
 }

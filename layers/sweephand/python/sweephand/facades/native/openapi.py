@@ -161,6 +161,9 @@ def operation(route: Route, example: Any = None) -> dict[str, Any]:
     return described
 
 
+ONE_OF = {"runs": "run", "jobs": "job", "schedules": "schedule", "tenants": "tenant"}
+
+
 def operation_id(route: Route) -> str:
     """`createJob`, `listRuns`: the verb of the function, and what it acts on unless its name says so."""
     verb, _, noun = route.operation.__name__.partition("_")
@@ -168,7 +171,7 @@ def operation_id(route: Route) -> str:
     if route.operation.__name__ == "list_all":
         noun = owner if owner.endswith("s") else f"{owner}s"
     elif not noun:
-        noun = {"admin": "", "runs": "run", "jobs": "job", "schedules": "schedule"}.get(owner, owner)
+        noun = "" if owner == "admin" else ONE_OF.get(owner, owner)
     noun = {"occurrences": ""}.get(verb, noun)
     return verb + "".join(word.capitalize() for word in noun.split("_"))
 

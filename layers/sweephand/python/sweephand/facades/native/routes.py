@@ -59,17 +59,25 @@ def _delete(path: str, operation: Operation, summary: str, **more: Any) -> Route
     return Route("DELETE", path, operation, summary=summary, status=204, **more)
 
 
-def _of_calendars(name: str) -> Operation:
-    """Few requests are about calendars: their module is loaded with the first of them."""
+def _rare(module: str, name: str) -> Operation:
+    """Few requests are about calendars or tenants: their module is loaded with the first of them."""
 
     def operation(ctx: Context) -> Answer:
-        from sweephand.facades.native import calendars  # noqa: PLC0415
+        from importlib import import_module  # noqa: PLC0415
 
-        work: Operation = getattr(calendars, name)
+        work: Operation = getattr(import_module(operation.__module__), name)
         return work(ctx)
 
-    operation.__name__, operation.__module__ = name, "sweephand.facades.native.calendars"
+    operation.__name__, operation.__module__ = name, f"sweephand.facades.native.{module}"
     return operation
+
+
+def _of_calendars(name: str) -> Operation:
+    return _rare("calendars", name)
+
+
+def _of_tenants(name: str) -> Operation:
+    return _rare("tenants", name)
 
 
 def _export_runs(ctx: Context) -> Answer:
@@ -258,16 +266,22 @@ ROUTES = Routes(
             **OF_CREDENTIALS,
         ),
         _change(
-            *("POST", "/v1/tenants", admin.create_tenant, "Create a tenant"),
+            *("POST", "/v1/tenants", _of_tenants("create"), "Create a tenant"),
             takes="TenantDraft",
             gives="Tenant",
             status=201,
             **OF_TENANTS,
         ),
-        _get("/v1/tenants", admin.list_tenants, "List tenants", query=PAGE, gives="TenantPage", **OF_TENANTS),
-        _get("/v1/tenants/{tenant}", admin.read_tenant, "Read a tenant", gives="Tenant", **OF_TENANTS),
-        _verb("/v1/tenants/{tenant}/enable", admin.enable_tenant, "Enable a tenant", gives="Tenant", **OF_TENANTS),
-        _verb("/v1/tenants/{tenant}/disable", admin.disable_tenant, "Disable a tenant", gives="Tenant", **OF_TENANTS),
+        _get("/v1/tenants", _of_tenants("list_all"), "List tenants", query=PAGE, gives="TenantPage", **OF_TENANTS),
+        _get("/v1/tenants/{tenant}", _of_tenants("read"), "Read a tenant", gives="Tenant", **OF_TENANTS),
+        _change(
+            *("PATCH", "/v1/tenants/{tenant}", _of_tenants("patch"), "Change a tenant: its description, its quota"),
+            takes="TenantPatch",
+            gives="Tenant",
+            **OF_TENANTS,
+        ),
+        _verb("/v1/tenants/{tenant}/enable", _of_tenants("enable"), "Enable a tenant", gives="Tenant", **OF_TENANTS),
+        _verb("/v1/tenants/{tenant}/disable", _of_tenants("disable"), "Disable a tenant", gives="Tenant", **OF_TENANTS),
         _get(
             *(KEYS_PATH, well_known.read_keys, "The keys that verify this stack's own tokens"),
             scope=None,

@@ -9,10 +9,10 @@ The service never imports this module: it serves the finished file.
 
 from __future__ import annotations
 
-from sweephand.domain.collection import LONGEST_CALLBACK_S, TenantState
+from sweephand.domain.collection import LONGEST_CALLBACK_S
 from sweephand.domain.job import SCHEDULES_AT_ONCE, JobState
 from sweephand.domain.schedule import Lane, StateReason
-from sweephand.facades.native import action_schemas, calendar_schemas, last_audit, run_schemas, shapes
+from sweephand.facades.native import action_schemas, calendar_schemas, last_audit, run_schemas, shapes, tenant_schemas
 from sweephand.facades.native.http_schemas import (
     ACTION,
     AUTHENTICATION,
@@ -61,7 +61,6 @@ from sweephand.facades.native.schema_words import (
     REVISION,
     SCOPES,
     STATUS_CODE,
-    TENANT_NAME,
     TEXT,
 )
 from sweephand.facades.native.service_schemas import (
@@ -70,7 +69,6 @@ from sweephand.facades.native.service_schemas import (
     COLLECTION_REPLACEMENT,
     CREDENTIAL,
     SIGNING_KEY,
-    TENANT_DRAFT,
 )
 from sweephand.flow.history import Operation
 
@@ -177,7 +175,6 @@ SCHEMAS: dict[str, Schema] = {
     "CollectionDraft": request(COLLECTION_DRAFT, ("name",)),
     "CollectionReplacement": request(COLLECTION_REPLACEMENT),
     "CredentialDraft": request({"name": NAME, "scopes": SCOPES}),
-    "TenantDraft": request(TENANT_DRAFT),
     "TokenRequest": {
         "type": "object",
         "properties": {
@@ -282,15 +279,12 @@ SCHEMAS: dict[str, Schema] = {
         },
         description="OpenID Connect Discovery 1.0.",
     ),
-    "Tenant": answer(
-        {"tenant": TENANT_NAME, "description": or_null(TEXT), "state": one_of(TenantState), "createdAt": INSTANT_MS}
-    ),
-    "TenantPage": page("Tenant"),
     "Credential": answer(CREDENTIAL),
     "IssuedCredential": answer({**CREDENTIAL, "secret": text(description="Shown this once.")}),
     "CredentialPage": page("Credential"),
     **calendar_schemas.SCHEMAS,
     **run_schemas.SCHEMAS,
+    **tenant_schemas.SCHEMAS,
     "Token": answer(
         {
             "access_token": TEXT,

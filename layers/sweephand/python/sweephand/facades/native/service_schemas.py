@@ -1,8 +1,8 @@
-"""Schemas of collections, tenants and credentials."""
+"""Schemas of collections and credentials."""
 
 from __future__ import annotations
 
-from sweephand.domain.collection import LONGEST_CALLBACK_S, CollectionState, Events, TenantState
+from sweephand.domain.collection import LONGEST_CALLBACK_S, CollectionState, Events
 from sweephand.facades.native import action_schemas, collection_fields
 from sweephand.facades.native.json_schema import (
     Members,
@@ -11,7 +11,6 @@ from sweephand.facades.native.json_schema import (
     or_null,
     ref,
     request,
-    text,
     whole,
 )
 from sweephand.facades.native.schedule_schemas import ZONE
@@ -22,7 +21,6 @@ from sweephand.facades.native.schema_words import (
     PLAIN_NAME,
     REVISION,
     SCOPES,
-    TENANT_NAME,
     TEXT,
 )
 
@@ -77,11 +75,4 @@ COLLECTION_REPLACEMENT: Members = {
     **dict.fromkeys(collection_fields.READ_ONLY, PASSED_OVER),
 }
 SIGNING_KEY: Members = {"id": ID, "createdAt": INSTANT_MS}
-TENANT_DRAFT: Members = {"tenant": TENANT_NAME, "name": TENANT_NAME, "description": text(0, 1_000)}
-_TENANT: Members = {
-    "tenant": TENANT_NAME,
-    "description": or_null(TEXT),
-    "state": one_of(TenantState),
-    "createdAt": INSTANT_MS,
-}
 CREDENTIAL: Members = {"clientId": TEXT, "name": or_null(TEXT), "scopes": SCOPES, "createdAt": INSTANT_MS}

@@ -19,7 +19,7 @@ from sweephand.facades.native import defaults
 from sweephand.ids import is_uuid
 from sweephand.schedules.instants import parse_instant
 from sweephand.schedules.timing import TIMING_MEMBERS
-from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, is_tenant_name
+from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES
 from sweephand.security.guard import GuardSettings
 
 JOB_MEMBERS = (
@@ -173,17 +173,6 @@ def _misfire(value: object, field: str) -> dict[str, Any]:
             given["maxLatenessSeconds"], where, LEAST_LATENESS_S, MOST_LATENESS_S
         )
     return checked
-
-
-def tenant(body: object) -> tuple[str, str | None]:
-    given = fields.members(body, "", ("tenant", "name", "description"))
-    if "name" in given and "tenant" in given:
-        raise InvalidRequest("name", "says the same as `tenant`: give one of them")
-    member = "tenant" if "tenant" in given else "name"
-    text = fields.text(_required(given, member), member, 1, 64)
-    if not is_tenant_name(text):
-        raise InvalidRequest(member, "must have letters, digits, - and _ only, and not be `provider`")
-    return text, _text(given, "description", "", 0, 1_000)
 
 
 def credential(body: object, *, provider: bool) -> tuple[str | None, frozenset[str]]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from sweephand.domain.collection import Collection, Tenant
+from sweephand.domain.collection import Collection, Tenant, Usage
 from sweephand.domain.instants import from_ms
 from sweephand.store import credentials as stored
-from sweephand.store import keys, waiting
+from sweephand.store import keys, usage, waiting
 from sweephand.store import tenants as store
 from sweephand.store.conditional import Table
 from sweephand.store.table import CollectionItem, CredentialItem, TenantItem
@@ -35,6 +35,15 @@ def tenants(table: Table, after: str | None, page: int) -> Iterator[Tenant]:
     sort = TenantItem.sk > keys.part(after) if after is not None else None
     for row in table.query_all(keys.STACK_TENANTS, sort, limit=page, consistent=True):
         yield store.tenant_of(TenantItem.from_raw_data(row))
+
+
+def usage_of(table: Table, tenant: str) -> Usage:
+    return usage.read(table, tenant)
+
+
+def usage_of_many(table: Table, tenants: Iterable[str]) -> dict[str, Usage]:
+    """By tenant: of one page of a list."""
+    return usage.read_many(table, tenants)
 
 
 def collections(table: Table, tenant: str, after: str | None, page: int) -> Iterator[Collection]:

@@ -1,0 +1,119 @@
+"""Tenants: what the provider does with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any
+
+from sweephand.domain import fields
+from sweephand.domain.collection import MOST_SCHEDULES, Tenant, Usage
+from sweephand.domain.instants import text_ms
+from sweephand.errors import InvalidRequest, NotFound
+from sweephand.facades.http import Answer
+from sweephand.facades.native import shapes
+from sweephand.facades.native.context import Context
+from sweephand.flow import tenancy
+from sweephand.security.caller import is_tenant_name
+from sweephand.store.views import tenants as views
+
+SETTINGS = ("description", "quota")
+READ_ONLY = ("state", "usage", "createdAt")
+LONGEST_DESCRIPTION = 1_000
+
+
+def create(ctx: Context) -> Answer:
+    given = fields.members(ctx.body(), "", ("tenant", "name", *SETTINGS))
+    name, most = _new_name(given), _quota(given)
+    tenant = tenancy.create_tenant(ctx.world, name, _description(given), most_schedules=most)
+    return Answer(201, body(tenant, Usage(0, most)), {"Location": f"/v1/tenants/{name}"})
+
+
+def _new_name(given: Mapping[str, Any]) -> str:
+    if "name" in given and "tenant" in given:
+        raise InvalidRequest("name", "says the same as `tenant`: give one of them")
+    member = "tenant" if "tenant" in given else "name"
+    if member not in given:
+        raise InvalidRequest(member, "is required")
+    name = fields.text(given[member], member, 1, 64)
+    if not is_tenant_name(name):
+        raise InvalidRequest(member, "must have letters, digits, - and _ only, and not be `provider`")
+    return name
+
+
+def _description(given: Mapping[str, Any]) -> str | None:
+    return fields.text(given["description"], "description", 0, LONGEST_DESCRIPTION) if "description" in given else None
+
+
+def _quota(given: Mapping[str, Any]) -> int | None:
+    quota = fields.members(given.get("quota", {}), "quota", ("maxSchedules",))
+    if "maxSchedules" not in quota:
+        return None
+    return fields.whole(quota["maxSchedules"], "quota.maxSchedules", 0, MOST_SCHEDULES)
+
+
+def read(ctx: Context) -> Answer:
+    tenant = tenancy.find_tenant(ctx.world, named(ctx))
+    return Answer(200, body(tenant, views.usage_of(ctx.world.table, tenant.name)))
+
+
+def named(ctx: Context) -> str:
+    """The tenant of the path. An impossible name is unknown, like any other."""
+    name = ctx.parameters["tenant"]
+    if not is_tenant_name(name):
+        raise NotFound("no such tenant")
+    return name
+
+
+def list_all(ctx: Context) -> Answer:
+    limit, mark = ctx.page(is_tenant_name)
+    page = list(islice(views.tenants(ctx.world.table, mark[0] if mark else None, limit + 1), limit + 1))
+    cursor = ctx.cursor(page[limit - 1].name) if len(page) > limit else None
+    found = views.usage_of_many(ctx.world.table, [each.name for each in page[:limit]])
+    return Answer(200, {"items": [body(each, found[each.name]) for each in page[:limit]], "nextCursor": cursor})
+
+
+def patch(ctx: Context) -> Answer:
+    """A merge patch. Members that only answers have are let through unread."""
+    given = ctx.body()
+    if not isinstance(given, dict):
+        raise InvalidRequest(None, "a merge patch of a tenant must be an object", code="INVALID_FIELD")
+    name = named(ctx)
+    before = tenancy.find_tenant(ctx.world, name)
+    seen = views.usage_of(ctx.world.table, name)
+    there = {"description": before.description, "quota": _quota_body(seen)}
+    merged = fields.members(shapes.merged(there, given), "", ("tenant", *SETTINGS, *READ_ONLY))
+    if merged.get("tenant", name) != name:
+        raise InvalidRequest("tenant", "cannot be changed")
+    most = _quota(merged)
+    tenant = tenancy.change_tenant(ctx.world, name, _description(merged), most)
+    return Answer(200, body(tenant, Usage(seen.schedules, most)))
+
+
+def enable(ctx: Context) -> Answer:
+    return _switch(ctx, on=True)
+
+
+def disable(ctx: Context) -> Answer:
+    return _switch(ctx, on=False)
+
+
+def _switch(ctx: Context, *, on: bool) -> Answer:
+    ctx.no_members()
+    tenant = tenancy.switch_tenant(ctx.world, named(ctx), on=on)
+    return Answer(200, body(tenant, views.usage_of(ctx.world.table, tenant.name)))
+
+
+def body(tenant: Tenant, usage: Usage) -> dict[str, Any]:
+    return {
+        "tenant": tenant.name,
+        "description": tenant.description,
+        "state": tenant.state.value,
+        "quota": _quota_body(usage),
+        "usage": {"schedules": usage.schedules},
+        "createdAt": text_ms(tenant.created_at),
+    }
+
+
+def _quota_body(usage: Usage) -> dict[str, int | None]:
+    return {"maxSchedules": usage.most_schedules}

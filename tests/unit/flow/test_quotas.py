@@ -1,0 +1,171 @@
+"""A tenant never has more schedules than its quota, and never is refused one that it may have."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from sweephand.domain.collection import Usage
+from sweephand.errors import QuotaExceeded, SweephandError
+from sweephand.flow import change, plan, tenancy
+from sweephand.flow.change import Wish
+from sweephand.flow.plan import Planned
+from sweephand.store import jobs, usage
+from tests.support.stage import TENANT, Stage
+from tests.support.taps import Act, Crash, Passing, answer_lost, conflict, crash_after, crash_before
+from tests.support.turns import at_once
+
+HOURLY = {"every": "PT1H"}
+
+
+def allow(stage: Stage, most: int | None) -> None:
+    tenancy.change_tenant(stage.world, TENANT, None, most)
+
+
+def counted(stage: Stage) -> int:
+    return usage.read(stage.world.table, TENANT).schedules
+
+
+def there(stage: Stage) -> int:
+    return sum(row["sk"]["S"].startswith("SCH#") for row in stage.items())
+
+
+def more(stage: Stage, planned: Planned, number: int) -> Planned:
+    wished = [Wish(None, stage.schedule(HOURLY)) for _ in range(number)]
+    return stage.change_schedules(planned, lambda _: wished)
+
+
+def test_the_last_one_is_made_and_none_beyond(stage: Stage) -> None:
+    allow(stage, 3)
+    planned = stage.create(HOURLY, HOURLY)
+    before = stage.items()
+
+    with pytest.raises(QuotaExceeded, match="3 schedules at most"):
+        stage.create(HOURLY, HOURLY)
+    with pytest.raises(QuotaExceeded):
+        more(stage, planned, 2)
+    assert [item for item in stage.items() if item not in before and item["sk"]["S"] != "LAST"] == []
+
+    more(stage, planned, 1)
+    stage.create(name="without any")
+    assert counted(stage) == there(stage) == 3
+
+
+def test_what_goes_makes_room(stage: Stage) -> None:
+    allow(stage, 2)
+    first, second = stage.create(HOURLY), stage.create(HOURLY)
+
+    stage.delete(first)
+    third = stage.create(HOURLY)
+    change.change_schedules(
+        stage.world, TENANT, third.job.id, lambda found: [Wish(found.schedules[0], None, delete=True)], None
+    )
+
+    more(stage, second, 1)
+    assert counted(stage) == there(stage) == 2
+
+
+def test_a_lower_quota_leaves_what_is_there_and_lets_it_change(stage: Stage) -> None:
+    planned = stage.create(HOURLY, HOURLY, HOURLY)
+    allow(stage, 1)
+
+    stage.change(planned, timings=[{"every": "PT2H"}] * 3)
+    stage.set_state(planned, active=False)
+    stage.change_schedules(planned, lambda found: [Wish(found.schedules[0], None, delete=True)])
+
+    assert usage.read(stage.world.table, TENANT) == Usage(2, 1)
+    with pytest.raises(QuotaExceeded):
+        more(stage, planned, 1)
+
+
+def test_without_a_quota_they_are_counted_all_the_same(stage: Stage) -> None:
+    allow(stage, 1)
+    allow(stage, None)
+    planned = stage.create(HOURLY, HOURLY)
+    allow(stage, 2)
+
+    with pytest.raises(QuotaExceeded):
+        more(stage, planned, 1)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_of_twenty_at_once_as_many_come_to_be_as_fit(stage: Stage, seed: int) -> None:
+    allow(stage, 7)
+
+    with at_once(stage) as run:
+        found = run([lambda n=n: stage.create(HOURLY, name=f"{seed}-{n}") for n in range(20)])
+
+    made = [each for each in found if isinstance(each, Planned)]
+    assert len(made) == counted(stage) == there(stage) == 7
+    assert {type(each) for each in found} == {Planned, QuotaExceeded}
+
+
+@pytest.mark.parametrize("fault", [answer_lost, conflict, crash_before, crash_after])
+@pytest.mark.parametrize("act", ["create", "more", "delete"])
+def test_whatever_befalls_the_transaction_is_counted_once(stage: Stage, act: str, fault: Any) -> None:
+    allow(stage, 9)
+    planned = stage.create(HOURLY, HOURLY)
+    acts = {
+        "create": lambda: stage.create(HOURLY),
+        "more": lambda: more(stage, planned, 3),
+        "delete": lambda: stage.delete(planned),
+    }
+
+    with stage.taps.once("dynamodb.TransactWriteItems", fault), suppress(Crash, SweephandError):
+        acts[act]()
+
+    assert counted(stage) == there(stage)
+
+
+def test_a_quota_that_is_raised_meanwhile_is_met_as_it_is_then(stage: Stage) -> None:
+    allow(stage, 0)
+
+    def raise_it(_passing: Passing, act: Act) -> Any:
+        stage.taps.fault = None
+        allow(stage, 1)
+        return act()
+
+    with stage.taps.once("dynamodb.TransactWriteItems", raise_it):
+        stage.create(HOURLY)
+
+    assert usage.read(stage.world.table, TENANT) == Usage(1, 1)
+
+
+@pytest.mark.parametrize("before", [None, 2])
+def test_a_quota_that_is_set_or_lowered_meanwhile_holds(stage: Stage, before: int | None) -> None:
+    allow(stage, before)
+    planned = stage.create(HOURLY)
+
+    def set_it(_passing: Passing, act: Act) -> Any:
+        stage.taps.fault = None
+        allow(stage, 1)
+        return act()
+
+    with stage.taps.once("dynamodb.TransactWriteItems", set_it), pytest.raises(QuotaExceeded):
+        more(stage, planned, 1)
+
+
+def test_schedules_that_follow_their_job_are_counted_with_it(stage: Stage) -> None:
+    """A hundred are too many for one transaction: they are counted by the job's own, and go with the job."""
+    allow(stage, 150)
+    planned = more(stage, stage.create(HOURLY), 99)
+    assert counted(stage) == there(stage) == 100
+    assert jobs.read_job(stage.world.table, TENANT, planned.job.id).schedule_count == 100  # type: ignore[union-attr]
+
+    with pytest.raises(QuotaExceeded):
+        more(stage, planned, 60)
+    plan.delete_job(stage.world, TENANT, planned.job.id, None)
+
+    assert counted(stage) == 0
+
+
+def test_a_job_that_is_deleted_while_its_schedules_follow_takes_all_of_them_along(stage: Stage) -> None:
+    planned = stage.create(HOURLY)
+    with stage.taps.once("dynamodb.TransactWriteItems", crash_after), suppress(Crash):
+        more(stage, planned, 99)
+
+    plan.delete_job(stage.world, TENANT, planned.job.id, None)
+
+    assert counted(stage) == 0
