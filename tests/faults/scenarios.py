@@ -622,6 +622,7 @@ class Tenancy(Scenario):
     def history(self, at: Play) -> None:
         world = at.scene.world
         at.ask(lambda: tenancy.create_tenant(world, "globex", None))
+        at.ask(lambda: tenancy.change_tenant(world, TENANT, "limited", 9))
         issued = at.ask(lambda: tenancy.create_credential(world, TENANT, None, ["jobs:read"]))
         at.ask(lambda: tenancy.delete_credential(world, TENANT, issued.credential.id))
         at.ask(lambda: tenancy.create_collection(world, tenancy.named(TENANT, "side")))
