@@ -31,6 +31,9 @@ MEANING: Mapping[EventType, str] = {
     EventType.OCCURRENCES_SKIPPED: "What a schedule left out while it was off, told once it goes on.",
     EventType.SCHEDULE_COMPLETED: "All that a schedule planned has ended, and nothing more will come.",
     EventType.SCHEDULE_BROKEN: "The stored text of a schedule cannot be read any more: it was taken out of service.",
+    EventType.SCHEDULE_DEACTIVATED: (
+        "A schedule was switched off by the service itself: its target got no connection for ten days."
+    ),
     EventType.JOB_CREATED: "A job was created.",
     EventType.JOB_CHANGED: "A job or its schedules were changed, beyond its two switches.",
     EventType.JOB_DELETED: "A job was deleted, with its schedules.",
@@ -140,6 +143,12 @@ OTHERS: Mapping[EventType, Members] = {
         **SCHEDULE,
         "state": one_of([ScheduleState.BROKEN]),
         "reason": one_of([StateReason.UNREADABLE]),
+    },
+    EventType.SCHEDULE_DEACTIVATED: {
+        **JOB,
+        **SCHEDULE,
+        "state": one_of([ScheduleState.INACTIVE]),
+        "reason": one_of([StateReason.UNREACHABLE]),
     },
     EventType.COLLECTION_ENABLED: {"revision": REVISION, "state": one_of([CollectionState.ENABLED])},
     EventType.COLLECTION_DISABLED: {"revision": REVISION, "state": one_of([CollectionState.DISABLED])},

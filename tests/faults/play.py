@@ -80,7 +80,7 @@ class Scenario:
 
     name: ClassVar[str]
     callbacks: ClassVar[bool] = False
-    constants: ClassVar[Mapping[str, int]] = {}
+    constants: ClassVar[Mapping[str, object]] = {}
     not_yet: ClassVar[Mapping[str, str]] = {}
 
     def history(self, at: Play) -> None:
@@ -347,7 +347,7 @@ def in_one_thread() -> Iterator[None]:
 
 
 @contextmanager
-def _constants(wanted: Mapping[str, int]) -> Iterator[None]:
+def _constants(wanted: Mapping[str, object]) -> Iterator[None]:
     places = [(import_module(f"sweephand.{path.rpartition('.')[0]}"), path.rpartition(".")[2]) for path in wanted]
     before = [getattr(module, name) for module, name in places]
     for (module, name), value in zip(places, wanted.values(), strict=True):

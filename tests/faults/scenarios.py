@@ -14,10 +14,11 @@ from sweephand import ids
 from sweephand.actions.call import Call
 from sweephand.domain.calendar import Calendar
 from sweephand.domain.collection import Events
+from sweephand.domain.event import EventType
 from sweephand.domain.instants import EPOCH, epoch_ms, text
 from sweephand.domain.job import Pause, Payload, integer_id
 from sweephand.domain.run import Kind, Outcome, State
-from sweephand.domain.schedule import Schedule, ScheduleState
+from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.errors import Conflict, NotFound
 from sweephand.flow import calendars, manual, plan, repeat_effects, results, signing, tenancy
 from sweephand.flow.change import Wish
@@ -25,7 +26,7 @@ from sweephand.flow.ordinals import Ordinals
 from sweephand.flow.plan import Planned
 from sweephand.schedules import calendar_content
 from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes
-from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
+from tests.support.endpoint import ACCEPTED, BUSY, DOWN, OK, WRONG
 from tests.support.taps import Crash
 
 MINUTELY = {"cron": "* * * * *"}
@@ -142,6 +143,30 @@ class DeadLetters(Scenario):
 
     def _deadly(self, _call: Call) -> Outcome:
         raise Crash
+
+
+class OutOfReach(Scenario):
+    """The target cannot be reached for ten days, here two minutes: its schedule is switched off, and that is told."""
+
+    name = "out-of-reach"
+    constants = {"domain.deactivation.LIMIT": 2 * TICK}  # noqa: RUF012 - as declared
+
+    def history(self, at: Play) -> None:
+        at.scene.endpoint.answer = lambda call: OK if call.planned_at in minutes(1, 3) else DOWN
+        job = at.create(until(12))
+        down = frozenset({State.REQUEST_ERROR, State.SKIPPED})  # skipped: what was purged, and sent again by the audit
+        ends = {**dict.fromkeys(minutes(1, 3), EITHER_WAY), **dict.fromkeys(minutes(2, 4, 5, 6), down)}
+        at.expect(job, ends, optional=minutes(7, 8, 9, 10, 11, 12), state=None)
+        at.go_to(14)
+
+    def check(self, at: Play) -> None:
+        """A fault may leave one failure, or one contact, without its note: the next one makes it."""
+        ((schedule, _),) = at.expected.values()
+        there = at.scene.stored(schedule)
+        off = (there.state, there.state_reason) == (ScheduleState.INACTIVE, StateReason.UNREACHABLE)
+        assert off or at.purged, there
+        told = at.scene.bus.of(EventType.SCHEDULE_DEACTIVATED)
+        assert len({each["id"] for each in told}) == off or "failed-events" in at.faults, told
 
 
 # Results and cancels

@@ -15,6 +15,7 @@ from tests.support.taps import Passing, Taps
 OK = Outcome(Verdict.SUCCEEDED, http_status=200, answer="done")
 BUSY = Outcome(Verdict.FAILED, Reason.HTTP_STATUS, http_status=503, message="503", retryable=True)
 WRONG = Outcome(Verdict.FAILED, Reason.HTTP_STATUS, http_status=404, message="404")
+DOWN = Outcome(Verdict.FAILED, Reason.CONNECT, message="connection refused", retryable=True)
 ACCEPTED = Outcome(Verdict.ACCEPTED, http_status=202)
 
 Answer = Outcome | Callable[[Call], Outcome]

@@ -20,7 +20,9 @@ JOB = LISTED_JOB | {"totals"}
 LISTED_ACTION = {"type", "method", "url", "headers", "authentication", "outcome", "retry"}
 ACTION = LISTED_ACTION | {"payload", "body"}
 OUTCOME = {"answerTimeoutSeconds", "successStatuses", "on202", "onNoAnswer", "callbackTimeoutSeconds"}
-POLICIES = {"misfire", "overlap", "onPastStart", "onCreate", "delivery", "keepAnswer", "callbackToken"}
+POLICIES = {
+    *("misfire", "overlap", "onPastStart", "onCreate", "onUnreachable", "delivery", "keepAnswer", "callbackToken"),
+}
 MISFIRE = {"type", "ratePerMinute", "maxLatenessSeconds"}
 SCHEDULE = {
     *("id", "jobId", "name", "active", "state", "stateReason", "type", "summary", "timezone", "startTime", "endTime"),

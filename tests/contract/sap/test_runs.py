@@ -9,6 +9,7 @@ import pytest
 from sweephand.actions import dialects
 from sweephand.domain.run import Outcome, Reason, Verdict
 from tests.contract.sap.api import OTHER
+from tests.support.endpoint import DOWN
 
 
 def path(made):
@@ -179,6 +180,23 @@ def test_the_action_log_of_a_schedule(api):
     assert [line["type"] for line in logs["results"]] == ["SCHEDULE_UPDATE", "SCHEDULE_CREATION"]
     assert api.get("/actionLogs").status == 400
     assert api.get("/actionLogs", query={"jobId": made["_id"], "scheduleId": "x"}).status == 404
+
+
+def test_a_schedule_whose_target_is_out_of_reach_for_ten_days_is_switched_off(api):
+    api.stage.endpoint.answer = DOWN
+    made = api.create({"cron": "* * * * 12 5 0"})
+    for _ in range(11):
+        api.stage.run(420)
+        api.stage.pass_time(86_400 - 420)
+
+    logs = api.get("/actionLogs", query={"jobId": made["_id"]}).json
+
+    assert logs["results"][0]["type"] == "DEACTIVATION_ENDPOINT_UNREACHABLE"
+    assert logs["results"][0]["scheduleId"] == made["schedules"][0]["scheduleId"]
+    assert logs["results"][0]["user"] is None
+    assert api.get(path(made)).json["active"] is False
+    assert api.get(f"/jobs/{made['_id']}").json["active"] is True
+    assert api("PUT", path(made), {"active": True}).json["active"] is True
 
 
 def test_a_target_is_told_of_its_run_in_the_headers_that_it_knows(api):

@@ -36,6 +36,7 @@ class EventType(StrEnum):
     OCCURRENCES_SKIPPED = "occurrences.skipped"
     SCHEDULE_COMPLETED = "schedule.completed"
     SCHEDULE_BROKEN = "schedule.broken"
+    SCHEDULE_DEACTIVATED = "schedule.deactivated"
     JOB_CREATED = "job.created"
     JOB_CHANGED = "job.changed"
     JOB_DELETED = "job.deleted"
@@ -155,6 +156,11 @@ def of_broken(schedule: Schedule, job: Job, at: datetime) -> Event:
     """Its stored text cannot be read any more. at: when it was found."""
     reason = StateReason.UNREADABLE
     return _of_schedule(EventType.SCHEDULE_BROKEN, schedule, ScheduleState.BROKEN, reason, job, at)
+
+
+def of_deactivated(schedule: Schedule, reason: StateReason, job: Job) -> Event:
+    """The service switched it off by itself. schedule: as it is after that."""
+    return _of_schedule(EventType.SCHEDULE_DEACTIVATED, schedule, schedule.state, reason, job, schedule.modified_at)
 
 
 def _of_schedule(

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sweephand.domain.schedule import StateReason
 
 DEFAULT_COLLECTION = "default"
 SCHEDULES_AT_ONCE = 40
@@ -134,7 +137,8 @@ class ActionDraft:
 class ScheduleDraft:
     """A schedule that a caller asks for. timing: the members of schedules.timing as the caller wrote them.
 
-    book: the references of the calendars that it names, as they are now, by name.
+    book: the references of the calendars that it names, as they are now, by name. because: why the service itself
+    switches it off.
     attributes None: those that are there stay.
     """
 
@@ -145,6 +149,7 @@ class ScheduleDraft:
     policies: Mapping[str, Any] = field(default_factory=dict)
     id: str | None = None
     book: Mapping[str, str] = field(default_factory=dict, compare=False)
+    because: StateReason | None = None
     attributes: Mapping[str, Any] | None = None
 
 

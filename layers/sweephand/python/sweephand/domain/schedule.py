@@ -62,6 +62,7 @@ class Schedule:
     missed_from, all that was planned before it too.
     collection: of its job, as the sweeper knows it. held_from: while its collection or tenant is disabled, the
     earliest instant not yet sent; next_run_at is then only when it is looked at again. completed_at: once COMPLETED.
+    unreachable: since when its target is out of reach (domain.deactivation.Streak); None while it answers.
     attributes: what only its job's facade knows.
     """
 
@@ -91,6 +92,7 @@ class Schedule:
     collection: str | None = None
     held_from: datetime | None = None
     completed_at: datetime | None = None
+    unreachable: str | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
     @property

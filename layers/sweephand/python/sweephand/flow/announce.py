@@ -52,6 +52,12 @@ def schedule_completed(world: World, schedule: Schedule, reason: StateReason, jo
     _publish(world, _choice(world, job.tenant, job.collection), [event.of_completed(schedule, reason, job, at)])
 
 
+def schedule_deactivated(world: World, schedule: Schedule, job: Job) -> None:
+    """By the service, because its target is out of reach."""
+    told = event.of_deactivated(schedule, StateReason.UNREACHABLE, job)
+    _publish(world, _choice(world, job.tenant, job.collection), [told])
+
+
 # What somebody did. Who asks here has seen that the collection has all told.
 
 

@@ -34,12 +34,22 @@ def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
 
         overlap.release(world, run, schedule)
     _tell(world, run, job, schedule)
+    of_attempt(world, run, job, schedule)
     if schedule is not None and schedule.state is ScheduleState.ENDING:
         endings.complete_if_over(world, schedule, job)
     elif schedule is not None and schedule.state in OVER and run.kind is Kind.SCHEDULED:
         endings.tell(world, schedule, job)
     if run.wake_at is not None:
         ledger.drop_wake(world.table, run)
+
+
+def of_attempt(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
+    """What follows from an attempt at a target that was out of reach, whether another attempt follows or not."""
+    if job is None or schedule is None or schedule.unreachable is None:
+        return
+    from sweephand.flow import reach  # noqa: PLC0415 - most targets can be reached
+
+    reach.judge(world, run, job, schedule)
 
 
 def _tell(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:

@@ -14,7 +14,7 @@ from sweephand.domain import admission
 from sweephand.domain.admission import Seen
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer, Subject, Unreadable, decode
-from sweephand.domain.run import FAILED, Kind, Outcome, Reason, Run, State
+from sweephand.domain.run import FAILED, UNREACHABLE, Kind, Outcome, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import Unavailable
 from sweephand.flow import actual_start, cleaning, effects, endings, settle
@@ -256,7 +256,17 @@ def _act(world: World, lane: Lane, mine: Run, seen: Seen, claimed: Written | Ref
     if seen.run is None and seen.schedule is not None and actual_start.concerns(mine, seen.schedule):
         actual_start.follow(world, mine, seen.schedule)
     outcome = act(world, mine, seen.job, seen.schedule)
-    return _settle(world, lane, mine, outcome, seen.job, seen.schedule)
+    schedule = _reach_noted(world, mine, outcome, seen.job, seen.schedule)
+    return _settle(world, lane, mine, outcome, seen.job, schedule)
+
+
+def _reach_noted(world: World, mine: Run, outcome: Outcome, job: Job, schedule: Schedule | None) -> Schedule | None:
+    """The schedule, with what the attempt says of whether its target can be reached."""
+    if schedule is None or (outcome.reason not in UNREACHABLE and schedule.unreachable is None):
+        return schedule
+    from sweephand.flow import reach  # noqa: PLC0415 - most targets can be reached
+
+    return reach.follow(world, mine, outcome, job, schedule)
 
 
 def _settle(world: World, lane: Lane, mine: Run, outcome: Outcome, job: Job, schedule: Schedule | None) -> Verdict:
@@ -266,6 +276,8 @@ def _settle(world: World, lane: Lane, mine: Run, outcome: Outcome, job: Job, sch
         return AGAIN
     if settled.finished:
         effects.after(world, settled, job, schedule)
+    elif settled.state is State.RETRY_WAIT:
+        effects.of_attempt(world, settled, job, schedule)
     _log(world, settled)
     return replace(DONE, attempted=mine, ended=settled)
 

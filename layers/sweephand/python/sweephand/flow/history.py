@@ -28,6 +28,8 @@ class Operation(StrEnum):
     DELETE_SCHEDULE = "delete_schedule"
     FOLLOW_CALENDAR = "follow_calendar"
     """Of the service: a calendar that its schedules name was changed."""
+    DEACTIVATE_UNREACHABLE = "deactivate_unreachable"
+    """Of the service: a schedule's target could not be reached for ten days."""
     CHANGE = "change"
     """Of the service itself, or of a caller that does not say which."""
 

@@ -20,6 +20,7 @@ from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import (
     Schedule,
     ScheduleState,
+    StateReason,
     ended_generations,
     policies_of,
     wanted_state,
@@ -82,6 +83,8 @@ def change(
     taken_back = _taken_back(before, old, effective)
     planned_total = max(0, before.planned_total + len(owed) - taken_back)
     state, reason = wanted_state(job, after.active)
+    if not after.active and after.state_reason == StateReason.UNREACHABLE:
+        reason = StateReason.UNREACHABLE  # until somebody switches it on again
     if at is None and _is_late_start(before, after, job, timing, effective):
         at = effective
     upcoming = _next(timing, planned_total, effective, at, owed)
@@ -101,6 +104,7 @@ def change(
         next_run_at=upcoming if state in (ScheduleState.ACTIVE, ScheduleState.ENDING) else None,
         last_planned_at=last if state is ScheduleState.ENDING else None,
         first_at=first_at if state is ScheduleState.ACTIVE else None,
+        unreachable=None if after.active else before.unreachable,
     )
     deliveries = tuple(_delivery(before, instant) for instant in owed)
     left = generations.left_behind(before, owed, effective)

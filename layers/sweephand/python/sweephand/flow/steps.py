@@ -12,11 +12,17 @@ from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState, wante
 from sweephand.flow import drafts, ranges, replan
 from sweephand.flow.world import World
 from sweephand.store import generations, jobs, keys
-from sweephand.store.conditional import Op
+from sweephand.store.conditional import Op, every
 from sweephand.store.table import ScheduleItem
 
-CALLERS = ("name", "timing", "packed", "active", "policies", "misfire", "lane", "payload_version", "attributes")
-"""What of a schedule is settled by a request; the rest of the row is the series' own, and goes on meanwhile."""
+CALLERS = (
+    *("name", "timing", "packed", "active", "policies", "misfire", "lane", "payload_version", "attributes"),
+    "state_reason",
+)
+"""What of a schedule is settled by a request; the rest of the row is the series' own, and goes on meanwhile.
+
+state_reason: of the service's own request.
+"""
 
 
 @dataclass(frozen=True)
@@ -130,7 +136,7 @@ def _change(
         lines = [ranges.op(world, plan.silence, job.collection)] if plan.silence is not None else []
         lines += [generations.op(world.table, there, plan.left)] if plan.left is not None else []
         changed = plan.schedule
-        condition = jobs.as_read(there)
+        condition = every(jobs.as_read(there), jobs.reach_as_read(there))
         actions = jobs.schedule_update_actions(changed, world.settings.shards)
     else:
         condition = ScheduleItem.generation == there.generation

@@ -130,6 +130,7 @@ def _change(wish: Wish, there: Schedule, scene: Scene, now: datetime) -> tuple[S
         misfire=drafts.misfire_of(draft, after),
         lane=drafts.lane_of(after),
         payload_version=version,
+        state_reason=draft.because or there.state_reason,
         attributes=there.attributes if draft.attributes is None else draft.attributes,
     )
     return Step(there, changed, at, payload), timing

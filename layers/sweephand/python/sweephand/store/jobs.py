@@ -93,6 +93,7 @@ def schedule_of(item: ScheduleItem) -> Schedule:
         collection=sweep.collection,
         held_from=sweep.since if sweep.waits is Waits.HELD else None,
         completed_at=sweep.since if state in OVER else None,
+        unreachable=item.unreachable,
         attributes=json.loads(item.attributes) if item.attributes else {},
     )
 
@@ -160,6 +161,7 @@ def schedule_item(schedule: Schedule, shards: int) -> ScheduleItem:
         missed_from=_to_s(schedule.missed_from),
         missed_to=_to_s(schedule.missed_to),
         first_at=_to_s(schedule.first_at),
+        unreachable=schedule.unreachable,
         payload_version=schedule.payload_version,
         attributes=_json(schedule.attributes) if schedule.attributes else None,
         created_at=epoch_ms(schedule.created_at),
@@ -261,6 +263,13 @@ def as_read(schedule: Schedule) -> Condition:
     return every(same, ScheduleItem.next_run_at == epoch_s(schedule.next_run_at))
 
 
+def reach_as_read(schedule: Schedule) -> Condition:
+    """[the streak as read]: no attempt has noted since that its target is out of reach, or answers again."""
+    if schedule.unreachable is None:
+        return ScheduleItem.unreachable.does_not_exist()
+    return ScheduleItem.unreachable == schedule.unreachable
+
+
 def payload_op(table: Table, tenant: str, job_id: str, owner: str, version: int, payload: Payload) -> Op:
     item = PayloadItem(
         pk=keys.job(tenant, job_id), sk=keys.payload(owner, version), text=payload.text, is_json=payload.is_json
@@ -282,7 +291,7 @@ def schedule_update_actions(schedule: Schedule, shards: int) -> list[Action]:
     item.schedule_id = schedule.id
     names = (
         "shard next_run_at schedule_id sweep name timing policies active state state_reason generation ended_at"
-        " planned_total last_planned_at first_at payload_version attributes modified_at"
+        " planned_total last_planned_at first_at unreachable payload_version attributes modified_at"
     )
     return [assign(getattr(ScheduleItem, name), getattr(item, name)) for name in names.split()]
 

@@ -125,6 +125,7 @@ class ScheduleItem(Item):
     missed_from = Integer(null=True)
     missed_to = Integer(null=True)
     first_at = Integer(null=True)
+    unreachable = UnicodeAttribute(null=True)
     payload_version = Integer(null=True)
     attributes = UnicodeAttribute(null=True)
     created_at = Integer()

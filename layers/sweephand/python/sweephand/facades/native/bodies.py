@@ -11,7 +11,7 @@ from sweephand.domain.instants import text, text_ms
 from sweephand.domain.job import ActionSpec, Job, JobState, Pause, Payload
 from sweephand.domain.job_state import ended_state, state_of
 from sweephand.domain.run import AWAITING_RESULT, Attempt, Kind, Run, State
-from sweephand.domain.schedule import Schedule, StateReason
+from sweephand.domain.schedule import OVER, Schedule, StateReason
 from sweephand.facades.native import defaults
 from sweephand.flow import replan
 from sweephand.schedules.explain import MovedBy
@@ -83,7 +83,8 @@ def job_state_reason(job: Job, schedules: Sequence[Schedule]) -> str | None:
     """Why it does not run: of a job that is over its schedules' reason, or the general one where they differ."""
     match job_state(job, schedules):
         case JobState.ACTIVE:
-            return job.state_reason
+            reasons = {each.state_reason for each in schedules if each.state not in OVER}
+            return StateReason.UNREACHABLE.value if reasons == {StateReason.UNREACHABLE} else job.state_reason
         case JobState.COMPLETED | JobState.FAULTED:
             reasons = {schedule.state_reason for schedule in schedules}
             return reasons.pop() if len(reasons) == 1 else StateReason.NO_FUTURE_DATES.value

@@ -17,6 +17,7 @@ POLICIES: Mapping[str, Any] = {
     "overlap": "allow",
     "onPastStart": "refuse",
     "onCreate": "schedule",
+    "onUnreachable": "deactivate",
     "delivery": "at_least_once",
     "keepAnswer": "failures",
     "callbackToken": False,

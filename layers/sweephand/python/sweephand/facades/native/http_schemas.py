@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sweephand.actions import certificates, headers, http_fields
-from sweephand.domain import retry
+from sweephand.domain import deactivation, retry
 from sweephand.domain.collection import LONGEST_CALLBACK_S
 from sweephand.facades.native import action_schemas, defaults, shapes
 from sweephand.facades.native.json_schema import (
@@ -50,6 +50,10 @@ _POLICIES: Members = {
     "overlap": one_of(("allow", "skip", "queue_one", "replace")),
     "onPastStart": one_of(("refuse", "run_now")),
     "onCreate": one_of(("schedule", "run_now")),
+    "onUnreachable": {
+        **one_of(deactivation.OnUnreachable),
+        "description": "What becomes of a schedule whose target got no connection for 10 days on end.",
+    },
     "delivery": one_of(("at_least_once", "at_most_once")),
     "keepAnswer": one_of(("failures", "all", "none")),
     "callbackToken": {**FLAG, "description": "The target is sent a token with which it reports the result."},

@@ -11,6 +11,7 @@ from typing import Any
 from sweephand import actions
 from sweephand.actions.payloads import json_payload
 from sweephand.domain import fields
+from sweephand.domain.deactivation import OnUnreachable
 from sweephand.domain.fields import below, flag
 from sweephand.domain.job import DEFAULT_COLLECTION, ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.lateness import Misfire
@@ -141,8 +142,7 @@ def _payload(given: Mapping[str, Any], field: str) -> Payload | None:
 
 def policies(value: object, field: str) -> dict[str, Any]:
     """As the caller wrote them, checked. What this version does not carry out is refused, not stored."""
-    known = ("misfire", "overlap", "onPastStart", "onCreate", "delivery", "keepAnswer", "callbackToken")
-    given = fields.members(value, field, known)
+    given = fields.members(value, field, tuple(defaults.POLICIES))
     checked: dict[str, Any] = {}
     misfire = _misfire(given["misfire"], below(field, "misfire")) if "misfire" in given else {}
     if misfire:
@@ -151,6 +151,7 @@ def policies(value: object, field: str) -> dict[str, Any]:
         "overlap": ("allow", "skip", "queue_one", "replace"),
         "onPastStart": ("refuse", "run_now"),
         "onCreate": ("schedule", "run_now"),
+        "onUnreachable": tuple(each.value for each in OnUnreachable),
         "delivery": ("at_least_once", "at_most_once"),
         "keepAnswer": ("failures", "all", "none"),
     }

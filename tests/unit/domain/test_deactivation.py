@@ -1,0 +1,127 @@
+"""What begins, ends and completes a streak of attempts that got no connection."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from sweephand.domain.deactivation import LIMIT, Streak, follow, is_due, is_out_of_reach, was_contact
+from sweephand.domain.job import ActionSpec
+from sweephand.domain.run import UNREACHABLE, Outcome, Reason, State, Verdict
+from tests.unit.domain.nouns import NOW, run
+
+ACTION = ActionSpec("http", {"url": "https://example.org/a"}, {})
+MOVED = replace(ACTION, params={"url": "https://example.org/b"})
+SECOND = timedelta(seconds=1)
+
+
+def failed(reason: Reason) -> Outcome:
+    return Outcome(Verdict.FAILED, reason)
+
+
+DOWN = failed(Reason.CONNECT)
+
+
+@pytest.mark.parametrize("reason", sorted(UNREACHABLE))
+def test_no_connection_begins_a_streak_and_a_further_failure_leaves_its_beginning(reason: Reason) -> None:
+    first = follow(None, ACTION, failed(reason), NOW)
+
+    assert first is not None
+    assert Streak.read(first).since == NOW
+    assert follow(first, ACTION, DOWN, NOW + SECOND) == first
+
+
+CONTACTS = [
+    Outcome(Verdict.SUCCEEDED, http_status=200),
+    Outcome(Verdict.ACCEPTED, http_status=202),
+    Outcome(Verdict.SILENT),
+    Outcome(Verdict.FAILED, Reason.HTTP_STATUS, 404),
+    Outcome(Verdict.FAILED, Reason.HTTP_STATUS, 500),
+    failed(Reason.NO_ANSWER),
+    failed(Reason.TARGET_ERROR),
+    failed(Reason.NO_TARGET),
+]
+
+
+@pytest.mark.parametrize("outcome", CONTACTS, ids=lambda outcome: f"{outcome.verdict} {outcome.http_status}")
+def test_every_contact_ends_it_whatever_the_target_said(outcome: Outcome) -> None:
+    assert follow(follow(None, ACTION, DOWN, NOW), ACTION, outcome, NOW + SECOND) is None
+    assert follow(None, ACTION, outcome, NOW) is None
+
+
+@pytest.mark.parametrize("reason", [Reason.GUARD, Reason.BAD_PAYLOAD, Reason.DEADLINE])
+def test_what_made_no_call_says_nothing_of_the_target(reason: Reason) -> None:
+    streak = follow(None, ACTION, DOWN, NOW)
+
+    assert follow(streak, ACTION, failed(reason), NOW + SECOND) == streak
+    assert follow(None, ACTION, failed(reason), NOW) is None
+
+
+def test_another_target_begins_anew() -> None:
+    streak = follow(None, ACTION, DOWN, NOW)
+
+    moved = follow(streak, MOVED, DOWN, NOW + SECOND)
+
+    assert moved is not None
+    assert Streak.read(moved).since == NOW + SECOND
+    assert not is_due(streak, MOVED, NOW + LIMIT)
+
+
+def test_the_order_in_which_an_action_was_read_makes_no_other_target() -> None:
+    params = {"url": "https://example.org/a", "headers": {"a": "1", "b": "2"}}
+    turned = {"headers": {"b": "2", "a": "1"}, "url": "https://example.org/a"}
+
+    streak = follow(None, replace(ACTION, params=params), DOWN, NOW)
+
+    assert is_due(streak, replace(ACTION, params=turned), NOW + LIMIT)
+
+
+def test_it_is_due_at_the_first_failure_ten_days_of_24_hours_after_the_first() -> None:
+    streak = follow(None, ACTION, DOWN, NOW)
+
+    assert not is_due(streak, ACTION, NOW + LIMIT - timedelta(milliseconds=1))
+    assert is_due(streak, ACTION, NOW + LIMIT)
+    assert timedelta(hours=240) == LIMIT
+    assert not is_due(None, ACTION, NOW + LIMIT)
+
+
+@pytest.mark.parametrize(
+    ("reason", "http_status", "out_of_reach"),
+    [
+        (Reason.DNS, None, True),
+        (Reason.MAX_AGE, None, True),
+        (Reason.MAX_AGE, 503, False),
+        (Reason.HTTP_STATUS, 503, False),
+        (Reason.CALLBACK, None, False),
+        (Reason.UNDELIVERED, None, False),
+        (None, None, False),
+    ],
+)
+def test_only_an_attempt_without_a_connection_is_acted_on(
+    reason: Reason | None, http_status: int | None, out_of_reach: bool
+) -> None:
+    assert is_out_of_reach(run(State.ERROR, reason=reason, http_status=http_status)) is out_of_reach
+
+
+@pytest.mark.parametrize(
+    ("members", "contact"),
+    [
+        ({"state": State.SUCCESS}, True),
+        ({"reason": Reason.HTTP_STATUS, "http_status": 500}, True),
+        ({"reason": Reason.NO_ANSWER}, True),
+        ({"reason": Reason.CONNECT}, False),
+        ({"reason": Reason.GUARD}, False),
+        ({"state": State.SUCCESS, "result_digest": "reported"}, False),
+        ({"state": State.SUCCESS, "finished_at": NOW}, False),
+        ({"state": State.TRIGGERED, "finished_at": None}, False),
+    ],
+)
+def test_an_end_is_a_contact_if_the_target_answered_after_the_streak_began(
+    members: dict[str, Any], contact: bool
+) -> None:
+    ended = run(**{"state": State.ERROR, "finished_at": NOW + SECOND, **members})
+
+    assert was_contact(ended, str(Streak(NOW, "target"))) is contact
