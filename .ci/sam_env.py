@@ -28,6 +28,7 @@ LOGICAL_IDS = {
     "executor": "ExecutorFunction",
     "executorSlow": "ExecutorSlowFunction",
     "auditor": "AuditorFunction",
+    "operations": "OperationsFunction",
 }
 
 

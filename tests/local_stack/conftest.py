@@ -74,7 +74,7 @@ class LocalStack:
         return self.aws.client(service)
 
     def invoke(self, role: str, event: Any) -> Any:
-        """Calls a function by its role (api, sweeper, executor, executorSlow, auditor). DeployFailed if it raises."""
+        """Calls a function by its role (of stack.json: api, sweeper, executor, ...). DeployFailed if it raises."""
         return self.aws.invoke(self.file.functions[role], event)
 
     def close(self) -> None:

@@ -33,7 +33,22 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.emulator
 
-NAMED = ("Table", "RunQueue", "SlowQueue", "DeadLetterQueue", "ArchiveQueue", "EventBus", "Key", "StackSecret")
+LANES = (
+    ("ExecutorFunction", "RunQueue"),
+    ("ExecutorSlowFunction", "SlowQueue"),
+    ("OperationsFunction", "OperationsQueue"),
+)
+NAMED = (
+    "Table",
+    "RunQueue",
+    "SlowQueue",
+    "OperationsQueue",
+    "DeadLetterQueue",
+    "ArchiveQueue",
+    "EventBus",
+    "Key",
+    "StackSecret",
+)
 FOLDERS = {
     "ApiFunction": "api",
     "SapApiFunction": "api",
@@ -41,6 +56,7 @@ FOLDERS = {
     "ExecutorFunction": "executor",
     "ExecutorSlowFunction": "executor",
     "AuditorFunction": "auditor",
+    "OperationsFunction": "operations",
 }
 # Used by Lambda on the function's behalf: its logs, its event source, what it does with a failed tick.
 BY_LAMBDA_ITSELF = {"logs:CreateLogStream", "logs:PutLogEvents", "sqs:ReceiveMessage", "sqs:DeleteMessage"} | {
@@ -105,6 +121,7 @@ class _Day:
         self.jobs_and_their_changes()
         self.runs_of_every_kind()
         self.targets()
+        self.long_work()
         self.dead_letters()
         self.a_purged_queue()
         self.an_outage()
@@ -123,7 +140,7 @@ class _Day:
         issued = self.api(
             "POST",
             "/v1/credentials",
-            {"name": "day", "scopes": ["jobs:read", "jobs:write", "runs:write", "admin"]},
+            {"name": "day", "scopes": ["jobs:read", "jobs:write", "runs:write", "errors:edit", "admin"]},
             headers={"sweephand-tenant": "acme"},
             expect=201,
         )
@@ -204,6 +221,23 @@ class _Day:
         self.api("POST", f"/v1/jobs/{other}/run", {}, expect=202)
         self.work_off()
         assert len(self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]) == 2
+
+    def long_work(self):
+        """What failed is run again in both lanes, one run a page; a message that is lost, and one that nobody reads."""
+        failed = [run["id"] for run in self.api("GET", "/v1/runs", query="state=ERROR")["items"]]
+        many = {"runs": failed, "ratePerMinute": 6}
+        begun = self.api("POST", "/v1/errors:redrive", many, expect=202)["operation"]
+        self.received("OperationsQueue")
+        self.later += timedelta(minutes=6)
+        self.tick()
+        self.call("OperationsFunction", _records(["nothing"], self.stack.physical["OperationsQueue"]))
+        for _ in failed:
+            self.work_off()
+            self.later += timedelta(minutes=1)
+        self.work_off()
+        self.api("POST", f"/v1/runs/{failed[0]}/rerun", {"payload": {"n": 4}}, expect=202)
+        self.api("GET", "/v1/operations")
+        assert self.api("GET", f"/v1/operations/{begun['id']}")["progress"]["done"] > 0
 
     def dead_letters(self):
         """Of the slow lane too: both end in one queue, and an errorAction goes where its job's runs go."""
@@ -350,11 +384,11 @@ class _Day:
         return self.call("AuditorFunction", json.loads((ROOT / "events" / "auditor" / "everything.json").read_text()))
 
     def work_off(self):
-        """Both lanes until neither has a message that is due."""
+        """All lanes until none has a message that is due."""
         worked = True
         while worked:
             worked = False
-            for function, queue in (("ExecutorFunction", "RunQueue"), ("ExecutorSlowFunction", "SlowQueue")):
+            for function, queue in LANES:
                 bodies = self.received(queue)
                 if bodies:
                     self.call(function, _records(bodies, self.stack.physical[queue]))

@@ -123,6 +123,10 @@ def test_the_executor_takes_dead_letters_too(runtime, variables, event):
     assert answer == {"batchItemFailures": []}
 
 
+def test_the_message_of_an_operation_that_is_gone_is_settled(runtime, event):
+    assert runtime("OperationsFunction").invoke(event("operations/page")) == {"batchItemFailures": []}
+
+
 @pytest.mark.parametrize("occasion", ["auditor/hour", "auditor/everything", "auditor/repeat_effects"])
 def test_the_auditor_finds_nothing_in_an_empty_table(runtime, event, occasion):
     answer = runtime("AuditorFunction").invoke(event(occasion))

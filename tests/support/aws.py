@@ -14,7 +14,11 @@ from tests.support.queues import Queue
 ROOT = Path(__file__).resolve().parents[2]
 DEAD, ARCHIVE = "https://queue/dead", "https://queue/archive"
 BUS = "sweephand-test"
-URLS = {Lane.FAST: "https://queue/fast", Lane.SLOW: "https://queue/slow"}
+URLS = {
+    Lane.FAST: "https://queue/fast",
+    Lane.SLOW: "https://queue/slow",
+    Lane.OPERATIONS: "https://queue/operations",
+}
 
 
 @cache
@@ -43,7 +47,7 @@ def queues() -> dict[str, Queue]:
     """By URL."""
     dead = Queue(resources()["DeadLetterQueue"]["Properties"]["VisibilityTimeout"])
     found = {DEAD: dead, ARCHIVE: Queue(visibility_s=30)}
-    for lane, name in ((Lane.FAST, "RunQueue"), (Lane.SLOW, "SlowQueue")):
+    for lane, name in ((Lane.FAST, "RunQueue"), (Lane.SLOW, "SlowQueue"), (Lane.OPERATIONS, "OperationsQueue")):
         properties = resources()[name]["Properties"]
         found[URLS[lane]] = Queue(properties["VisibilityTimeout"], properties["RedrivePolicy"]["maxReceiveCount"], dead)
     return found

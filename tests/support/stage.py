@@ -23,6 +23,7 @@ from sweephand.domain.waiting import Waits
 from sweephand.flow import audit, change, dead_letters, execute, plan, sweep, tenancy
 from sweephand.flow.execute import Delivered
 from sweephand.flow.idempotency import Once
+from sweephand.flow.operations import carry_on
 from sweephand.flow.plan import Planned
 from sweephand.flow.wishes import Wish
 from sweephand.flow.world import World
@@ -201,6 +202,8 @@ class Stage:
 
     def deliver(self, lane: Lane = Lane.FAST, most: int = 10) -> int:
         """One batch of what is visible now, as Lambda's poller does it. Returns how many messages there were."""
+        if lane is Lane.OPERATIONS:
+            return self._batch(aws.URLS[lane], 1, lambda request, batch: carry_on.batch(self.world, request, batch))
         return self._batch(aws.URLS[lane], most, lambda request, batch: self._execute(lane, request, batch))
 
     def deliver_dead(self) -> int:
@@ -232,7 +235,7 @@ class Stage:
         )
 
     def deliver_all(self, most: int = 10) -> int:
-        """All that is visible now, in both lanes and among the dead letters."""
+        """All that is visible now, in all lanes and among the dead letters."""
         total = 0
         while True:
             done = sum(self.deliver(lane, most) for lane in Lane) + self.deliver_dead()

@@ -9,6 +9,7 @@ from tests.template.cloudformation import ROOT, of_type
 
 EVERYWHERE = {"STACK_NAME", "TABLE_NAME", "POWERTOOLS_SERVICE_NAME", "POWERTOOLS_LOG_LEVEL", "PYTHONTZPATH"}
 SENDS = {"SHARDS", "FAST_QUEUE_URL", "SLOW_QUEUE_URL"}
+ASKS = {"OPERATIONS_QUEUE_URL"}
 CALLS_HTTP = {"ALLOWED_PRIVATE_TARGETS", "PLAIN_HTTP_TARGETS", "KEY_ID", "STACK_SECRET_ID"}
 CALLS_OUT = CALLS_HTTP | {"TARGET_ROLE_ARNS", "ACCOUNT", "AZURE_STORAGE_SUFFIX", "AZURE_SERVICE_BUS_SUFFIX"}
 OIDC = {"OIDC_ISSUERS", "OIDC_AUDIENCES", "OIDC_TENANT_CLAIM", "OIDC_SCOPE_CLAIMS", "OIDC_SCOPES"} | {
@@ -24,17 +25,18 @@ SETTLES = {
     "PUBLIC_BASE_URL",
 }
 VARIABLES = {
-    "ApiFunction": EVERYWHERE | SENDS | CALLS_OUT | OIDC | {"LOOK_AHEAD_S", "FACADE", "EVENT_BUS_NAME"},
+    "ApiFunction": EVERYWHERE | SENDS | ASKS | CALLS_OUT | OIDC | {"LOOK_AHEAD_S", "FACADE", "EVENT_BUS_NAME"},
     "SapApiFunction": EVERYWHERE
     | SENDS
     | CALLS_HTTP
     | OIDC
     | {"LOOK_AHEAD_S", "FACADE", "EVENT_BUS_NAME", "CALLBACK_TIMEOUT_S"}
     | {"RATE_SLOW_FROM", "RATE_MOST", "CLIENT_RATE_SLOW_FROM", "CLIENT_RATE_MOST"},
-    "SweeperFunction": EVERYWHERE | SENDS | {"LOOK_AHEAD_S"},
+    "SweeperFunction": EVERYWHERE | SENDS | ASKS | {"LOOK_AHEAD_S"},
     "ExecutorFunction": EVERYWHERE | SENDS | CALLS_OUT | SETTLES | {"DEAD_LETTER_QUEUE_URL", "ARCHIVE_QUEUE_URL"},
     "ExecutorSlowFunction": EVERYWHERE | SENDS | CALLS_OUT | SETTLES,
     "AuditorFunction": EVERYWHERE | SENDS | {"LOOK_AHEAD_S", "EVENT_BUS_NAME"},
+    "OperationsFunction": EVERYWHERE | SENDS | ASKS,
 }
 FOLDERS = {
     "ApiFunction": "functions/api",
@@ -43,6 +45,7 @@ FOLDERS = {
     "ExecutorFunction": "functions/executor",
     "ExecutorSlowFunction": "functions/executor",
     "AuditorFunction": "functions/auditor",
+    "OperationsFunction": "functions/operations",
 }
 RESERVES = {
     "ApiFunction": "ApiReservedConcurrency",
@@ -58,6 +61,7 @@ LOGS = {
     "ExecutorFunction": "ExecutorLogs",
     "ExecutorSlowFunction": "ExecutorSlowLogs",
     "AuditorFunction": "AuditorLogs",
+    "OperationsFunction": "OperationsLogs",
 }
 LAYERS = {
     "CodeLayer": "layers/sweephand",
@@ -131,7 +135,9 @@ def test_executions_are_reserved_by_parameter_for_one_function_alone(deployed, f
     assert reserved == dict.fromkeys(FOLDERS) | {function: 7}
 
 
-@pytest.mark.parametrize("function", ["SweeperFunction", "ExecutorFunction", "ExecutorSlowFunction"])
+@pytest.mark.parametrize(
+    "function", ["SweeperFunction", "ExecutorFunction", "ExecutorSlowFunction", "OperationsFunction"]
+)
 def test_retries_through_the_stack_s_own_queues_are_not_stopped_as_a_loop(stack, function):
     assert stack["Resources"][function]["Properties"]["RecursiveLoop"] == "Allow"
 

@@ -30,6 +30,8 @@ OUTPUTS = {
     "ExecutorSlowRoleArn",
     "ExecutorSlowFunctionName",
     "AuditorFunctionName",
+    "OperationsQueueUrl",
+    "OperationsFunctionName",
 }
 
 

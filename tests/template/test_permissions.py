@@ -20,6 +20,7 @@ GRANTED = {
         "${Table.Arn}/index/next-run": {"dynamodb:Query"},
         "RunQueue": {"sqs:SendMessage", "sqs:GetQueueAttributes"},
         "SlowQueue": {"sqs:SendMessage", "sqs:GetQueueAttributes"},
+        "OperationsQueue": {"sqs:SendMessage", "sqs:GetQueueAttributes"},
         "Key": {"kms:Encrypt"},
         "StackSecret": {"secretsmanager:GetSecretValue"},
         "EventBus": {"events:PutEvents"},
@@ -46,6 +47,7 @@ GRANTED = {
         "${Table.Arn}/index/next-run": {"dynamodb:Query"},
         "RunQueue": {"sqs:SendMessage"},
         "SlowQueue": {"sqs:SendMessage"},
+        "OperationsQueue": {"sqs:SendMessage"},
         "TickDeadLetterQueue": {"sqs:SendMessage"},
     },
     "ExecutorRole": {
@@ -78,6 +80,13 @@ GRANTED = {
         "EventBus": {"events:PutEvents"},
         "TickDeadLetterQueue": {"sqs:SendMessage"},
     },
+    "OperationsRole": {
+        "OperationsLogs": WRITES_LOG,
+        "Table": WRITES | {"dynamodb:GetItem"},
+        "RunQueue": {"sqs:SendMessage"},
+        "SlowQueue": {"sqs:SendMessage"},
+        "OperationsQueue": READS_POINTERS | {"sqs:SendMessage"},
+    },
 }
 ROLE_OF = {
     "ApiFunction": "ApiRole",
@@ -86,6 +95,7 @@ ROLE_OF = {
     "ExecutorFunction": "ExecutorRole",
     "ExecutorSlowFunction": "ExecutorSlowRole",
     "AuditorFunction": "AuditorRole",
+    "OperationsFunction": "OperationsRole",
 }
 
 
@@ -164,6 +174,7 @@ def test_who_seals_secrets_cannot_open_them_and_the_reverse(stack):
         "ExecutorRole": {"kms:Decrypt"},
         "ExecutorSlowRole": {"kms:Decrypt"},
         "AuditorRole": set(),
+        "OperationsRole": set(),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sweephand.flow.operations import carry_on
 from tests.template.cloudformation import of_type
 
 FOURTEEN_DAYS_S = 14 * 24 * 3600
@@ -11,8 +12,10 @@ READERS = {
     "ExecutorFunctionRuns": ("RunQueue", "ExecutorFunction"),
     "ExecutorFunctionDeadLetters": ("DeadLetterQueue", "ExecutorFunction"),
     "ExecutorSlowFunctionRuns": ("SlowQueue", "ExecutorSlowFunction"),
+    "OperationsFunctionPages": ("OperationsQueue", "OperationsFunction"),
 }
-EVERY_QUEUE = ("RunQueue", "SlowQueue", "DeadLetterQueue", "ArchiveQueue", "TickDeadLetterQueue")
+ONE_BY_ONE = {"OperationsFunctionPages"}
+EVERY_QUEUE = ("RunQueue", "SlowQueue", "OperationsQueue", "DeadLetterQueue", "ArchiveQueue", "TickDeadLetterQueue")
 
 
 def test_the_queues_are_those_that_these_guards_know(stack):
@@ -43,7 +46,7 @@ def test_every_queue_has_a_name_of_cloudformation_s_own(stack, queue):
     assert "QueueName" not in stack["Resources"][queue]["Properties"]
 
 
-@pytest.mark.parametrize("queue", ["RunQueue", "SlowQueue"])
+@pytest.mark.parametrize("queue", ["RunQueue", "SlowQueue", "OperationsQueue"])
 def test_a_message_that_ten_receives_could_not_settle_goes_to_the_dead_letters(stack, queue):
     assert stack["Resources"][queue]["Properties"]["RedrivePolicy"] == {
         "deadLetterTargetArn": {"Fn::GetAtt": ["DeadLetterQueue", "Arn"]},
@@ -91,9 +94,15 @@ def test_one_failed_message_does_not_bring_back_the_nine_beside_it(stack, reader
 
 @pytest.mark.parametrize("reader", READERS)
 def test_ten_messages_a_batch_and_no_waiting_for_them(stack, reader):
+    """But of long work one at a time: each takes up to half of its function's time."""
     mapping = stack["Resources"][reader]["Properties"]
 
-    assert (mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"]) == (10, 0)
+    wanted = 1 if reader in ONE_BY_ONE else 10
+    assert (mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"]) == (wanted, 0)
+
+
+def test_no_page_of_long_work_begins_in_the_second_half_of_its_function(stack):
+    assert stack["Resources"]["OperationsFunction"]["Properties"]["Timeout"] >= 2 * carry_on.STRETCH_S
 
 
 @pytest.mark.parametrize(
@@ -102,6 +111,7 @@ def test_ten_messages_a_batch_and_no_waiting_for_them(stack, reader):
         ("ExecutorFunctionRuns", "FastConcurrency", 4),
         ("ExecutorSlowFunctionRuns", "SlowConcurrency", 2),
         ("ExecutorFunctionDeadLetters", "DeadLetterConcurrency", 2),
+        ("OperationsFunctionPages", "OperationsConcurrency", 2),
     ],
 )
 def test_no_queue_takes_more_executions_than_its_parameter_says(stack, deployed, reader, parameter, default):
@@ -111,10 +121,13 @@ def test_no_queue_takes_more_executions_than_its_parameter_says(stack, deployed,
     assert chosen["Resources"][reader]["Properties"]["ScalingConfig"] == {"MaximumConcurrency": 77}
 
 
-def test_by_default_the_queues_leave_two_of_a_new_account_s_ten_executions_to_api_and_sweeper(stack):
-    mappings = of_type(stack, "AWS::Lambda::EventSourceMapping").values()
+def test_by_default_runs_leave_two_of_a_new_account_s_ten_executions_to_api_and_sweeper(stack):
+    """Long work, which is there now and then, may take these (decision 0036)."""
+    mappings = of_type(stack, "AWS::Lambda::EventSourceMapping")
+    most = {name: mapping["ScalingConfig"]["MaximumConcurrency"] for name, mapping in mappings.items()}
 
-    assert sum(mapping["ScalingConfig"]["MaximumConcurrency"] for mapping in mappings) == 8
+    assert most.pop("OperationsFunctionPages") == 2
+    assert sum(most.values()) == 8
 
 
 def test_only_the_two_rules_may_put_messages_into_a_queue_without_a_role(stack):

@@ -18,7 +18,10 @@ from tests.template.cloudformation import ROOT
 pytestmark = pytest.mark.sam
 
 SAM = ROOT / ".venv-sam" / "bin" / "sam"
-FUNCTIONS = ("ApiFunction", "SapApiFunction", "SweeperFunction", "ExecutorFunction", "AuditorFunction")
+FUNCTIONS = (
+    *("ApiFunction", "SapApiFunction", "SweeperFunction", "ExecutorFunction", "AuditorFunction"),
+    "OperationsFunction",
+)
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from sweephand.facades.native.routes import ROUTES
 from tests.contract.native.api import CANARY, Api, Reply, example
 
 UNKNOWN = "01a400f6-36fa-71e9-9550-323b38da5e82"
+NO_RUN = "00000000-0000-7000-8000-000000000000_00000000-0000-8000-8000-000000000000"
 FORM = {"grant_type": "client_credentials", "scope": "jobs:read", "client_id": "acme.x", "client_secret": "x"}
 SCHEDULE = {
     "name": "hourly",
@@ -80,6 +81,8 @@ BODIES: Mapping[str, Any] = {
     "PUT /v1/jobs/{job}/schedules/{schedule}": SCHEDULE | {"name": "new"},
     "PATCH /v1/jobs/{job}/schedules/{schedule}": {"payload": {"s": 1}, "policies": {"keepAnswer": "none"}},
     "POST /v1/schedules:preview": PREVIEW | {"after": "2027-03-01T00:00:00Z", "limit": 3},
+    "POST /v1/runs/{run}/rerun": {"payload": {"s": 3}, "headers": {"X-B": "d", "X-C": None}},
+    "POST /v1/errors:redrive": {"runs": [NO_RUN], "ratePerMinute": 6, "dryRun": False} | {"expectedCount": 1},
     "PUT /v1/runs/{run}/result": {"success": True, "message": "text"},
     "POST /v1/collections": COLLECTION,
     "PUT /v1/collections/{collection}": COLLECTION | {"name": "spare"},
@@ -112,7 +115,7 @@ class Things:
 
 
 def furnish(api: Api, tenant: str) -> Things:
-    """A job with its schedules and secrets, an open run; a spare collection, calendar and credential."""
+    """A job with its schedules and secrets, an open run, long work; a spare collection, calendar and credential."""
     made = api.create(job(), caller=tenant)
     run = api("POST", f"/v1/jobs/{made['id']}/run", caller=tenant).json["runId"]
     assert api("POST", "/v1/collections", {"name": "spare"}, caller=tenant).status == 201
@@ -121,6 +124,8 @@ def furnish(api: Api, tenant: str) -> Things:
     names = {"job": made["id"], "schedule": made["schedules"][1]["id"], "run": run}
     assert api("POST", "/v1/calendars", {"name": "spare"}, caller=tenant).status == 201
     names |= {"calendar": "spare", "version": "1"}
+    work = api("POST", "/v1/errors:redrive", {"runs": [NO_RUN]}, caller=tenant).json
+    names["operation"] = work["operation"]["id"]
     return Things({**names, "collection": "spare", "key": key, "credential": credential, "tenant": tenant})
 
 

@@ -52,7 +52,7 @@ OF_NOTATION = {
 RUN = {
     *("id", "jobId", "scheduleId", "kind", "status", "state", "reason", "httpStatus", "plannedAt", "enqueuedAt"),
     *("startedAt", "finishedAt", "latenessMs", "attempt", "maxAttempts", "nextAttemptAt", "callbackDeadlineAt"),
-    *("answer", "message", "parentRunId", "range", "attempts", "notes", "expiresAt"),
+    *("answer", "message", "parentRunId", "rerunOf", "rerunBy", "range", "attempts", "notes", "expiresAt"),
 }
 ATTEMPT = {"attempt", "startedAt", "finishedAt", "reason", "httpStatus", "message", "answer"}
 OCCURRENCE = {"scheduleId", "plannedAt", "state", "reason", "runId", "movedBy", "calendar"}

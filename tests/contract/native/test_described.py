@@ -123,7 +123,9 @@ def _names(api) -> dict[str, str]:
     assert api("POST", "/v1/collections", {"name": collection}).status == 201
     assert api("POST", "/v1/calendars", {"name": collection}).status == 201
     assert api("POST", "/v1/calendars", {"name": "holidays"}).status in {201, 409}  # an example names it
+    selection = {"runs": [f"{job['id']}_{job['id']}"]}
     return {
+        "operation": api("POST", "/v1/errors:redrive", selection).json["operation"]["id"],
         "calendar": collection,
         "version": "1",
         "job": job["id"],

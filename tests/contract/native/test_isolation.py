@@ -12,7 +12,7 @@ TENANTS = ("acme", "globex")
 NAMED = [
     route
     for route in ROUTES.all
-    if any(f"{{{name}}}" in route.path for name in ("job", "schedule", "run", "credential"))
+    if any(f"{{{name}}}" in route.path for name in ("job", "schedule", "run", "credential", "operation"))
 ]
 
 
@@ -25,7 +25,7 @@ def both(shared):
 @pytest.mark.parametrize("route", NAMED, ids=title)
 def test_anothers_id_is_not_found(shared, both, route):
     theirs, own = both["acme"], both["globex"]
-    name = next(name for name in ("schedule", "job", "run", "credential") if f"{{{name}}}" in route.path)
+    name = next(name for name in ("schedule", "job", "run", "credential", "operation") if f"{{{name}}}" in route.path)
     foreign = [theirs.path(route), own.path(route, **{name: theirs.names[name]})]
     acting = {"sweephand-tenant": "globex"}
 
@@ -58,7 +58,7 @@ def test_anothers_id_in_a_body_or_a_query_is_unknown(shared, both):
 
 LISTS = ["/v1/jobs", "/v1/jobs?tag=finance", "/v1/jobs?resourceId=inv-4711", "/v1/jobs?collection=default",
          "/v1/jobs?name=nightly-report", "/v1/jobs?collection=spare", "/v1/jobs?include=schedules", "/v1/runs",
-         "/v1/collections", "/v1/credentials"]  # fmt: skip
+         "/v1/collections", "/v1/credentials", "/v1/operations"]  # fmt: skip
 
 
 @pytest.mark.parametrize("path", LISTS)
@@ -68,7 +68,7 @@ def test_no_list_shows_anything_of_another(shared, both, path):
     texts = {tenant: shared.get(where, query=query, caller=tenant).text for tenant in TENANTS}
 
     for tenant, other in (TENANTS, TENANTS[::-1]):
-        for name in ("job", "schedule", "run", "credential"):
+        for name in ("job", "schedule", "run", "credential", "operation"):
             assert both[other].names[name] not in texts[tenant]
     if where == "/v1/jobs" and "spare" not in path:
         assert all(both[tenant].names["job"] in texts[tenant] for tenant in TENANTS)

@@ -26,8 +26,11 @@ from tests.contract.native.walk import walk
 
 ROOT = Path(__file__).resolve().parents[3]
 PATH = "/v1/openapi.json"
-OPEN_OBJECTS = {"redirects", "customMessageProperties", "Document", "headers", "GatewayRefusal"}
-"""Any document; the names that a caller chose; what API Gateway says."""
+OPEN_OBJECTS = {"redirects", "customMessageProperties", "Document", "headers", "GatewayRefusal"} | {
+    "request",
+    "result",
+}
+"""Any document; the names that a caller chose; what API Gateway says; what an operation's kind knows."""
 
 
 @pytest.fixture(scope="module")

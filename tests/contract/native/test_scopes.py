@@ -9,9 +9,16 @@ from tests.contract.native.everything import body_of, furnish, send, title
 from tests.contract.native.test_walk import CLOSED
 
 
+OF_THE_WORK = {"errors:edit"}
+"""Who may begin the operation that is furnished may switch it; to read the others' is not enough for that."""
+RERUN = "POST /v1/runs/{run}/rerun"
+
+
 def renamed(route, name):
-    """The route's body under a name that is free, where it may have one."""
+    """The route's body under a name that is free, where it may have one; a rerun without an edit."""
     body = body_of(route)
+    if title(route) == RERUN:
+        return {}
     by_name = route.path in {"/v1/collections/{collection}", "/v1/calendars/{calendar}"}
     takes_a_name = body and "name" in body and not by_name
     return body | {"name": name} if takes_a_name else body
@@ -30,7 +37,11 @@ def scope_by_the_description(route):
         return {"jobs:read", "jobs:write"}
     if route.method == "GET":
         return {"jobs:read"}
-    return {"runs:write"} if verb in {"run", "cancel", "result"} else {"jobs:write"}
+    if path.startswith("/v1/operations"):
+        return {"jobs:read", *OF_THE_WORK}
+    if path.startswith("/v1/errors"):
+        return {"errors:edit"}
+    return {"runs:write"} if verb in {"run", "rerun", "cancel", "result"} else {"jobs:write"}
 
 
 def bearer(api, credential, scopes):
@@ -51,7 +62,10 @@ def test_a_route_needs_its_scope_and_no_other(api, route):
         refused = send(api, route, things, caller=None, headers=bearer(api, "acme", others or TENANT_SCOPES))
     assert (refused.status, refused.code) == (403, "SCOPE_MISSING")
     assert set(route.scopes) == needed
-    for n, scope in enumerate(sorted(needed)):
+    if title(route) == RERUN:
+        assert api("PUT", f"/v1/runs/{things.names['run']}/result", {"success": False}).status == 200
+    enough = needed if route.method == "GET" else needed - ({"jobs:read"} if needed & OF_THE_WORK else set())
+    for n, scope in enumerate(sorted(enough)):
         reply = send(
             api, route, things, caller=None, headers=bearer(api, own, [scope]), body=renamed(route, f"new-{n}")
         )
@@ -68,6 +82,20 @@ def test_the_provider_may_do_all_in_a_tenants_name(api):
             continue  # the run has its result by then
         reply = send(api, route, things, caller="provider", headers=headers, body=renamed(route, f"new-{n}"))
         assert reply.status < 300, (title(route), reply.text)
+
+
+def test_an_edit_and_a_switch_of_long_work_need_the_scope_for_errors_too(api):
+    things = furnish(api, "acme")
+    assert api("PUT", f"/v1/runs/{things.names['run']}/result", {"success": False}).status == 200
+    rerun, pause = f"/v1/runs/{things.names['run']}/rerun", f"/v1/operations/{things.names['operation']}/pause"
+
+    with api.unchanged():
+        edit = api("POST", rerun, {"payload": 1}, caller=None, headers=bearer(api, "acme", ["runs:write"]))
+        switch = api("POST", pause, caller=None, headers=bearer(api, "acme", ["jobs:read"]))
+    both = bearer(api, "acme", ["runs:write", "errors:edit"])
+
+    assert {(edit.status, edit.code), (switch.status, switch.code)} == {(403, "SCOPE_MISSING")}
+    assert api("POST", rerun, {"payload": 1}, caller=None, headers=both).status == 202
 
 
 def test_a_tenant_cannot_make_itself_more(api):

@@ -461,12 +461,14 @@ def test_the_provider_sees_what_the_last_audit_found(api):
 
 def test_the_provider_sees_what_the_run_queues_hold(api):
     empty = {"ready": 0, "delayed": 0, "inFlight": 0}
-    assert api.get("/v1/health", caller="provider").json["backlog"] == {"fast": empty, "slow": empty}
+    assert api.get("/v1/health", caller="provider").json["backlog"] == {
+        lane: empty for lane in ("fast", "slow", "operations")
+    }
     api.create(schedules=[{"every": "PT50S"}])
 
     shown = api.get("/v1/health", caller="provider").json["backlog"]
 
-    assert shown == {"fast": empty | {"delayed": 4}, "slow": empty}
+    assert shown == {"fast": empty | {"delayed": 4}, "slow": empty, "operations": empty}
     assert "backlog" not in api.get("/v1/health").json
 
 

@@ -56,6 +56,7 @@ def walk() -> Walk:
         job = _jobs(step)
         _schedules(step, job)
         _runs(step, job)
+        _operations(step)
         step("DELETE", "/v1/jobs/{job}", job=job)
         return step
 
@@ -145,8 +146,22 @@ def _runs(step: Walk, job: str) -> None:
     step.each("PUT", "/v1/runs/{run}/result", "Result", run=reported)
     cancelled = step.each("POST", start, "RunRequest", job=job)["runId"]
     step.each("POST", "/v1/runs/{run}/cancel", "Nothing", run=cancelled)
+    step.each("POST", "/v1/runs/{run}/rerun", "RerunRequest", run=cancelled)
     step("GET", "/v1/runs", query=f"jobId={job}&limit=1")
     step("GET", "/v1/runs:export", query=f"jobId={job}&state=SUCCESS")
+
+
+def _operations(step: Walk) -> None:
+    """The redrive of the examples names no run that is there: it has ended when its first page has."""
+    operation = step.each("POST", "/v1/errors:redrive", "RedriveRequest")["operation"]["id"]
+    place = "/v1/operations/{operation}"
+    for verb in ("pause", "resume"):
+        step.each("POST", f"{place}/{verb}", "Nothing", operation=operation)
+    step.api.stage.run(1)
+    step("GET", place, operation=operation)
+    step("GET", "/v1/operations", query="limit=1")
+    other = step.each("POST", "/v1/errors:redrive", "RedriveRequest")["operation"]["id"]
+    step.each("POST", f"{place}/cancel", "Nothing", operation=other)
 
 
 def _hidden(body: Any) -> Any:

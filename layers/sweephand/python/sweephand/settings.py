@@ -65,7 +65,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         region=env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION"),
         shards=int(env.get("SHARDS", defaults.shards)),
         look_ahead_s=int(env.get("LOOK_AHEAD_S", defaults.look_ahead_s)),
-        queue_urls={Lane.FAST: env.get("FAST_QUEUE_URL", ""), Lane.SLOW: env.get("SLOW_QUEUE_URL", "")},
+        queue_urls={lane: url for lane in Lane if (url := env.get(f"{lane.name}_QUEUE_URL"))},
         dead_letter_queue_url=env.get("DEAD_LETTER_QUEUE_URL", ""),
         archive_queue_url=env.get("ARCHIVE_QUEUE_URL", ""),
         event_bus_name=env.get("EVENT_BUS_NAME", ""),

@@ -17,7 +17,7 @@ READABLE = frozenset({VERSION})
 
 
 class Subject(StrEnum):
-    """What a pointer asks the executor to look at."""
+    """What a pointer asks for: OPERATION the function `operations`, all others an executor."""
 
     RUN = "run"
     SCHEDULE = "schedule"
@@ -27,6 +27,7 @@ class Subject(StrEnum):
     RELEASE = "release"
     ENDED = "ended"
     REPLAN = "replan"
+    OPERATION = "operation"
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,8 @@ class Pointer:
     is over; CLEAN_UP: end what a deleted owner left (run: the name of the clean-up row); RESUME: see whether the job's
     pause is over; CHANGE: see whether schedules still have to follow their job; RELEASE: let go what was held (run: the
     collection, empty for the whole tenant); ENDED: see whether the job of a schedule that is over goes
-    (run: the schedule); REPLAN: plan anew what names a calendar (run: the calendar).
+    (run: the schedule); REPLAN: plan anew what names a calendar (run: the calendar); OPERATION: go on with long work
+    (run: the operation, generation: its step).
     """
 
     tenant: str

@@ -155,6 +155,9 @@ class Run:
     the executor that holds it, only while TRIGGERED. not_before: of the next attempt. wake_at: when the sweeper sends
     its pointer again. range_until and range_count: of a row that stands for many occurrences. slotted: it began, or
     waits, as the one run of its schedule.
+
+    rerun_of: the whole id of the run that this one repeats, whose instant occurrence_at is; rerun_by: the whole id of
+    the last run that repeats this one. edited: a row of its own says what is sent in the place of what the job says.
     """
 
     tenant: str
@@ -189,6 +192,10 @@ class Run:
     notes: tuple[str, ...] = ()
     slotted: bool = False
     hop: int = 0
+    rerun_of: str | None = None
+    rerun_by: str | None = None
+    occurrence_at: datetime | None = None
+    edited: bool = False
 
     @property
     def id(self) -> str:

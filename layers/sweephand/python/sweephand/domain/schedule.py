@@ -40,10 +40,11 @@ class StateReason(StrEnum):
 
 
 class Lane(StrEnum):
-    """Which run queue: fast for answers within 15 s, slow beyond."""
+    """Which queue: of runs, fast for answers within 15 s, slow beyond; operations for long work, never for a run."""
 
     FAST = "fast"
     SLOW = "slow"
+    OPERATIONS = "operations"
 
 
 LIVE = frozenset({ScheduleState.ACTIVE, ScheduleState.ENDING})

@@ -38,6 +38,8 @@ class Waits(StrEnum):
     """A collection or a tenant that was enabled: its held schedules are to be let go."""
     REPLAN = "N"
     """A calendar that was changed: the schedules that name it are to be planned anew."""
+    OPERATION = "O"
+    """Long work under way: its next page, should the message of it be lost."""
     ENDED = "K"
     """A COMPLETED schedule, kept a while: its job goes when all are. `since` is its completion."""
 

@@ -27,7 +27,11 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
     Raises Unavailable if the table, the key service or the stack's secret cannot be had.
     """
     action = action_of(job, run.kind)
-    payload = _payload(world, run, job, schedule)
+    payload = payload_of(world, run, job, schedule)
+    if run.edited:
+        from sweephand.flow import edits  # noqa: PLC0415 - few runs are repeated with another payload
+
+        action, payload = edits.applied(world, run, action, payload)
     secrets = _secrets(world, run, job)
     assert run.lease_until is not None
     left_s = (run.lease_until - world.clock.now()).total_seconds() - LEASE_MARGIN_S
@@ -41,7 +45,7 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
         job_id=run.job_id,
         schedule_id=run.schedule_id,
         run_id=run.id,
-        planned_at=run.planned_at,
+        planned_at=run.occurrence_at or run.planned_at,
         attempt=run.attempt,
         deadline_s=min(world.settings.call_deadline_s, left_s),
         clock=world.clock,
@@ -66,7 +70,7 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
     return world.perform(action.kind, action.params, call, world.outbound)
 
 
-def _payload(world: World, run: Run, job: Job, schedule: Schedule | None) -> Payload | None:
+def payload_of(world: World, run: Run, job: Job, schedule: Schedule | None) -> Payload | None:
     """The schedule's payload replaces the action's; the error action has its own."""
     if run.kind is Kind.ERROR_ACTION:
         owner, version = "errorAction", action_of(job, run.kind).payload_version

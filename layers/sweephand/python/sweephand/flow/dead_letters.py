@@ -57,6 +57,11 @@ def _settled(world: World, message: Delivered) -> Verdict:
     except Unreadable as unreadable:
         world.journal.error("a dead letter cannot be read", reason=str(unreadable))
         return DONE
+    if pointer.subject is Subject.OPERATION:
+        from sweephand.flow.operations import carry_on  # noqa: PLC0415 - of letters from another queue, and few
+
+        carry_on.dead(world, pointer)
+        return DONE
     if pointer.subject is not Subject.RUN:
         return DONE  # its row stays in the index and asks again
     return _end(world, pointer, gate.look(world.table, world.standing, pointer))

@@ -279,6 +279,9 @@ def plan_row(row: WaitingRow, now: datetime, horizon: datetime) -> Step:
             return _wake(row, sweep, now, _run_pointer(row, WaitingRun.read(sweep.packed)))
         case Waits.CATCH_UP | Waits.HELD:
             raise ValueError("it is not planned, but sent or let go")
+        case Waits.OPERATION:
+            pointer = replace(job_pointer(row, Subject.OPERATION), generation=row.generation)
+            return _wake(row, replace(sweep, lane=Lane.OPERATIONS), now, pointer)
     return _wake(row, replace(sweep, lane=Lane.FAST), now, job_pointer(row, LOOKS[sweep.waits]))
 
 

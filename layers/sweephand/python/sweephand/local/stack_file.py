@@ -23,6 +23,7 @@ FUNCTION_OUTPUTS = {
     "executor": "ExecutorFunctionName",
     "executorSlow": "ExecutorSlowFunctionName",
     "auditor": "AuditorFunctionName",
+    "operations": "OperationsFunctionName",
 }
 
 

@@ -30,8 +30,8 @@ _RESOURCES = {
 """By service: what a resource is called, and how its ARN is written."""
 OWN_RESOURCES = (
     *("ApiFunction", "SapApiFunction", "SweeperFunction", "AuditorFunction"),
-    *("ExecutorFunction", "ExecutorSlowFunction"),
-    *("RunQueue", "SlowQueue", "DeadLetterQueue", "ArchiveQueue", "TickDeadLetterQueue"),
+    *("ExecutorFunction", "ExecutorSlowFunction", "OperationsFunction"),
+    *("RunQueue", "SlowQueue", "OperationsQueue", "DeadLetterQueue", "ArchiveQueue", "TickDeadLetterQueue"),
 )
 """What the template makes that an action could name; CloudFormation puts the stack's name before and chance behind."""
 _SHORTENED = 24

@@ -174,6 +174,15 @@ def release(collection_name: str | None) -> str:
     return f"RELEASE#{part(collection_name or '')}"
 
 
+def operations(tenant_name: str | None) -> str:
+    """Of a tenant; None: the provider's own, which outlive any tenant."""
+    return "STACK#provider#OPS#" if tenant_name is None else f"{tenant(tenant_name)}#OPS#"
+
+
+def operation(operation_id: str) -> str:
+    return f"OP#{part(operation_id)}"
+
+
 def clean_up(name: str) -> str:
     return f"CLEAN#{part(name)}"
 
@@ -193,6 +202,11 @@ def change_part(revision_number: int, number: int | str) -> str:
 
 def run(uuid: str) -> str:
     return f"RUN#{uuid}"
+
+
+def edit(uuid: str) -> str:
+    """What a run sends in the place of what its job says."""
+    return f"RUN#{uuid}#EDIT"
 
 
 def attempt(uuid: str, number: int) -> str:

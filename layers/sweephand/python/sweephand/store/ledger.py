@@ -61,6 +61,10 @@ def run_of(item: RunItem) -> Run:
         notes=tuple(sorted(item.notes)) if item.notes else (),
         slotted=bool(item.slotted),
         hop=item.hop or 0,
+        rerun_of=item.rerun_of,
+        rerun_by=item.rerun_by,
+        occurrence_at=_ms(item.occurrence_at),
+        edited=bool(item.edited),
     )
 
 
@@ -94,6 +98,9 @@ def item_of(run: Run, *, shards: int, lane: Lane) -> RunItem:
         expires_at=_to_s(run.expires_at),
         slotted=run.slotted or None,
         hop=run.hop or None,
+        rerun_of=run.rerun_of,
+        occurrence_at=_to_ms(run.occurrence_at),
+        edited=run.edited or None,
     )
     if run.wake_at is not None:
         item.shard = shard_of(run.uuid, shards)
@@ -254,6 +261,11 @@ def note(table: Table, run: Run, text: str) -> None:
     """What came after the end: kept beside it, at most twenty."""
     few = RunItem.notes.does_not_exist() | (size(RunItem.notes) < MOST_NOTES)  # type: ignore[no-untyped-call]
     table.update(*key_of(run), [RunItem.notes.add({text})], every(RunItem.pk.exists(), few))
+
+
+def rerun_op(table: Table, run: Run, by: str) -> Op:
+    """It is run again [it is there: no row comes back by this]. by: the whole id of the new run."""
+    return table.update_op("old", *key_of(run), [assign(RunItem.rerun_by, by)], RunItem.pk.exists())
 
 
 def finish_without_attempt(

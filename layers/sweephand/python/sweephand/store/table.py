@@ -241,6 +241,29 @@ class ReplanItem(Item):
     left = BooleanAttribute(null=True)
 
 
+class OperationItem(Item):
+    """Long work. params, cursor, result: JSON. generation: its step. shard, next_run_at, sweep: only while it runs."""
+
+    kind = UnicodeAttribute()
+    state = UnicodeAttribute()
+    params = UnicodeAttribute()
+    cursor = UnicodeAttribute()
+    generation = Integer()
+    done = Integer(default=0)
+    failed = Integer(default=0)
+    total = Integer(null=True)
+    due_at = Integer(null=True)
+    started_at = Integer()
+    ended_at = Integer(null=True)
+    cause = UnicodeAttribute(null=True)
+    result = UnicodeAttribute(null=True)
+    actor = UnicodeAttribute(null=True)
+    by = UnicodeAttribute(null=True)
+    shard = Integer(null=True)
+    next_run_at = Integer(null=True)
+    sweep = UnicodeAttribute(null=True)
+
+
 class CleanUpItem(Item):
     """owners: JSON list of the ledger partitions to clear. whole: the job is gone, not only some of its schedules.
 
@@ -339,6 +362,18 @@ class RunItem(Item):
     attention_at = Integer(null=True)
     slotted = BooleanAttribute(null=True)
     hop = Integer(null=True)
+    rerun_of = UnicodeAttribute(null=True)
+    rerun_by = UnicodeAttribute(null=True)
+    occurrence_at = Integer(null=True)
+    edited = BooleanAttribute(null=True)
+
+
+class EditItem(Item):
+    """What a run sends in the place of what its job says. headers: JSON, name -> value, or null for one that goes."""
+
+    payload = UnicodeAttribute(null=True)
+    is_json = BooleanAttribute(null=True)
+    headers = UnicodeAttribute(null=True)
 
 
 class AttemptItem(Item):

@@ -201,6 +201,8 @@ def run_body(run: Run, attempts: Sequence[Attempt] = ()) -> dict[str, Any]:
         "answer": run.answer,
         "message": run.message,
         "parentRunId": run.parent_id,
+        "rerunOf": run.rerun_of,
+        "rerunBy": run.rerun_by,
         "range": {"until": text_ms(run.range_until), "count": run.range_count} if run.range_until else None,
         "attempts": _attempts(run, attempts),
         "notes": list(run.notes),

@@ -32,6 +32,7 @@ _NIGHTLY: dict[str, Any] = {
         {"name": "once", "at": "2099-01-01T09:00:00+01:00"},
     ],
 }
+_RUN = "01a400f6-36fa-71e9-9550-323b38da5e82_01a400f6-3a00-8c11-a6f2-5d1b7e0c9f43"
 _ORDERS = "arn:aws:sqs:eu-west-1:123456789012:orders.fifo"
 _ROLE = "arn:aws:iam::123456789012:role/jobs"
 _ON_A_QUEUE: dict[str, Any] = {
@@ -103,6 +104,14 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
             "limit": 2,
             "explain": "2027-02-28T09:00:00",
         },
+    },
+    "RerunRequest": {
+        "asItIs": {},
+        "edited": {"payload": {"report": 2}, "headers": {"X-Source": "by hand", "X-Trial": None}},
+    },
+    "RedriveRequest": {
+        "howMany": {"runs": [_RUN], "dryRun": True},
+        "selection": {"runs": [_RUN], "ratePerMinute": 30, "expectedCount": 1},
     },
     "Result": {"success": {"success": True, "message": "4,711 rows"}},
     "CollectionDraft": {

@@ -8,6 +8,7 @@ from typing import Any
 
 from sweephand import __version__
 from sweephand.domain.job import JobState
+from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import Kind, State
 from sweephand.facades.http import RUN_TOKEN_HEADER, Route
 from sweephand.facades.native import cursors
@@ -37,6 +38,8 @@ TAGS = {
     "jobs": "What to do, and when.",
     "schedules": "When: of a job, or not stored at all.",
     "runs": "The life of each occurrence: the ledger.",
+    "errors": "What failed, until somebody has seen to it.",
+    "operations": "Long work that goes on by itself.",
     "collections": "Groups of a tenant's jobs, with quotas.",
     "calendars": "Dates and hours that schedules leave out, or keep to.",
     "credentials": "Client ids and secrets.",
@@ -73,6 +76,7 @@ PATH: Mapping[str, Schema] = {
     "credential": text(description="A client id."),
     "key": ID,
     "tenant": TENANT_NAME,
+    "operation": ID,
 }
 QUERY: Mapping[str, Schema] = {
     "limit": whole(1, cursors.LARGEST_LIMIT, default=cursors.DEFAULT_LIMIT),
@@ -96,8 +100,12 @@ OF_ROUTE: Mapping[tuple[str, str], Schema] = {
     ("/v1/jobs", "state"): one_of(JobState),
     ("/v1/runs", "state"): one_of(state for state in State if state is not State.SCHEDULED),
     ("/v1/runs:export", "state"): one_of(state for state in State if state is not State.SCHEDULED),
+    ("/v1/operations", "state"): one_of(OperationState),
+    ("/v1/operations", "kind"): one_of(OperationKind),
     ("/v1/jobs", "include"): items(one_of(sorted(LIST_INCLUDES))),
 }
+COUNTED = frozenset({"RedriveRequest"})
+"""Requests that may say how many things they expect to act on."""
 OAUTH = "An error of OAuth 2.0 (RFC 6749, 5.2)."
 OPEN_TO_SOME = {"/v1/health": READ}
 """Paths that are open, and say more to an identity with this scope."""
@@ -161,7 +169,9 @@ def operation(route: Route, example: Any = None) -> dict[str, Any]:
     return described
 
 
-ONE_OF = {"runs": "run", "jobs": "job", "schedules": "schedule", "tenants": "tenant"}
+ONE_OF = {"runs": "run", "jobs": "job", "schedules": "schedule", "tenants": "tenant"} | {
+    "operations": "operation"
+}
 
 
 def operation_id(route: Route) -> str:
@@ -254,7 +264,7 @@ def statuses(route: Route) -> list[int]:
         403: known,
         404: (route.scope is not None and named) or route.path.startswith("/.well-known/"),
         409: route.scope is not None and route.method != "GET" and (route.tenant or route.gives == "Tenant"),
-        412: "If-Match" in route.headers,
+        412: "If-Match" in route.headers or route.takes in COUNTED,
         413: reads,
         415: reads,
         422: reads,

@@ -25,7 +25,7 @@ from sweephand.facades.native.context import TENANT_HEADER, Context
 from sweephand.facades.native.problems import of_error, problem
 from sweephand.facades.native.well_known import KEYS_PATH
 
-READ, WRITE, RUN = "jobs:read", "jobs:write", "runs:write"
+READ, WRITE, RUN, ERRORS = "jobs:read", "jobs:write", "runs:write", "errors:edit"
 ADMIN, PROVIDER = "admin", "provider:admin"
 PAGE = ("limit", "cursor")
 MATCH, ONCE, ACTING = ("If-Match",), ("Idempotency-Key",), ("Sweephand-Tenant",)
@@ -33,6 +33,7 @@ JOB = "/v1/jobs/{job}"
 SCHEDULE = "/v1/jobs/{job}/schedules/{schedule}"
 COLLECTION = "/v1/collections/{collection}"
 CALENDAR = "/v1/calendars/{calendar}"
+OPERATION = "/v1/operations/{operation}"
 SMALLER_PAGE = 4
 """A page too large for an answer is read again with a limit of so many times less."""
 
@@ -60,7 +61,7 @@ def _delete(path: str, operation: Operation, summary: str, **more: Any) -> Route
 
 
 def _rare(module: str, name: str) -> Operation:
-    """Few requests are about calendars or tenants: their module is loaded with the first of them."""
+    """Few requests are about calendars, tenants, errors or long work: their module is loaded with the first of them."""
 
     def operation(ctx: Context) -> Answer:
         from importlib import import_module  # noqa: PLC0415
@@ -80,6 +81,14 @@ def _of_tenants(name: str) -> Operation:
     return _rare("tenants", name)
 
 
+def _of_operations(name: str) -> Operation:
+    return _rare("operations", name)
+
+
+def _of_errors(name: str) -> Operation:
+    return _rare("errors", name)
+
+
 def _export_runs(ctx: Context) -> Answer:
     from sweephand.facades.native import export  # noqa: PLC0415 - as for calendars
 
@@ -90,6 +99,9 @@ _export_runs.__name__ = "export_runs"
 
 
 OF_TENANTS: Mapping[str, Any] = {"scope": PROVIDER, "tenant": False, "headers": ()}
+OF_OPERATIONS: Mapping[str, Any] = {"tenant": False, "headers": ("Sweephand-Tenant",)}
+SWITCHES: Mapping[str, Any] = {**OF_OPERATIONS, "scope": READ, "also": ERRORS}
+"""The operation itself asks for the scope of its work too."""
 OF_CREDENTIALS: Mapping[str, Any] = {"scope": ADMIN, "tenant": False, "headers": ("Sweephand-Tenant",)}
 JOBS_QUERY = (*PAGE, "offset", "collection", "state", "tag", "resourceId", "name", "search", "include")
 RUNS_QUERY = (*PAGE, "jobId", "scheduleId", "state", "kind")
@@ -182,6 +194,37 @@ ROUTES = Routes(
             run_token=True,
         ),
         _verb("/v1/runs/{run}/cancel", runs.cancel, "Cancel an open run", scope=RUN, gives="Run", headers=()),
+        _verb(
+            *("/v1/runs/{run}/rerun", runs.rerun, "Run again what has ended, as it is or with another payload"),
+            scope=RUN,
+            takes="RerunRequest",
+            gives="RunStarted",
+            status=202,
+            headers=ONCE,
+        ),
+        _change(
+            *("POST", "/v1/errors:redrive", _of_errors("redrive_errors"), "Run failed runs again, so many a minute"),
+            scope=ERRORS,
+            takes="RedriveRequest",
+            gives="Redrive",
+            status=202,
+            headers=ONCE,
+        ),
+        _get(
+            *("/v1/operations", _of_operations("list_all"), "List long work, newest first"),
+            query=(*PAGE, "state", "kind"),
+            gives="OperationPage",
+            **OF_OPERATIONS,
+        ),
+        _get(OPERATION, _of_operations("read"), "How far long work has come", gives="Operation", **OF_OPERATIONS),
+        *(
+            _verb(f"{OPERATION}/{name}", _of_operations(name), summary, gives="Operation", **SWITCHES)
+            for name, summary in (
+                ("pause", "Its next page waits"),
+                ("resume", "It goes on where it stopped, also where it had failed"),
+                ("cancel", "It ends; what is done stays done"),
+            )
+        ),
         _change(
             *("POST", "/v1/collections", admin.create_collection, "Create a collection"),
             takes="CollectionDraft",

@@ -65,6 +65,8 @@ _RUN: Members = {
     "answer": or_null(TEXT),
     "message": or_null(TEXT),
     "parentRunId": or_null(RUN_ID),
+    "rerunOf": or_null({**RUN_ID, "description": "The run that this one repeats."}),
+    "rerunBy": or_null({**RUN_ID, "description": "The last run that repeats this one."}),
     "range": or_null(answer({"until": INSTANT_MS, "count": whole(1)}, description="It stands for many occurrences.")),
     "attempts": items(ref("Attempt")),
     "notes": items(TEXT),

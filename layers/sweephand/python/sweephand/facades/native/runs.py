@@ -104,6 +104,12 @@ def cancel(ctx: Context) -> Answer:
     return Answer(200, bodies.run_body(results.cancel(ctx.world, ctx.tenant, *_parts(ctx))))
 
 
+def rerun(ctx: Context) -> Answer:
+    from sweephand.facades.native import errors  # noqa: PLC0415 - few requests are about what failed
+
+    return errors.rerun_one(ctx, *_parts(ctx))
+
+
 def _parts(ctx: Context) -> tuple[str, str]:
     """Owner and uuid of the run that the path names."""
     parts = _RUN_ID.fullmatch(ctx.parameters["run"])

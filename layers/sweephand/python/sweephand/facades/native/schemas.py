@@ -12,7 +12,15 @@ from __future__ import annotations
 from sweephand.domain.collection import LONGEST_CALLBACK_S
 from sweephand.domain.job import SCHEDULES_AT_ONCE, JobState
 from sweephand.domain.schedule import Lane, StateReason
-from sweephand.facades.native import action_schemas, calendar_schemas, last_audit, run_schemas, shapes, tenant_schemas
+from sweephand.facades.native import (
+    action_schemas,
+    calendar_schemas,
+    last_audit,
+    operation_schemas,
+    run_schemas,
+    shapes,
+    tenant_schemas,
+)
 from sweephand.facades.native.http_schemas import (
     ACTION,
     AUTHENTICATION,
@@ -283,6 +291,7 @@ SCHEMAS: dict[str, Schema] = {
     "IssuedCredential": answer({**CREDENTIAL, "secret": text(description="Shown this once.")}),
     "CredentialPage": page("Credential"),
     **calendar_schemas.SCHEMAS,
+    **operation_schemas.SCHEMAS,
     **run_schemas.SCHEMAS,
     **tenant_schemas.SCHEMAS,
     "Token": answer(

@@ -1,0 +1,30 @@
+"""A message of the operations queue: one stretch of long work. What has not ended is reported, and comes back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sweephand import cold_start
+from sweephand.domain.instants import from_ms
+from sweephand.flow.execute import Delivered
+from sweephand.flow.operations import carry_on
+from sweephand.wiring import build
+
+world = build()
+cold_start.over()
+
+
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    messages = [
+        Delivered(
+            message_id=record["messageId"],
+            receipt=record["receiptHandle"],
+            body=record["body"],
+            received_at=world.clock.now(),
+            sent_at=from_ms(int(record["attributes"]["SentTimestamp"])),
+            receive_count=int(record["attributes"]["ApproximateReceiveCount"]),
+        )
+        for record in event["Records"]
+    ]
+    failed = carry_on.batch(world, context.aws_request_id, messages)
+    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}

@@ -1,0 +1,91 @@
+"""Long work of the native API: how far it came, and its switches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+from sweephand.domain.instants import text, text_ms
+from sweephand.domain.operation import Operation, OperationKind, OperationState
+from sweephand.facades.http import Answer
+from sweephand.facades.native.context import TENANT_HEADER, Context
+from sweephand.flow.operations import verbs
+from sweephand.flow.operations.kinds import KINDS
+from sweephand.flow.world import World
+from sweephand.ids import is_uuid
+from sweephand.store.views import operations as views
+
+PROVIDER = "provider:admin"
+LOOKED_AT_MOST = 5_000
+
+
+def list_all(ctx: Context) -> Answer:
+    """Newest first."""
+    limit, mark = ctx.page(is_uuid)
+    state, kind = ctx.choice("state", frozenset(OperationState)), ctx.choice("kind", frozenset(OperationKind))
+    rows = views.listed(ctx.world.table, _whose(ctx), mark[0] if mark else None, limit + 1)
+    kept = (each for each in islice(rows, LOOKED_AT_MOST) if not _expired(ctx, each))
+    found = (each for each in kept if state in {None, each.state} and kind in {None, each.kind})
+    page = list(islice(found, limit + 1))
+    cursor = ctx.cursor(page[limit - 1].id) if len(page) > limit else None
+    return Answer(200, {"items": [body(each) for each in page[:limit]], "nextCursor": cursor})
+
+
+def _expired(ctx: Context, operation: Operation) -> bool:
+    return operation.expires_at is not None and operation.expires_at <= ctx.now
+
+
+def read(ctx: Context) -> Answer:
+    return Answer(200, body(_find(ctx)))
+
+
+def pause(ctx: Context) -> Answer:
+    return _turn(ctx, verbs.pause)
+
+
+def resume(ctx: Context) -> Answer:
+    return _turn(ctx, verbs.resume)
+
+
+def cancel(ctx: Context) -> Answer:
+    return _turn(ctx, verbs.cancel)
+
+
+def _turn(ctx: Context, verb: Callable[[World, Operation], Operation]) -> Answer:
+    """By whoever may begin one of its kind."""
+    ctx.no_members()
+    operation = _find(ctx)
+    assert ctx.caller is not None
+    ctx.caller.require(KINDS[operation.kind].scope)
+    return Answer(200, body(verb(ctx.world, operation)))
+
+
+def _find(ctx: Context) -> Operation:
+    return verbs.find(ctx.world, _whose(ctx), ctx.id("operation"))
+
+
+def _whose(ctx: Context) -> str | None:
+    """A provider without the header Sweephand-Tenant sees the provider's own. Raises Forbidden without its scope."""
+    assert ctx.caller is not None
+    named = ctx.request.headers.get(TENANT_HEADER)
+    if ctx.caller.provider and named is None:
+        ctx.caller.require(PROVIDER)
+        return None
+    return ctx.caller.acting_for(named)
+
+
+def body(operation: Operation) -> dict[str, Any]:
+    return {
+        "id": operation.id,
+        "kind": operation.kind.value,
+        "state": operation.state.value,
+        "progress": {"done": operation.done, "total": operation.total, "failed": operation.failed},
+        "cause": operation.cause,
+        "request": operation.params,
+        "result": operation.result,
+        "actor": operation.actor,
+        "startedAt": text_ms(operation.started_at),
+        "endedAt": None if operation.ended_at is None else text_ms(operation.ended_at),
+        "expiresAt": None if operation.expires_at is None else text(operation.expires_at),
+    }

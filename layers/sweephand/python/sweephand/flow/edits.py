@@ -1,0 +1,83 @@
+"""A run that sends something else than its job says: another payload, other headers, for this one run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from sweephand import actions
+from sweephand.domain.instants import epoch_s
+from sweephand.domain.job import ActionSpec, Payload
+from sweephand.domain.run import Run
+from sweephand.errors import InvalidRequest
+from sweephand.flow.retention import expiry
+from sweephand.flow.world import World
+from sweephand.store import keys
+from sweephand.store.conditional import Op
+from sweephand.store.table import EditItem
+
+LOCKED = "authorization"
+"""A secret of the job: it cannot be read, so it cannot be edited either."""
+LONGEST_OPEN = timedelta(days=600)
+"""No run takes longer; the row goes by itself after that."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """payload: in the place of the job's; None: as the job has it. headers: name -> value, None for one that goes."""
+
+    payload: Payload | None = None
+    headers: Mapping[str, str | None] | None = None
+
+
+def check(action: ActionSpec, edit: Edit) -> None:
+    """Raises InvalidRequest where the action cannot send this."""
+    if edit.payload is not None:
+        actions.check_payload(action.kind, action.params, edit.payload, "payload")
+    if edit.headers is None:
+        return
+    if "headers" not in action.params:
+        raise InvalidRequest("headers", "the job's action has none")
+    for name in edit.headers:
+        if name.lower() == LOCKED:
+            raise InvalidRequest(f"headers.{name}", "belongs to the job's secrets and cannot be edited")
+
+
+def edit_op(world: World, run: Run, edit: Edit, now: datetime) -> Op:
+    """Part of the transaction that writes the run."""
+    headers = None if edit.headers is None else json.dumps(edit.headers, separators=(",", ":"))
+    item = EditItem(
+        pk=keys.runs(run.tenant, run.schedule_id or run.job_id),
+        sk=keys.edit(run.uuid),
+        payload=None if edit.payload is None else edit.payload.text,
+        is_json=None if edit.payload is None else edit.payload.is_json,
+        headers=headers,
+        expires_at=epoch_s(expiry(now + LONGEST_OPEN)),
+    )
+    return world.table.put_op("edit", item)
+
+
+def read(world: World, run: Run) -> Edit:
+    """Of a run that is edited."""
+    item = world.table.get(EditItem, keys.runs(run.tenant, run.schedule_id or run.job_id), keys.edit(run.uuid))
+    if item is None:
+        return Edit()
+    payload = None if item.payload is None else Payload(item.payload, is_json=item.is_json is True)
+    return Edit(payload, None if item.headers is None else json.loads(item.headers))
+
+
+def applied(world: World, run: Run, action: ActionSpec, payload: Payload | None) -> tuple[ActionSpec, Payload | None]:
+    """What the run sends."""
+    edit = read(world, run)
+    if edit.headers is not None and "headers" in action.params:
+        action = replace(action, params={**action.params, "headers": _merged(action.params["headers"], edit.headers)})
+    return action, edit.payload or payload
+
+
+def _merged(headers: Mapping[str, str], edited: Mapping[str, str | None]) -> dict[str, str]:
+    """The edited ones take the place of those of the same name, in any case of its letters."""
+    gone = {name.lower() for name in edited}
+    kept = {name: value for name, value in headers.items() if name.lower() not in gone}
+    return kept | {name: value for name, value in edited.items() if value is not None}

@@ -1,0 +1,36 @@
+"""The closed table of what an operation can be.
+
+A kind is a module with `page(world, operation) -> Page`: one page of the work, from the operation's cursor. A page may
+come twice, or be cut off anywhere, so all that it does must be harmless to repeat. It raises SweephandError where the
+operation cannot go on (its reason becomes the cause), Unavailable where the same page may succeed later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+
+from sweephand.domain.operation import Operation, OperationKind, Page
+from sweephand.flow.world import World
+
+Work = Callable[[World, Operation], Page]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """module: below flow. scope: who may begin it may also pause, resume and cancel it."""
+
+    module: str
+    scope: str
+
+
+KINDS: Mapping[OperationKind, Kind] = {
+    OperationKind.REDRIVE: Kind("operations.redrive", "errors:edit"),
+}
+
+
+def work_of(kind: OperationKind) -> Work:
+    """Loaded when it is needed: of many kinds a message needs one."""
+    work: Work = import_module(f"sweephand.flow.{KINDS[kind].module}").page
+    return work

@@ -1,0 +1,118 @@
+"""What users do with operations: begin, pause, resume, cancel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from sweephand.domain.operation import KEPT, Operation, OperationKind, OperationState
+from sweephand.domain.schedule import Lane
+from sweephand.errors import Conflict, NotFound, Unavailable
+from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.store import operations as store
+from sweephand.store.conditional import Cancelled, Refused
+
+TRIES = 5
+
+
+def begin(
+    world: World,
+    tenant: str | None,
+    kind: OperationKind,
+    params: Mapping[str, Any],
+    *,
+    actor: str | None,
+    total: int | None = None,
+    once: Once | None = None,
+) -> Operation:
+    """A new operation, or the one that an earlier request of the same key began. tenant None: the provider's own.
+
+    Raises Unavailable: then nothing was begun.
+    """
+    assert tenant is not None or once is None, "a key is remembered by the tenant"
+    if once is not None and tenant is not None and (there := earlier(world, tenant, once)) is not None:
+        return find(world, tenant, there)
+    now = world.clock.now()
+    operation = Operation(tenant, world.chance.new_id(now), kind, params, now, total=total, actor=actor)
+    ops = [store.begin_op(world.table, operation, world.settings.shards)]
+    if once is not None and tenant is not None:
+        ops.append(once_op(world, tenant, once, operation.id))
+    done = world.table.transact(ops)
+    if isinstance(done, Cancelled) and "operation" not in done.refused and once is not None:
+        return find(world, tenant, earlier_answer(done.refused["once"], once))
+    send(world, operation)
+    return operation
+
+
+def find(world: World, tenant: str | None, operation_id: str) -> Operation:
+    """Raises NotFound, also for one that was kept long enough."""
+    operation = store.read(world.table, tenant, operation_id)
+    if operation is None or (operation.expires_at is not None and operation.expires_at <= world.clock.now()):
+        raise NotFound("no such operation")
+    return operation
+
+
+def pause(world: World, operation: Operation) -> Operation:
+    """Its next page waits until it is resumed. Raises Conflict where it has ended."""
+    return _turn(world, operation, OperationState.PAUSED, frozenset({OperationState.RUNNING}))
+
+
+def resume(world: World, operation: Operation) -> Operation:
+    """It goes on where it stopped, also where it had failed. Raises Conflict where it is done or cancelled."""
+    resumed = _turn(world, operation, OperationState.RUNNING, frozenset({OperationState.PAUSED, OperationState.FAILED}))
+    send(world, resumed)
+    return resumed
+
+
+def cancel(world: World, operation: Operation) -> Operation:
+    """What is done stays done. Raises Conflict where it has ended otherwise."""
+    open_ = frozenset({OperationState.RUNNING, OperationState.PAUSED, OperationState.FAILED})
+    return _turn(world, operation, OperationState.CANCELLED, open_)
+
+
+def give_up(world: World, operation: Operation, cause: str) -> Operation | None:
+    """It cannot go on: FAILED with a cause in words. None if it does not run any more."""
+    now = world.clock.now()
+    failed = replace(operation, state=OperationState.FAILED, cause=cause, ended_at=now, expires_at=now + KEPT)
+    written = store.turn(world.table, operation, failed, now, world.settings.shards)
+    if isinstance(written, Refused):
+        return None
+    world.journal.error("an operation failed", tenant=operation.tenant, operation=operation.id, reason=cause)
+    return failed
+
+
+def send(world: World, operation: Operation) -> None:
+    """The message of its next page, for its time. One that does not go out is sent by its wake."""
+    at = operation.due_at or world.clock.now()
+    try:
+        world.queue.send_one(Delivery(store.pointer_to(operation, at), at, Lane.OPERATIONS))
+    except Unavailable:
+        world.journal.warning("an operation goes on by its wake", operation=operation.id)
+
+
+def _turn(world: World, operation: Operation, wanted: OperationState, begun: frozenset[OperationState]) -> Operation:
+    """From one of the states `begun`, as it is now. Already there: as it is."""
+    there: Operation | None = find(world, operation.tenant, operation.id)
+    for _ in range(TRIES):
+        if there is None:
+            raise NotFound("no such operation")
+        if there.state is wanted:
+            return there
+        if there.state not in begun:
+            raise Conflict(f"the operation is {there.state}")
+        after = _turned(world, there, wanted)
+        written = store.turn(world.table, there, after, world.clock.now(), world.settings.shards)
+        if not isinstance(written, Refused):
+            return after
+        there = store.operation_in(written)
+    raise Unavailable("the operation changed all the time")
+
+
+def _turned(world: World, operation: Operation, wanted: OperationState) -> Operation:
+    if wanted is not OperationState.CANCELLED:
+        return replace(operation, state=wanted, cause=None, ended_at=None, expires_at=None)
+    now = world.clock.now()
+    return replace(operation, state=wanted, ended_at=now, expires_at=now + KEPT)

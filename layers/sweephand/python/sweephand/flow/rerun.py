@@ -1,0 +1,139 @@
+"""A run that has ended is run again: a new run, linked to the old one, with what the job says now or with an edit.
+
+The new row, the link on the old one and what is known of the error go in one transaction, under an id that follows
+from the old run and from who asks: a repeat meets it again. Then comes the message; a lost one heals by the row's wake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sweephand import ids
+from sweephand.domain.instants import epoch_ms, from_ms
+from sweephand.domain.job import Job
+from sweephand.domain.run import Kind, Run, State
+from sweephand.domain.schedule import Lane
+from sweephand.errors import Conflict, NotFound, Unavailable
+from sweephand.flow import edits
+from sweephand.flow.edits import Edit
+from sweephand.flow.effects import WAKE
+from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
+from sweephand.flow.settle import action_of, lane_of, max_attempts
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.store import jobs, ledger
+from sweephand.store.conditional import Cancelled, Op
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A run that is to come into being. old: the one that it repeats; lane: of its message."""
+
+    run: Run
+    old: Run
+    lane: Lane
+    edit: Edit | None = None
+
+    @property
+    def delivery(self) -> Delivery:
+        return Delivery(ledger.pointer_to(self.run), self.run.not_before or self.run.planned_at, self.lane)
+
+
+def rerun(world: World, tenant: str, owner: str, uuid: str, edit: Edit | None, once: Once | None) -> str:
+    """The id of the new run, or of the one that an earlier request of the same key made.
+
+    owner: the schedule's id, or the job's for a run without a schedule. Raises NotFound; Conflict where the run has not
+    ended, or its schedule is gone; InvalidRequest for an edit that the action cannot send.
+    """
+    old = find(world, tenant, owner, uuid)
+    if once is not None and (there := earlier(world, tenant, once)) is not None:
+        return there
+    now = from_ms(epoch_ms(world.clock.now()))
+    key = once.key if once else world.chance.new_id(now)
+    wanted = prepared(world, old, key=key, at=now, edit=edit)
+    more = [once_op(world, tenant, once, wanted.run.id)] if once is not None else []
+    done = world.table.transact([*ops(world, wanted), *more])
+    if isinstance(done, Cancelled) and "run" not in done.refused:
+        if "old" in done.refused:
+            raise NotFound("no such run")
+        assert once is not None
+        return earlier_answer(done.refused["once"], once)
+    try:
+        world.queue.send_one(wanted.delivery)
+    except Unavailable:
+        world.journal.warning("the run starts by its wake", run=wanted.run.uuid)
+    return wanted.run.id
+
+
+def find(world: World, tenant: str, owner: str, uuid: str) -> Run:
+    """A run that may be run again. Raises NotFound, Conflict."""
+    run = ledger.read(world.table, tenant, owner, uuid)
+    if run is None or run.range_count is not None:
+        raise NotFound("no such run")
+    if not run.finished:
+        raise Conflict("the run has not ended")
+    return run
+
+
+def prepared(
+    world: World, old: Run, *, key: str, at: datetime, due: datetime | None = None, edit: Edit | None = None
+) -> Wanted:
+    """The run that repeats `old`. key: who asks; at: its planned instant, the same for the same key; due: when it may
+    begin. Without an edit of its own it takes over that of the old run.
+
+    Raises NotFound where the job is gone, Conflict where the schedule is, InvalidRequest for the edit.
+    """
+    job = jobs.read_job(world.table, old.tenant, old.job_id)
+    if job is None:
+        raise NotFound("its job is gone")
+    if old.schedule_id is not None and jobs.read_schedule(world.table, old.tenant, job.id, old.schedule_id) is None:
+        raise Conflict("its schedule is gone")
+    kind = Kind.ERROR_ACTION if old.kind is Kind.ERROR_ACTION else Kind.MANUAL
+    if edit is None and old.edited:
+        edit = edits.read(world, old)
+    if edit is not None:
+        edits.check(action_of(job, kind), edit)
+    return Wanted(_new(world, old, job, kind, key, at, due), old, lane_of(action_of(job, kind)), edit)
+
+
+def _new(world: World, old: Run, job: Job, kind: Kind, key: str, at: datetime, due: datetime | None) -> Run:
+    now = world.clock.now()
+    return Run(
+        tenant=old.tenant,
+        job_id=job.id,
+        schedule_id=old.schedule_id,
+        uuid=ids.run_uuid(old.tenant, old.schedule_id or job.id, epoch_ms(at), kind.value, f"{old.uuid} {key}"),
+        kind=kind,
+        state=State.QUEUED,
+        planned_at=at,
+        enqueued_at=now,
+        max_attempts=max_attempts(job, kind),
+        not_before=due,
+        parent_uuid=old.parent_uuid if kind is Kind.ERROR_ACTION else None,
+        wake_at=max(now, due or now) + WAKE,
+        hop=old.hop,
+        rerun_of=old.id,
+        occurrence_at=old.occurrence_at or old.planned_at,
+    )
+
+
+def ops(world: World, wanted: Wanted) -> list[Op]:
+    """The new run [absent] and what goes with it; the old one [it is there] knows by whom it is repeated."""
+    table, now = world.table, world.clock.now()
+    run = replace(wanted.run, edited=wanted.edit is not None)
+    found = [
+        table.put_op("run", ledger.item_of(run, shards=world.settings.shards, lane=wanted.lane), ledger.ABSENT),
+        ledger.rerun_op(table, wanted.old, run.id),
+    ]
+    if wanted.edit is not None:
+        found.append(edits.edit_op(world, run, wanted.edit, now))
+    return found
+
+
+def send(world: World, wanted: Sequence[Wanted]) -> None:
+    """What does not go out begins by its wake."""
+    unsent = world.queue.send([each.delivery for each in wanted])
+    if unsent:
+        world.journal.warning("runs start by their wakes", left=len(unsent))

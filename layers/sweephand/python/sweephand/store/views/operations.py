@@ -1,0 +1,20 @@
+"""Operations as a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sweephand.domain.operation import Operation
+from sweephand.store import keys
+from sweephand.store import operations as store
+from sweephand.store.conditional import Table
+from sweephand.store.table import OperationItem
+
+
+def listed(table: Table, tenant: str | None, before: str | None, page: int) -> Iterator[Operation]:
+    """Newest first, behind the id `before`. tenant None: the provider's own."""
+    sort = OperationItem.sk.between(keys.operation(""), keys.operation(before or "~"))
+    for row in table.query_all(keys.operations(tenant), sort, limit=page, forward=False, consistent=True):
+        operation = store.operation_of(OperationItem.from_raw_data(row))
+        if operation.id != before:
+            yield operation

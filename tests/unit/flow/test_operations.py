@@ -1,0 +1,490 @@
+"""Long work: each way to be cut off, paused, lost or doubled, and what its row says in the end."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from sweephand.domain.operation import KEPT, Operation, OperationKind, OperationState, Page
+from sweephand.domain.schedule import Lane
+from sweephand.errors import Conflict, NotFound, Unavailable
+from sweephand.flow.idempotency import Once
+from sweephand.flow.operations import carry_on, redrive, verbs
+from sweephand.flow.world import World
+from sweephand.store import keys
+from sweephand.store import operations as store
+from tests.support import aws
+from tests.support.stage import TENANT, Stage
+from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before, refused
+
+QUEUE = aws.URLS[Lane.OPERATIONS]
+Work = Callable[[World, Operation], Page]
+
+
+@pytest.fixture
+def pages(monkeypatch: pytest.MonkeyPatch) -> Callable[[Work], list[dict[str, Any]]]:
+    """pages(work): from now on a redrive does that; the list gets the cursor of each page that began."""
+
+    def install(work: Work) -> list[dict[str, Any]]:
+        begun: list[dict[str, Any]] = []
+
+        def page(world: World, operation: Operation) -> Page:
+            begun.append(dict(operation.cursor))
+            return work(world, operation)
+
+        module = importlib.import_module("sweephand.flow.operations.redrive")
+        monkeypatch.setattr(module, "page", page)
+        return begun
+
+    return install
+
+
+def counting(to: int, *, wait_s: float = 0) -> Work:
+    """So many pages of two things each, one of which fails; a page every `wait_s`."""
+
+    def page(world: World, operation: Operation) -> Page:
+        at = int(operation.cursor.get("at", 0)) + 1
+        if at == to:
+            return Page(None, 2, 1, result={"pages": at})
+        due_at = world.clock.now() + timedelta(seconds=wait_s) if wait_s else None
+        return Page({"at": at}, 2, 1, due_at=due_at)
+
+    return page
+
+
+def begin(stage: Stage, once: Once | None = None) -> Operation:
+    params = {"runs": [], "ratePerMinute": 60}
+    return verbs.begin(stage.world, TENANT, OperationKind.REDRIVE, params, actor="acme.me", total=8, once=once)
+
+
+def stored(stage: Stage, operation: Operation) -> Operation:
+    with stage.untapped():
+        return verbs.find(stage.world, operation.tenant, operation.id)
+
+
+def work_off(stage: Stage, most: int = 100) -> None:
+    for _ in range(most):
+        with suppress(Crash):
+            if not stage.deliver(Lane.OPERATIONS):
+                return
+
+
+def check_done(stage: Stage, operation: Operation, pages: int = 4) -> None:
+    there = stored(stage, operation)
+    assert (there.state, there.done, there.failed) == (OperationState.DONE, 2 * pages, pages)
+    assert there.result == {"pages": pages}
+    assert there.ended_at is not None
+    assert there.expires_at is not None
+    assert abs(there.expires_at - there.ended_at - KEPT) < timedelta(seconds=1)
+    assert not any("OP#" in sk for _, sk in stage.waiting())
+
+
+def test_an_operation_goes_on_by_itself_until_it_is_done(stage: Stage, pages: Any) -> None:
+    begun = pages(counting(4, wait_s=30))
+    operation = begin(stage)
+
+    stage.run(300)
+
+    check_done(stage, operation)
+    assert begun == [{}, {"at": 1}, {"at": 2}, {"at": 3}]
+
+
+def test_pages_that_wait_for_nothing_share_a_message(stage: Stage, pages: Any) -> None:
+    pages(counting(4))
+    operation = begin(stage)
+
+    assert stage.deliver(Lane.OPERATIONS) == 1
+
+    check_done(stage, operation)
+    assert stage.sqs.bodies(QUEUE) == []
+
+
+def test_a_stretch_ends_in_time_and_another_message_goes_on(stage: Stage, pages: Any) -> None:
+    slow = counting(4)
+
+    def page(world: World, operation: Operation) -> Page:
+        stage.clock.advance(carry_on.STRETCH_S / 2 + 1)
+        return slow(world, operation)
+
+    begun = pages(page)
+    operation = begin(stage)
+
+    stage.deliver(Lane.OPERATIONS)
+
+    assert len(begun) == 2
+    assert stored(stage, operation).done == 4
+    work_off(stage)
+    check_done(stage, operation)
+
+
+def test_no_page_begins_before_its_time(stage: Stage, pages: Any) -> None:
+    begun = pages(counting(2, wait_s=400))
+    begin(stage)
+
+    stage.run(390)
+    early = len(begun)
+    stage.run(20)
+
+    assert (early, len(begun)) == (1, 2)
+
+
+def test_a_wait_longer_than_a_queue_can_delay_is_borne(stage: Stage, pages: Any) -> None:
+    begun = pages(counting(2, wait_s=3_600))
+    operation = begin(stage)
+
+    stage.run(3_590)
+    early = len(begun)
+    stage.run(1_800)
+
+    assert (early, len(begun)) == (1, 2)
+    check_done(stage, operation, 2)
+
+
+@pytest.mark.parametrize("call", ["sqs.SendMessageBatch", "dynamodb.UpdateItem", "dynamodb.GetItem"])
+@pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused])
+@pytest.mark.parametrize("skip", [0, 1, 2])
+def test_it_is_done_and_counted_once_wherever_it_is_cut_off(
+    stage: Stage, pages: Any, call: str, fault: Any, skip: int
+) -> None:
+    pages(counting(4, wait_s=20))
+    met = 0
+
+    def nth(passing: Passing, act: Act) -> Any:
+        nonlocal met
+        if passing.name != call or (
+            "queue/operations" not in str(passing.request) and "OPS#" not in str(passing.request)
+        ):
+            return act()
+        met += 1
+        return fault(passing, act) if met == skip + 1 else act()
+
+    with stage.taps.faulty(nth):
+        with suppress(Crash, Unavailable):
+            begin(stage)
+        for _ in range(60):
+            with suppress(Crash):
+                stage.run(30)
+
+    assert met > skip
+    (operation,) = (
+        stored(stage, Operation(TENANT, keys.parts(item["sk"]["S"])[1], OperationKind.REDRIVE, {}, stage.clock.now()))
+        for item in stage.items()
+        if item["sk"]["S"].startswith("OP#")
+    )
+    check_done(stage, operation)
+
+
+def test_lost_messages_are_sent_again_by_its_row(stage: Stage, pages: Any) -> None:
+    pages(counting(4, wait_s=20))
+    operation = begin(stage)
+    for _ in range(40):
+        stage.run(30)
+        stage.sqs.purge(QUEUE)
+
+    stage.run(3_600)
+
+    check_done(stage, operation)
+
+
+def test_a_message_that_comes_twice_does_no_page_again(stage: Stage, pages: Any) -> None:
+    begun = pages(counting(4, wait_s=20))
+    operation = begin(stage)
+    for _ in range(10):
+        stage.sqs.duplicate(QUEUE)
+        stage.run(10)
+
+    check_done(stage, operation)
+    assert begun == [{}, {"at": 1}, {"at": 2}, {"at": 3}]
+
+
+def test_of_two_that_do_one_page_at_once_one_is_counted(stage: Stage, pages: Any) -> None:
+    count = counting(3, wait_s=20)
+    twin = iter([True])
+
+    def page(world: World, operation: Operation) -> Page:
+        if next(twin, False):
+            stage.sqs.duplicate(QUEUE)
+            for message in stage.sqs._queues[QUEUE].messages:
+                message.visible_at = stage.clock.now()
+            stage.deliver(Lane.OPERATIONS)
+        return count(world, operation)
+
+    pages(page)
+    operation = begin(stage)
+    stage.deliver(Lane.OPERATIONS)
+    assert stored(stage, operation).done == 2
+    stage.run(120)
+
+    check_done(stage, operation, 3)
+
+
+def test_what_cannot_go_on_fails_with_its_reason_and_may_be_resumed(stage: Stage, pages: Any) -> None:
+    hopeless = iter([False, True])
+    count = counting(3)
+
+    def page(world: World, operation: Operation) -> Page:
+        if next(hopeless, False):
+            raise Conflict("the target is gone")
+        return count(world, operation)
+
+    pages(page)
+    operation = begin(stage)
+    stage.run(10)
+
+    there = stored(stage, operation)
+    assert (there.state, there.cause, there.done) == (OperationState.FAILED, "the target is gone", 2)
+    assert there.ended_at is not None
+    assert "an operation failed" in stage.journal.at("error")
+
+    resumed = verbs.resume(stage.world, there)
+    assert (resumed.cause, resumed.ended_at, resumed.expires_at) == (None, None, None)
+    stage.run(10)
+    check_done(stage, operation, 3)
+
+
+def test_an_unexpected_fault_is_tried_three_times_and_then_named(stage: Stage, pages: Any) -> None:
+    def page(world: World, operation: Operation) -> Page:
+        raise ZeroDivisionError
+
+    begun = pages(page)
+    operation = begin(stage)
+    stage.run(600)
+
+    there = stored(stage, operation)
+    assert there.state is OperationState.FAILED
+    assert str(there.cause).startswith("unexpected: ZeroDivisionError at ")
+    assert len(begun) == carry_on.TRIES_UNEXPECTED
+
+
+def test_what_dies_with_its_function_again_and_again_fails_by_the_dead_letters(stage: Stage, pages: Any) -> None:
+    def page(world: World, operation: Operation) -> Page:
+        raise Crash
+
+    pages(page)
+    operation = begin(stage)
+    for _ in range(12):
+        with suppress(Crash):
+            stage.deliver(Lane.OPERATIONS)
+        stage.clock.advance(721)
+    stage.deliver_all()
+
+    there = stored(stage, operation)
+    assert (there.state, there.cause) == (OperationState.FAILED, "what carried it out was cut off, again and again")
+    assert len(stage.sqs.bodies(aws.ARCHIVE)) == 1
+
+
+def test_a_dead_letter_of_a_page_that_was_done_since_fails_nothing(stage: Stage, pages: Any) -> None:
+    pages(counting(4, wait_s=60))
+    operation = begin(stage)
+    stage.sqs._queues[aws.DEAD].messages += stage.sqs._queues[QUEUE].messages
+    stage.deliver(Lane.OPERATIONS)
+
+    stage.deliver_dead()
+
+    assert stored(stage, operation).state is OperationState.RUNNING
+
+
+def test_a_table_that_is_not_to_be_had_fails_nothing(stage: Stage, pages: Any) -> None:
+    def page(world: World, operation: Operation) -> Page:
+        if stage.clock.now() < begun_at + timedelta(hours=3):
+            raise Unavailable("the table did not answer in time")
+        return Page(None)
+
+    pages(page)
+    begun_at = stage.clock.now()
+    operation = begin(stage)
+    stage.run(3 * 3_600)
+    assert stored(stage, operation).state is OperationState.RUNNING
+    stage.run(3_600)
+
+    assert stored(stage, operation).state is OperationState.DONE
+    assert stage.sqs.bodies(aws.ARCHIVE) == []
+
+
+def test_paused_it_rests_and_resumed_it_goes_on_where_it_stopped(stage: Stage, pages: Any) -> None:
+    begun = pages(counting(4, wait_s=20))
+    operation = begin(stage)
+    stage.run(25)
+
+    paused = verbs.pause(stage.world, stored(stage, operation))
+    stage.run(7_200)
+    rested = len(begun)
+    verbs.resume(stage.world, paused)
+    stage.run(120)
+
+    assert (paused.state, rested) == (OperationState.PAUSED, 2)
+    assert begun == [{}, {"at": 1}, {"at": 2}, {"at": 3}]
+    check_done(stage, operation)
+
+
+def test_a_page_under_way_while_it_is_paused_is_done_again_and_counted_once(stage: Stage, pages: Any) -> None:
+    count = counting(2)
+    pause = iter([True])
+
+    def page(world: World, operation: Operation) -> Page:
+        if next(pause, False):
+            verbs.pause(world, operation)
+        return count(world, operation)
+
+    begun = pages(page)
+    operation = begin(stage)
+    stage.run(60)
+    assert (stored(stage, operation).state, stored(stage, operation).done) == (OperationState.PAUSED, 0)
+    verbs.resume(stage.world, stored(stage, operation))
+    stage.run(60)
+
+    assert begun == [{}, {}, {"at": 1}]
+    check_done(stage, operation, 2)
+
+
+@pytest.mark.parametrize("rest", [None, verbs.pause])
+def test_cancelled_it_ends_and_does_no_more(stage: Stage, pages: Any, rest: Any) -> None:
+    begun = pages(counting(4, wait_s=20))
+    operation = begin(stage)
+    stage.run(25)
+    if rest is not None:
+        rest(stage.world, operation)
+
+    cancelled = verbs.cancel(stage.world, operation)
+    stage.run(7_200)
+
+    there = stored(stage, operation)
+    assert (cancelled.state, there.state, there.done) == (OperationState.CANCELLED, OperationState.CANCELLED, 4)
+    assert there.ended_at is not None
+    assert len(begun) == 2
+    assert stage.waiting() == {}
+
+
+@pytest.mark.parametrize("verb", [verbs.pause, verbs.resume, verbs.cancel])
+@pytest.mark.parametrize("fault", [answer_lost, crash_after])
+def test_a_switch_may_be_repeated(stage: Stage, pages: Any, verb: Any, fault: Any) -> None:
+    pages(counting(4, wait_s=20))
+    operation = begin(stage)
+    if verb is verbs.resume:
+        verbs.pause(stage.world, operation)
+    with stage.taps.once("dynamodb.UpdateItem", fault), suppress(Crash):
+        verb(stage.world, operation)
+
+    again = verb(stage.world, stored(stage, operation))
+
+    assert again.state is stored(stage, operation).state
+
+
+def test_what_has_ended_takes_no_switch(stage: Stage, pages: Any) -> None:
+    pages(counting(1))
+    operation = begin(stage)
+    stage.run(10)
+
+    for verb in (verbs.pause, verbs.resume, verbs.cancel):
+        with pytest.raises(Conflict):
+            verb(stage.world, operation)
+
+
+def test_a_failed_one_is_cancelled_but_not_paused(stage: Stage, pages: Any) -> None:
+    pages(counting(4, wait_s=20))
+    operation = begin(stage)
+    failed = verbs.give_up(stage.world, operation, "by hand")
+    assert failed is not None
+
+    with pytest.raises(Conflict):
+        verbs.pause(stage.world, failed)
+    assert verbs.cancel(stage.world, failed).state is OperationState.CANCELLED
+
+
+def test_an_operation_that_has_ended_is_not_given_up(stage: Stage, pages: Any) -> None:
+    pages(counting(1))
+    operation = begin(stage)
+    stage.run(10)
+
+    assert verbs.give_up(stage.world, operation, "too late") is None
+    check_done(stage, operation, 1)
+
+
+def test_the_same_key_begins_one_operation(stage: Stage, pages: Any) -> None:
+    pages(counting(1))
+    once = Once("k", "d")
+
+    first, again = begin(stage, once), begin(stage, once)
+
+    assert again.id == first.id
+    assert len(stage.sqs.bodies(QUEUE)) == 1
+
+
+def test_two_requests_of_one_key_at_once_begin_one_operation(stage: Stage, pages: Any) -> None:
+    pages(counting(1))
+    once = Once("k", "d")
+    other: list[Operation] = []
+
+    def first(passing: Passing, act: Act) -> Any:
+        stage.taps.fault = None
+        other.append(begin(stage, once))
+        return act()
+
+    stage.taps.fault = lambda passing, act: first(passing, act) if passing.operation == "TransactWriteItems" else act()
+    mine = begin(stage, once)
+
+    assert mine.id == other[0].id
+
+
+def test_the_provider_s_own_are_apart_from_any_tenant_s(stage: Stage, pages: Any) -> None:
+    pages(counting(2, wait_s=20))
+    own = verbs.begin(stage.world, None, OperationKind.REDRIVE, {}, actor="provider.admin")
+    stage.sqs.purge(QUEUE)
+
+    stage.run(1_800)
+
+    check_done(stage, own, 2)
+    assert all(item["pk"]["S"] == "STACK#provider#OPS#" for item in stage.items() if "OP#" in item["sk"]["S"])
+    with pytest.raises(NotFound):
+        verbs.find(stage.world, TENANT, own.id)
+
+
+def test_one_that_was_kept_long_enough_is_gone_before_it_is_deleted(stage: Stage, pages: Any) -> None:
+    pages(counting(1))
+    operation = begin(stage)
+    stage.run(10)
+    stage.clock.advance(KEPT.total_seconds() - 60)
+    assert stored(stage, operation).state is OperationState.DONE
+
+    stage.clock.advance(120)
+
+    with pytest.raises(NotFound):
+        stored(stage, operation)
+
+
+def test_a_page_s_write_is_refused_where_another_came_further(stage: Stage, pages: Any) -> None:
+    operation = begin(stage)
+    further = replace(operation, step=2, done=5, by="another")
+    now, shards = stage.clock.now(), stage.world.settings.shards
+    store.move_on(stage.world.table, operation, further, now, shards)
+
+    store.move_on(stage.world.table, operation, replace(operation, step=2, done=1, by="me"), now, shards)
+
+    assert stored(stage, operation).done == 5
+
+
+def test_an_operation_is_never_begun_over_another(stage: Stage) -> None:
+    operation = begin(stage)
+    again = store.begin_op(stage.world.table, replace(operation, done=7), stage.world.settings.shards)
+
+    stage.world.table.transact([again])
+
+    assert stored(stage, operation).done == 0
+
+
+def test_what_nobody_can_read_comes_back_until_it_is_a_dead_letter(stage: Stage) -> None:
+    stage.sqs._put(QUEUE, "nothing", 0)
+
+    stage.run(2 * 3_600)
+
+    assert stage.sqs.bodies(aws.ARCHIVE) == ["nothing"]
+
+
+def test_a_redrive_s_pages_are_small_enough_to_be_paused_between() -> None:
+    assert [redrive.page_size(rate) for rate in (1, 6, 60, 600, 6_000)] == [1, 1, 10, 100, 200]
