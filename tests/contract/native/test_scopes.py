@@ -8,7 +8,6 @@ from sweephand.security.caller import TENANT_SCOPES
 from tests.contract.native.everything import body_of, furnish, send, title
 from tests.contract.native.test_walk import CLOSED
 
-
 OF_THE_WORK = {"errors:edit"}
 """Who may begin the operation that is furnished may switch it; to read the others' is not enough for that."""
 RERUN = "POST /v1/runs/{run}/rerun"

@@ -461,9 +461,9 @@ def test_the_provider_sees_what_the_last_audit_found(api):
 
 def test_the_provider_sees_what_the_run_queues_hold(api):
     empty = {"ready": 0, "delayed": 0, "inFlight": 0}
-    assert api.get("/v1/health", caller="provider").json["backlog"] == {
-        lane: empty for lane in ("fast", "slow", "operations")
-    }
+    assert api.get("/v1/health", caller="provider").json["backlog"] == dict.fromkeys(
+        ("fast", "slow", "operations"), empty
+    )
     api.create(schedules=[{"every": "PT50S"}])
 
     shown = api.get("/v1/health", caller="provider").json["backlog"]
