@@ -169,9 +169,7 @@ def operation(route: Route, example: Any = None) -> dict[str, Any]:
     return described
 
 
-ONE_OF = {"runs": "run", "jobs": "job", "schedules": "schedule", "tenants": "tenant"} | {
-    "operations": "operation"
-}
+ONE_OF = {"runs": "run", "jobs": "job", "schedules": "schedule", "tenants": "tenant"} | {"operations": "operation"}
 
 
 def operation_id(route: Route) -> str:
