@@ -1,0 +1,64 @@
+"""What the benchmarks of CPU share: rounds in turn, the stub's own time taken out, and the schedule they run."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sweephand.domain.instants import epoch_ms
+from sweephand.domain.schedule import Lane, Schedule
+from sweephand.ids import uuid7
+from sweephand.schedules.timing import parse
+from sweephand.sources import SystemClock
+from tests.bench.stub import Stub
+
+MINUTE = datetime(2027, 3, 1, 12, 0, tzinfo=UTC)
+ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """us: CPU microseconds of one piece of work: median of the rounds, least and most."""
+
+    name: str
+    us: float
+    least: float
+    most: float
+    done: int
+
+
+class StillClock(SystemClock):
+    """It is always the same second: so every round sweeps the same rows. The deadline's clock runs."""
+
+    def now(self) -> datetime:
+        return MINUTE
+
+
+def schedule_of(n: int, timing: dict[str, Any]) -> Schedule:
+    created_at = MINUTE - timedelta(days=30)
+    return Schedule(
+        tenant="bench",
+        job_id=uuid7(epoch_ms(created_at), n.to_bytes(10, "big")),
+        id=uuid7(epoch_ms(created_at), (n + 2**40).to_bytes(10, "big")),
+        name="bench",
+        timing=timing,
+        packed=parse(timing, now=created_at).packed,
+        lane=Lane.FAST,
+        created_at=created_at,
+        modified_at=created_at,
+    )
+
+
+def timed(name: str, work: Callable[[], int], stub: Stub) -> Cpu:
+    """The first round makes clients and fills caches: it is not counted."""
+    done = work()
+    taken = []
+    for _ in range(ROUNDS):
+        began, stub.own_s = time.process_time(), 0.0
+        done = work()
+        taken.append((time.process_time() - began - stub.own_s) / done * 1_000_000)
+    return Cpu(name, statistics.median(taken), min(taken), max(taken), done)

@@ -1,0 +1,136 @@
+"""CPU of the executor for each run that succeeds, ten in flight, all on: guard, call, signature, ledger, log line.
+
+The target answers only when all ten are connected (endpoint.py).
+
+Counted is the process time of all threads from the batch's receipt to its answer: decoding, gate, claim, look-up of
+the name, signature by the collection's key, request and answer over a socket, terminal write, log. Not counted:
+waiting; the target, which is another process; AWS and the sockets to it, which stub.py stands in for.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from unittest import mock
+
+from sweephand import actions
+from sweephand.domain.instants import epoch_ms
+from sweephand.domain.job import ActionSpec, Job
+from sweephand.domain.message import encode, occurrence
+from sweephand.domain.schedule import Lane
+from sweephand.flow import execute
+from sweephand.flow.world import World
+from sweephand.security.guard import Outbound
+from sweephand.settings import from_environment
+from sweephand.sources import SystemChance
+from sweephand.store import jobs, keys
+from sweephand.store.table import CollectionItem, Item, PayloadItem
+from sweephand.wiring import build, guard_settings
+from tests.bench import endpoint
+from tests.bench.common import MINUTE, Cpu, StillClock, schedule_of, timed
+from tests.bench.stub import stubbed
+from tests.unit.endpoints import Authority
+
+RUNS = 1_000
+ALL_ON = "executor, a run that succeeds: guard, call, signature, ledger"
+WITH_PAYLOAD, OVER_TLS = "the same with a payload of 1 KB", "the same without payload, TLS handshake included"
+ENVIRONMENT = {"ALLOWED_PRIVATE_TARGETS": "127.0.0.0/8", "PLAIN_HTTP_TARGETS": "allow"}
+SEALED, SECRET = "c2VhbGVk", b"whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+
+
+def measure() -> list[Cpu]:
+    """The environment is that of a function (cold_start.ENVIRONMENT)."""
+    with tempfile.TemporaryDirectory() as folder, mock.patch.dict("os.environ", ENVIRONMENT), _logging() as world:
+        authority = Authority(Path(folder))
+        authority.server("localhost")
+        secured = replace(world, outbound=Outbound(guard_settings(world.settings), authorities=authority.pem))
+        with endpoint.answering() as plain:
+            found = [
+                _execute(world, ALL_ON, f"http://localhost:{plain}/x"),
+                _execute(world, WITH_PAYLOAD, f"http://localhost:{plain}/x", payload=True),
+            ]
+        with endpoint.answering(Path(folder) / "localhost.pem") as encrypted:
+            found.append(_execute(secured, OVER_TLS, f"https://localhost:{encrypted}/x"))
+    return found
+
+
+@contextmanager
+def _logging() -> Iterator[World]:
+    """A world whose log lines are made and written to nowhere, whatever main() has switched off."""
+    off = logging.root.manager.disable
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
+        world = build(from_environment(), clock=StillClock(), chance=SystemChance())
+        # Powertools' loggers share their handler, which may be an earlier world's.
+        (handler,) = logging.getLogger("service_undefined").handlers
+        assert isinstance(handler, logging.StreamHandler)
+        before = handler.setStream(nowhere)
+        logging.disable(logging.NOTSET)
+        try:
+            yield world
+        finally:
+            logging.disable(off)
+            if before is not None:
+                handler.setStream(before)
+
+
+def _execute(world: World, name: str, url: str, *, payload: bool = False) -> Cpu:
+    """Batches of ten, each message a run of its own."""
+    schedule = schedule_of(0, {"every": "PT1M"})
+    asked = {"type": "http", "url": url, "headers": {"X-Team": "bench"}}
+    draft = actions.draft(asked, field="action", guard=guard_settings(world.settings))
+    action = ActionSpec(draft.kind, draft.params, draft.retry, payload_version=1 if payload else None)
+    job = Job(schedule.tenant, schedule.job_id, "default", "bench", action, MINUTE, MINUTE)
+    instants = [MINUTE - timedelta(milliseconds=n) for n in range(RUNS)]
+    bodies = [encode(occurrence(job.tenant, job.id, schedule.id, at, schedule.generation)) for at in instants]
+    messages = [execute.Delivered(str(n), str(n), body, MINUTE, MINUTE) for n, body in enumerate(bodies)]
+    succeeded = 0
+
+    def work() -> int:
+        for begin in range(0, RUNS, execute.AT_ONCE):
+            assert not execute.batch(world, Lane.FAST, "bench", messages[begin : begin + execute.AT_ONCE])
+        return RUNS
+
+    def settled(body: bytes) -> str:
+        nonlocal succeeded
+        succeeded += b'"SUCCESS"' in body
+        return "{}"
+
+    rows = _found(jobs.job_item(job), jobs.schedule_item(schedule, world.settings.shards))
+    terms = _found(_signed_collection(job.tenant))
+    content = PayloadItem(pk="bench", sk="bench", text=json.dumps({"x": "x" * 1_000}), is_json=True)
+    answers = {
+        "BatchGetItem": lambda body: rows if b"RUN#" in body else terms,
+        "Decrypt": lambda _: json.dumps({"Plaintext": base64.b64encode(SECRET).decode()}),
+        "GetItem": lambda _: json.dumps({"Item": content.serialize()}),
+        "PutItem": lambda _: "{}",
+        "UpdateItem": settled,
+        "ChangeMessageVisibilityBatch": lambda _: '{"Successful": [], "Failed": []}',
+    }
+    with stubbed(answers) as stub:
+        cpu = timed(name, work, stub)
+    assert succeeded == stub.calls["PutItem"] == stub.calls["UpdateItem"] >= RUNS
+    return cpu
+
+
+def _found(*items: Item) -> str:
+    """As BatchGetItem answers."""
+    return json.dumps({"Responses": {"bench": [item.serialize() for item in items]}, "UnprocessedKeys": {}})
+
+
+def _signed_collection(tenant: str) -> CollectionItem:
+    return CollectionItem(
+        pk=keys.tenant(tenant),
+        sk=keys.collection("default"),
+        name="default",
+        signing=json.dumps([["key", epoch_ms(MINUTE), SEALED]]),
+        created_at=epoch_ms(MINUTE),
+        modified_at=epoch_ms(MINUTE),
+    )
