@@ -51,6 +51,9 @@ ACTIONS = st.builds(ActionSpec, st.just("http"), JSON, JSON, st.none() | st.inte
     )
 )
 def test_a_job_comes_back_from_its_row_as_it_was(one: Job) -> None:
+    # A row counts its schedules only where it does not name them.
+    one = replace(one, schedule_count=len(one.schedule_ids))
+
     assert jobs.job_of(JobItem.from_raw_data(jobs.job_item(one).serialize())) == one
 
 
