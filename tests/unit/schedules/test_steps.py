@@ -7,15 +7,18 @@ from typing import Any
 
 import pytest
 
+from sweephand.errors import InvalidRequest
 from sweephand.schedules import calendar_content, calendars
 from sweephand.schedules.localtime import zone
 from sweephand.schedules.timing import load, parse
 from tests.unit.schedules.test_inputs_that_break import calls
+from tests.unit.schedules.test_reach import NEVER, fields_of
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 NEW_YORK = "America/New_York"
 MOST = 400
 MOST_BY_CALENDARS = 4_000
+MOST_UNTIL_REFUSED = 2_000
 
 
 @pytest.mark.parametrize("name", ["UTC", NEW_YORK])
@@ -115,6 +118,22 @@ def test_calendars_take_calls_by_the_days_that_they_stop_together(
         assert calls(lambda at=found: rule.last_until(at)) <= MOST_BY_CALENDARS
         at = found
     assert at > NOW
+
+
+@pytest.mark.parametrize("name", ["UTC", NEW_YORK])
+@pytest.mark.parametrize(("rule", "names"), NEVER, ids=str)
+def test_what_calendars_leave_nothing_is_refused_in_few_calls(
+    rule: dict[str, Any], names: list[str], name: str
+) -> None:
+    """By the week: neither the dates nor the occurrences before the horizon are looked at."""
+    fields, book = fields_of(rule, names, name)
+
+    def refused() -> None:
+        with pytest.raises(InvalidRequest, match="leave it no occurrence"):
+            parse(fields, now=NOW, book=book)
+
+    refused()  # what is kept of a zone is made once
+    assert calls(refused) <= MOST_UNTIL_REFUSED
 
 
 @pytest.mark.parametrize("text", ["* * * * *", "30 2 * * 1-5", "0 0 13 * 5"])

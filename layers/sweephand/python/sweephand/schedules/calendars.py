@@ -22,9 +22,11 @@ from typing import TYPE_CHECKING, Any
 from sweephand.errors import Unavailable
 from sweephand.schedules.coverage import DAY_S, On, Spans, Stretches, Together, Weekly, spans
 from sweephand.schedules.days import EPOCH_DAY, FIRST_YEAR, LAST_YEAR
-from sweephand.schedules.localtime import Zone, zone
+from sweephand.schedules.localtime import FIRST_SECOND, Zone, zone
+from sweephand.schedules.reach import reach
 from sweephand.schedules.rolling import MOST_ROLLED_DAYS, Filter, Rolled, Stop
-from sweephand.schedules.rule import ByCalendars, MovedBy, Series
+from sweephand.schedules.rule import ByCalendars, MovedBy, Series, Window
+from sweephand.schedules.weeks import times_of_week
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -180,7 +182,7 @@ class Filtered(ByCalendars):
         for _ in range(MOST_LOOKS):
             if found is None:
                 return None
-            free = self.filter.free(found, 1)
+            free = self.filter.near(found, 1)
             if free is None or free == found:
                 return free
             found = self.series.after(free - 1)
@@ -191,7 +193,7 @@ class Filtered(ByCalendars):
         for _ in range(MOST_LOOKS):
             if found is None:
                 return None
-            free = self.filter.free(found, -1)
+            free = self.filter.near(found, -1)
             if free is None or free == found:
                 return free
             found = self.series.until(free)
@@ -226,9 +228,13 @@ def applied(series: Series, packed: Sequence[str], by: Zone) -> Series:
     for calendars that have not been read.
     """
     uses = [Use.read(text) for text in packed]
-    stops = (Stop(kept(use.reference).covered(by), use.mode is Mode.INCLUDE, use.roll is not Roll.NONE) for use in uses)
-    through = Filter(tuple(stops))
+    stops = tuple(
+        Stop(kept(use.reference).covered(by), use.mode is Mode.INCLUDE, use.roll is not Roll.NONE) for use in uses
+    )
     step = next((_STEPS[use.roll] for use in uses if use.roll is not Roll.NONE), 0)
+    times = times_of_week(series, by, any_day=step != 0)
+    since = series.first if isinstance(series, Window) and not step else FIRST_SECOND
+    through = Filter(stops, reach(times, [(each.times, each.include) for each in stops], by, since))
     return Rolled(series, through, by, step) if step else Filtered(series, through)
 
 

@@ -47,9 +47,17 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """All calendars of a schedule."""
+    """All calendars of a schedule. reach: outside of it no occurrence comes (reach.py); None: that is not known."""
 
     stops: tuple[Stop, ...]
+    reach: Stretches | None = None
+
+    def near(self, second: int, step: int) -> int | None:
+        """The first second from `second` on that none of them stops, and before which no occurrence comes."""
+        if self.reach is None:
+            return self.free(second, step)
+        within = self.reach.find(second, True, step)
+        return None if within is None else self.free(within, step)
 
     def free(self, second: int, step: int) -> int | None:
         """The first second from `second` on that none of them stops."""
@@ -99,7 +107,7 @@ class Rolled(ByCalendars):
         looked = _Stretch(self.filter)
         while looked.looks < MOST_LOOKS:
             looked.looks += 1
-            begin = None if at is None else self.filter.free(at, 1)
+            begin = None if at is None else self.filter.near(at, 1)
             if begin is None:
                 return None
             stop = self.filter.stopped(begin)
@@ -120,7 +128,7 @@ class Rolled(ByCalendars):
         looked = _Stretch(self.filter)
         while looked.looks < MOST_LOOKS:
             looked.looks += 1
-            last = None if at is None else self.filter.free(at, -1)
+            last = None if at is None else self.filter.near(at, -1)
             if last is None:
                 return None
             stop = self.filter.stopped(last, -1)

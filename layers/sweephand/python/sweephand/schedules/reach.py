@@ -1,0 +1,148 @@
+"""Where a series and its calendars can meet at all: proven by the week, before anything is searched.
+
+Dates are finite. Outside of them only the weekly hours of calendars remain, and those meet the times of a series in
+every week alike, or never. So the hours that all calendars leave are cut out of one week, for each difference between
+the clocks that take part, and the series is asked once for each of them (weeks.py). Where they do not meet, only the
+dates of calendars that include can bring an occurrence: of one of them, or of several together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING
+
+from sweephand.schedules.coverage import WEEK_S, On, Spans, Stretches, Together, Weekly, agreed, nearest, week_spans
+from sweephand.schedules.weeks import meets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sweephand.schedules.localtime import Zone
+    from sweephand.schedules.rule import Series
+
+NOWHERE = Spans((), ())
+
+
+@dataclass(frozen=True, slots=True)
+class InAll:
+    """Covered where each of the parts is."""
+
+    parts: tuple[Stretches, ...]
+
+    def find(self, second: int, covered: bool, step: int) -> int | None:
+        if covered:
+            return agreed([(part, True) for part in self.parts], second, step)
+        return nearest((part.find(second, False, step) for part in self.parts), step)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """A calendar as a schedule uses it: its hours of each week on the clock of a zone, and all else that it covers."""
+
+    include: bool
+    week: Spans
+    zone: Zone
+    listed: Stretches | None
+
+
+def reach(
+    times: Sequence[Series], calendars: Iterable[tuple[Stretches, bool]], by: Zone, since: int
+) -> Stretches | None:
+    """The stretches outside of which no occurrence lies; None: it may lie anywhere.
+
+    times: of a week, when the series may have occurrences on the clock of `by` (weeks.times_of_week). calendars:
+    what each covers, and whether it includes. since: the first second that matters.
+    """
+    parts = [_parts(covered, include, by) for covered, include in calendars]
+    dated = [n for n, each in enumerate(parts) if each.include and each.listed is not None]
+    enough: list[tuple[int, ...]] = []
+    for chosen in (each for size in range(len(dated) + 1) for each in combinations(dated, size)):
+        if any(set(fewer) <= set(chosen) for fewer in enough):
+            continue
+        if _weekly(times, [each for n, each in enumerate(parts) if n not in chosen], by, since):
+            enough.append(chosen)
+    if () in enough or (len(enough) == 1 and not any(parts[n].week.begins for n in enough[0])):
+        return None  # in the second case there are no hours that would mislead a search
+    return Together(tuple(_all_listed([parts[n] for n in chosen]) for chosen in enough)) if enough else NOWHERE
+
+
+def _all_listed(parts: Sequence[_Parts]) -> Stretches:
+    listed = tuple(each.listed for each in parts if each.listed is not None)
+    return listed[0] if len(listed) == 1 else InAll(listed)
+
+
+def _parts(covered: Stretches, include: bool, by: Zone) -> _Parts:
+    whole = covered.parts if isinstance(covered, Together) else (covered,)
+    week, zone, listed = NOWHERE, by, []
+    for each in whole:
+        if isinstance(each, On) and isinstance(each.walls, Weekly):
+            week, zone = each.walls.week, each.zone
+        else:
+            listed.append(each)
+    return _Parts(include, week, zone, Together(tuple(listed)) if len(listed) > 1 else listed[0] if listed else None)
+
+
+def _weekly(times: Sequence[Series], parts: Sequence[_Parts], by: Zone, since: int) -> bool:
+    """Whether the series has a time that the hours of all these leave, in any week."""
+    zones = tuple(each.zone for each in parts)
+    for ahead in _differences(zones, by, since):
+        free = Spans((0,), (WEEK_S,))
+        for each, ahead_s in zip(parts, ahead, strict=True):
+            week = _moved(each.week, -ahead_s)
+            free = _common(free, week if each.include else _other(week))
+        if any(meets(times, begin, end) for begin, end in zip(free.begins, free.ends, strict=True)):
+            return True
+    return False
+
+
+def _differences(zones: tuple[Zone, ...], by: Zone, since: int) -> list[tuple[int, ...]]:
+    """By how much the clocks of the zones are ahead of that of `by`, together, at any time behind `since`."""
+    if all(zone == by for zone in zones):
+        return [(0,) * len(zones)]
+    return [ahead for ahead, end in _all_differences(zones, by) if end > since]
+
+
+@lru_cache(maxsize=128)
+def _all_differences(zones: tuple[Zone, ...], by: Zone) -> tuple[tuple[tuple[int, ...], int], ...]:
+    """Each with the end of the last stretch of time in which it holds."""
+    starts = sorted({start for zone in (*zones, by) for start in zone.starts})
+    found = {}
+    for begin, end in pairwise([*starts, 1 << 40]):
+        mine = by.offsets[by.piece(begin)]
+        found[tuple(zone.offsets[zone.piece(begin)] - mine for zone in zones)] = end
+    return tuple(found.items())
+
+
+# Hours of a week: seconds since Monday's midnight
+
+
+def _moved(week: Spans, by_s: int) -> Spans:
+    if not by_s:
+        return week
+    moved = ((begin + by_s, end - begin) for begin, end in zip(week.begins, week.ends, strict=True))
+    return week_spans((begin % WEEK_S, begin % WEEK_S + length_s) for begin, length_s in moved)
+
+
+def _other(week: Spans) -> Spans:
+    """The rest of the week."""
+    begins, ends = (0, *week.ends), (*week.begins, WEEK_S)
+    kept = [(begin, end) for begin, end in zip(begins, ends, strict=True) if begin < end]
+    return Spans(tuple(begin for begin, _ in kept), tuple(end for _, end in kept))
+
+
+def _common(one: Spans, other: Spans) -> Spans:
+    begins, ends = [], []
+    first = second = 0
+    while first < len(one.begins) and second < len(other.begins):
+        begin = max(one.begins[first], other.begins[second])
+        end = min(one.ends[first], other.ends[second])
+        if begin < end:
+            begins.append(begin)
+            ends.append(end)
+        if one.ends[first] == end:
+            first += 1
+        else:
+            second += 1
+    return Spans(tuple(begins), tuple(ends))
