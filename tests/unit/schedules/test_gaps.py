@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.schedules.gaps import MOST_WALKED, measure, walk
+from sweephand.schedules.gaps import MOST_LOOKS, measure, walk
 from sweephand.schedules.rule import Series
 from sweephand.schedules.timing import Timing, parse
 from tests.support.examples import examples
@@ -96,7 +96,7 @@ def test_what_jitter_makes_too_long_says_how_far_it_was_walked() -> None:
 
     assert found is not None
     assert found.until == found.last < BEGIN + YEAR_S
-    assert rule.count(BEGIN, found.until, MOST_WALKED * 2) == MOST_WALKED
+    assert rule.count(BEGIN, found.until, MOST_LOOKS * 2) == MOST_LOOKS
 
 
 def test_the_first_occurrences_alone_can_be_walked() -> None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from sweephand.errors import Unavailable
 from sweephand.schedules.coverage import DAY_S, On, Spans, Stretches, Together, Weekly, spans
 from sweephand.schedules.days import EPOCH_DAY, FIRST_YEAR, LAST_YEAR
-from sweephand.schedules.localtime import FIRST_SECOND, Zone, zone
+from sweephand.schedules.localtime import FIRST_SECOND, LAST_SECOND, Zone, zone
 from sweephand.schedules.reach import reach
 from sweephand.schedules.rolling import MOST_ROLLED_DAYS, Filter, Rolled, Stop
 from sweephand.schedules.rule import ByCalendars, MovedBy, Series, Window
@@ -205,6 +205,10 @@ class Filtered(ByCalendars):
     def stopped_by(self, second: int) -> int | None:
         return self.filter.first(second)
 
+    def alike_until(self, second: int) -> int:
+        stopped = self.filter.stopped(second)
+        return LAST_SECOND if stopped is None else stopped - 1
+
     def moved_by(self, second: int) -> MovedBy | None:
         return self.series.moved_by(second)
 
@@ -215,8 +219,7 @@ class Filtered(ByCalendars):
         """Free stretch by free stretch, so that no occurrence is counted by itself."""
         counted = 0
         while counted < limit and (first := self.after(after)) is not None and first <= until:
-            stopped = self.filter.stopped(first)
-            after = until if stopped is None else min(stopped - 1, until)
+            after = min(self.alike_until(first), until)
             counted += self.series.count(first - 1, after, limit - counted)
         return counted
 

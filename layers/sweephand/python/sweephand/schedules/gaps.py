@@ -1,11 +1,13 @@
 """The smallest and the largest distance between two occurrences of a stretch of time.
 
-Steps and wall times of a calendar are measured by their shape, day by day, however dense they are. Anything else, what
-jitter puts off and what calendars thin out is walked through, as far as MOST_WALKED occurrences reach.
+Steps and wall times of a calendar are measured by their shape, day by day, however dense they are; what calendars let
+through of them, free stretch by free stretch. Anything else, what jitter puts off and what rolls is walked through.
+Looks are counted, so that no answer takes long: it says how far it was measured.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,7 +15,7 @@ from sweephand.schedules.calendar_masks import CalendarMasks, bits
 from sweephand.schedules.clock import Clock
 from sweephand.schedules.days import OnDays
 from sweephand.schedules.localtime import Gap
-from sweephand.schedules.rule import Steps, Window
+from sweephand.schedules.rule import ByCalendars, Steps, Window
 from sweephand.schedules.wallclock import OnWallClock
 
 if TYPE_CHECKING:
@@ -21,8 +23,11 @@ if TYPE_CHECKING:
 
     from sweephand.schedules.rule import Series
 
-MOST_WALKED = 20_000
+MOST_LOOKS = 2_000
+"""Occurrences walked through; a free stretch of calendars counts as LOOKS_OF_STRETCH of them."""
+LOOKS_OF_STRETCH = 5
 _DAY_S = 86_400
+_UNITS_S = (3600, 60, 1)
 
 
 class Stretch(NamedTuple):
@@ -38,16 +43,36 @@ class Stretch(NamedTuple):
     until: int
 
 
-def measure(series: Series, after: int, until: int, most: int = MOST_WALKED) -> Stretch | None:
-    """The occurrences in (after, until]; None if there are none. most: how many are walked through at most."""
+class _Looks:
+    """How many are left of those that one answer may take."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+
+def measure(series: Series, after: int, until: int, most: int = MOST_LOOKS) -> Stretch | None:
+    """The occurrences in (after, until]; None if there are none. most: looks at most."""
+    return _measure(series, after, until, _Looks(most))
+
+
+def walk(series: Series, after: int, until: int, most: int) -> Stretch | None:
+    """The same of any series, one by one, and of its first `most` occurrences only."""
+    return _walk(series, after, until, _Looks(most))
+
+
+def _measure(series: Series, after: int, until: int, looks: _Looks) -> Stretch | None:
     if isinstance(series, Window):
         after, until = max(after, series.first - 1), min(until, series.last)
-        return measure(series.series, after, until, most) if after < until else None
+        return _measure(series.series, after, until, looks) if after < until else None
     if isinstance(series, Steps):
         return _steps(series, after, until)
     if isinstance(series, OnWallClock) and isinstance(series.pattern, CalendarMasks | OnDays):
-        return _joined(_by_pieces(series, after, until, most))
-    return walk(series, after, until, most)
+        return _joined(_by_pieces(series, after, until, looks))
+    if isinstance(series, ByCalendars):
+        return _joined(_by_stretches(series, after, until, looks))
+    return _walk(series, after, until, looks)
 
 
 def _steps(steps: Steps, after: int, until: int) -> Stretch | None:
@@ -58,18 +83,33 @@ def _steps(steps: Steps, after: int, until: int) -> Stretch | None:
     return Stretch(first, last, step_s, step_s, until)
 
 
-def walk(series: Series, after: int, until: int, most: int) -> Stretch | None:
-    """The same of any series, one by one, and of its first `most` occurrences only."""
+def _walk(series: Series, after: int, until: int, looks: _Looks) -> Stretch | None:
     found: Stretch | None = None
-    for number, second in enumerate(series.seconds(after, until), 1):
+    for second in series.seconds(after, until):
         here = Stretch(second, second, None, None, second)
         found = here if found is None else _join(found, here)
-        if number == most:
+        looks.left -= 1
+        if looks.left <= 0:
             return found
     return None if found is None else found._replace(until=until)
 
 
-def _by_pieces(series: OnWallClock, after: int, until: int, most: int) -> Iterator[Stretch]:
+def _by_stretches(series: ByCalendars, after: int, until: int, looks: _Looks) -> Iterator[Stretch]:
+    """Of calendars: where they let all through the series beneath is measured, elsewhere it is walked."""
+    at = series.after(after)
+    while at is not None and at <= until:
+        end = min(series.alike_until(at), until)
+        here = None if end <= at else _measure(series.series, at - 1, end, looks)
+        here = here or Stretch(at, at, None, None, at)
+        looks.left -= LOOKS_OF_STRETCH
+        at = series.after(here.until)
+        if looks.left <= 0 or at is None or at > until:
+            yield here if looks.left <= 0 and at is not None else here._replace(until=until)
+            return
+        yield here
+
+
+def _by_pieces(series: OnWallClock, after: int, until: int, looks: _Looks) -> Iterator[Stretch]:
     """The stretches between the changes of the clock, and those behind a gap, where what it moved is mixed in."""
     zone = series.zone
     for piece in range(zone.piece(after + 1), zone.piece(until) + 1):
@@ -77,58 +117,68 @@ def _by_pieces(series: OnWallClock, after: int, until: int, most: int) -> Iterat
         jump = zone.jump(piece)
         if jump > 0:
             mixed_until = min(until, begin + (jump if series.gap is Gap.SHIFT else 1) - 1)
-            mixed = walk(series, max(after, begin - 1), mixed_until, most)
+            mixed = _walk(series, max(after, begin - 1), mixed_until, looks)
             if mixed is not None:
                 yield mixed
+                if mixed.until < mixed_until:
+                    return
             begin = mixed_until + 1
         offset = zone.offsets[piece]
+        assert isinstance(series.pattern, CalendarMasks | OnDays)
         calm = _wall_times(series.pattern, max(after, begin - 1) + offset, min(until, end - 1) + offset)
         if calm is not None:
             yield Stretch(calm.first - offset, calm.last - offset, calm.smallest_s, calm.largest_s, calm.until - offset)
 
 
-def _wall_times(pattern: Series, after: int, until: int) -> Stretch | None:
+def _wall_times(pattern: CalendarMasks | OnDays, after: int, until: int) -> Stretch | None:
     """Of a calendar: each of its days has the same times, so one day between two others stands for all."""
-    first = pattern.after(after)
-    last = pattern.until(until)
+    first, last = pattern.after(after), pattern.until(until)
     if first is None or last is None or first > last:
         return None
-    day, last_day = first // _DAY_S, last // _DAY_S
-    if last_day - day < 2:
-        return walk(pattern, after, until, _DAY_S * 2)
-    within = _within_day(pattern)
-    between = []
-    whole_days = 0
-    while day < last_day:
-        end_of_day = pattern.until(day * _DAY_S + _DAY_S - 1)
-        begin_of_next = pattern.after(day * _DAY_S + _DAY_S - 1)
-        if end_of_day is None or begin_of_next is None:
-            break
-        between.append(begin_of_next - end_of_day)
-        day = begin_of_next // _DAY_S
-        whole_days += day < last_day
-    if not whole_days:
-        return walk(pattern, after, until, _DAY_S * 2)
-    return Stretch(first, last, min(between + within), max(between + within), until)
+    clock = _clock_of(pattern)
+    (day, begun), (last_day, ended) = divmod(first, _DAY_S), divmod(last, _DAY_S)
+    if day == last_day:
+        distances = within_day(clock, begun, ended)
+    else:
+        distances = within_day(clock, begun, clock.last) | within_day(clock, clock.first, ended)
+        between = set()
+        while day < last_day:
+            following = pattern.after((day + 1) * _DAY_S - 1)
+            assert following is not None
+            between.add(following - day * _DAY_S - clock.last)
+            day = following // _DAY_S
+            if day < last_day:
+                distances |= within_day(clock, clock.first, clock.last)
+        distances |= between
+    return Stretch(first, last, min(distances, default=None), max(distances, default=None), until)
 
 
-def _within_day(pattern: Series) -> list[int]:
-    """The distances between neighbours that one day holds, each at least once; none if it has one time only."""
-    clock = pattern.clock if isinstance(pattern, OnDays) else _clock_of(pattern)
-    if clock is None:
-        return []
-    seconds, minutes, hours = bits(clock.seconds), bits(clock.minutes), bits(clock.hours)
-    in_minute = seconds[-1] - seconds[0]
-    in_hour = (minutes[-1] - minutes[0]) * 60 + in_minute
-    return [
-        *(later - second for second, later in pairwise(seconds)),
-        *((later - minute) * 60 - in_minute for minute, later in pairwise(minutes)),
-        *((later - hour) * 3600 - in_hour for hour, later in pairwise(hours)),
-    ]
+@lru_cache(maxsize=1024)
+def within_day(clock: Clock, first: int, last: int) -> frozenset[int]:
+    """The distances between neighbours from `first` to `last`, both of them times of the clock."""
+    masks = (clock.hours, clock.minutes, clock.seconds)
+    return frozenset(_distances(tuple(zip(masks, _UNITS_S, strict=True)), first, last))
 
 
-def _clock_of(pattern: Series) -> Clock | None:
-    return Clock(pattern.hours, pattern.minutes) if isinstance(pattern, CalendarMasks) else None
+def _distances(units: tuple[tuple[int, int], ...], first: int, last: int) -> set[int]:
+    """By hours, and within an hour by minutes: one whole hour between two others stands for all of them."""
+    if not units:
+        return set()
+    (mask, unit_s), *finer = units
+    (begin, into), (end, rest) = divmod(first, unit_s), divmod(last, unit_s)
+    below = tuple(finer)
+    if begin == end:
+        return _distances(below, into, rest)
+    chosen = [number for number in bits(mask) if begin <= number <= end]
+    lowest = sum(((each & -each).bit_length() - 1) * each_s for each, each_s in below)
+    highest = sum((each.bit_length() - 1) * each_s for each, each_s in below)
+    found = {(later - number) * unit_s - (highest - lowest) for number, later in pairwise(chosen)}
+    found |= _distances(below, into, highest) | _distances(below, lowest, rest)
+    return found | _distances(below, lowest, highest) if len(chosen) > 2 else found
+
+
+def _clock_of(pattern: CalendarMasks | OnDays) -> Clock:
+    return Clock(pattern.hours, pattern.minutes) if isinstance(pattern, CalendarMasks) else pattern.clock
 
 
 def _joined(stretches: Iterator[Stretch]) -> Stretch | None:

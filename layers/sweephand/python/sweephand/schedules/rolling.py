@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sweephand.schedules.coverage import DAY_S, Stretches, agreed, nearest
-from sweephand.schedules.localtime import Zone, wall_text
+from sweephand.schedules.localtime import LAST_SECOND, Zone, wall_text
 from sweephand.schedules.rule import ByCalendars, MovedBy, Series
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Rolled(ByCalendars):
                 return moved[0]
             if own is not None or stop is None:
                 return own
-            at = self._from(end)
+            at = self._onward(end, 1)
         return None
 
     def until(self, second: int) -> int | None:
@@ -141,7 +141,7 @@ class Rolled(ByCalendars):
                 return moved[0]
             if own is not None or stop is None:
                 return own
-            at = self._to(begin)
+            at = self._onward(begin - 1, -1)
         return None
 
     def comes(self, second: int) -> int | None:
@@ -162,6 +162,14 @@ class Rolled(ByCalendars):
 
     def stopped_by(self, second: int) -> int | None:
         return self.filter.first(second)
+
+    def alike_until(self, second: int) -> int:
+        """What rolls comes within a day of a stop, by the clock on the wall."""
+        stopped, behind = self.filter.stopped(second), self.filter.stopped(second, -1)
+        if self.step > 0 and behind is not None and second <= behind + _NEAR:
+            return second - 1
+        end = LAST_SECOND if stopped is None else stopped - 1
+        return end if self.step > 0 or stopped is None else max(second - 1, end - _NEAR)
 
     def moved_by(self, second: int) -> MovedBy | None:
         if self.filter.free(second, 1) != second:
@@ -241,25 +249,33 @@ class Rolled(ByCalendars):
                 at = end
         return [(low, high) for low, high in left if low < high]
 
-    def _from(self, end: int) -> int | None:
-        """The first second from `end` on at which something may come, as far as the occurrences say."""
-        following = self.series.after(end - 1)
-        if self.step < 0:
-            return None if following is None else max(end, following - _REACH)
-        before = self.series.until(end - 1)
-        if before is not None and before >= end - _REACH:
-            return end
-        return following
+    def _onward(self, edge: int, way: int) -> int | None:
+        """The first second from `edge` on, in the direction `way`, at which something may come.
 
-    def _to(self, begin: int) -> int | None:
-        """The last second before `begin` at which something may come, as far as the occurrences say."""
-        before = self.series.until(begin - 1)
-        if self.step > 0:
-            return None if before is None else min(begin - 1, before + _REACH)
-        following = self.series.after(begin - 1)
-        if following is not None and following < begin + _REACH:
-            return begin - 1
-        return before
+        Where occurrences are few, it is known where the last two before the edge come, or the next two.
+        """
+        rolls_on = way == self.step
+        near = self._three(edge - way, -way) if rolls_on else self._three(edge, way)
+        if len(near) == 3 and abs(near[2] - edge) <= _REACH:
+            return edge if rolls_on else nearest((edge, near[0] - way * _REACH), -way)
+        found = [self.comes(each) for each in near[:2] if not rolls_on or abs(each - edge) <= _REACH]
+        if rolls_on:
+            found.append(self._occurrence(edge, way))
+        elif len(near) == 3:
+            found.append(near[2] - way * _REACH)
+        return nearest((each for each in found if each is not None and (each - edge) * way >= 0), way)
+
+    def _three(self, second: int, way: int) -> list[int]:
+        """The first three occurrences of the series from `second` on."""
+        found: list[int] = []
+        at = self._occurrence(second, way)
+        while at is not None and len(found) < 3:
+            found.append(at)
+            at = self._occurrence(at + way, way)
+        return found
+
+    def _occurrence(self, second: int, way: int) -> int | None:
+        return self.series.after(second - 1) if way > 0 else self.series.until(second)
 
     # Wall times, which come to an instant in their order: the first of two, the end of the gap where there is none
 

@@ -107,6 +107,10 @@ class ByCalendars(Series):
         """The place of the first calendar that stops this second among those of its schedule."""
         raise NotImplementedError
 
+    def alike_until(self, second: int) -> int:
+        """From `second` up to there the occurrences are those of the series; before `second` if that is not known."""
+        raise NotImplementedError
+
 
 class Amended(Series):
     """The occurrences of `series` with some instants put in or taken out. Subclasses: sets.py."""
@@ -205,18 +209,29 @@ class Jittered(Series):
     last: int
 
     def after(self, second: int) -> int | None:
-        begun = self.series.until(second)
-        if begun is not None and (put_off := self._put_off(begun)) > second:
+        begun, upcoming = self.series.until(second), self.series.after(second)
+        if begun is not None and (put_off := self._put_off(begun, upcoming)) > second:
             return put_off
-        upcoming = self.series.after(second)
-        return None if upcoming is None else self._put_off(upcoming)
+        return None if upcoming is None else self._put_off(upcoming, self.series.after(upcoming))
 
     def until(self, second: int) -> int | None:
         begun = self.series.until(second)
-        if begun is None or (put_off := self._put_off(begun)) <= second:
+        if begun is None or (put_off := self._put_off(begun, self.series.after(begun))) <= second:
             return None if begun is None else put_off
         earlier = self.series.until(begun - 1)  # put off to before `begun` at the latest
-        return None if earlier is None else self._put_off(earlier)
+        return None if earlier is None else self._put_off(earlier, begun)
+
+    def seconds(self, after: int, until: int) -> Iterator[int]:
+        """Each is asked for and put off once."""
+        at = self.series.until(after)
+        if at is None:
+            at = self.series.after(after)
+        while at is not None and at <= until:
+            upcoming = self.series.after(at)
+            put_off = self._put_off(at, upcoming)
+            if after < put_off <= until:
+                yield put_off
+            at = upcoming
 
     def moved_by(self, second: int) -> MovedBy | None:
         planned = self.series.until(second)
@@ -234,10 +249,10 @@ class Jittered(Series):
     def _pending(self, second: int) -> int:
         """1 if the latest occurrence planned at or before `second` comes after it, else 0."""
         begun = self.series.until(second)
-        return 1 if begun is not None and self._put_off(begun) > second else 0
+        return 1 if begun is not None and self._put_off(begun, self.series.after(begun)) > second else 0
 
-    def _put_off(self, second: int) -> int:
-        upcoming = self.series.after(second)
+    def _put_off(self, second: int, upcoming: int | None) -> int:
+        """Where an occurrence comes. upcoming: the one behind it."""
         room = self.last - second if upcoming is None else upcoming - second - 1
         most = min(self.spread_s, room)
         from hashlib import sha256  # noqa: PLC0415 - half of this package's import, for schedules with jitter alone

@@ -148,7 +148,7 @@ def _gaps(timing: Timing, after: datetime) -> dict[str, Any] | None:
     """The smallest and largest distance of the next year; None where it has fewer than two occurrences."""
     begin = epoch_s(after)
     end = begin + cautions.YEAR_S
-    most = gaps.MOST_WALKED
+    most = gaps.MOST_LOOKS
     few = timing.count is not None and timing.rule.count(begin, end, timing.count + 1) > timing.count
     if few and timing.count is not None:
         most = min(most, timing.count)
