@@ -24,6 +24,7 @@ from sweephand.flow import calendars, manual, plan, repeat_effects, results, sig
 from sweephand.flow.change import Wish
 from sweephand.flow.ordinals import Ordinals
 from sweephand.flow.plan import Planned
+from sweephand.flow.unless_active import run_unless_active
 from sweephand.schedules import calendar_content
 from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes
 from tests.support.endpoint import ACCEPTED, BUSY, DOWN, OK, WRONG
@@ -249,6 +250,28 @@ class ByHand(Scenario):
 
     def check(self, at: Play) -> None:
         assert [run.state for run in at.runs(Kind.MANUAL)] == [State.SUCCESS, State.SUCCESS]
+
+
+class ByHandUnlessActive(Scenario):
+    """A run that is asked for only if none is active: first while one waits for its retry, then when it has ended."""
+
+    name = "by-hand-unless-active"
+
+    def history(self, at: Play) -> None:
+        job = at.create(counted(1), action=at.scene.action(retry=fixed(40)))
+        at.scene.endpoint.answer = failing(1)
+        at.expect(job, minutes(1))
+        at.go_to(1.2)
+        for _ in range(2):
+            once = at.key()
+            at.ask(lambda once=once: run_unless_active(at.scene.world, TENANT, job.job.id, None, once))
+            at.go(90)
+
+    def check(self, at: Play) -> None:
+        """A fault may leave the scheduled run ended, or not begun, when the first one is asked for."""
+        runs = at.runs(Kind.MANUAL)
+        assert {run.state for run in runs} == {State.SUCCESS}
+        assert len(runs) == 1 or at.faults
 
 
 # Changes

@@ -55,7 +55,10 @@ BROKEN = {
         "flow/effects.py", "_start_error_action", "ledger.claim_first(", SEND.format(run="started", lane="own_lane")
     ),
     "manual-row-before-message": TooEarly(
-        "flow/manual.py", "run_now", "world.table.transact(ops)", "_send(world, run, lane)"
+        "flow/manual.py",
+        "run_now",
+        "world.table.transact(start_ops(world, job, run, once))",
+        "send(world, run, drafts.lane_of(job))",
     ),
     "result-before-pointer": TooEarly(
         "flow/results.py", "_end", "ledger.finish_from_outside(", SEND.format(run="ended", lane="lane")

@@ -54,7 +54,10 @@ RUN = {
     *("startedAt", "finishedAt", "latenessMs", "attempt", "maxAttempts", "nextAttemptAt", "callbackDeadlineAt"),
     *("answer", "message", "parentRunId", "rerunOf", "rerunBy", "range", "attempts", "notes", "expiresAt"),
 }
-ATTEMPT = {"attempt", "startedAt", "finishedAt", "reason", "httpStatus", "message", "answer"}
+ATTEMPT = {
+    *("attempt", "state", "plannedAt", "enqueuedAt", "startedAt", "finishedAt", "durationMs"),
+    *("reason", "httpStatus", "message", "answer"),
+}
 OCCURRENCE = {"scheduleId", "plannedAt", "state", "reason", "runId", "movedBy", "calendar"}
 COLLECTION = {
     *(

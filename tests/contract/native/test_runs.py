@@ -32,7 +32,7 @@ def test_a_manual_run_is_there_at_once_and_then_ends(api):
     api.stage.deliver_all()
     after = api.get(place)
 
-    assert (started.status, started.json) == (202, {"runId": place.removeprefix("/v1/runs/")})
+    assert (started.status, started.json) == (202, {"runId": place.removeprefix("/v1/runs/"), "started": True})
     assert started.json["runId"].startswith(f"{made['id']}_")
     shapes.check_run(before.json)
     assert (before.json["status"], before.json["state"], before.json["kind"]) == ("RUNNING", "QUEUED", "manual")
@@ -127,6 +127,22 @@ def test_an_inactive_job_is_run_by_hand_all_the_same_or_says_why_not(api):
 
 
 # One run
+
+
+def test_a_run_is_not_started_beside_an_active_one_where_that_is_asked_for(api):
+    api.stage.endpoint.answer = ACCEPTED
+    made = api.create(job_with(outcome={"on202": "wait"}))
+    place = f"/v1/jobs/{made['id']}/run"
+    first = api("POST", place, {"ifActive": "drop"})
+    api.stage.deliver_all()
+
+    second = api("POST", place, {"ifActive": "drop"})
+
+    assert (first.status, first.json["started"]) == (202, True)
+    assert (second.status, second.json) == (202, {"runId": first.json["runId"], "started": False})
+    assert second.headers["location"] == first.headers["location"]
+    assert api("POST", place, {}).json["started"]
+    assert api("POST", place, {"ifActive": "wait"}).fields == ["ifActive"]
 
 
 def test_a_failed_run_tells_all_its_attempts(api):

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from sweephand.domain.run import Kind, Reason, State
+from sweephand.actions.call import Call
+from sweephand.domain.instants import text_ms
+from sweephand.domain.run import Kind, Outcome, Reason, Run, State
 from sweephand.domain.schedule import Lane, ScheduleState
-from sweephand.flow import manual
+from sweephand.facades.native.attempt_bodies import attempt_bodies
+from sweephand.flow import manual, results
 from sweephand.store import ledger
 from sweephand.store.views import runs as views
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
@@ -47,6 +50,72 @@ def test_every_attempt_but_the_last_has_a_row_of_its_own(stage: Stage) -> None:
     ]
     assert attempts[0].started_at <= attempts[0].finished_at < attempts[1].started_at
     assert (run.state, run.http_status) == (State.REQUEST_ERROR, 404)
+
+
+def test_each_attempt_has_its_own_stamps_and_what_it_came_to(stage: Stage) -> None:
+    stage.endpoint.script = [BUSY, BUSY]
+    stage.endpoint.takes_s = 0.25
+    planned = stage.create(once(), action=stage.action(retry=fixed(30)))
+
+    stage.run(240)
+
+    shown = shown_attempts(stage, stage.only_run(planned))
+    assert [(each["attempt"], each["state"]) for each in shown] == [(1, "ERROR"), (2, "ERROR"), (3, "SUCCESS")]
+    assert [each["durationMs"] for each in shown] == [250, 250, 250]
+    stamps = [[each[name] for name in ("plannedAt", "startedAt", "finishedAt")] for each in shown]
+    assert all(each == sorted(each) for each in stamps)
+    assert shown[0]["plannedAt"] == text_ms(NOON + MINUTE)
+    assert all(each["enqueuedAt"] <= each["startedAt"] for each in shown)
+    for before, after in pairwise(shown):
+        assert at(after["plannedAt"]) - at(before["finishedAt"]) == 30 * SECOND
+        assert after["enqueuedAt"] == before["finishedAt"]
+
+
+def test_a_far_retry_is_enqueued_by_the_sweep(stage: Stage) -> None:
+    stage.endpoint.script = [BUSY]
+    planned = stage.create(once(), action=stage.action(retry=fixed(3_600)))
+
+    stage.run(3_900)
+
+    _, second = shown_attempts(stage, stage.only_run(planned))
+    late = at(second["plannedAt"]) - at(second["enqueuedAt"])
+    assert timedelta(0) < late <= timedelta(seconds=150)
+
+
+def test_an_attempt_that_was_cancelled_before_it_began_was_not_made(stage: Stage) -> None:
+    stage.endpoint.script = [BUSY]
+    planned = stage.create(once(), action=stage.action(retry=fixed(300)))
+    stage.run(90)
+    run = stage.only_run(planned)
+    assert run.state is State.RETRY_WAIT
+
+    results.cancel(stage.world, TENANT, planned.schedules[0].id, run.uuid)
+
+    assert [each["state"] for each in shown_attempts(stage, stage.only_run(planned))] == ["ERROR"]
+
+
+def test_an_attempt_under_way_is_shown_without_its_end(stage: Stage) -> None:
+    stage.endpoint.script = [BUSY]
+    planned = stage.create(once(), action=stage.action(retry=fixed(20)))
+    seen = []
+
+    def look(_call: Call) -> Outcome:
+        seen.extend(shown_attempts(stage, stage.only_run(planned)))
+        return OK
+
+    stage.endpoint.script.append(look)
+    stage.run(120)
+
+    assert [(each["attempt"], each["state"], each["durationMs"]) for each in seen[1:]] == [(2, "TRIGGERED", None)]
+
+
+def at(shown: str) -> datetime:
+    return datetime.fromisoformat(shown)
+
+
+def shown_attempts(stage: Stage, run: Run) -> list[dict[str, Any]]:
+    """As the API shows them."""
+    return attempt_bodies(run, views.attempts_of(stage.world.table, run))
 
 
 def test_when_no_attempt_is_left_the_run_has_failed(stage: Stage) -> None:

@@ -154,7 +154,8 @@ class Run:
     attempt: the one under way or last made, from 1. lost: attempts whose executor vanished. owner and lease_until: of
     the executor that holds it, only while TRIGGERED. not_before: of the next attempt. wake_at: when the sweeper sends
     its pointer again. range_until and range_count: of a row that stands for many occurrences. slotted: it began, or
-    waits, as the one run of its schedule.
+    waits, as the one run of its schedule. attempt_planned_at, attempt_enqueued_at: of an attempt beyond the first,
+    which has the run's.
 
     rerun_of: the whole id of the run that this one repeats, whose instant occurrence_at is; rerun_by: the whole id of
     the last run that repeats this one. edited: a row of its own says what is sent in the place of what the job says.
@@ -196,6 +197,8 @@ class Run:
     rerun_by: str | None = None
     occurrence_at: datetime | None = None
     edited: bool = False
+    attempt_planned_at: datetime | None = None
+    attempt_enqueued_at: datetime | None = None
 
     @property
     def id(self) -> str:
@@ -237,7 +240,9 @@ def success_reason(run: Run) -> Reason:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try within a run, as its own row keeps it. answer: up to 16 KB."""
+    """One try within a run, as its own row keeps it. answer: up to 16 KB. planned_at, enqueued_at: None of the first,
+    whose stamps are the run's.
+    """
 
     number: int
     started_at: datetime
@@ -246,3 +251,5 @@ class Attempt:
     http_status: int | None = None
     message: str | None = None
     answer: str | None = None
+    planned_at: datetime | None = None
+    enqueued_at: datetime | None = None

@@ -298,6 +298,8 @@ def _mine(world: World, owner: str, message: Delivered, pointer: Pointer, seen: 
         max_attempts=settle.max_attempts(seen.job, Kind.SCHEDULED),
         generation=pointer.generation,
     )
+    if attempt is not None and attempt > 1:
+        waiting = replace(waiting, attempt_planned_at=waiting.not_before, attempt_enqueued_at=message.sent_at)
     return replace(
         waiting,
         state=State.TRIGGERED,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sweephand import ids
 from sweephand.domain.instants import epoch_ms, from_ms
+from sweephand.domain.job import Job
 from sweephand.domain.run import Kind, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import NotFound, Unavailable
@@ -14,26 +15,41 @@ from sweephand.flow.settle import max_attempts
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import jobs, ledger
-from sweephand.store.conditional import Cancelled
+from sweephand.store.conditional import Cancelled, Op
 
 
 def run_now(world: World, tenant: str, job_id: str, schedule_id: str | None, once: Once | None) -> str:
     """The id of the new run, or of the one that an earlier request of the same key made. Raises NotFound."""
+    job = find(world, tenant, job_id, schedule_id)
+    if once is not None and (there := earlier(world, tenant, once)) is not None:
+        return there
+    run = new_run(world, job, schedule_id, once)
+    done = world.table.transact(start_ops(world, job, run, once))
+    if isinstance(done, Cancelled) and "run" not in done.refused and once is not None:
+        return earlier_answer(done.refused["once"], once)
+    send(world, run, drafts.lane_of(job))
+    return run.id
+
+
+def find(world: World, tenant: str, job_id: str, schedule_id: str | None) -> Job:
+    """The job, if it and the schedule are there. Raises NotFound."""
     job = jobs.read_job(world.table, tenant, job_id)
     if job is None:
         raise NotFound("no such job")
     if schedule_id is not None and jobs.read_schedule(world.table, tenant, job_id, schedule_id) is None:
         raise NotFound("no such schedule")
-    if once is not None and (there := earlier(world, tenant, once)) is not None:
-        return there
+    return job
+
+
+def new_run(world: World, job: Job, schedule_id: str | None, once: Once | None) -> Run:
+    """As its row shall be."""
     now = from_ms(epoch_ms(world.clock.now()))
-    owner = schedule_id or job_id
     key = once.key if once else world.chance.new_id(now)
-    run = Run(
-        tenant=tenant,
-        job_id=job_id,
+    return Run(
+        tenant=job.tenant,
+        job_id=job.id,
         schedule_id=schedule_id,
-        uuid=ids.run_uuid(tenant, owner, epoch_ms(now), Kind.MANUAL.value, key),
+        uuid=ids.run_uuid(job.tenant, schedule_id or job.id, epoch_ms(now), Kind.MANUAL.value, key),
         kind=Kind.MANUAL,
         state=State.QUEUED,
         planned_at=now,
@@ -41,15 +57,15 @@ def run_now(world: World, tenant: str, job_id: str, schedule_id: str | None, onc
         max_attempts=max_attempts(job, Kind.MANUAL),
         wake_at=now + WAKE,
     )
-    lane = drafts.lane_of(job)
-    ops = [world.table.put_op("run", ledger.item_of(run, shards=world.settings.shards, lane=lane), ledger.ABSENT)]
+
+
+def start_ops(world: World, job: Job, run: Run, once: Once | None) -> list[Op]:
+    """The parts `run` and `once` of the transaction that starts it."""
+    item = ledger.item_of(run, shards=world.settings.shards, lane=drafts.lane_of(job))
+    ops = [world.table.put_op("run", item, ledger.ABSENT)]
     if once is not None:
-        ops.append(once_op(world, tenant, once, run.id))
-    done = world.table.transact(ops)
-    if isinstance(done, Cancelled) and "run" not in done.refused and once is not None:
-        return earlier_answer(done.refused["once"], once)
-    _send(world, run, lane)
-    return run.id
+        ops.append(once_op(world, run.tenant, once, run.id))
+    return ops
 
 
 def run_from(world: World, parent: Run, job_id: str) -> str | None:
@@ -77,11 +93,12 @@ def run_from(world: World, parent: Run, job_id: str) -> str | None:
     )
     lane = drafts.lane_of(job)
     ledger.claim_first(world.table, started, shards=world.settings.shards, lane=lane)
-    _send(world, started, lane)
+    send(world, started, lane)
     return started.id
 
 
-def _send(world: World, run: Run, lane: Lane) -> None:
+def send(world: World, run: Run, lane: Lane) -> None:
+    """Its message; if the queue does not take it, its wake stands in."""
     try:
         world.queue.send_one(Delivery(ledger.pointer_to(run), run.planned_at, lane))
     except Unavailable:

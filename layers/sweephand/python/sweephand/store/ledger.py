@@ -65,6 +65,8 @@ def run_of(item: RunItem) -> Run:
         rerun_by=item.rerun_by,
         occurrence_at=_ms(item.occurrence_at),
         edited=bool(item.edited),
+        attempt_planned_at=_ms(item.attempt_planned_at),
+        attempt_enqueued_at=_ms(item.attempt_enqueued_at),
     )
 
 
@@ -165,11 +167,13 @@ def state_as_read(run: Run) -> Condition:
 
 @dataclass(frozen=True)
 class Lease:
-    """Who holds a run, since and until when."""
+    """Who holds a run, since and until when. planned_at, enqueued_at: the stamps of an attempt beyond the first."""
 
     owner: str
     taken_at: datetime
     until: datetime
+    planned_at: datetime | None = None
+    enqueued_at: datetime | None = None
 
     @classmethod
     def of(cls, run: Run) -> Lease:
@@ -177,7 +181,8 @@ class Lease:
         assert run.owner is not None
         assert run.started_at is not None
         assert run.lease_until is not None
-        return cls(run.owner, run.started_at, run.lease_until)
+        stamps = run.attempt_planned_at, run.attempt_enqueued_at
+        return cls(run.owner, run.started_at, run.lease_until, *stamps)
 
 
 def claim_first(table: Table, run: Run, *, shards: int, lane: Lane) -> Written | Refused:
@@ -191,11 +196,15 @@ def claim_again(table: Table, run: Run, lease: Lease, attempt: int) -> Written |
 
 
 def claiming(run: Run, lease: Lease) -> list[Action]:
-    return [
+    actions = [
         *_held_by(lease),
         assign(RunItem.first_started_at, epoch_ms(run.first_started_at or lease.taken_at)),
         assign(RunItem.not_before, None),
     ]
+    if run.attempt > 1:
+        actions.append(assign(RunItem.attempt_planned_at, _to_ms(lease.planned_at)))
+        actions.append(assign(RunItem.attempt_enqueued_at, _to_ms(lease.enqueued_at)))
+    return actions
 
 
 def take_over(table: Table, run: Run, lease: Lease) -> Written | Refused:

@@ -325,6 +325,13 @@ class SlotItem(Item):
     queued = UnicodeAttribute(null=True)
 
 
+class LastStartItem(Item):
+    """Of a job: its last run that was started because none was active. owner: the run's schedule, or the job."""
+
+    uuid = UnicodeAttribute()
+    owner = UnicodeAttribute()
+
+
 class RunItem(Item):
     """shard and next_run_at: only while a wake is set. attention_day and attention_at (the order of its id): unless it
     simply succeeded. slotted: it has been in its schedule's slot."""
@@ -362,6 +369,8 @@ class RunItem(Item):
     attention_at = Integer(null=True)
     slotted = BooleanAttribute(null=True)
     hop = Integer(null=True)
+    attempt_planned_at = Integer(null=True)
+    attempt_enqueued_at = Integer(null=True)
     rerun_of = UnicodeAttribute(null=True)
     rerun_by = UnicodeAttribute(null=True)
     occurrence_at = Integer(null=True)
@@ -377,7 +386,11 @@ class EditItem(Item):
 
 
 class AttemptItem(Item):
+    """planned_at, enqueued_at: of a further attempt; those of the first are the run's."""
+
     attempt = Integer()
+    planned_at = Integer(null=True)
+    enqueued_at = Integer(null=True)
     started_at = Integer()
     finished_at = Integer()
     reason = UnicodeAttribute(null=True)

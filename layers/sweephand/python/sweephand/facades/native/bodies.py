@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sweephand.domain import json_text, settlement, upcoming
+from sweephand.domain import json_text, upcoming
 from sweephand.domain.instants import text, text_ms
 from sweephand.domain.job import ActionSpec, Job, JobState, Pause, Payload
 from sweephand.domain.job_state import ended_state, state_of
 from sweephand.domain.run import AWAITING_RESULT, Attempt, Kind, Run, State
 from sweephand.domain.schedule import OVER, Schedule, StateReason
 from sweephand.facades.native import defaults
+from sweephand.facades.native.attempt_bodies import attempt_bodies
 from sweephand.flow import replan
 from sweephand.schedules.explain import MovedBy
 from sweephand.schedules.timing import load_or_never
@@ -204,42 +205,10 @@ def run_body(run: Run, attempts: Sequence[Attempt] = ()) -> dict[str, Any]:
         "rerunOf": run.rerun_of,
         "rerunBy": run.rerun_by,
         "range": {"until": text_ms(run.range_until), "count": run.range_count} if run.range_until else None,
-        "attempts": _attempts(run, attempts),
+        "attempts": attempt_bodies(run, attempts),
         "notes": list(run.notes),
         "expiresAt": _text(run.expires_at),
     }
-
-
-def _attempts(run: Run, rows: Sequence[Attempt]) -> list[dict[str, Any]]:
-    shown = [
-        {
-            "attempt": row.number,
-            "startedAt": text_ms(row.started_at),
-            "finishedAt": text_ms(row.finished_at),
-            "reason": row.reason,
-            "httpStatus": row.http_status,
-            "message": row.message,
-            "answer": row.answer,
-        }
-        for row in rows
-    ]
-    if (
-        run.started_at is not None
-        and run.attempt not in {row.number for row in rows}
-        and run.state is not State.RETRY_WAIT
-    ):
-        shown.append(
-            {
-                "attempt": run.attempt,
-                "startedAt": text_ms(run.started_at),
-                "finishedAt": _text_ms(run.finished_at) if run.finished else None,
-                "reason": run.reason.value if run.reason and run.finished and run.state is not State.SUCCESS else None,
-                "httpStatus": run.http_status,
-                "message": run.message,
-                "answer": settlement.excerpt(run.answer),
-            }
-        )
-    return shown
 
 
 def credential_body(item: Listed) -> dict[str, Any]:

@@ -90,9 +90,19 @@ def delete(ctx: Context) -> Answer:
 
 
 def run(ctx: Context) -> Answer:
-    schedule = shapes.run(ctx.body())
-    run_id = manual.run_now(ctx.world, ctx.tenant, ctx.id("job"), schedule, ctx.once())
-    return Answer(202, {"runId": run_id}, {"Location": f"/v1/runs/{run_id}"})
+    """Either way `runId` and `Location` are the run to watch: the new one, or with ifActive `drop` the active one."""
+    schedule, if_active = shapes.run(ctx.body())
+    asked = ctx.world, ctx.tenant, ctx.id("job"), schedule, ctx.once()
+    if if_active == "drop":
+        from sweephand.flow.unless_active import run_unless_active  # noqa: PLC0415 - few requests ask for it
+
+        answered = run_unless_active(*asked)
+        return _started(answered.run_id, started=answered.started)
+    return _started(manual.run_now(*asked), started=True)
+
+
+def _started(run_id: str, *, started: bool) -> Answer:
+    return Answer(202, {"runId": run_id, "started": started}, {"Location": f"/v1/runs/{run_id}"})
 
 
 def pause(ctx: Context) -> Answer:

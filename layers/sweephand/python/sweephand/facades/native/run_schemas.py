@@ -37,8 +37,12 @@ from sweephand.schedules.reasons import REASON_CODES
 
 _ATTEMPT: Members = {
     "attempt": whole(1),
+    "state": one_of(State, description="What it came to; of the last one, the state of the run."),
+    "plannedAt": or_null({**INSTANT_MS, "description": "When it was to begin."}),
+    "enqueuedAt": or_null({**INSTANT_MS, "description": "When its message came into the run queue."}),
     "startedAt": INSTANT_MS,
     "finishedAt": or_null(INSTANT_MS),
+    "durationMs": or_null(whole()),
     "reason": or_null(one_of(Reason)),
     "httpStatus": or_null(STATUS_CODE),
     "message": or_null(TEXT),
@@ -93,7 +97,16 @@ _SEARCHED: Members = {"searchedUntil": {**INSTANT, "description": "What lies beh
 
 
 SCHEMAS: dict[str, Schema] = {
-    "RunRequest": request({"scheduleId": ID}),
+    "RunRequest": request(
+        {
+            "scheduleId": ID,
+            "ifActive": one_of(
+                ("start", "drop"),
+                default="start",
+                description="`drop`: nothing is started while a run of the job (or of the schedule) has not ended.",
+            ),
+        }
+    ),
     "PreviewRequest": request(
         {
             **TIMING,
@@ -162,5 +175,13 @@ SCHEMAS: dict[str, Schema] = {
         "description": "CSV (RFC 4180) with a line of names, or a Run as JSON in each line.",
     },
     "Attempt": answer(_ATTEMPT),
-    "RunStarted": answer({"runId": RUN_ID}),
+    "RunStarted": answer(
+        {
+            "runId": RUN_ID,
+            "started": {
+                **FLAG,
+                "description": "False: nothing was started, `runId` is that of the active run.",
+            },
+        }
+    ),
 }

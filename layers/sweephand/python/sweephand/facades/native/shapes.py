@@ -11,7 +11,6 @@ from typing import Any
 from sweephand import actions
 from sweephand.actions.payloads import json_payload
 from sweephand.domain import fields
-from sweephand.domain.deactivation import OnUnreachable
 from sweephand.domain.fields import below, flag
 from sweephand.domain.job import DEFAULT_COLLECTION, ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.lateness import Misfire
@@ -151,7 +150,7 @@ def policies(value: object, field: str) -> dict[str, Any]:
         "overlap": ("allow", "skip", "queue_one", "replace"),
         "onPastStart": ("refuse", "run_now"),
         "onCreate": ("schedule", "run_now"),
-        "onUnreachable": tuple(each.value for each in OnUnreachable),
+        "onUnreachable": ("deactivate", "continue"),
         "delivery": ("at_least_once", "at_most_once"),
         "keepAnswer": ("failures", "all", "none"),
     }
@@ -188,13 +187,16 @@ def credential(body: object, *, provider: bool) -> tuple[str | None, frozenset[s
     return _name(given, "name", ""), frozenset(scopes)
 
 
-def run(body: object) -> str | None:
-    """The schedule that a manual run shall belong to."""
-    given = fields.members(body, "", ("scheduleId",))
+IF_ACTIVE = ("start", "drop")
+
+
+def run(body: object) -> tuple[str | None, str]:
+    """The schedule that a manual run shall belong to, and what shall become of it if another one is active."""
+    given = fields.members(body, "", ("scheduleId", "ifActive"))
     schedule_id = _text(given, "scheduleId", "", 1, 64)
     if schedule_id is not None and not is_uuid(schedule_id):
         raise InvalidRequest("scheduleId", "is not an id")
-    return schedule_id
+    return schedule_id, fields.one_of(given.get("ifActive", "start"), "ifActive", IF_ACTIVE)
 
 
 def pause(body: object) -> tuple[str | None, datetime | None]:
