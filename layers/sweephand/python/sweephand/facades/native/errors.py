@@ -32,7 +32,7 @@ def rerun_one(ctx: Context, owner: str, uuid: str) -> Answer:
         assert ctx.caller is not None
         ctx.caller.require(EDIT_SCOPE)
     run_id = rerun.rerun(ctx.world, ctx.tenant, owner, uuid, edit, ctx.once())
-    return Answer(202, {"runId": run_id}, {"Location": f"/v1/runs/{run_id}"})
+    return Answer(202, {"runId": run_id, "started": True}, {"Location": f"/v1/runs/{run_id}"})
 
 
 def _edit(given: Mapping[str, Any]) -> Edit:
