@@ -1,7 +1,8 @@
 """Jobs that have ended: all their schedules are COMPLETED. They stay a while, as their collection says, and then go.
 
 A schedule that completes stays in the next-run index, at the instant at which its job may go. The row of the last one
-that completed finds the job ended; those before it leave the index when they are looked at.
+that completed finds the job ended; those before it leave the index when they are looked at. One-time schedules of SAP's
+API go by themselves (flow/unused.py).
 """
 
 from __future__ import annotations
@@ -14,31 +15,44 @@ from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import NotFound, PreconditionFailed
+from sweephand.flow import unused
 from sweephand.flow.world import World
 from sweephand.store import jobs, keys
 from sweephand.store.conditional import assign
 from sweephand.store.table import ScheduleItem
 
 
-def goes_at(schedule: Schedule, retention: Retention) -> datetime | None:
-    """When the job of a schedule that is over may go; None: never."""
+def goes_at(schedule: Schedule, retention: Retention, job: Job | None) -> datetime | None:
+    """When a schedule that is over may go, by itself or with its job; None: never. job: None if it is gone."""
     assert schedule.completed_at is not None
-    return schedule.completed_at + timedelta(days=retention.ended_job_days) if retention.ended_job_days else None
+    if retention.ended_job_days:
+        return schedule.completed_at + timedelta(days=retention.ended_job_days)
+    return None if job is None else unused.over_goes_at(schedule, retention, job)
 
 
 def look(world: World, pointer: Pointer) -> None:
-    """What the row of a COMPLETED schedule asks for, by the collection's settings as they are now."""
+    """What the row of a COMPLETED schedule asks for, or the one beside a schedule that is off.
+
+    By the collection's settings as they are now.
+    """
     job = jobs.read_job(world.table, pointer.tenant, pointer.job)
     if job is None:
         return
     schedules = jobs.read_schedules(world.table, pointer.tenant, pointer.job)
     asking = next((each for each in schedules if each.id == pointer.run), None)
-    if asking is None or asking.completed_at is None:
+    if asking is None:
+        unused.drop_row(world, pointer.tenant, pointer.job, pointer.run)
+        return
+    retention = world.standing.of(job.tenant, job.collection).retention
+    if unused.concerns(job, asking) and not (retention.ended_job_days and asking.completed_at):
+        unused.look(world, job, asking, retention)
+        return
+    if asking.completed_at is None:
         return
     if not _is_last(asking, schedules):
         _stay(world, asking, None)
         return
-    at = goes_at(asking, world.standing.of(job.tenant, job.collection).retention)
+    at = goes_at(asking, retention, job)
     if at is None or at > world.clock.now():
         _stay(world, asking, at)
         return

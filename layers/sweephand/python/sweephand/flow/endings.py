@@ -58,7 +58,8 @@ def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -
     from sweephand.flow import ended_jobs  # noqa: PLC0415 - a series ends once
 
     over = replace(schedule, state=state, completed_at=from_s(epoch_s(world.clock.now())))
-    goes_at = ended_jobs.goes_at(over, retention.lately(world, schedule.tenant, schedule.collection))
+    job = job or jobs.read_job(world.table, schedule.tenant, schedule.job_id)
+    goes_at = ended_jobs.goes_at(over, retention.lately(world, schedule.tenant, schedule.collection), job)
     actions = [
         assign(ScheduleItem.state, state.value),
         assign(ScheduleItem.state_reason, completion_reason(schedule).value),

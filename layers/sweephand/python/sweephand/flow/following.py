@@ -16,7 +16,7 @@ from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.waiting import Waits
 from sweephand.errors import Unavailable
-from sweephand.flow import cleaning, endings, replan, steps
+from sweephand.flow import cleaning, endings, replan, steps, unused
 from sweephand.flow.plan import TRIES
 from sweephand.flow.steps import CALLERS, Effect, Step
 from sweephand.flow.world import World
@@ -35,22 +35,22 @@ WAKE = timedelta(seconds=60)
 def start_ops(world: World, job: Job, wanted: Sequence[Step], resumed_at: datetime | None) -> list[Op]:
     """Parts of the job's transaction. job: as it shall be, with its open change."""
     table, shards = world.table, world.settings.shards
-    chunks = [[_part_step(step) for step in chunk] for chunk in _chunks(wanted)]
+    chunks = [[_part_step(step) for step in chunk] for chunk in _chunks(wanted, unused.writes(job))]
     wake = parts.wake_op(table, job, keys.change(job.revision), Waits.CHANGE, world.clock.now() + WAKE, shards)
     return [wake, *parts.part_ops(table, job, chunks, resumed_at)]
 
 
-def _chunks(wanted: Sequence[Step]) -> Iterator[list[Step]]:
-    """In order, each as large as one transaction can carry out."""
+def _chunks(wanted: Sequence[Step], more: int) -> Iterator[list[Step]]:
+    """In order, each as large as one transaction can carry out. more: writes that each step may have beside."""
     chunk: list[Step] = []
     writes = 0
     for step in wanted:
         verb = "delete" if step.after is None else "add" if step.before is None else "change"
-        if writes + WRITES_OF[verb] > WRITES_IN_PART:
+        if writes + WRITES_OF[verb] + more > WRITES_IN_PART:
             yield chunk
             chunk, writes = [], 0
         chunk.append(step)
-        writes += WRITES_OF[verb]
+        writes += WRITES_OF[verb] + more
     yield chunk
 
 

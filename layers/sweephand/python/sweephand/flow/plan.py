@@ -11,7 +11,7 @@ from sweephand.domain.instants import text
 from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, QuotaExceeded, Unavailable
-from sweephand.flow import cleaning, drafts, quotas, replan, tenancy
+from sweephand.flow import cleaning, drafts, quotas, replan, tenancy, unused
 from sweephand.flow.history import CREATED, By, entry
 from sweephand.flow.idempotency import Once, earlier_answer, once_op
 from sweephand.flow.world import World
@@ -132,6 +132,7 @@ def _own_ops(
     return [
         world.table.put_op("job", jobs.job_item(job), jobs.ABSENT),
         *rows,
+        *(op for schedule in schedules for op in unused.row_ops(world, job, schedule)),
         *drafts.part_ops(world, job, parts, sealed),
     ]
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from sweephand.domain.instants import from_s
 from sweephand.domain.job import Job, Payload
 from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState, wanted_state
-from sweephand.flow import drafts, ranges, replan
+from sweephand.flow import drafts, ranges, replan, unused
 from sweephand.flow.world import World
 from sweephand.store import generations, jobs, keys
 from sweephand.store.conditional import Op, every
@@ -91,7 +91,8 @@ def carry_out(world: World, steps: Sequence[Step], job: Job, effect: Effect) -> 
             carried.started.append(step.after)
             carried.schedules.append(step.after)
             item = jobs.schedule_item(step.after, world.settings.shards)
-            carried.ops += [world.table.put_op(f"schedule {step.after.id}", item), *_payload_ops(world, job, step)]
+            row = world.table.put_op(f"schedule {step.after.id}", item)
+            carried.ops += [row, *unused.row_ops(world, job, step.after), *_payload_ops(world, job, step)]
         else:
             _change(world, carried, step, step.before, step.after, job, effect)
     return carried
@@ -136,6 +137,7 @@ def _change(
         lines = [ranges.op(world, plan.silence, job.collection)] if plan.silence is not None else []
         lines += [generations.op(world.table, there, plan.left)] if plan.left is not None else []
         changed = plan.schedule
+        lines += unused.row_ops(world, job, changed)
         condition = every(jobs.as_read(there), jobs.reach_as_read(there))
         actions = jobs.schedule_update_actions(changed, world.settings.shards)
     else:

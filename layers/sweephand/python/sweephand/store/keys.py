@@ -188,6 +188,11 @@ def clean_up(name: str) -> str:
     return f"CLEAN#{part(name)}"
 
 
+def unused(schedule_id: str) -> str:
+    """Beside a one-time schedule that is switched off."""
+    return f"UNUSED#{part(schedule_id)}"
+
+
 def pause() -> str:
     return "PAUSE#end"
 

@@ -1,0 +1,166 @@
+"""One-time schedules that are of no use any more go after 30 days, as in SAP's service; their jobs stay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sweephand.domain.collection import Retention
+from sweephand.flow import tenancy
+from tests.contract.sap.api import TENANT
+from tests.contract.sap.test_schedules import path
+from tests.support.endpoint import WRONG
+from tests.support.taps import Crash, crash_after, crash_before
+
+DAY = 86_400
+SOON = {"time": "in 10 minutes"}
+
+
+def pass_days(api, days):
+    """Nothing works until then; and then all that is due is looked at."""
+    api.stage.pass_time(days * DAY)
+    api.stage.run(300)
+
+
+def there(api, made, n=0):
+    return api.get(path(made, n)).status == 200
+
+
+def waiting(api):
+    """Rows of the next-run index, of ended schedules too."""
+    return [(item["sk"]["S"], item["sweep"]["S"][0]) for item in api.stage.items() if "next_run_at" in item]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_one_that_ran_goes_thirty_days_after_its_end_and_its_job_stays(api, fails):
+    made = api.create(SOON, {"repeatInterval": "300 days"})
+    if fails:
+        api.stage.endpoint.script.append(WRONG)
+    api.stage.run(900)
+    assert api.get(path(made)).json["active"] is False
+
+    pass_days(api, 29.9)
+    before = there(api, made)
+    pass_days(api, 0.2)
+
+    assert (before, there(api, made), there(api, made, 1)) == (True, False, True)
+    assert api.get(f"/jobs/{made['_id']}").status == 200
+    assert [kind for _, kind in waiting(api)] == ["S"]
+    first = api.get("/actionLogs", query={"jobId": made["_id"]}).json["results"][0]
+    assert (first["type"], first["user"]) == ("SCHEDULE_DELETION", None)
+
+
+@pytest.mark.parametrize("off_by", ["itself", "job", "change", "all"])
+def test_one_that_was_off_goes_thirty_days_after_it_should_have_run(api, off_by):
+    when = {"time": "in 5 days", "active": off_by != "itself"}
+    made = api.create(when, active=off_by != "job")
+    if off_by == "change":
+        api("PUT", path(made), {"active": False})
+    if off_by == "all":
+        api("POST", f"/jobs/{made['_id']}/schedules/activationStatus", {"activationStatus": False})
+
+    pass_days(api, 34.9)
+    before = there(api, made)
+    pass_days(api, 0.2)
+
+    assert (before, there(api, made)) == (True, False)
+    assert waiting(api) == []
+    assert api.stage.endpoint.received == []
+
+
+def test_one_that_is_switched_on_again_stays(api):
+    made = api.create({"time": "in 200 days", "active": False})
+    api("PUT", path(made), {"time": "in 5 days"})
+    api("PUT", path(made), {"active": True, "time": "in 200 days"})
+
+    pass_days(api, 60)
+
+    assert there(api, made)
+    assert [kind for _, kind in waiting(api)] == ["S"]
+
+
+def test_a_later_time_is_waited_for(api):
+    made = api.create({"time": "in 5 days", "active": False})
+    pass_days(api, 20)
+    api("PUT", path(made), {"time": "in 6 days"})
+
+    pass_days(api, 35.9)
+    before = there(api, made)
+    pass_days(api, 0.3)
+
+    assert (before, there(api, made)) == (True, False)
+
+
+def test_an_earlier_time_is_not_waited_for_longer(api):
+    made = api.create({"time": "in 300 days", "active": False})
+    api("PUT", path(made), {"time": "in 5 days"})
+
+    pass_days(api, 35.1)
+
+    assert not there(api, made)
+
+
+def test_a_change_while_it_is_off_keeps_it_thirty_days_more(api):
+    made = api.create({"time": "in 5 days", "active": False})
+    pass_days(api, 30)
+    api("PUT", path(made), {"description": "still wanted"})
+
+    pass_days(api, 29.9)
+    before = there(api, made)
+    pass_days(api, 0.3)
+
+    assert (before, there(api, made)) == (True, False)
+
+
+def test_recurring_schedules_and_native_ones_stay(api):
+    made = api.create({"repeatAt": "4pm", "active": False}, {"cron": "2027 3 1 * 13 0 0"})
+    native = api.native.create(
+        schedules=[{"at": "2027-03-01T13:00:00Z"}, {"at": "2027-03-05T13:00:00Z", "active": False}]
+    )
+    api.stage.run(7_200)
+
+    pass_days(api, 45)
+
+    assert there(api, made)
+    assert there(api, made, 1)
+    assert len(api.native.get(f"/v1/jobs/{native['id']}", query={"include": "schedules"}).json["schedules"]) == 2
+
+
+def test_where_a_collection_lets_whole_jobs_go_they_go_as_a_whole(api):
+    made = api.create(SOON)
+    keep = Retention(ended_job_days=50)
+    tenancy.change_collection(api.stage.world, TENANT, "sap", lambda before: replace(before, retention=keep), None)
+    api.stage.run(900)
+
+    pass_days(api, 40)
+    before = there(api, made)
+    pass_days(api, 11)
+
+    assert (before, api.get(f"/jobs/{made['_id']}").status) == (True, 404)
+
+
+@pytest.mark.parametrize("crash", [crash_before, crash_after])
+@pytest.mark.parametrize(
+    ("call", "off"), [("TransactWriteItems", True), ("TransactWriteItems", False), ("DeleteItem", True)]
+)
+def test_a_crash_on_the_way_leaves_it_to_the_next_look(api, crash, call, off):
+    made = api.create({"time": "in 5 days", "active": not off})
+    pass_days(api, 5.1)
+    api.stage.pass_time(30 * DAY)
+    met = []
+
+    def once(passing, act):
+        if passing.operation == call and not met:
+            met.append(passing)
+            return crash(passing, act)
+        return act()
+
+    usual, api.stage.taps.fault = api.stage.taps.fault, once
+    with pytest.raises(Crash):
+        api.stage.run(300)
+    api.stage.taps.fault = usual
+    api.stage.run(3_000)
+
+    assert not there(api, made)
+    assert waiting(api) == []
