@@ -6,6 +6,7 @@ To add one: a class with its history (what is asked, how time goes by, what shal
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -13,14 +14,14 @@ from typing import Any
 from sweephand import ids
 from sweephand.actions.call import Call
 from sweephand.domain.calendar import Calendar
-from sweephand.domain.collection import Events
+from sweephand.domain.collection import Collection, Events, Retention
 from sweephand.domain.event import EventType
 from sweephand.domain.instants import EPOCH, epoch_ms, text
 from sweephand.domain.job import Pause, Payload, integer_id
 from sweephand.domain.run import Kind, Outcome, State
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.errors import Conflict, NotFound
-from sweephand.flow import calendars, manual, plan, repeat_effects, results, signing, tenancy
+from sweephand.flow import calendars, drafts, manual, plan, repeat_effects, results, signing, tenancy
 from sweephand.flow.change import Wish
 from sweephand.flow.ordinals import Ordinals
 from sweephand.flow.plan import Planned
@@ -834,6 +835,37 @@ class Numbered(Scenario):
             found = at.ask(lambda tenant=whose: Ordinals(world).find(integer, tenant))
             assert found == (TENANT, job.job.id)
         at.go_to(3)
+
+
+class Unused(Scenario):
+    """One-time schedules of SAP's API: one that ran, and one that was off when it should have, go some time after."""
+
+    name = "unused"
+    constants = {"flow.unused.KEPT_S": 120}
+
+    def history(self, at: Play) -> None:
+        keep = Retention(ended_job_days=0)
+        at.ask(lambda: tenancy.change_collection(at.scene.world, TENANT, "default", _keeping(keep), None))
+        job = at.create(*({"at": text(NOON + minute * TICK)} for minute in (1, 4)), counted(9), facade="sap")
+        ran, off, stays = job.schedules
+        at.expect(ran, minutes(1), state=None)
+        at.expect(stays, minutes(*range(1, 10)))
+        at.ask(lambda: at.scene.change_schedules(job, lambda there: [_off(plan.find_schedule(there, off.id))]))
+        at.go_to(12)
+
+    def check(self, at: Play) -> None:
+        """All schedules but the one are gone, and so are the rows that asked."""
+        rows = [item["sk"]["S"] for item in at.scene.items() if "#JOB#" in item["pk"]["S"]]
+        assert sum(row.startswith("SCH#") for row in rows) == 1
+        assert not any(row.startswith("UNUSED#") for row in rows)
+
+
+def _keeping(retention: Retention) -> Callable[[Collection], Collection]:
+    return lambda before: replace(before, retention=retention)
+
+
+def _off(schedule: Schedule) -> Wish:
+    return Wish(schedule, replace(drafts.as_stored(schedule), active=False))
 
 
 # Events

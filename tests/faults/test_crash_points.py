@@ -25,6 +25,8 @@ ELSEWHERE = {
     "flow/pausing.look delete": "under a fault: the job of a pause went between the row and its pointer",
     "flow/reckoning._recount transact": "under a race that is known and allowed: a run within a line of missed ones",
     "flow/reckoning._settle update": "tests/unit/flow/test_audit.py",
+    "flow/unused._ask_again update": "tests/contract/sap/test_unused.py: what was touched meanwhile",
+    "flow/unused._ask_again update 2": "the same",
     "flow/releasing.go_on send_one": "test_held_model.py: more schedules than one look releases",
     "store/calendars.read_version get": "under a fault: the answer to a change was lost; and a list of the API",
     "store/history.is_written get": "under a fault: the answer to a change was lost, or another came first",

@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import ActionSpec, Job, Pause
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
+from sweephand.facades.sap.fields import new_job
 from sweephand.ids import uuid7
 from sweephand.schedules.timing import parse
+from sweephand.security.guard import GuardSettings
 from sweephand.store import directory, jobs, keys
 from sweephand.store.directory_items import BlockItem, NumberItem
 from sweephand.store.table import Item
@@ -58,11 +61,11 @@ def some_jobs(tenant: str, count: int) -> Iterator[tuple[Job, Schedule]]:
         yield replace(job, schedule_ids=(schedule.id,)), schedule
 
 
-SAP_ACTION = ActionSpec(
-    "http",
-    {"method": "POST", "url": "https://x.org", "headers": {}, "outcome": {}, "authentication": {"type": "none"}},
-    {},
-)
+@cache
+def _sap_action() -> ActionSpec:
+    body = {"name": "x", "action": "https://x.org", "schedules": []}
+    draft = new_job(body, GuardSettings(), BEGAN).action
+    return ActionSpec(draft.kind, draft.params, draft.retry)
 
 
 def of_sap(job: Job, schedule: Schedule, ordinal: int) -> tuple[Job, Schedule]:
@@ -76,7 +79,7 @@ def of_sap(job: Job, schedule: Schedule, ordinal: int) -> tuple[Job, Schedule]:
         ordinal=ordinal,
         description=f"numbers of branch {job.number % 100}",
         start_at=BEGAN if job.number % 5 == 0 else None,
-        action=SAP_ACTION,
+        action=_sap_action(),
         tags=(),
     )
     return made, replace(schedule, attributes=shown, timing={**schedule.timing, **window})

@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 from sweephand.domain.collection import Retention
-from sweephand.flow import tenancy
+from sweephand.domain.schedule import ScheduleState
+from sweephand.flow import plan, tenancy, unused
+from sweephand.store import keys
 from tests.contract.sap.api import TENANT
 from tests.contract.sap.test_schedules import path
 from tests.support.endpoint import WRONG
@@ -30,6 +32,11 @@ def there(api, made, n=0):
 def waiting(api):
     """Rows of the next-run index, of ended schedules too."""
     return [(item["sk"]["S"], item["sweep"]["S"][0]) for item in api.stage.items() if "next_run_at" in item]
+
+
+def keep_ended_jobs(api, days):
+    keep = Retention(ended_job_days=days)
+    tenancy.change_collection(api.stage.world, TENANT, "sap", lambda before: replace(before, retention=keep), None)
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -129,8 +136,7 @@ def test_recurring_schedules_and_native_ones_stay(api):
 
 def test_where_a_collection_lets_whole_jobs_go_they_go_as_a_whole(api):
     made = api.create(SOON)
-    keep = Retention(ended_job_days=50)
-    tenancy.change_collection(api.stage.world, TENANT, "sap", lambda before: replace(before, retention=keep), None)
+    keep_ended_jobs(api, 50)
     api.stage.run(900)
 
     pass_days(api, 40)
@@ -138,6 +144,22 @@ def test_where_a_collection_lets_whole_jobs_go_they_go_as_a_whole(api):
     pass_days(api, 11)
 
     assert (before, api.get(f"/jobs/{made['_id']}").status) == (True, 404)
+
+
+def test_one_that_ran_is_asked_again_where_whole_jobs_do_not_go_any_more(api):
+    made = api.create(SOON)
+    for days in (10, 0):
+        keep = Retention(ended_job_days=days)
+        tenancy.change_collection(
+            api.stage.world, TENANT, "sap", lambda old, keep=keep: replace(old, retention=keep), None
+        )
+        api.stage.run(900)
+
+    pass_days(api, 29.9)
+    before = there(api, made)
+    pass_days(api, 0.2)
+
+    assert (before, there(api, made)) == (True, False)
 
 
 @pytest.mark.parametrize("crash", [crash_before, crash_after])
@@ -163,4 +185,30 @@ def test_a_crash_on_the_way_leaves_it_to_the_next_look(api, crash, call, off):
     api.stage.run(3_000)
 
     assert not there(api, made)
+    assert waiting(api) == []
+
+
+def off_for_good(api):
+    """The job and the schedule as the service reads them, of one that is off."""
+    api.create({"time": "in 5 days", "active": False})
+    (listed,) = api.native.get("/v1/jobs").json["items"]
+    found = plan.find(api.stage.world, TENANT, listed["id"])
+    return found.job, found.schedules[0]
+
+
+def test_a_row_that_a_change_has_put_meanwhile_stays(api):
+    """Who found the schedule switched on had read it before it went off again."""
+    job, schedule = off_for_good(api)
+
+    unused.look(api.stage.world, job, replace(schedule, state=ScheduleState.ACTIVE), Retention(ended_job_days=0))
+
+    assert waiting(api) == [(f"UNUSED#{schedule.id}", "K")]
+
+
+def test_a_row_that_went_with_its_job_does_not_come_back(api):
+    job, schedule = off_for_good(api)
+    api.stage.world.table.delete(keys.job(TENANT, job.id), keys.unused(schedule.id))
+
+    unused.look(api.stage.world, job, schedule, Retention(ended_job_days=0))
+
     assert waiting(api) == []

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from sweephand.flow.wishes import Wish
 
 FACADE = "sap"
-KEPT = timedelta(days=30)
-SOON = timedelta(days=1)
+KEPT_S = 30 * 86_400
+SOON_S = 86_400
 """A row that asks is due about now; one that a change has put since is due in 30 days."""
 
 
@@ -43,11 +43,11 @@ def goes_at(schedule: Schedule) -> datetime | None:
     One that is off is kept at least so long after its last change.
     """
     if schedule.state in OVER:
-        return None if schedule.completed_at is None else schedule.completed_at + KEPT
+        return None if schedule.completed_at is None else schedule.completed_at + timedelta(seconds=KEPT_S)
     at = load_or_never(schedule.packed).once_at
     if schedule.state is not ScheduleState.INACTIVE or at is None:
         return None
-    return max(at, schedule.modified_at) + KEPT
+    return max(at, schedule.modified_at) + timedelta(seconds=KEPT_S)
 
 
 def over_goes_at(schedule: Schedule, retention: Retention, job: Job) -> datetime | None:
@@ -90,7 +90,7 @@ def look(world: World, job: Job, schedule: Schedule, retention: Retention) -> No
 
 def drop_row(world: World, tenant: str, job_id: str, schedule_id: str) -> None:
     """[it is due, so no later change has put it]"""
-    soon = epoch_s(world.clock.now() + SOON)
+    soon = epoch_s(world.clock.now()) + SOON_S
     world.table.delete(keys.job(tenant, job_id), keys.unused(schedule_id), JobWakeItem.next_run_at < soon)
 
 
