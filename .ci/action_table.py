@@ -17,13 +17,13 @@ ROOT = Path(__file__).resolve().parent.parent
 OUTCOMES = ("success", "failure", "silence", "unproven")
 ROLE, OWN, KEY = "role", "own", "key"
 BESIDE_HTTP = {
-    **dict.fromkeys(("sqs", "sns", "events", "lambda", "states", "ecs"), ROLE),
-    **dict.fromkeys(("event", "job"), OWN),
+    **dict.fromkeys(("sqs", "sns", "events", "lambda", "states"), ROLE),
+    **dict.fromkeys(("ecs", "event", "job"), OWN),
     **dict.fromkeys(("azure_storage_queue", "azure_service_bus_queue", "azure_service_bus_topic"), KEY),
 }
 NEVER = {
     ("http", "none", "unproven"): "nothing is shown",
-    **{(kind, OWN, "unproven"): "the stack's own" for kind in ("event", "job")},
+    **{(kind, OWN, "unproven"): "the stack's own" for kind in ("ecs", "event", "job")},
     ("job", OWN, "silence"): "nothing is waited for",
 }
 """Cells of what cannot be."""

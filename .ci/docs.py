@@ -57,7 +57,7 @@ STATES: Mapping[State, str] = {
     State.ERROR: "It failed, and the last failure was the target's or the service's: 5xx, no answer, not delivered.",
     State.REQUEST_ERROR: "It failed, and the request could not be made or was refused: no connection, guard, 4xx.",
     State.UNKNOWN: "Nobody knows how it went: its executors were lost, or no report came in time.",
-    State.TIMEOUT: "It ran longer than it may.",
+    State.TIMEOUT: "Its [task](targets.md#tasks-on-ecs) ran longer than it may, and was stopped.",
     State.SKIPPED: "It was due and was not run, by the rules of its owner.",
     State.MISSED: "It was due while nothing could run it, and the policy dropped it. One row may stand for many.",
     State.EXPIRED: "It came too late to be run.",
@@ -72,7 +72,7 @@ REASONS: Mapping[Reason, tuple[str, str]] = {
     Reason.CONNECT: ("REQUEST_ERROR", "No TCP connection: refused, no route, or not in time."),
     Reason.NO_ANSWER: ("ERROR", "The connection stood, but no whole answer came in time."),
     Reason.GUARD: ("REQUEST_ERROR", "The outbound guard refused the target, or a secret of the job cannot be opened."),
-    Reason.DEADLINE: ("ERROR, UNKNOWN", "The time for the call, or for the target's report, was over."),
+    Reason.DEADLINE: ("ERROR, TIMEOUT, UNKNOWN", "The time for the call, or for the target's report, was over."),
     Reason.CALLBACK: ("ERROR", "The target reported a failure."),
     Reason.BAD_PAYLOAD: ("ERROR, REQUEST_ERROR", "What is stored does not fit: the payload, or a schedule's own text."),
     Reason.TARGET_ERROR: (
@@ -134,6 +134,10 @@ def explanations() -> str:
     return rows(("Code", "Meaning"), ((f"`{code}`", f"{text}.") for code, text in REASON_CODES.items()))
 
 
+BESIDE = {"tasks:write": "with `jobs:write`, actions that run [tasks](targets.md#tasks-on-ecs)"}
+"""What scopes open that are no route's."""
+
+
 def scopes() -> str:
     used: dict[str, list[str]] = {name: [] for name in sorted(TENANT_SCOPES | PROVIDER_SCOPES)}
     for route in ROUTES.all:
@@ -142,7 +146,7 @@ def scopes() -> str:
     lines = []
     for name, paths in used.items():
         level = "provider" if name in PROVIDER_SCOPES else "tenant"
-        opens = f"{len(paths)} route{'s' if len(paths) > 1 else ''}" if paths else "no route yet"
+        opens = f"{len(paths)} route{'s' if len(paths) > 1 else ''}" if paths else BESIDE.get(name, "no route yet")
         lines.append((f"`{name}`", level, "every route, for every tenant" if name == PROVIDER_ALL else opens))
     return rows(("Scope", "Level", "Opens"), lines)
 

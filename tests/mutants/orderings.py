@@ -61,7 +61,7 @@ BROKEN = {
         "send(world, run, drafts.lane_of(job))",
     ),
     "result-before-pointer": TooEarly(
-        "flow/results.py", "_end", "ledger.finish_from_outside(", SEND.format(run="ended", lane="lane")
+        "flow/results.py", "end_from_outside", "ledger.finish_from_outside(", SEND.format(run="ended", lane="lane")
     ),
     "line-before-taking-out": TooEarly(
         "flow/broken.py",

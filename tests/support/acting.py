@@ -11,6 +11,7 @@ from botocore.session import get_session
 
 from sweephand.security.guard import AwsSettings, GuardSettings, Outbound
 from sweephand.security.target_roles import TargetRoles
+from tests.support.ecs import TASKS
 
 ACCOUNT = "123456789012"
 REGION = "eu-west-1"
@@ -19,7 +20,7 @@ ROLE = f"arn:aws:iam::{ACCOUNT}:role/jobs"
 SETTINGS = AwsSettings(
     roles=frozenset({ROLE}), account=ACCOUNT, region="eu-central-1", stack_name="sweephand", bus_name="sweephand"
 )
-GUARD = GuardSettings(aws=SETTINGS, identity=True)
+GUARD = GuardSettings(aws=SETTINGS, identity=True, tasks=TASKS)
 
 
 @dataclass

@@ -30,6 +30,7 @@ def _present(deployed, raw, **parameters):
         "HasAlarms": stack_value(raw, "Alarms", parameters),
         "HasDashboard": stack_value(raw, "Dashboard", parameters),
         "HasIdentity": stack_value(raw, "OutboundIdentity", parameters),
+        "HasTasks": "on" if stack_value(raw, "TaskCluster", parameters) else "off",
     }
     return {
         name

@@ -130,10 +130,12 @@ def test_by_default_runs_leave_two_of_a_new_account_s_ten_executions_to_api_and_
     assert sum(most.values()) == 8
 
 
-def test_only_the_two_rules_may_put_messages_into_a_queue_without_a_role(stack):
-    ((name, policy),) = of_type(stack, "AWS::SQS::QueuePolicy").items()
+def test_only_the_clocks_and_what_tells_of_tasks_may_put_messages_into_a_queue_without_a_role(stack):
+    policies = of_type(stack, "AWS::SQS::QueuePolicy")
 
-    assert (name, policy["Queues"]) == ("TickDeadLetterPolicy", [{"Ref": "TickDeadLetterQueue"}])
+    assert policies.keys() == {"TickDeadLetterPolicy", "RunQueuePolicy"}, "see test_tasks.py for the second"
+    policy = policies["TickDeadLetterPolicy"]
+    assert policy["Queues"] == [{"Ref": "TickDeadLetterQueue"}]
     assert policy["PolicyDocument"]["Statement"] == [
         {
             "Effect": "Allow",

@@ -26,7 +26,7 @@ from tests.contract.native.walk import walk
 
 ROOT = Path(__file__).resolve().parents[3]
 PATH = "/v1/openapi.json"
-OPEN_OBJECTS = {"redirects", "customMessageProperties", "Document", "headers", "GatewayRefusal"} | {
+OPEN_OBJECTS = {"redirects", "customMessageProperties", "environment", "Document", "headers", "GatewayRefusal"} | {
     "request",
     "result",
 }

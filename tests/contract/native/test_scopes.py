@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from sweephand.security.caller import TENANT_SCOPES
+from tests.contract.native.api import CANARY
 from tests.contract.native.everything import body_of, furnish, send, title
 from tests.contract.native.test_walk import CLOSED
+from tests.support.ecs import ACTION
 
 OF_THE_WORK = {"errors:edit"}
 """Who may begin the operation that is furnished may switch it; to read the others' is not enough for that."""
@@ -103,3 +105,83 @@ def test_a_tenant_cannot_make_itself_more(api):
         for scope in ("provider:*", "provider:admin"):
             assert api("POST", "/v1/credentials", {"scopes": [scope]}, caller=None, headers=header).status == 422
         assert api("POST", "/v1/tenants", {"name": "x"}, caller=None, headers=header).status == 403
+
+
+# Tasks are code of the tenant's choice in the stack's own account
+
+WITHOUT = sorted(TENANT_SCOPES - {"tasks:write"})
+TASK = {**ACTION, "environment": {"PASSWORD": f"{CANARY}-of-a-task"}}
+HTTP = {"type": "http", "url": "https://example.org/run"}
+
+
+@pytest.fixture
+def task(api):
+    """A job that runs a task, made by who may."""
+    return api.create({"action": {**TASK, "payload": {"n": 1}}, "errorAction": TASK})
+
+
+def refused_for_its_scope(reply):
+    return (reply.status, reply.code, "tasks:write" in reply.text) == (403, "SCOPE_MISSING", True)
+
+
+@pytest.mark.parametrize("owner", ["action", "errorAction"])
+def test_a_job_that_runs_a_task_needs_a_scope_of_its_own(api, owner):
+    body = {"action": HTTP, owner: TASK}
+    without = bearer(api, "acme", WITHOUT)
+
+    with api.unchanged():
+        assert refused_for_its_scope(api("POST", "/v1/jobs", body, caller=None, headers=without))
+    allowed = bearer(api, "acme", ["jobs:write", "tasks:write"])
+    assert api("POST", "/v1/jobs", body, caller=None, headers=allowed).status == 201
+
+
+@pytest.mark.parametrize("owner", ["action", "errorAction"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"command": ["other"], "environment": {"PASSWORD": f"{CANARY}-new"}},
+        {"environment": {"PASSWORD": f"{CANARY}-new"}},
+        {"environment": {"PASSWORD": None}},
+        {"memoryMiB": 4_096},
+        {"payload": {"n": 2}},
+        {"retry": {"type": "fixed"}},
+        {"outcome": {"callbackTimeoutSeconds": 60}},
+    ],
+    ids=str,
+)
+def test_what_a_task_does_is_changed_with_that_scope_only(api, task, owner, change):
+    place, body = f"/v1/jobs/{task['id']}", {owner: change}
+
+    with api.unchanged():
+        refused = api("PATCH", place, body, caller=None, headers=bearer(api, "acme", WITHOUT))
+    changed = api("PATCH", place, body, caller=None, headers=bearer(api, "acme", ["jobs:write", "tasks:write"]))
+
+    assert refused_for_its_scope(refused), refused.text
+    assert changed.status == 200, changed.text
+
+
+@pytest.mark.parametrize(
+    ("method", "body"),
+    [
+        ("PATCH", {"action": {**TASK, "taskDefinition": "fixed:7"}}),
+        ("PATCH", {"errorAction": None}),
+        ("PUT", {"action": HTTP}),
+    ],
+    ids=["another", "none", "http"],
+)
+def test_a_task_is_replaced_with_that_scope_only(api, task, method, body):
+    with api.unchanged():
+        refused = api(method, f"/v1/jobs/{task['id']}", body, caller=None, headers=bearer(api, "acme", WITHOUT))
+
+    assert refused_for_its_scope(refused), refused.text
+
+
+def test_what_is_not_the_task_is_changed_without_that_scope(api, task):
+    place, without = f"/v1/jobs/{task['id']}", bearer(api, "acme", ["jobs:read", "jobs:write", "runs:write"])
+    read = api("GET", place, caller=None, headers=without)
+
+    assert api("PATCH", place, {"description": "new"}, caller=None, headers=without).status == 200
+    assert api("PUT", place, {**read.json, "tags": ["a"]}, caller=None, headers=without).status == 200
+    assert api("POST", f"{place}/schedules", {"every": "PT1H"}, caller=None, headers=without).status == 201
+    assert api("POST", f"{place}/run", caller=None, headers=without).status == 202
+    assert api("DELETE", place, caller=None, headers=without).status == 204

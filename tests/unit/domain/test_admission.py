@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -237,7 +238,8 @@ def test_the_wake_rows_own_pointer_waits_where_this_clock_is_behind() -> None:
 def test_a_run_that_waits_for_its_callback_ends_at_its_deadline(state: State) -> None:
     waiting = run(state, deadline_at=NOW, wake_at=NOW)
 
-    assert gate(run=waiting) == EndUnanswered()
+    assert gate(run=waiting) == EndUnanswered(State.UNKNOWN)
+    assert gate(run=replace(waiting, task="arn:task")) == EndUnanswered(State.TIMEOUT)
     assert isinstance(gate(NOW - SECOND, run=waiting), Acknowledge)
 
 

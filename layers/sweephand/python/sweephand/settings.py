@@ -32,6 +32,12 @@ class Settings:
     allowed_private_targets: str = ""
     plain_http_targets: bool = False
     target_role_arns: str = ""
+    task_cluster: str = ""
+    task_definition_arns: str = ""
+    task_subnets: str = ""
+    task_security_groups: str = ""
+    task_public_ip: bool = False
+    task_role_arns: str = ""
     account: str = ""
     azure_storage_suffix: str = "core.windows.net"
     azure_service_bus_suffix: str = "servicebus.windows.net"
@@ -78,6 +84,12 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         runtime_api_url=f"http://{runtime_api}" if (runtime_api := env.get("AWS_LAMBDA_RUNTIME_API")) else "",
         plain_http_targets=env.get("PLAIN_HTTP_TARGETS", "refuse") == "allow",
         target_role_arns=env.get("TARGET_ROLE_ARNS", ""),
+        task_cluster=env.get("TASK_CLUSTER", ""),
+        task_definition_arns=env.get("TASK_DEFINITION_ARNS", ""),
+        task_subnets=env.get("TASK_SUBNETS", ""),
+        task_security_groups=env.get("TASK_SECURITY_GROUPS", ""),
+        task_public_ip=env.get("TASK_PUBLIC_IP", "off") == "on",
+        task_role_arns=env.get("TASK_ROLE_ARNS", ""),
         account=env.get("ACCOUNT", ""),
         azure_storage_suffix=env.get("AZURE_STORAGE_SUFFIX", defaults.azure_storage_suffix),
         azure_service_bus_suffix=env.get("AZURE_SERVICE_BUS_SUFFIX", defaults.azure_service_bus_suffix),

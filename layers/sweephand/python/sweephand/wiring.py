@@ -111,6 +111,7 @@ def _outbound(clients: Clients, settings: Settings, clock: Clock) -> Outbound:
         guard_settings(settings),
         roles=cast("TargetRoles", Later(lambda: _target_roles(clients, clock))),
         identity=cast("Identity | None", own),
+        ecs=clients.ecs if settings.task_cluster else None,
     )
 
 
@@ -134,7 +135,7 @@ def _perform(kind: str, params: Mapping[str, Any], call: Call, outbound: Outboun
 
 def guard_settings(settings: Settings) -> GuardSettings:
     """What jobs may call: by parameter, and never Lambda's own runtime or the endpoint of an embedded AWS."""
-    from sweephand.security import guard  # noqa: PLC0415 - see Later
+    from sweephand.security import guard, tasks  # noqa: PLC0415 - see Later
 
     closed = [url for url in (settings.aws_endpoint_url, settings.runtime_api_url) if url]
     return guard.GuardSettings(
@@ -147,6 +148,14 @@ def guard_settings(settings: Settings) -> GuardSettings:
             region=settings.region or "",
             stack_name=settings.stack_name,
             bus_name=settings.event_bus_name,
+        ),
+        tasks=tasks.settings(
+            cluster=settings.task_cluster,
+            definition_arns=settings.task_definition_arns,
+            subnets=settings.task_subnets,
+            security_groups=settings.task_security_groups,
+            public_ip=settings.task_public_ip,
+            role_arns=settings.task_role_arns,
         ),
         azure_storage_suffix=settings.azure_storage_suffix,
         azure_service_bus_suffix=settings.azure_service_bus_suffix,
@@ -174,7 +183,7 @@ class Clients:
     def __init__(self, table: Table, settings: Settings) -> None:
         self._session = table.session
         self._region = settings.region
-        self._made: dict[str, Any] = {}
+        self._made: dict[tuple[str, int], Any] = {}
         self._lock = Lock()
 
     @property
@@ -199,16 +208,21 @@ class Clients:
         """In the worst case 6 s, which the lease has beside the call itself."""
         return self._client("sts", attempts=2, read_timeout_s=2)
 
+    def ecs(self, limit_s: float) -> Any:
+        """Asks a second time by itself, within the limit: a task that has begun is told by its token or its ARN."""
+        return self._client("ecs", attempts=2, read_timeout_s=max(1, int(limit_s / 2) - 1))
+
     def acting_by(self, service: str, region: str, timeout_s: int, credentials: Mapping[str, str]) -> Any:
         """A client of a job's own target; it repeats nothing by itself, because the job's retry policy does."""
         with self._lock:
             return self._make(service, 1, timeout_s, region, credentials)
 
     def _client(self, service: str, *, attempts: int = 3, read_timeout_s: int = 3) -> Any:
+        key = service, read_timeout_s
         with self._lock:
-            if service not in self._made:
-                self._made[service] = self._make(service, attempts, read_timeout_s)
-            return self._made[service]
+            if key not in self._made:
+                self._made[key] = self._make(service, attempts, read_timeout_s)
+            return self._made[key]
 
     def _make(
         self,

@@ -29,13 +29,14 @@ KINDS = {
     "events": "sweephand.actions.events",
     "lambda": "sweephand.actions.lambda_",
     "states": "sweephand.actions.states",
+    "ecs": "sweephand.actions.ecs",
     "event": "sweephand.actions.event",
     "job": "sweephand.actions.job",
     "azure_storage_queue": "sweephand.actions.azure_storage_queue",
     "azure_service_bus_queue": "sweephand.actions.azure_service_bus",
     "azure_service_bus_topic": "sweephand.actions.azure_service_bus",
 }
-_LATER = frozenset({"ecs", "queue"})
+_LATER = frozenset({"queue"})
 
 
 def draft(fields: object, *, field: str, guard: GuardSettings, stored: ActionSpec | None = None) -> ActionDraft:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sweephand.domain.collection import Terms
-from sweephand.domain.job import Job
+from sweephand.domain.job import TASK_KINDS, Job
 from sweephand.domain.lateness import FRESH, Policy
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import AWAITING_RESULT, Kind, Reason, Run, State
@@ -59,7 +59,9 @@ class EndLost:
 
 @dataclass(frozen=True)
 class EndUnanswered:
-    """The callback did not come in time."""
+    """The callback, or the end of its task, did not come in time."""
+
+    state: State
 
 
 @dataclass(frozen=True)
@@ -196,7 +198,7 @@ def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run:
         return TakeOver() if run.lost < most else EndLost()
     if run.state in AWAITING_RESULT:
         if run.deadline_at is not None and run.deadline_at <= now:
-            return EndUnanswered()
+            return EndUnanswered(State.TIMEOUT if _is_task(job, run) else State.UNKNOWN)
         return _still_ahead(run, run.deadline_at)
     if pointer.attempt < run.attempt:
         return SendPointer() if run.wake_at is None else Acknowledge("its wake row answers for it")
@@ -204,6 +206,12 @@ def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run:
         return _still_ahead(run, run.not_before)
     begins = run.state is State.QUEUED and run.kind is not Kind.ERROR_ACTION
     return Claim(run.attempt, contested=begins and (run.slotted or _contested(job, schedule)))
+
+
+def _is_task(job: Job, run: Run) -> bool:
+    """A task is stopped when its time is over, so it is known what became of it."""
+    action = job.error_action if run.kind is Kind.ERROR_ACTION else job.action
+    return run.task is not None or (action is not None and action.kind in TASK_KINDS)
 
 
 def _contested(job: Job, schedule: Schedule | None) -> bool:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from sweephand.domain.schedule import StateReason
 
 DEFAULT_COLLECTION = "default"
+TASK_KINDS = frozenset({"ecs"})
+"""Kinds of actions that run code of the tenant's in the stack's own account: they need a scope of their own."""
 SCHEDULES_AT_ONCE = 40
 """Schedules that one request may bring: they are written in one transaction with the job."""
 

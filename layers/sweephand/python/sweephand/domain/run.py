@@ -132,6 +132,7 @@ class Outcome:
     http_status: of the answer, None without one. answer: body as text, at most 16 KB, decoded with replacement.
     message: one plain sentence for people, never a secret. retryable: worth another try under `retryOn: transient`;
     stop: never again whatever the policy but `any` (410). retry_after_s: what the target asked for, already capped.
+    task: the ARN of the ECS task that was begun.
     """
 
     verdict: Verdict
@@ -142,6 +143,7 @@ class Outcome:
     retryable: bool = False
     stop: bool = False
     retry_after_s: int | None = None
+    task: str | None = None
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ class Run:
     the executor that holds it, only while TRIGGERED. not_before: of the next attempt. wake_at: when the sweeper sends
     its pointer again. range_until and range_count: of a row that stands for many occurrences. slotted: it began, or
     waits, as the one run of its schedule. attempt_planned_at, attempt_enqueued_at: of an attempt beyond the first,
-    which has the run's.
+    which has the run's. task: the ARN of the ECS task that it waits for, or has waited for.
 
     rerun_of: the whole id of the run that this one repeats, whose instant occurrence_at is; rerun_by: the whole id of
     the last run that repeats this one. edited: a row of its own says what is sent in the place of what the job says.
@@ -199,6 +201,7 @@ class Run:
     edited: bool = False
     attempt_planned_at: datetime | None = None
     attempt_enqueued_at: datetime | None = None
+    task: str | None = None
 
     @property
     def id(self) -> str:

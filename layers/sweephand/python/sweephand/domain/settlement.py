@@ -56,7 +56,7 @@ def settle(
             state = State.ACK_RECVD if outcome.verdict is Verdict.ACCEPTED else State.ACK_NOT_RECVD
             deadline = up_to_second(now + timedelta(seconds=_callback_timeout_s(action) or callback_timeout_s))
             waiting = replace(seen, state=state, reason=None, finished_at=None, deadline_at=deadline, wake_at=deadline)
-            return Settlement(waiting, {})
+            return Settlement(replace(waiting, task=outcome.task), {})
         case Verdict.FAILED:
             return _failed(seen, outcome, action, now, uniform)
 

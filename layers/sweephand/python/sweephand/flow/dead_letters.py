@@ -55,7 +55,10 @@ def _settled(world: World, message: Delivered) -> Verdict:
     try:
         pointer = decode(message.body)
     except Unreadable as unreadable:
-        world.journal.error("a dead letter cannot be read", reason=str(unreadable))
+        from sweephand.flow import tasks  # noqa: PLC0415 - few jobs run tasks
+
+        if not tasks.heard(world, message.body):
+            world.journal.error("a dead letter cannot be read", reason=str(unreadable))
         return DONE
     if pointer.subject is Subject.OPERATION:
         from sweephand.flow.operations import carry_on  # noqa: PLC0415 - of letters from another queue, and few
@@ -89,8 +92,8 @@ def _ending(admitted: Admission, run: Run | None) -> End | None:
     match admitted:
         case End():
             return admitted
-        case admission.EndUnanswered():
-            return End(State.UNKNOWN, Reason.DEADLINE)
+        case admission.EndUnanswered(state):
+            return End(state, Reason.DEADLINE)
         case admission.TakeOver() | admission.EndLost():
             return End(State.ERROR, Reason.UNDELIVERED)
         case admission.Claim() if run is None:

@@ -19,6 +19,7 @@ from sweephand.store import ledger
 
 WAKE = timedelta(seconds=60)
 """A run that is written before its message is looked at again after this long."""
+STOPS_ITS_TASK = frozenset({State.CANCELLED, State.TIMEOUT})
 
 
 _ALERTS = {"ansConfig", "calmConfig"}
@@ -33,6 +34,10 @@ def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
         from sweephand.flow import overlap  # noqa: PLC0415 - most schedules let their runs overlap and have no slot
 
         overlap.release(world, run, schedule)
+    if run.task is not None and run.state in STOPS_ITS_TASK:
+        from sweephand.flow import tasks  # noqa: PLC0415 - few jobs run tasks
+
+        tasks.stop(world, run, run.task)
     _tell(world, run, job, schedule)
     of_attempt(world, run, job, schedule)
     if schedule is not None and schedule.state is ScheduleState.ENDING:

@@ -95,8 +95,7 @@ def one(world: World, lane: Lane, request_id: str, message: Delivered) -> Verdic
     try:
         pointer = decode(message.body)
     except Unreadable as unreadable:
-        world.journal.error("a message cannot be read", reason=str(unreadable))
-        return AGAIN
+        return _other(world, message, str(unreadable))
     if pointer.subject is not Subject.RUN:
         _look(world, pointer)
         return DONE
@@ -109,6 +108,16 @@ def one(world: World, lane: Lane, request_id: str, message: Delivered) -> Verdic
             return verdict
         seen = replace(seen, run=verdict)
     return Verdict(acknowledged=False, back_in_s=world.chance.uniform(1, 5))
+
+
+def _other(world: World, message: Delivered, reason: str) -> Verdict:
+    """What is no pointer: ECS tells of a task, through a rule of the template."""
+    from sweephand.flow import tasks  # noqa: PLC0415 - few jobs run tasks
+
+    if tasks.heard(world, message.body):
+        return DONE
+    world.journal.error("a message cannot be read", reason=reason)
+    return AGAIN
 
 
 def _with_plan(world: World, pointer: Pointer, seen: Seen) -> Seen:
@@ -174,8 +183,8 @@ def _attempt(  # noqa: PLR0911 - one line for each answer of the gate
             return _end(world, lane, pointer, seen, state, reason)
         case admission.EndLost():
             return _end(world, lane, pointer, seen, State.UNKNOWN, Reason.EXECUTOR_LOST)
-        case admission.EndUnanswered():
-            return _end(world, lane, pointer, seen, State.UNKNOWN, Reason.DEADLINE)
+        case admission.EndUnanswered(state):
+            return _end(world, lane, pointer, seen, state, Reason.DEADLINE)
         case admission.Claim(attempt, contested):
             claim = _take_turn_and_act if contested else _claim_and_act
             return claim(world, lane, owner, message, pointer, seen, attempt=attempt)

@@ -32,7 +32,7 @@ def record(world: World, tenant: str, owner: str, uuid: str, *, success: bool, m
     now = world.clock.now()
     state, reason = (State.SUCCESS, success_reason(run)) if success else (State.ERROR, Reason.CALLBACK)
     ended = replace(run, state=state, reason=reason, message=message, result_digest=digest)
-    there = _end(world, ended, now)
+    there = end_from_outside(world, ended, now)
     if there.result_digest != digest or there.state is not state:
         ledger.note(world.table, there, f"result after the end: {'success' if success else 'failure'}")
         raise Conflict(f"the run has ended as {there.state}", code="RESULT_CONFLICT")
@@ -45,7 +45,7 @@ def cancel(world: World, tenant: str, owner: str, uuid: str) -> Run:
     Raises NotFound, Conflict.
     """
     run = _found(world, tenant, owner, uuid)
-    there = _end(world, replace(run, state=State.CANCELLED, reason=Reason.BY_USER), world.clock.now())
+    there = end_from_outside(world, replace(run, state=State.CANCELLED, reason=Reason.BY_USER), world.clock.now())
     if there.state is not State.CANCELLED:
         raise Conflict(f"the run has ended as {there.state}")
     return there
@@ -58,7 +58,7 @@ def _found(world: World, tenant: str, owner: str, uuid: str) -> Run:
     return run
 
 
-def _end(world: World, wanted: Run, now: datetime) -> Run:
+def end_from_outside(world: World, wanted: Run, now: datetime) -> Run:
     """Writes the end [not terminal] with its wake, and sends the pointer. Returns the row that is there now."""
     job = jobs.read_job(world.table, wanted.tenant, wanted.job_id)
     ended = replace(

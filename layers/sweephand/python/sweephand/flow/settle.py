@@ -94,7 +94,8 @@ def _ended_elsewhere(world: World, there: Run | None, late: Run) -> Run | None:
     if there is None or not there.finished:
         return None
     ledger.note(world.table, there, f"the call ended later: {late.state} {late.http_status or ''}".rstrip())
-    return there
+    # A task that has just begun for it is the effects' to stop.
+    return replace(there, task=late.task or there.task)
 
 
 def end_unacted(

@@ -19,6 +19,7 @@ from urllib.parse import quote, urlsplit
 from sweephand.domain.run import Reason
 from sweephand.errors import InvalidRequest
 from sweephand.security.passes import Passes
+from sweephand.security.tasks import TaskSettings
 
 if TYPE_CHECKING:
     from sweephand.security.identity import Identity
@@ -79,7 +80,7 @@ class GuardSettings:
     private: AllowedPrivateTargets. plain_http: PlainHttpTargets. closed_loopback_ports: ours, whatever is allowed
     (Lambda's runtime API, the endpoint of an embedded AWS). aws: which resources of AWS, by which roles. The hosts of
     Azure's queues end in the two suffixes; a local emulator's may begin with http:// and end in a port.
-    identity: whether the stack has one of its own.
+    identity: whether the stack has one of its own. tasks: which of ECS it runs, and where.
     """
 
     private: tuple[Network, ...] = ()
@@ -89,6 +90,7 @@ class GuardSettings:
     azure_storage_suffix: str = "core.windows.net"
     azure_service_bus_suffix: str = "servicebus.windows.net"
     identity: bool = False
+    tasks: TaskSettings = field(default_factory=TaskSettings)
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,8 @@ class Outbound:
     """How calls leave this process. authorities: the certificates that are trusted, as PEM; None: the usual ones.
 
     passes: what was fetched to show targets who calls. roles: clients of AWS that act by the roles of jobs; None where
-    nothing acts. identity: the stack's own; None where it has none.
+    nothing acts. identity: the stack's own; None where it has none. ecs: a client of ECS by the function's own right,
+    whose call is over within so many seconds, its repeat included; None where nothing acts.
     """
 
     settings: GuardSettings
@@ -151,6 +154,7 @@ class Outbound:
     passes: Passes = field(default_factory=Passes)
     roles: TargetRoles | None = None
     identity: Identity | None = None
+    ecs: Callable[[float], Any] | None = None
 
 
 def networks(text: str) -> tuple[Network, ...]:

@@ -67,6 +67,7 @@ def run_of(item: RunItem) -> Run:
         edited=bool(item.edited),
         attempt_planned_at=_ms(item.attempt_planned_at),
         attempt_enqueued_at=_ms(item.attempt_enqueued_at),
+        task=item.task,
     )
 
 
@@ -307,6 +308,7 @@ def wait(
         assign(RunItem.answer, run.answer),
         assign(RunItem.message, run.message),
         assign(RunItem.max_attempts, run.max_attempts),
+        assign(RunItem.task, run.task),
         assign(RunItem.owner, None),
         assign(RunItem.lease_until, None),
         *_attention(run),
@@ -314,6 +316,13 @@ def wait(
     if run.wake_at is not None:
         actions += wake_actions(run, run.wake_at, shards=shards, lane=lane)
     return counting.write(table, run, table.update_op("run", *key_of(run), actions, condition), counts, attempts)
+
+
+def tell_task(table: Table, run: Run, task: str) -> Written | Refused:
+    """Which task an open run waits for, of which its own RunTask had no answer [as read, and none known]."""
+    return table.update(
+        *key_of(run), [assign(RunItem.task, task)], every(state_as_read(run), RunItem.task.does_not_exist())
+    )
 
 
 def drop_wake(table: Table, run: Run) -> Written | Refused:

@@ -334,7 +334,7 @@ class LastStartItem(Item):
 
 class RunItem(Item):
     """shard and next_run_at: only while a wake is set. attention_day and attention_at (the order of its id): unless it
-    simply succeeded. slotted: it has been in its schedule's slot."""
+    simply succeeded. slotted: it has been in its schedule's slot. task: the ARN of its ECS task."""
 
     job_id = UnicodeAttribute()
     schedule = UnicodeAttribute(null=True)
@@ -375,6 +375,7 @@ class RunItem(Item):
     rerun_by = UnicodeAttribute(null=True)
     occurrence_at = Integer(null=True)
     edited = BooleanAttribute(null=True)
+    task = UnicodeAttribute(null=True)
 
 
 class EditItem(Item):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sweephand.actions import azure_service_bus, events, headers, payloads, redirects, rules, sns
+from sweephand.actions import azure_service_bus, ecs, events, headers, payloads, redirects, rules, sns
 from sweephand.actions.lambda_ import INVOCATIONS
 from sweephand.facades.native.json_schema import Members, Schema, answer, one_of, or_null, ref, request, text, whole
 
@@ -26,6 +26,12 @@ _AWS: Members = {
 }
 _HOST_PART = text(1, 63, pattern="^[A-Za-z0-9-]+$")
 _ENTITY = text(1, 260, pattern="^[A-Za-z0-9._/-]+$")
+_ENVIRONMENT: Schema = {
+    "type": "object",
+    "additionalProperties": text(longest=ecs.LONGEST_VALUE),
+    "maxProperties": ecs.MOST_VARIABLES,
+    "description": "Values are encrypted; `***` in a change: the stored one.",
+}
 _SECRET = text(longest=headers.MAX_SECRET, description="Encrypted; absent or `***` in a change: the stored one.")
 _PROPERTIES: Members = {
     **{name: text(1, azure_service_bus.LONGEST_TEXT) for name in azure_service_bus.TEXTS},
@@ -42,6 +48,7 @@ _OF_THE_BUS: Members = {
 _KEY: Members = {"type": {"const": "sharedAccessKey"}, "sasKeyName": text(1, 256), "sasKey": _SECRET}
 _MASKED: Members = {
     "sasToken": {"const": headers.MASK},
+    "environment": {"type": "object", "additionalProperties": {"const": headers.MASK}},
     "authentication": ref("ShownSharedAccessKey"),
     "brokeredMessageProperties": ref("ShownBrokeredMessageProperties"),
 }
@@ -64,6 +71,16 @@ _OWN: Mapping[str, Members] = {
         "envelope": {"type": "boolean", "description": "The function gets the run, with the payload as a member."},
     },
     "states": _AWS,
+    "ecs": {
+        "taskDefinition": text(1, 265, description="One of the parameter TaskDefinitionArns: `family`, or `family:7`."),
+        "container": text(1, 255, pattern="^[A-Za-z0-9_-]+$", description="Its exit code decides; it gets the rest."),
+        "command": {"type": "array", "items": text(longest=ecs.LONGEST_VALUE), "maxItems": ecs.MOST_ARGUMENTS},
+        "environment": _ENVIRONMENT,
+        "roleArn": text(1, 2_048, description="One of the parameter TaskRoleArns; else the definition's own."),
+        "cpuUnits": whole(*ecs.CPU_UNITS),
+        "memoryMiB": whole(*ecs.MEMORY_MIB),
+        "diskGiB": whole(*ecs.DISK_GIB),
+    },
     "event": {"detailType": _DETAIL_TYPE},
     "azure_storage_queue": {
         "storageAccount": _HOST_PART,
@@ -79,13 +96,22 @@ _OWN: Mapping[str, Members] = {
 _REQUIRED: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("sqs", "sns", "lambda", "states"), ("targetArn", "roleArn")),
     "events": ("targetArn", "roleArn", "source", "detailType"),
+    "ecs": ("taskDefinition", "container"),
     "event": (),
     "job": ("jobId",),
     "azure_storage_queue": ("storageAccount", "queueName"),
     "azure_service_bus_queue": ("namespace", "queueName", "authentication"),
     "azure_service_bus_topic": ("namespace", "topicPath", "authentication"),
 }
-_MAY_BE_NULL = {"messageGroupId", "subject", "region"}
+_OF_AWS = {"messageGroupId", "subject"}
+_MAY_BE_NULL: Mapping[str, set[str]] = {
+    **dict.fromkeys(("sqs", "sns"), _OF_AWS),
+    "ecs": {"roleArn", *ecs.SIZES},
+    "azure_storage_queue": {"region"},
+}
+_TASK_OUTCOME: Members = {name: _OUTCOME[name] for name in ecs.OUTCOME}
+_OUTCOME_OF = {"ecs": "TaskOutcome"}
+"""Where it is not that of what only takes what it is sent."""
 _JSON_ONLY = {"events", "lambda", "states"}
 _NO_PAYLOAD = {"job"}
 
@@ -96,6 +122,7 @@ def names(prefix: str = "") -> list[Schema]:
 
 def schemas() -> dict[str, Schema]:
     made: dict[str, Schema] = {"TakenOutcome": request(_OUTCOME), "ShownTakenOutcome": answer(_OUTCOME)}
+    made |= {"TaskOutcome": request(_TASK_OUTCOME), "ShownTaskOutcome": answer(_TASK_OUTCOME)}
     made["SharedAccessKey"] = request(_KEY, ("type", "sasKeyName"))
     made["ShownSharedAccessKey"] = answer({**_KEY, "sasKey": {"const": headers.MASK}})
     made["BrokeredMessageProperties"] = request(_PROPERTIES)
@@ -111,7 +138,7 @@ def _given(kind: str, own: Members) -> Schema:
     members: Members = {"type": {"const": kind}, **own, "retry": ref("Retry")}
     if kind not in _NO_PAYLOAD:
         body = NO_TEXT if kind in _JSON_ONLY else TEXT_BODY
-        members = {**members, "payload": ANYTHING, "body": body, "outcome": ref("TakenOutcome")}
+        members = {**members, "payload": ANYTHING, "body": body, "outcome": ref(_outcome(kind))}
     else:
         nothing: Schema = {"type": "null"}
         members = {**members, "payload": nothing, "body": nothing}
@@ -120,9 +147,13 @@ def _given(kind: str, own: Members) -> Schema:
 
 def _shown(kind: str, own: Members, payload: Members) -> Schema:
     own = {**own, **{name: _MASKED[name] for name in own if name in _MASKED}}
-    shown = {name: or_null(each) if name in _MAY_BE_NULL else each for name, each in own.items()}
-    outcome = {} if kind in _NO_PAYLOAD else {"outcome": ref("ShownTakenOutcome")}
+    shown = {name: or_null(each) if name in _MAY_BE_NULL.get(kind, ()) else each for name, each in own.items()}
+    outcome = {} if kind in _NO_PAYLOAD else {"outcome": ref(f"Shown{_outcome(kind)}")}
     return answer({"type": {"const": kind}, **shown, **outcome, "retry": ref("ShownRetry"), **payload})
+
+
+def _outcome(kind: str) -> str:
+    return _OUTCOME_OF.get(kind, "TakenOutcome")
 
 
 def _name(kind: str) -> str:

@@ -12,7 +12,7 @@ from sweephand.domain.job import DEFAULT_COLLECTION, Job, JobDraft, Pause
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
-from sweephand.facades.native import bodies, collection_fields, shapes
+from sweephand.facades.native import bodies, collection_fields, shapes, tasks
 from sweephand.facades.native.answers import INCLUDES, changed, whole
 from sweephand.facades.native.context import Context
 from sweephand.flow import change, manual, plan, tenancy
@@ -28,6 +28,7 @@ def create(ctx: Context) -> Answer:
     if once is not None and (there := earlier(ctx.world, ctx.tenant, once)) is not None:
         return _created(ctx, plan.find(ctx.world, ctx.tenant, there), fresh=False)
     draft = shapes.job_draft(_filled(ctx, body), ctx.guard)
+    tasks.require_scope(ctx, draft)
     return _created(ctx, plan.create_job(ctx.world, ctx.tenant, draft, once, ctx.by(Operation.CREATE)), fresh=True)
 
 
@@ -57,8 +58,9 @@ def read(ctx: Context) -> Answer:
 def put(ctx: Context) -> Answer:
     body = ctx.body()
 
-    def edit(planned: Planned, _stored: Any) -> JobDraft:
+    def edit(planned: Planned, stored: Any) -> JobDraft:
         draft = shapes.job_draft(body, ctx.guard, planned.job)
+        tasks.require_scope(ctx, draft, planned.job, stored)
         return draft if draft.name else replace(draft, name=planned.job.name)
 
     return _change(ctx, edit, Operation.REPLACE)
@@ -74,7 +76,9 @@ def patch(ctx: Context) -> Answer:
             # Of what only answers have, the one that somebody may want to set: to do nothing would be taken for done.
             raise InvalidRequest("pause", "is set by POST /v1/jobs/{job}/pause and /resume")
         current = bodies.editable(planned.job, stored)
-        return shapes.job_draft(shapes.merged(current, body), ctx.guard, planned.job)
+        draft = shapes.job_draft(shapes.merged(current, body), ctx.guard, planned.job)
+        tasks.require_scope(ctx, draft, planned.job, stored)
+        return draft
 
     return _change(ctx, edit, Operation.PATCH)
 

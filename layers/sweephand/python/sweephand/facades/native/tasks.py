@@ -1,0 +1,34 @@
+"""Who may let jobs run tasks: code of the tenant's choice in the stack's own account, so it has a scope of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sweephand.domain.job import TASK_KINDS, ActionDraft, ActionSpec, Job, JobDraft, Payload
+from sweephand.facades.native.context import Context
+
+SCOPE = "tasks:write"
+
+
+def require_scope(
+    ctx: Context, draft: JobDraft, before: Job | None = None, stored: Mapping[str, Payload] | None = None
+) -> None:
+    """Of a job that is made, or changed from `before` with its payloads `stored`: raises Forbidden without the scope
+    where an action that runs a task is new, changed or taken away. What else the job has may be changed without it.
+    """
+    pairs = (
+        ("action", draft.action, before.action if before else None),
+        ("errorAction", draft.error_action, before.error_action if before else None),
+    )
+    for owner, wanted, there in pairs:
+        kinds = {each.kind for each in (wanted, there) if each is not None}
+        if kinds & TASK_KINDS and not _same(wanted, there, (stored or {}).get(owner)):
+            assert ctx.caller is not None
+            ctx.caller.require(SCOPE)
+
+
+def _same(wanted: ActionDraft | None, there: ActionSpec | None, payload: Payload | None) -> bool:
+    if wanted is None or there is None or wanted.secrets:
+        return False
+    asked = wanted.kind, wanted.params, wanted.retry, wanted.payload
+    return asked == (there.kind, there.params, there.retry, payload)

@@ -1,0 +1,81 @@
+"""Which ECS tasks jobs may run: judged at creation, and again at each call. Pure.
+
+Unlike other targets on AWS, tasks are run by the stack's own right: where they run, in which network and by which roles
+is for its operator to say, and costs its account. Source: decision 0041.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from sweephand.errors import InvalidRequest
+
+_DEFINITION = re.compile(r"(?P<family>[A-Za-z0-9_-]{1,255})(?::(?P<revision>[1-9][0-9]{0,8}))?", re.ASCII)
+_ROLE = re.compile(r"arn:aws(?:-[a-z]+)*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/-]{1,576}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class TaskSettings:
+    """The parameters Task*. definitions: `family:*` or `family:7`, as the ARNs of TaskDefinitionArns end.
+
+    public_ip: whether tasks get a public address, without which they reach nothing from a public subnet.
+    """
+
+    cluster: str = ""
+    definitions: frozenset[str] = frozenset()
+    subnets: tuple[str, ...] = ()
+    security_groups: tuple[str, ...] = ()
+    public_ip: bool = False
+    roles: frozenset[str] = frozenset()
+
+
+def settings(
+    *, cluster: str, definition_arns: str, subnets: str, security_groups: str, public_ip: bool, role_arns: str
+) -> TaskSettings:
+    """Of the parameters: lists are parted by commas."""
+    return TaskSettings(
+        cluster=cluster,
+        definitions=frozenset(arn.rpartition("/")[2] for arn in _parted(definition_arns)),
+        subnets=_parted(subnets),
+        security_groups=_parted(security_groups),
+        public_ip=public_ip,
+        roles=frozenset(_parted(role_arns)),
+    )
+
+
+def _parted(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, text.split(",")))
+
+
+def check_definition(text: str, allowed: TaskSettings) -> str:
+    """A task definition, as `family` (its latest revision) or `family:7`.
+
+    Raises InvalidRequest(None, reason) for another form, for one that this stack does not run, and where it runs none.
+    """
+    found = _DEFINITION.fullmatch(text)
+    if not found:
+        raise InvalidRequest(None, "must be the family of a task definition, with :REVISION behind it if need be")
+    missing = [
+        name
+        for name, value in (
+            ("TaskCluster", allowed.cluster),
+            ("TaskDefinitionArns", allowed.definitions),
+            ("TaskSubnets", allowed.subnets),
+        )
+        if not value
+    ]
+    if missing:
+        raise InvalidRequest(None, f"this stack runs no tasks (parameter {missing[0]} is empty)")
+    if not {f"{found['family']}:*", text} & allowed.definitions:
+        raise InvalidRequest(None, "is not among the tasks that this stack may run (parameter TaskDefinitionArns)")
+    return text
+
+
+def check_role(text: str, allowed: TaskSettings) -> str:
+    """A role by which a task may act. Raises InvalidRequest(None, reason) for one by which it may not."""
+    if not _ROLE.fullmatch(text):
+        raise InvalidRequest(None, "must be the ARN of a role: arn:aws:iam::ACCOUNT:role/NAME")
+    if text not in allowed.roles:
+        raise InvalidRequest(None, "is not among the roles that tasks may be given (parameter TaskRoleArns)")
+    return text

@@ -1,0 +1,184 @@
+"""Guards of tasks on ECS: who may run which, where, as whom, and how their end is heard."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.ecs import passed_on
+from tests.template.cloudformation import of_type
+from tests.template.test_parameters import PARAMETERS, _allows
+from tests.template.test_permissions import GRANTED, _listed, _statements
+
+ACCOUNT = "arn:aws:ecs:eu-central-1:123456789012"
+CLUSTER = f"{ACCOUNT}:cluster/jobs"
+DEFINITIONS = f"{ACCOUNT}:task-definition/report:*,{ACCOUNT}:task-definition/fixed:7"
+ROLES = "arn:aws:iam::123456789012:role/a,arn:aws:iam::123456789012:role/b"
+SUBNETS = "subnet-0a1b2c3d,subnet-0123456789abcdef0"
+RULES = ("TaskBegunRule", "TaskEndedRule")
+EXECUTORS = {"ExecutorRole", "ExecutorSlowRole"}
+
+
+@pytest.fixture(scope="module")
+def tasks(deployed):
+    return deployed(TaskCluster="jobs", TaskDefinitionArns=DEFINITIONS, TaskSubnets=SUBNETS, TaskRoleArns=ROLES)
+
+
+def _of(stack, action):
+    """Role -> its statement of this action."""
+    return {
+        role: statement
+        for role in GRANTED
+        for statement in _statements(stack, role)
+        if action in _listed(statement["Action"])
+    }
+
+
+def test_without_the_parameters_nobody_may_run_a_task_and_nothing_is_listened_to(stack, raw):
+    assert [_of(stack, action) for action in ("ecs:RunTask", "ecs:StopTask", "iam:PassRole")] == [{}, {}, {}]
+    assert {raw["Resources"][name]["Condition"] for name in (*RULES, "RunQueuePolicy")} == {"HasTasks"}
+
+
+def test_executors_run_the_given_definitions_in_the_given_cluster(tasks):
+    granted = _of(tasks, "ecs:RunTask")
+
+    assert granted.keys() == EXECUTORS
+    for statement in granted.values():
+        assert statement == {
+            "Sid": "RunTasks",
+            "Effect": "Allow",
+            "Action": "ecs:RunTask",
+            "Resource": {"Fn::Split": [",", DEFINITIONS]},
+            "Condition": {"ArnEquals": {"ecs:cluster": CLUSTER}},
+        }
+
+
+def test_executors_stop_tasks_of_that_cluster_and_no_others(tasks):
+    granted = _of(tasks, "ecs:StopTask")
+
+    assert granted.keys() == EXECUTORS
+    for statement in granted.values():
+        assert statement == {
+            "Sid": "StopTasks",
+            "Effect": "Allow",
+            "Action": "ecs:StopTask",
+            "Resource": f"{ACCOUNT}:task/jobs/*",
+            "Condition": {"ArnEquals": {"ecs:cluster": CLUSTER}},
+        }
+
+
+def test_executors_hand_the_given_roles_to_tasks_and_to_nothing_else(tasks, deployed):
+    granted = _of(tasks, "iam:PassRole")
+
+    assert granted.keys() == EXECUTORS
+    for statement in granted.values():
+        assert statement["Resource"] == {"Fn::Split": [",", ROLES]}
+        assert statement["Condition"] == {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
+    without = deployed(TaskCluster="jobs", TaskDefinitionArns=DEFINITIONS, TaskSubnets=SUBNETS)
+    assert _of(without, "iam:PassRole") == {}
+
+
+def test_roles_alone_give_no_right(deployed):
+    assert _of(deployed(TaskRoleArns=ROLES), "iam:PassRole") == {}
+
+
+def test_nobody_has_another_right_on_ecs(tasks):
+    rights = {action for role in GRANTED for each in _statements(tasks, role) for action in _listed(each["Action"])}
+
+    assert {action for action in rights if action.startswith("ecs:")} == {"ecs:RunTask", "ecs:StopTask"}
+
+
+EVENT = {
+    "source": "aws.ecs",
+    "detail-type": "ECS Task State Change",
+    "detail": {
+        "clusterArn": CLUSTER,
+        "lastStatus": "STOPPED",
+        "startedBy": "sweephand/acme/1/x/y",
+        "taskArn": f"{ACCOUNT}:task/jobs/1",
+        "stoppedReason": 'a "quoted" reason',
+        "containers": [{"name": "main", "exitCode": 0}],
+        "overrides": {"containerOverrides": [{"environment": [{"name": "A", "value": "canary"}]}]},
+    },
+}
+
+
+def test_what_ecs_tells_of_our_tasks_in_our_cluster_and_nothing_else_goes_into_the_run_queue(tasks):
+    for name, status in zip(RULES, ("RUNNING", "STOPPED"), strict=True):
+        rule = tasks["Resources"][name]["Properties"]
+        assert rule["State"] == "ENABLED"
+        assert "EventBusName" not in rule, "ECS tells it on the account's own bus"
+        assert rule["EventPattern"] == {
+            "source": ["aws.ecs"],
+            "detail-type": ["ECS Task State Change"],
+            "detail": {"clusterArn": [CLUSTER], "lastStatus": [status], "startedBy": [{"prefix": "sweephand/"}]},
+        }
+
+
+def test_of_what_ecs_tells_only_what_is_read_goes_on(tasks):
+    (body,) = passed_on(EVENT)
+
+    assert json.loads(body) == {
+        name: EVENT["detail"][name] for name in ("startedBy", "lastStatus", "taskArn", "stoppedReason", "containers")
+    }
+    assert "canary" not in body
+
+
+def test_what_could_not_be_told_is_kept_as_evidence(tasks):
+    for name in RULES:
+        (target,) = tasks["Resources"][name]["Properties"]["Targets"]
+        assert target["Arn"] == {"Fn::GetAtt": ["RunQueue", "Arn"]}
+        assert target["DeadLetterConfig"] == {"Arn": {"Fn::GetAtt": ["TickDeadLetterQueue", "Arn"]}}
+        assert "RetryPolicy" not in target, "a day, as EventBridge does by itself: an end is worth it late too"
+
+
+def test_only_these_rules_may_write_into_the_run_queue_without_a_role(tasks):
+    policy = of_type(tasks, "AWS::SQS::QueuePolicy")["RunQueuePolicy"]
+    kept = of_type(tasks, "AWS::SQS::QueuePolicy")["TickDeadLetterPolicy"]
+    ours = [{"Fn::GetAtt": [name, "Arn"]} for name in RULES]
+
+    assert policy["Queues"] == [{"Ref": "RunQueue"}]
+    assert policy["PolicyDocument"]["Statement"] == [
+        {
+            "Effect": "Allow",
+            "Principal": {"Service": "events.amazonaws.com"},
+            "Action": "sqs:SendMessage",
+            "Resource": {"Fn::GetAtt": ["RunQueue", "Arn"]},
+            "Condition": {"ArnEquals": {"aws:SourceArn": ours}},
+        }
+    ]
+    (statement,) = kept["PolicyDocument"]["Statement"]
+    assert statement["Condition"]["ArnEquals"]["aws:SourceArn"][2:] == ours
+
+
+def test_a_cluster_without_definitions_or_subnets_is_refused_at_the_deploy(raw):
+    rule = raw["Rules"]["TasksNeedDefinitionsAndSubnets"]
+
+    assert rule["RuleCondition"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "TaskCluster"}, ""]}]}
+    assert [each["Assert"] for each in rule["Assertions"]] == [
+        {"Fn::Not": [{"Fn::Equals": [{"Ref": name}, ""]}]} for name in ("TaskDefinitionArns", "TaskSubnets")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("TaskCluster", "jobs-1_a", True),
+        ("TaskCluster", "a" * 101, False),
+        ("TaskCluster", f"{CLUSTER}", False),
+        ("TaskDefinitionArns", DEFINITIONS, True),
+        ("TaskDefinitionArns", f"{ACCOUNT}:task-definition/report", False),
+        ("TaskDefinitionArns", f"{ACCOUNT}:task-definition/*", False),
+        ("TaskDefinitionArns", f"{ACCOUNT}:task-definition/*:*", False),
+        ("TaskDefinitionArns", f"{DEFINITIONS},", False),
+        ("TaskSubnets", SUBNETS, True),
+        ("TaskSubnets", "subnet-xyz", False),
+        ("TaskSecurityGroups", "sg-0a1b2c3d,sg-4e5f6a7b", True),
+        ("TaskSecurityGroups", "default", False),
+        ("TaskRoleArns", ROLES, True),
+        ("TaskRoleArns", "arn:aws:iam::123456789012:role/*", False),
+    ],
+)
+def test_a_parameter_of_tasks_takes_what_it_is_for(name, value, allowed):
+    assert _allows(PARAMETERS[name], value) is allowed
