@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from botocore.exceptions import ClientError
 
-from sweephand.security.guard import GuardSettings, Outbound
-from sweephand.security.tasks import TaskSettings, settings
+from sweephand.security.guard import GuardSettings, Outbound, TaskSettings
+from sweephand.security.tasks import settings
 from tests.support import aws
 from tests.support.queues import VirtualSqs
 from tests.support.taps import Passing, Taps

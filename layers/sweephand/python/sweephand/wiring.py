@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sweephand.domain.run import Outcome
     from sweephand.messaging.event_bus import EventBus
     from sweephand.security.caller import Caller, Door
-    from sweephand.security.guard import GuardSettings, Outbound
+    from sweephand.security.guard import GuardSettings, Outbound, TaskSettings
     from sweephand.security.identity import Identity
     from sweephand.security.oidc import ForeignTokens
     from sweephand.security.secrets import SecretBox
@@ -135,7 +135,7 @@ def _perform(kind: str, params: Mapping[str, Any], call: Call, outbound: Outboun
 
 def guard_settings(settings: Settings) -> GuardSettings:
     """What jobs may call: by parameter, and never Lambda's own runtime or the endpoint of an embedded AWS."""
-    from sweephand.security import guard, tasks  # noqa: PLC0415 - see Later
+    from sweephand.security import guard  # noqa: PLC0415 - see Later
 
     closed = [url for url in (settings.aws_endpoint_url, settings.runtime_api_url) if url]
     return guard.GuardSettings(
@@ -149,17 +149,23 @@ def guard_settings(settings: Settings) -> GuardSettings:
             stack_name=settings.stack_name,
             bus_name=settings.event_bus_name,
         ),
-        tasks=tasks.settings(
-            cluster=settings.task_cluster,
-            definition_arns=settings.task_definition_arns,
-            subnets=settings.task_subnets,
-            security_groups=settings.task_security_groups,
-            public_ip=settings.task_public_ip,
-            role_arns=settings.task_role_arns,
-        ),
+        tasks=_task_settings(settings) if settings.task_cluster else guard.TaskSettings(),
         azure_storage_suffix=settings.azure_storage_suffix,
         azure_service_bus_suffix=settings.azure_service_bus_suffix,
         identity=bool(settings.identity_key_id),
+    )
+
+
+def _task_settings(settings: Settings) -> TaskSettings:
+    from sweephand.security import tasks  # noqa: PLC0415 - of stacks that run any
+
+    return tasks.settings(
+        cluster=settings.task_cluster,
+        definition_arns=settings.task_definition_arns,
+        subnets=settings.task_subnets,
+        security_groups=settings.task_security_groups,
+        public_ip=settings.task_public_ip,
+        role_arns=settings.task_role_arns,
     )
 
 

@@ -28,8 +28,8 @@ from sweephand.domain.job import Payload
 from sweephand.domain.json_text import dumps
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.errors import InvalidRequest, Unavailable
-from sweephand.security.guard import CallFailed, GuardSettings, Outbound
-from sweephand.security.tasks import TaskSettings, check_definition, check_role
+from sweephand.security.guard import CallFailed, GuardSettings, Outbound, TaskSettings
+from sweephand.security.tasks import check_definition, check_role
 
 MOST_VARIABLES = 20
 LONGEST_VALUE = 1_024

@@ -19,7 +19,6 @@ from urllib.parse import quote, urlsplit
 from sweephand.domain.run import Reason
 from sweephand.errors import InvalidRequest
 from sweephand.security.passes import Passes
-from sweephand.security.tasks import TaskSettings
 
 if TYPE_CHECKING:
     from sweephand.security.identity import Identity
@@ -71,6 +70,21 @@ class AwsSettings:
     region: str = ""
     stack_name: str = ""
     bus_name: str = ""
+
+
+@dataclass(frozen=True)
+class TaskSettings:
+    """The parameters Task*. definitions: `family:*` or `family:7`, as the ARNs of TaskDefinitionArns end.
+
+    public_ip: whether tasks get a public address, without which they reach nothing from a public subnet.
+    """
+
+    cluster: str = ""
+    definitions: frozenset[str] = frozenset()
+    subnets: tuple[str, ...] = ()
+    security_groups: tuple[str, ...] = ()
+    public_ip: bool = False
+    roles: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

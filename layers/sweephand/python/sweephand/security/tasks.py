@@ -7,27 +7,12 @@ is for its operator to say, and costs its account. Source: decision 0041.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from sweephand.errors import InvalidRequest
+from sweephand.security.guard import TaskSettings
 
 _DEFINITION = re.compile(r"(?P<family>[A-Za-z0-9_-]{1,255})(?::(?P<revision>[1-9][0-9]{0,8}))?", re.ASCII)
 _ROLE = re.compile(r"arn:aws(?:-[a-z]+)*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/-]{1,576}", re.ASCII)
-
-
-@dataclass(frozen=True)
-class TaskSettings:
-    """The parameters Task*. definitions: `family:*` or `family:7`, as the ARNs of TaskDefinitionArns end.
-
-    public_ip: whether tasks get a public address, without which they reach nothing from a public subnet.
-    """
-
-    cluster: str = ""
-    definitions: frozenset[str] = frozenset()
-    subnets: tuple[str, ...] = ()
-    security_groups: tuple[str, ...] = ()
-    public_ip: bool = False
-    roles: frozenset[str] = frozenset()
 
 
 def settings(
