@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from sweephand import ids
+from sweephand.actions import draft
 from sweephand.actions.call import Call
 from sweephand.domain.calendar import Calendar
 from sweephand.domain.collection import Collection, Events, Retention
@@ -28,6 +30,8 @@ from sweephand.flow.plan import Planned
 from sweephand.flow.unless_active import run_unless_active
 from sweephand.schedules import calendar_content
 from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes
+from tests.support.ecs import ACTION as TASK
+from tests.support.ecs import GUARD, Cluster
 from tests.support.endpoint import ACCEPTED, BUSY, DOWN, OK, WRONG
 from tests.support.taps import Crash
 
@@ -207,6 +211,40 @@ class NoCallback(Scenario):
         job = at.create(counted(1), action=action)
         at.expect(job, dict.fromkeys(minutes(1), State.UNKNOWN))
         at.go_to(5)
+
+
+class Tasks(Scenario):
+    """Runs that are tasks on ECS: one ends well; the next begins without an answer, and fails; the last never ends."""
+
+    name = "tasks"
+    ecs: Cluster
+
+    def history(self, at: Play) -> None:
+        self.ecs = Cluster.of(at.scene)
+        self.ecs.silent_at = text(minutes(2)[0])
+        action = {**TASK, "outcome": {"callbackTimeoutSeconds": 300}, "retry": fixed(20)}
+        job = at.create(counted(3), action=draft(action, field="action", guard=GUARD))
+        first, second, third = minutes(1, 2, 3)
+        open_ends = {State.SUCCESS, State.ERROR, State.TIMEOUT}  # a purge takes what ECS told along
+        at.expect(job, dict.fromkeys((first, second), frozenset(open_ends)) | {third: State.TIMEOUT})
+        self._ends(at, first, 0)
+        self._ends(at, second, 1)
+        at.go_until(lambda: self.ecs.at(text(third)))
+        at.go_to(12)
+
+    def _ends(self, at: Play, planned: datetime, code: int) -> None:
+        at.go_until(lambda: self.ecs.at(text(planned)))
+        for tell in (lambda task: self.ecs.tells("RUNNING", task), lambda task: self.ecs.ends(code, task)):
+            at.go(10)
+            at.aside(lambda tell=tell: tell(self.ecs.at(text(planned))))
+
+    def check(self, at: Play) -> None:
+        first, second, third = at.runs(Kind.SCHEDULED)
+        if not at.purged:
+            assert (first.state, second.state) == (State.SUCCESS, State.ERROR)
+        assert third.task in self.ecs.stopped
+        assert not {first.task, second.task} & self.ecs.stopped.keys() or at.purged
+        assert len(self.ecs.begun) == len(at.runs(Kind.SCHEDULED)), "one task a run, whatever befell it"
 
 
 class Cancel(Scenario):

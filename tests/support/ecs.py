@@ -6,17 +6,24 @@ import json
 import re
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, ReadTimeoutError
 
+from sweephand import actions
+from sweephand.actions.call import Call
+from sweephand.domain.run import Outcome
 from sweephand.security.guard import GuardSettings, Outbound, TaskSettings
 from sweephand.security.tasks import settings
 from tests.support import aws
+from tests.support.endpoint import Received
 from tests.support.queues import VirtualSqs
 from tests.support.taps import Passing, Taps
+
+if TYPE_CHECKING:
+    from tests.support.stage import Stage
 
 ACCOUNT, REGION, CLUSTER = "123456789012", "eu-central-1", "jobs"
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/reports"
@@ -114,6 +121,43 @@ class VirtualEcs:
             **more,
         }
         return {"source": "aws.ecs", "detail-type": "ECS Task State Change", "resources": [task], "detail": detail}
+
+
+@dataclass
+class Cluster(VirtualEcs):
+    """silent_at: of runs planned then RunTask begins the task, and does not answer."""
+
+    silent_at: str | None = None
+
+    @classmethod
+    def of(cls, stage: Stage) -> Cluster:
+        """Beside a stage: its jobs' tasks run here; all else its endpoint does, which hears of every call."""
+        made = cls(stage.taps, stage.sqs)
+
+        def perform(kind: str, params: Any, call: Call, there: Outbound) -> Outcome:
+            if kind != "ecs":
+                return stage.endpoint.perform(kind, params, call, there)
+            stage.endpoint.received.append(Received(stage.clock.now(), dict(params), call))
+            return actions.perform(kind, params, call, there)
+
+        stage.world = replace(stage.world, perform=perform, outbound=outbound(made))
+        return made
+
+    def _run(self, request: dict[str, Any]) -> dict[str, Any]:
+        answer = super()._run(request)
+        if self.silent_at is not None and self.silent_at == planned_at(request):
+            raise ReadTimeoutError(endpoint_url="ecs")
+        return answer
+
+    def at(self, planned: str) -> str:
+        """The task of the run planned then; empty where none has begun."""
+        return next((task for task, request in self.begun.items() if planned_at(request) == planned), "")
+
+
+def planned_at(request: Mapping[str, Any]) -> str:
+    """As a task is told it."""
+    (container,) = request["overrides"]["containerOverrides"]
+    return next(str(each["value"]) for each in container["environment"] if each["name"] == "SWEEPHAND_PLANNED_AT")
 
 
 def outbound(ecs: VirtualEcs | None) -> Outbound:

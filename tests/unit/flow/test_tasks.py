@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
 from sweephand import actions
-from sweephand.actions.call import Call
 from sweephand.domain import task
 from sweephand.domain.job import ActionDraft
 from sweephand.domain.run import Kind, Outcome, Reason, Run, State, Verdict
 from sweephand.flow import results
 from sweephand.flow.plan import Planned
-from sweephand.security.guard import Outbound
 from sweephand.store import ledger
 from tests.support import aws
-from tests.support.ecs import ACTION, GUARD, VirtualEcs, outbound, passed_on, refusal
+from tests.support.ecs import ACTION, GUARD, Cluster, passed_on, refusal
 from tests.support.stage import TENANT, Stage, stage
 from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before
 from tests.unit.flow.common import MINUTE, exact, fixed, once
@@ -27,19 +24,13 @@ from tests.unit.flow.common import MINUTE, exact, fixed, once
 LIMIT_S = 600
 
 
-class Cluster:
+class Jobs:
     """A stage with ECS beside it, and a job that runs a task at noon and one minute."""
 
     def __init__(self, made: Stage) -> None:
         self.stage = made
-        self.ecs = VirtualEcs(made.taps, made.sqs)
-        made.world = replace(made.world, perform=self.perform, outbound=outbound(self.ecs))
+        self.ecs = Cluster.of(made)
         self.planned: Planned | None = None
-
-    def perform(self, kind: str, params: Any, call: Call, there: Outbound) -> Outcome:
-        """Tasks as they are; all else is the stage's endpoint."""
-        act = actions.perform if kind == "ecs" else self.stage.endpoint.perform
-        return act(kind, params, call, there)
 
     def job(self, timing: dict[str, object] | None = None, **members: Any) -> Planned:
         action = members.pop("action", None) or draft()
@@ -67,9 +58,9 @@ def draft(**fields: Any) -> ActionDraft:
 
 
 @pytest.fixture
-def cluster() -> Iterator[Cluster]:
+def cluster() -> Iterator[Jobs]:
     with stage() as made:
-        yield Cluster(made)
+        yield Jobs(made)
 
 
 def lost(passing: Passing, act: Act) -> Any:
@@ -81,7 +72,7 @@ def lost(passing: Passing, act: Act) -> Any:
 # ---- The end ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_task_that_begins_leaves_its_run_waiting_with_a_deadline(cluster: Cluster) -> None:
+def test_a_task_that_begins_leaves_its_run_waiting_with_a_deadline(cluster: Jobs) -> None:
     run = cluster.begun()
 
     assert (run.state, run.task) == (State.ACK_RECVD, run.answer)
@@ -91,7 +82,7 @@ def test_a_task_that_begins_leaves_its_run_waiting_with_a_deadline(cluster: Clus
     assert 0 <= (run.deadline_at - run.started_at).total_seconds() - LIMIT_S <= 1
 
 
-def test_exit_code_0_is_success(cluster: Cluster) -> None:
+def test_exit_code_0_is_success(cluster: Jobs) -> None:
     cluster.begun()
 
     cluster.ecs.ends(0)
@@ -104,7 +95,7 @@ def test_exit_code_0_is_success(cluster: Cluster) -> None:
     exact(cluster.stage, cluster.planned)
 
 
-def test_another_exit_code_is_an_error_that_says_which_and_why(cluster: Cluster) -> None:
+def test_another_exit_code_is_an_error_that_says_which_and_why(cluster: Jobs) -> None:
     cluster.begun(error_action=cluster.stage.action())
 
     cluster.ecs.ends(137)
@@ -118,7 +109,7 @@ def test_another_exit_code_is_an_error_that_says_which_and_why(cluster: Cluster)
     assert (told.parent_uuid, cluster.stage.totals(cluster.planned).failed) == (run.uuid, 1)
 
 
-def test_a_task_that_never_ran_is_an_error_with_the_reason_of_its_container(cluster: Cluster) -> None:
+def test_a_task_that_never_ran_is_an_error_with_the_reason_of_its_container(cluster: Jobs) -> None:
     cluster.begun()
 
     containers = [{"name": "main", "lastStatus": "STOPPED", "reason": "CannotPullContainerError"}]
@@ -129,7 +120,7 @@ def test_a_task_that_never_ran_is_an_error_with_the_reason_of_its_container(clus
     assert cluster.run.message == "the task never ran: Task failed to start: CannotPullContainerError"
 
 
-def test_of_several_containers_the_one_that_the_job_names_decides(cluster: Cluster) -> None:
+def test_of_several_containers_the_one_that_the_job_names_decides(cluster: Jobs) -> None:
     cluster.begun()
 
     containers = [{"name": "sidecar", "exitCode": 143}, {"name": "main", "exitCode": 0}]
@@ -148,7 +139,7 @@ def test_without_a_name_that_the_task_knows_all_containers_decide(codes: list[in
     assert task.judged(task.Change(None, "arn", stopped=True, containers=containers), "other")[0] is success
 
 
-def test_a_job_that_was_deleted_meanwhile_has_its_task_judged_or_stopped(cluster: Cluster) -> None:
+def test_a_job_that_was_deleted_meanwhile_has_its_task_judged_or_stopped(cluster: Jobs) -> None:
     """Which of the two comes first; never is a task left running for nobody."""
     cluster.begun()
     assert cluster.planned is not None
@@ -164,7 +155,7 @@ def test_a_job_that_was_deleted_meanwhile_has_its_task_judged_or_stopped(cluster
 # ---- Twice, too early, late ------------------------------------------------------------------------------------------
 
 
-def test_the_same_end_twice_changes_nothing(cluster: Cluster) -> None:
+def test_the_same_end_twice_changes_nothing(cluster: Jobs) -> None:
     cluster.begun()
     cluster.ecs.ends(0)
     cluster.delivers()
@@ -178,7 +169,7 @@ def test_the_same_end_twice_changes_nothing(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize(("code", "state"), [(0, State.SUCCESS), (3, State.ERROR)])
 def test_an_end_that_comes_before_the_executor_has_written_the_wait_is_not_lost(
-    cluster: Cluster, code: int, state: State
+    cluster: Jobs, code: int, state: State
 ) -> None:
     def ended_at_once(_passing: Passing, act: Act) -> Any:
         answer = act()
@@ -199,7 +190,7 @@ def test_an_end_that_comes_before_the_executor_has_written_the_wait_is_not_lost(
 
 
 def test_an_executor_that_dies_after_it_began_the_task_is_followed_by_one_that_waits_for_the_same(
-    cluster: Cluster,
+    cluster: Jobs,
 ) -> None:
     cluster.job()
     with cluster.stage.taps.once("ecs.RunTask", crash_after), pytest.raises(Crash):
@@ -212,7 +203,7 @@ def test_an_executor_that_dies_after_it_began_the_task_is_followed_by_one_that_w
     assert (list(cluster.ecs.begun), cluster.ecs.stopped) == ([cluster.run.task], {})
 
 
-def test_an_end_that_comes_between_two_executors_is_the_run_s_end(cluster: Cluster) -> None:
+def test_an_end_that_comes_between_two_executors_is_the_run_s_end(cluster: Jobs) -> None:
     cluster.job()
     with cluster.stage.taps.once("ecs.RunTask", crash_after), pytest.raises(Crash):
         cluster.stage.run(70)
@@ -223,7 +214,7 @@ def test_an_end_that_comes_between_two_executors_is_the_run_s_end(cluster: Clust
     assert (cluster.run.state, len(cluster.ecs.asked)) == (State.SUCCESS, 1)
 
 
-def test_a_wait_whose_write_was_answered_to_nobody_is_not_made_twice(cluster: Cluster) -> None:
+def test_a_wait_whose_write_was_answered_to_nobody_is_not_made_twice(cluster: Jobs) -> None:
     cluster.job()
     with cluster.stage.taps.once("dynamodb.TransactWriteItems", answer_lost):
         cluster.stage.run(70)
@@ -232,7 +223,7 @@ def test_a_wait_whose_write_was_answered_to_nobody_is_not_made_twice(cluster: Cl
 
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after], ids=lambda each: each.__name__)
-def test_an_end_whose_executor_dies_is_written_by_the_next(cluster: Cluster, fault: Any) -> None:
+def test_an_end_whose_executor_dies_is_written_by_the_next(cluster: Jobs, fault: Any) -> None:
     cluster.begun()
     cluster.ecs.ends(0)
     with cluster.stage.taps.once("dynamodb.TransactWriteItems", fault), pytest.raises(Crash):
@@ -244,7 +235,7 @@ def test_an_end_whose_executor_dies_is_written_by_the_next(cluster: Cluster, fau
     exact(cluster.stage, cluster.planned)
 
 
-def test_tasks_of_others_are_no_concern_of_ours(cluster: Cluster) -> None:
+def test_tasks_of_others_are_no_concern_of_ours(cluster: Jobs) -> None:
     cluster.begun()
     mine = next(iter(cluster.ecs.begun))
     event = cluster.ecs.event(mine, "STOPPED", stoppedReason="done")
@@ -265,7 +256,7 @@ def test_tasks_of_others_are_no_concern_of_ours(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     "mark", ["sweephand/x", f"sweephand/acme/1/{'A' * 22}/{'A' * 22}", f"sweephand/globex/1/{'A' * 22}/{'A' * 22}"]
 )
-def test_a_task_that_only_looks_like_ours_is_dropped_and_comes_back_no_more(cluster: Cluster, mark: str) -> None:
+def test_a_task_that_only_looks_like_ours_is_dropped_and_comes_back_no_more(cluster: Jobs, mark: str) -> None:
     before = cluster.begun()
     cluster.ecs.tells("STOPPED", startedBy=mark, stoppedReason="done")
 
@@ -277,7 +268,7 @@ def test_a_task_that_only_looks_like_ours_is_dropped_and_comes_back_no_more(clus
 
 
 @pytest.mark.parametrize("body", ["{}", "[]", "5", "null", '{"lastStatus": "STOPPED"}', '{"lastStatus": ["STOPPED"]}'])
-def test_what_is_of_nobody_is_still_an_error(cluster: Cluster, body: str) -> None:
+def test_what_is_of_nobody_is_still_an_error(cluster: Jobs, body: str) -> None:
     cluster.stage.sqs.send_message(QueueUrl=next(iter(aws.URLS.values())), MessageBody=body)
 
     cluster.stage.deliver()
@@ -285,7 +276,7 @@ def test_what_is_of_nobody_is_still_an_error(cluster: Cluster, body: str) -> Non
     assert "a message cannot be read" in cluster.stage.journal.at("error")
 
 
-def test_what_the_environment_of_a_task_holds_does_not_go_through_the_queue(cluster: Cluster) -> None:
+def test_what_the_environment_of_a_task_holds_does_not_go_through_the_queue(cluster: Jobs) -> None:
     cluster.begun(action=draft(environment={"PASSWORD": "canary-of-a-task"}))
     assert "canary-of-a-task" in str(cluster.ecs.event(next(iter(cluster.ecs.begun)), "RUNNING"))
 
@@ -300,7 +291,7 @@ def test_what_the_environment_of_a_task_holds_does_not_go_through_the_queue(clus
 # ---- Silence ---------------------------------------------------------------------------------------------------------
 
 
-def test_where_ecs_was_silent_the_run_waits_and_a_task_that_runs_is_found_by_its_mark(cluster: Cluster) -> None:
+def test_where_ecs_was_silent_the_run_waits_and_a_task_that_runs_is_found_by_its_mark(cluster: Jobs) -> None:
     cluster.job()
     with cluster.stage.taps.once("ecs.RunTask", lost):
         cluster.stage.run(70)
@@ -315,7 +306,7 @@ def test_where_ecs_was_silent_the_run_waits_and_a_task_that_runs_is_found_by_its
     assert (cluster.run.state, len(cluster.ecs.begun)) == (State.SUCCESS, 1)
 
 
-def test_a_task_that_was_found_is_not_put_in_the_place_of_another(cluster: Cluster) -> None:
+def test_a_task_that_was_found_is_not_put_in_the_place_of_another(cluster: Jobs) -> None:
     run = cluster.begun()
 
     ledger.tell_task(cluster.stage.world.table, run, "arn:another")
@@ -323,7 +314,7 @@ def test_a_task_that_was_found_is_not_put_in_the_place_of_another(cluster: Clust
     assert cluster.run.task == run.task
 
 
-def test_a_run_that_has_ended_since_it_was_read_waits_for_no_task(cluster: Cluster) -> None:
+def test_a_run_that_has_ended_since_it_was_read_waits_for_no_task(cluster: Jobs) -> None:
     cluster.job()
     with cluster.stage.taps.once("ecs.RunTask", lost):
         cluster.stage.run(70)
@@ -335,7 +326,7 @@ def test_a_run_that_has_ended_since_it_was_read_waits_for_no_task(cluster: Clust
     assert (cluster.run.state, cluster.run.task) == (State.CANCELLED, None)
 
 
-def test_a_start_that_was_refused_is_repeated_with_a_task_of_its_own(cluster: Cluster) -> None:
+def test_a_start_that_was_refused_is_repeated_with_a_task_of_its_own(cluster: Jobs) -> None:
     def no_room(_passing: Passing, _act: Act) -> Any:
         return {"tasks": [], "failures": [{"reason": "RESOURCE:MEMORY"}]}
 
@@ -355,7 +346,7 @@ def test_a_start_that_was_refused_is_repeated_with_a_task_of_its_own(cluster: Cl
 # ---- Time is over, cancelled, replaced -------------------------------------------------------------------------------
 
 
-def test_after_its_limit_a_run_ends_as_timeout_and_its_task_is_stopped(cluster: Cluster) -> None:
+def test_after_its_limit_a_run_ends_as_timeout_and_its_task_is_stopped(cluster: Jobs) -> None:
     cluster.begun()
 
     cluster.stage.run(LIMIT_S + 60)
@@ -367,7 +358,7 @@ def test_after_its_limit_a_run_ends_as_timeout_and_its_task_is_stopped(cluster: 
     exact(cluster.stage, cluster.planned)
 
 
-def test_a_run_whose_task_nobody_heard_of_ends_as_timeout_too(cluster: Cluster) -> None:
+def test_a_run_whose_task_nobody_heard_of_ends_as_timeout_too(cluster: Jobs) -> None:
     cluster.job()
     with cluster.stage.taps.once("ecs.RunTask", lost):
         cluster.stage.run(LIMIT_S + 120)
@@ -379,7 +370,7 @@ def test_a_run_whose_task_nobody_heard_of_ends_as_timeout_too(cluster: Cluster) 
     assert list(cluster.ecs.stopped) == list(cluster.ecs.begun)
 
 
-def test_an_error_action_can_be_a_task_and_ends_as_timeout(cluster: Cluster) -> None:
+def test_an_error_action_can_be_a_task_and_ends_as_timeout(cluster: Jobs) -> None:
     cluster.planned = cluster.stage.create(once(), action=draft(), error_action=draft(container="other"))
     with cluster.stage.taps.once("ecs.RunTask", refused_for_good):
         cluster.stage.run(LIMIT_S + 120)
@@ -394,12 +385,12 @@ def refused_for_good(_passing: Passing, _act: Act) -> Any:
     raise refusal("AccessDeniedException")
 
 
-def cancelled(cluster: Cluster) -> None:
+def cancelled(cluster: Jobs) -> None:
     run = cluster.run
     results.cancel(cluster.stage.world, TENANT, run.schedule_id or "", run.uuid)
 
 
-def test_who_cancels_a_run_stops_its_task_and_its_end_is_a_note(cluster: Cluster) -> None:
+def test_who_cancels_a_run_stops_its_task_and_its_end_is_a_note(cluster: Jobs) -> None:
     run = cluster.begun()
 
     cancelled(cluster)
@@ -412,7 +403,7 @@ def test_who_cancels_a_run_stops_its_task_and_its_end_is_a_note(cluster: Cluster
     assert cluster.run.notes == ("the task of attempt 1 ended later: exit code 143: stopped",)
 
 
-def test_a_run_that_is_cancelled_while_its_task_begins_stops_it(cluster: Cluster) -> None:
+def test_a_run_that_is_cancelled_while_its_task_begins_stops_it(cluster: Jobs) -> None:
     def cancelled_meanwhile(_passing: Passing, act: Act) -> Any:
         cancelled(cluster)
         return act()
@@ -425,7 +416,7 @@ def test_a_run_that_is_cancelled_while_its_task_begins_stops_it(cluster: Cluster
     assert list(cluster.ecs.stopped) == list(cluster.ecs.begun)
 
 
-def test_a_run_that_is_cancelled_while_its_executor_dies_has_its_task_stopped_once_it_runs(cluster: Cluster) -> None:
+def test_a_run_that_is_cancelled_while_its_executor_dies_has_its_task_stopped_once_it_runs(cluster: Jobs) -> None:
     def cancelled_and_dead(_passing: Passing, act: Act) -> Any:
         act()
         cancelled(cluster)
@@ -444,7 +435,7 @@ def test_a_run_that_is_cancelled_while_its_executor_dies_has_its_task_stopped_on
 
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after], ids=lambda each: each.__name__)
-def test_a_stop_whose_executor_dies_is_made_again(cluster: Cluster, fault: Any) -> None:
+def test_a_stop_whose_executor_dies_is_made_again(cluster: Jobs, fault: Any) -> None:
     run = cluster.begun()
     cancelled(cluster)
     with cluster.stage.taps.once("ecs.StopTask", fault), pytest.raises(Crash):
@@ -455,7 +446,7 @@ def test_a_stop_whose_executor_dies_is_made_again(cluster: Cluster, fault: Any) 
     assert (list(cluster.ecs.stopped), cluster.run.wake_at) == ([run.task], None)
 
 
-def test_a_stop_that_ecs_has_no_time_for_is_made_later(cluster: Cluster) -> None:
+def test_a_stop_that_ecs_has_no_time_for_is_made_later(cluster: Jobs) -> None:
     def busy(_passing: Passing, _act: Act) -> Any:
         raise refusal("ThrottlingException")
 
@@ -470,7 +461,7 @@ def test_a_stop_that_ecs_has_no_time_for_is_made_later(cluster: Cluster) -> None
     assert (list(cluster.ecs.stopped), cluster.run.wake_at) == ([run.task], None)
 
 
-def test_a_stop_that_is_refused_for_good_holds_up_nothing_else_and_is_told(cluster: Cluster) -> None:
+def test_a_stop_that_is_refused_for_good_holds_up_nothing_else_and_is_told(cluster: Jobs) -> None:
     cluster.begun()
     cancelled(cluster)
     with cluster.stage.taps.once("ecs.StopTask", refused_for_good):
@@ -480,7 +471,7 @@ def test_a_stop_that_is_refused_for_good_holds_up_nothing_else_and_is_told(clust
     assert "a task could not be stopped" in cluster.stage.journal.at("warning")
 
 
-def test_a_run_that_another_replaces_has_its_task_stopped(cluster: Cluster) -> None:
+def test_a_run_that_another_replaces_has_its_task_stopped(cluster: Jobs) -> None:
     cluster.job({"every": "PT5M"}, policies={"overlap": "replace"})
     cluster.stage.run(605)
 
@@ -490,7 +481,7 @@ def test_a_run_that_another_replaces_has_its_task_stopped(cluster: Cluster) -> N
     assert list(cluster.ecs.stopped) == [old.task]
 
 
-def test_a_task_that_reported_by_callback_may_finish_what_it_does(cluster: Cluster) -> None:
+def test_a_task_that_reported_by_callback_may_finish_what_it_does(cluster: Jobs) -> None:
     run = cluster.begun()
     results.record(cluster.stage.world, TENANT, run.schedule_id or "", run.uuid, success=True, message="done")
     cluster.delivers()
@@ -503,7 +494,7 @@ def test_a_task_that_reported_by_callback_may_finish_what_it_does(cluster: Clust
     assert cluster.ecs.stopped == {}
 
 
-def test_a_task_of_an_attempt_that_ecs_seemed_to_refuse_is_stopped_and_ends_nothing(cluster: Cluster) -> None:
+def test_a_task_of_an_attempt_that_ecs_seemed_to_refuse_is_stopped_and_ends_nothing(cluster: Jobs) -> None:
     def begun_all_the_same(_passing: Passing, act: Act) -> Any:
         act()
         raise refusal("ServerException", 500)
@@ -523,7 +514,7 @@ def test_a_task_of_an_attempt_that_ecs_seemed_to_refuse_is_stopped_and_ends_noth
     assert cluster.run.notes == ("the task of attempt 1 ended later: exit code 0: Essential container in task exited",)
 
 
-def test_an_end_among_the_dead_letters_is_still_heard(cluster: Cluster) -> None:
+def test_an_end_among_the_dead_letters_is_still_heard(cluster: Jobs) -> None:
     cluster.begun()
     cluster.ecs.ends(0)
     (body,) = cluster.stage.sqs.bodies(next(iter(aws.URLS.values())))
@@ -535,7 +526,7 @@ def test_an_end_among_the_dead_letters_is_still_heard(cluster: Cluster) -> None:
     assert cluster.run.state is State.SUCCESS
 
 
-def test_what_other_targets_answer_is_never_taken_for_a_task(cluster: Cluster) -> None:
+def test_what_other_targets_answer_is_never_taken_for_a_task(cluster: Jobs) -> None:
     """An endpoint may answer with the ARN of somebody's task; who cancels its run stops nothing."""
     cluster.begun()
     theirs = next(iter(cluster.ecs.begun))
