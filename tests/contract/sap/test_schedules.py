@@ -22,6 +22,7 @@ def path(made, n=0):
         ({"repeatInterval": "2 hours"}, "recurring", "2027-03-01 14:00:01"),
         ({"repeatInterval": "1 month"}, "recurring", "2027-03-31 12:00:01"),
         ({"repeatInterval": "1 year"}, "recurring", "2028-02-29 12:00:01"),
+        ({"repeatInterval": "2 years"}, "recurring", "2029-02-28 12:00:01"),
         ({"time": "tomorrow at 4pm"}, "one-time", "2027-03-02 16:00:00"),
         ({"time": "2027-03-04T05:06:07Z"}, "one-time", "2027-03-04 05:06:07"),
         ({"time": {"date": "2027-03-04 05:06", "format": "YYYY-MM-DD HH:mm"}}, "one-time", "2027-03-04 05:06:00"),

@@ -220,10 +220,13 @@ def _every(draw: st.DrawFn) -> dict[str, object]:
     return {"every": text, "align": draw(st.sampled_from(aligns)), "monthOverflow": draw(overflows)}
 
 
+_moving = st.fixed_dictionaries(
+    {"cron": crons.filter(lambda text: text.split()[2][:2] != "*/"), "monthOverflow": overflows}
+)
 BY_NOTATION: dict[str, st.SearchStrategy[dict[str, object]]] = {
     "at": zones.flatmap(seconds).map(lambda second: {"at": text_of(second)}),
     "every": _every(),
-    "cron": st.fixed_dictionaries({"cron": crons}),
+    "cron": st.fixed_dictionaries({"cron": crons}) | _moving,
     "eventBridge": st.fixed_dictionaries({"eventBridge": event_bridges}),
     "sapCron": st.fixed_dictionaries({"sapCron": sap_crons}),
     "time": st.fixed_dictionaries({"time": times}),

@@ -36,7 +36,7 @@ def first(count: int, text: str, **members: object) -> list[str]:
         ("1 day", 86_400),
         ("3 weeks", 3 * 604_800),
         ("1  Week", 604_800),
-        ("548 days", 548 * 86_400),
+        ("36500 days", 36_500 * 86_400),
         ("PT10S", 10),
         ("PT90M", 5400),
         ("P1D", 86_400),
@@ -52,11 +52,11 @@ def first(count: int, text: str, **members: object) -> list[str]:
         ("23:59:59", 86_399),
         ("1.00:00:00", 86_400),
         ("1.02:03:04", 93_784),
-        ("548.00:00:00", 548 * 86_400),
+        ("36500.00:00:00", 36_500 * 86_400),
         ("00:00:01.5000000", 2),
         ("00:01:00.0000001", 61),
         ("00:01:00.0000000", 60),
-        ("P548D", 548 * 86_400),
+        ("P36500D", 36_500 * 86_400),
     ],
 )
 def test_a_duration_is_elapsed_time(text: str, seconds: int) -> None:
@@ -66,20 +66,21 @@ def test_a_duration_is_elapsed_time(text: str, seconds: int) -> None:
     assert timing.recurring
     assert timing.actual_start_interval_s is None
     start = NOW.replace(microsecond=0) + timedelta(seconds=1 + seconds)
-    assert between(timing.rule, to_instant(0), END, 3) == [start + timedelta(seconds=seconds) * k for k in range(3)]
+    wanted = [start + timedelta(seconds=seconds) * k for k in range(3)]
+    assert between(timing.rule, to_instant(0), END, 3) == [each for each in wanted if each <= END]
 
 
 @pytest.mark.parametrize(
     ("text", "position", "says"),
     [
-        ("0 seconds", 0, "1 second to 548 days"),
-        ("PT0S", 0, "1 second to 548 days"),
-        ("P0M", 0, "1 second to 548 days"),
-        ("549 days", 0, "1 second to 548 days"),
-        ("P549D", 0, "1 second to 548 days"),
-        ("9" * 900 + " days", 0, "1 second to 548 days"),
-        ("P19M", 0, "1 to 18 months"),
-        ("P2Y", 0, "1 to 18 months"),
+        ("0 seconds", 0, "1 second to 36,500 days"),
+        ("PT0S", 0, "1 second to 36,500 days"),
+        ("P0M", 0, "1 second to 36,500 days"),
+        ("36501 days", 0, "1 second to 36,500 days"),
+        ("P36501D", 0, "1 second to 36,500 days"),
+        ("9" * 900 + " days", 0, "1 second to 36,500 days"),
+        ("P1201M", 0, "1 to 1,200 months"),
+        ("P101Y", 0, "1 to 1,200 months"),
         ("P1M1D", 0, "cannot be mixed"),
         ("P1YT1S", 0, "cannot be mixed"),
         ("1 month", 2, "no fixed length; for calendar months write P1M"),
@@ -103,15 +104,15 @@ def test_a_duration_is_elapsed_time(text: str, seconds: int) -> None:
         ("PT1D", 3, "expected one of H, M, S"),
         ("PT1S1M", 4, "expected the end"),
         ("P1D1W", 3, "expected the end"),
-        ("PT0.5S", 0, "1 second to 548 days"),
-        ("00:00:00.9999999", 0, "1 second to 548 days"),
+        ("PT0.5S", 0, "1 second to 36,500 days"),
+        ("00:00:00.9999999", 0, "1 second to 36,500 days"),
         ("PT0.5H", 5, "only seconds have a fraction"),
         ("PT1.S", 3, "expected one of H, M, S"),
         ("P0.5D", 2, "expected one of Y, M, W, D"),
         ("PT1.5", 5, "only seconds have a fraction"),
-        ("00:00:00", 0, "1 second to 548 days"),
-        ("548.00:00:01", 0, "1 second to 548 days"),
-        ("999999999.00:00:00", 0, "1 second to 548 days"),
+        ("00:00:00", 0, "1 second to 36,500 days"),
+        ("36500.00:00:01", 0, "1 second to 36,500 days"),
+        ("999999999.00:00:00", 0, "1 second to 36,500 days"),
         ("24:00:00", 0, "hours 24 is outside 0..23"),
         ("1.24:00:00", 2, "hours 24 is outside 0..23"),
         ("00:60:00", 3, "minutes 60 is outside 0..59"),

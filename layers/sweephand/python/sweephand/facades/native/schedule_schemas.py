@@ -46,7 +46,7 @@ NOTATIONS: Members = {
     "every": text(
         1,
         LONGEST_TEXT,
-        description="`PT10S`, `10 seconds`, `P1M`, `R5/2027-01-01T00:00Z/PT1H`: to 548 days, or 18 months.",
+        description="`PT10S`, `10 seconds`, `P1M`, `R5/2027-01-01T00:00Z/PT1H`: to 36,500 days, or 1,200 months.",
     ),
     "cron": text(1, LONGEST_TEXT, description="Five fields, or `@daily` and its kin."),
     "eventBridge": text(

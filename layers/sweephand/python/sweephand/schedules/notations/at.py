@@ -5,7 +5,7 @@ from __future__ import annotations
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import instants
 from sweephand.schedules.localtime import Gap, Overlap, instant_text, wall_text
-from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules
+from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, check_no_overflow
 from sweephand.schedules.rule import Once
 from sweephand.schedules.wallclock import OnWallClock
 
@@ -22,6 +22,7 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: A
 
 def facts_of(written: instants.Written, field: str, rules: Rules) -> Facts:
     """The facts of an instant as read, whatever the grammar of its text."""
+    check_no_overflow(rules, "it is one instant")
     second = instants.resolve(written, field, rules.zone, rules.gap, rules.overlap)
     if written.second is not None:
         return {"second": second}

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import members
 from sweephand.schedules.calendar_masks import MONTHS_SHORT, WEEKDAYS_SHORT, CalendarMasks
+from sweephand.schedules.localtime import MonthOverflow
 from sweephand.schedules.notations.fields import Field, split, steps_over_all_hours
 from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, at_hours
 from sweephand.schedules.wallclock import certain_gap
@@ -39,6 +40,7 @@ _FIELDS = (
 
 
 _NUMBERS = range(len(_FIELDS))
+_MOVING = (MonthOverflow.CLAMP, MonthOverflow.NEXT)
 
 
 class Parsed(NamedTuple):
@@ -49,9 +51,14 @@ class Parsed(NamedTuple):
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - a calendar needs no anchor
-    """The text itself, its blanks tidied. Raises NEVER_FIRES for 30 February and its kin."""
+    """The text itself, its blanks tidied. Raises NEVER_FIRES for 30 February and its kin, which monthOverflow moves."""
     text = " ".join(members.text(value, FIELD, EXPECTED).split())
-    if not parse(text).masks.ever():
+    masks = parse(text).masks
+    if rules.month_overflow in _MOVING:
+        from sweephand.schedules.notations import cron_overflow  # noqa: PLC0415 - few schedules say it
+
+        cron_overflow.check(text)
+    elif not masks.ever():
         raise members.never_fires(FIELD, "none of its months has a day that it names")
     return text
 
@@ -62,12 +69,29 @@ def counted_from(facts: Facts) -> int | None:  # noqa: ARG001 - it takes nothing
 
 def compile_(facts: Facts, rules: Rules) -> Compiled:
     parsed = parse(facts)
+    if rules.month_overflow in _MOVING:
+        return _overflowing(parsed, rules)
     masks = parsed.masks
     series = at_hours(masks, masks.hours, rules, stepped=parsed.stepped_hours)
     return Compiled(
         series,
         lambda: _summary(masks, rules.zone.name),
         lambda: certain_gap(series, masks.shortest_gap_s(), masks.common_s()),
+    )
+
+
+def _overflowing(parsed: Parsed, rules: Rules) -> Compiled:
+    from sweephand.schedules.notations import cron_overflow  # noqa: PLC0415 - few schedules say it
+
+    assert rules.month_overflow is not None
+    masks = parsed.masks
+    pattern = cron_overflow.pattern(masks, rules.month_overflow)
+    series = at_hours(pattern, masks.hours, rules, stepped=parsed.stepped_hours)
+    words = cron_overflow.WORDS[rules.month_overflow]
+    return Compiled(
+        series,
+        lambda: f"{_summary(masks, rules.zone.name)}; {words}",
+        lambda: certain_gap(series, pattern.shortest_gap_s(), masks.common_s()),
     )
 
 

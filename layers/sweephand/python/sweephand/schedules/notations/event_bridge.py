@@ -21,7 +21,7 @@ from sweephand.schedules.days import ALL_YEARS, FIRST_YEAR, OfMonths, OnDays, mo
 from sweephand.schedules.localtime import Gap, Overlap
 from sweephand.schedules.notations import at, every
 from sweephand.schedules.notations.fields import Field, shown, split, steps_over_all_hours
-from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, at_hours
+from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, at_hours, check_no_overflow
 from sweephand.schedules.wallclock import certain_gap
 
 FIELD = "eventBridge"
@@ -44,6 +44,7 @@ _ORDINALS = ("", "first", "second", "third", "fourth", "fifth")
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
     """{"cron": text}, or "at" or "rate" with the facts of the notation that does the same."""
+    check_no_overflow(rules, "EventBridge leaves such days out, and L is the last of a month")
     text = members.text(value, FIELD, EXPECTED)
     found = _SHAPE.fullmatch(text.strip())
     if found is None:

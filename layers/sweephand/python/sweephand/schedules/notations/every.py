@@ -33,8 +33,8 @@ from sweephand.schedules.rule import Steps, Window
 from sweephand.schedules.wallclock import OnWallClock, certain_gap
 
 FIELD = "every"
-LONGEST_S = 548 * 86_400
-LONGEST_MONTHS = 18
+LONGEST_DAYS, LONGEST_MONTHS = 36_500, 1_200
+"""A hundred years, as SAP counts them (365 days) and as the calendar does."""
 _DAY_S = 86_400
 _UTC = "UTC"
 
@@ -83,8 +83,8 @@ def _read_repeating(value: str, rules: Rules, beginning: Beginning) -> Facts:
 def _read_step(step: duration.Duration, align: Align, rules: Rules, beginning: Beginning) -> Facts:
     if step.months:
         return _read_months(step, align, rules.zone, beginning)
-    if not 1 <= step.seconds <= LONGEST_S:
-        raise InvalidRequest(FIELD, "expected 1 second to 548 days", position=0)
+    if not 1 <= step.seconds <= LONGEST_DAYS * _DAY_S:
+        raise InvalidRequest(FIELD, f"expected 1 second to {LONGEST_DAYS:,} days", position=0)
     facts: dict[str, int | str] = {"seconds": step.seconds, "align": align.value}
     if align in (Align.START, Align.ACTUAL_START):
         facts["anchor"] = beginning.now + step.seconds if beginning.start is None else beginning.start
@@ -95,7 +95,7 @@ def _read_months(step: duration.Duration, align: Align, where: Zone, beginning: 
     if step.seconds:
         raise InvalidRequest(FIELD, "months and years cannot be mixed with weeks, days or times", position=0)
     if step.months > LONGEST_MONTHS:
-        raise InvalidRequest(FIELD, f"expected 1 to {LONGEST_MONTHS} months", position=0)
+        raise InvalidRequest(FIELD, f"expected 1 to {LONGEST_MONTHS:,} months", position=0)
     if align is Align.ACTUAL_START:
         raise InvalidRequest("align", "actual_start needs a step of fixed length, not of months", position=0)
     facts: dict[str, int | str] = {"months": step.months, "align": align.value}

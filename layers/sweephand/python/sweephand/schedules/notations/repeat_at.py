@@ -8,7 +8,7 @@ from sweephand.schedules.clock import DAY_S, Clock
 from sweephand.schedules.days import EachNth, OnDays
 from sweephand.schedules.instants import Written
 from sweephand.schedules.localtime import Gap, Overlap, Zone
-from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules
+from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, check_no_overflow
 from sweephand.schedules.wallclock import OnWallClock, certain_gap
 
 FIELD = "repeatAt"
@@ -17,6 +17,7 @@ EXPECTED = "a time of day such as 4.40pm, 18:40 or 17.20:30, or a date of ISO 86
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - every day has its time
     """Seconds since midnight on the wall. Raises InvalidRequest for what is neither a time nor a date."""
+    check_no_overflow(rules, "it runs each day")
     from sweephand.schedules import day_times, standards  # noqa: PLC0415 - a sweeper that loads one needs no grammar
 
     text = members.text(value, FIELD, EXPECTED, longest=standards.LONGEST_TEXT)

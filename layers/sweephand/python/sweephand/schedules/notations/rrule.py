@@ -23,7 +23,7 @@ from sweephand.schedules.notations import rrule_parts
 from sweephand.schedules.notations.fields import shown
 from sweephand.schedules.notations.rrule_parts import FIELD, Recur
 from sweephand.schedules.notations.rrule_pattern import Pattern, gap_s, pattern
-from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules
+from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, check_no_overflow
 from sweephand.schedules.rule import Never, Series, Window
 from sweephand.schedules.sets import Also, Without, joined, nth_after
 from sweephand.schedules.wallclock import OnWallClock, certain_gap
@@ -61,9 +61,7 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
     None of them where dates stand alone. Where they are: "last" (UNTIL, COUNT), "also" and "except" (RDATE, EXDATE:
     seconds, or pairs of first and last), "now" if the beginning is the creation.
     """
-    if rules.month_overflow not in (None, "skip"):
-        reason = "acts on every, not on rrule: RFC 5545 leaves such days out, and BYMONTHDAY=-1 is the last of a month"
-        raise InvalidRequest("monthOverflow", reason)
+    check_no_overflow(rules, "RFC 5545 leaves such days out, and BYMONTHDAY=-1 is the last of a month")
     text = members.text(value, FIELD, EXPECTED, lines=True)
     folds = [(found.start(), found[0]) for found in _FOLD.finditer(text)]
     try:

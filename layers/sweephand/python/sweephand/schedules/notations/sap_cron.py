@@ -19,7 +19,7 @@ from sweephand.schedules import english, members
 from sweephand.schedules.clock import Clock
 from sweephand.schedules.days import ALL_YEARS, FIRST_YEAR, OfMonths, OnDays, month_table
 from sweephand.schedules.notations.fields import shown, steps_over_all_hours
-from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, at_hours
+from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, at_hours, check_no_overflow
 from sweephand.schedules.wallclock import certain_gap
 
 FIELD = "sapCron"
@@ -100,6 +100,7 @@ _HOUR, _MINUTE, _SECOND = Field("hour", 0, 23), Field("minute", 0, 59), Field("s
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - a calendar needs no anchor
     """The text itself, its blanks tidied, in lower case. Raises NEVER_FIRES for 30 February and its kin."""
+    check_no_overflow(rules, "SAP leaves such days out, and -1 is the last of a month")
     text = members.text(value, FIELD, EXPECTED)
     if not parse(text).days.ever():
         raise members.never_fires(FIELD, "none of its years and months has a day that it names")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from sweephand.errors import InvalidRequest
 from sweephand.schedules.localtime import FIRST_SECOND, Gap, Overlap, Zone
 from sweephand.schedules.wallclock import OnWallClock
 
@@ -63,6 +64,12 @@ class Notation(Protocol):
 
 
 _ALL_HOURS = (1 << 24) - 1
+
+
+def check_no_overflow(rules: Rules, instead: str) -> None:
+    """Raises InvalidRequest where a schedule asks for a monthOverflow that its notation does not have."""
+    if rules.month_overflow not in (None, "skip"):
+        raise InvalidRequest("monthOverflow", f"acts on every, recurrence and cron, not here: {instead}")
 
 
 def at_hours(

@@ -1,0 +1,50 @@
+"""`cron` with a monthOverflow: a date that a month lacks falls on its last day, or on the first of the next month.
+
+Plain cron leaves such a date out. Only dates that the text names move; weekdays never do. Source: decision 0035.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules.calendar_masks import CalendarMasks
+from sweephand.schedules.clock import Clock
+from sweephand.schedules.day_sets import Both
+from sweephand.schedules.days import Days, OfMonths, OfWeeks, OnDays, OrNextDay, month_table
+from sweephand.schedules.localtime import MonthOverflow
+
+_ALL_WEEKDAYS = 0x7F
+WORDS = {
+    MonthOverflow.CLAMP: "a month without such a day has its last one",
+    MonthOverflow.NEXT: "for a month without such a day, the first of the next",
+}
+
+
+def check(text: str) -> None:
+    """Raises InvalidRequest for days that are counted, not named: of */2 nothing says which one a month lacks."""
+    words = text.split()
+    if len(words) == 5 and words[2][:2] == "*/":
+        raise InvalidRequest("monthOverflow", f"acts on days that cron names, such as 31, not on {words[2][:20]}")
+
+
+def pattern(masks: CalendarMasks, overflow: MonthOverflow) -> OnDays:
+    """The wall times of a cron whose dates move into shorter months, or behind them."""
+    weekdays = masks.weekdays >> 1 & 0x3F | (masks.weekdays & 1) << 6  # there, bit 0 is Sunday
+    table = month_table(partial(_pick, masks, weekdays, overflow))
+    days: Days = OfMonths(table, masks.months)
+    if overflow is MonthOverflow.NEXT:
+        ends = month_table(lambda length, _: 1 << length if masks.days >> length + 1 else 0)
+        days = OrNextDay(days, OfMonths(ends, masks.months))
+        if not masks.either and weekdays != _ALL_WEEKDAYS:
+            days = Both(days, OfWeeks(weekdays))
+    return OnDays(days, Clock(masks.hours, masks.minutes))
+
+
+def _pick(masks: CalendarMasks, weekdays: int, overflow: MonthOverflow, length: int, first: int) -> int:
+    """The days of a month. first: weekday of its first day, 0 is Monday."""
+    dates = masks.days
+    if overflow is MonthOverflow.CLAMP and dates >> length + 1:
+        dates |= 1 << length
+    on = sum(1 << day for day in range(1, length + 1) if weekdays >> (first + day - 1) % 7 & 1)
+    return dates | on if masks.either else dates & on
