@@ -76,12 +76,14 @@ class Scenario:
     callbacks: the target may report a result at any time; then the kind `callback` fits.
     constants: of a module, such as "flow.change.IN_JOBS_TRANSACTION", smaller than it is, so that few rows reach it.
     not_yet: kinds of faults that are known not to be made good, each with the reason.
+    forgets: the ledger goes with its owner, so that there are calls without a row.
     """
 
     name: ClassVar[str]
     callbacks: ClassVar[bool] = False
     constants: ClassVar[Mapping[str, object]] = {}
     not_yet: ClassVar[Mapping[str, str]] = {}
+    forgets: ClassVar[bool] = False
 
     def history(self, at: Play) -> None:
         raise NotImplementedError

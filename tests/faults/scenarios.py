@@ -23,12 +23,13 @@ from sweephand.domain.job import Pause, Payload, integer_id
 from sweephand.domain.run import Kind, Outcome, State
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.errors import Conflict, NotFound
-from sweephand.flow import calendars, drafts, manual, plan, repeat_effects, results, signing, tenancy
+from sweephand.flow import calendars, drafts, manual, plan, repeat_effects, results, signing, subscriptions, tenancy
 from sweephand.flow.change import Wish
 from sweephand.flow.ordinals import Ordinals
 from sweephand.flow.plan import Planned
 from sweephand.flow.unless_active import run_unless_active
 from sweephand.schedules import calendar_content
+from sweephand.store import keys
 from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes
 from tests.support.ecs import ACTION as TASK
 from tests.support.ecs import GUARD, Cluster
@@ -760,6 +761,35 @@ class HeldTenant(Scenario):
     def check(self, at: Play) -> None:
         ran = {run.planned_at for run in at.runs(Kind.SCHEDULED) if run.state is State.SUCCESS}
         assert ran >= {*minutes(6, 7, 8)}
+
+
+class Purge(Scenario):
+    """A tenant's last subscription ends while a run waits for its retry: all that it has goes, and none of it runs."""
+
+    name = "purge"
+    constants = {"flow.operations.purge_tenant.JOBS": 1}  # noqa: RUF012 - as declared
+    forgets = True
+
+    def history(self, at: Play) -> None:
+        world = at.scene.world
+        for application in ("first", "second"):
+            at.ask(lambda application=application: subscriptions.subscribe(world, "globex", application))
+        at.ask(lambda: subscriptions.unsubscribe(world, "globex", "first", None))
+        at.ask(lambda: subscriptions.subscribe(world, TENANT, "first"))
+        at.ask(lambda: calendars.create(world, _calendar("closed", dates=["12-25"]), None))
+        at.scene.endpoint.answer = failing(1)
+        job = at.create(until(9), action=at.scene.action(retry=fixed(3_600)))
+        at.expect(job, {}, optional=minutes(1, 2), state=None)
+        at.go_to(1.4)
+        at.ask(lambda: subscriptions.unsubscribe(world, TENANT, "first", None))
+        at.go_to(3)
+
+    def check(self, at: Play) -> None:
+        own = [item for item in at.scene.items() if item["pk"]["S"].startswith(keys.tenant(TENANT))]
+        assert {item["sk"]["S"] for item in own if "expires_at" not in item} == {keys.LAST_NUMBER}
+        assert not at.ledger
+        assert len(at.scene.endpoint.received) <= 2
+        assert tenancy.find_tenant(at.scene.world, "globex").applications.keys() == {"second"}
 
 
 # Calendars

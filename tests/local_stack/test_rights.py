@@ -129,6 +129,7 @@ class _Day:
         self.reading()
         self.as_sap_s_client()
         self.deletes()
+        self.the_end_of_a_tenant()
 
     def tenant_and_collections(self):
         self.api("POST", "/v1/tenants", {"tenant": "acme"}, expect=201)
@@ -326,6 +327,18 @@ class _Day:
         self.tick()
         self.work_off()
         self.audit()
+
+    def the_end_of_a_tenant(self):
+        """Its last jobs go with it, and tell so where their collection tells everything."""
+        self.api("PATCH", "/v1/collections/default", {"events": "all"})
+        self.create("left", "/ok", schedules=[{"every": "PT1H"}])
+        self.basic = "provider.admin:first-secret"
+        self.api("PATCH", "/v1/tenants/acme", {"quota": {"maxSchedules": 100}})
+        place = "/v1/tenants/acme/subscriptions/app"
+        self.api("PUT", place)
+        begun = self.api("DELETE", place, expect=202)
+        self.work_off()
+        assert self.api("GET", f"/v1/operations/{begun['id']}")["state"] == "DONE"
 
     # How each is done
 

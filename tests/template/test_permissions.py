@@ -82,9 +82,10 @@ GRANTED = {
     },
     "OperationsRole": {
         "OperationsLogs": WRITES_LOG,
-        "Table": WRITES | {"dynamodb:GetItem"},
+        "Table": READS | WRITES | {"dynamodb:DeleteItem"},
         "RunQueue": {"sqs:SendMessage"},
         "SlowQueue": {"sqs:SendMessage"},
+        "EventBus": {"events:PutEvents"},
         "OperationsQueue": READS_POINTERS | {"sqs:SendMessage"},
     },
 }

@@ -90,7 +90,8 @@ BODIES: Mapping[str, Any] = {
     "POST /v1/calendars": CALENDAR,
     "PUT /v1/calendars/{calendar}": CALENDAR | {"name": "spare"},
     "POST /v1/credentials": {"name": "new", "scopes": ["jobs:read", "jobs:write"]},
-    "POST /v1/tenants": {"name": "initech", "description": "text"},
+    "POST /v1/tenants": {"name": "initech", "description": "text", "quota": {"maxSchedules": 500}},
+    "PATCH /v1/tenants/{tenant}": {"description": "text", "quota": {"maxSchedules": 500}},
 }
 """By route; one that takes a body and is not here takes {}."""
 
@@ -126,6 +127,9 @@ def furnish(api: Api, tenant: str) -> Things:
     names |= {"calendar": "spare", "version": "1"}
     work = api("POST", "/v1/errors:redrive", {"runs": [NO_RUN]}, caller=tenant).json
     names["operation"] = work["operation"]["id"]
+    for names["application"] in ("invoicing", "reports"):
+        place = f"/v1/tenants/{tenant}/subscriptions/{names['application']}"
+        assert api("PUT", place, caller="provider").status == 200
     return Things({**names, "collection": "spare", "key": key, "credential": credential, "tenant": tenant})
 
 

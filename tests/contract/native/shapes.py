@@ -76,7 +76,7 @@ COLLECTION = {
     ),
 }
 QUOTA = {"maxJobs", "maxRunsPerJob", "minIntervalSeconds"}
-TENANT = {"tenant", "description", "state", "quota", "usage", "createdAt"}
+TENANT = {"tenant", "description", "state", "quota", "usage", "deletedBy", "createdAt"}
 CREDENTIAL = {"clientId", "name", "scopes", "createdAt"}
 
 

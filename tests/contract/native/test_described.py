@@ -134,7 +134,8 @@ def _names(api) -> dict[str, str]:
         "collection": collection,
         "credential": api("POST", "/v1/credentials", {}).json["clientId"],
         "key": api("POST", f"/v1/collections/{collection}/signing-keys").id,
-        "tenant": "acme",
+        "tenant": api("POST", "/v1/tenants", {"tenant": f"t{api.answers}"}, caller="provider").json["tenant"],
+        "application": "invoicing",
     }
 
 

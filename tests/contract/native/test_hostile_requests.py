@@ -51,8 +51,8 @@ def test_a_name_that_is_none_is_not_found_on_every_route(shared, things, name):
     with shared.unchanged():
         for route in NAMED:
             for parameter in ("job", "schedule", "run", "collection", "credential", "tenant", "calendar", "version"):
-                if f"{{{parameter}}}" not in route.path:
-                    continue
+                if f"{{{parameter}}}" not in route.path or (route.method, parameter) == ("PUT", "tenant"):
+                    continue  # a subscription makes a tenant of each name that one can have: test_subscriptions.py
                 names = {**things.names, parameter: ODD_NAMES[name]}
                 reply = send(shared, route, things, path=route.path.format(**names))
                 assert reply.status in {400, 404, 405}, (title(route), parameter)

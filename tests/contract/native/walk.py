@@ -68,6 +68,7 @@ def _service(step: Walk) -> None:
     step.form("/oauth/token", "TokenRequest")
     tenant = step.each("POST", "/v1/tenants", "TenantDraft")["tenant"]
     step("GET", "/v1/tenants")
+    _subscriptions(step, tenant)
     step("GET", "/v1/tenants/{tenant}", tenant=tenant)
     step.each("PATCH", "/v1/tenants/{tenant}", "TenantPatch", tenant=tenant)
     for verb in ("disable", "enable"):
@@ -75,6 +76,16 @@ def _service(step: Walk) -> None:
     made = step.each("POST", "/v1/credentials", "CredentialDraft")
     step("GET", "/v1/credentials")
     step("DELETE", "/v1/credentials/{credential}", credential=made["clientId"])
+
+
+def _subscriptions(step: Walk, tenant: str) -> None:
+    place = "/v1/tenants/{tenant}/subscriptions"
+    for application in ("invoicing", "reports"):
+        step.each("PUT", f"{place}/{{application}}", "Nothing", tenant=tenant, application=application)
+    step("GET", place, tenant=tenant)
+    step("DELETE", f"{place}/{{application}}", tenant=tenant, application="invoicing")
+    step("POST", "/v1/tenants", body={"tenant": "umbrella"})
+    step("DELETE", "/v1/tenants/{tenant}", tenant="umbrella")
 
 
 def _collections(step: Walk) -> None:

@@ -114,6 +114,40 @@ def test_a_tenant_that_is_not_there_is_not_switched(stage: Stage, table: Table) 
     assert stage.items() == before
 
 
+def test_what_begins_the_end_of_a_tenant_meets_it_as_it_was_read(table: Table) -> None:
+    assert refused(table.transact(tenants.purge_ops(table, TENANT_HERE, "op-1"))) == {"tenant", "register"}
+    table.transact(tenants.tenant_ops(table, TENANT_HERE))
+    subscribed = replace(TENANT_HERE, applications={"app": NOW})
+
+    assert refused(table.transact(tenants.purge_ops(table, subscribed, "op-1"))) == {"tenant"}
+    assert table.transact(tenants.purge_ops(table, TENANT_HERE, "op-1")) == Written()
+    assert refused(table.transact(tenants.purge_ops(table, TENANT_HERE, "op-2"))) == {"tenant"}
+    assert refused(table.transact(tenants.purge_ops(table, replace(TENANT_HERE, purge="op-0"), "op-2"))) == {"tenant"}
+    assert table.transact(tenants.purge_ops(table, replace(TENANT_HERE, purge="op-1"), "op-2")) == Written()
+
+
+def test_a_tenant_is_forgotten_by_its_own_purge_alone(table: Table) -> None:
+    table.transact(tenants.tenant_ops(table, TENANT_HERE))
+    table.transact(tenants.purge_ops(table, TENANT_HERE, "op-1"))
+
+    assert refused(table.transact(tenants.forget_tenant_ops(table, "globex", "op-2"))) == {"tenant"}
+    assert table.transact(tenants.forget_tenant_ops(table, "globex", "op-1")) == Written()
+    assert tenants.read_tenant(table, "globex") is None
+
+
+def test_a_subscription_is_written_to_the_tenant_as_it_was_read(table: Table) -> None:
+    one, two = (replace(TENANT_HERE, applications={name: NOW}) for name in ("one", "two"))
+    table.transact(tenants.tenant_ops(table, TENANT_HERE))
+
+    assert table.transact([tenants.subscribe_op(table, TENANT_HERE, one)]) == Written()
+    assert refused(table.transact([tenants.subscribe_op(table, TENANT_HERE, two)])) == {"tenant"}
+    assert refused(table.transact([tenants.subscribe_op(table, two, TENANT_HERE)])) == {"tenant"}
+    assert table.transact([tenants.subscribe_op(table, one, two)]) == Written()
+    table.transact(tenants.purge_ops(table, two, "op-1"))
+    assert refused(table.transact([tenants.subscribe_op(table, two, one)])) == {"tenant"}
+    assert refused(table.transact([tenants.stays_op(table, "globex")])) == {"tenant"}
+
+
 def test_a_collection_is_changed_as_it_was_read(table: Table) -> None:
     table.transact([tenants.put_collection_op(table, replace(SIDE, revision=2))])
 

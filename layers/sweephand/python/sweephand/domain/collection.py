@@ -12,14 +12,24 @@ from typing import Any
 class TenantState(StrEnum):
     ACTIVE = "ACTIVE"
     DISABLED = "DISABLED"
+    PURGING = "PURGING"
+    """All that it has is being deleted, and then it itself: nothing of it runs any more, and nothing brings it back."""
+
+
+MOST_APPLICATIONS = 100
+"""That a tenant can be subscribed to."""
 
 
 @dataclass(frozen=True)
 class Tenant:
+    """applications: those that it is subscribed to, and since when. purge: the operation that deletes it."""
+
     name: str
     state: TenantState
     description: str | None
     created_at: datetime
+    applications: Mapping[str, datetime] = field(default_factory=dict)
+    purge: str | None = None
 
 
 MOST_SCHEDULES = 10_000_000
@@ -108,10 +118,14 @@ class Collection:
 
 @dataclass(frozen=True)
 class Terms:
-    """What its collection and its tenant mean for a run. enabled: both are. tenant_active: the tenant is."""
+    """What its collection and its tenant mean for a run. enabled: both are. tenant_active: the tenant is.
+
+    purging: the tenant is being deleted, with all that it has.
+    """
 
     enabled: bool = True
     tenant_active: bool = True
+    purging: bool = False
     events: Events = Events.FAILURES
     retention: Retention = Retention()
     signing: tuple[SigningKey, ...] = ()

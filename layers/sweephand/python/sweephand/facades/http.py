@@ -125,7 +125,8 @@ class Route:
 
     query: the parameters that it knows. body: whether it reads one (`required`, `optional`, `none`, `form`). headers:
     those that it reads beside Authorization. takes, gives: names of the schemas of its body and of its answer with
-    `status`. media: the types that the answer can have.
+    `status`. media: the types that the answer can have. begins: the schema of a 202 that it answers where the request
+    begins long work.
     """
 
     method: str
@@ -142,6 +143,7 @@ class Route:
     gives: str = ""
     status: int = 200
     run_token: bool = False
+    begins: str = ""
     media: tuple[str, ...] = ("application/json",)
 
     @property

@@ -22,6 +22,7 @@ from sweephand.schedules import calendars as mathematics
 from sweephand.schedules import uses
 from sweephand.schedules.timing import load_or_never, with_calendars
 from sweephand.store import calendars as store
+from sweephand.store import tenants
 from sweephand.store.conditional import Cancelled, Op
 from sweephand.store.views import calendars as views
 
@@ -34,8 +35,11 @@ def create(world: World, wanted: Calendar, actor: str | None) -> Calendar:
     now = _ms(world.clock.now())
     calendar = replace(wanted, created_at=now, modified_at=now, version=1)
     calendar = replace(calendar, reference=reference_of(calendar))
-    done = world.table.transact(store.create_ops(world.table, calendar, actor))
+    stays = tenants.stays_op(world.table, wanted.tenant)
+    done = world.table.transact([*store.create_ops(world.table, calendar, actor), stays])
     if isinstance(done, Cancelled):
+        if "tenant" in done.refused:
+            raise Conflict("the tenant is being deleted, or is not there")
         there = store.read(world.table, wanted.tenant, wanted.name)
         if there is None or there.reference != calendar.reference:
             raise Conflict("a calendar of this name exists", code="NAME_TAKEN")

@@ -28,9 +28,10 @@ MOST_ROWS = 1_000
 """That one look takes up: within the time of its function, whatever the job left."""
 
 
-def of_job_op(world: World, job: Job, schedules: Sequence[Schedule]) -> Op:
-    """For a deleted job: its own runs, and those of all its schedules."""
-    return _op(world, job, [job.id, *(schedule.id for schedule in schedules)], name="job", whole=True)
+def of_job_op(world: World, job: Job, schedules: Sequence[Schedule], *, runs_too: bool = False) -> Op:
+    """For a deleted job: its own runs, and those of all its schedules. runs_too: their rows go as well."""
+    owners = [job.id, *(schedule.id for schedule in schedules)]
+    return _op(world, job, owners, name="job", whole=True, runs_too=runs_too)
 
 
 def of_schedules_ops(world: World, job: Job, gone: Sequence[Schedule]) -> list[Op]:
@@ -38,7 +39,7 @@ def of_schedules_ops(world: World, job: Job, gone: Sequence[Schedule]) -> list[O
     return [_op(world, job, [schedule.id for schedule in gone], name=gone[0].id, whole=False)]
 
 
-def _op(world: World, job: Job, owners: Sequence[str], *, name: str, whole: bool) -> Op:
+def _op(world: World, job: Job, owners: Sequence[str], *, name: str, whole: bool, runs_too: bool = False) -> Op:
     item = CleanUpItem(
         pk=keys.job(job.tenant, job.id),
         sk=keys.clean_up(name),
@@ -48,6 +49,7 @@ def _op(world: World, job: Job, owners: Sequence[str], *, name: str, whole: bool
         owners=json.dumps(owners),
         whole=whole,
         collection=job.collection,
+        runs_too=True if runs_too else None,
     )
     return world.table.put_op("clean-up", item)
 
@@ -88,7 +90,8 @@ def clean(world: World, pointer: Pointer) -> None:
     before = Progress.read(item.progress)
     after = _end_runs(world, pointer.tenant, owners, before)
     if after.owner == len(owners) and not after.held:
-        if _clear(world, pk, owners, whole=item.whole):
+        ledger_too = bool(item.runs_too)
+        if _clear(world, pk, owners, whole=item.whole) and (not ledger_too or _forget_runs(world, pointer, owners)):
             world.table.delete(pk, sk)
             return
     elif after.owner == len(owners):
@@ -118,6 +121,19 @@ def _clear(world: World, pk: str, owners: Sequence[str], *, whole: bool) -> bool
     gone = 0
     for row in world.table.query_all(pk, consistent=True):
         if _goes(row["sk"]["S"], owners, whole=whole):
+            if gone == MOST_ROWS:
+                return False
+            world.table.delete(pk, row["sk"]["S"])
+            gone += 1
+    return True
+
+
+def _forget_runs(world: World, pointer: Pointer, owners: Sequence[str]) -> bool:
+    """True if the ledger has nothing of them any more. A message of theirs that is still about finds no schedule."""
+    gone = 0
+    for owner in owners:
+        pk = keys.runs(pointer.tenant, owner)
+        for row in world.table.query_all(pk, consistent=True):
             if gone == MOST_ROWS:
                 return False
             world.table.delete(pk, row["sk"]["S"])

@@ -199,8 +199,11 @@ def find_schedule(planned: Planned, schedule_id: str) -> Schedule:
     raise NotFound("no such schedule")
 
 
-def delete_job(world: World, tenant: str, job_id: str, if_match: int | None) -> None:
-    """The job, its schedules and lean rows at once; a clean-up row ends its open runs and clears the rest."""
+def delete_job(world: World, tenant: str, job_id: str, if_match: int | None, *, runs_too: bool = False) -> None:
+    """The job, its schedules and lean rows at once; a clean-up row ends its open runs and clears the rest.
+
+    runs_too: of the ledger nothing stays either.
+    """
     for tries in range(TRIES):
         planned = find(world, tenant, job_id)
         if if_match is not None and planned.job.revision != if_match:
@@ -216,7 +219,7 @@ def delete_job(world: World, tenant: str, job_id: str, if_match: int | None) -> 
             *directory.delete_ops(world.table, job),
             tenancy.count_job_op(world, tenancy.named(tenant, job.collection), -1),
             *quotas.count_ops(world, job, None, Usage()),
-            cleaning.of_job_op(world, job, planned.schedules),
+            cleaning.of_job_op(world, job, planned.schedules, runs_too=runs_too),
             *_leave_calendars(world, planned),
         ]
         done = world.table.transact(ops)

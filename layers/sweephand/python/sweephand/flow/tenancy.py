@@ -23,7 +23,7 @@ from sweephand.schedules.timing import Timing, with_count
 from sweephand.security import caller
 from sweephand.security.caller import Credential
 from sweephand.store import credentials, tenants, usage
-from sweephand.store.conditional import Cancelled, Op, Refused
+from sweephand.store.conditional import Cancelled, Op
 
 TRIES = 5
 TENANT_KEPT_S = 10.0
@@ -37,10 +37,12 @@ def named(tenant: str, name: str) -> Collection:
 # Tenants
 
 
-def create_tenant(world: World, name: str, description: str | None, *, most_schedules: int | None = None) -> Tenant:
-    """The tenant with its collection `default`. Raises Conflict(NAME_TAKEN)."""
+def create_tenant(
+    world: World, name: str, description: str | None, *, most_schedules: int | None = None, application: str = ""
+) -> Tenant:
+    """The tenant with its collection `default`. application: that it is subscribed to. Raises Conflict(NAME_TAKEN)."""
     now = world.clock.now()
-    tenant = Tenant(name, TenantState.ACTIVE, description, now)
+    tenant = Tenant(name, TenantState.ACTIVE, description, now, {application: now} if application else {})
     default = Collection(name, DEFAULT_COLLECTION, created_at=now, modified_at=now)
     ops = [*tenants.tenant_ops(world.table, tenant), tenants.put_collection_op(world.table, default)]
     if most_schedules is not None:
@@ -52,7 +54,8 @@ def create_tenant(world: World, name: str, description: str | None, *, most_sche
 
 def _stamped(tenant: Tenant) -> Tenant:
     """As the table gives it back."""
-    return replace(tenant, created_at=_ms(tenant.created_at))
+    applications = {name: _ms(since) for name, since in tenant.applications.items()}
+    return replace(tenant, created_at=_ms(tenant.created_at), applications=applications)
 
 
 def find_tenant(world: World, name: str) -> Tenant:
@@ -60,6 +63,12 @@ def find_tenant(world: World, name: str) -> Tenant:
     if tenant is None:
         raise NotFound("no such tenant")
     return tenant
+
+
+def began_at(world: World, name: str) -> datetime | None:
+    """What lies before is of a tenant that had this name earlier. None: there is none."""
+    tenant = tenants.read_tenant(world.table, name)
+    return None if tenant is None else tenant.created_at
 
 
 def require_active(world: World, name: str) -> None:
@@ -77,19 +86,36 @@ def change_tenant(world: World, name: str, description: str | None, most_schedul
     after = replace(before, description=description)
     ops = [*tenants.change_tenant_ops(world.table, after), usage.limit_op(world.table, name, most_schedules)]
     if isinstance(world.table.transact(ops), Cancelled):
-        raise NotFound("no such tenant")
+        raise _leaving(world, name)
     return after
 
 
+def _leaving(world: World, name: str) -> Conflict | NotFound:
+    """Why a tenant took nothing more."""
+    there = tenants.read_tenant(world.table, name)
+    return NotFound("no such tenant") if there is None else being_purged(there)
+
+
+def being_purged(tenant: Tenant) -> Conflict:
+    return Conflict(f"the tenant is being deleted with all that it has: see the operation {tenant.purge}")
+
+
+def _stays_ops(world: World, tenant: str | None) -> list[Op]:
+    """Part of a transaction that gives a tenant something; the provider's own name space is no tenant."""
+    return [] if tenant in {None, caller.PROVIDER} else [tenants.stays_op(world.table, str(tenant))]
+
+
 def switch_tenant(world: World, name: str, *, on: bool) -> Tenant:
-    """Enables or disables it, whatever it was: to say it twice changes nothing."""
+    """Enables or disables it, whatever it was: to say it twice changes nothing. Raises Conflict once it is purged."""
     before = find_tenant(world, name)
+    if before.purge is not None:
+        raise being_purged(before)
     after = replace(before, state=TenantState.ACTIVE if on else TenantState.DISABLED)
     if after == before:
         return before
     ops = [*tenants.change_tenant_ops(world.table, after), *_suspension_ops(world, name, None, on=on)]
     if isinstance(world.table.transact(ops), Cancelled):
-        raise NotFound("no such tenant")
+        raise _leaving(world, name)
     if on:
         _begin_release(world, name, None)
     return after
@@ -129,9 +155,12 @@ def create_credential(world: World, tenant: str | None, name: str | None, scopes
         find_tenant(world, tenant)
     now = world.clock.now()
     credential, secret = caller.new_credential(tenant, scopes, world.chance)
-    written = world.table.put(credentials.credential_item(credential, name, now), tenants.ABSENT)
-    if isinstance(written, Refused):
+    item = world.table.put_op("credential", credentials.credential_item(credential, name, now), tenants.ABSENT)
+    done = world.table.transact([item, *_stays_ops(world, tenant)])
+    if isinstance(done, Cancelled):
         there = credentials.find_credential(world.table, tenant, credential.id)
+        if there != credential and tenant is not None and "tenant" in done.refused:
+            raise _leaving(world, tenant)
         if there != credential:
             raise Unavailable("no free id was found: try again")
     return Issued(credential, secret, name, now)
@@ -182,8 +211,11 @@ def create_collection(world: World, wanted: Collection) -> Collection:
     """Raises Conflict(NAME_TAKEN)."""
     now = world.clock.now()
     collection = replace(wanted, created_at=now, modified_at=now)
-    done = world.table.transact([tenants.put_collection_op(world.table, collection)])
+    put = tenants.put_collection_op(world.table, collection)
+    done = world.table.transact([put, *_stays_ops(world, wanted.tenant)])
     if isinstance(done, Cancelled):
+        if "tenant" in done.refused:
+            raise _leaving(world, wanted.tenant)
         there = tenants.read_collection(world.table, wanted.tenant, wanted.name)
         if there != replace(collection, created_at=_ms(now), modified_at=_ms(now)):
             raise Conflict("a collection of this name exists", code="NAME_TAKEN")

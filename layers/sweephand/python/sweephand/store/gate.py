@@ -24,6 +24,8 @@ def look(table: Table, standing: Standing, pointer: Pointer) -> Seen:
     schedule_row = found.get(schedule_key) if schedule_key else None
     job = jobs.job_of(JobItem.from_raw_data(job_row)) if job_row else None
     terms = Terms() if job is None else standing.of(pointer.tenant, job.collection)
+    if terms.purging:
+        job = schedule_row = None  # it is as good as deleted: retries and manual runs of it end as well
     return Seen(
         job=job,
         schedule=jobs.schedules_of(table, [ScheduleItem.from_raw_data(schedule_row)])[0] if schedule_row else None,

@@ -51,8 +51,8 @@ def end_ops(table: Table, tenant: str, collection: str | None, now: datetime, sh
     return [table.put_op("suspension", suspension), table.put_op("release", item)]
 
 
-def forget_ops(table: Table, tenant: str, collection: str) -> list[Op]:
-    """The collection is deleted, whatever its state was."""
+def forget_ops(table: Table, tenant: str, collection: str | None) -> list[Op]:
+    """The collection, or the whole tenant, is deleted, whatever its state was."""
     return [
         table.delete_op("suspension", keys.STACK_SUSPENDED, keys.suspended(tenant, collection)),
         table.delete_op("release", keys.releasing(tenant, collection), keys.release(collection)),

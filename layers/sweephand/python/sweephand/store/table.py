@@ -42,9 +42,15 @@ class Item(Model):
 
 
 class TenantItem(Item):
+    """A tenant, and its line in the stack's register. applications: JSON, name -> since when; purge: an operation;
+    both in its own row only.
+    """
+
     tenant = UnicodeAttribute()
     state = UnicodeAttribute(default="ACTIVE")
     description = UnicodeAttribute(null=True)
+    applications = UnicodeAttribute(null=True)
+    purge = UnicodeAttribute(null=True)
     created_at = Integer()
 
 
@@ -268,6 +274,7 @@ class CleanUpItem(Item):
     """owners: JSON list of the ledger partitions to clear. whole: the job is gone, not only some of its schedules.
 
     collection: of the job, for the events of runs that end after it. progress: how far an unfinished look came.
+    runs_too: the rows of the ledger go as well.
     """
 
     shard = Integer()
@@ -277,6 +284,7 @@ class CleanUpItem(Item):
     whole = BooleanAttribute()
     collection = UnicodeAttribute(null=True)
     progress = UnicodeAttribute(null=True)
+    runs_too = BooleanAttribute(null=True)
 
 
 class JobWakeItem(Item):

@@ -23,7 +23,7 @@ from sweephand.domain.collection import (
 )
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.store import keys, usage
-from sweephand.store.conditional import Op, Table, add, assign
+from sweephand.store.conditional import Op, Table, add, assign, every
 from sweephand.store.table import CollectionItem, Item, TenantItem
 
 ABSENT: Condition = Item.pk.does_not_exist()
@@ -33,7 +33,22 @@ ABSENT: Condition = Item.pk.does_not_exist()
 
 
 def tenant_of(item: TenantItem) -> Tenant:
-    return Tenant(item.tenant, TenantState(item.state), item.description, from_ms(item.created_at))
+    """From its own row; from its line in the register, without applications and purge."""
+    applications = json.loads(item.applications) if item.applications else {}
+    return Tenant(
+        name=item.tenant,
+        state=TenantState(item.state),
+        description=item.description,
+        created_at=from_ms(item.created_at),
+        applications={name: from_ms(since) for name, since in applications.items()},
+        purge=item.purge,
+    )
+
+
+def _applications_text(tenant: Tenant) -> str | None:
+    """By name, so that what was read is written the same."""
+    found = {name: epoch_ms(since) for name, since in sorted(tenant.applications.items())}
+    return json.dumps(found, separators=(",", ":")) if found else None
 
 
 def read_tenant(table: Table, name: str) -> Tenant | None:
@@ -44,7 +59,7 @@ def read_tenant(table: Table, name: str) -> Tenant | None:
 def tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
     """The tenant's own row [absent], and its line in the stack's register."""
 
-    def item(pk: str, sk: str) -> TenantItem:
+    def item(pk: str, sk: str, applications: str | None = None) -> TenantItem:
         return TenantItem(
             pk=pk,
             sk=sk,
@@ -52,21 +67,68 @@ def tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
             state=tenant.state.value,
             description=tenant.description,
             created_at=epoch_ms(tenant.created_at),
+            applications=applications,
         )
 
+    own = item(keys.tenant(tenant.name), keys.TENANT, _applications_text(tenant))
     return [
-        table.put_op("tenant", item(keys.tenant(tenant.name), keys.TENANT), ABSENT),
+        table.put_op("tenant", own, ABSENT),
         table.put_op("register", item(keys.STACK_TENANTS, keys.part(tenant.name))),
     ]
 
 
 def change_tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
-    """Its state and description, in its own row [it is there] and in the stack's register."""
+    """Its state and description, in its own row [it stays] and in the stack's register."""
     actions = [assign(TenantItem.state, tenant.state.value), assign(TenantItem.description, tenant.description)]
-    there: Condition = TenantItem.pk.exists()
     return [
-        table.update_op("tenant", keys.tenant(tenant.name), keys.TENANT, actions, there),
-        table.update_op("register", keys.STACK_TENANTS, keys.part(tenant.name), actions, there),
+        table.update_op("tenant", keys.tenant(tenant.name), keys.TENANT, actions, _stays()),
+        table.update_op("register", keys.STACK_TENANTS, keys.part(tenant.name), actions, TenantItem.pk.exists()),
+    ]
+
+
+def _stays() -> Condition:
+    """It is there, and no purge has begun."""
+    return every(TenantItem.pk.exists(), TenantItem.purge.does_not_exist())
+
+
+def stays_op(table: Table, name: str) -> Op:
+    """Part of a transaction that gives a tenant something [it stays]: after a purge has begun nothing comes to it.
+
+    Writes what is there already: no function may check without writing.
+    """
+    return table.update_op("tenant", keys.tenant(name), keys.TENANT, [assign(TenantItem.tenant, name)], _stays())
+
+
+def subscribe_op(table: Table, before: Tenant, after: Tenant) -> Op:
+    """Its applications, and nothing else of it [as read, and it stays]."""
+    actions = [assign(TenantItem.applications, _applications_text(after))]
+    condition = _stays() & _same_applications(before)
+    return table.update_op("tenant", keys.tenant(after.name), keys.TENANT, actions, condition)
+
+
+def _same_applications(before: Tenant) -> Condition:
+    known = _applications_text(before)
+    return TenantItem.applications == known if known else TenantItem.applications.does_not_exist()
+
+
+def purge_ops(table: Table, before: Tenant, operation_id: str) -> list[Op]:
+    """From now on it is being purged by this operation [as read: applications, and the purge before]."""
+    state = assign(TenantItem.state, TenantState.PURGING.value)
+    known = before.purge
+    same = TenantItem.purge == known if known else TenantItem.purge.does_not_exist()
+    own = every(TenantItem.pk.exists(), same, _same_applications(before))
+    key = keys.tenant(before.name), keys.TENANT
+    return [
+        table.update_op("tenant", *key, [state, assign(TenantItem.purge, operation_id)], own),
+        table.update_op("register", keys.STACK_TENANTS, keys.part(before.name), [state], TenantItem.pk.exists()),
+    ]
+
+
+def forget_tenant_ops(table: Table, name: str, operation_id: str) -> list[Op]:
+    """The purge has deleted all else [it is this purge's]."""
+    return [
+        table.delete_op("tenant", keys.tenant(name), keys.TENANT, TenantItem.purge == operation_id),
+        table.delete_op("register", keys.STACK_TENANTS, keys.part(name)),
     ]
 
 
@@ -148,16 +210,23 @@ def read_terms(table: Table, tenant: str, collection: str) -> Terms:
     """What tenant and collection mean for a run, in one read. What is not there disables nothing."""
     tenant_key, collection_key = (keys.tenant(tenant), keys.TENANT), (keys.tenant(tenant), keys.collection(collection))
     rows = table.batch_get([tenant_key, collection_key])
-    active, found = True, None
+    active, purging, found = True, False, None
     if tenant_key in rows:
-        active = tenant_of(TenantItem.from_raw_data(rows[tenant_key])).state is TenantState.ACTIVE
+        state = rows[tenant_key]["state"]["S"]
+        active, purging = state == TenantState.ACTIVE, state == TenantState.PURGING
     if collection_key in rows:
         found = collection_of(CollectionItem.from_raw_data(rows[collection_key]))
     if found is None:
-        return Terms(active, active)
-    enabled = active and found.state is CollectionState.ENABLED
+        return Terms(active, active, purging)
     return Terms(
-        enabled, active, found.events, found.retention, found.signing, found.callback_timeout_s, found.redirects
+        enabled=active and found.state is CollectionState.ENABLED,
+        tenant_active=active,
+        purging=purging,
+        events=found.events,
+        retention=found.retention,
+        signing=found.signing,
+        callback_timeout_s=found.callback_timeout_s,
+        redirects=found.redirects,
     )
 
 

@@ -101,8 +101,13 @@ class Context:
 
     def by(self, operation: Operation) -> By:
         """Who changes a job, for its change log."""
+        return By(operation, self.actor)
+
+    @property
+    def actor(self) -> str:
+        """The caller's client id."""
         assert self.caller is not None
-        return By(operation, f"{self.caller.tenant or PROVIDER}.{self.caller.credential_id}")
+        return f"{self.caller.tenant or PROVIDER}.{self.caller.credential_id}"
 
     def once(self) -> Once | None:
         given = self.request.headers.get("idempotency-key")

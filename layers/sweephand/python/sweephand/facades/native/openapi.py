@@ -77,6 +77,7 @@ PATH: Mapping[str, Schema] = {
     "key": ID,
     "tenant": TENANT_NAME,
     "operation": ID,
+    "application": PLAIN_NAME,
 }
 QUERY: Mapping[str, Schema] = {
     "limit": whole(1, cursors.LARGEST_LIMIT, default=cursors.DEFAULT_LIMIT),
@@ -261,7 +262,7 @@ def statuses(route: Route) -> list[int]:
         401: known,
         403: known,
         404: (route.scope is not None and named) or route.path.startswith("/.well-known/"),
-        409: route.scope is not None and route.method != "GET" and (route.tenant or route.gives == "Tenant"),
+        409: route.scope is not None and route.method != "GET" and _can_conflict(route),
         412: "If-Match" in route.headers or route.takes in COUNTED,
         413: reads,
         415: reads,
@@ -272,11 +273,19 @@ def statuses(route: Route) -> list[int]:
     return [status for status, can_be in found.items() if can_be]
 
 
+def _can_conflict(route: Route) -> bool:
+    apart = ("/v1/tenants", "/v1/operations")
+    return route.tenant or route.path.startswith(apart) or route.takes == "CredentialDraft"
+
+
 def _other_responses(route: Route) -> dict[str, Any]:
     other: dict[str, Any] = {}
     if "If-None-Match" in route.headers:
         other["304"] = {"description": "The caller has it already.", "headers": _headers("ETag")}
     other |= {str(status): {"$ref": f"#/components/responses/{status}"} for status in statuses(route)}
+    if route.begins:
+        content = {JSON: _content(route.begins, {})}
+        other["202"] = {"description": "It goes on by itself.", "headers": _headers("Location"), "content": content}
     other["429"] = {"$ref": "#/components/responses/429"}
     if route.body == "form":
         refused = _content("OAuthError", {})

@@ -34,6 +34,7 @@ SCHEDULE = "/v1/jobs/{job}/schedules/{schedule}"
 COLLECTION = "/v1/collections/{collection}"
 CALENDAR = "/v1/calendars/{calendar}"
 OPERATION = "/v1/operations/{operation}"
+SUBSCRIPTIONS = "/v1/tenants/{tenant}/subscriptions"
 SMALLER_PAGE = 4
 """A page too large for an answer is read again with a limit of so many times less."""
 
@@ -100,6 +101,7 @@ _export_runs.__name__ = "export_runs"
 
 OF_TENANTS: Mapping[str, Any] = {"scope": PROVIDER, "tenant": False, "headers": ()}
 OF_OPERATIONS: Mapping[str, Any] = {"tenant": False, "headers": ("Sweephand-Tenant",)}
+READS: Mapping[str, Any] = {**OF_OPERATIONS, "also": PROVIDER}
 SWITCHES: Mapping[str, Any] = {**OF_OPERATIONS, "scope": READ, "also": ERRORS}
 """The operation itself asks for the scope of its work too."""
 OF_CREDENTIALS: Mapping[str, Any] = {"scope": ADMIN, "tenant": False, "headers": ("Sweephand-Tenant",)}
@@ -214,9 +216,9 @@ ROUTES = Routes(
             *("/v1/operations", _of_operations("list_all"), "List long work, newest first"),
             query=(*PAGE, "state", "kind"),
             gives="OperationPage",
-            **OF_OPERATIONS,
+            **READS,
         ),
-        _get(OPERATION, _of_operations("read"), "How far long work has come", gives="Operation", **OF_OPERATIONS),
+        _get(OPERATION, _of_operations("read"), "How far long work has come", gives="Operation", **READS),
         *(
             _verb(f"{OPERATION}/{name}", _of_operations(name), summary, gives="Operation", **SWITCHES)
             for name, summary in (
@@ -321,6 +323,32 @@ ROUTES = Routes(
             *("PATCH", "/v1/tenants/{tenant}", _of_tenants("patch"), "Change a tenant: its description, its quota"),
             takes="TenantPatch",
             gives="Tenant",
+            **OF_TENANTS,
+        ),
+        Route(
+            *("DELETE", "/v1/tenants/{tenant}", _of_tenants("delete")),
+            summary="Delete a tenant with all that it has",
+            gives="Operation",
+            status=202,
+            **OF_TENANTS,
+        ),
+        _get(
+            *(SUBSCRIPTIONS, _of_tenants("list_subscriptions"), "List what a tenant is subscribed to"),
+            gives="SubscriptionPage",
+            **OF_TENANTS,
+        ),
+        Route(
+            *("PUT", f"{SUBSCRIPTIONS}/{{application}}", _of_tenants("subscribe")),
+            summary="Subscribe a tenant to an application; a new tenant comes into being",
+            body="optional",
+            takes="Nothing",
+            gives="Subscription",
+            **OF_TENANTS,
+        ),
+        _delete(
+            *(f"{SUBSCRIPTIONS}/{{application}}", _of_tenants("unsubscribe")),
+            "End a subscription; with the last one the tenant is deleted",
+            begins="Operation",
             **OF_TENANTS,
         ),
         _verb("/v1/tenants/{tenant}/enable", _of_tenants("enable"), "Enable a tenant", gives="Tenant", **OF_TENANTS),

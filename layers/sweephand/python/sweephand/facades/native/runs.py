@@ -17,8 +17,8 @@ from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies
 from sweephand.facades.native.context import Context
-from sweephand.flow import plan, results
-from sweephand.flow.drafts import LAST
+from sweephand.flow import plan, results, tenancy
+from sweephand.flow.drafts import LAST, PAST_GRACE
 from sweephand.ids import instant_ms_of, is_uuid, run_uuid
 from sweephand.schedules.explain import MovedBy, left_out
 from sweephand.schedules.instants import parse_instant
@@ -72,7 +72,9 @@ def _source(ctx: Context, mark: RunMark | None, limit: int) -> Iterator[Run]:
         if mark is not None:
             until_ms = min(until_ms, instant_ms_of(mark[0]))
         since = (ctx.now - timedelta(days=ATTENTION_DAYS)).date()
-        yield from views.attention(table, tenant, since, from_ms(until_ms), mark, page)
+        found = views.attention(table, tenant, since, from_ms(until_ms), mark, page)
+        began = tenancy.began_at(ctx.world, tenant)
+        yield from found if began is None else takewhile(lambda run: run.planned_at >= began - PAST_GRACE, found)
 
 
 def _query_id(ctx: Context, name: str) -> str | None:

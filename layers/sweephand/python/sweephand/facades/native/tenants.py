@@ -1,25 +1,28 @@
-"""Tenants: what the provider does with them."""
+"""Tenants and the applications that they are subscribed to: what the provider does with them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
 from sweephand.domain import fields
 from sweephand.domain.collection import MOST_SCHEDULES, Tenant, Usage
 from sweephand.domain.instants import text_ms
+from sweephand.domain.operation import Operation
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
-from sweephand.facades.native import shapes
+from sweephand.facades.native import operations, shapes
 from sweephand.facades.native.context import Context
-from sweephand.flow import tenancy
+from sweephand.flow import subscriptions, tenancy
 from sweephand.security.caller import is_tenant_name
 from sweephand.store.views import tenants as views
 
 SETTINGS = ("description", "quota")
-READ_ONLY = ("state", "usage", "createdAt")
+READ_ONLY = ("state", "usage", "deletedBy", "createdAt")
 LONGEST_DESCRIPTION = 1_000
+NOT_A_TENANT = "must have letters, digits, - and _ only, and not be `provider`"
 
 
 def create(ctx: Context) -> Answer:
@@ -37,7 +40,7 @@ def _new_name(given: Mapping[str, Any]) -> str:
         raise InvalidRequest(member, "is required")
     name = fields.text(given[member], member, 1, 64)
     if not is_tenant_name(name):
-        raise InvalidRequest(member, "must have letters, digits, - and _ only, and not be `provider`")
+        raise InvalidRequest(member, NOT_A_TENANT)
     return name
 
 
@@ -104,6 +107,48 @@ def _switch(ctx: Context, *, on: bool) -> Answer:
     return Answer(200, body(tenant, views.usage_of(ctx.world.table, tenant.name)))
 
 
+# What a tenant is subscribed to, and its end
+
+
+def subscribe(ctx: Context) -> Answer:
+    """Twice is as once; a tenant that is not there comes into being."""
+    ctx.no_members()
+    name, application = ctx.parameters["tenant"], ctx.parameters["application"]
+    if not is_tenant_name(name):
+        raise InvalidRequest("tenant", NOT_A_TENANT, code="INVALID_QUERY")
+    if not shapes.is_plain(application):
+        reason = "must have 1 to 128 letters, digits, . _ and -, and begin with one of the first two"
+        raise InvalidRequest("application", reason, code="INVALID_QUERY")
+    since = subscriptions.subscribe(ctx.world, name, application)
+    return Answer(200, _subscription(name, application, since))
+
+
+def list_subscriptions(ctx: Context) -> Answer:
+    """By application: all of them, for a tenant has few."""
+    tenant = tenancy.find_tenant(ctx.world, named(ctx))
+    found = [_subscription(tenant.name, *each) for each in sorted(tenant.applications.items())]
+    return Answer(200, {"items": found, "nextCursor": None})
+
+
+def unsubscribe(ctx: Context) -> Answer:
+    """204 while others are left. With the last one the tenant goes: 202, and the operation that deletes it."""
+    name = named(ctx)
+    begun = subscriptions.unsubscribe(ctx.world, name, ctx.parameters["application"], ctx.actor)
+    return Answer(204) if begun is None else _begun(begun)
+
+
+def delete(ctx: Context) -> Answer:
+    return _begun(subscriptions.delete_tenant(ctx.world, named(ctx), ctx.actor))
+
+
+def _begun(operation: Operation) -> Answer:
+    return Answer(202, operations.body(operation), {"Location": f"/v1/operations/{operation.id}"})
+
+
+def _subscription(tenant: str, application: str, since: datetime) -> dict[str, str]:
+    return {"tenant": tenant, "application": application, "createdAt": text_ms(since)}
+
+
 def body(tenant: Tenant, usage: Usage) -> dict[str, Any]:
     return {
         "tenant": tenant.name,
@@ -111,6 +156,7 @@ def body(tenant: Tenant, usage: Usage) -> dict[str, Any]:
         "state": tenant.state.value,
         "quota": _quota_body(usage),
         "usage": {"schedules": usage.schedules},
+        "deletedBy": tenant.purge,
         "createdAt": text_ms(tenant.created_at),
     }
 

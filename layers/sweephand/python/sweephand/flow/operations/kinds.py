@@ -19,14 +19,19 @@ Work = Callable[[World, Operation], Page]
 
 @dataclass(frozen=True)
 class Kind:
-    """module: below flow. scope: who may begin it may also pause, resume and cancel it."""
+    """module: below flow. scope: who may begin it may also pause, resume and cancel it.
+
+    for_good: it cannot be cancelled, because half of it would be neither the one nor the other.
+    """
 
     module: str
     scope: str
+    for_good: bool = False
 
 
 KINDS: Mapping[OperationKind, Kind] = {
     OperationKind.REDRIVE: Kind("operations.redrive", "errors:edit"),
+    OperationKind.PURGE_TENANT: Kind("operations.purge_tenant", "provider:admin", for_good=True),
 }
 
 

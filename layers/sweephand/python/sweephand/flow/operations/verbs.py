@@ -10,6 +10,7 @@ from sweephand.domain.operation import KEPT, Operation, OperationKind, Operation
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, NotFound, Unavailable
 from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
+from sweephand.flow.operations.kinds import KINDS
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import operations as store
@@ -68,7 +69,9 @@ def resume(world: World, operation: Operation) -> Operation:
 
 
 def cancel(world: World, operation: Operation) -> Operation:
-    """What is done stays done. Raises Conflict where it has ended otherwise."""
+    """What is done stays done. Raises Conflict where it has ended otherwise, and of a kind that is for good."""
+    if KINDS[operation.kind].for_good:
+        raise Conflict("what it has begun cannot be undone: it can be paused")
     open_ = frozenset({OperationState.RUNNING, OperationState.PAUSED, OperationState.FAILED})
     return _turn(world, operation, OperationState.CANCELLED, open_)
 

@@ -1,0 +1,347 @@
+"""The end of a tenant: with its last subscription all that it has goes, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from sweephand.domain.calendar import Calendar
+from sweephand.domain.collection import TenantState
+from sweephand.domain.instants import EPOCH
+from sweephand.domain.operation import Operation, OperationState
+from sweephand.domain.run import Reason, State
+from sweephand.errors import Conflict, NotFound, QuotaExceeded, SweephandError
+from sweephand.flow import calendars, manual, subscriptions, tenancy
+from sweephand.flow.operations import purge_tenant, verbs
+from sweephand.schedules import calendar_content
+from sweephand.store import keys, operations, tenants
+from tests.support.endpoint import ACCEPTED, BUSY
+from tests.support.stage import TENANT, Stage
+from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before
+from tests.unit.flow.common import fixed, once
+
+EACH_MINUTE = {"cron": "* * * * *"}
+NUMBERS = {keys.ORDINAL, keys.LAST_NUMBER}
+
+
+def end(stage: Stage) -> Operation:
+    """The tenant's last subscription ends."""
+    begun = subscriptions.unsubscribe(stage.world, TENANT, "app", "provider.admin")
+    assert begun is not None
+    return begun
+
+
+def subscribed(stage: Stage, *applications: str) -> None:
+    for application in applications or ("app",):
+        subscriptions.subscribe(stage.world, TENANT, application)
+
+
+def operation(stage: Stage, begun: Operation) -> Operation:
+    there = operations.read(stage.world.table, None, begun.id)
+    assert there is not None
+    return there
+
+
+def left(stage: Stage) -> list[tuple[str, str]]:
+    """Whatever still names the tenant, but for what goes by itself soon, and its numbers."""
+    found = []
+    for item in stage.items():
+        pk, sk = item["pk"]["S"], item["sk"]["S"]
+        own = pk == keys.tenant(TENANT) or pk.startswith(f"{keys.tenant(TENANT)}#")
+        listed = pk.startswith("STACK#") and sk.split("#")[0] == TENANT
+        if (own or listed) and sk not in NUMBERS and "expires_at" not in item:
+            found.append((pk, sk))
+    return found
+
+
+def furnish(stage: Stage) -> None:
+    """Something of every kind that a tenant can have."""
+    world = stage.world
+    subscribed(stage)
+    tenancy.change_tenant(world, TENANT, "here", 500)
+    tenancy.create_credential(world, TENANT, None, ["jobs:read"])
+    tenancy.create_collection(world, tenancy.named(TENANT, "side"))
+    tenancy.change_collection(world, TENANT, "side", lambda there: tenancy.enabled(there, on=False), None)
+    content = {"dates": ["12-25"]}
+    calendar = Calendar(TENANT, "holidays", EPOCH, EPOCH, content=content, facts=calendar_content.read(content))
+    calendars.create(world, calendar, None)
+    action = stage.action(payload={"n": 1}, authentication={"type": "bearer", "token": "t"}, retry=fixed(3_600))
+    stage.create({**EACH_MINUTE, "calendars": [{"name": "holidays"}]}, name="a", tags=("t",), action=action)
+    stage.create(once(), name="b", resource_id="r", action=stage.action(outcome={"on202": "wait"}))
+    stage.create(*[{"every": "PT1H"}] * 3, name="c", collection="side")
+
+
+def test_nothing_is_left_of_a_tenant_but_its_ledger_and_its_numbers(stage: Stage) -> None:
+    stage.endpoint.answer = lambda call: ACCEPTED if call.planned_at.minute % 2 else BUSY
+    furnish(stage)
+    stage.run(150)
+
+    begun = end(stage)
+    stage.run(900)
+
+    assert left(stage) == []
+    assert stage.waiting() == {}
+    assert not [item for item in stage.items() if item["sk"]["S"].startswith("RUN#")]
+    done = operation(stage, begun)
+    assert (done.state, done.done, done.total, done.failed) == (OperationState.DONE, 3, 3, 0)
+    assert done.result == {"tenant": TENANT, "jobs": 3}
+    with pytest.raises(NotFound):
+        tenancy.find_tenant(stage.world, TENANT)
+
+
+def test_from_the_moment_on_nothing_of_the_tenant_runs(stage: Stage) -> None:
+    """Not what was sent ahead, no retry, no manual run, even if the deleting itself does not get on."""
+    stage.endpoint.answer = BUSY
+    subscribed(stage)
+    stage.create(EACH_MINUTE, action=stage.action(retry=fixed(45)))
+    planned = stage.create(name="by hand")
+    stage.run(70)
+    manual.run_now(stage.world, TENANT, planned.job.id, None, None)
+
+    verbs.pause(stage.world, end(stage))
+    stage.clock.advance(3)
+    called = len(stage.endpoint.received)
+    stage.run(900)
+
+    assert called == 1
+    assert len(stage.endpoint.received) == called
+    ended = {(run.state, run.reason) for run in stage.runs(planned.job.id)}
+    assert ended == {(State.CANCELLED, Reason.OWNER_GONE)}, "its row goes with its job, which waits"
+
+
+def test_while_an_application_is_left_everything_stays(stage: Stage) -> None:
+    subscribed(stage, "one", "two")
+    stage.create(EACH_MINUTE)
+    before = len(stage.items())
+
+    assert subscriptions.unsubscribe(stage.world, TENANT, "one", None) is None
+    stage.run(70)
+
+    assert len(stage.endpoint.received) == 1
+    assert len(stage.items()) >= before
+    assert list(tenancy.find_tenant(stage.world, TENANT).applications) == ["two"]
+    assert subscriptions.unsubscribe(stage.world, TENANT, "two", None) is not None
+
+
+def test_of_two_that_leave_at_once_one_is_the_last(stage: Stage) -> None:
+    subscribed(stage, "one", "two")
+
+    def other_leaves(_passing: Passing, act: Act) -> Any:
+        stage.taps.fault = None
+        assert subscriptions.unsubscribe(stage.world, TENANT, "two", None) is None
+        return act()
+
+    with stage.taps.once("dynamodb.TransactWriteItems", other_leaves):
+        begun = subscriptions.unsubscribe(stage.world, TENANT, "one", None)
+
+    assert begun is not None
+
+
+def test_an_application_that_comes_as_the_last_one_leaves_keeps_everything(stage: Stage) -> None:
+    subscribed(stage)
+
+    def other_comes(_passing: Passing, act: Act) -> Any:
+        stage.taps.fault = None
+        subscribed(stage, "late")
+        return act()
+
+    with stage.taps.once("dynamodb.TransactWriteItems", other_comes):
+        assert subscriptions.unsubscribe(stage.world, TENANT, "app", None) is None
+
+    assert tenancy.find_tenant(stage.world, TENANT).state is TenantState.ACTIVE
+
+
+@pytest.mark.parametrize("fault", [answer_lost, crash_before, crash_after], ids=lambda fault: fault.__name__)
+def test_asked_again_it_goes_on_as_one(stage: Stage, fault: Any) -> None:
+    furnish(stage)
+    with stage.taps.once("dynamodb.TransactWriteItems", fault), suppress(Crash, SweephandError):
+        end(stage)
+
+    first, second = end(stage), end(stage)
+    assert first.id == second.id
+    stage.run(600)
+
+    assert left(stage) == []
+    assert operation(stage, first).state is OperationState.DONE
+    listed = [item for item in stage.items() if item["pk"]["S"] == keys.operations(None)]
+    assert len(listed) == 1
+
+
+def test_while_it_goes_nothing_comes_to_it_and_afterwards_it_can_come_back(stage: Stage) -> None:
+    furnish(stage)
+    world, begun = stage.world, end(stage)
+    verbs.pause(world, begun)
+    calendar = Calendar(TENANT, "new", EPOCH, EPOCH)
+    refused = {
+        "subscribe": lambda: subscribed(stage, "other"),
+        "enable": lambda: tenancy.switch_tenant(world, TENANT, on=True),
+        "change": lambda: tenancy.change_tenant(world, TENANT, None, None),
+        "collection": lambda: tenancy.create_collection(world, tenancy.named(TENANT, "new")),
+        "credential": lambda: tenancy.create_credential(world, TENANT, None, ["jobs:read"]),
+        "calendar": lambda: calendars.create(world, calendar, None),
+    }
+    before = left(stage)
+    for what, request in refused.items():
+        with pytest.raises(Conflict):
+            request()
+        assert left(stage) == before, what
+
+    verbs.resume(world, operation(stage, begun))
+    stage.run(600)
+    subscribed(stage)
+    planned = stage.create(EACH_MINUTE)
+    called = len(stage.endpoint.received)
+    stage.run(70)
+
+    assert len(stage.endpoint.received) == called + 1
+    assert planned.job.number == 4, "no number is given out again"
+
+
+def test_jobs_that_come_while_others_go_are_found_too(stage: Stage) -> None:
+    """The provider may act for the tenant until its collections are gone."""
+    subscribed(stage)
+    stage.create(EACH_MINUTE)
+    begun = end(stage)
+
+    def job_comes(passing: Passing, act: Act) -> Any:
+        done = act()
+        if "JOB" in str(passing.request):
+            stage.taps.fault = None
+            stage.create(EACH_MINUTE)
+        return done
+
+    with stage.taps.faulty(job_comes):
+        stage.run(600)
+
+    assert left(stage) == []
+    assert operation(stage, begun).done == 1
+
+
+def test_a_page_that_is_cut_off_or_comes_twice_counts_each_job_once(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(purge_tenant, "JOBS", 2)
+    subscribed(stage)
+    for _ in range(5):
+        stage.create(EACH_MINUTE)
+    begun = end(stage)
+    for _ in range(3):
+        with stage.taps.once("dynamodb.TransactWriteItems", crash_after), suppress(Crash):
+            purge_tenant.page(stage.world, operation(stage, begun))
+        purge_tenant.page(stage.world, operation(stage, begun))
+
+    stage.run(600)
+
+    done = operation(stage, begun)
+    assert (done.state, done.done, done.total) == (OperationState.DONE, 5, 5)
+    assert left(stage) == []
+
+
+def test_a_page_takes_up_no_job_after_its_time(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(purge_tenant, "PAGE_S", -1.0)
+    subscribed(stage)
+    for _ in range(3):
+        stage.create(EACH_MINUTE)
+    begun = end(stage)
+
+    page = purge_tenant.page(stage.world, operation(stage, begun))
+
+    assert (page.done, page.cursor) == (1, {"round": 0})
+
+
+def test_what_cannot_be_deleted_is_told_as_the_cause_and_asking_again_goes_on(stage: Stage) -> None:
+    subscribed(stage)
+    begun = end(stage)
+    stage.edit_item(keys.tenant(TENANT), keys.collection("default"), job_count={"N": "1"})
+
+    stage.run(1_200)
+    failed = operation(stage, begun)
+    assert (failed.state, failed.cause) == (OperationState.FAILED, "the collection default still has jobs")
+    stage.edit_item(keys.tenant(TENANT), keys.collection("default"), job_count={"N": "0"})
+    assert end(stage).id == begun.id
+    stage.run(600)
+
+    assert left(stage) == []
+    assert operation(stage, begun).state is OperationState.DONE
+
+
+def test_a_purge_of_which_the_operation_is_gone_is_begun_anew(stage: Stage) -> None:
+    subscribed(stage)
+    begun = end(stage)
+    stage.world.table.delete(keys.operations(None), keys.operation(begun.id))
+
+    again = end(stage)
+    stage.run(600)
+
+    assert again.id != begun.id
+    assert left(stage) == []
+
+
+def test_an_old_page_does_nothing_to_a_tenant_that_came_back(stage: Stage) -> None:
+    subscribed(stage)
+    begun = end(stage)
+    stage.run(600)
+    subscribed(stage)
+    stage.create(EACH_MINUTE)
+    before = stage.items()
+
+    page = purge_tenant.page(stage.world, operation(stage, begun))
+
+    assert page.cursor is None
+    assert stage.items() == before
+
+
+def test_a_tenant_without_subscriptions_is_deleted_by_its_name(stage: Stage) -> None:
+    subscribed(stage)
+    with pytest.raises(Conflict, match="app"):
+        subscriptions.delete_tenant(stage.world, TENANT, None)
+    subscriptions.subscribe(stage.world, "globex", "a")
+    tenancy.create_tenant(stage.world, "initech", None)
+
+    begun = subscriptions.delete_tenant(stage.world, "initech", None)
+    stage.run(60)
+
+    assert operation(stage, begun).state is OperationState.DONE
+    assert tenants.read_tenant(stage.world.table, "initech") is None
+    assert tenants.read_tenant(stage.world.table, "globex") is not None
+
+
+def test_subscribing_makes_the_tenant_and_twice_is_as_once(stage: Stage) -> None:
+    first = subscriptions.subscribe(stage.world, "initech", "a")
+    stage.clock.advance(5)
+
+    assert subscriptions.subscribe(stage.world, "initech", "a") == first
+    assert tenancy.find_collection(stage.world, "initech", "default").job_count == 0
+    assert tenancy.find_tenant(stage.world, "initech").applications == {"a": first}
+
+
+@pytest.mark.parametrize("fault", [answer_lost, crash_before, crash_after], ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("name", ["initech", TENANT])
+def test_a_subscription_whose_answer_is_lost_is_there_once(stage: Stage, name: str, fault: Any) -> None:
+    with stage.taps.once("dynamodb.TransactWriteItems", fault), suppress(Crash, SweephandError):
+        subscriptions.subscribe(stage.world, name, "a")
+    stage.clock.advance(1)
+
+    subscriptions.subscribe(stage.world, name, "a")
+
+    assert list(tenancy.find_tenant(stage.world, name).applications) == ["a"]
+
+
+def test_a_tenant_has_so_many_subscriptions_and_no_more(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscriptions, "MOST_APPLICATIONS", 2)
+    subscribed(stage, "a", "b")
+
+    with pytest.raises(QuotaExceeded):
+        subscribed(stage, "c")
+    subscribed(stage, "a")
+
+
+def test_what_was_never_subscribed_cannot_leave(stage: Stage) -> None:
+    subscribed(stage)
+
+    for name, application in ((TENANT, "other"), ("nobody", "app")):
+        with pytest.raises(NotFound):
+            subscriptions.unsubscribe(stage.world, name, application, None)
+    assert tenancy.find_tenant(stage.world, TENANT).state is TenantState.ACTIVE
