@@ -35,6 +35,8 @@ def rights(service, operation, request, names):
         yield from ((f"events:{operation}", names[entry["EventBusName"]]) for entry in request["Entries"])
     elif service == "sts":
         yield f"sts:{operation}", request["RoleArn"]
+    elif service == "ecs":
+        yield f"ecs:{operation}", request["taskDefinition" if operation == "RunTask" else "cluster"]
     else:
         yield f"{service}:{operation}", "?"
 

@@ -22,7 +22,7 @@ from unittest import mock
 import pytest
 
 from sweephand.local.deploy import put_secret
-from sweephand.local.settings import TARGET_ROLE
+from sweephand.local.settings import TARGET_ROLE, TASK_CLUSTER, TASK_FAMILY
 from sweephand.sources import SystemClock
 from tests.local_stack import aws_calls, quiet
 from tests.local_stack.runtime_emulator import ROOT
@@ -62,8 +62,12 @@ FOLDERS = {
 BY_LAMBDA_ITSELF = {"logs:CreateLogStream", "logs:PutLogEvents", "sqs:ReceiveMessage", "sqs:DeleteMessage"} | {
     "sqs:GetQueueAttributes"
 }
-# Of the parameter TargetRoleArns, as the local stack sets it; tests/template says that no other role has it.
-BY_PARAMETER = {name: {(TARGET_ROLE, "sts:AssumeRole")} for name in ("ExecutorFunction", "ExecutorSlowFunction")}
+# Of the parameters TargetRoleArns and Task*, as the local stack sets them; tests/template says that no other role has
+# them.
+TASKS = {(TASK_FAMILY, "ecs:RunTask"), (TASK_CLUSTER, "ecs:StopTask")}
+BY_PARAMETER = {
+    name: {(TARGET_ROLE, "sts:AssumeRole"), *TASKS} for name in ("ExecutorFunction", "ExecutorSlowFunction")
+}
 ORDERS = "arn:aws:sqs:us-east-1:000000000000:orders"
 KEPT_FOR_FAILURES = {("TickDeadLetterQueue", "sqs:SendMessage")}
 # Granted ahead of the code that will call it. A line goes when its test begins to fail.
@@ -121,6 +125,7 @@ class _Day:
         self.jobs_and_their_changes()
         self.runs_of_every_kind()
         self.targets()
+        self.tasks()
         self.long_work()
         self.dead_letters()
         self.a_purged_queue()
@@ -141,7 +146,7 @@ class _Day:
         issued = self.api(
             "POST",
             "/v1/credentials",
-            {"name": "day", "scopes": ["jobs:read", "jobs:write", "runs:write", "errors:edit", "admin"]},
+            {"name": "day", "scopes": ["tasks:write", "jobs:read", "jobs:write", "runs:write", "errors:edit", "admin"]},
             headers={"sweephand-tenant": "acme"},
             expect=201,
         )
@@ -222,6 +227,20 @@ class _Day:
         self.api("POST", f"/v1/jobs/{other}/run", {}, expect=202)
         self.work_off()
         assert len(self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]) == 2
+
+    def tasks(self):
+        """On ECS, in each lane: begun, and stopped as its run is cancelled."""
+        family = {"family": TASK_FAMILY, "containerDefinitions": [{"name": "main", "image": "busybox"}]}
+        self.aws.client("ecs").register_task_definition(**family)
+        task = {"type": "ecs", "taskDefinition": TASK_FAMILY, "container": "main"}
+        for seconds in (15, 30):
+            action = {**task, "outcome": {"answerTimeoutSeconds": seconds}}
+            job = self.api("POST", "/v1/jobs", {"action": action}, expect=201)["id"]
+            run = self.api("POST", f"/v1/jobs/{job}/run", {}, expect=202)["runId"]
+            self.work_off()
+            assert self.api("GET", f"/v1/runs/{run}")["state"] == "ACK_RECVD"
+            self.api("POST", f"/v1/runs/{run}/cancel", {})
+            self.work_off()
 
     def long_work(self):
         """What failed is run again in both lanes, one run a page; a message that is lost, and one that nobody reads."""

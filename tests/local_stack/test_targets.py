@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from sweephand.local.settings import TARGET_ROLE
+from sweephand.local.settings import TARGET_ROLE, TASK_CLUSTER, TASK_FAMILY
 from tests.local_stack.conftest import CLOCK
 
 if TYPE_CHECKING:
@@ -89,6 +89,15 @@ class Targets:
             CLOCK.sleep(0.1)
         raise AssertionError(f"no end of {run} within {WITHIN_S} s")
 
+    def until(self, run: str, state: str) -> dict[str, Any]:
+        deadline = CLOCK.monotonic() + WITHIN_S
+        while CLOCK.monotonic() < deadline:
+            there: dict[str, Any] = self.stack.client().get(f"/v1/runs/{run}").raise_for_status().json()
+            if there["state"] == state:
+                return there
+            CLOCK.sleep(0.1)
+        raise AssertionError(f"{run} is {there['state']}, not {state}, after {WITHIN_S} s")
+
     def succeeds(self, action: dict[str, Any]) -> dict[str, Any]:
         run = self.ran(action)
         assert (run["state"], run["reason"]) == ("SUCCESS", "ON_TIME"), run
@@ -145,6 +154,62 @@ def test_a_state_machine_starts_under_the_run_s_id(targets: Targets) -> None:
 
     (execution,) = targets.stack.boto("stepfunctions").list_executions(stateMachineArn=targets.machine)["executions"]
     assert execution["name"] == run["id"]
+
+
+def _twins(events: Any) -> list[str]:
+    """Of the rules for tasks, as they are deployed, but for the source that they listen to."""
+    names = []
+    for rule in events.list_rules()["Rules"]:
+        if "aws.ecs" not in rule.get("EventPattern", ""):
+            continue
+        names.append(f"{rule['Name']}-twin")
+        events.put_rule(Name=names[-1], EventPattern=rule["EventPattern"].replace("aws.ecs", "test.ecs"))
+        events.put_targets(Rule=names[-1], Targets=events.list_targets_by_rule(Rule=rule["Name"])["Targets"])
+    return names
+
+
+def test_a_task_ends_its_run_as_ecs_tells_it_and_is_stopped_with_it(targets: Targets) -> None:
+    """The embedded ECS runs nothing, and tells nobody, and nobody may speak in the name of ECS: its events come under
+    another source, through twins of the template's rules.
+    """
+    ecs, events = targets.stack.boto("ecs"), targets.stack.boto("events")
+    twins = _twins(events)
+    ecs.register_task_definition(family=TASK_FAMILY, containerDefinitions=[{"name": "main", "image": "busybox"}])
+    action = {"type": "ecs", "taskDefinition": TASK_FAMILY, "container": "main", "environment": {"A": "hidden"}}
+    client = targets.stack.client()
+    job = client.post("/v1/jobs", json={"action": action}).raise_for_status().json()
+    runs = [client.post(f"/v1/jobs/{job['id']}/run", json={}).json()["runId"] for _ in range(3)]
+
+    tasks = []
+    for run, code in zip(runs, (0, 3, None), strict=True):
+        waiting = targets.until(run, "ACK_RECVD")
+        (task,) = ecs.describe_tasks(cluster=TASK_CLUSTER, tasks=[waiting["answer"]])["tasks"]
+        tasks.append(task["taskArn"])
+        detail = {name: task[name] for name in ("clusterArn", "taskArn", "startedBy", "overrides")}
+        detail |= {"lastStatus": "STOPPED", "stoppedReason": 'a "reason"', "containers": [{"name": "main"}]}
+        if code is None:
+            client.post(f"/v1/runs/{run}/cancel", json={}).raise_for_status()
+            continue
+        detail["containers"][0]["exitCode"] = code
+        entry = {"Source": "test.ecs", "DetailType": "ECS Task State Change", "Detail": json.dumps(detail)}
+        assert events.put_events(Entries=[entry])["FailedEntryCount"] == 0
+
+    done, failed, cancelled = (
+        targets.until(run, state) for run, state in zip(runs, ("SUCCESS", "ERROR", "CANCELLED"), strict=True)
+    )
+    assert (done["message"], failed["message"]) == ('exit code 0: a "reason"', 'exit code 3: a "reason"')
+    assert (failed["reason"], cancelled["reason"]) == ("TARGET_ERROR", "BY_USER")
+    deadline = CLOCK.monotonic() + WITHIN_S
+    while True:
+        told = ecs.describe_tasks(cluster=TASK_CLUSTER, tasks=tasks)["tasks"]
+        stopped = {task["taskArn"]: task["stoppedReason"] for task in told if task["lastStatus"] == "STOPPED"}
+        if stopped:
+            break
+        assert CLOCK.monotonic() < deadline
+        CLOCK.sleep(0.1)
+    assert stopped == {tasks[2]: f"Sweephand: the run {runs[2]} is CANCELLED"}
+    assert len(twins) == 2, "one for tasks that run, one for those that stopped"
+    client.delete(f"/v1/jobs/{job['id']}").raise_for_status()
 
 
 def test_a_job_runs_another_one(targets: Targets) -> None:

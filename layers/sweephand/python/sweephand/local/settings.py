@@ -21,6 +21,9 @@ CHECKOUT = PACKAGE_ROOT.parents[2]
 NOT_TO_CHOOSE = frozenset({"EndpointUrl", "PublicBaseUrl", "Shards"})
 TARGET_ROLE = "arn:aws:iam::000000000000:role/sweephand-targets"
 """By which jobs act on the embedded AWS, which asks no role whom it trusts."""
+TASK_CLUSTER, TASK_FAMILY = "sweephand-tasks", "sweephand-task"
+TASK_DEFINITIONS = f"arn:aws:ecs:us-east-1:000000000000:task-definition/{TASK_FAMILY}:*"
+"""What jobs may run as tasks on the embedded AWS, once the user has registered it there."""
 # Between the background process and its starter only: two started at once, and the other was first.
 ALREADY_RUNNING = 9
 
@@ -46,6 +49,9 @@ def parameters(base_url: str, chosen: Mapping[str, str] | None = None) -> dict[s
         "AllowedPrivateTargets": "127.0.0.0/8,::1/128",
         "PlainHttpTargets": "allow",
         "TargetRoleArns": TARGET_ROLE,
+        "TaskCluster": TASK_CLUSTER,
+        "TaskDefinitionArns": TASK_DEFINITIONS,
+        "TaskSubnets": "subnet-0123abcd",
         **(chosen or {}),
         "PublicBaseUrl": base_url,
     }
