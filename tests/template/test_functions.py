@@ -39,7 +39,7 @@ VARIABLES = {
     "ExecutorFunction": EVERYWHERE | SENDS | CALLS_OUT | SETTLES | {"DEAD_LETTER_QUEUE_URL", "ARCHIVE_QUEUE_URL"},
     "ExecutorSlowFunction": EVERYWHERE | SENDS | CALLS_OUT | SETTLES,
     "AuditorFunction": EVERYWHERE | SENDS | {"LOOK_AHEAD_S", "EVENT_BUS_NAME"},
-    "OperationsFunction": EVERYWHERE | SENDS | ASKS,
+    "OperationsFunction": EVERYWHERE | SENDS | ASKS | {"EVENT_BUS_NAME"},
 }
 FOLDERS = {
     "ApiFunction": "functions/api",

@@ -91,6 +91,18 @@ def test_nothing_is_left_of_a_tenant_but_its_ledger_and_its_numbers(stage: Stage
         tenancy.find_tenant(stage.world, TENANT)
 
 
+def test_a_noun_of_the_tenant_goes_with_the_rows_of_its_own(stage: Stage) -> None:
+    """Also one that this test has never heard of: its row names their partition."""
+    subscribed(stage)
+    for pk, sk in ((keys.tenant(TENANT), "NOUN#a%23b"), (f"{keys.tenant(TENANT)}#NOUN#a%23b", "ROW#1")):
+        stage.edit_item(pk, sk, text={"S": "something"})
+
+    end(stage)
+    stage.run(60)
+
+    assert left(stage) == []
+
+
 def test_from_the_moment_on_nothing_of_the_tenant_runs(stage: Stage) -> None:
     """Not what was sent ahead, no retry, no manual run, even if the deleting itself does not get on."""
     stage.endpoint.answer = BUSY

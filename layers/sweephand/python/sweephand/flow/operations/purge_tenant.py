@@ -89,11 +89,18 @@ def _left(world: World, name: str) -> str | None:
             continue
         except Conflict as used:
             return f"the calendar {calendar.name}: {used.reason}"
-    for pk in (keys.tenant(name), keys.directory(name), keys.idempotency(name), keys.operations(name)):
-        for row in list(world.table.query_all(pk, consistent=True)):
-            if row["sk"]["S"] not in KEPT:
-                world.table.delete(pk, row["sk"]["S"])
+    own = keys.tenant(name)
+    for row in list(world.table.query_all(own, consistent=True)):
+        _clear(world, f"{own}#{row['sk']['S']}")  # where a noun has rows of its own, its key is the partition's name
+    for pk in (own, keys.directory(name), keys.idempotency(name), keys.operations(name)):
+        _clear(world, pk)
     return None
+
+
+def _clear(world: World, pk: str) -> None:
+    for row in list(world.table.query_all(pk, consistent=True)):
+        if row["sk"]["S"] not in KEPT:
+            world.table.delete(pk, row["sk"]["S"])
 
 
 def _forget(world: World, name: str, operation_id: str) -> None:
