@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.bench import cold_start, cpu, lists, runs, units
+from tests.bench import cold_start, cpu, lists, runs, sap, units
 from tests.bench.runtime import Python, measuring_python
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
@@ -34,7 +34,12 @@ def main() -> int:
         mib = cold_start.unpacked_mib(layers, python)
         starts = cold_start.measure(Path(folder), layers, python)
     counted, idle, shards = units.measure()
-    pages = [_page(python, starts, mib, counted, idle, shards), _cpu(cpu.measure()), _lists(*lists.measure())]
+    pages = [
+        _page(python, starts, mib, counted, idle, shards),
+        _cpu(cpu.measure()),
+        _lists(*lists.measure()),
+        _sap(sap.measure()),
+    ]
     text = "\n".join(line for page in pages for line in page)
     sys.stdout.write(text + "\n")
     head, _, rest = PAGE.read_text().partition(BEGIN)
@@ -82,6 +87,20 @@ def _cpu(measured: list[cpu.Cpu]) -> Iterator[str]:
     yield "| --- | --: | --: | --: |"
     for each in measured:
         yield f"| {each.name} | {each.us:.0f} | {each.least:.0f}-{each.most:.0f} | {CPU_BUDGETS.get(each.name, '-')} |"
+
+
+def _sap(found: list[lists.Listed]) -> Iterator[str]:
+    empty = next(each for each in found if each.name == lists.EMPTY)
+    yield ""
+    what = f"SAP's routes at {sap.JOBS:,} jobs, ms beyond the empty route"
+    yield f"| {what} | p50 | p99 | CPU | read units | write units | budget |"
+    yield "| --- | --: | --: | --: | --: | --: | --: |"
+    for each in found:
+        if each is not empty:
+            times = (each.p50_ms - empty.p50_ms, each.p99_ms - empty.p99_ms, each.cpu_ms - empty.cpu_ms)
+            p50, p99, used = (f"{value:.0f}" for value in times)
+            units_ = f"{each.units:g} | {each.writes:g}"
+            yield f"| {each.name} | {p50} | {p99} | {used} | {units_} | {sap.budget(each.name)} |"
 
 
 def _lists(found: list[lists.Listed], at_many: list[tuple[str, float]]) -> Iterator[str]:

@@ -8,6 +8,7 @@ import pytest
 
 from sweephand.actions import dialects
 from sweephand.domain.run import Outcome, Reason, Verdict
+from sweephand.facades.sap import runs
 from tests.contract.sap.api import OTHER
 from tests.support.endpoint import DOWN
 
@@ -214,3 +215,57 @@ def test_a_target_is_told_of_its_run_in_the_headers_that_it_knows(api):
         "x-sap-run-at": "2027-03-01 12:10:01",
     }
     assert received.call.payload == '{"a":1}'
+
+
+def test_a_long_log_is_counted_up_to_a_thousand_and_can_be_paged_beyond(api, monkeypatch):
+    monkeypatch.setattr(runs, "COUNTED", 8)
+    made = api.create({"repeatInterval": "1 minute"})
+    api.stage.run(20 * 60)
+    where = f"{path(made)}/runs"
+
+    whole = api.get(where).json
+    pages, query = [], "page_size=5"
+    while query:
+        page = api.get(where, query=query).json
+        pages += page["results"]
+        query = (page["next_url"] or "?").partition("?")[2]
+    behind = api.get(where, query={"page_size": 5, "offset": 40}).json
+
+    assert len(whole["results"]) == whole["total"] == 20
+    assert pages == whole["results"]
+    assert api.get(where, query={"page_size": 5}).json["total"] == 8
+    assert (behind["results"], behind["next_url"], behind["total"]) == ([], None, 20)
+
+
+def test_walking_the_log_from_run_to_run_meets_each_once(api):
+    made = api.create({"repeatInterval": "1 minute"})
+    api.stage.run(12 * 60)
+    where = f"{path(made)}/runs"
+    whole = api.get(where).json["results"]
+
+    back, query = [], "page_size=5"
+    while query:
+        page = api.get(where, query=query).json
+        back += page["results"]
+        query = f"page_size=5&next={page['results'][-1]['runId']}" if page["next_url"] else None
+    forth, query = whole[-1:], f"page_size=5&prev={whole[-1]['runId']}"
+    while query:
+        page = api.get(where, query=query).json
+        forth = page["results"] + forth
+        query = (page["prev_url"] or "?").partition("?")[2]
+
+    assert back == forth == whole
+    assert api.get(where, query={"prev": whole[0]["runId"]}).json["results"] == []
+
+
+def test_what_was_skipped_is_no_line_of_the_log_and_none_of_its_total(api):
+    made = api.create({"repeatInterval": "1 minute"})
+    api.stage.run(130)
+    api("PUT", path(made), {"active": False})
+    api.stage.run(600)
+    api("PUT", path(made), {"active": True})
+    api.stage.run(130)
+
+    log = api.get(f"{path(made)}/runs").json
+    assert {line["runState"] for line in log["results"]} == {"SUCCESS", "SCHEDULED"}
+    assert log["total"] == len(log["results"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sweephand.store.views import jobs as views
+
 HOURLY = {"repeatInterval": "1 hour"}
 
 
@@ -137,3 +139,100 @@ def test_wrong_global_parameters_are_refused_with_the_documented_text(api, body,
     reply = api("PUT", "/globalParameters", body)
 
     assert (reply.status, reply.json["message"]) == (400, message)
+
+
+# By lean rows
+
+
+def names(api, query, **more):
+    return [each["name"] for each in api.get("/search/jobs", query={"q": query, **more}).json["results"]]
+
+
+def descriptions(api, query, **more):
+    return [each["description"] for each in api.get("/search/schedules", query={"q": query, **more}).json["results"]]
+
+
+def test_a_search_follows_every_change_of_a_job_and_its_schedules(some):
+    old = some.get("/jobs", query={"name": "old"}).json["_id"]
+    spare = some.get(f"/jobs/{old}/schedules").json["results"][0]["scheduleId"]
+
+    some("PUT", f"/jobs/{old}", {"description": "Fresh", "active": True, "startTime": "2027-09-01"})
+    some("PUT", f"/jobs/{old}/schedules/{spare}", {"description": "lively", "endTime": "2027-10-01"})
+    some("POST", f"/jobs/{old}/schedules", {**HOURLY, "active": True, "description": "added"})
+
+    assert names(some, "fresh active:true startTime:>=2027-09-01") == ["old"]
+    assert descriptions(some, "l") == ["light", "heavy load", "lively"]
+    assert descriptions(some, "endTime:<2027-11-01") == ["lively"]
+    assert descriptions(some, "added active:true") == ["added"]
+    some("DELETE", f"/jobs/{old}/schedules/{spare}")
+    assert descriptions(some, "lively") == []
+    some("DELETE", f"/jobs/{old}")
+    assert names(some, "fresh") == descriptions(some, "added") == []
+
+
+def test_a_native_change_is_found_too(some):
+    native = {each["name"]: each["id"] for each in some.native.get("/v1/jobs").json["items"]}
+
+    some.native("PATCH", f"/v1/jobs/{native['import']}", {"description": "Elsewhere", "active": False})
+
+    assert names(some, "elsewhere active:false") == ["import"]
+
+
+def test_what_no_row_can_hold_is_found_in_the_job_itself(api):
+    long = "needle " + "x" * 900
+    api.create({**HOURLY, "description": long}, {**HOURLY, "description": "short"}, name="a", description=long)
+    api.create({**HOURLY, "description": "needle"}, name="b", description="a needle")
+    api.create(*({**HOURLY, "description": f"one of many {n}"} for n in range(40)), name="c")
+
+    assert names(api, "needle") == ["a", "b"]
+    assert [each[:6] for each in descriptions(api, "needle")] == ["needle", "needle"]
+    assert descriptions(api, "many 39") == ["one of many 39"]
+    rows = [item for item in api.stage.items() if item["sk"]["S"].startswith("JOB#") and "entry" in item]
+    assert ["search" in row for row in rows] == [False, True, False]
+    assert max(len(str(row)) for row in rows) < 1_000
+
+
+@pytest.mark.parametrize("beside", [[], [{"repeatInterval": "1 day", "description": "other"}]])
+def test_a_schedule_that_is_over_is_not_active(api, beside):
+    """Its end is no change of its job."""
+    api.create({"time": "in 5 minutes", "description": "once"}, *beside)
+    assert descriptions(api, "once active:true") == ["once"]
+    api.stage.run(900)
+
+    assert descriptions(api, "once active:true") == []
+    assert descriptions(api, "once active:false") == ["once"]
+    assert descriptions(api, "active:true") == [each["description"] for each in beside]
+
+
+def test_pages_of_schedules_are_those_of_the_whole(api):
+    for n in range(7):
+        api.create(
+            *({**HOURLY, "description": f"{'odd' if m % 2 else 'even'} {n} {m}"} for m in range(4)), name=f"j{n}"
+        )
+
+    whole = descriptions(api, "odd")
+    pages = [each for offset in range(0, 20, 3) for each in descriptions(api, "odd", page_size=3, offset=offset)]
+
+    assert whole == pages == [f"odd {n} {m}" for n in range(7) for m in (1, 3)]
+
+
+def test_a_search_reads_lean_rows_and_the_jobs_of_its_page(api):
+    for n in range(60):
+        api.create({**HOURLY, "description": f"beat {n}"}, name=f"job{n}", description="x")
+    api.stage.taps.passed.clear()
+
+    assert len(names(api, "job", page_size=2)) == 2
+
+    read = [each.request for each in api.stage.taps.passed if each.operation == "BatchGetItem"]
+    keys = sum(len(table["Keys"]) for request in read for table in request["RequestItems"].values())
+    assert keys == 4, "two jobs, each with its schedule"
+
+
+def test_a_search_or_a_filter_over_too_many_jobs_is_refused(some, monkeypatch):
+    monkeypatch.setattr(views, "FILTERED_MOST", 2)
+
+    for path, query in (("/search/jobs", "q=x"), ("/search/schedules", "q=x"), ("/jobs", "sort_by=name")):
+        reply = some.get(path, query=query)
+        assert reply.status == 400
+        assert "2 jobs at most" in reply.json["message"]
+    assert some.get("/jobs").status == 200

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pynamodb.expressions.condition import Condition
 
@@ -20,13 +20,16 @@ from sweephand.store import keys
 from sweephand.store.conditional import Op, Refused, Table, add, assign
 from sweephand.store.directory_items import BlockItem, DirectoryItem, EntryItem, NumberItem
 
+if TYPE_CHECKING:
+    from sweephand.store.searching import Searched
+
 BLOCK = 1_000
 """Numbers of a block: its rows are some 150 KB, one page of a query."""
 ABSENT: Condition = EntryItem.pk.does_not_exist()
 
 
 class Entry(NamedTuple):
-    """A job as the directory knows it."""
+    """A job as the directory knows it. search: only where it was asked for, see store.searching."""
 
     number: int
     job_id: str
@@ -36,6 +39,16 @@ class Entry(NamedTuple):
     paused: bool
     ended: JobState | None
     facade: str
+    search: str | None = None
+
+    @property
+    def searched(self) -> Searched | None:
+        """None where the row does not say: the job itself does."""
+        if self.search is None:
+            return None
+        from sweephand.store import searching  # noqa: PLC0415 - for searches of one facade
+
+        return searching.unpack(self.search)
 
     @property
     def state(self) -> JobState:
@@ -69,7 +82,8 @@ def entry_of(row: dict[str, dict[str, Any]]) -> Entry:
     job_id, name, collection, active, paused, facade = json.loads(row["entry"]["S"])
     number = int(row["sk"]["S"][4:])
     ended = JobState(row["ended"]["S"]) if "ended" in row else None
-    return Entry(number, job_id, name, collection, bool(active), bool(paused), ended, facade)
+    search = row["search"]["S"] if "search" in row else None
+    return Entry(number, job_id, name, collection, bool(active), bool(paused), ended, facade, search)
 
 
 def block_count_of(row: dict[str, Any]) -> Block:
@@ -137,7 +151,23 @@ def entry_items(job: Job) -> dict[str, EntryItem]:
 
 def row_item(job: Job, schedules: Sequence[Schedule]) -> DirectoryItem:
     pk, sk = row_key(job.tenant, job.number)
-    return DirectoryItem(pk=pk, sk=sk, entry=_packed(job), revision=job.revision, ended=ended_state(schedules))
+    return DirectoryItem(
+        pk=pk,
+        sk=sk,
+        entry=_packed(job),
+        revision=job.revision,
+        ended=ended_state(schedules),
+        search=_search(job, schedules),
+    )
+
+
+def _search(job: Job, schedules: Sequence[Schedule]) -> str | None:
+    """None where the facade asks for no integer ids."""
+    if job.ordinal is None:
+        return None
+    from sweephand.store import searching  # noqa: PLC0415 - for jobs of one facade
+
+    return searching.pack(job, schedules)
 
 
 def _packed(job: Job) -> str:
@@ -155,6 +185,8 @@ def _change_row_op(table: Table, job: Job, were: Sequence[Schedule], schedules: 
     Only a change leaves an end, so what was over when it was read is so still.
     """
     actions = [assign(DirectoryItem.entry, _packed(job)), assign(DirectoryItem.revision, job.revision)]
+    if job.ordinal is not None:
+        actions.append(assign(DirectoryItem.search, _search(job, schedules)))
     untouched = {each.id: each.generation for each in were if each.state not in OVER}
     alive = [each for each in schedules if each.state not in OVER]
     if not alive or any(untouched.get(each.id) != each.generation for each in alive):

@@ -17,12 +17,14 @@ class EntryItem(Item):
 class DirectoryItem(Item):
     """All that filters of lists look at, in about 150 bytes. entry: packed, see store.directory.
 
-    revision: the job's. ended: COMPLETED or FAULTED, present where all of its schedules are over.
+    revision: the job's. ended: COMPLETED or FAULTED, present where all of its schedules are over. search: of a job with
+    an integer id, packed, see store.searching.
     """
 
     entry = UnicodeAttribute()
     revision = Integer()
     ended = UnicodeAttribute(null=True)
+    search = UnicodeAttribute(null=True)
 
 
 class BlockItem(Item):

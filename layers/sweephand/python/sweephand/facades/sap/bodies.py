@@ -106,16 +106,16 @@ def instant_of(schedule: Schedule, name: str) -> datetime | None:
 # Runs
 
 
-def run_status(run: Run) -> tuple[str, str] | None:
+def sap_status(state: State) -> tuple[str, str] | None:
     """(runStatus, runState), None for a run that the service would not have."""
-    if run.state in UNDER_WAY:
-        return "RUNNING", UNDER_WAY[run.state]
-    return ("COMPLETED", ENDED[run.state]) if run.state in ENDED else None
+    if state in UNDER_WAY:
+        return "RUNNING", UNDER_WAY[state]
+    return ("COMPLETED", ENDED[state]) if state in ENDED else None
 
 
 def run_body(run: Run) -> dict[str, Any]:
     """A line of the run log. The run must have a status there."""
-    status = run_status(run)
+    status = sap_status(run.state)
     assert status is not None
     return {
         "runId": run.uuid,

@@ -101,13 +101,13 @@ def _by_creation(ctx: Context, whose: list[str], page: Page) -> tuple[int, list[
     return total, found
 
 
-def all_of(ctx: Context, whose: list[str]) -> Iterator[Listed]:
+def all_of(ctx: Context, whose: list[str], *, search: bool = False) -> Iterator[Listed]:
+    """search: with what a search looks at. Raises InvalidRequest where there are too many."""
     for tenant in whose:
         try:
-            rows = list(views.listed(ctx.world.table, tenant, OWN, None, views.CHUNK))
+            yield from (Listed(tenant, entry) for entry in views.whole(ctx.world.table, tenant, FACADE, search=search))
         except views.TooMany as many:
             raise InvalidRequest(None, f"a filter looks through {views.FILTERED_MOST:,} jobs at most") from many
-        yield from (Listed(tenant, row.entry) for row in rows if row.entry)
 
 
 def _properties(each: Listed) -> dict[str, str]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from itertools import islice, takewhile
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any
 
 from sweephand.domain import fields as members
 from sweephand.domain import upcoming
 from sweephand.domain.instants import epoch_ms
-from sweephand.domain.run import Kind
+from sweephand.domain.run import Kind, Run
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import Conflict, InvalidRequest, NotFound
 from sweephand.facades.http import Answer
@@ -24,8 +24,8 @@ from sweephand.schedules.timing import load_or_never
 from sweephand.store.views import runs as views
 
 MOST_RUNS = 200
-COUNTED_MOST = 10_000
-"""Of a longer log, `total` says how far a caller can page on at least."""
+COUNTED = 1_000
+"""`total` is exact up to here; of a longer log it says how far a caller can page on at least."""
 LONGEST_MESSAGE = 1_000
 
 
@@ -39,28 +39,50 @@ def list_all(ctx: Context) -> Answer:
             if not is_uuid(given):
                 raise InvalidRequest(None, f"{name} must be the id of a run")
             return Answer(200, _beside(ctx, schedule, page, where, name, given))
-    lines = list(islice(_lines(ctx, schedule), COUNTED_MOST))
-    found = lines[page.offset : page.end(len(lines))]
-    return Answer(200, envelope(where, page, len(lines), found))
+    total, found = _by_offset(ctx, schedule, page)
+    return Answer(200, envelope(where, page, total, found))
+
+
+def _by_offset(ctx: Context, schedule: Schedule, page: Page) -> tuple[int, list[dict[str, Any]]]:
+    """How many lines there are at least, and those of the page.
+
+    Runs have no numbers: what lies before the page is looked through, briefly. Pages beside a run cost the same
+    wherever they are.
+    """
+    planned = _planned(ctx, schedule)
+    first = [planned["runId"]] if planned else []
+    briefs = views.briefs_of(ctx.world.table, schedule.tenant, schedule.id, COUNTED + 1)
+    runs = (each.uuid for each in briefs if not each.many and bodies.sap_status(each.state) and each.uuid not in first)
+    end = page.end(MOST_RUNS)
+    lines = list(islice(chain(first, runs), max(COUNTED, end + 1)))
+    wanted = lines[page.offset : end]
+    found: list[dict[str, Any]] = [planned] if planned and wanted[:1] == first else []
+    size = len(wanted) - len(found)
+    if size:
+        before = lines[page.offset - 1] if page.offset else None
+        mark = None if before is None or before in first else (before, schedule.id)
+        found += islice(_runs(ctx, schedule, mark, size, first), size)
+    return len(lines), found
 
 
 def _beside(ctx: Context, schedule: Schedule, page: Page, where: str, way: str, run_id: str) -> dict[str, Any]:
     """A page behind a run (older), or before it (newer)."""
     size = page.size or MOST
-    lines = _lines(ctx, schedule)
+    planned = _planned(ctx, schedule)
+    first = [planned["runId"]] if planned else []
     if way == "next":
-        older = (line for line in lines if line["runId"] < run_id)
-        found = list(islice(older, size + 1))
-        more = len(found) > size
-        found = found[:size]
+        older = list(islice(_runs(ctx, schedule, (run_id, schedule.id), size + 1, first), size + 1))
+        found, more = older[:size], len(older) > size
         return {
             "total": len(found),
             "results": found,
             "prev_url": f"{where}?page_size={size}&prev={found[0]['runId']}" if found else None,
             "next_url": f"{where}?page_size={size}&next={found[-1]['runId']}" if more else None,
         }
-    newer = list(takewhile(lambda line: line["runId"] > run_id, islice(lines, COUNTED_MOST)))
-    found = newer[-size:]
+    after = views.runs_after(ctx.world.table, schedule.tenant, schedule.id, run_id, size + 1)
+    top = [planned] if planned and planned["runId"] > run_id else []
+    newer = [*islice(_told(after, first), size + 1), *top][: size + 1]
+    found = newer[:size][::-1]
     return {
         "total": len(found),
         "results": found,
@@ -71,12 +93,20 @@ def _beside(ctx: Context, schedule: Schedule, page: Page, where: str, way: str, 
 
 def _lines(ctx: Context, schedule: Schedule) -> Iterator[dict[str, Any]]:
     planned = _planned(ctx, schedule)
-    if planned is not None:
-        yield planned
-    seen = planned["runId"] if planned else None
-    for run in views.runs_of(ctx.world.table, schedule.tenant, schedule.id, None, MOST_RUNS):
-        if run.uuid != seen and run.range_count is None and bodies.run_status(run) is not None:
-            yield bodies.run_body(run)
+    yield from [planned] if planned else []
+    yield from _runs(ctx, schedule, None, MOST_RUNS, [planned["runId"]] if planned else [])
+
+
+def _runs(
+    ctx: Context, schedule: Schedule, mark: views.RunMark | None, page: int, but: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """Lines of runs, newest first, behind a mark. but: one that stands on top as planned."""
+    return _told(views.runs_of(ctx.world.table, schedule.tenant, schedule.id, mark, page), but)
+
+
+def _told(runs: Iterable[Run], but: Sequence[str]) -> Iterator[dict[str, Any]]:
+    told = (run for run in runs if run.range_count is None and bodies.sap_status(run.state) is not None)
+    return (bodies.run_body(run) for run in told if run.uuid not in but)
 
 
 def _planned(ctx: Context, schedule: Schedule) -> dict[str, Any] | None:
@@ -105,7 +135,7 @@ def read(ctx: Context) -> Answer:
     schedule = ctx.find_schedule(ctx.find())
     run_id = _run_id(ctx)
     run = views.read(ctx.world.table, schedule.tenant, schedule.id, run_id)
-    if run is not None and run.range_count is None and bodies.run_status(run) is not None:
+    if run is not None and run.range_count is None and bodies.sap_status(run.state) is not None:
         return Answer(200, bodies.run_body(run))
     planned = _planned(ctx, schedule)
     if planned is not None and planned["runId"] == run_id:

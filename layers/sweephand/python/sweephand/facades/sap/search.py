@@ -1,34 +1,39 @@
 """Search over jobs and over schedules: words, and qualifiers `active:`, `startTime:` and `endTime:`; all must hold.
 
 Words of a search for jobs stand in the name or the description, those of a search for schedules in the description.
-It reads the jobs (and schedules) themselves, many at once: not for every page of a screen.
+What is looked through are lean rows; only the jobs of a page are read themselves, and those of which a row does not say
+enough: long descriptions, and, where `active` is asked for, one of several schedules that may be over.
 """
 
 from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
+from sweephand.domain.instants import from_s
 from sweephand.domain.job import Job
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
 from sweephand.facades.sap import bodies
 from sweephand.facades.sap.context import Context
-from sweephand.facades.sap.job_list import all_of, read, tenants_of
+from sweephand.facades.sap.job_list import Listed, all_of, read, tenants_of
 from sweephand.facades.sap.pages import Page, envelope, page_of
 from sweephand.facades.sap.times import shown
 from sweephand.flow import plan
 from sweephand.flow.plan import Planned
+from sweephand.schedules.instants import parse_instant
 
 LONGEST = 1_000
-AT_ONCE = 8
+AT_ONCE, LEAST_AT_ONCE = 8, 2
 CHUNK = 50
+T = TypeVar("T")
+R = TypeVar("R")
 _MOMENT = re.compile(r"(<=|>=|<|>)(.*)", re.DOTALL)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}:[0-9]{2})?", re.ASCII)
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -103,19 +108,13 @@ def search_jobs(ctx: Context) -> Answer:
     wanted, text = _query(ctx)
     with_schedules = ctx.flag("displaySchedules", usual=True)
     page = page_of(ctx.query, usual=None)
-    found = [
-        planned
-        for planned in _everything(ctx)
-        if wanted.holds(
-            (planned.job.name, planned.job.description or ""),
-            planned.job.active,
-            planned.job.start_at,
-            planned.job.end_at,
-        )
-    ]
+    found = _places(ctx, lambda row: _job_in_row(wanted, row), lambda planned: _job_itself(wanted, planned.job))
     some = found[page.offset : page.end(len(found))]
-    results = [_job_body(ctx, planned, with_schedules=with_schedules) for planned in some]
-    return _answer("/scheduler/search/jobs", page, len(found), results, text)
+    bodies_ = _at_once(
+        lambda planned: _job_body(ctx, planned, with_schedules=with_schedules),
+        [planned for planned in _read(ctx, [place.row for place in some]) if planned is not None],
+    )
+    return _answer("/scheduler/search/jobs", page, len(found), bodies_, text)
 
 
 def search_schedules(ctx: Context) -> Answer:
@@ -123,10 +122,73 @@ def search_schedules(ctx: Context) -> Answer:
         raise InvalidRequest(None, "displaySchedules is not supported")
     wanted, text = _query(ctx)
     page = page_of(ctx.query, usual=None)
-    found = [
-        (planned.job, schedule)
-        for planned in _everything(ctx)
-        for schedule in planned.schedules
+    found = _places(ctx, lambda row: _schedules_in_row(wanted, row), lambda planned: _own_matches(wanted, planned))
+    some = found[page.offset : page.end(len(found))]
+    jobs = _read(ctx, [place.row for place in some])
+    matches = [
+        (planned.job, planned.schedules[place.nth])
+        for place, planned in zip(some, jobs, strict=True)
+        if planned is not None and place.nth < len(planned.schedules)
+    ]
+    bodies_ = _at_once(lambda match: _schedule_body(ctx, *match), matches)
+    return _answer("/scheduler/search/schedules", page, len(found), bodies_, text)
+
+
+class Place(NamedTuple):
+    """A result. nth: of the job's schedules by creation; 0 for the job itself."""
+
+    row: Listed
+    nth: int
+
+
+Matches = list[int]
+"""Which schedules of a job are results; [0] for the job itself."""
+
+
+def _places(
+    ctx: Context, in_row: Callable[[Listed], Matches | None], itself: Callable[[Planned], Matches]
+) -> list[Place]:
+    """All results in order, by the rows; in_row None: this one does not say, so its job is read."""
+    rows = list(all_of(ctx, tenants_of(ctx), search=True))
+    found = [in_row(row) for row in rows]
+    unsaid = [n for n, matches in enumerate(found) if matches is None]
+    for n, planned in zip(unsaid, _read(ctx, [rows[n] for n in unsaid]), strict=True):
+        found[n] = [] if planned is None else itself(planned)
+    return [Place(row, nth) for row, matches in zip(rows, found, strict=True) for nth in matches or ()]
+
+
+def _job_in_row(wanted: Query, row: Listed) -> Matches | None:
+    said = row.entry.searched
+    if said is None:
+        return None
+    start, end = (None if at is None else from_s(at) for at in (said.start_s, said.end_s))
+    return [0] if wanted.holds((row.entry.name, said.description), row.entry.active, start, end) else []
+
+
+def _job_itself(wanted: Query, job: Job) -> Matches:
+    return [0] if wanted.holds((job.name, job.description or ""), job.active, job.start_at, job.end_at) else []
+
+
+def _schedules_in_row(wanted: Query, row: Listed) -> Matches | None:
+    """An end of one of several schedules is not in the row: where it matters, their job is read."""
+    said = row.entry.searched
+    if said is None:
+        return None
+    over = row.entry.ended is not None
+    some_may_be_over = not over and len(said.schedules) > 1 and any(each.active for each in said.schedules)
+    if wanted.active is not None and some_may_be_over:
+        return None
+    return [
+        n
+        for n, each in enumerate(said.schedules)
+        if wanted.holds((each.description,), each.active and not over, _instant(each.start), _instant(each.end))
+    ]
+
+
+def _own_matches(wanted: Query, planned: Planned) -> Matches:
+    return [
+        n
+        for n, schedule in enumerate(planned.schedules)
         if wanted.holds(
             (str(schedule.attributes.get("description", "")),),
             bodies.is_active(schedule),
@@ -134,9 +196,10 @@ def search_schedules(ctx: Context) -> Answer:
             bodies.instant_of(schedule, "endTime"),
         )
     ]
-    some = found[page.offset : page.end(len(found))]
-    results = [_schedule_body(ctx, job, schedule) for job, schedule in some]
-    return _answer("/scheduler/search/schedules", page, len(found), results, text)
+
+
+def _instant(text: str | None) -> datetime | None:
+    return None if text is None else parse_instant(text, "")
 
 
 def _answer(path: str, page: Page, total: int, results: list[dict[str, Any]], text: str) -> Answer:
@@ -144,14 +207,20 @@ def _answer(path: str, page: Page, total: int, results: list[dict[str, Any]], te
     return Answer(200, {**body, "pagination_enabled": page.asked})
 
 
-def _everything(ctx: Context) -> Iterator[Planned]:
-    """All jobs that the caller sees, with their schedules."""
-    listed = list(all_of(ctx, tenants_of(ctx)))
-    chunks = [listed[n : n + CHUNK] for n in range(0, len(listed), CHUNK)]
+def _read(ctx: Context, rows: Sequence[Listed]) -> list[Planned | None]:
+    """The jobs of rows themselves, in their order; None for one that has gone meanwhile."""
+    chunks = [list(rows[n : n + CHUNK]) for n in range(0, len(rows), CHUNK)]
+    found: dict[str, Planned] = {}
+    for some in _at_once(lambda chunk: list(read(ctx, chunk)), chunks):
+        found |= {job.id: Planned(job, tuple(schedules)) for job, schedules in some}
+    return [found.get(row.entry.job_id) for row in rows]
 
+
+def _at_once(act: Callable[[T], R], places: Sequence[T]) -> list[R]:
+    if len(places) < LEAST_AT_ONCE:
+        return [act(place) for place in places]
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        for found in pool.map(lambda some: list(read(ctx, some)), chunks):
-            yield from (Planned(job, tuple(schedules)) for job, schedules in found)
+        return list(pool.map(act, places))
 
 
 def _job_body(ctx: Context, planned: Planned, *, with_schedules: bool) -> dict[str, Any]:

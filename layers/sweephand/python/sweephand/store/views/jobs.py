@@ -167,14 +167,31 @@ def _row(entry: Entry) -> Row:
 
 
 def _block(
-    table: Table, tenant: str, block: int, after: int = 0, limit: int | None = None, *, forward: bool = True
+    table: Table,
+    tenant: str,
+    block: int,
+    after: int = 0,
+    limit: int | None = None,
+    *,
+    forward: bool = True,
+    search: bool = False,
 ) -> Iterator[Entry]:
-    """The block's jobs with a number behind `after`; forward False: the last first."""
+    """The block's jobs with a number behind `after`; forward False: the last first. search: with what it looks at."""
     inside = directory.block_of(after + 1) == block
     sort = Item.sk >= keys.job_entry(after + 1) if inside and after else None
-    only = (DirectoryItem.sk, DirectoryItem.entry, DirectoryItem.ended)
+    only = (DirectoryItem.sk, DirectoryItem.entry, DirectoryItem.ended, *([DirectoryItem.search] if search else []))
     for row in table.query_all(keys.directory_block(tenant, block), sort, limit=limit, forward=forward, only=only):
         yield directory.entry_of(row)
+
+
+def whole(table: Table, tenant: str, facade: str, *, search: bool = False) -> Iterator[Entry]:
+    """All jobs of a facade by creation, many blocks at once. search: with what one looks at. Raises TooMany."""
+    there = [block for block in blocks(table, tenant) if block.facade == facade]
+    if sum(block.live for block in there) > FILTERED_MOST:
+        raise TooMany
+    wanted = [block.number for block in there]
+    for entries in _at_once(lambda block: list(_block(table, tenant, block, search=search)), wanted):
+        yield from _of_facade(entries, facade)
 
 
 def _searched(table: Table, tenant: str, filters: Filters, after: int) -> Iterator[Row]:

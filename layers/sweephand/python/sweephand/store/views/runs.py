@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import chain, islice
+from typing import NamedTuple
 
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.run import TERMINAL, Attempt, Kind, Run, State
@@ -147,6 +148,31 @@ def runs_of(table: Table, tenant: str, owner: str, mark: RunMark | None, page: i
             run = ledger.run_of(RunItem.from_raw_data(row))
             if mark is None or (run.uuid, owner) < mark:
                 yield run
+
+
+def runs_after(table: Table, tenant: str, owner: str, uuid: str, page: int) -> Iterator[Run]:
+    """The runs of a schedule planned after a run, earliest first. page: rows that a query reads."""
+    sort = RunItem.sk.between(f"{keys.run(uuid)}~", AFTER_ANY_RUN)
+    for row in table.query_all(keys.runs(tenant, owner), sort, limit=page, consistent=True):
+        if "state" in row:
+            yield ledger.run_of(RunItem.from_raw_data(row))
+
+
+class Brief(NamedTuple):
+    """What a count of runs looks at. many: a line that stands for many occurrences."""
+
+    uuid: str
+    state: State
+    many: bool
+
+
+def briefs_of(table: Table, tenant: str, owner: str, page: int) -> Iterator[Brief]:
+    """As runs_of, from the latest planned: a fraction of the time where thousands are counted, at the same units."""
+    sort = RunItem.sk.between(keys.run(""), AFTER_ANY_RUN)
+    only = (RunItem.sk, RunItem.state, RunItem.range_count)
+    for row in table.query_all(keys.runs(tenant, owner), sort, forward=False, limit=page, consistent=True, only=only):
+        if "state" in row:
+            yield Brief(row["sk"]["S"][len(keys.run("")) :], State(row["state"]["S"]), "range_count" in row)
 
 
 def merged_runs(table: Table, tenant: str, owners: Sequence[str], mark: RunMark | None, page: int) -> Iterator[Run]:

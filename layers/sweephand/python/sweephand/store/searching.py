@@ -1,0 +1,58 @@
+"""What a search looks at of a job with an integer id, packed beside its row in the directory.
+
+It is written in the job's transaction with the row, so it says what the job says. Texts that would make the rows of all
+lists long are left out: such a job is read itself. Source: decision 0038.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sweephand.domain.instants import epoch_s
+from sweephand.domain.job import Job
+from sweephand.domain.schedule import Schedule
+
+MOST_BYTES = 600
+"""A directory's row stays below 1 KB, one write unit; most hold 150 bytes of this."""
+
+
+class SearchedSchedule(NamedTuple):
+    """One of a job's, by creation. active: its owner's switch; it may be over. start, end: as its timing has them."""
+
+    description: str
+    active: bool
+    start: str | None
+    end: str | None
+
+
+class Searched(NamedTuple):
+    """start_s, end_s: of the job, in epoch seconds."""
+
+    description: str
+    start_s: int | None
+    end_s: int | None
+    schedules: list[SearchedSchedule]
+
+
+def pack(job: Job, schedules: Sequence[Schedule]) -> str | None:
+    """None where it would be too long."""
+    start, end = (None if at is None else epoch_s(at) for at in (job.start_at, job.end_at))
+    by_creation = sorted(schedules, key=lambda schedule: schedule.id)
+    packed = [job.description or "", start, end, [_of(schedule) for schedule in by_creation]]
+    text = json.dumps(packed, separators=(",", ":"), ensure_ascii=False)
+    return text if len(text.encode()) <= MOST_BYTES else None
+
+
+def _of(schedule: Schedule) -> list[object]:
+    timing = schedule.timing
+    description = schedule.attributes.get("description", "")
+    return [description, int(schedule.active), timing.get("startTime"), timing.get("endTime")]
+
+
+def unpack(text: str) -> Searched:
+    description, start, end, schedules = json.loads(text)
+    return Searched(
+        description, start, end, [SearchedSchedule(each[0], bool(each[1]), *each[2:]) for each in schedules]
+    )
