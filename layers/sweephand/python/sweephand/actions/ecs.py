@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -230,7 +230,7 @@ def _run(client: Any, request: dict[str, Any], call: Call) -> Outcome:
     try:
         return _begun(client.run_task(**request))
     except ClientError as refused:
-        return _there_already(refused) or _without_secrets(aws.failure_of(refused), call)
+        return _there_already(refused) or aws.failure_of(_without_secrets(refused, call))
     except BotoCoreError as broken:
         outcome = aws.failure_of(broken)
         return Outcome(Verdict.SILENT, message=outcome.message) if outcome.reason is Reason.NO_ANSWER else outcome
@@ -290,12 +290,13 @@ def _there_already(refused: ClientError) -> Outcome | None:
     return _waiting(tasks[0])
 
 
-def _without_secrets(outcome: Outcome, call: Call) -> Outcome:
-    """A refusal may quote what it refuses."""
-    message = outcome.message or ""
-    for value in filter(None, call.secrets.values()):
+def _without_secrets(refused: ClientError, call: Call) -> ClientError:
+    """A refusal may quote what it refuses, whole or cut off later."""
+    said = refused.response.get("Error", {})
+    message = str(said.get("Message", ""))
+    for value in filter(None, (*call.secrets.values(), call.callback_token)):
         message = message.replace(value, MASK)
-    return replace(outcome, message=message)
+    return ClientError({**refused.response, "Error": {**said, "Message": message}}, refused.operation_name)
 
 
 def _begun(answer: Mapping[str, Any]) -> Outcome:
