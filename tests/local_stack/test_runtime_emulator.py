@@ -113,6 +113,11 @@ def test_the_executor_reports_the_one_message_that_it_cannot_read_and_settles_it
     assert answer == {"batchItemFailures": [{"itemIdentifier": "unreadable"}]}
 
 
+@pytest.mark.parametrize("function", ["ExecutorFunction", "ExecutorSlowFunction"])
+def test_an_executor_hears_of_the_end_of_a_task_whose_run_is_gone(runtime, event, function):
+    assert runtime(function).invoke(event("executor/task_ended")) == {"batchItemFailures": []}
+
+
 def test_the_executor_takes_dead_letters_too(runtime, variables, event):
     batch = event("executor/dead_letters")
     queue = variables("ExecutorFunction")["DEAD_LETTER_QUEUE_URL"].rpartition("/")[2]

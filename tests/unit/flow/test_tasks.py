@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +24,7 @@ from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, cr
 from tests.unit.flow.common import MINUTE, exact, fixed, once
 
 LIMIT_S = 600
+ROOT = Path(__file__).resolve().parents[3]
 
 
 class Jobs:
@@ -286,6 +289,20 @@ def test_what_the_environment_of_a_task_holds_does_not_go_through_the_queue(clus
     bodies = cluster.stage.sqs.bodies(next(iter(aws.URLS.values())))
     assert len(bodies) == 2
     assert "canary" not in "".join(bodies)
+
+
+def test_the_sample_of_an_end_is_what_the_rules_make_of_one(cluster: Jobs) -> None:
+    cluster.begun()
+    (body,) = passed_on(cluster.ecs.event(next(iter(cluster.ecs.begun)), "STOPPED", stoppedReason="done"))
+    (record,) = json.loads((ROOT / "events/executor/task_ended.json").read_text())["Records"]
+
+    change = task.read_change(record["body"])
+
+    assert json.loads(record["body"]).keys() == json.loads(body).keys()
+    assert change is not None
+    assert change.of is not None
+    assert (change.of.tenant, change.of.attempt, change.stopped) == ("acme", 1, True)
+    assert change.containers == (task.Container("main", 0),)
 
 
 # ---- Silence ---------------------------------------------------------------------------------------------------------
