@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from sweephand.schedules.notations import NOTATIONS
+from tests.bench.schedules import by_calendars
 from tests.bench.schedules.cases import CASES, LEAP_MONDAY
 from tests.bench.schedules.engines import ENGINES, without_caches
 from tests.bench.schedules.measure import Measured, import_ms, measure, mix, refusals
@@ -23,7 +24,9 @@ PACKAGES = {"cronsim": "cronsim", "croniter": "croniter", "APScheduler": "apsche
 def main() -> int:
     with without_caches():
         measured = [measure(case) for case in CASES if case.notation in NOTATIONS]
-    text = "\n".join([*_head(measured), *_engines(measured), *_ages(measured), *_others(measured), *_cases(measured)])
+    tables = (_head, _engines, _ages, _others)
+    lines = [line for table in tables for line in table(measured)]
+    text = "\n".join([*lines, *by_calendars.tables(), *_cases(measured)])
     sys.stdout.write(text + "\n")
     head, _, rest = PAGE.read_text().partition(BEGIN)
     PAGE.write_text(f"{head}{BEGIN}\n\n{text}\n\n{END}{rest.partition(END)[2]}")

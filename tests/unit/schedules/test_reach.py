@@ -35,6 +35,12 @@ CONTENTS: dict[str, dict[str, Any]] = {
     "tokyo": {"timezone": "Asia/Tokyo", "weekly": [{"days": ALL, "from": "09:00", "to": "10:00"}]},
     "sunday night": {"weekly": [{"days": ["SUN"], "from": "03:00", "to": "03:01"}]},
     "fridays": {"dates": ["2027-01-01", "2027-06-04"]},
+    "two evenings": {
+        "ranges": [
+            {"from": "2027-01-02T18:00:00", "to": "2027-01-02T20:00:00"},
+            {"from": "2027-01-09T18:00:00", "to": "2027-01-09T21:00:00"},
+        ]
+    },
     "an evening": {
         "weekly": [{"days": ALL[:5]}],
         "ranges": [{"from": "2027-01-02T18:00:00", "to": "2027-01-02T20:00:00"}],
@@ -106,6 +112,8 @@ def fields_of(rule: dict[str, Any], names: list[str], zone_name: str = "UTC") ->
 
 
 NEVER = [
+    ({"cron": "0 9 * * 1"}, ["+fridays"]),
+    ({"cron": "0 21 * * *"}, ["+two evenings"]),
     ({"cron": "0 9 * * *"}, ["-always"]),
     ({"cron": "0 9 * * *"}, ["-always>"]),
     ({"every": "PT1S"}, ["-weekdays", "-weekends"]),

@@ -13,7 +13,18 @@ from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
-from sweephand.schedules.coverage import WEEK_S, On, Spans, Stretches, Together, Weekly, agreed, nearest, week_spans
+from sweephand.schedules.coverage import (
+    MONDAY,
+    WEEK_S,
+    On,
+    Spans,
+    Stretches,
+    Together,
+    Weekly,
+    agreed,
+    nearest,
+    week_spans,
+)
 from sweephand.schedules.weeks import meets
 
 if TYPE_CHECKING:
@@ -23,6 +34,7 @@ if TYPE_CHECKING:
     from sweephand.schedules.rule import Series
 
 NOWHERE = Spans((), ())
+WHOLE = Spans((0,), (WEEK_S,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +51,20 @@ class InAll:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """A calendar as a schedule uses it: its hours of each week on the clock of a zone, and all else that it covers."""
+    """A calendar as a schedule uses it: its hours of each week on the clock of a zone, and all else that it covers.
+
+    dates: the times of a week on which all else lies.
+    """
 
     include: bool
     week: Spans
     zone: Zone
-    listed: Stretches | None
+    listed: Stretches | None = None
+    dates: Spans = NOWHERE
+
+    def by_dates(self) -> _Parts:
+        """As if it had no hours, but its dates came each week."""
+        return _Parts(self.include, self.dates, self.zone)
 
 
 def reach(
@@ -61,7 +81,7 @@ def reach(
     for chosen in (each for size in range(len(dated) + 1) for each in combinations(dated, size)):
         if any(set(fewer) <= set(chosen) for fewer in enough):
             continue
-        if _weekly(times, [each for n, each in enumerate(parts) if n not in chosen], by, since):
+        if _weekly(times, [each.by_dates() if n in chosen else each for n, each in enumerate(parts)], by, since):
             enough.append(chosen)
     if () in enough or (len(enough) == 1 and not any(parts[n].week.begins for n in enough[0])):
         return None  # in the second case there are no hours that would mislead a search
@@ -75,20 +95,33 @@ def _all_listed(parts: Sequence[_Parts]) -> Stretches:
 
 def _parts(covered: Stretches, include: bool, by: Zone) -> _Parts:
     whole = covered.parts if isinstance(covered, Together) else (covered,)
-    week, zone, listed = NOWHERE, by, []
+    week, zone, listed, dates = NOWHERE, by, [], NOWHERE
     for each in whole:
+        if isinstance(each, On):
+            zone = each.zone
         if isinstance(each, On) and isinstance(each.walls, Weekly):
-            week, zone = each.walls.week, each.zone
-        else:
-            listed.append(each)
-    return _Parts(include, week, zone, Together(tuple(listed)) if len(listed) > 1 else listed[0] if listed else None)
+            week = each.walls.week
+            continue
+        listed.append(each)
+        if include:
+            dates = _of_dates(each.walls) if isinstance(each, On) and isinstance(each.walls, Spans) else WHOLE
+    if len(listed) > 1:
+        return _Parts(include, week, zone, Together(tuple(listed)), WHOLE)
+    return _Parts(include, week, zone, listed[0] if listed else None, dates)
+
+
+@lru_cache(maxsize=256)
+def _of_dates(walls: Spans) -> Spans:
+    """The times of a week that the dates of a calendar have together: 2,000 Saturdays are one."""
+    kinds = {((begin - MONDAY) % WEEK_S, end - begin) for begin, end in zip(walls.begins, walls.ends, strict=True)}
+    return WHOLE if any(length_s >= WEEK_S for _, length_s in kinds) else week_spans((at, at + n) for at, n in kinds)
 
 
 def _weekly(times: Sequence[Series], parts: Sequence[_Parts], by: Zone, since: int) -> bool:
     """Whether the series has a time that the hours of all these leave, in any week."""
     zones = tuple(each.zone for each in parts)
     for ahead in _differences(zones, by, since):
-        free = Spans((0,), (WEEK_S,))
+        free = WHOLE
         for each, ahead_s in zip(parts, ahead, strict=True):
             week = _moved(each.week, -ahead_s)
             free = _common(free, week if each.include else _other(week))
