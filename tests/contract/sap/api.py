@@ -1,7 +1,7 @@
 """The SAP facade within one test: requests as API Gateway hands them over, answers as SAP's clients get them.
 
-SAP's own client and plain HTTP drive the whole stack in tests/local_stack: test_sap_client.py (its 23 methods, also by a
-service binding) and test_sap_http.py.
+SAP's own client and plain HTTP drive the whole stack in tests/local_stack: test_sap_client.py (its 23 methods, also
+by a service binding) and test_sap_http.py.
 """
 
 from __future__ import annotations
