@@ -44,6 +44,7 @@ MEANING: Mapping[EventType, str] = {
     EventType.COLLECTION_ENABLED: "A collection was enabled.",
     EventType.COLLECTION_DISABLED: "A collection was disabled.",
     EventType.AUDIT_FINDING: "The audit found something that should never be, and mended it.",
+    EventType.ERRORS_EXPIRING: "Failed runs that nobody has seen to will be gone within three days.",
     EventType.ALERT_RAISED: "A run of a job of the SAP facade was an occasion that its `ansConfig` names.",
     EventType.ALERT_STATUS: "A run ended of a job of the SAP facade whose `calmConfig` is enabled.",
 }
@@ -153,6 +154,14 @@ OTHERS: Mapping[EventType, Members] = {
     EventType.COLLECTION_ENABLED: {"revision": REVISION, "state": one_of([CollectionState.ENABLED])},
     EventType.COLLECTION_DISABLED: {"revision": REVISION, "state": one_of([CollectionState.DISABLED])},
     EventType.AUDIT_FINDING: {**JOB, **FINDING},
+    EventType.ERRORS_EXPIRING: {
+        **JOB,
+        "errorGroup": text(32, 32, description="As in `GET /v1/errors/{group}`."),
+        "state": one_of([state for state in State if state in FAILED]),
+        "reason": or_null(one_of(Reason)),
+        "count": whole(1, description="Failed runs that will be gone."),
+        "expiresAt": {**INSTANT, "description": "When the first of them will be."},
+    },
     EventType.ALERT_RAISED: {
         **ALERTED,
         "occasions": items(

@@ -257,7 +257,34 @@ class _Day:
         self.work_off()
         self.api("POST", f"/v1/runs/{failed[0]}/rerun", {"payload": {"n": 4}}, expect=202)
         self.api("GET", "/v1/operations")
+        self.errors()
         assert self.api("GET", f"/v1/operations/{begun['id']}")["progress"]["done"] > 0
+
+    def errors(self):
+        """A group that is seen to, and one that its runs' retention takes."""
+        (group, *_) = self.api("GET", "/v1/errors")["items"]
+        path = f"/v1/errors/{group['id']}"
+        self.api("GET", path)
+        self.api("GET", f"{path}/runs")
+        self.api("POST", f"{path}/notes", {"text": "seen"}, expect=201)
+        self.api("POST", f"{path}/archive")
+        self.api("POST", f"{path}/restore")
+        redirect = f"/v1/error-redirects/{group['jobId']}"
+        self.api("PUT", redirect, {"to": self.job})
+        self.api("GET", "/v1/error-redirects")
+        begun = self.api("POST", "/v1/errors:redrive", {"group": group["id"], "ratePerMinute": 6_000}, expect=202)
+        self.work_off()
+        assert self.api("GET", f"/v1/operations/{begun['operation']['id']}")["state"] == "DONE"
+        self.api("DELETE", redirect, expect=204)
+        (other, *_) = self.api("GET", "/v1/errors")["items"]
+        sample = json.loads((ROOT / "events" / "operations" / "page.json").read_text())["Records"][0]["body"]
+        look = json.dumps(json.loads(sample) | {"subject": "errors", "run": other["id"]})
+        now = self.later
+        for days in (14, 120):
+            self.later = now + timedelta(days=days)
+            self.call("OperationsFunction", _records([look], self.stack.physical["OperationsQueue"]))
+        self.later = now
+        self.api("GET", f"/v1/errors/{other['id']}", expect=404)
 
     def dead_letters(self):
         """Of the slow lane too: both end in one queue, and an errorAction goes where its job's runs go."""

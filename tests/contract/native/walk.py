@@ -56,6 +56,7 @@ def walk() -> Walk:
         job = _jobs(step)
         _schedules(step, job)
         _runs(step, job)
+        _errors(step, job)
         _operations(step)
         step("DELETE", "/v1/jobs/{job}", job=job)
         return step
@@ -160,6 +161,26 @@ def _runs(step: Walk, job: str) -> None:
     step.each("POST", "/v1/runs/{run}/rerun", "RerunRequest", run=cancelled)
     step("GET", "/v1/runs", query=f"jobId={job}&limit=1")
     step("GET", "/v1/runs:export", query=f"jobId={job}&state=SUCCESS")
+
+
+def _errors(step: Walk, job: str) -> None:
+    """A run that failed, by its target's own report."""
+    run = step("POST", "/v1/jobs/{job}/run", job=job)["runId"]
+    step("PUT", "/v1/runs/{run}/result", body={"success": False, "message": "no rows"}, run=run)
+    step.api.stage.run(1)
+    place = "/v1/errors/{error}"
+    group = step("GET", "/v1/errors", query="limit=1")["items"][0]["id"]
+    step.each("POST", f"{place}/notes", "NoteDraft", error=group)
+    step.each("POST", f"{place}/archive", "ArchiveRequest", error=group)
+    step.each("POST", f"{place}/restore", "Nothing", error=group)
+    step("GET", place, error=group)
+    step("GET", f"{place}/runs", error=group)
+    step("GET", "/v1/errors", query="limit=1")
+    other = step("POST", "/v1/jobs", body={"action": {"type": "http", "url": "https://example.org/new"}})["id"]
+    redirect = "/v1/error-redirects/{job}"
+    step("PUT", redirect, body={"to": other}, job=job)
+    step("GET", "/v1/error-redirects")
+    step("DELETE", redirect, job=job)
 
 
 def _operations(step: Walk) -> None:

@@ -36,7 +36,8 @@ def failed_runs(stage: Stage, count: int, **members: Any) -> tuple[Planned, list
 
 
 def again(stage: Stage, run: Run, edit: Edit | None = None, once: Once | None = None) -> str:
-    return rerun.rerun(stage.world, TENANT, run.schedule_id or run.job_id, run.uuid, edit, once)
+    owner = run.schedule_id or run.job_id
+    return rerun.rerun(stage.world, TENANT, owner, run.uuid, edit=edit, once=once, actor="acme.me")
 
 
 def redrive(stage: Stage, runs: list[Run], rate: int = 60) -> str:

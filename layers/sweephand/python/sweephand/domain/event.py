@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from sweephand.domain.collection import Collection, CollectionState, Events
+from sweephand.domain.failure import Group
 from sweephand.domain.instants import text_ms
 from sweephand.domain.job import Job
 from sweephand.domain.run import FAILED, Kind, Reason, Run, State
@@ -47,6 +48,7 @@ class EventType(StrEnum):
     COLLECTION_ENABLED = "collection.enabled"
     COLLECTION_DISABLED = "collection.disabled"
     AUDIT_FINDING = "audit.finding"
+    ERRORS_EXPIRING = "errors.expiring"
     ALERT_RAISED = "alert.raised"
     ALERT_STATUS = "alert.status"
 
@@ -183,6 +185,20 @@ def of_finding(finding: Finding, schedule: Schedule, job: Job, count: int, at: d
     members = {"scheduleId": schedule.id, "finding": finding.value, "count": count}
     key = f"{schedule.id}:{finding.value}:{int(at.timestamp()) // 3_600}"
     return _event(EventType.AUDIT_FINDING, key, at, job.tenant, job.collection, _of_job(job) | members)
+
+
+def of_expiring(group: Group, job: Job | None, count: int, first: datetime, at: datetime) -> Event:
+    """Failed runs that nobody has seen to will be gone. job None: it is gone. first: when the first of them goes."""
+    members = {
+        "jobId": group.signature.job_id,
+        "errorGroup": group.id,
+        "state": group.signature.state.value,
+        "reason": group.signature.reason,
+        "count": count,
+        "expiresAt": text_ms(first),
+    }
+    key = f"{group.id}:{int(first.timestamp())}"
+    return _event(EventType.ERRORS_EXPIRING, key, at, group.tenant, group.collection, _of_job(job) | members)
 
 
 def of_job(kind: EventType, job: Job) -> Event:

@@ -17,7 +17,7 @@ READABLE = frozenset({VERSION})
 
 
 class Subject(StrEnum):
-    """What a pointer asks for: OPERATION the function `operations`, all others an executor."""
+    """What a pointer asks for: OPERATION and ERRORS the function `operations`, others an executor."""
 
     RUN = "run"
     SCHEDULE = "schedule"
@@ -28,6 +28,7 @@ class Subject(StrEnum):
     ENDED = "ended"
     REPLAN = "replan"
     OPERATION = "operation"
+    ERRORS = "errors"
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Pointer:
     pause is over; CHANGE: see whether schedules still have to follow their job; RELEASE: let go what was held (run: the
     collection, empty for the whole tenant); ENDED: see whether the job of a schedule that is over goes
     (run: the schedule); REPLAN: plan anew what names a calendar (run: the calendar); OPERATION: go on with long work
-    (run: the operation, generation: its step).
+    (run: the operation, generation: its step); ERRORS: tell what expires of a group of failures (run: the group).
     """
 
     tenant: str

@@ -40,6 +40,8 @@ class Waits(StrEnum):
     """A calendar that was changed: the schedules that name it are to be planned anew."""
     OPERATION = "O"
     """Long work under way: its next page, should the message of it be lost."""
+    ERRORS = "F"
+    """A group of failures: those that nobody has seen to and that will expire are told."""
     ENDED = "K"
     """A COMPLETED schedule, kept a while: its job goes when all are. `since` is its completion."""
 

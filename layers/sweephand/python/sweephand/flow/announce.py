@@ -7,10 +7,12 @@ as a note beside it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from sweephand.domain import event
 from sweephand.domain.collection import Collection, Events
 from sweephand.domain.event import Event, EventType, Finding
+from sweephand.domain.failure import Group
 from sweephand.domain.job import Job
 from sweephand.domain.run import Reason, Run
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
@@ -88,6 +90,12 @@ def found(world: World, finding: Finding, schedule: Schedule, count: int) -> Non
     if job is not None:
         told = event.of_finding(finding, schedule, job, count, world.clock.now())
         _publish(world, _choice(world, job.tenant, job.collection), [told])
+
+
+def errors_expire(world: World, group: Group, job: Job | None, count: int, first: datetime, now: datetime) -> None:
+    """Failed runs that nobody has seen to go with their retention. first: when the first of them does."""
+    told = event.of_expiring(group, job, count, first, now)
+    _publish(world, _choice(world, group.tenant, group.collection), [told])
 
 
 def _choice(world: World, tenant: str, collection: str) -> Events:

@@ -39,6 +39,10 @@ def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
 
         tasks.stop(world, run, run.task)
     _tell(world, run, job, schedule)
+    if run.state in FAILED:
+        from sweephand.flow import failures  # noqa: PLC0415 - most runs succeed
+
+        failures.noted(world, run, job)
     of_attempt(world, run, job, schedule)
     if schedule is not None and schedule.state is ScheduleState.ENDING:
         endings.complete_if_over(world, schedule, job)

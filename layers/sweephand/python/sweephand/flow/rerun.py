@@ -13,27 +13,38 @@ from datetime import datetime
 from sweephand import ids
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.job import Job
-from sweephand.domain.run import Kind, Run, State
+from sweephand.domain.run import FAILED, Kind, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, NotFound, Unavailable
 from sweephand.flow import edits
+from sweephand.flow.acting import payload_of
 from sweephand.flow.edits import Edit
 from sweephand.flow.effects import WAKE
 from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
 from sweephand.flow.settle import action_of, lane_of, max_attempts
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.store import jobs, ledger
+from sweephand.store import failures, jobs, ledger
 from sweephand.store.conditional import Cancelled, Op
 
 
 @dataclass(frozen=True)
+class Asking:
+    """key: tells one asking from another. actor: the caller's client id. operation: that does it, if one does."""
+
+    key: str
+    actor: str | None = None
+    operation: str | None = None
+
+
+@dataclass(frozen=True)
 class Wanted:
-    """A run that is to come into being. old: the one that it repeats; lane: of its message."""
+    """A run that is to come into being. old: the one that it repeats; lane: of its message. by: who asks."""
 
     run: Run
     old: Run
     lane: Lane
+    by: Asking
     edit: Edit | None = None
 
     @property
@@ -41,18 +52,28 @@ class Wanted:
         return Delivery(ledger.pointer_to(self.run), self.run.not_before or self.run.planned_at, self.lane)
 
 
-def rerun(world: World, tenant: str, owner: str, uuid: str, edit: Edit | None, once: Once | None) -> str:
+def rerun(
+    world: World,
+    tenant: str,
+    owner: str,
+    uuid: str,
+    *,
+    edit: Edit | None = None,
+    once: Once | None = None,
+    actor: str | None = None,
+) -> str:
     """The id of the new run, or of the one that an earlier request of the same key made.
 
-    owner: the schedule's id, or the job's for a run without a schedule. Raises NotFound; Conflict where the run has not
-    ended, or its schedule is gone; InvalidRequest for an edit that the action cannot send.
+    owner: the schedule's id, or the job's for a run without a schedule. actor: the caller's client id. Raises NotFound;
+    Conflict where the run has not ended, or its schedule is gone; InvalidRequest for an edit that the action cannot
+    send.
     """
     old = find(world, tenant, owner, uuid)
     if once is not None and (there := earlier(world, tenant, once)) is not None:
         return there
     now = from_ms(epoch_ms(world.clock.now()))
     key = once.key if once else world.chance.new_id(now)
-    wanted = prepared(world, old, key=key, at=now, edit=edit)
+    wanted = prepared(world, old, Asking(key, actor), at=now, edit=edit)
     more = [once_op(world, tenant, once, wanted.run.id)] if once is not None else []
     done = world.table.transact([*ops(world, wanted), *more])
     if isinstance(done, Cancelled) and "run" not in done.refused:
@@ -78,33 +99,59 @@ def find(world: World, tenant: str, owner: str, uuid: str) -> Run:
 
 
 def prepared(
-    world: World, old: Run, *, key: str, at: datetime, due: datetime | None = None, edit: Edit | None = None
+    world: World, old: Run, by: Asking, *, at: datetime, due: datetime | None = None, edit: Edit | None = None
 ) -> Wanted:
-    """The run that repeats `old`. key: who asks; at: its planned instant, the same for the same key; due: when it may
-    begin. Without an edit of its own it takes over that of the old run.
+    """The run that repeats `old`. at: its planned instant, the same for the same asking; due: when it may begin.
 
-    Raises NotFound where the job is gone, Conflict where the schedule is, InvalidRequest for the edit.
+    Without an edit of its own it takes over that of the old run. Raises NotFound where the job is gone and not
+    redirected, Conflict where the schedule is gone, InvalidRequest for the edit.
     """
-    job = jobs.read_job(world.table, old.tenant, old.job_id)
-    if job is None:
-        raise NotFound("its job is gone")
-    if old.schedule_id is not None and jobs.read_schedule(world.table, old.tenant, job.id, old.schedule_id) is None:
-        raise Conflict("its schedule is gone")
-    kind = Kind.ERROR_ACTION if old.kind is Kind.ERROR_ACTION else Kind.MANUAL
+    redirect = failures.read_redirect(world.table, old.tenant, old.job_id)
     if edit is None and old.edited:
         edit = edits.read(world, old)
+    if redirect is not None:
+        job, schedule_id, kind = jobs.read_job(world.table, old.tenant, redirect.to), None, Kind.MANUAL
+        edit = _with_payload(world, old, edit)
+    else:
+        job, schedule_id = jobs.read_job(world.table, old.tenant, old.job_id), old.schedule_id
+        kind = Kind.ERROR_ACTION if old.kind is Kind.ERROR_ACTION else Kind.MANUAL
+    if job is None:
+        raise NotFound("its job is gone")
+    if schedule_id is not None and jobs.read_schedule(world.table, old.tenant, job.id, schedule_id) is None:
+        raise Conflict("its schedule is gone")
     if edit is not None:
         edits.check(action_of(job, kind), edit)
-    return Wanted(_new(world, old, job, kind, key, at, due), old, lane_of(action_of(job, kind)), edit)
+    return Wanted(_new(world, old, job, schedule_id, kind, by, at, due), old, lane_of(action_of(job, kind)), by, edit)
 
 
-def _new(world: World, old: Run, job: Job, kind: Kind, key: str, at: datetime, due: datetime | None) -> Run:
+def _with_payload(world: World, old: Run, edit: Edit | None) -> Edit | None:
+    """What goes to another job takes along what it would have sent; of a job that is gone, nobody knows that."""
+    if edit is not None and edit.payload is not None:
+        return edit
+    job = jobs.read_job(world.table, old.tenant, old.job_id)
+    if job is None:
+        return edit
+    schedule = jobs.read_schedule(world.table, old.tenant, job.id, old.schedule_id) if old.schedule_id else None
+    payload = payload_of(world, old, job, schedule)
+    return edit if payload is None else replace(edit or Edit(), payload=payload)
+
+
+def _new(
+    world: World,
+    old: Run,
+    job: Job,
+    schedule_id: str | None,
+    kind: Kind,
+    by: Asking,
+    at: datetime,
+    due: datetime | None,
+) -> Run:
     now = world.clock.now()
     return Run(
         tenant=old.tenant,
         job_id=job.id,
-        schedule_id=old.schedule_id,
-        uuid=ids.run_uuid(old.tenant, old.schedule_id or job.id, epoch_ms(at), kind.value, f"{old.uuid} {key}"),
+        schedule_id=schedule_id,
+        uuid=ids.run_uuid(old.tenant, schedule_id or job.id, epoch_ms(at), kind.value, f"{old.uuid} {by.key}"),
         kind=kind,
         state=State.QUEUED,
         planned_at=at,
@@ -120,7 +167,9 @@ def _new(world: World, old: Run, job: Job, kind: Kind, key: str, at: datetime, d
 
 
 def ops(world: World, wanted: Wanted) -> list[Op]:
-    """The new run [absent] and what goes with it; the old one [it is there] knows by whom it is repeated."""
+    """The new run [absent] and what goes with it; the old one [it is there] knows by whom it is repeated, and where it
+    had failed, its error too.
+    """
     table, now = world.table, world.clock.now()
     run = replace(wanted.run, edited=wanted.edit is not None)
     found = [
@@ -129,6 +178,9 @@ def ops(world: World, wanted: Wanted) -> list[Op]:
     ]
     if wanted.edit is not None:
         found.append(edits.edit_op(world, run, wanted.edit, now))
+    if wanted.old.state in FAILED:
+        by = wanted.by
+        found.append(failures.rerun_op(table, wanted.old, run.id, by.actor, by.operation))
     return found
 
 

@@ -279,8 +279,8 @@ def plan_row(row: WaitingRow, now: datetime, horizon: datetime) -> Step:
             return _wake(row, sweep, now, _run_pointer(row, WaitingRun.read(sweep.packed)))
         case Waits.CATCH_UP | Waits.HELD:
             raise ValueError("it is not planned, but sent or let go")
-        case Waits.OPERATION:
-            pointer = replace(job_pointer(row, Subject.OPERATION), generation=row.generation)
+        case Waits.OPERATION | Waits.ERRORS:
+            pointer = replace(job_pointer(row, LOOKS[sweep.waits]), generation=row.generation)
             return _wake(row, replace(sweep, lane=Lane.OPERATIONS), now, pointer)
     return _wake(row, replace(sweep, lane=Lane.FAST), now, job_pointer(row, LOOKS[sweep.waits]))
 
@@ -292,8 +292,10 @@ LOOKS = {
     Waits.RELEASE: Subject.RELEASE,
     Waits.ENDED: Subject.ENDED,
     Waits.REPLAN: Subject.REPLAN,
+    Waits.OPERATION: Subject.OPERATION,
+    Waits.ERRORS: Subject.ERRORS,
 }
-"""What the executor is asked to see to."""
+"""What the executor, or the function `operations`, is asked to see to."""
 
 
 def _occurrences(row: WaitingRow, sweep: SweepText, now: datetime, horizon: datetime) -> Step:

@@ -184,6 +184,24 @@ def operation(operation_id: str) -> str:
     return f"OP#{part(operation_id)}"
 
 
+def errors(tenant_name: str) -> str:
+    """The groups of what failed, and the redirects."""
+    return f"{tenant(tenant_name)}#ERRORS#"
+
+
+def error_group(group_id: str) -> str:
+    return f"GROUP#{part(group_id)}"
+
+
+def redirect(job_id: str) -> str:
+    return f"REDIRECT#{part(job_id)}"
+
+
+def error_runs(tenant_name: str, group_id: str) -> str:
+    """The failed runs of a group."""
+    return f"{tenant(tenant_name)}#ERROR#{part(group_id)}"
+
+
 def clean_up(name: str) -> str:
     return f"CLEAN#{part(name)}"
 

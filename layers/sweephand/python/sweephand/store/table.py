@@ -270,6 +270,50 @@ class OperationItem(Item):
     sweep = UnicodeAttribute(null=True)
 
 
+class ErrorGroupItem(Item):
+    """Failures that are the same. error_state, reason, http_status, text: what makes them so. notes: JSON.
+
+    closed_through: what failed up to then is archived. It always waits: to tell of runs that expire.
+    """
+
+    job_id = UnicodeAttribute()
+    error_action = BooleanAttribute()
+    error_state = UnicodeAttribute()
+    reason = UnicodeAttribute(null=True)
+    http_status = Integer(null=True)
+    text = UnicodeAttribute()
+    collection = UnicodeAttribute()
+    first_at = Integer()
+    last_at = Integer()
+    last_run = UnicodeAttribute()
+    notes = UnicodeAttribute(null=True)
+    closed_through = Integer(null=True)
+    closed_by = UnicodeAttribute(null=True)
+    closed_reason = UnicodeAttribute(null=True)
+    revision = Integer(default=1)
+    shard = Integer()
+    next_run_at = Integer()
+    sweep = UnicodeAttribute()
+
+
+class ErrorRunItem(Item):
+    """A failed run in its group. at: absent where it was run again before it was noted."""
+
+    run_id = UnicodeAttribute()
+    at = Integer(null=True)
+    rerun_by = UnicodeAttribute(null=True)
+    actor = UnicodeAttribute(null=True)
+    operation = UnicodeAttribute(null=True)
+
+
+class RedirectItem(Item):
+    """Failed runs of one job are run again as runs of another."""
+
+    to = UnicodeAttribute()
+    actor = UnicodeAttribute(null=True)
+    at = Integer()
+
+
 class CleanUpItem(Item):
     """owners: JSON list of the ledger partitions to clear. whole: the job is gone, not only some of its schedules.
 

@@ -1,94 +1,180 @@
-"""Failed runs that are run again: one at once, perhaps edited; many as an operation."""
+"""Errors of the native API: failed runs in groups, until somebody has seen to them; and where they are run again."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
-from sweephand.actions import headers as header_fields
-from sweephand.actions import payloads
 from sweephand.domain import fields
-from sweephand.domain.operation import OperationKind
-from sweephand.errors import InvalidRequest, PreconditionFailed
+from sweephand.domain.failure import Failure, Group, Redirect
+from sweephand.domain.instants import epoch_ms, text, text_ms
+from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
-from sweephand.facades.native import operations
 from sweephand.facades.native.context import Context
-from sweephand.flow import rerun
-from sweephand.flow.edits import Edit
+from sweephand.flow import failures
+from sweephand.flow.failures import Standing
 from sweephand.flow.history import Operation
-from sweephand.flow.operations import redrive, verbs
+from sweephand.ids import is_uuid
+from sweephand.store.views import failures as views
 
-EDIT_SCOPE = "errors:edit"
-_RUN_ID = re.compile(r"([0-9a-f-]{36})_([0-9a-f-]{36})", re.ASCII)
-_EDIT = ("payload", "body", "headers")
-
-
-def rerun_one(ctx: Context, owner: str, uuid: str) -> Answer:
-    """Whoever sends something else than the job says needs the scope for it too."""
-    given = fields.members(ctx.body(), "", _EDIT)
-    edit = _edit(given) if given else None
-    if edit is not None:
-        assert ctx.caller is not None
-        ctx.caller.require(EDIT_SCOPE)
-    run_id = rerun.rerun(ctx.world, ctx.tenant, owner, uuid, edit, ctx.once())
-    return Answer(202, {"runId": run_id, "started": True}, {"Location": f"/v1/runs/{run_id}"})
+STATES = frozenset({"OPEN", "ARCHIVED", "RESOLVED"})
+MOST_GROUPS = 5_000
+COUNTED_IN_LISTS = 1_000
+_GROUP = re.compile("[0-9a-f]{32}", re.ASCII)
+_NUMBER = re.compile("[0-9]{1,15}", re.ASCII)
 
 
-def _edit(given: Mapping[str, Any]) -> Edit:
-    path, payload = payloads.parse_payload(given, "")
-    if payload is not None:
-        payloads.check_size(payload, path)
-    headers = _headers(given["headers"]) if "headers" in given else None
-    return Edit(payload, headers)
+def list_all(ctx: Context) -> Answer:
+    """The groups, the last failure first; by default those with runs that nobody has seen to."""
+    limit, mark = ctx.page(_is_number, _is_group)
+    state = ctx.choice("state", STATES) or "OPEN"
+    behind = (int(mark[0]), mark[1]) if mark else None
+    found = ((group, standing) for group, standing in _groups(ctx, behind) if _state(group, standing) == state)
+    page = list(islice(found, limit + 1))
+    last = page[limit - 1][0] if len(page) > limit else None
+    cursor = ctx.cursor(str(epoch_ms(last.last_at)), last.id) if last else None
+    return Answer(200, {"items": [_body(*each) for each in page[:limit]], "nextCursor": cursor})
 
 
-def _headers(value: object) -> dict[str, str | None]:
-    """null takes one away."""
-    if not isinstance(value, Mapping):
-        raise InvalidRequest("headers", "must be an object")
-    set_, _ = header_fields.parse({name: each for name, each in value.items() if each is not None}, "headers")
-    gone = [name for name, each in value.items() if each is None]
-    for name in gone:
-        header_fields.check_name(name, fields.below("headers", name))
-    return {**{name: value[name] for name, _ in set_}, **dict.fromkeys(gone)}
+def _groups(ctx: Context, behind: tuple[int, str] | None) -> Iterator[tuple[Group, Standing]]:
+    job_id = ctx.query.get("jobId")
+    if job_id is not None and not is_uuid(job_id):
+        raise InvalidRequest("jobId", "is not an id", code="INVALID_QUERY")
+    rows = islice(views.groups(ctx.world.table, ctx.tenant), MOST_GROUPS)
+    ordered = sorted(((epoch_ms(group.last_at), group.id, group) for group in rows), key=lambda each: each[:2])
+    for last_at, group_id, group in reversed(ordered):
+        wanted = job_id in {None, group.signature.job_id}
+        if wanted and (behind is None or (last_at, group_id) < behind):
+            yield group, failures.standing(ctx.world, group, COUNTED_IN_LISTS)
 
 
-def redrive_errors(ctx: Context) -> Answer:
-    """{"runs", "ratePerMinute", "dryRun", "expectedCount"}. dryRun: how many it would be, and nothing begins."""
-    once = ctx.once()
-    given = fields.members(ctx.body(), "", ("runs", "ratePerMinute", "dryRun", "expectedCount"))
-    runs = _runs(given.get("runs"))
-    rate = _whole(given, "ratePerMinute", redrive.USUAL_RATE, redrive.MOST_RATE)
-    expected = fields.whole(given["expectedCount"], "expectedCount", 0, 10**9) if "expectedCount" in given else None
-    if expected is not None and expected != len(runs):
-        raise PreconditionFailed(f"it would be {len(runs)} runs", code="COUNT_MISMATCH")
-    if "dryRun" in given and fields.flag(given["dryRun"], "dryRun"):
-        return Answer(202, {"count": len(runs), "operation": None})
-    operation = verbs.begin(
-        ctx.world,
-        ctx.tenant,
-        OperationKind.REDRIVE,
-        {"runs": runs, "ratePerMinute": rate},
-        actor=ctx.by(Operation.CHANGE).actor,
-        total=len(runs),
-        once=once,
-    )
-    shown = {"count": len(runs), "operation": operations.body(operation)}
-    return Answer(202, shown, {"Location": f"/v1/operations/{operation.id}"})
+def read(ctx: Context) -> Answer:
+    return _answer(ctx, failures.find(ctx.world, ctx.tenant, _id(ctx)))
 
 
-def _runs(value: object) -> list[str]:
-    """Each once, in the order given."""
-    if value is None:
-        raise InvalidRequest("runs", "is required")
-    if not isinstance(value, list) or not 1 <= len(value) <= redrive.MOST_RUNS:
-        raise InvalidRequest("runs", f"must be a list of 1 to {redrive.MOST_RUNS} ids of runs")
-    for n, each in enumerate(value):
-        if not isinstance(each, str) or not _RUN_ID.fullmatch(each):
-            raise InvalidRequest(f"runs[{n}]", "is not an id of a run")
-    return list(dict.fromkeys(value))
+def list_error_runs(ctx: Context) -> Answer:
+    """All failed runs of a group that are still there, by planned instant, with what became of each."""
+    limit, mark = ctx.page(is_uuid)
+    group = failures.find(ctx.world, ctx.tenant, _id(ctx))
+    found = failures.runs(ctx.world, group, mark[0] if mark else None, limit + 1)
+    page = list(islice(found, limit + 1))
+    cursor = ctx.cursor(page[limit - 1].uuid) if len(page) > limit else None
+    return Answer(200, {"items": [_run_body(ctx, group, each) for each in page[:limit]], "nextCursor": cursor})
 
 
-def _whole(given: Mapping[str, Any], name: str, usual: int, most: int) -> int:
-    return fields.whole(given[name], name, 1, most) if name in given else usual
+def add_note(ctx: Context) -> Answer:
+    given = fields.members(ctx.body(), "", ("text",))
+    if "text" not in given:
+        raise InvalidRequest("text", "is required")
+    said = fields.text(given["text"], "text", 1, 2_000)
+    return _answer(ctx, failures.add_note(ctx.world, ctx.tenant, _id(ctx), said, _actor(ctx)), 201)
+
+
+def archive(ctx: Context) -> Answer:
+    given = fields.members(ctx.body(), "", ("reason",))
+    reason = fields.text(given["reason"], "reason", 0, 1_000) if "reason" in given else None
+    return _answer(ctx, failures.archive(ctx.world, ctx.tenant, _id(ctx), reason, _actor(ctx)))
+
+
+def restore(ctx: Context) -> Answer:
+    ctx.no_members()
+    return _answer(ctx, failures.restore(ctx.world, ctx.tenant, _id(ctx)))
+
+
+def _answer(ctx: Context, group: Group, status: int = 200) -> Answer:
+    headers = {"Location": f"/v1/errors/{group.id}"} if status == 201 else {}
+    return Answer(status, _body(group, failures.standing(ctx.world, group)), headers)
+
+
+def _id(ctx: Context) -> str:
+    given = ctx.parameters["error"]
+    if not _is_group(given):
+        raise NotFound("no such group of errors")
+    return given
+
+
+def _is_group(given: str) -> bool:
+    return _GROUP.fullmatch(given) is not None
+
+
+def _is_number(given: str) -> bool:
+    return _NUMBER.fullmatch(given) is not None
+
+
+def _actor(ctx: Context) -> str | None:
+    return ctx.by(Operation.CHANGE).actor
+
+
+def _state(group: Group, standing: Standing) -> str:
+    if standing.count:
+        return "OPEN"
+    return "RESOLVED" if group.closed_through is None else "ARCHIVED"
+
+
+def _body(group: Group, standing: Standing) -> dict[str, Any]:
+    signature = group.signature
+    closed = group.closed_through
+    return {
+        "id": group.id,
+        "state": _state(group, standing),
+        "jobId": signature.job_id,
+        "errorAction": signature.error_action,
+        "runState": signature.state.value,
+        "reason": signature.reason,
+        "httpStatus": signature.http_status,
+        "message": signature.text,
+        "count": standing.count,
+        "countIsLeast": standing.more,
+        "firstSeenAt": text_ms(group.first_at),
+        "lastSeenAt": text_ms(group.last_at),
+        "lastRunId": group.last_run,
+        "expiresAt": None if standing.expires_at is None else text(standing.expires_at),
+        "notes": [{"text": note.text, "by": note.by, "at": text_ms(note.at)} for note in group.notes],
+        "archived": None
+        if closed is None
+        else {"at": text_ms(closed), "by": group.closed_by, "reason": group.closed_reason},
+    }
+
+
+def _run_body(ctx: Context, group: Group, failure: Failure) -> dict[str, Any]:
+    return {
+        "runId": failure.run_id,
+        "open": failure.is_open(group, ctx.now),
+        "seenAt": None if failure.at is None else text_ms(failure.at),
+        "rerunBy": failure.rerun_by,
+        "actor": failure.actor,
+        "operationId": failure.operation,
+        "expiresAt": None if failure.expires_at is None else text(failure.expires_at),
+    }
+
+
+# Redirects
+
+
+def list_redirects(ctx: Context) -> Answer:
+    limit, mark = ctx.page(is_uuid)
+    page = list(islice(views.redirects(ctx.world.table, ctx.tenant, mark[0] if mark else None, limit + 1), limit + 1))
+    cursor = ctx.cursor(page[limit - 1].source) if len(page) > limit else None
+    return Answer(200, {"items": [_redirect_body(each) for each in page[:limit]], "nextCursor": cursor})
+
+
+def put_redirect(ctx: Context) -> Answer:
+    given = fields.members(ctx.body(), "", ("to",))
+    if "to" not in given:
+        raise InvalidRequest("to", "is required")
+    to = fields.text(given["to"], "to", 1, 36)
+    if not is_uuid(to):
+        raise InvalidRequest("to", "is not an id")
+    made = failures.redirect(ctx.world, ctx.tenant, ctx.id("job"), to, _actor(ctx))
+    return Answer(200, _redirect_body(made))
+
+
+def delete_redirect(ctx: Context) -> Answer:
+    failures.end_redirect(ctx.world, ctx.tenant, ctx.id("job"))
+    return Answer(204)
+
+
+def _redirect_body(redirect: Redirect) -> dict[str, Any]:
+    return {"from": redirect.source, "to": redirect.to, "actor": redirect.actor, "createdAt": text_ms(redirect.at)}

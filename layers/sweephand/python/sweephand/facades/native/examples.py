@@ -109,6 +109,8 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
         "asItIs": {},
         "edited": {"payload": {"report": 2}, "headers": {"X-Source": "by hand", "X-Trial": None}},
     },
+    "NoteDraft": {"cause": {"text": "the certificate had run out; renewed"}},
+    "ArchiveRequest": {"known": {"reason": "the target is being moved"}},
     "RedriveRequest": {
         "howMany": {"runs": [_RUN], "dryRun": True},
         "selection": {"runs": [_RUN], "ratePerMinute": 30, "expectedCount": 1},

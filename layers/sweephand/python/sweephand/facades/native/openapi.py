@@ -78,6 +78,7 @@ PATH: Mapping[str, Schema] = {
     "tenant": TENANT_NAME,
     "operation": ID,
     "application": PLAIN_NAME,
+    "error": text(pattern="^[0-9a-f]{32}$"),
 }
 QUERY: Mapping[str, Schema] = {
     "limit": whole(1, cursors.LARGEST_LIMIT, default=cursors.DEFAULT_LIMIT),
@@ -101,6 +102,7 @@ OF_ROUTE: Mapping[tuple[str, str], Schema] = {
     ("/v1/jobs", "state"): one_of(JobState),
     ("/v1/runs", "state"): one_of(state for state in State if state is not State.SCHEDULED),
     ("/v1/runs:export", "state"): one_of(state for state in State if state is not State.SCHEDULED),
+    ("/v1/errors", "state"): one_of(("OPEN", "ARCHIVED", "RESOLVED"), default="OPEN"),
     ("/v1/operations", "state"): one_of(OperationState),
     ("/v1/operations", "kind"): one_of(OperationKind),
     ("/v1/jobs", "include"): items(one_of(sorted(LIST_INCLUDES))),
@@ -170,7 +172,7 @@ def operation(route: Route, example: Any = None) -> dict[str, Any]:
     return described
 
 
-ONE_OF = {"runs": "run", "jobs": "job", "schedules": "schedule", "tenants": "tenant"} | {"operations": "operation"}
+ONE_OF = {f"{noun}s": noun for noun in ("run", "job", "schedule", "tenant", "operation", "error")}
 
 
 def operation_id(route: Route) -> str:

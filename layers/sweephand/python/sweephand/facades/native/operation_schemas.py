@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sweephand.actions.payloads import MAX_PAYLOAD
 from sweephand.domain.operation import OperationKind, OperationState
+from sweephand.domain.run import FAILED, Reason, State
 from sweephand.facades.native.json_schema import (
     Members,
     Schema,
@@ -41,6 +42,37 @@ _OPERATION: Members = {
     "endedAt": or_null(INSTANT_MS),
     "expiresAt": or_null(INSTANT),
 }
+GROUP_ID = text(pattern="^[0-9a-f]{32}$")
+_GROUP: Members = {
+    "id": GROUP_ID,
+    "state": one_of(
+        ("OPEN", "ARCHIVED", "RESOLVED"),
+        description="OPEN: it has runs that nobody has seen to. RESOLVED: all were run again, or have expired.",
+    ),
+    "jobId": ID,
+    "errorAction": {**FLAG, "description": "It was the error action that failed."},
+    "runState": one_of(state for state in State if state in FAILED),
+    "reason": or_null(one_of(Reason)),
+    "httpStatus": or_null(whole(100, 599)),
+    "message": text(description="`#` stands for what differs from run to run."),
+    "count": whole(description="Failed runs that nobody has seen to."),
+    "countIsLeast": {**FLAG, "description": "Lists look at 1,000 runs of a group."},
+    "firstSeenAt": INSTANT_MS,
+    "lastSeenAt": {**INSTANT_MS, "description": "To within half a minute."},
+    "lastRunId": RUN_ID,
+    "expiresAt": or_null({**INSTANT, "description": "When the first of the open ones goes with its retention."}),
+    "notes": items(answer({"text": TEXT, "by": or_null(TEXT), "at": INSTANT_MS})),
+    "archived": or_null(answer({"at": INSTANT_MS, "by": or_null(TEXT), "reason": or_null(TEXT)})),
+}
+_ERROR_RUN: Members = {
+    "runId": RUN_ID,
+    "open": {**FLAG, "description": "Nobody has seen to it."},
+    "seenAt": or_null(INSTANT_MS),
+    "rerunBy": or_null(RUN_ID),
+    "actor": or_null(text(description="Who had it run again.")),
+    "operationId": or_null(ID),
+    "expiresAt": or_null(INSTANT),
+}
 SCHEMAS: dict[str, Schema] = {
     "Operation": answer(_OPERATION),
     "OperationPage": page("Operation"),
@@ -57,12 +89,21 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "RedriveRequest": request(
         {
-            "runs": items(RUN_ID, minItems=1, maxItems=redrive.MOST_RUNS),
+            "runs": items(RUN_ID, minItems=1, maxItems=redrive.MOST_RUNS, description="Or `group`."),
+            "group": {**GROUP_ID, "description": "What nobody has seen to in it; in the place of `runs`."},
             "ratePerMinute": _RATE,
             "dryRun": {**FLAG, "description": "Only says how many it would be."},
             "expectedCount": whole(0, 10**9, description="Refused (412) if it would be another number."),
         },
-        ("runs",),
     ),
+    "ErrorGroup": answer(_GROUP),
+    "ErrorGroupPage": page("ErrorGroup"),
+    "ErrorRun": answer(_ERROR_RUN),
+    "ErrorRunPage": page("ErrorRun"),
+    "NoteDraft": request({"text": text(1, 2_000)}, ("text",)),
+    "ArchiveRequest": request({"reason": text(0, 1_000)}),
+    "RedirectDraft": request({"to": {**ID, "description": "A job, which is not redirected itself."}}, ("to",)),
+    "Redirect": answer({"from": ID, "to": ID, "actor": or_null(TEXT), "createdAt": INSTANT_MS}),
+    "RedirectPage": page("Redirect"),
     "Redrive": answer({"count": whole(description="Runs that are run again."), "operation": or_null(ref("Operation"))}),
 }

@@ -35,6 +35,7 @@ COLLECTION = "/v1/collections/{collection}"
 CALENDAR = "/v1/calendars/{calendar}"
 OPERATION = "/v1/operations/{operation}"
 SUBSCRIPTIONS = "/v1/tenants/{tenant}/subscriptions"
+ERROR = "/v1/errors/{error}"
 SMALLER_PAGE = 4
 """A page too large for an answer is read again with a limit of so many times less."""
 
@@ -88,6 +89,11 @@ def _of_operations(name: str) -> Operation:
 
 def _of_errors(name: str) -> Operation:
     return _rare("errors", name)
+
+
+def _error_verb(path: str, name: str, summary: str, takes: str = "Nothing", **more: Any) -> Route:
+    more = {"scope": ERRORS, "headers": (), **more}
+    return _verb(f"{ERROR}/{path}", _of_errors(name), summary, takes=takes, gives="ErrorGroup", **more)
 
 
 def _export_runs(ctx: Context) -> Answer:
@@ -205,12 +211,42 @@ ROUTES = Routes(
             headers=ONCE,
         ),
         _change(
-            *("POST", "/v1/errors:redrive", _of_errors("redrive_errors"), "Run failed runs again, so many a minute"),
+            *(
+                "POST",
+                "/v1/errors:redrive",
+                _rare("redrives", "redrive_errors"),
+                "Run failed runs again, so many a minute",
+            ),
             scope=ERRORS,
             takes="RedriveRequest",
             gives="Redrive",
             status=202,
             headers=ONCE,
+        ),
+        _get(
+            *("/v1/errors", _of_errors("list_all"), "What failed and nobody has seen to, in groups"),
+            query=(*PAGE, "jobId", "state"),
+            gives="ErrorGroupPage",
+        ),
+        _get(ERROR, _of_errors("read"), "Read a group of errors", gives="ErrorGroup"),
+        _get(
+            *(f"{ERROR}/runs", _of_errors("list_error_runs"), "The failed runs of a group, and what became of each"),
+            query=PAGE,
+            gives="ErrorRunPage",
+        ),
+        _error_verb("notes", "add_note", "Write a note about a group of errors", "NoteDraft", status=201),
+        _error_verb("archive", "archive", "Nobody needs to see to it, until it fails again", "ArchiveRequest"),
+        _error_verb("restore", "restore", "What was archived is open again"),
+        _get("/v1/error-redirects", _of_errors("list_redirects"), "List redirects", query=PAGE, gives="RedirectPage"),
+        _change(
+            *("PUT", "/v1/error-redirects/{job}", _of_errors("put_redirect"), "Run its failed runs again elsewhere"),
+            scope=ERRORS,
+            takes="RedirectDraft",
+            gives="Redirect",
+            headers=(),
+        ),
+        _delete(
+            *("/v1/error-redirects/{job}", _of_errors("delete_redirect"), "End a redirect"), scope=ERRORS, headers=()
         ),
         _get(
             *("/v1/operations", _of_operations("list_all"), "List long work, newest first"),

@@ -107,9 +107,9 @@ def cancel(ctx: Context) -> Answer:
 
 
 def rerun(ctx: Context) -> Answer:
-    from sweephand.facades.native import errors  # noqa: PLC0415 - few requests are about what failed
+    from sweephand.facades.native import redrives  # noqa: PLC0415 - few requests are about what failed
 
-    return errors.rerun_one(ctx, *_parts(ctx))
+    return redrives.rerun_one(ctx, *_parts(ctx))
 
 
 def _parts(ctx: Context) -> tuple[str, str]:

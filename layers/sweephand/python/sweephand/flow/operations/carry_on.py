@@ -58,9 +58,16 @@ def one(world: World, by: str, message: Delivered) -> Verdict:
     except Unreadable as unreadable:
         world.journal.error("a message cannot be read", reason=str(unreadable))
         return AGAIN
-    operation = _meant(world, pointer)
-    if operation is None:
+    if pointer.subject is Subject.ERRORS:
+        from sweephand.flow import failures  # noqa: PLC0415 - a group wakes each other week
+
+        failures.look(world, pointer)
         return DONE
+    operation = _meant(world, pointer)
+    return DONE if operation is None else _tried(world, by, operation, message.receive_count)
+
+
+def _tried(world: World, by: str, operation: Operation, tries: int) -> Verdict:
     try:
         return _stretch(world, by, operation)
     except Unavailable:
@@ -70,7 +77,7 @@ def one(world: World, by: str, message: Delivered) -> Verdict:
     except Exception as unexpected:  # noqa: BLE001 - it must end with a cause, not come back for ever
         at = where(unexpected)
         world.journal.error("an operation's page failed", error=type(unexpected).__name__, where=at)
-        if message.receive_count < TRIES_UNEXPECTED:
+        if tries < TRIES_UNEXPECTED:
             return AGAIN
         return _give_up(world, operation, f"unexpected: {type(unexpected).__name__} at {at}")
 

@@ -1,0 +1,117 @@
+"""What failed, and what makes two failures the same: the signature by which errors are grouped. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from sweephand.domain.run import Kind, Run, State
+
+LONGEST_TEXT = 160
+_VARIES = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{12,}\b|[0-9]+", re.IGNORECASE)
+"""What differs between two messages that say the same: ids, hashes, numbers."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """state, reason, http_status: how the runs ended; text: their message, with `#` in the place of what varies.
+
+    error_action: it was the error action that failed, not the job's action.
+    """
+
+    job_id: str
+    error_action: bool
+    state: State
+    reason: str | None
+    http_status: int | None
+    text: str
+
+    @property
+    def id(self) -> str:
+        """32 hexadecimal digits, computed: who meets the same failure meets the same group."""
+        facts = (self.job_id, self.error_action, self.state.value, self.reason, self.http_status, self.text)
+        return hashlib.sha256("\x00".join(map(str, facts)).encode()).hexdigest()[:32]
+
+
+def signature_of(run: Run) -> Signature:
+    """run: one that failed."""
+    return Signature(
+        job_id=run.job_id,
+        error_action=run.kind is Kind.ERROR_ACTION,
+        state=run.state,
+        reason=run.reason.value if run.reason else None,
+        http_status=run.http_status,
+        text=normalised(run.message or ""),
+    )
+
+
+def normalised(message: str) -> str:
+    return _VARIES.sub("#", message)[:LONGEST_TEXT]
+
+
+@dataclass(frozen=True)
+class Note:
+    """by: the client id of who wrote it."""
+
+    text: str
+    by: str | None
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Group:
+    """Failures of one signature. last_at: to within half a minute; last_run: the whole id of one that failed then.
+
+    closed_through: whatever failed up to then is archived, by whom and why.
+    """
+
+    tenant: str
+    signature: Signature
+    collection: str
+    first_at: datetime
+    last_at: datetime
+    last_run: str
+    notes: tuple[Note, ...] = ()
+    closed_through: datetime | None = None
+    closed_by: str | None = None
+    closed_reason: str | None = None
+    revision: int = 1
+
+    @property
+    def id(self) -> str:
+        return self.signature.id
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One failed run of a group. at: when it was noted, None where it was run again before that. expires_at: of its
+    row in the ledger. rerun_by: the whole id of the run that repeats it; operation: that asked for it, if one did.
+    """
+
+    run_id: str
+    uuid: str
+    expires_at: datetime | None
+    at: datetime | None = None
+    rerun_by: str | None = None
+    actor: str | None = None
+    operation: str | None = None
+
+    def is_open(self, group: Group, now: datetime) -> bool:
+        """Nobody has seen to it: neither run again nor archived, and its run is still there."""
+        if self.at is None or self.rerun_by is not None:
+            return False
+        if self.expires_at is not None and self.expires_at <= now:
+            return False
+        return group.closed_through is None or self.at > group.closed_through
+
+
+@dataclass(frozen=True)
+class Redirect:
+    """Runs of job `source` are run again as runs of job `to`."""
+
+    source: str
+    to: str
+    actor: str | None
+    at: datetime

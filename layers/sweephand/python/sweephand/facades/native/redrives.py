@@ -1,0 +1,108 @@
+"""Failed runs that are run again: one at once, perhaps edited; many as an operation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sweephand.actions import headers as header_fields
+from sweephand.actions import payloads
+from sweephand.domain import fields
+from sweephand.domain.instants import epoch_ms
+from sweephand.domain.operation import OperationKind
+from sweephand.errors import InvalidRequest, PreconditionFailed
+from sweephand.facades.http import Answer
+from sweephand.facades.native import operations
+from sweephand.facades.native.context import Context
+from sweephand.flow import failures, rerun
+from sweephand.flow.edits import Edit
+from sweephand.flow.history import Operation
+from sweephand.flow.operations import redrive, verbs
+
+EDIT_SCOPE = "errors:edit"
+_RUN_ID = re.compile(r"([0-9a-f-]{36})_([0-9a-f-]{36})", re.ASCII)
+_EDIT = ("payload", "body", "headers")
+
+
+def rerun_one(ctx: Context, owner: str, uuid: str) -> Answer:
+    """Whoever sends something else than the job says needs the scope for it too."""
+    given = fields.members(ctx.body(), "", _EDIT)
+    edit = _edit(given) if given else None
+    if edit is not None:
+        assert ctx.caller is not None
+        ctx.caller.require(EDIT_SCOPE)
+    actor = ctx.by(Operation.CHANGE).actor
+    run_id = rerun.rerun(ctx.world, ctx.tenant, owner, uuid, edit=edit, once=ctx.once(), actor=actor)
+    return Answer(202, {"runId": run_id, "started": True}, {"Location": f"/v1/runs/{run_id}"})
+
+
+def _edit(given: Mapping[str, Any]) -> Edit:
+    path, payload = payloads.parse_payload(given, "")
+    if payload is not None:
+        payloads.check_size(payload, path)
+    headers = _headers(given["headers"]) if "headers" in given else None
+    return Edit(payload, headers)
+
+
+def _headers(value: object) -> dict[str, str | None]:
+    """null takes one away."""
+    if not isinstance(value, Mapping):
+        raise InvalidRequest("headers", "must be an object")
+    set_, _ = header_fields.parse({name: each for name, each in value.items() if each is not None}, "headers")
+    gone = [name for name, each in value.items() if each is None]
+    for name in gone:
+        header_fields.check_name(name, fields.below("headers", name))
+    return {**{name: value[name] for name, _ in set_}, **dict.fromkeys(gone)}
+
+
+def redrive_errors(ctx: Context) -> Answer:
+    """Of a selection, or of what nobody has seen to in a group. dryRun: how many it would be, and nothing begins."""
+    once = ctx.once()
+    given = fields.members(ctx.body(), "", ("runs", "group", "ratePerMinute", "dryRun", "expectedCount"))
+    if ("runs" in given) == ("group" in given):
+        raise InvalidRequest("runs", "is required, or `group` in its place")
+    rate = _whole(given, "ratePerMinute", redrive.USUAL_RATE, redrive.MOST_RATE)
+    expected = fields.whole(given["expectedCount"], "expectedCount", 0, 10**9) if "expectedCount" in given else None
+    only_count = "dryRun" in given and fields.flag(given["dryRun"], "dryRun")
+    wanted, count = _of_runs(given["runs"]) if "runs" in given else _of_group(ctx, given["group"])
+    if expected not in {None, count}:
+        raise PreconditionFailed(f"it would be {count} runs", code="COUNT_MISMATCH")
+    if only_count:
+        return Answer(202, {"count": count, "operation": None})
+    operation = verbs.begin(
+        ctx.world,
+        ctx.tenant,
+        OperationKind.REDRIVE,
+        {**wanted, "ratePerMinute": rate},
+        actor=ctx.by(Operation.CHANGE).actor,
+        total=count,
+        once=once,
+    )
+    shown = {"count": count, "operation": operations.body(operation)}
+    return Answer(202, shown, {"Location": f"/v1/operations/{operation.id}"})
+
+
+def _of_runs(value: object) -> tuple[dict[str, Any], int]:
+    runs = _runs(value)
+    return {"runs": runs}, len(runs)
+
+
+def _of_group(ctx: Context, value: object) -> tuple[dict[str, Any], int]:
+    """What failed up to now: what fails while it is run again is not run again with it."""
+    group = failures.find(ctx.world, ctx.tenant, fields.text(value, "group", 1, 64))
+    return {"group": group.id, "until": epoch_ms(ctx.now)}, failures.standing(ctx.world, group, until=ctx.now).count
+
+
+def _runs(value: object) -> list[str]:
+    """Each once, in the order given."""
+    if not isinstance(value, list) or not 1 <= len(value) <= redrive.MOST_RUNS:
+        raise InvalidRequest("runs", f"must be a list of 1 to {redrive.MOST_RUNS} ids of runs")
+    for n, each in enumerate(value):
+        if not isinstance(each, str) or not _RUN_ID.fullmatch(each):
+            raise InvalidRequest(f"runs[{n}]", "is not an id of a run")
+    return list(dict.fromkeys(value))
+
+
+def _whole(given: Mapping[str, Any], name: str, usual: int, most: int) -> int:
+    return fields.whole(given[name], name, 1, most) if name in given else usual

@@ -1,0 +1,192 @@
+"""What failed, until somebody has seen to it: noted under its signature, written about, archived, redirected.
+
+A failed run is noted after its end, as one of its effects: noted twice it is one row. A group never goes while it has
+runs that nobody has seen to, and what its runs' retention will take is told two days before. (Decision 0036.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import islice
+
+from sweephand.domain.failure import Failure, Group, Note, Redirect, signature_of
+from sweephand.domain.job import DEFAULT_COLLECTION, Job
+from sweephand.domain.message import Pointer
+from sweephand.domain.run import Run
+from sweephand.errors import Conflict, InvalidRequest, NotFound, Unavailable
+from sweephand.flow.world import World
+from sweephand.store import failures as store
+from sweephand.store import jobs
+from sweephand.store.conditional import Cancelled, Refused
+from sweephand.store.views import failures as views
+
+TOLD_AHEAD, TOLD_TOGETHER = timedelta(days=2), timedelta(days=3)
+"""Two days before the first goes, those are told that go within three: a group speaks once a day at most."""
+LOOK = timedelta(days=13)
+"""No run goes in less than 15 days, so whatever failed since the last look is told of in time by the next."""
+FORGOTTEN = timedelta(days=90)
+"""A group without open runs goes so long after its last failure."""
+CLOSE_ENOUGH = timedelta(seconds=30)
+"""A storm of failures writes its group twice a minute, not each time."""
+MOST_COUNTED = 100_000
+MOST_NOTES = 20
+TRIES = 5
+PAGE = 500
+
+
+def noted(world: World, run: Run, job: Job | None) -> None:
+    """A run that has just failed. job: None where it is gone."""
+    now, table = world.clock.now(), world.table
+    store.note(table, run, now)
+    signature = signature_of(run)
+    group = store.read_group(table, run.tenant, signature.id, consistent=False)
+    if group is not None and now - group.last_at < CLOSE_ENOUGH:
+        return
+    collection = job.collection if job is not None else DEFAULT_COLLECTION
+    fresh = Group(run.tenant, signature, collection, now, now, run.id)
+    for _ in range(TRIES):
+        if group is not None and not isinstance(store.seen_again(table, group, run, now), Refused):
+            return
+        if not isinstance(store.begin_group(table, fresh, now + LOOK, world.settings.shards), Refused):
+            return
+        group = fresh
+    raise Unavailable("the group of a failure came and went")
+
+
+def find(world: World, tenant: str, group_id: str) -> Group:
+    group = store.read_group(world.table, tenant, group_id)
+    if group is None:
+        raise NotFound("no such group of errors")
+    return group
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How many runs of a group nobody has seen to. more: there may be further ones, which were not counted.
+
+    expires_at: when the first of them goes.
+    """
+
+    count: int
+    more: bool
+    expires_at: datetime | None
+
+
+def standing(world: World, group: Group, most: int = MOST_COUNTED, until: datetime | None = None) -> Standing:
+    """most: rows that are looked at. until: what failed from then on is left out."""
+    now = world.clock.now()
+    rows = list(islice(store.runs_of(world.table, group.tenant, group.id, None, PAGE), most + 1))
+    found = [each for each in rows[:most] if each.is_open(group, now) and (until is None or _by(each, until))]
+    ends = [each.expires_at for each in found if each.expires_at is not None]
+    return Standing(len(found), len(rows) > most, min(ends, default=None))
+
+
+def _by(failure: Failure, until: datetime) -> bool:
+    return failure.at is not None and failure.at < until
+
+
+def runs(world: World, group: Group, after: str | None, page: int) -> Iterator[Failure]:
+    """Its failed runs that are still there, by their planned instants, behind the uuid `after`."""
+    now = world.clock.now()
+    for each in store.runs_of(world.table, group.tenant, group.id, after, page):
+        if each.expires_at is None or each.expires_at > now:
+            yield each
+
+
+# Written about
+
+
+def add_note(world: World, tenant: str, group_id: str, text: str, actor: str | None) -> Group:
+    """Raises NotFound, Conflict where it has too many."""
+
+    def edit(group: Group) -> Group:
+        if len(group.notes) >= MOST_NOTES:
+            raise Conflict(f"a group has at most {MOST_NOTES} notes")
+        return replace(group, notes=(*group.notes, Note(text, actor, world.clock.now())))
+
+    return _change(world, tenant, group_id, edit)
+
+
+def archive(world: World, tenant: str, group_id: str, reason: str | None, actor: str | None) -> Group:
+    """Whatever failed so far counts as seen to. The next failure opens the group again."""
+    return _change(
+        world,
+        tenant,
+        group_id,
+        lambda group: replace(group, closed_through=world.clock.now(), closed_by=actor, closed_reason=reason),
+    )
+
+
+def restore(world: World, tenant: str, group_id: str) -> Group:
+    """What was archived and is still there is open again."""
+    return _change(
+        world,
+        tenant,
+        group_id,
+        lambda group: replace(group, closed_through=None, closed_by=None, closed_reason=None),
+    )
+
+
+def _change(world: World, tenant: str, group_id: str, edit: Callable[[Group], Group]) -> Group:
+    for _ in range(TRIES):
+        before = find(world, tenant, group_id)
+        after = edit(before)
+        if not isinstance(store.change_group(world.table, before, after), Refused):
+            return replace(after, revision=before.revision + 1)
+    raise Unavailable("the group was changed all the time")
+
+
+# Redirects
+
+
+def redirect(world: World, tenant: str, source: str, to: str, actor: str | None) -> Redirect:
+    """From now on failed runs of `source`, which may be gone, are run again as runs of `to`.
+
+    Raises InvalidRequest where `to` is the same job, is unknown, or would make a chain.
+    """
+    if source == to:
+        raise InvalidRequest("to", "is the job itself")
+    if jobs.read_job(world.table, tenant, to) is None:
+        raise InvalidRequest("to", "no such job")
+    if any(each.to == source for each in views.redirects(world.table, tenant)):
+        raise InvalidRequest("to", "would make a chain: another job is redirected to this one")
+    wanted = Redirect(source, to, actor, world.clock.now())
+    done = world.table.transact(store.put_redirect_ops(world.table, tenant, wanted))
+    if isinstance(done, Cancelled):
+        raise InvalidRequest("to", "would make a chain: it is redirected itself")
+    return wanted
+
+
+def end_redirect(world: World, tenant: str, source: str) -> None:
+    if isinstance(store.delete_redirect(world.table, tenant, source), Refused):
+        raise NotFound("no such redirect")
+
+
+# What will be gone
+
+
+def look(world: World, pointer: Pointer) -> None:
+    """A group wakes: tells of the runs that nobody has seen to and that go soon, and waits for the next."""
+    group = store.read_group(world.table, pointer.tenant, pointer.run)
+    if group is None:
+        return
+    now = world.clock.now()
+    rows = islice(store.runs_of(world.table, group.tenant, group.id, None, PAGE), MOST_COUNTED)
+    ends = sorted(each.expires_at for each in rows if each.is_open(group, now) and each.expires_at is not None)
+    if not ends and now - group.last_at > FORGOTTEN:
+        store.forget_group(world.table, group)
+        return
+    soon = [at for at in ends if at <= now + TOLD_TOGETHER]
+    if soon:
+        _tell(world, group, len(soon), soon[0], now)
+    later = next((at - TOLD_AHEAD for at in ends if at > now + TOLD_TOGETHER), now + LOOK)
+    store.look_again(world.table, group, min(later, now + LOOK))
+
+
+def _tell(world: World, group: Group, count: int, first: datetime, now: datetime) -> None:
+    from sweephand.flow import announce  # noqa: PLC0415 - of errors that nobody has seen to for two weeks
+
+    job = jobs.read_job(world.table, group.tenant, group.signature.job_id)
+    announce.errors_expire(world, group, job, count, first, now)

@@ -1,0 +1,26 @@
+"""Groups of failures and redirects, as lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sweephand.domain.failure import Group, Redirect
+from sweephand.store import failures as store
+from sweephand.store import keys
+from sweephand.store.conditional import Table
+from sweephand.store.table import ErrorGroupItem, RedirectItem
+
+
+def groups(table: Table, tenant: str) -> Iterator[Group]:
+    """All of a tenant, in no order that says anything."""
+    for row in table.query_all(keys.errors(tenant), ErrorGroupItem.sk.startswith(keys.error_group(""))):
+        yield store.group_of(ErrorGroupItem.from_raw_data(row))
+
+
+def redirects(table: Table, tenant: str, after: str | None = None, page: int | None = None) -> Iterator[Redirect]:
+    """By the job that is redirected, behind `after`."""
+    sort = RedirectItem.sk.between(keys.redirect(after or ""), keys.redirect("~"))
+    for row in table.query_all(keys.errors(tenant), sort, limit=page, consistent=True):
+        redirect = store.redirect_of(RedirectItem.from_raw_data(row))
+        if redirect.source != after:
+            yield redirect

@@ -1,0 +1,450 @@
+"""Errors: what failed is in a group, counted once, until it is run again, archived, or told of before it goes."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from sweephand import ids
+from sweephand.domain.event import EventType
+from sweephand.domain.failure import Failure, Group, normalised, signature_of
+from sweephand.domain.operation import OperationKind, OperationState
+from sweephand.domain.run import FAILED, Kind, Outcome, Reason, Run, State, Verdict
+from sweephand.errors import Conflict, InvalidRequest, NotFound
+from sweephand.flow import failures, rerun
+from sweephand.flow.operations import verbs
+from sweephand.flow.plan import Planned
+from sweephand.store import failures as store
+from sweephand.store import keys
+from sweephand.store.views import failures as views
+from tests.support.endpoint import OK, WRONG
+from tests.support.stage import TENANT, Stage
+from tests.support.taps import Crash, answer_lost, crash_after, crash_before, refused
+from tests.unit.flow.common import DAY
+
+MINUTELY = {"cron": "* * * * *"}
+
+
+def failed_runs(stage: Stage, count: int, **members: Any) -> tuple[Planned, list[Run]]:
+    stage.endpoint.answer = lambda _: WRONG
+    planned = stage.create(MINUTELY | {"count": count}, **members)
+    stage.run(60 * count + 10)
+    stage.endpoint.answer = lambda _: OK
+    return planned, stage.runs(planned, Kind.SCHEDULED)
+
+
+def groups(stage: Stage) -> list[Group]:
+    with stage.untapped():
+        return sorted(views.groups(stage.world.table, TENANT), key=lambda group: group.first_at)
+
+
+def only(stage: Stage) -> Group:
+    (group,) = groups(stage)
+    return group
+
+
+def count(stage: Stage, group: Group | None = None) -> int:
+    with stage.untapped():
+        return failures.standing(stage.world, group or only(stage)).count
+
+
+def rows(stage: Stage, group: Group) -> list[Failure]:
+    with stage.untapped():
+        return list(store.runs_of(stage.world.table, TENANT, group.id, None, 100))
+
+
+def redrive(stage: Stage, group: Group) -> str:
+    params = {"group": group.id, "until": int(stage.clock.now().timestamp() * 1000), "ratePerMinute": 60}
+    total = count(stage, group)
+    return verbs.begin(stage.world, TENANT, OperationKind.REDRIVE, params, actor="acme.me", total=total).id
+
+
+def pass_days(stage: Stage, days: float) -> None:
+    """With a look around each six hours: a tick a minute would take a test minutes."""
+    for _ in range(int(days * 4)):
+        stage.pass_time(6 * 3_600 - 61)
+        stage.run(61)
+
+
+# Noted
+
+
+def test_failures_of_one_kind_are_one_group(stage: Stage) -> None:
+    planned, failed = failed_runs(stage, 3)
+
+    group = only(stage)
+    assert (group.signature.job_id, group.signature.state) == (planned.job.id, State.REQUEST_ERROR)
+    assert (group.signature.reason, group.signature.error_action) == ("HTTP_STATUS", False)
+    assert (group.last_run, group.first_at < group.last_at) == (failed[-1].id, True)
+    assert count(stage) == 3
+    assert [each.expires_at for each in rows(stage, group)] == [
+        run.expires_at.replace(microsecond=0) for run in failed if run.expires_at is not None
+    ]
+
+
+def test_what_differs_is_another_group(stage: Stage) -> None:
+    answers = iter(
+        [
+            WRONG,
+            Outcome(Verdict.FAILED, Reason.DNS, message="no such host"),
+            Outcome(Verdict.FAILED, Reason.HTTP_STATUS, http_status=503, message="row 4711 of 5000"),
+            Outcome(Verdict.FAILED, Reason.HTTP_STATUS, http_status=503, message="row 12 of 5000"),
+        ]
+    )
+    stage.endpoint.answer = lambda _: next(answers)
+    stage.create(MINUTELY | {"count": 4})
+    stage.run(300)
+
+    assert sorted(count(stage, group) for group in groups(stage)) == [1, 1, 2]
+
+
+def test_a_message_says_the_same_whatever_its_numbers_and_ids_are() -> None:
+    one = normalised("row 4711 of 01a400f6-36fa-71e9-9550-323b38da5e82 failed (deadbeefdeadbeef)")
+
+    assert one == "row # of # failed (#)"
+    assert len(normalised("x" * 1_000)) == 160
+
+
+def test_an_error_action_that_fails_is_a_group_of_its_own(stage: Stage) -> None:
+    failed_runs(stage, 1, error_action=stage.action(url="https://example.org/alarm"))
+
+    assert sorted(group.signature.error_action for group in groups(stage)) == [False, True]
+
+
+def test_what_did_not_fail_is_no_error_and_costs_nothing(stage: Stage) -> None:
+    stage.create(MINUTELY | {"count": 2})
+    stage.run(200)
+
+    assert groups(stage) == []
+    assert not [each for each in stage.items() if "#ERROR" in each["pk"]["S"]]
+
+
+def test_a_run_that_will_be_tried_again_is_no_error_yet(stage: Stage) -> None:
+    answers = iter([WRONG])
+    stage.endpoint.answer = lambda _: next(answers, OK)
+    retry = {"type": "fixed", "delaySeconds": 20, "maxRetries": 2, "retryOn": "any"}
+    stage.create(MINUTELY | {"count": 1}, action=stage.action(retry=retry))
+    stage.run(120)
+
+    assert groups(stage) == []
+
+
+@pytest.mark.parametrize("name", ["dynamodb.PutItem", "dynamodb.UpdateItem", "dynamodb.TransactWriteItems"])
+@pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused])
+@pytest.mark.parametrize("skip", [0, 1, 2, 3])
+def test_a_failure_is_noted_once_wherever_its_executor_is_cut_off(
+    stage: Stage, name: str, fault: Any, skip: int
+) -> None:
+    stage.endpoint.answer = lambda _: WRONG
+    planned = stage.create(MINUTELY | {"count": 3})
+
+    with suppress(AssertionError), stage.taps.once(name, fault, skip=skip):
+        for _ in range(20):
+            with suppress(Crash):
+                stage.run(30)
+
+    runs = stage.runs(planned, Kind.SCHEDULED)
+    noted = {each.run_id for group in groups(stage) for each in rows(stage, group)}
+    assert len(runs) == 3
+    assert noted == {run.id for run in runs if run.state in FAILED}
+
+
+def test_a_storm_of_failures_writes_its_group_twice_a_minute(stage: Stage) -> None:
+    stage.endpoint.answer = lambda _: WRONG
+    stage.create({"every": "PT1S"}, action=stage.action())
+    stage.run(100)
+
+    written = [call for call in stage.taps.passed if call.operation == "UpdateItem" and "ERRORS#" in str(call.request)]
+    assert count(stage) > 60
+    assert len(written) <= 4
+
+
+def test_a_group_whose_first_failures_come_at_once_is_begun_once(stage: Stage) -> None:
+    _, (run,) = failed_runs(stage, 1)
+    group = only(stage)
+    fresh = Group(TENANT, signature_of(run), "other", group.last_at, group.last_at, "x")
+
+    store.begin_group(stage.world.table, fresh, stage.clock.now(), 2)
+
+    assert only(stage).collection == "default"
+
+
+# Seen to
+
+
+def test_a_run_that_is_run_again_is_seen_to(stage: Stage) -> None:
+    _, failed = failed_runs(stage, 2)
+    owner = failed[0].schedule_id or ""
+
+    new = rerun.rerun(stage.world, TENANT, owner, failed[0].uuid, actor="acme.me")
+    stage.run(1)
+
+    first, second = rows(stage, only(stage))
+    assert (first.rerun_by, first.actor, first.operation) == (new, "acme.me", None)
+    assert (second.rerun_by, count(stage)) == (None, 1)
+
+
+def test_what_fails_again_is_open_again_as_a_run_of_its_own(stage: Stage) -> None:
+    planned, (failed,) = failed_runs(stage, 1)
+    stage.endpoint.answer = lambda _: WRONG
+
+    rerun.rerun(stage.world, TENANT, failed.schedule_id or "", failed.uuid)
+    stage.run(1)
+
+    again = next(run for run in stage.runs(planned) if run.rerun_of is not None)
+    opened = [each.run_id for each in rows(stage, only(stage)) if each.rerun_by is None]
+    assert (count(stage), opened) == (1, [again.id])
+
+
+def test_a_run_that_was_run_again_before_it_was_noted_is_not_open_after_that(stage: Stage) -> None:
+    _, (failed,) = failed_runs(stage, 1)
+    key = keys.error_runs(TENANT, only(stage).id), keys.run(failed.uuid)
+    stage.world.table.delete(*key)
+    rerun.rerun(stage.world, TENANT, failed.schedule_id or "", failed.uuid)
+
+    failures.noted(stage.world, failed, None)
+
+    assert count(stage) == 0
+
+
+def test_archived_it_is_closed_until_it_fails_again(stage: Stage) -> None:
+    stage.endpoint.answer = lambda _: WRONG
+    planned = stage.create(MINUTELY)
+    stage.run(130)
+    group = only(stage)
+
+    archived = failures.archive(stage.world, TENANT, group.id, "known", "acme.me")
+    closed = count(stage)
+    stage.run(60)
+
+    assert (archived.closed_by, archived.closed_reason, closed, count(stage)) == ("acme.me", "known", 0, 1)
+    assert failures.restore(stage.world, TENANT, group.id).closed_through is None
+    assert count(stage) == len(stage.runs(planned))
+
+
+def test_notes_stay_in_their_order_and_are_bounded(stage: Stage) -> None:
+    failed_runs(stage, 1)
+    group = only(stage)
+    for n in range(failures.MOST_NOTES):
+        failures.add_note(stage.world, TENANT, group.id, f"note {n}", "acme.me")
+
+    with pytest.raises(Conflict):
+        failures.add_note(stage.world, TENANT, group.id, "one more", None)
+    assert [note.text for note in only(stage).notes] == [f"note {n}" for n in range(20)]
+
+
+def test_two_that_write_about_a_group_at_once_lose_nothing(stage: Stage) -> None:
+    failed_runs(stage, 1)
+    group = only(stage)
+
+    def other(_passing: Any, act: Any) -> Any:
+        stage.taps.fault = None
+        failures.add_note(stage.world, TENANT, group.id, "the other's", None)
+        return act()
+
+    stage.taps.fault = lambda passing, act: other(passing, act) if passing.operation == "UpdateItem" else act()
+    failures.add_note(stage.world, TENANT, group.id, "mine", None)
+
+    assert [note.text for note in only(stage).notes] == ["the other's", "mine"]
+
+
+# A group is run again
+
+
+def test_a_whole_group_is_run_again_and_nothing_that_failed_later(stage: Stage) -> None:
+    planned, failed = failed_runs(stage, 12)
+    group = only(stage)
+    operation = redrive(stage, group)
+    stage.endpoint.answer = lambda call: WRONG if call.planned_at == failed[0].planned_at else OK
+
+    stage.run(120)
+
+    there = verbs.find(stage.world, TENANT, operation)
+    assert (there.state, there.done, there.total, there.failed) == (OperationState.DONE, 12, 12, 0)
+    new = [run for run in stage.runs(planned) if run.rerun_of is not None]
+    assert {run.rerun_of for run in new} == {run.id for run in failed}
+    assert sorted(run.state for run in new) == [State.REQUEST_ERROR] + [State.SUCCESS] * 11
+    assert count(stage) == 1
+    assert {each.operation for each in rows(stage, group) if each.rerun_by is not None} == {operation}
+
+
+@pytest.mark.parametrize("name", ["dynamodb.TransactWriteItems", "dynamodb.UpdateItem", "sqs.SendMessageBatch"])
+@pytest.mark.parametrize("fault", [crash_before, crash_after, refused])
+@pytest.mark.parametrize("skip", [1, 4])
+def test_a_group_s_runs_are_run_again_once_wherever_it_is_cut_off(
+    stage: Stage, name: str, fault: Any, skip: int
+) -> None:
+    planned, _ = failed_runs(stage, 14)
+    operation = redrive(stage, only(stage))
+
+    with suppress(AssertionError), stage.taps.once(name, fault, skip=skip):
+        for _ in range(40):
+            with suppress(Crash):
+                stage.run(30)
+
+    there = verbs.find(stage.world, TENANT, operation)
+    assert (there.state, there.done, there.failed) == (OperationState.DONE, 14, 0)
+    assert len([run for run in stage.runs(planned) if run.rerun_of is not None]) == 14
+    assert count(stage) == 0
+
+
+def test_what_is_archived_meanwhile_is_not_run_again(stage: Stage) -> None:
+    planned, _ = failed_runs(stage, 25)
+    operation = redrive(stage, only(stage))
+    stage.run(12)
+
+    failures.archive(stage.world, TENANT, only(stage).id, None, None)
+    stage.run(120)
+
+    assert verbs.find(stage.world, TENANT, operation).state is OperationState.DONE
+    assert len([run for run in stage.runs(planned) if run.rerun_of is not None]) == 20
+
+
+# Redirects
+
+
+def test_the_failures_of_a_job_that_is_gone_are_run_again_as_another_s(stage: Stage) -> None:
+    planned, (failed,) = failed_runs(stage, 1, action=stage.action(payload={"n": 1}))
+    other = stage.create(name="other")
+    owner = failed.schedule_id or ""
+    failures.redirect(stage.world, TENANT, planned.job.id, other.job.id, "acme.me")
+
+    rerun.rerun(stage.world, TENANT, owner, failed.uuid)
+    stage.run(1)
+    stage.delete(planned)
+    rerun.rerun(stage.world, TENANT, owner, failed.uuid)
+    stage.run(1)
+
+    new = stage.runs(other.job.id)
+    assert [(run.job_id, run.schedule_id, run.rerun_of, run.state) for run in new] == [
+        (other.job.id, None, failed.id, State.SUCCESS)
+    ] * 2
+    assert {each.call.payload for each in stage.endpoint.received[-2:]} == {'{"n":1}', None}
+
+
+def test_no_redirect_makes_a_chain_or_leads_nowhere(stage: Stage) -> None:
+    a, b, c = (stage.create(name=name).job.id for name in "abc")
+    failures.redirect(stage.world, TENANT, a, b, None)
+
+    for source, to in ((b, c), (c, a), (a, a), (c, ids.uuid7(0, bytes(10)))):
+        with pytest.raises(InvalidRequest) as wrong:
+            failures.redirect(stage.world, TENANT, source, to, None)
+        assert wrong.value.field == "to"
+    assert [each.source for each in views.redirects(stage.world.table, TENANT)] == [a]
+
+
+def test_a_redirect_ends(stage: Stage) -> None:
+    a, b = (stage.create(name=name).job.id for name in "ab")
+    failures.redirect(stage.world, TENANT, a, b, None)
+
+    failures.end_redirect(stage.world, TENANT, a)
+
+    with pytest.raises(NotFound):
+        failures.end_redirect(stage.world, TENANT, a)
+    failures.redirect(stage.world, TENANT, b, a, None)
+
+
+# Never silent
+
+
+def test_what_nobody_has_seen_to_is_told_before_it_goes(stage: Stage) -> None:
+    _, failed = failed_runs(stage, 2)
+    group = only(stage)
+
+    pass_days(stage, 12.5)
+    early = stage.bus.of(EventType.ERRORS_EXPIRING)
+    pass_days(stage, 1.5)
+
+    told = stage.bus.of(EventType.ERRORS_EXPIRING)
+    assert early == []
+    assert len(told) == 1
+    assert (told[0]["errorGroup"], told[0]["count"], told[0]["state"]) == (group.id, 2, "REQUEST_ERROR")
+    assert failed[0].expires_at is not None
+    assert told[0]["expiresAt"][:19] == failed[0].expires_at.isoformat()[:19]
+
+
+@pytest.mark.parametrize("seen_to", [True, False])
+def test_what_somebody_has_seen_to_goes_in_silence(stage: Stage, *, seen_to: bool) -> None:
+    failed_runs(stage, 1)
+    if seen_to:
+        failures.archive(stage.world, TENANT, only(stage).id, None, None)
+
+    pass_days(stage, 16)
+
+    assert bool(stage.bus.of(EventType.ERRORS_EXPIRING)) is not seen_to
+
+
+def test_what_goes_on_failing_is_told_of_too(stage: Stage) -> None:
+    """The group's look at what it has never misses what came after the one before."""
+    stage.endpoint.answer = lambda _: WRONG
+    stage.create({"every": "P10D"})
+
+    pass_days(stage, 60)
+
+    told = {event["expiresAt"][:10] for event in stage.bus.of(EventType.ERRORS_EXPIRING)}
+    ends = [each.expires_at for each in rows(stage, only(stage)) if each.expires_at is not None]
+    gone = [at for at in ends if at < stage.clock.now()]
+    assert len(gone) >= 4
+    assert {at.isoformat()[:10] for at in gone} <= told
+
+
+def test_a_group_goes_long_after_its_last_failure(stage: Stage) -> None:
+    failed_runs(stage, 1)
+
+    pass_days(stage, failures.FORGOTTEN.days - 1)
+    kept = len(groups(stage))
+    pass_days(stage, 15)
+
+    assert (kept, groups(stage)) == (1, [])
+    assert stage.waiting() == {}
+
+
+def test_a_group_that_fails_as_it_is_forgotten_stays(stage: Stage) -> None:
+    failed_runs(stage, 1)
+    group = only(stage)
+    _, (run,) = failed_runs(stage, 1)
+    store.seen_again(stage.world.table, group, run, stage.clock.now() + DAY)
+
+    store.forget_group(stage.world.table, group)
+
+    assert group.id in {each.id for each in groups(stage)}
+
+
+def test_a_note_written_as_a_group_is_forgotten_keeps_it(stage: Stage) -> None:
+    failed_runs(stage, 1)
+    group = only(stage)
+    failures.add_note(stage.world, TENANT, group.id, "look", None)
+
+    store.forget_group(stage.world.table, group)
+
+    assert only(stage).notes[0].text == "look"
+
+
+def test_a_group_that_is_gone_is_not_written_back(stage: Stage) -> None:
+    _, (run,) = failed_runs(stage, 1)
+    group = only(stage)
+    store.forget_group(stage.world.table, group)
+
+    store.look_again(stage.world.table, group, stage.clock.now() + timedelta(days=1))
+    store.seen_again(stage.world.table, group, run, stage.clock.now())
+
+    assert groups(stage) == []
+
+
+def test_a_failure_of_a_group_that_was_just_forgotten_begins_it_anew(stage: Stage) -> None:
+    _, (run,) = failed_runs(stage, 1)
+    stage.clock.advance(60)
+    group = only(stage)
+
+    def forgotten(passing: Any, act: Any) -> Any:
+        stage.taps.fault = None
+        store.forget_group(stage.world.table, group)
+        return act()
+
+    stage.taps.fault = lambda passing, act: forgotten(passing, act) if passing.operation == "UpdateItem" else act()
+    failures.noted(stage.world, run, None)
+
+    assert only(stage).last_run == run.id
