@@ -8,11 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from sweephand.domain.failure import signature_of
 from sweephand.facades.http import Route
 from sweephand.facades.native.routes import ROUTES
+from sweephand.flow import failures
+from sweephand.store import ledger
 from tests.contract.native.api import CANARY, Api, Reply, example
 
 UNKNOWN = "01a400f6-36fa-71e9-9550-323b38da5e82"
+OTHER = "00000000-0000-7000-8000-000000000001"
+"""Of a body: the tenant's other job."""
 NO_RUN = "00000000-0000-7000-8000-000000000000_00000000-0000-8000-8000-000000000000"
 FORM = {"grant_type": "client_credentials", "scope": "jobs:read", "client_id": "acme.x", "client_secret": "x"}
 SCHEDULE = {
@@ -83,6 +88,9 @@ BODIES: Mapping[str, Any] = {
     "POST /v1/schedules:preview": PREVIEW | {"after": "2027-03-01T00:00:00Z", "limit": 3},
     "POST /v1/runs/{run}/rerun": {"payload": {"s": 3}, "headers": {"X-B": "d", "X-C": None}},
     "POST /v1/errors:redrive": {"runs": [NO_RUN], "ratePerMinute": 6, "dryRun": False} | {"expectedCount": 1},
+    "POST /v1/errors/{error}/notes": {"text": "text"},
+    "POST /v1/errors/{error}/archive": {"reason": "text"},
+    "PUT /v1/error-redirects/{job}": {"to": OTHER},
     "PUT /v1/runs/{run}/result": {"success": True, "message": "text"},
     "POST /v1/collections": COLLECTION,
     "PUT /v1/collections/{collection}": COLLECTION | {"name": "spare"},
@@ -116,7 +124,9 @@ class Things:
 
 
 def furnish(api: Api, tenant: str) -> Things:
-    """A job with its schedules and secrets, an open run, long work; a spare collection, calendar and credential."""
+    """A job with its schedules and secrets, an open run, one that failed, long work, a redirect to another job; a spare
+    collection, calendar and credential.
+    """
     made = api.create(job(), caller=tenant)
     run = api("POST", f"/v1/jobs/{made['id']}/run", caller=tenant).json["runId"]
     assert api("POST", "/v1/collections", {"name": "spare"}, caller=tenant).status == 201
@@ -130,7 +140,21 @@ def furnish(api: Api, tenant: str) -> Things:
     for names["application"] in ("invoicing", "reports"):
         place = f"/v1/tenants/{tenant}/subscriptions/{names['application']}"
         assert api("PUT", place, caller="provider").status == 200
+    names["error"] = failed(api, tenant, made["id"])
+    names["other"] = api.create(name="other", schedules=[], caller=tenant)["id"]
+    redirect = api("PUT", f"/v1/error-redirects/{made['id']}", {"to": names["other"]}, caller=tenant)
+    assert redirect.status == 200
     return Things({**names, "collection": "spare", "key": key, "credential": credential, "tenant": tenant})
+
+
+def failed(api: Api, tenant: str, job_id: str) -> str:
+    """The group of a run that failed, as its executor would have noted it."""
+    run_id = api("POST", f"/v1/jobs/{job_id}/run", caller=tenant).json["runId"]
+    assert api("PUT", f"/v1/runs/{run_id}/result", {"success": False}, caller=tenant).status == 200
+    run = ledger.read(api.stage.world.table, tenant, *run_id.split("_"))
+    assert run is not None
+    failures.noted(api.stage.world, run, None)
+    return signature_of(run).id
 
 
 def send(api: Api, route: Route, things: Things, *, caller: str | None = "", **more: Any) -> Reply:
@@ -142,7 +166,10 @@ def send(api: Api, route: Route, things: Things, *, caller: str | None = "", **m
         more["raw"] = urlencode(FORM)
         headers.setdefault("content-type", "application/x-www-form-urlencoded")
     path = more.pop("path", None) or things.path(route)
-    return api(route.method, path, more.pop("body", body_of(route)), caller=caller, headers=headers, **more)
+    body = more.pop("body", body_of(route))
+    if isinstance(body, dict) and body.get("to") == OTHER:
+        body = {**body, "to": things.names["other"]}
+    return api(route.method, path, body, caller=caller, headers=headers, **more)
 
 
 def with_body() -> list[Route]:

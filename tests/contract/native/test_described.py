@@ -16,7 +16,7 @@ from sweephand.facades.native.examples import REQUESTS
 from sweephand.facades.native.openapi import statuses
 from sweephand.facades.native.routes import ROUTES
 from sweephand.facades.native.schemas import SCHEMAS
-from tests.contract.native import described
+from tests.contract.native import described, everything
 from tests.contract.native.api import event
 
 PATH = "/v1/openapi.json"
@@ -125,6 +125,7 @@ def _names(api) -> dict[str, str]:
     assert api("POST", "/v1/calendars", {"name": "holidays"}).status in {201, 409}  # an example names it
     selection = {"runs": [f"{job['id']}_{job['id']}"]}
     return {
+        "error": everything.failed(api, "acme", job["id"]),
         "operation": api("POST", "/v1/errors:redrive", selection).json["operation"]["id"],
         "calendar": collection,
         "version": "1",

@@ -9,11 +9,8 @@ from tests.contract.native.api import JOB
 from tests.contract.native.everything import body_of, furnish, send, title
 
 TENANTS = ("acme", "globex")
-NAMED = [
-    route
-    for route in ROUTES.all
-    if any(f"{{{name}}}" in route.path for name in ("job", "schedule", "run", "credential", "operation"))
-]
+OF_A_TENANT = ("job", "schedule", "run", "credential", "operation", "error")
+NAMED = [route for route in ROUTES.all if any(f"{{{name}}}" in route.path for name in OF_A_TENANT)]
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +22,9 @@ def both(shared):
 @pytest.mark.parametrize("route", NAMED, ids=title)
 def test_anothers_id_is_not_found(shared, both, route):
     theirs, own = both["acme"], both["globex"]
-    name = next(name for name in ("schedule", "job", "run", "credential", "operation") if f"{{{name}}}" in route.path)
+    name = next(
+        name for name in ("schedule", "job", "run", "credential", "operation", "error") if f"{{{name}}}" in route.path
+    )
     foreign = [theirs.path(route), own.path(route, **{name: theirs.names[name]})]
     acting = {"sweephand-tenant": "globex"}
 
@@ -58,7 +57,7 @@ def test_anothers_id_in_a_body_or_a_query_is_unknown(shared, both):
 
 LISTS = ["/v1/jobs", "/v1/jobs?tag=finance", "/v1/jobs?resourceId=inv-4711", "/v1/jobs?collection=default",
          "/v1/jobs?name=nightly-report", "/v1/jobs?collection=spare", "/v1/jobs?include=schedules", "/v1/runs",
-         "/v1/collections", "/v1/credentials", "/v1/operations"]  # fmt: skip
+         "/v1/collections", "/v1/credentials", "/v1/operations", "/v1/errors", "/v1/error-redirects"]  # fmt: skip
 
 
 @pytest.mark.parametrize("path", LISTS)
@@ -68,7 +67,7 @@ def test_no_list_shows_anything_of_another(shared, both, path):
     texts = {tenant: shared.get(where, query=query, caller=tenant).text for tenant in TENANTS}
 
     for tenant, other in (TENANTS, TENANTS[::-1]):
-        for name in ("job", "schedule", "run", "credential", "operation"):
+        for name in OF_A_TENANT:
             assert both[other].names[name] not in texts[tenant]
     if where == "/v1/jobs" and "spare" not in path:
         assert all(both[tenant].names["job"] in texts[tenant] for tenant in TENANTS)

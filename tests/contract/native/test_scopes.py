@@ -40,7 +40,7 @@ def scope_by_the_description(route):
         return {"jobs:read"}
     if path.startswith("/v1/operations"):
         return {"jobs:read", *OF_THE_WORK}
-    if path.startswith("/v1/errors"):
+    if path.startswith("/v1/error"):
         return {"errors:edit"}
     return {"runs:write"} if verb in {"run", "rerun", "cancel", "result"} else {"jobs:write"}
 

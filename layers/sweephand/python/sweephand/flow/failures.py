@@ -144,10 +144,13 @@ def _change(world: World, tenant: str, group_id: str, edit: Callable[[Group], Gr
 def redirect(world: World, tenant: str, source: str, to: str, actor: str | None) -> Redirect:
     """From now on failed runs of `source`, which may be gone, are run again as runs of `to`.
 
-    Raises InvalidRequest where `to` is the same job, is unknown, or would make a chain.
+    Raises NotFound for a job that is neither there nor among what failed; InvalidRequest where `to` is the same job, is
+    unknown, or would make a chain.
     """
     if source == to:
         raise InvalidRequest("to", "is the job itself")
+    if not _known(world, tenant, source):
+        raise NotFound("no such job")
     if jobs.read_job(world.table, tenant, to) is None:
         raise InvalidRequest("to", "no such job")
     if any(each.to == source for each in views.redirects(world.table, tenant)):
@@ -159,9 +162,17 @@ def redirect(world: World, tenant: str, source: str, to: str, actor: str | None)
     return wanted
 
 
+def _known(world: World, tenant: str, job_id: str) -> bool:
+    """There is such a job, or there was one: its errors are still here."""
+    if jobs.read_job(world.table, tenant, job_id) is not None:
+        return True
+    return any(group.signature.job_id == job_id for group in views.groups(world.table, tenant))
+
+
 def end_redirect(world: World, tenant: str, source: str) -> None:
-    if isinstance(store.delete_redirect(world.table, tenant, source), Refused):
+    if store.read_redirect(world.table, tenant, source) is None:
         raise NotFound("no such redirect")
+    store.delete_redirect(world.table, tenant, source)
 
 
 # What will be gone

@@ -176,6 +176,5 @@ def put_redirect_ops(table: Table, tenant: str, redirect: Redirect) -> list[Op]:
     ]
 
 
-def delete_redirect(table: Table, tenant: str, job_id: str) -> Written | Refused:
-    """[it is there]"""
-    return table.delete(keys.errors(tenant), keys.redirect(job_id), RedirectItem.pk.exists())
+def delete_redirect(table: Table, tenant: str, job_id: str) -> None:
+    table.delete(keys.errors(tenant), keys.redirect(job_id))

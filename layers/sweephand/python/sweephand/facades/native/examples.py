@@ -110,6 +110,7 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
         "edited": {"payload": {"report": 2}, "headers": {"X-Source": "by hand", "X-Trial": None}},
     },
     "NoteDraft": {"cause": {"text": "the certificate had run out; renewed"}},
+    "RedirectDraft": {"toAnotherJob": {"to": "01a400f6-3a00-7c11-a6f2-5d1b7e0c9f43"}},
     "ArchiveRequest": {"known": {"reason": "the target is being moved"}},
     "RedriveRequest": {
         "howMany": {"runs": [_RUN], "dryRun": True},
