@@ -18,18 +18,35 @@ from sweephand.actions.call import Call
 from sweephand.domain.calendar import Calendar
 from sweephand.domain.collection import Collection, Events, Retention
 from sweephand.domain.event import EventType
+from sweephand.domain.failure import Group
 from sweephand.domain.instants import EPOCH, epoch_ms, text
 from sweephand.domain.job import Pause, Payload, integer_id
+from sweephand.domain.operation import OperationKind
 from sweephand.domain.run import Kind, Outcome, State
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.errors import Conflict, NotFound
-from sweephand.flow import calendars, drafts, manual, plan, repeat_effects, results, signing, subscriptions, tenancy
+from sweephand.flow import (
+    calendars,
+    drafts,
+    edits,
+    failures,
+    manual,
+    plan,
+    repeat_effects,
+    rerun,
+    results,
+    signing,
+    subscriptions,
+    tenancy,
+)
 from sweephand.flow.change import Wish
+from sweephand.flow.operations import verbs as operations
 from sweephand.flow.ordinals import Ordinals
 from sweephand.flow.plan import Planned
 from sweephand.flow.unless_active import run_unless_active
 from sweephand.schedules import calendar_content
 from sweephand.store import keys
+from sweephand.store.views import failures as views
 from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes
 from tests.support.ecs import ACTION as TASK
 from tests.support.ecs import GUARD, Cluster
@@ -312,6 +329,81 @@ class ByHandUnlessActive(Scenario):
         runs = at.runs(Kind.MANUAL)
         assert {run.state for run in runs} == {State.SUCCESS}
         assert len(runs) == 1 or at.faults
+
+
+# Errors
+
+
+class RunAgain(Scenario):
+    """A run that failed is run again with another payload, by a key of the caller's."""
+
+    name = "run-again"
+
+    def history(self, at: Play) -> None:
+        job = all_fail(at, 1)
+        once, edit = at.key(), edits.Edit(Payload('{"n":2}', is_json=True), {"X-A": "b"})
+        owner, run = job.schedules[0].id, run_at(job.schedules[0], 1)
+        at.ask(lambda: rerun.rerun(at.scene.world, TENANT, owner, run, edit=edit, once=once, actor="acme.me"))
+        at.go(90)
+
+    def check(self, at: Play) -> None:
+        (again,) = at.runs(Kind.MANUAL)
+        (failed,) = at.runs(Kind.SCHEDULED)
+        assert (again.state, again.rerun_of, failed.rerun_by) == (State.SUCCESS, failed.id, again.id)
+        assert open_errors(at) == 0
+
+
+class Redrive(Scenario):
+    """Two runs that failed are run again as a group, each in a page of its own; paused and resumed between."""
+
+    name = "redrive"
+
+    def history(self, at: Play) -> None:
+        all_fail(at, 2)
+        world, once = at.scene.world, at.key()
+        (group,) = groups_of(at)
+        until = epoch_ms(world.clock.now())
+        params = {"group": group.id, "until": until, "ratePerMinute": 6}
+        operation = at.ask(
+            lambda: operations.begin(world, TENANT, OperationKind.REDRIVE, params, actor=None, total=2, once=once)
+        )
+        at.go(5)
+        for verb in (operations.pause, operations.resume):
+            at.ask(lambda verb=verb: verb(world, operation))
+        at.go(1_500)
+
+    def check(self, at: Play) -> None:
+        failed = at.runs(Kind.SCHEDULED)
+        assert {run.rerun_of for run in at.runs(Kind.MANUAL)} == {run.id for run in failed}
+        assert len(at.runs(Kind.MANUAL)) == 2
+        (row,) = [item for item in at.scene.items() if item["sk"]["S"].startswith("OP#")]
+        assert (row["state"]["S"], row["done"]["N"], row["failed"]["N"]) == ("DONE", "2", "0")
+        assert open_errors(at) == 0
+
+
+def all_fail(at: Play, count: int) -> Planned:
+    """A job of so many occurrences, all of which have failed; from now on its target answers well."""
+    at.scene.endpoint.answer = lambda _: WRONG
+    job = at.create(counted(count), action=at.scene.action(payload={"n": 1}))
+    at.expect(job, dict.fromkeys(minutes(*range(1, count + 1)), State.REQUEST_ERROR))
+    at.go_to(count + 0.5)
+    for _ in range(30):
+        noted = [item for item in at.scene.items() if "#ERROR#" in item["pk"]["S"] and "at" in item]
+        if len(noted) == count:
+            break
+        at.go(60)
+    at.scene.endpoint.answer = lambda _: OK
+    return job
+
+
+def groups_of(at: Play) -> list[Group]:
+    with at.scene.untapped():
+        return list(views.groups(at.scene.world.table, TENANT))
+
+
+def open_errors(at: Play) -> int:
+    with at.scene.untapped():
+        return sum(failures.standing(at.scene.world, group).count for group in groups_of(at))
 
 
 # Changes

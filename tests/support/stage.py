@@ -351,11 +351,11 @@ class Stage:
             del self.taps.passed[passed:]
 
     def waiting(self) -> dict[tuple[str, str], int]:
-        """What stands in the next-run index, jobs that have ended left out: key -> epoch seconds."""
+        """What stands in the next-run index, jobs that have ended and errors left out: key -> epoch seconds."""
         return {
             (item["pk"]["S"], item["sk"]["S"]): int(item["next_run_at"]["N"])
             for item in self.items()
-            if "next_run_at" in item and "shard" in item and not item["sweep"]["S"].startswith(Waits.ENDED)
+            if "next_run_at" in item and "shard" in item and item["sweep"]["S"][0] not in {Waits.ENDED, Waits.ERRORS}
         }
 
 

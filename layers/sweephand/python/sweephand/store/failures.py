@@ -25,7 +25,7 @@ def group_of(item: ErrorGroupItem) -> Group:
     return Group(
         tenant=keys.parts(item.pk)[1],
         signature=Signature(
-            item.job_id, item.error_action, State(item.error_state), item.reason, item.http_status, item.text
+            item.job, item.error_action, State(item.error_state), item.reason, item.http_status, item.text
         ),
         collection=item.collection,
         first_at=from_ms(item.first_at),
@@ -50,7 +50,7 @@ def begin_group(table: Table, group: Group, look_at: datetime, shards: int) -> W
     item = ErrorGroupItem(
         pk=keys.errors(group.tenant),
         sk=keys.error_group(group.id),
-        job_id=signature.job_id,
+        job=signature.job_id,
         error_action=signature.error_action,
         error_state=signature.state.value,
         reason=signature.reason,

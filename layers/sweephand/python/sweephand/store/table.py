@@ -276,7 +276,7 @@ class ErrorGroupItem(Item):
     closed_through: what failed up to then is archived. It always waits: to tell of runs that expire.
     """
 
-    job_id = UnicodeAttribute()
+    job = UnicodeAttribute()
     error_action = BooleanAttribute()
     error_state = UnicodeAttribute()
     reason = UnicodeAttribute(null=True)
