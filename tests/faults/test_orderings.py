@@ -29,6 +29,8 @@ def _ordering(scenario: str, *first: str, then: str) -> Ordering:
 
 CLAIMS = ("store/ledger.claim_first put", "store/ledger.claim_again update", "store/ledger.take_over update")
 ENDS = "store/counting.write transact"
+NOTED = ("store/failures.note put", "store/failures.begin_group put", "store/failures.seen_again update")
+"""Effects of a failed end."""
 CHANGES = ("flow/plan._create_job transact", "flow/change._commit transact")
 
 ORDERINGS = {
@@ -65,7 +67,7 @@ ORDERINGS = {
         "catch-up-all", "flow/catch_up.send_stretch send", then="flow/catch_up.send_stretch update"
     ),
     "end-before-archive": _ordering(
-        "dead-letters", ENDS, "flow/dead_letters.batch archive", then="flow/dead_letters.batch archive"
+        "dead-letters", ENDS, *NOTED, "flow/dead_letters.batch archive", then="flow/dead_letters.batch archive"
     ),
 }
 

@@ -87,7 +87,6 @@ GRANTED = {
         "SlowQueue": {"sqs:SendMessage"},
         "EventBus": {"events:PutEvents"},
         "OperationsQueue": READS_POINTERS | {"sqs:SendMessage"},
-        "EventBus": {"events:PutEvents"},
     },
 }
 ROLE_OF = {
