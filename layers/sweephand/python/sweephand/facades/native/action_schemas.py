@@ -114,6 +114,9 @@ _OUTCOME_OF = {"ecs": "TaskOutcome"}
 """Where it is not that of what only takes what it is sent."""
 _JSON_ONLY = {"events", "lambda", "states"}
 _NO_PAYLOAD = {"job"}
+_DESCRIBED = {
+    "ecs": "Who makes, changes or takes away such an action needs the scope `tasks:write` beside the operation's own."
+}
 
 
 def names(prefix: str = "") -> list[Schema]:
@@ -142,7 +145,8 @@ def _given(kind: str, own: Members) -> Schema:
     else:
         nothing: Schema = {"type": "null"}
         members = {**members, "payload": nothing, "body": nothing}
-    return request(members, ("type", *_REQUIRED[kind]))
+    described = {"description": _DESCRIBED[kind]} if kind in _DESCRIBED else {}
+    return request(members, ("type", *_REQUIRED[kind]), **described)
 
 
 def _shown(kind: str, own: Members, payload: Members) -> Schema:
