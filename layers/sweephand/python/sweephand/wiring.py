@@ -79,9 +79,10 @@ class Later:
         self._lock = Lock()
 
     def __getattr__(self, name: str) -> Any:
-        with self._lock:
-            if self._made is None:
-                self._made = self._make()
+        if self._made is None:
+            with self._lock:
+                if self._made is None:
+                    self._made = self._make()
         return getattr(self._made, name)
 
 

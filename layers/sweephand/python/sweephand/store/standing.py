@@ -12,6 +12,9 @@ from sweephand.store.conditional import Table
 
 KEPT_S = 2.0
 REMEMBERED = 1_000
+READERS = 64
+WAIT_S = 1.0
+"""Ten threads that wait for one read must not wait for ten, where the table does not answer."""
 
 
 class Standing:
@@ -22,19 +25,35 @@ class Standing:
         self._clock = clock
         self._known: OrderedDict[tuple[str, str], tuple[float, Terms]] = OrderedDict()
         self._lock = Lock()
+        self._reading = [Lock() for _ in range(READERS)]
 
     def of(self, tenant: str, collection: str, *, kept_s: float = KEPT_S) -> Terms:
-        """The terms of at most `kept_s` ago, in one read.
+        """The terms of at most `kept_s` ago, in one read, also for ten that ask at once.
 
         A collection that is not there any more disables nothing: its jobs went before it.
         """
         key = tenant, collection
-        now = self._clock.monotonic()
+        known = self._kept(key, kept_s)
+        if known is not None:
+            return known
+        reading = self._reading[hash(key) % READERS]
+        mine = reading.acquire(timeout=WAIT_S)
+        try:
+            # Whoever was first has read it for the others.
+            known = self._kept(key, kept_s)
+            return known if known is not None else self._read(key)
+        finally:
+            if mine:
+                reading.release()
+
+    def _kept(self, key: tuple[str, str], kept_s: float) -> Terms | None:
         with self._lock:
             known = self._known.get(key)
-        if known is not None and now - known[0] < kept_s:
-            return known[1]
-        terms = tenants.read_terms(self._table, tenant, collection)
+        return known[1] if known is not None and self._clock.monotonic() - known[0] < kept_s else None
+
+    def _read(self, key: tuple[str, str]) -> Terms:
+        now = self._clock.monotonic()
+        terms = tenants.read_terms(self._table, *key)
         with self._lock:
             self._known[key] = now, terms
             self._known.move_to_end(key)
