@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.bench import cold_start, cpu, lists, runs, sap, units
+from tests.bench import cold_start, cpu, lists, outcomes, runs, sap, units
 from tests.bench.runtime import Python, measuring_python
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
@@ -73,6 +73,9 @@ def _page(
     yield "| --- | --: | --: | --: |"
     for run in counted:
         yield f"| {run.name} | {run.writes:g} | {run.reads:g} | {WRITE_BUDGETS.get(run.name, '-')} |"
+    for name, way in outcomes.WAYS.items():
+        if name not in {run.name for run in counted}:
+            yield f"| {name} | {way.units} | - | - |"
     yield ""
     calls = ", ".join(f"{count} {name}" for name, count in sorted(idle.items()))
     yield f"An idle tick over {shards} shards: {calls} (budget: two queries a shard, no write)."

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
@@ -21,6 +21,7 @@ from botocore.client import BaseClient
 
 Item = Mapping[str, Mapping[str, Any]]
 Key = dict[str, dict[str, str]]
+Call = Callable[[Any, str, dict[str, Any]], Any]
 
 INDEXES: Mapping[str, tuple[str, str, frozenset[str]]] = {
     "next-run": ("shard", "next_run_at", frozenset({"sweep", "generation", "planned_total"})),
@@ -30,7 +31,6 @@ INDEXES: Mapping[str, tuple[str, str, frozenset[str]]] = {
 """Hash and range attribute, and what is projected beside the keys: as template.yaml has them."""
 
 SINGLE_WRITES = {"PutItem": "Item", "UpdateItem": "Key", "DeleteItem": "Key"}
-_CALL = BaseClient._make_api_call
 
 
 @dataclass
@@ -50,23 +50,24 @@ class Meter:
 
 @contextmanager
 def metered() -> Iterator[Meter]:
-    """Every AWS call of this process goes through the meter."""
+    """Every AWS call of this process goes through the meter, and on to whoever was to answer it before."""
     meter, counting = Meter(), Lock()
+    call = BaseClient._make_api_call
 
     def metering(client: Any, operation: str, arguments: dict[str, Any]) -> Any:
         meter.calls[operation] += 1
         if client.meta.service_model.service_name != "dynamodb":
-            return _CALL(client, operation, arguments)
+            return call(client, operation, arguments)
         touched = list(_touched(operation, arguments))
-        before = [_item(client, table, key) for table, key in touched]
-        answer = _CALL(client, operation, arguments)
+        before = [_item(call, client, table, key) for table, key in touched]
+        answer = call(client, operation, arguments)
         factor = 2 if operation == "TransactWriteItems" else 1
         for (table, key), old in zip(touched, before, strict=True):
-            units = write_units(old, _item(client, table, key), factor)
+            units = write_units(old, _item(call, client, table, key), factor)
             meter.writes += units
             meter.details.append(f"{operation} {key['sk']['S'][:12]}: {units}")
         if operation == "Query" and "ProjectionExpression" in arguments:
-            units_read = _read_units(operation, arguments, _CALL(client, operation, _whole(arguments)))
+            units_read = _read_units(operation, arguments, call(client, operation, _whole(arguments)))
         else:
             units_read = _read_units(operation, arguments, answer)
         with counting:
@@ -167,6 +168,6 @@ def _key(item: Mapping[str, Any]) -> Key:
     return {"pk": item["pk"], "sk": item["sk"]}
 
 
-def _item(client: Any, table: str, key: Key) -> Item | None:
-    found: Item | None = _CALL(client, "GetItem", {"TableName": table, "Key": key, "ConsistentRead": True}).get("Item")
+def _item(call: Call, client: Any, table: str, key: Key) -> Item | None:
+    found: Item | None = call(client, "GetItem", {"TableName": table, "Key": key, "ConsistentRead": True}).get("Item")
     return found

@@ -15,12 +15,14 @@ from botocore.awsrequest import AWSPreparedRequest, AWSRequest, AWSResponse
 from botocore.credentials import Credentials
 from botocore.exceptions import ConnectTimeoutError, NoCredentialsError, ReadTimeoutError
 from botocore.httpsession import URLLib3Session
+from moto import mock_aws
 
 from sweephand.errors import Unavailable
 from sweephand.sources import SystemChance, SystemClock
 from sweephand.store import short_way
 from sweephand.store.conditional import Cancelled, Refused, Table, Written, assign
 from sweephand.store.table import AttemptItem, Item, StatsItem
+from tests.support import aws
 
 NOW = datetime(2027, 3, 1, 12, 30, 5, tzinfo=UTC)
 PK = "TENANT#acme#X"
@@ -235,16 +237,24 @@ CALLS: dict[str, Callable[[Table], object]] = {
 }
 
 
-def test_both_ways_bring_the_same_answers(stage: Any) -> None:
-    short = stage.world.table
-    long = Table(short.name, stage.world.clock, stage.world.chance, region=stage.world.settings.region)
+def test_both_ways_bring_the_same_answers() -> None:
+    def answers(*, short: bool) -> tuple[list[object], list[str]]:
+        went: list[str] = []
+        with mock_aws():
+            table = Table("bench", StillClock(), SystemChance(), region="eu-west-1")
+            if short:
+                table.open()
+            events = table.client.meta.events
+            events.register("request-created.dynamodb", lambda operation_name, **_: went.append(operation_name))
+            table.client.create_table(**aws.table_request(table.name))
+            went.clear()
+            return [_without_metadata(call(table)) for call in CALLS.values()], went
 
-    def answers(table: Table) -> list[object]:
-        found = [call(table) for call in CALLS.values()]
-        return [_without_metadata(each) for each in found]
+    by_short_way, of_botocore = answers(short=True)
+    by_long_way, all_calls = answers(short=False)
 
-    by_short_way = answers(short)
-    assert by_short_way == answers(long)
+    assert by_short_way == by_long_way
+    assert (of_botocore, len(all_calls)) == ([], len(CALLS))
     assert isinstance(by_short_way[1], Refused)
     assert by_short_way[1].old is not None
 

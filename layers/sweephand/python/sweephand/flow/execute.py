@@ -106,7 +106,7 @@ def _read_ahead(world: World, messages: Sequence[Delivered]) -> gate.Rows:
 
 def _guarded(world: World, lane: Lane, request_id: str, message: Delivered, rows: gate.Rows) -> Verdict:
     try:
-        return _one(world, lane, request_id, message, rows)
+        return one(world, lane, request_id, message, rows)
     except Unavailable as unavailable:
         world.journal.warning("a run waits for the table or the queue", reason=unavailable.reason)
         return AGAIN
@@ -115,7 +115,7 @@ def _guarded(world: World, lane: Lane, request_id: str, message: Delivered, rows
         return AGAIN
 
 
-def _one(world: World, lane: Lane, request_id: str, message: Delivered, rows: gate.Rows) -> Verdict:
+def one(world: World, lane: Lane, request_id: str, message: Delivered, rows: gate.Rows) -> Verdict:
     try:
         pointer = decode(message.body)
     except Unreadable as unreadable:

@@ -1,0 +1,111 @@
+"""Write units of one occurrence by how it ends, from the tick that sends it to its last effect.
+
+By the meter, with the whole service in this process on its in-memory table; the schedule is in the middle of its life.
+Exact, and the same on every machine: tests/unit/flow/test_units.py holds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sweephand.domain.job import Pause
+from sweephand.domain.run import Kind, State
+from sweephand.flow import results
+from tests.bench.meter import metered
+from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG, Answer
+from tests.support.stage import TENANT, Stage, stage
+
+RETRY = {"type": "fixed", "delaySeconds": 5, "maxRetries": 1}
+WAITING: Mapping[str, Any] = {"outcome": {"on202": "wait", "callbackTimeoutSeconds": 60}}
+LONG_WAITING: Mapping[str, Any] = {"outcome": {"on202": "wait", "callbackTimeoutSeconds": 9_000}}
+HOUR_S = 3_600
+
+
+def _nothing(_stage: Stage, _planned: Any) -> None: ...
+
+
+def _report(there: Stage, planned: Any) -> None:
+    run = _active(there, planned)
+    results.record(there.world, TENANT, run.schedule_id, run.uuid, success=True, message=None)
+
+
+def _cancel(there: Stage, planned: Any) -> None:
+    run = _active(there, planned)
+    results.cancel(there.world, TENANT, run.schedule_id, run.uuid)
+
+
+def _pause(there: Stage, planned: Any) -> None:
+    there.set_state(planned, pause=Pause(there.clock.now()))
+
+
+def _active(there: Stage, planned: Any) -> Any:
+    return next(run for run in there.runs(planned) if not run.finished)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How an occurrence ends, and for how many units.
+
+    first: how the occurrence before was answered. script: the answers to this one, then OK. before: done before it is
+    delivered, not counted; meanwhile: done once it was, counted. late_s: how late it is delivered.
+    """
+
+    units: int
+    ends: State
+    script: tuple[Answer, ...] = ()
+    action: Mapping[str, Any] = field(default_factory=dict)
+    policies: Mapping[str, Any] = field(default_factory=dict)
+    error_action: bool = False
+    first: Answer = OK
+    before: Callable[[Stage, Any], None] = _nothing
+    meanwhile: Callable[[Stage, Any], None] = _nothing
+    late_s: int = 0
+
+
+WAYS: dict[str, Way] = {
+    "success": Way(5, State.SUCCESS),
+    "success, one run at a time": Way(9, State.SUCCESS, policies={"overlap": "skip"}),
+    "success at the second attempt": Way(14, State.SUCCESS, (BUSY,), {"retry": RETRY}),
+    "failure without retry": Way(9, State.ERROR, (BUSY,)),
+    "failure that no retry helps": Way(9, State.REQUEST_ERROR, (WRONG,), {"retry": RETRY}),
+    "failure after one retry": Way(20, State.ERROR, (BUSY, BUSY), {"retry": RETRY}),
+    "failure with an error action": Way(17, State.ERROR, (BUSY,), error_action=True),
+    "202, then its callback": Way(15, State.SUCCESS, (ACCEPTED,), WAITING, meanwhile=_report),
+    "202, then its deadline": Way(17, State.UNKNOWN, (ACCEPTED,), WAITING),
+    "202, then cancelled": Way(16, State.CANCELLED, (ACCEPTED,), WAITING, meanwhile=_cancel),
+    "skipped, the run before was active": Way(
+        8, State.SKIPPED, action=LONG_WAITING, policies={"overlap": "skip"}, first=ACCEPTED
+    ),
+    "skipped, paused when it came": Way(8, State.SKIPPED, before=_pause),
+    "too late for its policy": Way(
+        8, State.EXPIRED, policies={"misfire": {"type": "all", "maxLatenessSeconds": 300}}, late_s=600
+    ),
+}
+
+
+def measure(name: str) -> tuple[int, State]:
+    """The write units of that way, and how the occurrence ended."""
+    way = WAYS[name]
+    with stage() as there, metered() as meter:
+        fields: dict[str, Any] = {"action": there.action(**way.action), "policies": dict(way.policies)}
+        if way.error_action:
+            fields["error_action"] = there.action()
+        planned = there.create({"every": "PT1H"}, **fields)
+        there.endpoint.answer = way.first
+        there.run(HOUR_S + 60)
+        there.pass_time(HOUR_S - 180)
+        there.endpoint.answer = OK
+        there.endpoint.script = list(way.script)
+        there.endpoint.received.clear()
+        meter.take()
+        there.tick()
+        there.pass_time(150 + way.late_s)
+        spent = meter.take().writes
+        way.before(there, planned)
+        meter.take()
+        there.deliver_all()
+        way.meanwhile(there, planned)
+        there.run(300)
+        return int(spent + meter.take().writes), there.runs(planned, Kind.SCHEDULED)[-1].state

@@ -1,0 +1,14 @@
+"""What an occurrence costs the table, by how it ends: least writes, held to the unit."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.bench import outcomes
+
+
+@pytest.mark.parametrize("name", outcomes.WAYS)
+def test_an_occurrence_writes_as_many_units_as_its_end_is_worth(name: str) -> None:
+    way = outcomes.WAYS[name]
+
+    assert outcomes.measure(name) == (way.units, way.ends)
