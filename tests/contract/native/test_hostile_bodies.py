@@ -328,7 +328,7 @@ TIMINGS = {
     "no time": ({"every": "PT0S"}, "every"),
     "less than none": ({"every": "-PT1S"}, "every"),
     "half a second": ({"every": "PT0.5S"}, "every"),
-    "549 days": ({"every": "P549D"}, "every"),
+    "more than a hundred years": ({"every": "P36501D"}, "every"),
     "long every": ({"every": "P" + "1" * 50_000 + "D"}, "every"),
     "an unknown zone": ({"cron": "* * * * *", "timezone": "Europe/Atlantis"}, "timezone"),
     "a path": ({"cron": "* * * * *", "timezone": "../../../etc/passwd"}, "timezone"),
