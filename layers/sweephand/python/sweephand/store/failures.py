@@ -160,8 +160,7 @@ def read_redirect(table: Table, tenant: str, job_id: str) -> Redirect | None:
     return None if item is None else redirect_of(item)
 
 
-def put_redirect_ops(table: Table, tenant: str, redirect: Redirect) -> list[Op]:
-    """[the other job is not redirected itself]"""
+def put_redirect(table: Table, tenant: str, redirect: Redirect) -> None:
     item = RedirectItem(
         pk=keys.errors(tenant),
         sk=keys.redirect(redirect.source),
@@ -169,11 +168,7 @@ def put_redirect_ops(table: Table, tenant: str, redirect: Redirect) -> list[Op]:
         actor=redirect.actor,
         at=epoch_ms(redirect.at),
     )
-    none: Condition = RedirectItem.pk.does_not_exist()
-    return [
-        table.put_op("redirect", item),
-        table.check_op("chain", keys.errors(tenant), keys.redirect(redirect.to), none),
-    ]
+    table.put(item)
 
 
 def delete_redirect(table: Table, tenant: str, job_id: str) -> None:
