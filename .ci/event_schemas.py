@@ -71,7 +71,7 @@ RUN: Members = {
     "attempt": whole(1, description="The last one made."),
     "maxAttempts": whole(1),
     "httpStatus": or_null(whole(100, 599, description="Of the last answer.")),
-    "parentRunId": or_null({**RUN_ID, "description": "Of an error action: the run that failed."}),
+    "parentRunId": or_null({**RUN_ID, "description": "Of an error action or a hook: the run that ended."}),
 }
 LINE: Members = {
     "runId": {**RUN_ID, "description": "Of the line in the ledger that stands for them."},

@@ -22,7 +22,7 @@ from sweephand.domain.failure import Group
 from sweephand.domain.instants import EPOCH, epoch_ms, text
 from sweephand.domain.job import Pause, Payload, integer_id
 from sweephand.domain.operation import OperationKind
-from sweephand.domain.run import Kind, Outcome, State
+from sweephand.domain.run import FAILED, Kind, Outcome, State
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.errors import Conflict, NotFound
 from sweephand.flow import (
@@ -126,6 +126,28 @@ class ErrorAction(Scenario):
         assert reaction.parent_uuid == failed.uuid
         called = {call.run_id: call.secrets for call in (each.call for each in at.scene.endpoint.received)}
         assert called.get(reaction.id, {"authentication.token": "u"}) == {"authentication.token": "u"}
+
+
+class Hooks(Scenario):
+    """A run that fails and one that succeeds each start their hook, which is told of the end."""
+
+    name = "hooks"
+
+    def history(self, at: Play) -> None:
+        at.scene.endpoint.answer = lambda call: (
+            WRONG if call.payload == '{"n":1}' and call.planned_at in minutes(1) else OK
+        )
+        token = {"type": "bearer", "token": "t"}
+        hooks = {name: at.scene.action(authentication=token) for name in ("onSuccess", "onFailure")}
+        job = at.create(counted(2), action=at.scene.action(payload={"n": 1}), hooks=hooks)
+        first, second = minutes(1, 2)
+        at.expect(job, {first: State.REQUEST_ERROR, second: State.SUCCESS})
+        at.go_to(4)
+
+    def check(self, at: Play) -> None:
+        for kind, ends in ((Kind.ON_SUCCESS, {State.SUCCESS}), (Kind.ON_FAILURE, FAILED)):
+            ended = {run.uuid for run in at.runs(Kind.SCHEDULED) if run.state in ends}
+            assert {run.parent_uuid for run in at.runs(kind)} == ended
 
 
 class LostExecutors(Scenario):

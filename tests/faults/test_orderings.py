@@ -55,7 +55,7 @@ ORDERINGS = {
         "retry", ENDS, "flow/settle.send_pointer send_one", then="flow/settle.send_pointer send_one"
     ),
     "error-action-row-before-message": _ordering(
-        "error-action", "store/ledger.claim_first put", then="flow/effects._start_error_action send_one"
+        "error-action", "store/ledger.claim_first put", then="flow/effects.start_reaction send_one"
     ),
     "manual-row-before-message": _ordering("by-hand", "flow/manual.run_now transact", then="flow/manual.send send_one"),
     "result-before-pointer": _ordering("cancel", ENDS, then="flow/results.end_from_outside send_one"),

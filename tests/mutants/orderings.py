@@ -52,7 +52,7 @@ BROKEN = {
     ),
     "retry-row-before-message": TooEarly("flow/settle.py", "settle", "= _write(", "send_pointer(world, lane, after)"),
     "error-action-row-before-message": TooEarly(
-        "flow/effects.py", "_start_error_action", "ledger.claim_first(", SEND.format(run="started", lane="own_lane")
+        "flow/effects.py", "start_reaction", "ledger.claim_first(", SEND.format(run="started", lane="own_lane")
     ),
     "manual-row-before-message": TooEarly(
         "flow/manual.py",

@@ -54,6 +54,15 @@ def job() -> dict[str, Any]:
     body["startTime"], body["endTime"] = "2027-03-01T00:00:00Z", "2027-12-01T00:00:00Z"
     body["action"]["authentication"] = {"type": "basic", "username": "me", "password": f"{CANARY}-password"}
     body["errorAction"] |= {"authentication": OAUTH, "body": "text"}
+    body["hooks"] = {
+        "onSuccess": {
+            "type": "http",
+            "url": "https://example.org/done",
+            "authentication": dict(OAUTH),
+            "payload": {"d": 1},
+        },
+        "onMissed": {"type": "event", "detailType": "late"},
+    }
     body["schedules"][1] = copy.deepcopy(SCHEDULE)
     return body
 

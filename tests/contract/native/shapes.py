@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from sweephand.domain.run import Kind
+
 ID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 RUN_ID = rf"{ID}_[0-9a-f]{{8}}-[0-9a-f]{{4}}-8[0-9a-f]{{3}}-[89ab][0-9a-f]{{3}}-[0-9a-f]{{12}}"
 SECONDS = r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z"
@@ -14,6 +16,7 @@ TOTALS = {"planned", "open", "succeeded", "failed", "failedAttempts", "skipped",
 LISTED_JOB = {
     *("id", "name", "description", "collection", "facade", "revision", "createdAt", "modifiedAt", "active", "state"),
     *("stateReason", "pause", "resourceId", "tags", "startTime", "endTime", "nextRunAt", "action", "errorAction"),
+    "hooks",
     "policies",
 }
 JOB = LISTED_JOB | {"totals"}
@@ -22,6 +25,7 @@ ACTION = LISTED_ACTION | {"payload", "body"}
 OUTCOME = {"answerTimeoutSeconds", "successStatuses", "on202", "onNoAnswer", "callbackTimeoutSeconds"}
 POLICIES = {
     *("misfire", "overlap", "onPastStart", "onCreate", "onUnreachable", "delivery", "keepAnswer", "callbackToken"),
+    "hooks",
 }
 MISFIRE = {"type", "ratePerMinute", "maxLatenessSeconds"}
 SCHEDULE = {
@@ -131,7 +135,7 @@ def check_run(body: dict[str, Any]) -> None:
     assert re.fullmatch(RUN_ID, body["id"])
     for name in ("plannedAt", "enqueuedAt", "startedAt", "finishedAt", "nextAttemptAt", "callbackDeadlineAt"):
         assert body[name] is None or re.fullmatch(MILLISECONDS, body[name])
-    assert body["kind"] in {"scheduled", "manual", "error_action", "backfill"}
+    assert body["kind"] in {kind.value for kind in Kind}
     assert body["status"] in {"SCHEDULED", "RUNNING", "COMPLETED"}
     for attempt in body["attempts"]:
         assert attempt.keys() == ATTEMPT

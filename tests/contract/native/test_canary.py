@@ -98,6 +98,7 @@ def test_what_a_target_is_told_in_confidence_is_nowhere_else(told):
         made = api.create(
             action=action,
             errorAction=action | {"retry": {"type": "none"}},
+            hooks={"onFailure": action | {"retry": {"type": "none"}}},
             policies={"callbackToken": True, "keepAnswer": "all"},
             schedules=[{"at": "2027-03-01T12:00:10Z"}],
         )
@@ -120,8 +121,8 @@ def test_what_a_target_is_told_in_confidence_is_nowhere_else(told):
         "events": str(api.stage.bus.told),
         "rows and messages": "\n".join(api.picture()),
     }
-    # Each job was called three times (two attempts, one error action), and the echo was kept.
-    assert len(target.heard) >= 3 * (len(authentications) + 6)
+    # Each job was called four times (two attempts, an error action, a hook), and the echo was kept.
+    assert len(target.heard) >= 4 * (len(authentications) + 5)
     assert everywhere["answers"].count("HTTP_STATUS") >= 2 * len(authentications)
     assert "***" in everywhere["answers"]
     confidential = {*target.heard, signing_secret, CANARY, "PRIVATE KEY"}

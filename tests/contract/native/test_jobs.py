@@ -66,6 +66,7 @@ def test_the_least_job_shows_all_defaults(api):
     assert made["schedules"] == []
     assert made["nextRunAt"] is None
     assert made["errorAction"] is None
+    assert made["hooks"] == {}
     assert made["action"] == {
         "type": "http",
         "method": "POST",
@@ -92,6 +93,7 @@ def test_the_least_job_shows_all_defaults(api):
         "delivery": "at_least_once",
         "keepAnswer": "failures",
         "callbackToken": False,
+        "hooks": ["onSuccess", "onFailure", "onMissed"],
     }
 
 
@@ -160,6 +162,17 @@ def test_a_text_body_is_sent_as_it_is_and_shown_as_it_is(api):
                 },
             ),
             id="two secrets",
+        ),
+        pytest.param(
+            job(
+                hooks={
+                    "onSuccess": {"type": "http", "url": "https://x.org/", "authentication": SECRET, "payload": [1]},
+                    "onMissed": {"type": "event", "detailType": "late"},
+                },
+                policies={"hooks": ["onMissed", "onSuccess"]},
+                schedules=[{"every": "PT5M", "policies": {"hooks": []}}],
+            ),
+            id="hooks",
         ),
         pytest.param(
             job(
@@ -751,3 +764,35 @@ def test_a_patch_does_not_pretend_to_pause(api):
     paused = api.get(place).json
     assert api("PATCH", place, {"pause": paused["pause"], "description": "e"}).status == 200
     assert api("PATCH", place, {"pause": None}).status == 422
+
+
+def test_hooks_are_changed_one_by_one_and_keep_their_secrets(api):
+    hook = {"type": "http", "url": "https://x.org/hook", "authentication": SECRET, "payload": {"n": 1}}
+    made = api.create(hooks={"onSuccess": hook, "onFailure": hook})
+    place = f"/v1/jobs/{made['id']}"
+    assert made["hooks"]["onSuccess"]["authentication"]["password"] == "***"
+
+    less = api("PATCH", place, {"hooks": {"onFailure": None, "onSuccess": {"method": "PUT"}}}).json
+
+    assert less["hooks"].keys() == {"onSuccess"}
+    assert (less["hooks"]["onSuccess"]["method"], less["hooks"]["onSuccess"]["payload"]) == ("PUT", {"n": 1})
+    moved = api("PATCH", place, {"hooks": {"onSuccess": {"url": "https://y.org/"}}})
+    assert (moved.status, moved.fields) == (422, ["hooks.onSuccess.authentication.password"])
+    gone = {name: value for name, value in less.items() if name != "hooks"}
+    assert api("PUT", place, gone).json["hooks"] == {}
+
+
+@pytest.mark.parametrize(
+    ("members", "field"),
+    [
+        ({"hooks": {"onError": {"type": "http", "url": "https://x.org/"}}}, "hooks.onError"),
+        ({"hooks": []}, "hooks"),
+        ({"hooks": {"onSuccess": {"type": "http", "url": "ftp://x.org/"}}}, "hooks.onSuccess.url"),
+        ({"policies": {"hooks": "onSuccess"}}, "policies.hooks"),
+        ({"policies": {"hooks": ["onSuccess", "never"]}}, "policies.hooks[1]"),
+    ],
+)
+def test_a_hook_that_cannot_be_is_refused_at_its_member(api, members, field):
+    reply = api("POST", "/v1/jobs", {**JOB, **members})
+
+    assert (reply.status, reply.fields) == (422, [field])

@@ -27,7 +27,7 @@ from sweephand.domain.admission import (
 )
 from sweephand.domain.collection import Terms
 from sweephand.domain.job import Pause
-from sweephand.domain.run import CLAIMABLE, TERMINAL, Kind, Reason, State
+from sweephand.domain.run import CLAIMABLE, REACTIONS, TERMINAL, Kind, Reason, State
 from sweephand.domain.schedule import ScheduleState
 from sweephand.schedules.timing import parse
 from tests.unit.domain.nouns import DAY, HOUR, MINUTE, NOW, SECOND, job, pointer, run, schedule
@@ -300,3 +300,11 @@ def test_nothing_acts_early_twice_or_without_an_owner(
         assert row.lease_until is None or row.lease_until <= now
     if row is not None and row.finished:
         assert answer == Effects()
+
+
+@pytest.mark.parametrize("state", [State.QUEUED, State.RETRY_WAIT])
+@pytest.mark.parametrize("kind", sorted(REACTIONS))
+def test_a_reaction_whose_action_is_gone_is_cancelled(kind: Kind, state: State) -> None:
+    waiting = run(state, kind=kind)
+
+    assert admit(pointer(), Seen(job(), schedule(), waiting), NOW) == End(State.CANCELLED, Reason.OWNER_GONE)

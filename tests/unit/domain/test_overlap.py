@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sweephand.domain.admission import Claim, Seen, admit
@@ -123,8 +125,9 @@ def test_an_occurrence_asks_where_job_or_schedule_says_so() -> None:
 )
 def test_a_row_asks_before_its_first_attempt_but_no_error_action(there: Run, asks: bool) -> None:
     message = pointer(attempt=there.attempt)
+    alarmed = replace(SKIPS, error_action=SKIPS.action)
 
-    assert admit(message, Seen(SKIPS, schedule(), there), NOW) == Claim(there.attempt, contested=asks)
+    assert admit(message, Seen(alarmed, schedule(), there), NOW) == Claim(there.attempt, contested=asks)
 
 
 def test_whoever_is_queued_asks_under_any_policy() -> None:

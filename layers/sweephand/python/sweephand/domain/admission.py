@@ -13,7 +13,7 @@ from sweephand.domain.collection import Terms
 from sweephand.domain.job import TASK_KINDS, Job
 from sweephand.domain.lateness import FRESH, Policy
 from sweephand.domain.message import Pointer
-from sweephand.domain.run import AWAITING_RESULT, Kind, Reason, Run, State
+from sweephand.domain.run import AWAITING_RESULT, CLAIMABLE, REACTIONS, Kind, Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, policies_of
 
 if TYPE_CHECKING:
@@ -191,6 +191,8 @@ def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run:
         return Effects()
     if job is None or (run.schedule_id is not None and schedule is None):
         return End(State.CANCELLED, Reason.OWNER_GONE)
+    if run.kind in REACTIONS and job.reaction(run.kind) is None and run.state in CLAIMABLE:
+        return End(State.CANCELLED, Reason.OWNER_GONE)
     if run.state is State.TRIGGERED:
         if run.lease_until is not None and run.lease_until > now:
             return Later(run.lease_until)
@@ -204,13 +206,13 @@ def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run:
         return SendPointer() if run.wake_at is None else Acknowledge("its wake row answers for it")
     if run.not_before is not None and run.not_before > now:
         return _still_ahead(run, run.not_before)
-    begins = run.state is State.QUEUED and run.kind is not Kind.ERROR_ACTION
+    begins = run.state is State.QUEUED and run.kind not in REACTIONS
     return Claim(run.attempt, contested=begins and (run.slotted or _contested(job, schedule)))
 
 
 def _is_task(job: Job, run: Run) -> bool:
     """A task is stopped when its time is over, so it is known what became of it."""
-    action = job.error_action if run.kind is Kind.ERROR_ACTION else job.action
+    action = job.reaction(run.kind) if run.kind in REACTIONS else job.action
     return run.task is not None or (action is not None and action.kind in TASK_KINDS)
 
 

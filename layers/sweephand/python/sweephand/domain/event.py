@@ -16,7 +16,7 @@ from sweephand.domain.collection import Collection, CollectionState, Events
 from sweephand.domain.failure import Group
 from sweephand.domain.instants import text_ms
 from sweephand.domain.job import Job
-from sweephand.domain.run import FAILED, Kind, Reason, Run, State
+from sweephand.domain.run import FAILED, REACTIONS, Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 
 SOURCE = "sweephand"
@@ -252,7 +252,7 @@ def alerts(run: Run, job: Job, schedule: Schedule | None) -> list[Event]:
     Ends that SAP's log does not have (skipped, missed, cancelled) and error actions are none. Like the choice of a
     collection they speak of a run, not of its attempts.
     """
-    if run.state not in FAILED | {State.SUCCESS} or run.kind is Kind.ERROR_ACTION or run.range_count is not None:
+    if run.state not in FAILED | {State.SUCCESS} or run.kind in REACTIONS or run.range_count is not None:
         return []
     told = []
     occasions = _occasions(run, job.attributes.get("ansConfig", {}))

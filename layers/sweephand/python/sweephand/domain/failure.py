@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from sweephand.domain.run import Kind, Run, State
+from sweephand.domain.run import REACTIONS, Run, State
 
 LONGEST_TEXT = 160
 _VARIES = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{12,}\b|[0-9]+", re.IGNORECASE)
@@ -39,7 +39,7 @@ def signature_of(run: Run) -> Signature:
     """run: one that failed."""
     return Signature(
         job_id=run.job_id,
-        error_action=run.kind is Kind.ERROR_ACTION,
+        error_action=run.kind in REACTIONS,
         state=run.state,
         reason=run.reason.value if run.reason else None,
         http_status=run.http_status,

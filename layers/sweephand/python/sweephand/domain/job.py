@@ -8,6 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from sweephand.domain.run import Kind
+
 if TYPE_CHECKING:
     from sweephand.domain.schedule import StateReason
 
@@ -16,6 +18,25 @@ TASK_KINDS = frozenset({"ecs"})
 """Kinds of actions that run code of the tenant's in the stack's own account: they need a scope of their own."""
 SCHEDULES_AT_ONCE = 40
 """Schedules that one request may bring: they are written in one transaction with the job."""
+
+
+HOOKS: Mapping[Kind, str] = {
+    Kind.ON_SUCCESS: "onSuccess",
+    Kind.ON_FAILURE: "onFailure",
+    Kind.ON_MISSED: "onMissed",
+}
+HOOK_KINDS: Mapping[str, Kind] = {name: kind for kind, name in HOOKS.items()}
+
+
+def owner_of(kind: Kind) -> str:
+    """Whose payload and secrets the runs of a kind have, as they are stored."""
+    if kind in HOOKS:
+        return hook_owner(HOOKS[kind])
+    return "errorAction" if kind is Kind.ERROR_ACTION else "action"
+
+
+def hook_owner(name: str) -> str:
+    return f"hooks.{name}"
 
 
 class JobState(StrEnum):
@@ -57,7 +78,9 @@ class Pause:
 
 @dataclass(frozen=True)
 class Job:
-    """revision: the user's, raised by each change of theirs. secret_version: which item holds the encrypted secrets.
+    """hooks: what is carried out when a run of it has ended, by `onSuccess`, `onFailure` and `onMissed`.
+
+    revision: the user's, raised by each change of theirs. secret_version: which item holds the encrypted secrets.
 
     number: the tenant's jobs by creation, from 1, with gaps; never reused. It is its place in the directory.
     ordinal: the tenant's among all tenants; None where its facade asks for no integer ids. attributes: what only its
@@ -83,6 +106,7 @@ class Job:
     resource_id: str | None = None
     tags: tuple[str, ...] = ()
     error_action: ActionSpec | None = None
+    hooks: Mapping[str, ActionSpec] = field(default_factory=dict)
     policies: Mapping[str, Any] = field(default_factory=dict)
     secret_version: int | None = None
     revision: int = 1
@@ -95,6 +119,12 @@ class Job:
     number: int = 0
     ordinal: int | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    def reaction(self, kind: Kind) -> ActionSpec | None:
+        """What a run of such a kind carries out, None if the job does not say it any more."""
+        if kind is Kind.ERROR_ACTION:
+            return self.error_action
+        return self.hooks.get(HOOKS[kind])
 
     @property
     def integer_id(self) -> int | None:
@@ -169,6 +199,7 @@ class JobDraft:
     resource_id: str | None = None
     tags: tuple[str, ...] = ()
     error_action: ActionDraft | None = None
+    hooks: Mapping[str, ActionDraft] = field(default_factory=dict)
     policies: Mapping[str, Any] = field(default_factory=dict)
     schedules: tuple[ScheduleDraft, ...] | None = ()
     facade: str = "native"

@@ -107,6 +107,13 @@ class Kind(StrEnum):
     MANUAL = "manual"
     ERROR_ACTION = "error_action"
     BACKFILL = "backfill"
+    ON_SUCCESS = "on_success"
+    ON_FAILURE = "on_failure"
+    ON_MISSED = "on_missed"
+
+
+REACTIONS = frozenset({Kind.ERROR_ACTION, Kind.ON_SUCCESS, Kind.ON_FAILURE, Kind.ON_MISSED})
+"""Runs that the end of another one starts: with an action of their own, and without reactions to their own end."""
 
 
 class Verdict(StrEnum):

@@ -7,8 +7,8 @@ from contextlib import suppress
 from functools import partial
 
 from sweephand.actions.call import Call
-from sweephand.domain.job import Job, Payload
-from sweephand.domain.run import Kind, Outcome, Reason, Run, Verdict
+from sweephand.domain.job import HOOKS, Job, Payload, owner_of
+from sweephand.domain.run import REACTIONS, Outcome, Reason, Run, Verdict
 from sweephand.domain.schedule import Schedule, policies_of
 from sweephand.errors import NotFound
 from sweephand.flow.settle import action_of
@@ -71,9 +71,13 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
 
 
 def payload_of(world: World, run: Run, job: Job, schedule: Schedule | None) -> Payload | None:
-    """The schedule's payload replaces the action's; the error action has its own."""
-    if run.kind is Kind.ERROR_ACTION:
-        owner, version = "errorAction", action_of(job, run.kind).payload_version
+    """The schedule's payload replaces the action's; a reaction has its own, a hook without one is told of the end."""
+    if run.kind in REACTIONS:
+        owner, version = owner_of(run.kind), action_of(job, run.kind).payload_version
+        if version is None and run.kind in HOOKS:
+            from sweephand.flow import hooks  # noqa: PLC0415 - most jobs have none
+
+            return hooks.told(world, run, job)
     elif schedule is not None and schedule.payload_version is not None:
         owner, version = schedule.id, schedule.payload_version
     else:
@@ -88,7 +92,7 @@ def _secrets(world: World, run: Run, job: Job) -> dict[str, str]:
     """
     if job.secret_version is None:
         return {}
-    prefix = "errorAction." if run.kind is Kind.ERROR_ACTION else "action."
+    prefix = f"{owner_of(run.kind)}."
     sealed = jobs.read_secrets(world.table, job.tenant, job.id, job.secret_version)
     opened: dict[str, str] = {}
     for field, text in sealed.items():

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sweephand.domain.instants import text, up_to_second
-from sweephand.domain.job import ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft
+from sweephand.domain.job import ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft, hook_owner
 from sweephand.domain.lateness import RATE_PER_MINUTE, Misfire, Policy
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import InvalidRequest
@@ -46,6 +46,8 @@ def job_from(
     parts.add_action(ACTION, draft.action)
     if draft.error_action is not None:
         parts.add_action(ERROR_ACTION, draft.error_action)
+    for name, hook in draft.hooks.items():
+        parts.add_action(hook_owner(name), hook)
     job = Job(
         tenant=tenant,
         id=job_id,
@@ -62,6 +64,7 @@ def job_from(
         resource_id=draft.resource_id,
         tags=draft.tags,
         error_action=_spec(draft.error_action, version) if draft.error_action else None,
+        hooks={name: _spec(hook, version) for name, hook in draft.hooks.items()},
         policies=draft.policies,
         secret_version=version if parts.secrets or parts.kept else None,
         revision=version,
@@ -84,7 +87,9 @@ def keep_payloads(job: Job, before: Job, parts: Parts, stored: Mapping[str, Payl
 
     action = kept(ACTION, job.action, before.action)
     assert action is not None
-    return replace(job, action=action, error_action=kept(ERROR_ACTION, job.error_action, before.error_action))
+    error_action = kept(ERROR_ACTION, job.error_action, before.error_action)
+    hooks = {name: kept(hook_owner(name), hook, before.hooks.get(name)) or hook for name, hook in job.hooks.items()}
+    return replace(job, action=action, error_action=error_action, hooks=hooks)
 
 
 def as_stored(schedule: Schedule, payload: Payload | None = None) -> ScheduleDraft:

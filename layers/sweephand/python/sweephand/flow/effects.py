@@ -9,7 +9,7 @@ from sweephand import ids
 from sweephand.domain.collection import Events
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import Job
-from sweephand.domain.run import FAILED, Kind, Run, State
+from sweephand.domain.run import FAILED, REACTIONS, Kind, Run, State
 from sweephand.domain.schedule import OVER, Schedule, ScheduleState
 from sweephand.flow import endings
 from sweephand.flow.settle import action_of, lane_of, max_attempts
@@ -28,8 +28,8 @@ _ALERTS = {"ansConfig", "calmConfig"}
 
 def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
     """The effects of a finished run, then its wake goes. Raises Unavailable: the message then comes back."""
-    if run.state in FAILED and run.kind is not Kind.ERROR_ACTION and job is not None and job.error_action is not None:
-        _start_error_action(world, run, job)
+    if run.kind not in REACTIONS and job is not None:
+        _react(world, run, job, schedule)
     if run.slotted:
         from sweephand.flow import overlap  # noqa: PLC0415 - most schedules let their runs overlap and have no slot
 
@@ -50,6 +50,15 @@ def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
         endings.tell(world, schedule, job)
     if run.wake_at is not None:
         ledger.drop_wake(world.table, run)
+
+
+def _react(world: World, run: Run, job: Job, schedule: Schedule | None) -> None:
+    if run.state in FAILED and job.error_action is not None:
+        start_reaction(world, run, job, Kind.ERROR_ACTION)
+    if job.hooks:
+        from sweephand.flow import hooks  # noqa: PLC0415 - most jobs have none
+
+        hooks.start(world, run, job, schedule)
 
 
 def of_attempt(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
@@ -76,25 +85,25 @@ def _known_choice(world: World, job: Job) -> Events:
     return world.standing.of(job.tenant, job.collection, kept_s=math.inf).events
 
 
-def _start_error_action(world: World, failed: Run, job: Job) -> None:
-    """A run of its own, under an id that the failed run determines; its row first, then its message."""
+def start_reaction(world: World, ended: Run, job: Job, kind: Kind) -> None:
+    """A run of its own, under an id that the ended run determines; its row first, then its message."""
     now = world.clock.now()
-    owner = failed.schedule_id or failed.job_id
+    owner = ended.schedule_id or ended.job_id
     started = Run(
-        tenant=failed.tenant,
-        job_id=failed.job_id,
-        schedule_id=failed.schedule_id,
-        uuid=ids.run_uuid(failed.tenant, owner, epoch_ms(failed.planned_at), Kind.ERROR_ACTION.value, failed.uuid),
-        kind=Kind.ERROR_ACTION,
+        tenant=ended.tenant,
+        job_id=ended.job_id,
+        schedule_id=ended.schedule_id,
+        uuid=ids.run_uuid(ended.tenant, owner, epoch_ms(ended.planned_at), kind.value, ended.uuid),
+        kind=kind,
         state=State.QUEUED,
-        planned_at=failed.planned_at,
+        planned_at=ended.planned_at,
         enqueued_at=now,
-        max_attempts=max_attempts(job, Kind.ERROR_ACTION),
-        generation=failed.generation,
-        parent_uuid=failed.uuid,
-        hop=failed.hop,
+        max_attempts=max_attempts(job, kind),
+        generation=ended.generation,
+        parent_uuid=ended.uuid,
+        hop=ended.hop,
         wake_at=now + WAKE,
     )
-    own_lane = lane_of(action_of(job, Kind.ERROR_ACTION))
+    own_lane = lane_of(action_of(job, kind))
     ledger.claim_first(world.table, started, shards=world.settings.shards, lane=own_lane)
     world.queue.send_one(Delivery(ledger.pointer_to(started), now, own_lane))

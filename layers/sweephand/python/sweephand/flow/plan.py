@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from sweephand.domain.collection import Collection, CollectionState, Events, Usage
 from sweephand.domain.instants import text
-from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft, Payload, ScheduleDraft
+from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft, Payload, ScheduleDraft, hook_owner
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, QuotaExceeded, Unavailable
 from sweephand.flow import cleaning, drafts, quotas, replan, tenancy, unused
@@ -250,6 +250,9 @@ def payloads_of(world: World, planned: Planned) -> dict[str, Payload]:
         wanted[drafts.ACTION] = job.action.payload_version
     if job.error_action is not None and job.error_action.payload_version is not None:
         wanted[drafts.ERROR_ACTION] = job.error_action.payload_version
+    wanted |= {
+        hook_owner(name): hook.payload_version for name, hook in job.hooks.items() if hook.payload_version is not None
+    }
     wanted |= {each.id: each.payload_version for each in planned.schedules if each.payload_version is not None}
     return jobs.read_payloads(world.table, job.tenant, job.id, wanted)
 

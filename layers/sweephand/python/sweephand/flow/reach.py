@@ -13,7 +13,7 @@ from datetime import datetime
 from sweephand.domain import deactivation
 from sweephand.domain.deactivation import OnUnreachable
 from sweephand.domain.job import Job
-from sweephand.domain.run import Kind, Outcome, Run
+from sweephand.domain.run import REACTIONS, Outcome, Run
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason, policies_of
 from sweephand.errors import NotFound, Unavailable
 from sweephand.flow.world import World
@@ -28,7 +28,7 @@ def follow(world: World, run: Run, outcome: Outcome, job: Job, schedule: Schedul
     Returns the schedule as it is now, as far as is known. A note that cannot be made fails no run: that of a failure is
     left to the next one, that of a contact to the effects of the run's end.
     """
-    if run.kind is Kind.ERROR_ACTION:
+    if run.kind in REACTIONS:
         return schedule  # another target
     streak = deactivation.follow(schedule.unreachable, job.action, outcome, world.clock.now())
     if streak == schedule.unreachable:
@@ -53,7 +53,7 @@ def judge(world: World, run: Run, job: Job, schedule: Schedule) -> None:
 
     May happen twice: what is off already is only told again, as the same event. Raises Unavailable.
     """
-    if run.kind is Kind.ERROR_ACTION or run.finished_at is None or schedule.unreachable is None:
+    if run.kind in REACTIONS or run.finished_at is None or schedule.unreachable is None:
         return
     if deactivation.was_contact(run, schedule.unreachable):
         _note(world, schedule, None)

@@ -13,7 +13,7 @@ from datetime import datetime
 from sweephand import ids
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.job import Job
-from sweephand.domain.run import FAILED, Kind, Run, State
+from sweephand.domain.run import FAILED, REACTIONS, Kind, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, NotFound, Unavailable
 from sweephand.flow import edits
@@ -114,7 +114,7 @@ def prepared(
         edit = _with_payload(world, old, edit)
     else:
         job, schedule_id = jobs.read_job(world.table, old.tenant, old.job_id), old.schedule_id
-        kind = Kind.ERROR_ACTION if old.kind is Kind.ERROR_ACTION else Kind.MANUAL
+        kind = old.kind if old.kind in REACTIONS else Kind.MANUAL
     if job is None:
         raise NotFound("its job is gone")
     if schedule_id is not None and jobs.read_schedule(world.table, old.tenant, job.id, schedule_id) is None:
@@ -158,7 +158,7 @@ def _new(
         enqueued_at=now,
         max_attempts=max_attempts(job, kind),
         not_before=due,
-        parent_uuid=old.parent_uuid if kind is Kind.ERROR_ACTION else None,
+        parent_uuid=old.parent_uuid if kind in REACTIONS else None,
         wake_at=max(now, due or now) + WAKE,
         hop=old.hop,
         rerun_of=old.id,

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from sweephand.domain import retry, settlement
 from sweephand.domain.job import ActionSpec, Job
 from sweephand.domain.message import Pointer
-from sweephand.domain.run import FAILED, WAITS, Kind, Outcome, Reason, Run, State
+from sweephand.domain.run import FAILED, REACTIONS, WAITS, Kind, Outcome, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule, policies_of
 from sweephand.flow.retention import expiry, run_expiry
 from sweephand.flow.world import World
@@ -26,9 +26,8 @@ FAST_ANSWER_S = 15
 
 def action_of(job: Job, kind: Kind) -> ActionSpec:
     """What a run of this kind carries out."""
-    if kind is Kind.ERROR_ACTION and job.error_action is not None:
-        return job.error_action
-    return job.action
+    own = job.reaction(kind) if kind in REACTIONS else None
+    return own or job.action
 
 
 def lane_of(action: ActionSpec) -> Lane:

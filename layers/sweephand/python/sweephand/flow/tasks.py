@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from sweephand.actions import ecs
 from sweephand.domain import task
-from sweephand.domain.run import AWAITING_RESULT, Kind, Reason, Run, State, success_reason
+from sweephand.domain.run import AWAITING_RESULT, REACTIONS, Reason, Run, State, success_reason
 from sweephand.domain.settlement import excerpt
 from sweephand.domain.task import Change
 from sweephand.flow import results
@@ -61,7 +61,7 @@ def _ended(world: World, run: Run, change: Change, attempt: int) -> None:
 def _container(world: World, run: Run) -> str | None:
     """Whose exit code decides, as the job has it now."""
     job = jobs.read_job(world.table, run.tenant, run.job_id)
-    if job is None or (run.kind is Kind.ERROR_ACTION and job.error_action is None):
+    if job is None or (run.kind in REACTIONS and job.reaction(run.kind) is None):
         return None
     container: str | None = action_of(job, run.kind).params.get("container")
     return container

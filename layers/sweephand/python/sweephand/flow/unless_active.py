@@ -2,7 +2,7 @@
 
 Active is what has not ended: under way, waiting for a retry, a result or its turn. What the ledger shows decides; so
 that of two requests at once only one finds nothing, the job keeps which run was last started in this way, and a start
-is for one who read it as it is. Error actions are no runs of their own here.
+is for one who read it as it is. What a run's end started, an error action or a hook, is not asked about.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from sweephand.domain.job import Job
-from sweephand.domain.run import Kind, Run
+from sweephand.domain.run import REACTIONS, Run
 from sweephand.errors import Unavailable
 from sweephand.flow import drafts, manual
 from sweephand.flow.idempotency import Once, earlier, earlier_answer
@@ -76,7 +76,7 @@ def _active(world: World, job: Job, schedule_id: str | None, last: LastStartItem
             return started
     owners = [schedule_id] if schedule_id is not None else [job.id, *_schedules(world, job)]
     newest = islice(views.merged_runs(world.table, job.tenant, owners, None, LOOKED_AT_MOST), LOOKED_AT_MOST)
-    return next((run for run in newest if not run.finished and run.kind is not Kind.ERROR_ACTION), None)
+    return next((run for run in newest if not run.finished and run.kind not in REACTIONS), None)
 
 
 def _schedules(world: World, job: Job) -> list[str]:

@@ -95,6 +95,7 @@ class JobItem(Item):
     tags = UnicodeAttribute(null=True)
     action = UnicodeAttribute()
     error_action = UnicodeAttribute(null=True)
+    hooks = UnicodeAttribute(null=True)
     policies = UnicodeAttribute()
     secret_version = Integer(null=True)
     revision = Integer()

@@ -8,7 +8,7 @@ from typing import Any
 
 from sweephand.domain import json_text, upcoming
 from sweephand.domain.instants import text, text_ms
-from sweephand.domain.job import ActionSpec, Job, JobState, Pause, Payload
+from sweephand.domain.job import ActionSpec, Job, JobState, Pause, Payload, hook_owner
 from sweephand.domain.job_state import ended_state, state_of
 from sweephand.domain.run import AWAITING_RESULT, Attempt, Kind, Run, State
 from sweephand.domain.schedule import OVER, Schedule, StateReason
@@ -53,6 +53,7 @@ def job_body(
         "nextRunAt": _text(min((at for each in schedules if (at := next_run_at(each, now))), default=None)),
         "action": action_body(job, job.action, "action", payloads),
         "errorAction": action_body(job, job.error_action, "errorAction", payloads) if job.error_action else None,
+        "hooks": {name: action_body(job, hook, hook_owner(name), payloads) for name, hook in job.hooks.items()},
         "policies": defaults.shown_policies(job.policies),
     }
     if totals is not None:
@@ -65,7 +66,7 @@ def job_body(
 def editable(job: Job, payloads: Mapping[str, Payload]) -> dict[str, Any]:
     """What a merge patch is applied to: the members that a caller may set."""
     body = job_body(job, (), job.modified_at, payloads=payloads)
-    wanted = "name description collection active resourceId tags startTime endTime action errorAction policies"
+    wanted = "name description collection active resourceId tags startTime endTime action errorAction hooks policies"
     return {name: body[name] for name in wanted.split() if body[name] is not None}
 
 

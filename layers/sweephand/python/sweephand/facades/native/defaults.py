@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sweephand.domain.collection import CALLBACK_S
-from sweephand.domain.job import ActionSpec
+from sweephand.domain.job import HOOK_KINDS, ActionSpec
 from sweephand.schedules.timing import zone_of_text
 
 POLICIES: Mapping[str, Any] = {
@@ -21,6 +21,7 @@ POLICIES: Mapping[str, Any] = {
     "delivery": "at_least_once",
     "keepAnswer": "failures",
     "callbackToken": False,
+    "hooks": list(HOOK_KINDS),
 }
 FOLLOWING = ("on202", "onAccepted")
 """Members of an action's outcome that say whether a target's acceptance is the end."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from sweephand.actions import certificates, headers, http_fields
 from sweephand.domain import deactivation, retry
 from sweephand.domain.collection import LONGEST_CALLBACK_S
+from sweephand.domain.job import HOOK_KINDS
 from sweephand.facades.native import action_schemas, defaults, shapes
 from sweephand.facades.native.json_schema import (
     Members,
@@ -56,6 +57,9 @@ _POLICIES: Members = {
     },
     "delivery": one_of(("at_least_once", "at_most_once")),
     "keepAnswer": one_of(("failures", "all", "none")),
+    "hooks": items(
+        one_of(HOOK_KINDS), uniqueItems=True, description="Which hooks of the job run; for a schedule, its own choice."
+    ),
     "callbackToken": {**FLAG, "description": "The target is sent a token with which it reports the result."},
 }
 POLICIES: Members = {name: _POLICIES[name] for name in defaults.POLICIES}

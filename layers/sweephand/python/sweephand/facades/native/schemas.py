@@ -10,7 +10,7 @@ The service never imports this module: it serves the finished file.
 from __future__ import annotations
 
 from sweephand.domain.collection import LONGEST_CALLBACK_S
-from sweephand.domain.job import SCHEDULES_AT_ONCE, JobState
+from sweephand.domain.job import HOOK_KINDS, SCHEDULES_AT_ONCE, JobState
 from sweephand.domain.schedule import Lane, StateReason
 from sweephand.facades.native import (
     action_schemas,
@@ -93,6 +93,7 @@ _JOB_DRAFT: Members = {
     "endTime": GIVEN_INSTANT,
     "action": ref("Action"),
     "errorAction": ref("Action"),
+    "hooks": request(dict.fromkeys(HOOK_KINDS, ref("Action"))),
     "policies": ref("Policies"),
     "schedules": items(ref("ScheduleDraft"), maxItems=SCHEDULES_AT_ONCE),
 }
@@ -125,6 +126,7 @@ _JOB: Members = {
     "nextRunAt": or_null(INSTANT),
     "action": ref("ShownAction"),
     "errorAction": or_null(ref("ShownAction")),
+    "hooks": answer(dict.fromkeys(HOOK_KINDS, ref("ShownAction")), HOOK_KINDS),
     "policies": ref("ShownPolicies"),
     "totals": ref("Totals"),
     "schedules": items(ref("Schedule")),
@@ -134,6 +136,7 @@ _LISTED_JOB: Members = {
     **_JOB,
     "action": ref("ListedAction"),
     "errorAction": or_null(ref("ListedAction")),
+    "hooks": answer(dict.fromkeys(HOOK_KINDS, ref("ListedAction")), HOOK_KINDS),
     "schedules": items(ref("ListedSchedule")),
 }
 _WITH_SCHEDULES = {"dependentRequired": {"schedules": ["totals"], "totals": ["schedules"]}}
@@ -247,7 +250,7 @@ SCHEMAS: dict[str, Schema] = {
             "pause": _JOB["pause"],
             "schedules": items(ref("ScheduleBefore"), description="Those that the change touched."),
         },
-        ("name", "description", "collection", "resourceId", "startTime", "endTime", "errorAction"),
+        ("name", "description", "collection", "resourceId", "startTime", "endTime", "errorAction", "hooks"),
     ),
     "ScheduleBefore": answer(
         {"id": ID, "name": TEXT, "active": FLAG, "payload": ANYTHING, "policies": ref("OwnPolicies"), **TIMING},
@@ -335,3 +338,8 @@ SCHEMAS |= {
     f"{noun}Patch": patch_of(SCHEMAS[f"{noun}Replacement"], SCHEMAS, removable=False)
     for noun in ("Job", "Schedule", "Collection")
 }
+SCHEMAS["ActionPatch"] = patch_of(ref("Action"), SCHEMAS)
+_OF_JOB = SCHEMAS["JobPatch"]["properties"]
+_OF_JOB["errorAction"] = ref("ActionPatch")
+_OF_JOB["hooks"]["properties"] = dict.fromkeys(HOOK_KINDS, ref("ActionPatch"))
+"""Said once: a job has up to four of them beside its action."""

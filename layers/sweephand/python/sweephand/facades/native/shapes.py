@@ -12,7 +12,16 @@ from sweephand import actions
 from sweephand.actions.payloads import json_payload
 from sweephand.domain import fields
 from sweephand.domain.fields import below, flag
-from sweephand.domain.job import DEFAULT_COLLECTION, ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft
+from sweephand.domain.job import (
+    DEFAULT_COLLECTION,
+    HOOK_KINDS,
+    ActionDraft,
+    ActionSpec,
+    Job,
+    JobDraft,
+    Payload,
+    ScheduleDraft,
+)
 from sweephand.domain.lateness import Misfire
 from sweephand.errors import InvalidRequest
 from sweephand.facades.native import defaults
@@ -24,7 +33,7 @@ from sweephand.security.guard import GuardSettings
 
 JOB_MEMBERS = (
     *("name", "description", "collection", "active", "startTime", "endTime", "resourceId", "tags"),
-    *("action", "errorAction", "policies", "schedules"),
+    *("action", "errorAction", "hooks", "policies", "schedules"),
 )
 READ_ONLY_OF_JOB = (
     "id",
@@ -80,6 +89,7 @@ def job_draft(body: object, guard: GuardSettings, before: Job | None = None) -> 
         tags=_tags(given.get("tags", [])),
         action=action,
         error_action=error_action,
+        hooks=_hooks(given.get("hooks", {}), guard, before),
         policies=defaults.without_default_policies(policies(given.get("policies", {}), "policies")),
         schedules=_schedules(given, action, before),
     )
@@ -93,6 +103,12 @@ def _action(
     if before is None or stored is None:
         return draft
     return replace(draft, params=defaults.unsaid(draft.params, stored, before.policies))
+
+
+def _hooks(value: object, guard: GuardSettings, before: Job | None) -> dict[str, ActionDraft]:
+    given = fields.members(value, "hooks", tuple(HOOK_KINDS))
+    stored = before.hooks if before else {}
+    return {name: _action(hook, f"hooks.{name}", guard, before, stored.get(name)) for name, hook in given.items()}
 
 
 def _schedules(given: Mapping[str, Any], action: Any, before: Job | None) -> tuple[ScheduleDraft, ...] | None:
@@ -157,9 +173,20 @@ def policies(value: object, field: str) -> dict[str, Any]:
     for name, values in choices.items():
         if name in given:
             checked[name] = fields.one_of(given[name], below(field, name), values)
+    if "hooks" in given:
+        checked["hooks"] = _chosen_hooks(given["hooks"], below(field, "hooks"))
     if "callbackToken" in given:
         checked["callbackToken"] = flag(given["callbackToken"], below(field, "callbackToken"))
     return checked
+
+
+def _chosen_hooks(value: object, field: str) -> list[str]:
+    """In their own order: which of them is said first means nothing."""
+    if not isinstance(value, list):
+        raise InvalidRequest(field, "must be a list")
+    for n, each in enumerate(value):
+        fields.one_of(each, f"{field}[{n}]", tuple(HOOK_KINDS))
+    return [name for name in HOOK_KINDS if name in value]
 
 
 def _misfire(value: object, field: str) -> dict[str, Any]:

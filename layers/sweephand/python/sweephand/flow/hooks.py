@@ -1,0 +1,55 @@
+"""Hooks: actions of a job that run when a run of it has succeeded, failed, or was missed.
+
+Each is a run of its own, as an error action is, under an id that the ended run determines: so a repetition of the
+effects starts none twice, and whatever becomes of it changes nothing of the run that started it.
+"""
+
+from __future__ import annotations
+
+from sweephand import actions
+from sweephand.domain import event
+from sweephand.domain.job import HOOK_KINDS, Job, Payload
+from sweephand.domain.json_text import dumps
+from sweephand.domain.run import FAILED, Run, State
+from sweephand.domain.schedule import Schedule, policies_of
+from sweephand.errors import InvalidRequest
+from sweephand.flow import effects
+from sweephand.flow.world import World
+from sweephand.store import ledger
+
+OF_STATE = {
+    State.SUCCESS: "onSuccess",
+    **dict.fromkeys(FAILED, "onFailure"),
+    State.MISSED: "onMissed",
+    State.EXPIRED: "onMissed",
+}
+"""By the end of the run. A line of the ledger that stands for many missed occurrences has one end, and so one hook."""
+
+
+def start(world: World, ended: Run, job: Job, schedule: Schedule | None) -> None:
+    """The run of the hook that this end asks for. May happen twice. Raises Unavailable."""
+    name = OF_STATE.get(ended.state)
+    if name is None or name not in job.hooks:
+        return
+    chosen = policies_of(job, schedule).get("hooks")
+    if chosen is not None and name not in chosen:
+        return
+    effects.start_reaction(world, ended, job, HOOK_KINDS[name])
+
+
+def told(world: World, run: Run, job: Job) -> Payload | None:
+    """What a hook without a payload of its own is sent, if its action takes one: the end of the run that started it,
+    in the members of that end's event.
+    """
+    assert run.parent_uuid is not None
+    parent = ledger.read(world.table, run.tenant, run.schedule_id or run.job_id, run.parent_uuid)
+    if parent is None or not parent.finished:
+        return None
+    payload = Payload(dumps(event.of_run(parent, job, job.collection).detail), is_json=True)
+    action = job.reaction(run.kind)
+    assert action is not None
+    try:
+        actions.check_payload(action.kind, action.params, payload, "payload")
+    except InvalidRequest:
+        return None
+    return payload
