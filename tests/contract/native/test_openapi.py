@@ -79,7 +79,7 @@ def test_the_walk_meets_every_route_and_each_answers_as_declared(walked):
 def test_what_the_examples_show_is_what_was_answered(walked):
     for (method, path), body in walked.answers.items():
         operation = described.DOCUMENT["paths"][path][method.lower()]
-        (status,) = [status for status in operation["responses"] if status[0] == "2"]
+        status = str(walked.statuses[method, path])  # some have a second one, where they begin long work
         content = operation["responses"][status]["content"]
         shown = next(iter(content.values()))["examples"]["answer"]["value"]
         assert shown == json.loads(json.dumps(body)), (method, path)

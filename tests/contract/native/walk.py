@@ -121,6 +121,7 @@ def _jobs(step: Walk) -> str:
     place = "/v1/jobs/{job}"
     job: str = step.each("POST", "/v1/jobs", "JobDraft")["id"]
     step("GET", "/v1/jobs", query="limit=1&include=total")
+    step("DELETE", "/v1/jobs", query="tag=outdated&dryRun=true")
     step("GET", place, job=job, query="include=schedules")
     step.each("PATCH", place, "JobPatch", job=job)
     step.each("PUT", place, "JobReplacement", job=job)

@@ -15,6 +15,8 @@ KEPT = timedelta(days=30)
 class OperationKind(StrEnum):
     REDRIVE = "redrive"
     """Failed runs are run again, paced."""
+    DELETE_JOBS = "delete_jobs"
+    """The jobs that filters let through are deleted."""
     PURGE_TENANT = "purge_tenant"
     """A tenant is deleted with all that it has."""
 

@@ -28,7 +28,7 @@ def list_all(ctx: Context) -> Answer:
     while the page is read may leave it one short.
     """
     include = ctx.include(LIST_INCLUDES)
-    filters = _filters(ctx)
+    filters = filters_of(ctx)
     limit, mark = ctx.page(_is_name if filters.by_name else _is_number)
     offset = cursors.offset_of(ctx.query)
     try:
@@ -36,11 +36,11 @@ def list_all(ctx: Context) -> Answer:
         page = list(islice(rows, limit + 1))
         total = views.count(ctx.world.table, ctx.tenant, filters) if "total" in include else None
     except views.TooMany as many:
-        raise InvalidRequest(_widest(ctx), TOO_MANY, code="INVALID_QUERY") from many
+        raise InvalidRequest(widest(ctx), TOO_MANY, code="INVALID_QUERY") from many
     found = views.jobs_with_schedules(ctx.world.table, ctx.tenant, [row.job_id for row in page[:limit]])
     body = {
         "items": [
-            _listed_body(ctx, job, schedules, include) for job, schedules in found if _wanted(filters, job, schedules)
+            _listed_body(ctx, job, schedules, include) for job, schedules in found if filters.hold_now(job, schedules)
         ],
         "nextCursor": ctx.cursor(page[limit - 1].place) if len(page) > limit else None,
     }
@@ -53,12 +53,12 @@ TOO_MANY = (
 )
 
 
-def _widest(ctx: Context) -> str:
+def widest(ctx: Context) -> str:
     """The parameter that asks for too much."""
     return next(name for name in ("search", "state", "offset", "include", "name", "tag") if name in ctx.query)
 
 
-def _filters(ctx: Context) -> Filters:
+def filters_of(ctx: Context) -> Filters:
     state = ctx.choice("state", frozenset(JobState))
     return Filters(
         collection=ctx.text("collection", 128),
@@ -83,14 +83,3 @@ def _listed_body(ctx: Context, job: Job, schedules: Sequence[Schedule], include:
         return bodies.job_body(job, schedules, ctx.now)
     shown, total = schedule_bodies(ctx, schedules, None)
     return bodies.job_body(job, schedules, ctx.now, totals=total, shown=shown)
-
-
-def _wanted(filters: Filters, job: Job, schedules: Sequence[Schedule]) -> bool:
-    """The job as it is now: the lean rows were read a moment before it."""
-    return (
-        filters.collection in {None, job.collection}
-        and filters.resource_id in {None, job.resource_id}
-        and (filters.tag is None or filters.tag in job.tags)
-        and filters.hold_for(job.name)
-        and filters.state in {None, bodies.job_state(job, schedules)}
-    )

@@ -76,6 +76,13 @@ _ERROR_RUN: Members = {
 SCHEMAS: dict[str, Schema] = {
     "Operation": answer(_OPERATION),
     "OperationPage": page("Operation"),
+    "BulkDelete": answer(
+        {
+            "count": whole(description="Jobs that the filters let through."),
+            "deleted": whole(description="Of these, gone with this answer."),
+            "operation": or_null(ref("Operation")),
+        }
+    ),
     "RerunRequest": request(
         {
             "payload": {**ANYTHING, "description": "JSON, in the place of the job's payload."},

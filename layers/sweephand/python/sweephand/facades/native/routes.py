@@ -130,6 +130,13 @@ ROUTES = Routes(
             status=201,
             headers=ONCE,
         ),
+        Route(
+            *("DELETE", "/v1/jobs", _rare("bulk", "delete_jobs"), WRITE),
+            summary="Delete the jobs that filters let through; more than 100 as an operation",
+            query=("collection", "state", "tag", "resourceId", "name", "search", "dryRun", "expectedCount"),
+            gives="BulkDelete",
+            begins="BulkDelete",
+        ),
         _get("/v1/jobs", job_list.list_all, "List jobs", query=JOBS_QUERY, gives="JobPage"),
         _get(JOB, jobs.read, "Read a job", query=("include",), gives="Job"),
         _change("PUT", JOB, jobs.put, "Replace a job", takes="JobReplacement", gives="Job"),

@@ -12,6 +12,7 @@ from itertools import groupby, islice
 from typing import NamedTuple, TypeVar
 
 from sweephand.domain.job import Job, JobState
+from sweephand.domain.job_state import ended_state, state_of
 from sweephand.domain.schedule import Schedule
 from sweephand.store import directory, jobs, keys
 from sweephand.store import tenants as store
@@ -75,6 +76,17 @@ class Filters:
             and (self.state is None or entry.state is self.state)
             and self.facade in {None, entry.facade}
             and self.hold_for(entry.name)
+        )
+
+    def hold_now(self, job: Job, schedules: Sequence[Schedule]) -> bool:
+        """For the job as it is: the lean rows were read a moment before it."""
+        state = state_of(active=job.active, paused=job.pause is not None, ended=ended_state(schedules))
+        return (
+            self.collection in {None, job.collection}
+            and self.resource_id in {None, job.resource_id}
+            and (self.tag is None or self.tag in job.tags)
+            and self.hold_for(job.name)
+            and self.state in {None, state}
         )
 
     def hold_for(self, name: str) -> bool:
