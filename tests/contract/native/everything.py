@@ -113,6 +113,10 @@ BODIES: Mapping[str, Any] = {
 """By route; one that takes a body and is not here takes {}."""
 
 
+QUERIES: Mapping[str, str] = {"DELETE /v1/jobs": "tag=nothing&dryRun=true"}
+"""Of routes that are refused without one."""
+
+
 def title(route: Route) -> str:
     return f"{route.method} {route.path}"
 
@@ -146,6 +150,8 @@ def furnish(api: Api, tenant: str) -> Things:
     names |= {"calendar": "spare", "version": "1"}
     work = api("POST", "/v1/errors:redrive", {"runs": [NO_RUN]}, caller=tenant).json
     names["operation"] = work["operation"]["id"]
+    names["leaving"] = f"{tenant}-leaving"  # a tenant without subscriptions
+    assert api("POST", "/v1/tenants", {"tenant": names["leaving"]}, caller="provider").status == 201
     for names["application"] in ("invoicing", "reports"):
         place = f"/v1/tenants/{tenant}/subscriptions/{names['application']}"
         assert api("PUT", place, caller="provider").status == 200
@@ -174,7 +180,9 @@ def send(api: Api, route: Route, things: Things, *, caller: str | None = "", **m
     if route.body == "form" and "raw" not in more:
         more["raw"] = urlencode(FORM)
         headers.setdefault("content-type", "application/x-www-form-urlencoded")
-    path = more.pop("path", None) or things.path(route)
+    other = {"tenant": things.names["leaving"]} if title(route) == "DELETE /v1/tenants/{tenant}" else {}
+    path = more.pop("path", None) or things.path(route, **other)
+    more = {"query": QUERIES.get(title(route), ""), **more}
     body = more.pop("body", body_of(route))
     if isinstance(body, dict) and body.get("to") == OTHER:
         body = {**body, "to": things.names["other"]}

@@ -107,7 +107,6 @@ _export_runs.__name__ = "export_runs"
 
 OF_TENANTS: Mapping[str, Any] = {"scope": PROVIDER, "tenant": False, "headers": ()}
 OF_OPERATIONS: Mapping[str, Any] = {"tenant": False, "headers": ("Sweephand-Tenant",)}
-READS: Mapping[str, Any] = {**OF_OPERATIONS, "also": PROVIDER}
 SWITCHES: Mapping[str, Any] = {**OF_OPERATIONS, "scope": READ, "also": ERRORS}
 """The operation itself asks for the scope of its work too."""
 OF_CREDENTIALS: Mapping[str, Any] = {"scope": ADMIN, "tenant": False, "headers": ("Sweephand-Tenant",)}
@@ -259,9 +258,9 @@ ROUTES = Routes(
             *("/v1/operations", _of_operations("list_all"), "List long work, newest first"),
             query=(*PAGE, "state", "kind"),
             gives="OperationPage",
-            **READS,
+            **OF_OPERATIONS,
         ),
-        _get(OPERATION, _of_operations("read"), "How far long work has come", gives="Operation", **READS),
+        _get(OPERATION, _of_operations("read"), "How far long work has come", gives="Operation", **OF_OPERATIONS),
         *(
             _verb(f"{OPERATION}/{name}", _of_operations(name), summary, gives="Operation", **SWITCHES)
             for name, summary in (

@@ -92,7 +92,11 @@ def _left(world: World, name: str) -> str | None:
     own = keys.tenant(name)
     for row in list(world.table.query_all(own, consistent=True)):
         _clear(world, f"{own}#{row['sk']['S']}")  # where a noun has rows of its own, its key is the partition's name
-    for pk in (own, keys.directory(name), keys.idempotency(name), keys.operations(name)):
+    for row in list(world.table.query_all(keys.errors(name), consistent=True)):
+        kind, *of = keys.parts(row["sk"]["S"])
+        if kind == "GROUP":
+            _clear(world, keys.error_runs(name, of[0]))
+    for pk in (own, keys.directory(name), keys.idempotency(name), keys.operations(name), keys.errors(name)):
         _clear(world, pk)
     return None
 
