@@ -68,12 +68,13 @@ WAYS: dict[str, Way] = {
     "success": Way(5, State.SUCCESS),
     "success, one run at a time": Way(9, State.SUCCESS, policies={"overlap": "skip"}),
     "success at the second attempt": Way(14, State.SUCCESS, (BUSY,), {"retry": RETRY}),
-    "failure without retry": Way(9, State.ERROR, (BUSY,)),
-    "failure that no retry helps": Way(9, State.REQUEST_ERROR, (WRONG,), {"retry": RETRY}),
-    "failure after one retry": Way(20, State.ERROR, (BUSY, BUSY), {"retry": RETRY}),
-    "failure with an error action": Way(17, State.ERROR, (BUSY,), error_action=True),
+    "failure without retry": Way(12, State.ERROR, (BUSY,)),
+    "failure without retry, like the one before": Way(11, State.ERROR, (BUSY,), first=BUSY),
+    "failure that no retry helps": Way(12, State.REQUEST_ERROR, (WRONG,), {"retry": RETRY}),
+    "failure after one retry": Way(23, State.ERROR, (BUSY, BUSY), {"retry": RETRY}),
+    "failure with an error action": Way(20, State.ERROR, (BUSY,), error_action=True),
     "202, then its callback": Way(15, State.SUCCESS, (ACCEPTED,), WAITING, meanwhile=_report),
-    "202, then its deadline": Way(17, State.UNKNOWN, (ACCEPTED,), WAITING),
+    "202, then its deadline": Way(20, State.UNKNOWN, (ACCEPTED,), WAITING),
     "202, then cancelled": Way(16, State.CANCELLED, (ACCEPTED,), WAITING, meanwhile=_cancel),
     "skipped, the run before was active": Way(
         8, State.SKIPPED, action=LONG_WAITING, policies={"overlap": "skip"}, first=ACCEPTED
