@@ -32,7 +32,7 @@ from sweephand.local.template import load
 from sweephand.schedules.cautions import CAUTIONS
 from sweephand.schedules.reasons import REASON_CODES
 from sweephand.security.caller import PROVIDER_ALL, PROVIDER_SCOPES, TENANT_SCOPES
-from sweephand.store import table
+from sweephand.store import directory_items, flow_items, table
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "layers" / "sweephand" / "python" / "sweephand"
@@ -294,12 +294,14 @@ def _keys(schema: Iterable[Mapping[str, str]]) -> tuple[str, str]:
 def attributes() -> str:
     """The models in the order of the module; `?` marks what an item may lack."""
     lines = []
-    for name, model in inspect.getmembers(table, inspect.isclass):
-        if issubclass(model, table.Item) and model is not table.Item:
-            inherited = set(table.Item.get_attributes())
-            own = [_attribute(each, facts) for each, facts in model.get_attributes().items() if each not in inherited]
-            lines.append((inspect.getsourcelines(model)[1], f"`{name}`", ", ".join(own)))
-    return rows(("Item", "Attributes beside `pk`, `sk` and `expires_at`"), (line[1:] for line in sorted(lines)))
+    inherited = set(table.Item.get_attributes())
+    for number, module in enumerate((table, directory_items, flow_items)):
+        for name, model in inspect.getmembers(module, inspect.isclass):
+            if issubclass(model, table.Item) and model.__module__ == module.__name__ and model is not table.Item:
+                attributes = model.get_attributes().items()
+                own = [_attribute(each, facts) for each, facts in attributes if each not in inherited]
+                lines.append((number, inspect.getsourcelines(model)[1], f"`{name}`", ", ".join(own)))
+    return rows(("Item", "Attributes beside `pk`, `sk` and `expires_at`"), (line[2:] for line in sorted(lines)))
 
 
 def _attribute(name: str, facts: Any) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sweephand import ids
@@ -19,6 +19,7 @@ from sweephand.domain.calendar import Calendar
 from sweephand.domain.collection import Collection, Events, Retention
 from sweephand.domain.event import EventType
 from sweephand.domain.failure import Group
+from sweephand.domain.flow_keys import CircuitRule, FlowKey, Rate
 from sweephand.domain.instants import EPOCH, epoch_ms, text
 from sweephand.domain.job import Pause, Payload, integer_id
 from sweephand.domain.operation import OperationKind
@@ -30,6 +31,7 @@ from sweephand.flow import (
     drafts,
     edits,
     failures,
+    flow_key_changes,
     manual,
     plan,
     repeat_effects,
@@ -45,6 +47,7 @@ from sweephand.flow.ordinals import Ordinals
 from sweephand.flow.plan import Planned
 from sweephand.flow.unless_active import run_unless_active
 from sweephand.schedules import calendar_content
+from sweephand.store import flow_keys as flow_key_rows
 from sweephand.store import keys
 from sweephand.store.views import failures as views
 from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes
@@ -811,6 +814,131 @@ class SkippedBeside(Scenario):
 
     def check(self, at: Play) -> None:
         assert at.faults or [run.state for run in at.runs()].count(State.SKIPPED) == 1
+
+
+# Calls that share a flow key
+
+
+def flow_key(at: Play, **terms: Any) -> None:
+    wanted = FlowKey(TENANT, "k", EPOCH, EPOCH, **terms)
+    at.ask(lambda: flow_key_changes.create(at.scene.world, wanted))
+
+
+def passed_in_order(at: Play) -> None:
+    """Nobody waits in the end, and no place is taken; what is left lapses by itself."""
+    stile = flow_key_rows.read_stile(at.scene.world.table, TENANT, "k")
+    assert stile is not None
+    assert stile.running(at.scene.clock.now()) == 0
+    assert stile.wake_at is None
+    assert not [item for item in at.scene.items() if item["sk"]["S"].startswith("LINE#")]
+
+
+class FlowKeyLine(Scenario):
+    """Two jobs under one flow key: the second waits for its turn and its place."""
+
+    name = "flow-key-line"
+
+    def history(self, at: Play) -> None:
+        flow_key(at, rate=Rate(1, 20), parallelism=1)
+        for _ in range(2):
+            at.expect(at.create(counted(1), policies={"flowKey": "k"}), minutes(1))
+        at.go_to(3)
+
+    def check(self, at: Play) -> None:
+        passed_in_order(at)
+        first, *others = sorted(received.at for received in at.scene.endpoint.received)
+        twice = {
+            "crash-before",
+            "crash-after",
+            "throttled",
+            "server-fault",
+        } & at.faults  # its answer is lost, or its end
+        assert twice or all(other - first >= timedelta(seconds=19) for other in others)
+
+
+class FlowKeyResult(Scenario):
+    """The first run waits for its result and keeps its place; the second has it when the result is there."""
+
+    name = "flow-key-result"
+    callbacks = True
+
+    def history(self, at: Play) -> None:
+        flow_key(at, parallelism=1)
+        at.scene.endpoint.answer = lambda call: ACCEPTED if call.planned_at in minutes(1) else OK
+        action = at.scene.action(outcome={"on202": "wait", "callbackTimeoutSeconds": 1_800})
+        first = at.create(counted(1), action=action, policies={"flowKey": "k"})
+        at.expect(first, minutes(1))
+        at.go_until(lambda: at.scene.endpoint.received)
+        second = at.create({"at": text(NOON + 2 * TICK)}, action=action, policies={"flowKey": "k"})
+        at.expect(second, minutes(2))
+        at.go_to(2.2)
+        schedule = first.schedules[0]
+        run = run_at(schedule, 1)
+        at.ask(lambda: results.record(at.scene.world, TENANT, schedule.id, run, success=True, message="done"))
+        at.go_to(4)
+
+    def check(self, at: Play) -> None:
+        passed_in_order(at)
+
+
+class FlowKeyCircuit(Scenario):
+    """A failure opens the circuit; who waits for it is called when it may be tried, and closes it."""
+
+    name = "flow-key-circuit"
+
+    def history(self, at: Play) -> None:
+        flow_key(at, circuit=CircuitRule(1, 30))
+        at.scene.endpoint.answer = failing(1)
+        at.expect(at.create(counted(1), policies={"flowKey": "k"}), {minutes(1)[0]: EITHER_WAY})
+        at.go_to(1.1)
+        later = at.create({"at": text(NOON + 1.2 * TICK)}, policies={"flowKey": "k"})
+        at.expect(later, minutes(1.2))
+        at.go_to(3)
+
+    def check(self, at: Play) -> None:
+        passed_in_order(at)
+        assert at.faults or at.scene.endpoint.received[1].at > NOON + 1.4 * TICK
+        left = list(flow_key_rows.circuits(at.scene.world.table, TENANT, "k"))
+        assert at.faults or not left
+
+
+class FlowKeyChanges(Scenario):
+    """A key is paused while a run waits, changed and resumed, and goes with the last who names it."""
+
+    name = "flow-key-changes"
+
+    def history(self, at: Play) -> None:
+        world = at.scene.world
+        flow_key(at, parallelism=1)
+        at.ask(lambda: change_key(at, lambda key: flow_key_changes.paused(key, NOON, "note")))
+        job = at.create(counted(1), policies={"flowKey": "k"})
+        at.expect(job, minutes(1))
+        at.go_to(1.5)
+        at.ask(lambda: change_key(at, lambda key: replace(key, rate=Rate(10, 1), circuit=None)))
+        at.ask(lambda: change_key(at, flow_key_changes.resumed))
+        at.go_to(2.5)
+        at.ask(lambda: at.scene.change(job, policies={}))
+        at.go_until(lambda: not waited_for(at))
+        at.ask(lambda: gone(lambda: flow_key_changes.delete(world, TENANT, "k", None)))
+
+    def check(self, at: Play) -> None:
+        assert not [item for item in at.scene.items() if "KEY#" in item["pk"]["S"] + item["sk"]["S"]]
+
+
+def change_key(at: Play, edit: Callable[[FlowKey], FlowKey]) -> None:
+    flow_key_changes.change(at.scene.world, TENANT, "k", edit, None)
+
+
+def waited_for(at: Play) -> bool:
+    with at.scene.untapped():
+        stile = flow_key_rows.read_stile(at.scene.world.table, TENANT, "k")
+    return stile is not None and stile.wake_at is not None
+
+
+def gone(delete: Callable[[], None]) -> None:
+    """Of a caller who asks again, because the first answer was lost."""
+    with suppress(NotFound):
+        delete()
 
 
 # Tenants and collections

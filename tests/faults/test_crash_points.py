@@ -29,6 +29,8 @@ ELSEWHERE = {
     "flow/unused._ask_again update 2": "the same",
     "flow/releasing.go_on send_one": "test_held_model.py: more schedules than one look releases",
     "store/calendars.read_version get": "under a fault: the answer to a change was lost; and a list of the API",
+    "store/flow_keys.forget delete": "tests/unit/flow/test_flow_keys.py: a key goes whose target had failed",
+    "store/flow_keys.forget_circuits delete": "tests/unit/flow/test_flow_keys.py: circuits are switched off",
     "store/history.is_written get": "under a fault: the answer to a change was lost, or another came first",
     "store/counting._end_late transact": "tests/unit/flow: a run that ends days after its instant",
     "store/counting.late_ends get": "the same",

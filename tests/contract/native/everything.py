@@ -80,6 +80,13 @@ CALENDAR = {
     ],
     "weekly": [{"days": ["SAT", "SUN"]}, {"days": ["FRI"], "from": "16:00", "to": "24:00"}],
 }
+FLOW_KEY = {
+    "name": "new",
+    "description": "text",
+    "rate": {"limit": 10, "periodSeconds": 60},
+    "parallelism": 3,
+    "circuit": {"enabled": True, "failures": 7, "probeSeconds": 9},
+}
 PATCH = {
     "description": "new",
     "action": {"headers": {"X-B": "c"}, "payload": {"s": 2}},
@@ -106,6 +113,10 @@ BODIES: Mapping[str, Any] = {
     "PATCH /v1/collections/{collection}": {"quota": {"maxJobs": 7}},
     "POST /v1/calendars": CALENDAR,
     "PUT /v1/calendars/{calendar}": CALENDAR | {"name": "spare"},
+    "POST /v1/flow-keys": FLOW_KEY,
+    "PUT /v1/flow-keys/{flow_key}": FLOW_KEY | {"name": "spare"},
+    "PATCH /v1/flow-keys/{flow_key}": {"rate": {"limit": 5, "periodSeconds": 9}, "circuit": {"enabled": False}},
+    "POST /v1/flow-keys/{flow_key}/pause": {"note": "text"},
     "POST /v1/credentials": {"name": "new", "scopes": ["jobs:read", "jobs:write"]},
     "POST /v1/tenants": {"name": "initech", "description": "text", "quota": {"maxSchedules": 500}},
     "PATCH /v1/tenants/{tenant}": {"description": "text", "quota": {"maxSchedules": 500}},
@@ -138,7 +149,7 @@ class Things:
 
 def furnish(api: Api, tenant: str) -> Things:
     """A job with its schedules and secrets, an open run, one that failed, long work, a redirect to another job; a spare
-    collection, calendar and credential.
+    collection, calendar, flow key and credential.
     """
     made = api.create(job(), caller=tenant)
     run = api("POST", f"/v1/jobs/{made['id']}/run", caller=tenant).json["runId"]
@@ -159,6 +170,9 @@ def furnish(api: Api, tenant: str) -> Things:
     names["other"] = api.create(name="other", schedules=[], caller=tenant)["id"]
     redirect = api("PUT", f"/v1/error-redirects/{made['id']}", {"to": names["other"]}, caller=tenant)
     assert redirect.status == 200
+    rate = {"limit": 10, "periodSeconds": 60}
+    assert api("POST", "/v1/flow-keys", {"name": "spare", "rate": rate}, caller=tenant).status == 201
+    names |= {"flow_key": "spare"}
     return Things({**names, "collection": "spare", "key": key, "credential": credential, "tenant": tenant})
 
 

@@ -26,6 +26,7 @@ OUTCOME = {"answerTimeoutSeconds", "successStatuses", "on202", "onNoAnswer", "ca
 POLICIES = {
     *("misfire", "overlap", "onPastStart", "onCreate", "onUnreachable", "delivery", "keepAnswer", "callbackToken"),
     "hooks",
+    "flowKey",
 }
 MISFIRE = {"type", "ratePerMinute", "maxLatenessSeconds"}
 SCHEDULE = {
@@ -73,6 +74,7 @@ COLLECTION = {
         "defaults",
         "callbackTimeoutSeconds",
         "redirects",
+        "flowKey",
         "jobCount",
         "revision",
         "createdAt",

@@ -50,7 +50,8 @@ def things(shared):
 def test_a_name_that_is_none_is_not_found_on_every_route(shared, things, name):
     with shared.unchanged():
         for route in NAMED:
-            for parameter in ("job", "schedule", "run", "collection", "credential", "tenant", "calendar", "version"):
+            named = ("job", "schedule", "run", "collection", "credential", "tenant", "calendar", "version", "flow_key")
+            for parameter in named:
                 if f"{{{parameter}}}" not in route.path or (route.method, parameter) == ("PUT", "tenant"):
                     continue  # a subscription makes a tenant of each name that one can have: test_subscriptions.py
                 names = {**things.names, parameter: ODD_NAMES[name]}
@@ -59,7 +60,7 @@ def test_a_name_that_is_none_is_not_found_on_every_route(shared, things, name):
                 assert reply.status != 405 or name == "empty"
 
 
-@pytest.mark.parametrize("kind", ["schedule", "run", "credential", "tenant", "collection", "calendar"])
+@pytest.mark.parametrize("kind", ["schedule", "run", "credential", "tenant", "collection", "calendar", "flow_key"])
 def test_an_id_of_another_kind_is_not_found(shared, things, kind):
     with shared.unchanged():
         for route in NAMED:

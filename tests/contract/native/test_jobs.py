@@ -94,6 +94,7 @@ def test_the_least_job_shows_all_defaults(api):
         "keepAnswer": "failures",
         "callbackToken": False,
         "hooks": ["onSuccess", "onFailure", "onMissed"],
+        "flowKey": None,
     }
 
 

@@ -20,7 +20,7 @@ def renamed(route, name):
     body = body_of(route)
     if title(route) == RERUN:
         return {}
-    by_name = route.path in {"/v1/collections/{collection}", "/v1/calendars/{calendar}"}
+    by_name = route.path in {"/v1/collections/{collection}", "/v1/calendars/{calendar}", "/v1/flow-keys/{flow_key}"}
     takes_a_name = body and "name" in body and not by_name
     return body | {"name": name} if takes_a_name else body
 

@@ -53,6 +53,7 @@ def walk() -> Walk:
         _service(step)
         _collections(step)
         _calendars(step)
+        _flow_keys(step)
         job = _jobs(step)
         _schedules(step, job)
         _runs(step, job)
@@ -114,6 +115,18 @@ def _calendars(step: Walk) -> None:
     step("GET", f"{place}/versions", calendar=name)
     step("GET", f"{place}/versions/{{version}}", calendar=name, version="1")
     step("DELETE", place, calendar="business-hours")
+
+
+def _flow_keys(step: Walk) -> None:
+    place = "/v1/flow-keys/{flow_key}"
+    name = step.each("POST", "/v1/flow-keys", "FlowKeyDraft")["name"]
+    step("GET", "/v1/flow-keys")
+    step.each("PATCH", place, "FlowKeyPatch", flow_key=name)
+    step.each("PUT", place, "FlowKeyReplacement", flow_key=name)
+    step.each("POST", f"{place}/pause", "FlowKeyPause", flow_key=name)
+    step("GET", place, flow_key=name)
+    step.each("POST", f"{place}/resume", "Nothing", flow_key=name)
+    step("DELETE", place, flow_key=name)
 
 
 def _jobs(step: Walk) -> str:

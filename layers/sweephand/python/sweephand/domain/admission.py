@@ -105,6 +105,14 @@ class Seen:
     left: Generation | None = None
 
 
+def flow_key_of(kind: Kind, seen: Seen) -> str | None:
+    """The flow key that a run passes: its job's, else its collection's. An error action or a hook passes none."""
+    if kind in REACTIONS or seen.job is None:
+        return None
+    own: str | None = seen.job.policies.get("flowKey")
+    return own or seen.terms.flow_key
+
+
 def admit(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime | None = None) -> Admission:
     """sent_at: when the queue took the message."""
     if seen.run is not None:

@@ -97,7 +97,7 @@ class Collection:
     """defaults: what a new job gets where its caller says nothing, in the members of the API. signing: at most two.
 
     callback_timeout_s: how long a run waits for its result where its job does not say; None: as the stack has it.
-    redirects: of Azure's queues to others, in the members of the API.
+    redirects: of Azure's queues to others, in the members of the API. flow_key: of all its jobs that name no other.
     """
 
     tenant: str
@@ -109,6 +109,7 @@ class Collection:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     callback_timeout_s: int | None = None
     redirects: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    flow_key: str | None = None
     revision: int = 1
     job_count: int = 0
     created_at: datetime | None = None
@@ -131,3 +132,4 @@ class Terms:
     signing: tuple[SigningKey, ...] = ()
     callback_timeout_s: int | None = None
     redirects: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    flow_key: str | None = None

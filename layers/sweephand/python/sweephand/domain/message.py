@@ -29,6 +29,7 @@ class Subject(StrEnum):
     REPLAN = "replan"
     OPERATION = "operation"
     ERRORS = "errors"
+    FLOW = "flow"
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class Pointer:
     pause is over; CHANGE: see whether schedules still have to follow their job; RELEASE: let go what was held (run: the
     collection, empty for the whole tenant); ENDED: see whether the job of a schedule that is over goes
     (run: the schedule); REPLAN: plan anew what names a calendar (run: the calendar); OPERATION: go on with long work
-    (run: the operation, generation: its step); ERRORS: tell what expires of a group of failures (run: the group).
+    (run: the operation, generation: its step); ERRORS: tell what expires of a group of failures (run: the group);
+    FLOW: call who waits under a flow key (run: the key).
     """
 
     tenant: str

@@ -164,7 +164,8 @@ class Run:
     the executor that holds it, only while TRIGGERED. not_before: of the next attempt. wake_at: when the sweeper sends
     its pointer again. range_until and range_count: of a row that stands for many occurrences. slotted: it began, or
     waits, as the one run of its schedule. attempt_planned_at, attempt_enqueued_at: of an attempt beyond the first,
-    which has the run's. task: the ARN of the ECS task that it waits for, or has waited for.
+    which has the run's. flow_key: under which its calls pass, line_at: since when it stands in that key's line, or did.
+    task: the ARN of the ECS task that it waits for, or has waited for.
 
     rerun_of: the whole id of the run that this one repeats, whose instant occurrence_at is; rerun_by: the whole id of
     the last run that repeats this one. edited: a row of its own says what is sent in the place of what the job says.
@@ -209,6 +210,8 @@ class Run:
     attempt_planned_at: datetime | None = None
     attempt_enqueued_at: datetime | None = None
     task: str | None = None
+    flow_key: str | None = None
+    line_at: datetime | None = None
 
     @property
     def id(self) -> str:
@@ -225,6 +228,11 @@ class Run:
     @property
     def finished(self) -> bool:
         return self.state in TERMINAL
+
+    @property
+    def in_line(self) -> bool:
+        """It waits for its turn under a flow key."""
+        return self.state is State.QUEUED and self.line_at is not None
 
     @property
     def ends_late(self) -> bool:

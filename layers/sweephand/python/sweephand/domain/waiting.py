@@ -42,6 +42,8 @@ class Waits(StrEnum):
     """Long work under way: its next page, should the message of it be lost."""
     ERRORS = "F"
     """A group of failures: those that nobody has seen to and that will expire are told."""
+    FLOW = "T"
+    """A flow key: runs wait in its line, and are to be called out of it."""
     ENDED = "K"
     """A COMPLETED schedule, kept a while: its job goes when all are. `since` is its completion."""
 

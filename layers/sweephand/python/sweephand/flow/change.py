@@ -181,6 +181,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
         *directory.change_ops(world.table, before, after, planned.schedules, carried.schedules),
         *tenancy.move_ops(world, before, after, collection),
         *quotas.count_ops(world, before, after, seen),
+        *tenancy.flow_key_ops(world, before.tenant, before.policies.get("flowKey"), after.policies.get("flowKey")),
         *pausing.row_ops(world, before, after),
         *calendar_ops,
         history.put_op(world.table, new),
@@ -246,6 +247,7 @@ def _explain(world: World, wanted: Entry, refused: Cancelled, seen: Usage) -> No
     after = wanted.after
     there = jobs.read_job(world.table, after.tenant, after.id)
     if there is not None and there.revision == after.revision - 1:
+        tenancy.flow_key_exists(refused, "policies.flowKey")
         if "name" in refused.refused:
             raise Conflict(f"the collection {after.collection} has a job of this name", code="NAME_TAKEN")
         if "collection" in refused.refused:

@@ -38,6 +38,10 @@ def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
         from sweephand.flow import tasks  # noqa: PLC0415 - few jobs run tasks
 
         tasks.stop(world, run, run.task)
+    if run.flow_key is not None:
+        from sweephand.flow import flow_keys  # noqa: PLC0415 - most jobs name none
+
+        flow_keys.leave(world, run, own=False)
     _tell(world, run, job, schedule)
     if run.state in FAILED:
         from sweephand.flow import failures  # noqa: PLC0415 - most runs succeed

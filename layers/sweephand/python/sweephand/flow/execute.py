@@ -15,7 +15,7 @@ from sweephand.domain import admission
 from sweephand.domain.admission import Seen
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer, Subject, Unreadable, decode
-from sweephand.domain.run import FAILED, UNREACHABLE, Kind, Outcome, Reason, Run, State
+from sweephand.domain.run import AWAITING_RESULT, FAILED, UNREACHABLE, Kind, Outcome, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import Unavailable
 from sweephand.flow import actual_start, cleaning, effects, endings, settle
@@ -177,6 +177,10 @@ def _look(world: World, pointer: Pointer) -> None:
             from sweephand.flow import replanning  # noqa: PLC0415 - as above
 
             replanning.go_on(world, pointer)
+        case Subject.FLOW:
+            from sweephand.flow import flow_keys  # noqa: PLC0415 - as above
+
+            flow_keys.look(world, pointer)
         case Subject.ENDED:
             from sweephand.flow import ended_jobs  # noqa: PLC0415 - as above
 
@@ -286,9 +290,18 @@ def _act(world: World, lane: Lane, mine: Run, seen: Seen, claimed: Written | Ref
         if there is None or there.owner != mine.owner:
             return there
         mine = there
-    if seen.run is None and seen.schedule is not None and actual_start.concerns(mine, seen.schedule):
+    if mine.flow_key is not None:
+        from sweephand.flow import flow_keys  # noqa: PLC0415 - most jobs name none
+
+        stopped = flow_keys.stopped(world, lane, mine, seen)
+        if stopped is not None:
+            return stopped
+    begins = mine.attempt == 1 and (seen.run is None or seen.run.in_line)
+    if begins and seen.schedule is not None and actual_start.concerns(mine, seen.schedule):
         actual_start.follow(world, mine, seen.schedule)
     outcome = act(world, mine, seen.job, seen.schedule)
+    if mine.flow_key is not None:
+        flow_keys.answered(world, mine, outcome, seen.job)
     schedule = _reach_noted(world, mine, outcome, seen.job, seen.schedule)
     return _settle(world, lane, mine, outcome, seen.job, schedule)
 
@@ -307,6 +320,10 @@ def _settle(world: World, lane: Lane, mine: Run, outcome: Outcome, job: Job, sch
     if settled is None:
         world.journal.warning("the lease was lost before the outcome was written", run=mine.id)
         return AGAIN
+    if mine.flow_key is not None and settled.state not in AWAITING_RESULT:
+        from sweephand.flow import flow_keys  # noqa: PLC0415 - most jobs name none
+
+        flow_keys.leave(world, mine, own=True)
     if settled.finished:
         effects.after(world, settled, job, schedule)
     elif settled.state is State.RETRY_WAIT:
@@ -343,6 +360,7 @@ def _mine(world: World, owner: str, message: Delivered, pointer: Pointer, seen: 
         first_started_at=waiting.first_started_at or now,
         not_before=None,
         lost=waiting.lost + (1 if attempt is None else 0),
+        flow_key=admission.flow_key_of(waiting.kind, seen),
     )
 
 

@@ -70,6 +70,7 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
         *directory.create_ops(world.table, job, schedules),
         tenancy.count_job_op(world, collection, 1),
         *quotas.count_ops(world, None, job, seen),
+        *tenancy.flow_key_ops(world, tenant, None, job.policies.get("flowKey")),
         history.put_op(world.table, entry(world, by, None, job, [(None, schedule) for schedule in schedules])),
         *([once_op(world, tenant, once, job.id)] if once else []),
         *use_ops_of(job, schedules),
@@ -167,6 +168,7 @@ def _not_created(world: World, job: Job, refused: Cancelled, once: Once | None, 
     there = jobs.read_job(world.table, tenant, job.id)
     if there is not None:
         return find(world, tenant, job.id)
+    tenancy.flow_key_exists(refused, "policies.flowKey")
     if "name" in refused.refused:
         raise Conflict(f"the collection {job.collection} has a job of this name", code="NAME_TAKEN")
     if "collection" in refused.refused:
@@ -221,6 +223,7 @@ def delete_job(world: World, tenant: str, job_id: str, if_match: int | None, *, 
             *quotas.count_ops(world, job, None, Usage()),
             cleaning.of_job_op(world, job, planned.schedules, runs_too=runs_too),
             *_leave_calendars(world, planned),
+            *tenancy.flow_key_ops(world, tenant, job.policies.get("flowKey"), None),
         ]
         done = world.table.transact(ops)
         if isinstance(done, Written) or jobs.read_job(world.table, tenant, job_id) is None:

@@ -175,7 +175,7 @@ def _nobody_holds(run: Run, now: datetime) -> bool:
     long_ago = now - SETTLED_AFTER
     if run.deadline_at is not None and run.deadline_at < long_ago:
         return True
-    if run.wake_at is not None:
+    if run.wake_at is not None or run.in_line:  # its own row, or its flow key's, sends its pointer
         return False
     if run.state is State.TRIGGERED:
         return run.lease_until is None or run.lease_until < now

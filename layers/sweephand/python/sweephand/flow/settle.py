@@ -157,6 +157,14 @@ def _callback_timeout_s(world: World, job: Job) -> int:
     return world.standing.of(job.tenant, job.collection).callback_timeout_s or world.settings.callback_timeout_s
 
 
+def result_due_at(world: World, run: Run, outcome: Outcome, job: Job) -> datetime:
+    """Until when a run waits for its result whose attempt came to this."""
+    waits_s = _callback_timeout_s(world, job)
+    now = world.clock.now()
+    waiting = settlement.settle(run, outcome, action_of(job, run.kind), now, world.chance.uniform, waits_s).run
+    return waiting.deadline_at or now
+
+
 def counts_of(run: Run) -> dict[str, int]:
     if run.state is State.SUCCESS:
         return {}

@@ -294,6 +294,7 @@ LOOKS = {
     Waits.REPLAN: Subject.REPLAN,
     Waits.OPERATION: Subject.OPERATION,
     Waits.ERRORS: Subject.ERRORS,
+    Waits.FLOW: Subject.FLOW,
 }
 """What the executor, or the function `operations`, is asked to see to."""
 

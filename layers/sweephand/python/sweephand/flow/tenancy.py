@@ -212,10 +212,12 @@ def create_collection(world: World, wanted: Collection) -> Collection:
     now = world.clock.now()
     collection = replace(wanted, created_at=now, modified_at=now)
     put = tenants.put_collection_op(world.table, collection)
-    done = world.table.transact([put, *_stays_ops(world, wanted.tenant)])
+    named_key = flow_key_ops(world, wanted.tenant, None, wanted.flow_key)
+    done = world.table.transact([put, *_stays_ops(world, wanted.tenant), *named_key])
     if isinstance(done, Cancelled):
         if "tenant" in done.refused:
             raise _leaving(world, wanted.tenant)
+        flow_key_exists(done, "flowKey")
         there = tenants.read_collection(world.table, wanted.tenant, wanted.name)
         if there != replace(collection, created_at=_ms(now), modified_at=_ms(now)):
             raise Conflict("a collection of this name exists", code="NAME_TAKEN")
@@ -236,14 +238,18 @@ def change_collection(
         ops = [tenants.change_collection_op(world.table, after, before.revision)]
         switched = after.state is not before.state
         on = after.state is CollectionState.ENABLED
+        ops += flow_key_ops(world, tenant, before.flow_key, after.flow_key)
         if switched:
             ops += _suspension_ops(world, tenant, name, on=on)
-        if not isinstance(world.table.transact(ops), Cancelled):
+        done = world.table.transact(ops)
+        if not isinstance(done, Cancelled):
             if switched and on:
                 _begin_release(world, tenant, name)
             if switched and after.events is Events.ALL:
                 _tell_switch(world, after)
             return after
+        if "collection" not in done.refused:
+            flow_key_exists(done, "flowKey")
     raise Unavailable("the collection was changed by others all the time")
 
 
@@ -263,9 +269,25 @@ def delete_collection(world: World, tenant: str, name: str, if_match: int | None
     from sweephand.store import suspended  # noqa: PLC0415 - collections are seldom deleted
 
     ops = [tenants.delete_collection_op(world.table, before), *suspended.forget_ops(world.table, tenant, name)]
+    ops += flow_key_ops(world, tenant, before.flow_key, None)
     done = world.table.transact(ops)
     if isinstance(done, Cancelled) and tenants.read_collection(world.table, tenant, name) is not None:
         raise Conflict("the collection still has jobs")
+
+
+def flow_key_ops(world: World, tenant: str, before: str | None, after: str | None) -> list[Op]:
+    """Parts of the transaction of a job or a collection that names another flow key than before; mostly none."""
+    if before == after:
+        return []
+    from sweephand.store import flow_keys  # noqa: PLC0415 - few name one
+
+    return flow_keys.use_ops(world.table, tenant, before, after)
+
+
+def flow_key_exists(refused: Cancelled, field: str) -> None:
+    """Raises InvalidRequest where a transaction failed because the flow key that it names is not there."""
+    if any(part.startswith("flow key ") for part in refused.refused):
+        raise InvalidRequest(field, "there is no such flow key")
 
 
 def enabled(collection: Collection, *, on: bool) -> Collection:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from sweephand.actions.call import Call
+    from sweephand.domain.circuits import Circuit
     from sweephand.domain.run import Outcome
+    from sweephand.flow.turnstiles import Group
     from sweephand.messaging.event_bus import EventBus
     from sweephand.messaging.run_queue import RunQueue
     from sweephand.security.guard import Outbound
@@ -18,6 +21,22 @@ if TYPE_CHECKING:
     from sweephand.sources import Chance, Clock
     from sweephand.store.conditional import Table
     from sweephand.store.standing import Standing
+
+
+@dataclass
+class FlowMemory:
+    """What a process remembers of flow keys between its runs; by a key's tenant and name.
+
+    lock: for everything in here. groups: threads that ask a turnstile at the same time. moving: who holds it may move
+    the turnstile. placeless: keys that had no places when they were seen last. circuits: by key and target, with when
+    they were read (monotonic seconds).
+    """
+
+    lock: Lock = field(default_factory=Lock)
+    groups: dict[tuple[str, str], Group] = field(default_factory=dict)
+    moving: dict[tuple[str, str], Lock] = field(default_factory=dict)
+    placeless: set[tuple[str, str]] = field(default_factory=set)
+    circuits: dict[tuple[str, str, str], tuple[float, Circuit]] = field(default_factory=dict)
 
 
 class Journal(Protocol):
@@ -34,7 +53,8 @@ class Journal(Protocol):
 class World:
     """perform: carries out one attempt of an action of a kind. standing: of collections, for the executor's gate.
 
-    stack_keys: what is derived from the stack's secret; raises Unavailable if that cannot be read.
+    stack_keys: what is derived from the stack's secret; raises Unavailable if that cannot be read. memory: of flow
+    keys, for as long as the process lives.
     """
 
     settings: Settings
@@ -49,3 +69,4 @@ class World:
     perform: Callable[[str, Mapping[str, Any], Call, Outbound], Outcome]
     stack_keys: Callable[[], StackKeys]
     journal: Journal
+    memory: FlowMemory = field(default_factory=FlowMemory)

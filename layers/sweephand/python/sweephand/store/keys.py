@@ -105,6 +105,28 @@ def replan(calendar_name: str) -> str:
     return f"REPLAN#{part(calendar_name)}"
 
 
+def flow_key(name: str) -> str:
+    return f"KEY#{part(name)}"
+
+
+def flow(tenant_name: str, name: str) -> str:
+    """What happens under a flow key: its turnstile, its line, the circuits of its targets."""
+    return f"{tenant(tenant_name)}#KEY#{part(name)}"
+
+
+def turnstile(name: str) -> str:
+    return f"TURN#{part(name)}"
+
+
+def line(order: str) -> str:
+    """order "": what all entries begin with."""
+    return f"LINE#{order}"
+
+
+def circuit(target_hash: str) -> str:
+    return f"CIRCUIT#{target_hash}"
+
+
 def credential(credential_id: str) -> str:
     return f"CRED#{part(credential_id)}"
 

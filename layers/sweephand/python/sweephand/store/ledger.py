@@ -68,6 +68,8 @@ def run_of(item: RunItem) -> Run:
         attempt_planned_at=_ms(item.attempt_planned_at),
         attempt_enqueued_at=_ms(item.attempt_enqueued_at),
         task=item.task,
+        flow_key=item.flow_key,
+        line_at=_ms(item.line_at),
     )
 
 
@@ -104,6 +106,7 @@ def item_of(run: Run, *, shards: int, lane: Lane) -> RunItem:
         rerun_of=run.rerun_of,
         occurrence_at=_to_ms(run.occurrence_at),
         edited=run.edited or None,
+        flow_key=run.flow_key,
     )
     if run.wake_at is not None:
         item.shard = shard_of(run.uuid, shards)
@@ -168,13 +171,17 @@ def state_as_read(run: Run) -> Condition:
 
 @dataclass(frozen=True)
 class Lease:
-    """Who holds a run, since and until when. planned_at, enqueued_at: the stamps of an attempt beyond the first."""
+    """Who holds a run, since and until when. planned_at, enqueued_at: the stamps of an attempt beyond the first.
+
+    flow_key: under which it calls.
+    """
 
     owner: str
     taken_at: datetime
     until: datetime
     planned_at: datetime | None = None
     enqueued_at: datetime | None = None
+    flow_key: str | None = None
 
     @classmethod
     def of(cls, run: Run) -> Lease:
@@ -183,7 +190,7 @@ class Lease:
         assert run.started_at is not None
         assert run.lease_until is not None
         stamps = run.attempt_planned_at, run.attempt_enqueued_at
-        return cls(run.owner, run.started_at, run.lease_until, *stamps)
+        return cls(run.owner, run.started_at, run.lease_until, *stamps, run.flow_key)
 
 
 def claim_first(table: Table, run: Run, *, shards: int, lane: Lane) -> Written | Refused:
@@ -222,6 +229,7 @@ def _held_by(lease: Lease) -> list[Action]:
         assign(RunItem.started_at, epoch_ms(lease.taken_at)),
         assign(RunItem.attention_day, None),
         assign(RunItem.attention_at, None),
+        *([assign(RunItem.flow_key, lease.flow_key)] if lease.flow_key else []),
     ]
 
 
@@ -244,7 +252,7 @@ def finish(
     """Any other end, with its counts and what is known of the attempts: one transaction. run: as it shall be."""
     actions = _ending(run)
     if run.state in _NEEDS_ATTENTION:
-        actions += _attention(run)
+        actions += attention(run)
     return counting.write(table, run, table.update_op("run", *key_of(run), actions, condition), counts, attempts)
 
 
@@ -263,7 +271,7 @@ def end_from_outside_op(table: Table, name: str, run: Run, *, shards: int, lane:
         *wake_actions(run, run.wake_at, shards=shards, lane=lane),
     ]
     if run.state is not State.SUCCESS:
-        actions += _attention(run)
+        actions += attention(run)
     return table.update_op(name, *key_of(run), actions, NOT_TERMINAL)
 
 
@@ -311,7 +319,7 @@ def wait(
         assign(RunItem.task, run.task),
         assign(RunItem.owner, None),
         assign(RunItem.lease_until, None),
-        *_attention(run),
+        *attention(run),
     ]
     if run.wake_at is not None:
         actions += wake_actions(run, run.wake_at, shards=shards, lane=lane)
@@ -331,7 +339,7 @@ def drop_wake(table: Table, run: Run) -> Written | Refused:
     return table.update(*key_of(run), actions, RunItem.state.is_in(*TERMINAL_TEXTS))
 
 
-def _attention(run: Run) -> list[Action]:
+def attention(run: Run) -> list[Action]:
     return [
         assign(RunItem.attention_day, keys.attention_day(run.tenant, run.planned_at)),
         assign(RunItem.attention_at, order_of(run.uuid)),

@@ -387,7 +387,8 @@ class LastStartItem(Item):
 
 class RunItem(Item):
     """shard and next_run_at: only while a wake is set. attention_day and attention_at (the order of its id): unless it
-    simply succeeded. slotted: it has been in its schedule's slot. task: the ARN of its ECS task."""
+    simply succeeded. slotted: it has been in its schedule's slot. flow_key: under which it was claimed last.
+    line_at: when it joined the line of that key, if it ever did. task: the ARN of its ECS task."""
 
     job_id = UnicodeAttribute()
     schedule = UnicodeAttribute(null=True)
@@ -429,6 +430,8 @@ class RunItem(Item):
     occurrence_at = Integer(null=True)
     edited = BooleanAttribute(null=True)
     task = UnicodeAttribute(null=True)
+    flow_key = UnicodeAttribute(null=True)
+    line_at = Integer(null=True)
 
 
 class EditItem(Item):

@@ -150,6 +150,7 @@ def collection_of(item: CollectionItem) -> Collection:
         defaults=settings.get("defaults", {}),
         callback_timeout_s=settings.get("callbackTimeoutSeconds"),
         redirects=settings.get("redirects", {}),
+        flow_key=settings.get("flowKey"),
         revision=item.revision,
         job_count=item.job_count,
         created_at=from_ms(item.created_at),
@@ -203,6 +204,8 @@ def _settings_text(collection: Collection) -> str:
         said["callbackTimeoutSeconds"] = collection.callback_timeout_s
     if collection.redirects:
         said["redirects"] = dict(collection.redirects)
+    if collection.flow_key is not None:
+        said["flowKey"] = collection.flow_key
     return json.dumps(said, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -227,6 +230,7 @@ def read_terms(table: Table, tenant: str, collection: str) -> Terms:
         signing=found.signing,
         callback_timeout_s=found.callback_timeout_s,
         redirects=found.redirects,
+        flow_key=found.flow_key,
     )
 
 

@@ -192,14 +192,14 @@ def run_body(run: Run, attempts: Sequence[Attempt] = ()) -> dict[str, Any]:
         "reason": run.reason.value if run.reason else None,
         "httpStatus": run.http_status,
         "plannedAt": text_ms(run.planned_at),
-        "enqueuedAt": _text_ms(run.enqueued_at),
-        "startedAt": _text_ms(run.first_started_at or run.started_at),
-        "finishedAt": _text_ms(run.finished_at) if run.finished else None,
+        "enqueuedAt": stamp(run.enqueued_at),
+        "startedAt": stamp(run.first_started_at or run.started_at),
+        "finishedAt": stamp(run.finished_at) if run.finished else None,
         "latenessMs": run.lateness_ms if run.kind is Kind.SCHEDULED else None,
         "attempt": run.attempt,
         "maxAttempts": run.max_attempts,
-        "nextAttemptAt": _text_ms(run.not_before) if run.state is State.RETRY_WAIT else None,
-        "callbackDeadlineAt": _text_ms(run.deadline_at) if run.state in AWAITING_RESULT else None,
+        "nextAttemptAt": stamp(run.not_before) if run.state is State.RETRY_WAIT else None,
+        "callbackDeadlineAt": stamp(run.deadline_at) if run.state in AWAITING_RESULT else None,
         "answer": run.answer,
         "message": run.message,
         "parentRunId": run.parent_id,
@@ -226,5 +226,6 @@ def _text(instant: datetime | None) -> str | None:
     return None if instant is None else text(instant)
 
 
-def _text_ms(instant: datetime | None) -> str | None:
+def stamp(instant: datetime | None) -> str | None:
+    """To the millisecond; null where there is none."""
     return None if instant is None else text_ms(instant)

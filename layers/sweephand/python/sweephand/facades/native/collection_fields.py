@@ -20,7 +20,7 @@ LONGEST_INTERVAL_S = 548 * 86_400
 LEAST_RUN_DAYS = 15
 MOST_DAYS = 3_650
 READ_ONLY = ("state", "revision", "jobCount", "createdAt", "modifiedAt")
-SETTINGS = ("quota", "retention", "events", "defaults", "callbackTimeoutSeconds", "redirects")
+SETTINGS = ("quota", "retention", "events", "defaults", "callbackTimeoutSeconds", "redirects", "flowKey")
 
 
 def read(body: object, tenant: str, guard: GuardSettings, before: Collection | None = None) -> Collection:
@@ -44,6 +44,7 @@ def read(body: object, tenant: str, guard: GuardSettings, before: Collection | N
         defaults=_defaults(given.get("defaults", {})),
         callback_timeout_s=_callback_timeout(given),
         redirects=_redirects(given.get("redirects", {}), guard),
+        flow_key=fields.text(given["flowKey"], "flowKey", 1, 128) if "flowKey" in given else None,
     )
 
 
@@ -121,6 +122,7 @@ def body(collection: Collection) -> dict[str, Any]:
         "defaults": {**dict.fromkeys(("timezone", "retry")), "policies": {}, **collection.defaults},
         "callbackTimeoutSeconds": collection.callback_timeout_s,
         "redirects": {place: dict(redirect) for place, redirect in collection.redirects.items()},
+        "flowKey": collection.flow_key,
         "jobCount": collection.job_count,
         "revision": collection.revision,
         "createdAt": text_ms(collection.created_at),

@@ -22,6 +22,7 @@ POLICIES: Mapping[str, Any] = {
     "keepAnswer": "failures",
     "callbackToken": False,
     "hooks": list(HOOK_KINDS),
+    "flowKey": None,
 }
 FOLLOWING = ("on202", "onAccepted")
 """Members of an action's outcome that say whether a target's acceptance is the end."""

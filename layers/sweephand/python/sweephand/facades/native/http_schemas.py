@@ -61,6 +61,7 @@ _POLICIES: Members = {
         one_of(HOOK_KINDS), uniqueItems=True, description="Which hooks of the job run; for a schedule, its own choice."
     ),
     "callbackToken": {**FLAG, "description": "The target is sent a token with which it reports the result."},
+    "flowKey": text(1, 128, description="Of a job, not of a schedule: the flow key that its calls pass."),
 }
 POLICIES: Members = {name: _POLICIES[name] for name in defaults.POLICIES}
 MISFIRE: Members = {

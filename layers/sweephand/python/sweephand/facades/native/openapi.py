@@ -23,7 +23,7 @@ from sweephand.facades.native.schemas import SCHEMAS
 
 PROBLEM, JSON = "application/problem+json", "application/json"
 MEDIA = {"form": "application/x-www-form-urlencoded"}
-VERSIONED = frozenset({"Job", "Schedule", "Collection", "Calendar", "Document"})
+VERSIONED = frozenset({"Job", "Schedule", "Collection", "Calendar", "FlowKey", "Document"})
 """Schemas whose answers have an ETag."""
 DESCRIPTION = """\
 Each answer has `x-request-id`. HEAD answers like GET, without a body. A path or a method that does not exist is a 404
@@ -42,6 +42,7 @@ TAGS = {
     "operations": "Long work that goes on by itself.",
     "collections": "Groups of a tenant's jobs, with quotas.",
     "calendars": "Dates and hours that schedules leave out, or keep to.",
+    "flow-keys": "How often and how many at once the calls of several jobs may be.",
     "credentials": "Client ids and secrets.",
     "tenants": "Owners of data; for providers.",
     "service": "Tokens, health, this document.",
@@ -72,6 +73,7 @@ PATH: Mapping[str, Schema] = {
     "run": RUN_ID,
     "collection": PLAIN_NAME,
     "calendar": PLAIN_NAME,
+    "flow_key": PLAIN_NAME,
     "version": text(pattern="^[1-9][0-9]{0,7}$"),
     "credential": text(description="A client id."),
     "key": ID,
@@ -208,7 +210,7 @@ def _security(route: Route) -> list[dict[str, list[str]]]:
 def _parameters(route: Route) -> list[dict[str, Any]]:
     in_path = [
         {"name": name, "in": "path", "required": True, "schema": PATH[name]}
-        for name in re.findall(r"\{([a-z]+)\}", route.path)
+        for name in re.findall(r"\{([a-z_]+)\}", route.path)
     ]
     in_query = [_query_parameter(route, name) for name in route.query]
     acting = ("Sweephand-Tenant",) if route.scope and route.tenant else ()

@@ -36,6 +36,7 @@ CALENDAR = "/v1/calendars/{calendar}"
 OPERATION = "/v1/operations/{operation}"
 SUBSCRIPTIONS = "/v1/tenants/{tenant}/subscriptions"
 ERROR = "/v1/errors/{error}"
+FLOW_KEY = "/v1/flow-keys/{flow_key}"
 SMALLER_PAGE = 4
 """A page too large for an answer is read again with a limit of so many times less."""
 
@@ -94,6 +95,10 @@ def _of_errors(name: str) -> Operation:
 def _error_verb(path: str, name: str, summary: str, takes: str = "Nothing", **more: Any) -> Route:
     more = {"scope": ERRORS, "headers": (), **more}
     return _verb(f"{ERROR}/{path}", _of_errors(name), summary, takes=takes, gives="ErrorGroup", **more)
+
+
+def _of_flow_keys(name: str) -> Operation:
+    return _rare("flow_keys", name)
 
 
 def _export_runs(ctx: Context) -> Answer:
@@ -333,6 +338,22 @@ ROUTES = Routes(
             "Read a version of a calendar",
             gives="CalendarVersion",
         ),
+        _change(
+            *("POST", "/v1/flow-keys", _of_flow_keys("create"), "Create a flow key"),
+            takes="FlowKeyDraft",
+            gives="FlowKey",
+            status=201,
+            headers=(),
+        ),
+        _get("/v1/flow-keys", _of_flow_keys("list_all"), "List flow keys", query=PAGE, gives="FlowKeyPage"),
+        _get(FLOW_KEY, _of_flow_keys("read"), "Read a flow key, and how things stand under it", gives="FlowKey"),
+        _change("PUT", FLOW_KEY, _of_flow_keys("put"), "Replace it", takes="FlowKeyReplacement", gives="FlowKey"),
+        _change("PATCH", FLOW_KEY, _of_flow_keys("patch"), "Change it", takes="FlowKeyPatch", gives="FlowKey"),
+        _delete(FLOW_KEY, _of_flow_keys("delete"), "Delete a flow key that nothing names"),
+        _verb(
+            *(f"{FLOW_KEY}/pause", _of_flow_keys("pause"), "Let no call begin"), takes="FlowKeyPause", gives="FlowKey"
+        ),
+        _verb(f"{FLOW_KEY}/resume", _of_flow_keys("resume"), "Let calls begin again", gives="FlowKey"),
         _change(
             *("POST", "/v1/credentials", admin.create_credential, "Create a credential"),
             takes="CredentialDraft",

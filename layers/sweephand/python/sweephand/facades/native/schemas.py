@@ -15,6 +15,7 @@ from sweephand.domain.schedule import Lane, StateReason
 from sweephand.facades.native import (
     action_schemas,
     calendar_schemas,
+    flow_key_schemas,
     last_audit,
     operation_schemas,
     run_schemas,
@@ -218,7 +219,7 @@ SCHEMAS: dict[str, Schema] = {
         }
     ),
     "ShownRetry": retry_shown(),
-    "ShownPolicies": answer({**POLICIES, "misfire": answer(SHOWN_MISFIRE)}),
+    "ShownPolicies": answer({**POLICIES, "misfire": answer(SHOWN_MISFIRE), "flowKey": or_null(POLICIES["flowKey"])}),
     "OwnPolicies": answer({**POLICIES, "misfire": answer(MISFIRE, MISFIRE)}, POLICIES),
     "Totals": answer(
         dict.fromkeys(("planned", "open", "succeeded", "failed", "failedAttempts", "skipped", "missed"), whole())
@@ -295,6 +296,7 @@ SCHEMAS: dict[str, Schema] = {
     "CredentialPage": page("Credential"),
     **calendar_schemas.SCHEMAS,
     **operation_schemas.SCHEMAS,
+    **flow_key_schemas.SCHEMAS,
     **run_schemas.SCHEMAS,
     **tenant_schemas.SCHEMAS,
     "Token": answer(
@@ -336,7 +338,7 @@ SCHEMAS: dict[str, Schema] = {
 }
 SCHEMAS |= {
     f"{noun}Patch": patch_of(SCHEMAS[f"{noun}Replacement"], SCHEMAS, removable=False)
-    for noun in ("Job", "Schedule", "Collection")
+    for noun in ("Job", "Schedule", "Collection", "FlowKey")
 }
 SCHEMAS["ActionPatch"] = patch_of(ref("Action"), SCHEMAS)
 _OF_JOB = SCHEMAS["JobPatch"]["properties"]

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from sweephand.domain.collection import LONGEST_CALLBACK_S, CollectionState, Events
 from sweephand.facades.native import action_schemas, collection_fields
-from sweephand.facades.native.json_schema import (
-    Members,
-    answer,
-    one_of,
-    or_null,
-    ref,
-    request,
-    whole,
-)
+from sweephand.facades.native.json_schema import Members, answer, one_of, or_null, ref, request, text, whole
 from sweephand.facades.native.schedule_schemas import ZONE
 from sweephand.facades.native.schema_words import (
     ID,
@@ -45,6 +37,7 @@ _CALLBACK = whole(
     description="How long a run waits for its result where its job does not say; null: as the stack has it.",
 )
 _EVENTS = one_of(Events, description="What goes to the event bus.")
+_FLOW_KEY = text(1, 128, description="The flow key that the calls of all its jobs pass which name none themselves.")
 COLLECTION: Members = {
     "name": TEXT,
     "state": one_of(CollectionState),
@@ -56,6 +49,7 @@ COLLECTION: Members = {
     ),
     "callbackTimeoutSeconds": or_null(_CALLBACK),
     "redirects": action_schemas.SHOWN_REDIRECTS,
+    "flowKey": or_null(_FLOW_KEY),
     "jobCount": whole(),
     "revision": REVISION,
     "createdAt": INSTANT_MS,
@@ -69,6 +63,7 @@ COLLECTION_DRAFT: Members = {
     "defaults": request({"timezone": ZONE, "retry": ref("Retry"), "policies": ref("Policies")}),
     "callbackTimeoutSeconds": _CALLBACK,
     "redirects": action_schemas.REDIRECTS,
+    "flowKey": _FLOW_KEY,
 }
 COLLECTION_REPLACEMENT: Members = {
     **COLLECTION_DRAFT,

@@ -90,7 +90,7 @@ def job_draft(body: object, guard: GuardSettings, before: Job | None = None) -> 
         action=action,
         error_action=error_action,
         hooks=_hooks(given.get("hooks", {}), guard, before),
-        policies=defaults.without_default_policies(policies(given.get("policies", {}), "policies")),
+        policies=defaults.without_default_policies(policies(given.get("policies", {}), "policies", of_job=True)),
         schedules=_schedules(given, action, before),
     )
 
@@ -155,8 +155,11 @@ def _payload(given: Mapping[str, Any], field: str) -> Payload | None:
     return json_payload(given["payload"], below(field, "payload")) if "payload" in given else None
 
 
-def policies(value: object, field: str) -> dict[str, Any]:
-    """As the caller wrote them, checked. What this version does not carry out is refused, not stored."""
+def policies(value: object, field: str, *, of_job: bool = False) -> dict[str, Any]:
+    """As the caller wrote them, checked. What this version does not carry out is refused, not stored.
+
+    of_job: not of a schedule, or of what new jobs get.
+    """
     given = fields.members(value, field, tuple(defaults.POLICIES))
     checked: dict[str, Any] = {}
     misfire = _misfire(given["misfire"], below(field, "misfire")) if "misfire" in given else {}
@@ -177,6 +180,10 @@ def policies(value: object, field: str) -> dict[str, Any]:
         checked["hooks"] = _chosen_hooks(given["hooks"], below(field, "hooks"))
     if "callbackToken" in given:
         checked["callbackToken"] = flag(given["callbackToken"], below(field, "callbackToken"))
+    if "flowKey" in given:
+        if not of_job:
+            raise InvalidRequest(below(field, "flowKey"), "belongs to a job as a whole, or to its collection")
+        checked["flowKey"] = fields.text(given["flowKey"], below(field, "flowKey"), 1, 128)
     return checked
 
 

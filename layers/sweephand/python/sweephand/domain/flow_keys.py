@@ -1,0 +1,391 @@
+"""Flow keys: what the calls of several jobs share. How often they may begin, how many at once, who waits. Pure.
+
+A key's turnstile is one row that every call passes: it holds the places of the calls that are under way and the
+instant from which the next may begin. Who may not pass joins the key's line, and is called when its turn comes.
+(Decision 0039.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from sweephand.domain.job import Pause
+
+MOST_PARALLEL = 100
+LONGEST_PERIOD_S = 604_800
+MOST_A_SECOND = 1_000
+TOGETHER = timedelta(seconds=1)
+"""Calls of one second may begin together: queues deliver to the second."""
+NAP = timedelta(seconds=1)
+"""A wait this short is slept through; a longer one is spent in the line."""
+AHEAD = timedelta(seconds=60)
+"""So far ahead are runs called out of the line to the instants of their turns."""
+COMES_WITHIN = timedelta(seconds=20)
+"""A run that was called and has not come by then has lost its message: its place is free, and it is called again."""
+LOOKS_AGAIN = timedelta(seconds=60)
+"""The line is looked at by its row in the next-run index at the latest after this long."""
+AWAITS_BEYOND = timedelta(seconds=60)
+"""A run that waits for its result keeps its place so long beyond the deadline, for what follows from its end."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """So many calls in so many seconds, evenly spaced."""
+
+    limit: int
+    period_s: int
+
+    @property
+    def interval(self) -> timedelta:
+        return timedelta(seconds=self.period_s) / self.limit
+
+
+@dataclass(frozen=True)
+class CircuitRule:
+    """A target's circuit opens after so many consecutive failures; then one call in so many seconds tries it."""
+
+    failures: int = 10
+    probe_s: int = 5
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a key asks of those who pass. None: no limit, no circuit."""
+
+    rate: Rate | None = None
+    parallelism: int | None = None
+    circuit: CircuitRule | None = None
+    paused: bool = False
+
+    @property
+    def limited(self) -> bool:
+        """There is an order in which runs pass. Without, those who wait do so for a circuit only."""
+        return self.rate is not None or self.parallelism is not None
+
+
+@dataclass(frozen=True)
+class FlowKey:
+    """users: jobs and collections that name it. revision: its owner's."""
+
+    tenant: str
+    name: str
+    created_at: datetime
+    modified_at: datetime
+    description: str | None = None
+    rate: Rate | None = None
+    parallelism: int | None = None
+    circuit: CircuitRule | None = None
+    pause: Pause | None = None
+    revision: int = 1
+    users: int = 0
+
+    @property
+    def terms(self) -> Terms:
+        return Terms(self.rate, self.parallelism, self.circuit, self.pause is not None)
+
+
+class Holds(StrEnum):
+    """What a place is held for."""
+
+    CALLED = "c"
+    """A run that was called out of the line and is on its way."""
+    CALL = "w"
+    """A call that is under way: never longer than the lease of its run."""
+    RESULT = "r"
+    """A run whose target will report its result."""
+
+
+@dataclass(frozen=True)
+class Place:
+    until: datetime
+    holds: Holds
+
+    def lasts(self, now: datetime) -> bool:
+        return self.until > now
+
+
+@dataclass(frozen=True)
+class Turnstile:
+    """turn: another one after every move, by which a move knows that none came between.
+
+    next_at: when the next call may begin, by the rate alone. places: by run (`holder`). wake_at: when the line is
+    looked at again at the latest; None: nobody waits. look_at: when a message will ask for an earlier look.
+
+    called: the entry of the line (its order) up to which runs have been called; called_to: from which instant on turns
+    are free. mark, mark_at: what these were some time ago: who stands before the mark when its turn is long over has
+    lost its message. late: entries that came into the line before `called` when that had passed them.
+    """
+
+    tenant: str
+    name: str
+    terms: Terms = field(default_factory=Terms)
+    turn: str = ""
+    next_at: datetime | None = None
+    places: Mapping[str, Place] = field(default_factory=dict)
+    wake_at: datetime | None = None
+    look_at: datetime | None = None
+    called: str = ""
+    called_to: datetime | None = None
+    mark: str = ""
+    mark_at: datetime | None = None
+    late: tuple[str, ...] = ()
+
+    def running(self, now: datetime) -> int:
+        """Places that are taken."""
+        return sum(place.lasts(now) for place in self.places.values())
+
+
+def holder(uuid: str) -> str:
+    """A run's name among those that hold a place: the 64 bits of its id that do not tell its instant."""
+    return uuid[-17:].replace("-", "")
+
+
+# Passing
+
+
+class Why(StrEnum):
+    """For what a run waits, in words that follow `waits for`."""
+
+    PAUSED = "it is paused"
+    LINE = "others wait before it"
+    PLACES = "all places are taken"
+    RATE = "its rate is used up"
+    CIRCUIT = "its target's circuit is open"
+
+
+@dataclass(frozen=True)
+class Go:
+    """The call may begin at this instant, at most NAP ahead."""
+
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Wait:
+    why: Why
+
+
+@dataclass(frozen=True)
+class Enter:
+    """A run wants to call. until: the end of its lease. order: of its entry, if it stands in the line."""
+
+    who: str
+    until: datetime
+    order: str = ""
+
+
+@dataclass(frozen=True)
+class Stay:
+    """A run keeps its place until its result is there."""
+
+    who: str
+    until: datetime
+
+
+@dataclass(frozen=True)
+class Leave:
+    """A run gives its place back. own: by who made the call. Nobody else knows whether a call is still under way."""
+
+    who: str
+    own: bool
+
+
+@dataclass(frozen=True)
+class Join:
+    """A run has joined the line."""
+
+    order: str
+
+
+Ask = Enter | Stay | Leave | Join
+Answer = Go | Wait | bool
+"""bool: the line should be looked at now."""
+
+
+def answer(stile: Turnstile, asks: Sequence[Ask], now: datetime) -> tuple[Turnstile, list[Answer]]:
+    """What becomes of the turnstile, and of each who asks, in their order."""
+    answers: list[Answer] = []
+    for ask in asks:
+        stile, said = _answer(stile, ask, now)
+        answers.append(said)
+    return stile, answers
+
+
+def _answer(stile: Turnstile, ask: Ask, now: datetime) -> tuple[Turnstile, Answer]:
+    match ask:
+        case Enter():
+            return _enter(stile, ask, now)
+        case Stay(who, until):
+            return _with_place(stile, who, Place(until, Holds.RESULT), now), False
+        case Leave(who, own):
+            place = stile.places.get(who)
+            if place is None or (place.holds is Holds.CALL and not own):
+                return stile, False
+            return _without_place(stile, who, now), stile.wake_at is not None and not stile.terms.paused
+        case Join(order):
+            first = stile.wake_at is None
+            after = replace(stile, wake_at=now + LOOKS_AGAIN) if first else stile
+            if order <= stile.called and order not in stile.late:
+                after = replace(after, late=(*after.late, order))
+            return after, not stile.terms.paused and (first or _callable(stile, now))
+
+
+def _callable(stile: Turnstile, now: datetime) -> bool:
+    """Is there a place, and a turn soon, for who stands last?"""
+    if stile.terms.rate is not None and stile.called_to is not None and stile.called_to > now + AHEAD:
+        return False
+    return _has_room(stile, now)
+
+
+def _has_room(stile: Turnstile, now: datetime) -> bool:
+    return stile.terms.parallelism is None or stile.running(now) < stile.terms.parallelism
+
+
+def _enter(stile: Turnstile, ask: Enter, now: datetime) -> tuple[Turnstile, Go | Wait]:
+    terms, mine = stile.terms, stile.places.get(ask.who)
+    if terms.paused:
+        return stile, Wait(Why.PAUSED)
+    has_place = mine is not None and mine.lasts(now)
+    if mine is not None and has_place and mine.holds is not Holds.CALLED:
+        # It has passed: the answer to that was lost, or it is tried again while its target may still report.
+        return _with_place(stile, ask.who, Place(ask.until, Holds.CALL), now), Go(now)
+    if terms.limited and stile.wake_at is not None and not "" < ask.order <= stile.called:
+        return stile, Wait(Why.LINE)
+    if not has_place and not _has_room(stile, now):
+        return stile, Wait(Why.PLACES)
+    at = now
+    if terms.rate is not None:
+        interval = terms.rate.interval
+        next_at = stile.next_at or now
+        at = max(now, next_at - TOGETHER)
+        if at - now > NAP:
+            return stile, Wait(Why.RATE)  # a place that it has been given stays its own until its turn is over
+        stile = replace(stile, next_at=max(next_at, now) + interval)
+    return _with_place(stile, ask.who, Place(ask.until, Holds.CALL), now), Go(at)
+
+
+def _with_place(stile: Turnstile, who: str, place: Place, now: datetime) -> Turnstile:
+    if stile.terms.parallelism is None:
+        return stile
+    return replace(stile, places={**_without_place(stile, who, now).places, who: place})
+
+
+def _without_place(stile: Turnstile, who: str, now: datetime) -> Turnstile:
+    """What has lapsed goes along."""
+    if who not in stile.places:
+        return stile
+    return replace(
+        stile, places={other: held for other, held in stile.places.items() if other != who and held.lasts(now)}
+    )
+
+
+# Calling out of the line
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """An entry of the line. order: its place there. target: whose circuit it depends on."""
+
+    order: str
+    who: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """What is looked at of the line, each in order. again: those that came late; those before the mark, where its turn
+    is long over; for a target whose circuit is open, one. fresh: those behind `called`. more: there are others behind.
+    """
+
+    again: Sequence[Waiting] = ()
+    fresh: Sequence[Waiting] = ()
+    more: bool = False
+
+
+@dataclass(frozen=True)
+class Called:
+    order: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Calls:
+    """look: the line is to be looked at again then, and nobody has asked for that yet."""
+
+    stile: Turnstile
+    called: tuple[Called, ...] = ()
+    look: datetime | None = None
+
+
+def mark_is_over(stile: Turnstile, now: datetime) -> bool:
+    """Who was called by then should have come."""
+    return stile.mark_at is None or now - stile.mark_at > COMES_WITHIN
+
+
+def call(stile: Turnstile, line: Line, shut: Mapping[str, datetime], now: datetime) -> Calls:
+    """Who is called out of the line, and to which instants.
+
+    shut: targets whose circuit is open, and when the next call may try each: one is called for it.
+    """
+    interval = stile.terms.rate.interval if stile.terms.rate else timedelta(0)
+    turn_at = _next_turn(stile, now)
+    tried, behind = dict(shut), stile.called
+    called: list[Called] = []
+    look: datetime | None = None
+    stopped = at_fresh = False
+    done: set[str] = set()
+    for n, entry in enumerate((*line.again, *line.fresh)):
+        at_fresh = n >= len(line.again)
+        probe_at = tried.get(entry.target)
+        waits_for_probe = probe_at is not None and probe_at > now
+        if not waits_for_probe and not _on_its_way(stile, entry, now):
+            if turn_at - now > AHEAD or not _has_room(stile, now):
+                stopped = True
+                break
+            stile = _with_place(stile, entry.who, Place(turn_at + COMES_WITHIN, Holds.CALLED), now)
+            called.append(Called(entry.order, max(now, turn_at - TOGETHER)))  # messages come up to a second late
+            turn_at += interval
+            if probe_at is not None and stile.terms.circuit is not None:
+                tried[entry.target] = now + timedelta(seconds=stile.terms.circuit.probe_s)
+                look = min(look or tried[entry.target], tried[entry.target])
+        elif probe_at is not None:
+            look = min(look or probe_at, probe_at)
+        behind = max(behind, entry.order)
+        done.add(entry.order)
+    if line.more and not stopped:
+        look = now
+    left = tuple(entry.order for entry in line.again if entry.order in stile.late and entry.order not in done)
+    after = replace(stile, called=behind, called_to=turn_at, wake_at=_wake_at(stile, now), late=left)
+    if (at_fresh or not stopped) and mark_is_over(stile, now):
+        after = replace(after, mark=behind, mark_at=turn_at)
+    if look is None or (stile.look_at is not None and now < stile.look_at <= look):
+        return Calls(after, tuple(called))
+    return Calls(replace(after, look_at=look), tuple(called), look)
+
+
+def _next_turn(stile: Turnstile, now: datetime) -> datetime:
+    if stile.terms.rate is None:
+        return now
+    return max(now, stile.next_at or now, stile.called_to or now)
+
+
+def _on_its_way(stile: Turnstile, entry: Waiting, now: datetime) -> bool:
+    return entry.who in stile.places and stile.places[entry.who].lasts(now)
+
+
+def _wake_at(stile: Turnstile, now: datetime) -> datetime:
+    """The sweep moves the row far on when it sends its message: then it is drawn near again. Else it stays, so that
+    not every look writes to the index.
+    """
+    at = stile.wake_at
+    if at is not None and LOOKS_AGAIN / 2 < at - now <= LOOKS_AGAIN * 1.5:
+        return at
+    return now + LOOKS_AGAIN
+
+
+def empty(stile: Turnstile) -> Turnstile:
+    """Nobody waits any more."""
+    return replace(stile, wake_at=None, called="", called_to=None, mark="", mark_at=None, look_at=None, late=())

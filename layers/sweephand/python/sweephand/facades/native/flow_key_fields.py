@@ -1,0 +1,138 @@
+"""Flow keys in native JSON, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sweephand.domain import fields
+from sweephand.domain.circuits import Circuit
+from sweephand.domain.fields import below
+from sweephand.domain.flow_keys import (
+    LONGEST_PERIOD_S,
+    MOST_A_SECOND,
+    MOST_PARALLEL,
+    CircuitRule,
+    FlowKey,
+    Rate,
+    Turnstile,
+)
+from sweephand.domain.instants import EPOCH, text_ms
+from sweephand.errors import InvalidRequest
+from sweephand.facades.native import bodies, shapes
+
+MOST_CALLS = 1_000_000
+MOST_FAILURES = 1_000
+LONGEST_PROBE_S = 3_600
+SETTINGS = ("description", "rate", "parallelism", "circuit")
+READ_ONLY = ("state", "pause", "usedBy", "revision", "createdAt", "modifiedAt", "live")
+
+
+def read(body: object, tenant: str, before: FlowKey | None = None) -> FlowKey:
+    """POST (name in the body); with `before`, PUT, and PATCH after its merge.
+
+    Members that only answers have are let through unread in a change, so that what was read can be sent back.
+    """
+    given = fields.members(body, "", ("name", *SETTINGS, *(READ_ONLY if before else ())))
+    name = fields.text(given["name"], "name", 1, 128) if "name" in given else None
+    if before is None:
+        if name is None:
+            raise InvalidRequest("name", "is required")
+        shapes.check_plain(name, "name")
+    elif name not in {None, before.name}:
+        raise InvalidRequest("name", "cannot be changed")
+    return replace(
+        before or FlowKey(tenant, name or "", EPOCH, EPOCH),
+        description=fields.text(given["description"], "description", 0, 1_000) if "description" in given else None,
+        rate=_rate(given["rate"]) if "rate" in given else None,
+        parallelism=fields.whole(given["parallelism"], "parallelism", 1, MOST_PARALLEL)
+        if "parallelism" in given
+        else None,
+        circuit=_circuit(given.get("circuit", {})),
+    )
+
+
+def _rate(value: object) -> Rate:
+    given = fields.members(value, "rate", ("limit", "periodSeconds"))
+    for name in ("limit", "periodSeconds"):
+        if name not in given:
+            raise InvalidRequest(below("rate", name), "is required")
+    rate = Rate(
+        fields.whole(given["limit"], "rate.limit", 1, MOST_CALLS),
+        fields.whole(given["periodSeconds"], "rate.periodSeconds", 1, LONGEST_PERIOD_S),
+    )
+    if rate.limit > MOST_A_SECOND * rate.period_s:
+        raise InvalidRequest("rate.limit", f"must be at most {MOST_A_SECOND:,} a second")
+    return rate
+
+
+def _circuit(value: object) -> CircuitRule | None:
+    given = fields.members(value, "circuit", ("enabled", "failures", "probeSeconds"))
+    usual = CircuitRule()
+    rule = CircuitRule(
+        fields.whole(given.get("failures", usual.failures), "circuit.failures", 1, MOST_FAILURES),
+        fields.whole(given.get("probeSeconds", usual.probe_s), "circuit.probeSeconds", 1, LONGEST_PROBE_S),
+    )
+    return rule if fields.flag(given.get("enabled", True), "circuit.enabled") else None
+
+
+def note(body: object) -> str | None:
+    """Of a pause."""
+    given = fields.members(body, "", ("note",))
+    return fields.text(given["note"], "note", 0, 1_000) if "note" in given else None
+
+
+def nothing(body: object) -> None:
+    """Of a resume."""
+    fields.members(body, "", ())
+
+
+def listed(key: FlowKey) -> dict[str, Any]:
+    rule = key.circuit or CircuitRule()
+    return {
+        "name": key.name,
+        "description": key.description,
+        "rate": None if key.rate is None else {"limit": key.rate.limit, "periodSeconds": key.rate.period_s},
+        "parallelism": key.parallelism,
+        "circuit": {
+            "enabled": key.circuit is not None,
+            "failures": rule.failures,
+            "probeSeconds": rule.probe_s,
+        },
+        "state": "ACTIVE" if key.pause is None else "PAUSED",
+        "pause": None if key.pause is None else {"since": text_ms(key.pause.since), "note": key.pause.note},
+        "usedBy": key.users,
+        "revision": key.revision,
+        "createdAt": text_ms(key.created_at),
+        "modifiedAt": text_ms(key.modified_at),
+    }
+
+
+def editable(key: FlowKey) -> dict[str, Any]:
+    """What a merge patch is merged into."""
+    return {name: value for name, value in listed(key).items() if name in {"name", *SETTINGS}}
+
+
+def live(stile: Turnstile, waiting: int, circuits: Iterable[Circuit], now: datetime) -> Mapping[str, Any]:
+    """How things stand under the key at this moment."""
+    free_at = max(now, *(at for at in (stile.next_at, stile.called_to) if at is not None), now)
+    return {
+        "waiting": waiting,
+        "running": None if stile.terms.parallelism is None else stile.running(now),
+        "nextCallAt": None if stile.terms.rate is None or stile.terms.paused else text_ms(free_at),
+        "circuits": [_circuit_body(each) for each in circuits],
+    }
+
+
+def _circuit_body(circuit: Circuit) -> dict[str, Any]:
+    return {
+        "target": circuit.target,
+        "state": circuit.state.value,
+        "failures": circuit.failures,
+        "since": bodies.stamp(circuit.opened_at),
+        "lastFailureAt": bodies.stamp(circuit.failed_at),
+        "lastFailure": circuit.reason,
+        "nextProbeAt": bodies.stamp(circuit.probe_at),
+    }

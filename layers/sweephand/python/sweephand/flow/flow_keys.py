@@ -1,0 +1,347 @@
+"""Calls under a flow key: a claimed run passes the key's turnstile before it acts, or waits in the key's line.
+
+A run waits as a QUEUED row that stands in the line; what wakes it is the key: its row in the next-run index while
+anybody waits, and whoever gives a place back. So ten thousand runs that wait ask for nothing. A place is held until the
+lease of its run is over, so that a crash frees it. Error actions do not count: they go elsewhere, and must go just when
+the target fails. (Decision 0039.)
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from sweephand.domain import circuits, flow_keys
+from sweephand.domain.admission import MAX_AGE, Seen
+from sweephand.domain.circuits import Circuit, Sign
+from sweephand.domain.flow_keys import Enter, Go, Join, Leave, Stay, Wait, Why, holder
+from sweephand.domain.job import Job
+from sweephand.domain.lateness import Policy
+from sweephand.domain.message import Pointer, Subject
+from sweephand.domain.run import WAITS, Kind, Outcome, Reason, Run, State
+from sweephand.domain.schedule import Lane
+from sweephand.domain.targets import target_of
+from sweephand.errors import Unavailable
+from sweephand.flow import effects, settle, turnstiles
+from sweephand.flow.execute import AGAIN, DONE, Verdict
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.store import flow_keys as store
+from sweephand.store import ledger
+from sweephand.store.conditional import Refused
+
+PAGE = 100
+PAGES = 5
+TRIES = 10
+REMEMBERED = 10_000
+
+
+# Passing
+
+
+def stopped(world: World, lane: Lane, mine: Run, seen: Seen) -> Verdict | None:
+    """None: the claimed run may call now. Else what becomes of its message: the run waits, or has ended.
+
+    Raises Unavailable: the lease runs out, and another delivery takes over.
+    """
+    assert seen.job is not None
+    assert mine.flow_key is not None
+    before = seen.run
+    order = _place_in_line(before, mine.flow_key)
+    target = target_of(seen.job.action)
+    circuit = _circuit(world, mine.tenant, mine.flow_key, target)
+    if order:
+        if circuit.opened_at is not None:  # it has closed since, perhaps: else nobody would have called this run
+            circuit = _know(world, mine.tenant, mine.flow_key, target)
+        late = _too_late(mine, seen, circuit, world.clock.now())
+        if late is not None:
+            return _end(world, lane, mine, seen, *late)
+    why = _pass(world, mine, circuit, order)
+    if why is None:
+        if order:
+            with suppress(Unavailable):  # whoever looks at the line finds an entry that is left over
+                store.drop(world.table, mine.tenant, mine.flow_key, [order])
+        return None
+    return _join(world, lane, mine, before, target, why)
+
+
+def _place_in_line(before: Run | None, name: str) -> str:
+    """The order of the entry of a run as it was before its claim; "": it has none in this key's line."""
+    if before is None or before.line_at is None or before.flow_key != name:
+        return ""
+    return store.order_of(before) if before.state in {State.QUEUED, State.TRIGGERED} else ""
+
+
+def _pass(world: World, mine: Run, circuit: Circuit, order: str) -> Why | None:
+    """None, once the call may begin."""
+    assert mine.flow_key is not None
+    assert mine.lease_until is not None
+    tenant, name = mine.tenant, mine.flow_key
+    if circuit.opened_at is not None and not _may_try(circuit, world.clock.now()):
+        return Why.CIRCUIT
+    said = turnstiles.ask(world, tenant, name, Enter(holder(mine.uuid), mine.lease_until, order))
+    if isinstance(said, Wait):
+        return said.why
+    if circuit.opened_at is not None and not _takes_probe(world, tenant, name, circuit):
+        turnstiles.ask(world, tenant, name, Leave(holder(mine.uuid), own=True))
+        return Why.CIRCUIT
+    if isinstance(said, Go) and said.at > world.clock.now():
+        world.clock.sleep((said.at - world.clock.now()).total_seconds())
+    return None
+
+
+def _join(world: World, lane: Lane, mine: Run, before: Run | None, target: str, why: Why) -> Verdict:
+    assert mine.flow_key is not None
+    stands = before is not None and _place_in_line(before, mine.flow_key)
+    waiting = replace(
+        mine,
+        state=State.QUEUED,
+        reason=Reason.CIRCUIT_OPEN if why is Why.CIRCUIT else None,
+        message=f"waits for the flow key {mine.flow_key}: {why}",
+        started_at=before.started_at if before else None,
+        first_started_at=before.first_started_at if before else None,
+        line_at=before.line_at if before is not None and stands else world.clock.now(),
+    )
+    if isinstance(store.join(world.table, waiting, before, store.target_hash(target), lane), Refused):
+        there = ledger.read(world.table, mine.tenant, mine.schedule_id or mine.job_id, mine.uuid)
+        if there is None or not there.in_line or there.line_at != waiting.line_at:
+            return AGAIN  # ended, or taken over: its next delivery sees to it
+    world.journal.info("waits", run=mine.uuid, reason=why.name)
+    if turnstiles.ask(world, mine.tenant, mine.flow_key, Join(store.order_of(waiting))):
+        call_next(world, mine.tenant, mine.flow_key)
+    return DONE
+
+
+def _too_late(mine: Run, seen: Seen, circuit: Circuit, now: datetime) -> tuple[State, Reason] | None:
+    """An occurrence does not begin later than its misfire policy allows. For a circuit a run waits as long as it would
+    try by itself; without a limit of its own, four days.
+    """
+    assert seen.job is not None
+    age = now - mine.planned_at
+    if mine.kind is Kind.SCHEDULED and seen.schedule is not None and mine.attempt == 1:
+        with suppress(ValueError):  # the sweep takes a schedule out of service whose policy cannot be read
+            if Policy.read(seen.schedule.misfire).expires(age):
+                return State.EXPIRED, Reason.MAX_LATENESS
+    most_s = seen.job.action.retry.get("maxAgeSeconds")
+    most = MAX_AGE if most_s is None else timedelta(seconds=most_s)
+    return (State.ERROR, Reason.CIRCUIT_OPEN) if circuit.opened_at is not None and age > most else None
+
+
+def _end(world: World, lane: Lane, mine: Run, seen: Seen, state: State, reason: Reason) -> Verdict:
+    assert seen.job is not None
+    pointer = ledger.pointer_to(mine)
+    text = f"it waited under the flow key {mine.flow_key}"
+    ended = settle.end_unacted(world, lane, pointer, mine, state, reason, text, seen.job.collection)
+    if isinstance(ended, Refused):
+        return AGAIN
+    effects.after(world, ended, seen.job, seen.schedule)
+    return replace(DONE, ended=ended)
+
+
+# After the call
+
+
+def answered(world: World, mine: Run, outcome: Outcome, job: Job) -> None:
+    """Before the outcome is written: what it says of the target, and the place of a run that waits for its result.
+
+    Never raises: what is not written here costs a wait, not a result.
+    """
+    assert mine.flow_key is not None
+    with suppress(Unavailable):
+        _note(world, mine, outcome, target_of(job.action))
+    if outcome.verdict in WAITS and turnstiles.has_places(world, mine.tenant, mine.flow_key):
+        until = settle.result_due_at(world, mine, outcome, job) + flow_keys.AWAITS_BEYOND
+        with suppress(Unavailable):
+            turnstiles.ask(world, mine.tenant, mine.flow_key, Stay(holder(mine.uuid), until))
+
+
+def leave(world: World, run: Run, *, own: bool) -> None:
+    """Its place is free for who waits. own: by who made the call.
+
+    Never raises: a place that is not given back now is free when its lease is over.
+    """
+    assert run.flow_key is not None
+    if own and not turnstiles.has_places(world, run.tenant, run.flow_key):
+        return
+    try:
+        if turnstiles.ask(world, run.tenant, run.flow_key, Leave(holder(run.uuid), own=own)):
+            call_next(world, run.tenant, run.flow_key)
+    except Unavailable:
+        world.journal.warning("a place is free when its lease is over", run=run.uuid)
+
+
+# Circuits
+
+
+def _circuit(world: World, tenant: str, name: str, target: str) -> Circuit:
+    """As it was at most 5 s ago."""
+    with world.memory.lock:
+        known = world.memory.circuits.get((tenant, name, target))
+    if known is not None and world.clock.monotonic() - known[0] < circuits.READ_EACH_S:
+        return known[1]
+    return _know(world, tenant, name, target)
+
+
+def _know(world: World, tenant: str, name: str, target: str, circuit: Circuit | None = None) -> Circuit:
+    """circuit: as it is known to be; else it is read."""
+    found = circuit or store.read_circuit(world.table, tenant, name, target)
+    with world.memory.lock:
+        if len(world.memory.circuits) >= REMEMBERED:
+            world.memory.circuits.clear()
+        world.memory.circuits[tenant, name, target] = world.clock.monotonic(), found
+    return found
+
+
+def _may_try(circuit: Circuit, now: datetime) -> bool:
+    """It may be tried, as far as this process knows."""
+    return circuit.probe_at is None or circuit.probe_at <= now
+
+
+def _takes_probe(world: World, tenant: str, name: str, circuit: Circuit) -> bool:
+    rule = _rule(world, tenant, name)
+    if rule is None:
+        return True
+    now = world.clock.now()
+    probe_at = circuits.next_probe(rule, now)
+    taken = store.take_probe(world.table, tenant, name, circuit.target, now, probe_at)
+    if isinstance(taken, Refused) and taken.old is None:
+        return True  # it was closed since it was read
+    _know(world, tenant, name, circuit.target, replace(circuit, probe_at=probe_at))
+    return not isinstance(taken, Refused)
+
+
+def _rule(world: World, tenant: str, name: str) -> flow_keys.CircuitRule | None:
+    stile = store.read_stile(world.table, tenant, name)
+    return None if stile is None else stile.terms.circuit
+
+
+def _note(world: World, mine: Run, outcome: Outcome, target: str) -> None:
+    assert mine.flow_key is not None
+    tenant, name = mine.tenant, mine.flow_key
+    circuit = _circuit(world, tenant, name, target)
+    match circuits.sign_of(outcome):
+        case Sign.FAILED:
+            _failed(world, tenant, name, target, outcome.reason or Reason.NO_ANSWER)
+        case Sign.ALIVE if circuit.failures or circuit.opened_at is not None:
+            was_open = store.close_circuit(world.table, tenant, name, target)
+            _know(world, tenant, name, target, Circuit(target))
+            if was_open:
+                world.journal.info("circuit closed", tenant=tenant)
+                store.call_anew(world.table, tenant, name, turnstiles.new_turn(world))
+                call_next(world, tenant, name)
+
+
+def _failed(world: World, tenant: str, name: str, target: str, reason: Reason) -> None:
+    rule = _rule(world, tenant, name)
+    if rule is None:
+        return
+    now = world.clock.now()
+    failures = store.count_failure(world.table, tenant, name, target, reason, now)
+    if circuits.opens(failures, rule):
+        opened = store.open_circuit(world.table, tenant, name, target, now, circuits.next_probe(rule, now))
+        if not isinstance(opened, Refused):
+            world.journal.warning("circuit opened", tenant=tenant)
+    _know(world, tenant, name, target)
+
+
+# The line
+
+
+def look(world: World, pointer: Pointer) -> None:
+    """What the key's row in the index, or a message of its line, asks for."""
+    call_next(world, pointer.tenant, pointer.run)
+
+
+def call_next(world: World, tenant: str, name: str) -> None:
+    """Calls runs out of the line to the instants of their turns, as many as have one soon.
+
+    Two who call at once: the one whose move is refused looks again. Raises Unavailable.
+    """
+    for tries in range(TRIES):
+        stile = store.read_stile(world.table, tenant, name)
+        if stile is None or stile.wake_at is None or stile.terms.paused:
+            return
+        now = world.clock.now()
+        shut = _shut(world, stile)
+        entries, line = _line(world, stile, shut, now)
+        calls = flow_keys.call(stile, line, shut, now)
+        if not entries and not store.line(world.table, stile, "", "", 1):
+            calls = flow_keys.Calls(flow_keys.empty(stile))
+        met = store.move(world.table, stile, calls.stile, turnstiles.new_turn(world), shards=world.settings.shards)
+        if not isinstance(met, Refused):
+            _send(world, stile, entries, calls)
+            return
+        world.clock.sleep(world.chance.uniform(0.0, min(0.2, 0.005 * 2**tries)))
+    raise Unavailable("the line was looked at by others all the time")
+
+
+def _shut(world: World, stile: flow_keys.Turnstile) -> dict[str, datetime]:
+    """Targets whose circuit is open, and when the next call may try each."""
+    if stile.terms.circuit is None:
+        return {}
+    found = store.circuits(world.table, stile.tenant, stile.name)
+    return {target: each.probe_at for target, each in found if each.opened_at and each.probe_at}
+
+
+Entries = dict[str, tuple[store.Entry, Run]]
+
+
+def _line(
+    world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime], now: datetime
+) -> tuple[Entries, flow_keys.Line]:
+    """Entries that their rows bear out; what is left over goes."""
+    before: list[store.Entry] = []
+    if flow_keys.mark_is_over(stile, now) and stile.mark:
+        before = store.line(world.table, stile, "", stile.mark, PAGE)
+    elif any(probe_at <= now for probe_at in shut.values()):
+        before = _triers(store.line(world.table, stile, "", stile.called, PAGE), shut) if stile.called else []
+    found = {entry.order: entry for entry in (*before, *store.entries(world.table, stile, stile.late))}
+    before = [found[order] for order in sorted(found)]
+    behind = store.line(world.table, stile, stile.called, "", PAGE * PAGES)
+    rows = store.rows_of(world.table, stile.tenant, [*before, *behind])
+    gone = [
+        entry.order
+        for entry in (*before, *behind)
+        if not store.still_queued(rows.get(entry.order), entry) and not store.at_work(rows.get(entry.order))
+    ]
+    store.drop(world.table, stile.tenant, stile.name, gone)
+    entries = {
+        entry.order: (entry, rows[entry.order])
+        for entry in (*before, *behind)
+        if store.still_queued(rows.get(entry.order), entry)
+    }
+    again = tuple(_waiting(entry) for entry in before if entry.order in entries)
+    fresh = tuple(_waiting(entry) for entry in behind if entry.order in entries)
+    return entries, flow_keys.Line(again, fresh, more=len(behind) == PAGE * PAGES)
+
+
+def _triers(entries: list[store.Entry], shut: dict[str, datetime]) -> list[store.Entry]:
+    """The first one for each target whose circuit is open."""
+    first: dict[str, store.Entry] = {}
+    for entry in entries:
+        if entry.target in shut:
+            first.setdefault(entry.target, entry)
+    return sorted(first.values(), key=lambda entry: entry.order)
+
+
+def _waiting(entry: store.Entry) -> flow_keys.Waiting:
+    return flow_keys.Waiting(entry.order, holder(entry.uuid), entry.target)
+
+
+def _send(world: World, stile: flow_keys.Turnstile, entries: Entries, calls: flow_keys.Calls) -> None:
+    """A message that does not go out is one that was lost: its run is called again."""
+    deliveries = []
+    for called in calls.called:
+        entry, run = entries[called.order]
+        deliveries.append(Delivery(ledger.pointer_to(run), called.at, entry.lane))
+    if calls.look is not None:
+        deliveries.append(Delivery(pointer(stile.tenant, stile.name, calls.look), calls.look, Lane.FAST))
+    unsent = world.queue.send(deliveries)
+    if unsent:
+        world.journal.warning("who waits under a flow key is called again", left=len(unsent))
+
+
+def pointer(tenant: str, name: str, at: datetime) -> Pointer:
+    """Asks the executor to look at a key's line."""
+    return Pointer(tenant, name, None, name, at, subject=Subject.FLOW)

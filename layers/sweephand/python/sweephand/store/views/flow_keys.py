@@ -1,0 +1,41 @@
+"""Flow keys as a list, and how things stand under one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from sweephand.domain.circuits import Circuit
+from sweephand.domain.flow_keys import FlowKey, Turnstile
+from sweephand.store import flow_keys as store
+from sweephand.store import keys
+from sweephand.store.conditional import Table
+from sweephand.store.flow_items import FlowKeyItem
+
+MOST_COUNTED = 10_000
+MOST_CIRCUITS = 100
+
+
+def listed(table: Table, tenant: str, after: str | None, page: int) -> Iterator[FlowKey]:
+    """By name, behind `after`."""
+    sort = FlowKeyItem.sk.between(keys.flow_key(after or ""), keys.flow_key("\U0010ffff"))
+    for row in table.query_all(keys.tenant(tenant), sort, limit=page, consistent=True):
+        key = store.key_of(FlowKeyItem.from_raw_data(row))
+        if key.name != after:
+            yield key
+
+
+@dataclass(frozen=True)
+class Live:
+    """waiting: counted up to MOST_COUNTED."""
+
+    stile: Turnstile
+    waiting: int
+    circuits: list[Circuit]
+
+
+def live(table: Table, tenant: str, name: str) -> Live:
+    stile = store.read_stile(table, tenant, name) or Turnstile(tenant, name)
+    shown = list(islice((circuit for _, circuit in store.circuits(table, tenant, name)), MOST_CIRCUITS))
+    return Live(stile, store.waiting(table, tenant, name, MOST_COUNTED), shown)

@@ -1,0 +1,138 @@
+"""Flow keys in the table: each condition of their writes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from sweephand.domain.flow_keys import Enter, FlowKey, Place, Turnstile, answer
+from sweephand.store import flow_keys as store
+from sweephand.store.conditional import Cancelled, Refused, Table, Written
+from tests.support.stage import TENANT
+from tests.unit.flow.common import NOON
+
+SECOND = timedelta(seconds=1)
+KEY = FlowKey(TENANT, "k", NOON, NOON, parallelism=1)
+
+
+@pytest.fixture
+def table(stage) -> Table:
+    return stage.world.table
+
+
+@pytest.fixture
+def key(table) -> FlowKey:
+    assert table.transact(store.create_ops(table, KEY, "t0")) == Written()
+    return KEY
+
+
+def circuit(table):
+    return store.read_circuit(table, TENANT, "k", "there")
+
+
+def failed(table) -> int:
+    return store.count_failure(table, TENANT, "k", "there", "CONNECT", NOON)
+
+
+def test_a_key_is_created_once(table, key):
+    done = table.transact(store.create_ops(table, replace(key, parallelism=9), "t1"))
+
+    assert isinstance(done, Cancelled)
+    assert store.find(table, TENANT, "k") == key
+
+
+def test_a_change_is_of_the_revision_that_was_read(table, key):
+    after = replace(key, parallelism=2, revision=2)
+    assert table.transact(store.change_ops(table, key, after, "t1")) == Written()
+
+    late = table.transact(store.change_ops(table, key, replace(key, parallelism=3, revision=2), "t2"))
+
+    assert isinstance(late, Cancelled)
+    assert store.find(table, TENANT, "k") == after
+    assert store.read_stile(table, TENANT, "k").terms.parallelism == 2
+
+
+def test_a_key_goes_as_it_was_read_and_only_if_nobody_names_it(table, key):
+    assert table.transact(store.use_ops(table, TENANT, None, "k")) == Written()
+    assert isinstance(table.transact(store.delete_ops(table, key)), Cancelled)
+    assert table.transact(store.use_ops(table, TENANT, "k", None)) == Written()
+    after = replace(key, parallelism=2, revision=2)
+    assert table.transact(store.change_ops(table, key, after, "t1")) == Written()
+
+    assert isinstance(table.transact(store.delete_ops(table, key)), Cancelled)
+    assert table.transact(store.delete_ops(table, after)) == Written()
+
+
+@pytest.mark.parametrize("use", [(None, "k"), ("k", None)])
+def test_nobody_names_a_key_that_is_not_there_nor_leaves_it(table, use):
+    assert isinstance(table.transact(store.use_ops(table, TENANT, *use)), Cancelled)
+
+
+def test_a_turnstile_is_moved_from_where_it_was_read(table, key):
+    before = store.read_stile(table, TENANT, "k")
+    first, _ = answer(before, [Enter("a", NOON + SECOND)], NOON)
+    second, _ = answer(before, [Enter("b", NOON + SECOND)], NOON)
+
+    assert store.move(table, before, first, "t1", shards=2) == Written()
+    refused = store.move(table, before, second, "t2", shards=2)
+
+    assert isinstance(refused, Refused)
+    assert store.stile_in(refused) == replace(first, turn="t1") == store.read_stile(table, TENANT, "k")
+
+
+def test_what_a_turnstile_knows_comes_back_as_it_was_written(table, key):
+    before = store.read_stile(table, TENANT, "k")
+    after = Turnstile(
+        *(TENANT, "k", before.terms, "t1"),
+        next_at=NOON + timedelta(microseconds=7),
+        places={"a": Place(NOON, "c"), "b": Place(NOON + SECOND, "r")},
+        wake_at=NOON,
+        look_at=NOON + timedelta(milliseconds=3),
+        called="1#a",
+        called_to=NOON,
+        mark="0#b",
+        mark_at=NOON,
+        late=("0#c", "0#d"),
+    )
+
+    store.move(table, before, after, "t1", shards=2)
+
+    assert store.read_stile(table, TENANT, "k") == after
+
+
+def test_a_key_that_is_gone_is_not_called_anew(stage, table):
+    store.call_anew(table, TENANT, "k", "t1")
+
+    assert [item for item in stage.items() if "KEY#" in item["pk"]["S"]] == []
+
+
+def test_a_circuit_is_opened_once_and_only_while_its_failures_stand(table, key):
+    assert isinstance(store.open_circuit(table, TENANT, "k", "there", NOON, NOON), Refused)
+    assert failed(table) == 1
+
+    assert store.open_circuit(table, TENANT, "k", "there", NOON, NOON + SECOND) == Written()
+    assert isinstance(store.open_circuit(table, TENANT, "k", "there", NOON + SECOND, NOON), Refused)
+    assert (circuit(table).opened_at, circuit(table).probe_at) == (NOON, NOON + SECOND)
+
+
+def test_one_call_tries_an_open_circuit_when_it_may_be_tried(table, key):
+    failed(table)
+    assert isinstance(store.take_probe(table, TENANT, "k", "there", NOON, NOON), Refused)
+    store.open_circuit(table, TENANT, "k", "there", NOON, NOON + SECOND)
+
+    assert isinstance(store.take_probe(table, TENANT, "k", "there", NOON, NOON + 9 * SECOND), Refused)
+    assert store.take_probe(table, TENANT, "k", "there", NOON + SECOND, NOON + 6 * SECOND) == Written()
+    assert isinstance(store.take_probe(table, TENANT, "k", "there", NOON + SECOND, NOON + 6 * SECOND), Refused)
+
+
+def test_whoever_closes_an_open_circuit_is_told_and_nobody_else(table, key):
+    failed(table)
+    assert store.close_circuit(table, TENANT, "k", "there") is False
+
+    failed(table)
+    store.open_circuit(table, TENANT, "k", "there", NOON, NOON)
+    assert store.close_circuit(table, TENANT, "k", "there") is True
+    assert store.close_circuit(table, TENANT, "k", "there") is False
+    assert circuit(table).failures == 0
