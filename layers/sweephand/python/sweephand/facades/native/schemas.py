@@ -340,8 +340,9 @@ SCHEMAS |= {
     f"{noun}Patch": patch_of(SCHEMAS[f"{noun}Replacement"], SCHEMAS, removable=False)
     for noun in ("Job", "Schedule", "Collection", "FlowKey")
 }
-SCHEMAS["ActionPatch"] = patch_of(ref("Action"), SCHEMAS)
+SCHEMAS["ActionPatch"] = patch_of(ref("Action"), SCHEMAS, removable=False)
 _OF_JOB = SCHEMAS["JobPatch"]["properties"]
-_OF_JOB["errorAction"] = ref("ActionPatch")
-_OF_JOB["hooks"]["properties"] = dict.fromkeys(HOOK_KINDS, ref("ActionPatch"))
-"""Said once: a job has up to four of them beside its action."""
+_OF_JOB["action"] = ref("ActionPatch")
+_OF_JOB["errorAction"] = or_null(ref("ActionPatch"))
+_OF_JOB["hooks"]["properties"] = dict.fromkeys(HOOK_KINDS, or_null(ref("ActionPatch")))
+"""Said once: a job has up to five of them."""
