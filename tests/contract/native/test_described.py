@@ -156,7 +156,8 @@ def test_the_headers_of_a_change_are_those_that_it_heeds(shared, route):
     key = _send(shared, route, **{"idempotency-key": "not one word"})
 
     assert (match.status == 412) == ("If-Match" in route.headers), match.text
-    assert (key.status == 400) == ("Idempotency-Key" in route.headers), key.text
+    refused = key.status == 400 and "Idempotency-Key" in key.text
+    assert refused == ("Idempotency-Key" in route.headers), key.text
 
 
 @pytest.mark.parametrize("route", [route for route in ROUTES.all if route.scope], ids=_route)

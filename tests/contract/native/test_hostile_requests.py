@@ -114,7 +114,12 @@ def test_an_if_match_that_is_no_etag_is_refused(shared, things, given):
 )
 def test_an_idempotency_key_that_is_none_is_refused(shared, things, given):
     routes = [route for route in ROUTES.all if "Idempotency-Key" in route.headers]
-    assert {title(route) for route in routes} == {"POST /v1/jobs", "POST /v1/jobs/{job}/run"}
+    assert {title(route) for route in routes} == {
+        "POST /v1/jobs",
+        "POST /v1/jobs/{job}/run",
+        "POST /v1/runs/{run}/rerun",
+        "POST /v1/errors:redrive",
+    }
 
     with shared.unchanged():
         for route in routes:

@@ -8,6 +8,7 @@ import pytest
 
 from sweephand.domain.collection import Retention
 from sweephand.domain.schedule import ScheduleState
+from sweephand.domain.waiting import Waits
 from sweephand.flow import plan, tenancy, unused
 from sweephand.store import keys
 from tests.contract.sap.api import TENANT
@@ -53,7 +54,7 @@ def test_one_that_ran_goes_thirty_days_after_its_end_and_its_job_stays(api, fail
 
     assert (before, there(api, made), there(api, made, 1)) == (True, False, True)
     assert api.get(f"/jobs/{made['_id']}").status == 200
-    assert [kind for _, kind in waiting(api)] == ["S"]
+    assert [kind for _, kind in waiting(api)] == ["S", *fails * [Waits.ERRORS]]
     first = api.get("/actionLogs", query={"jobId": made["_id"]}).json["results"][0]
     assert (first["type"], first["user"]) == ("SCHEDULE_DELETION", None)
 
