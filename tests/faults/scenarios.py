@@ -869,13 +869,13 @@ class FlowKeyResult(Scenario):
         first = at.create(counted(1), action=action, policies={"flowKey": "k"})
         at.expect(first, minutes(1))
         at.go_until(lambda: at.scene.endpoint.received)
-        second = at.create({"at": text(NOON + 2 * TICK)}, action=action, policies={"flowKey": "k"})
-        at.expect(second, minutes(2))
-        at.go_to(2.2)
+        later = (at.scene.clock.now() + TICK).replace(microsecond=0)
+        at.expect(at.create({"at": text(later)}, action=action, policies={"flowKey": "k"}), [later])
+        at.go(72)
         schedule = first.schedules[0]
         run = run_at(schedule, 1)
         at.ask(lambda: results.record(at.scene.world, TENANT, schedule.id, run, success=True, message="done"))
-        at.go_to(4)
+        at.go(108)
 
     def check(self, at: Play) -> None:
         passed_in_order(at)
