@@ -71,14 +71,14 @@ def _logging() -> Iterator[World]:
         # Powertools' loggers share their handler, which may be an earlier world's.
         (handler,) = logging.getLogger("service_undefined").handlers
         assert isinstance(handler, logging.StreamHandler)
-        before = handler.setStream(nowhere)
+        # Not setStream(): it would flush what may be closed by now.
+        before, handler.stream = handler.stream, nowhere
         logging.disable(logging.NOTSET)
         try:
             yield world
         finally:
             logging.disable(off)
-            if before is not None:
-                handler.setStream(before)
+            handler.stream = before
 
 
 def _execute(world: World, name: str, url: str, *, payload: bool = False) -> Cpu:
