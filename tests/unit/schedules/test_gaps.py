@@ -33,8 +33,8 @@ def walked(series: Series, after: int, until: int) -> tuple[int, int, int | None
 def test_a_walk_finds_the_same_gaps(case: tuple[Timing, datetime], span_s: int) -> None:
     timing, instant = case
     after = int(instant.timestamp())
-    if timing.rule.count(after, after + span_s, 5_001) > 5_000:
-        span_s = 3_000
+    if timing.rule.count(after, after + span_s, MOST_LOOKS + 1) > MOST_LOOKS:
+        span_s = MOST_LOOKS - 1
     found = measure(timing.rule, after, after + span_s)
 
     assert (found and found[:4]) == walked(timing.rule, after, after + span_s)
