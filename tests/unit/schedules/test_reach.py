@@ -86,7 +86,7 @@ def test_what_is_proven_is_what_a_search_finds(
     packed = [str(Use(named(facts), mode, roll if rolls else Roll.NONE)) for facts, mode, rolls in drawn]
     proven = applied(series, packed, timing.zone)
     assert isinstance(proven, Filtered | Rolled)
-    searched = replace(proven, filter=replace(proven.filter, reach=None))
+    searched = replace(proven, filter=replace(proven.filter, open=None, reach=None))
 
     for begin in (at, to_second(NOW) // 2, 1_772_323_200, 1_775_000_000):
         upcoming, latest = proven.after(begin), proven.until(begin)

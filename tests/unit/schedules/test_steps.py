@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any
 
 import pytest
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import calendar_content, calendars
+from sweephand.schedules.explain import left_out
 from sweephand.schedules.localtime import zone
 from sweephand.schedules.timing import load, parse
 from tests.unit.schedules.test_inputs_that_break import calls
@@ -134,6 +136,17 @@ def test_what_calendars_leave_nothing_is_refused_in_few_calls(
 
     refused()  # what is kept of a zone is made once
     assert calls(refused) <= MOST_UNTIL_REFUSED
+
+
+@pytest.mark.parametrize("names", [["+weekends", "+an evening"], ["+weekends>", "+an evening>"]], ids=str)
+def test_behind_the_last_date_what_is_left_out_takes_few_calls(names: list[str]) -> None:
+    """The hours of the calendars never agree, and only a date brought an occurrence."""
+    fields, book = fields_of({"cron": "0 19 * * *"}, names)
+    timing = parse(fields, now=NOW, book=book)
+    found = timing.rule.next_after(NOW)
+    assert found == datetime(2027, 1, 2, 19, tzinfo=UTC)
+
+    assert calls(lambda: list(islice(left_out(timing, found, datetime(2199, 1, 1, tzinfo=UTC)), 100))) <= 300_000
 
 
 @pytest.mark.parametrize("text", ["* * * * *", "30 2 * * 1-5", "0 0 13 * 5"])

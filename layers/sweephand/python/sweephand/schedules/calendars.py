@@ -26,7 +26,7 @@ from sweephand.schedules.localtime import FIRST_SECOND, LAST_SECOND, Zone, zone
 from sweephand.schedules.reach import reach
 from sweephand.schedules.rolling import MOST_ROLLED_DAYS, Filter, Rolled, Stop
 from sweephand.schedules.rule import ByCalendars, MovedBy, Series, Window
-from sweephand.schedules.weeks import times_of_week
+from sweephand.schedules.weeks import ANY_TIME, times_of_week
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -200,7 +200,7 @@ class Filtered(ByCalendars):
         return None
 
     def comes(self, second: int) -> int | None:
-        return second if self.filter.free(second, 1) == second else None
+        return second if self.filter.lets(second) else None
 
     def stopped_by(self, second: int) -> int | None:
         return self.filter.first(second)
@@ -237,7 +237,8 @@ def applied(series: Series, packed: Sequence[str], by: Zone) -> Series:
     step = next((_STEPS[use.roll] for use in uses if use.roll is not Roll.NONE), 0)
     times = times_of_week(series, by, any_day=step != 0)
     since = series.first if isinstance(series, Window) and not step else FIRST_SECOND
-    through = Filter(stops, reach(times, [(each.times, each.include) for each in stops], by, since))
+    covered = [(each.times, each.include) for each in stops]
+    through = Filter(stops, reach([ANY_TIME], covered, by, FIRST_SECOND), reach(times, covered, by, since))
     return Rolled(series, through, by, step) if step else Filtered(series, through)
 
 

@@ -47,10 +47,17 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """All calendars of a schedule. reach: outside of it no occurrence comes (reach.py); None: that is not known."""
+    """All calendars of a schedule. open: outside of it they never let anything through; reach: outside of it no
+    occurrence comes (both reach.py); None: that is not known.
+    """
 
     stops: tuple[Stop, ...]
+    open: Stretches | None = None
     reach: Stretches | None = None
+
+    def lets(self, second: int) -> bool:
+        """Whether none of them stops this second."""
+        return not any(each.stops(second) for each in self.stops)
 
     def near(self, second: int, step: int) -> int | None:
         """The first second from `second` on that none of them stops, and before which no occurrence comes."""
@@ -61,7 +68,8 @@ class Filter:
 
     def free(self, second: int, step: int) -> int | None:
         """The first second from `second` on that none of them stops."""
-        return agreed([(each.times, each.include) for each in self.stops], second, step)
+        wishes = [(each.times, each.include) for each in self.stops]
+        return agreed(wishes if self.open is None else [(self.open, True), *wishes], second, step)
 
     def stopped(self, second: int, step: int = 1) -> int | None:
         """The first second from `second` on that one of them stops."""
@@ -145,7 +153,7 @@ class Rolled(ByCalendars):
         return None
 
     def comes(self, second: int) -> int | None:
-        if self.filter.free(second, self.step) == second:
+        if self.filter.lets(second):
             return second
         if not self.filter.rolls(second):
             return None
@@ -172,7 +180,7 @@ class Rolled(ByCalendars):
         return end if self.step > 0 or stopped is None else max(second - 1, end - _NEAR)
 
     def moved_by(self, second: int) -> MovedBy | None:
-        if self.filter.free(second, 1) != second:
+        if not self.filter.lets(second):
             return None
         if self.series.until(second) == second:
             return self.series.moved_by(second)
