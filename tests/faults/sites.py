@@ -34,7 +34,10 @@ RECEIVERS = {
     "secrets": {"encrypt", "decrypt"},
     "bus": {"put", "send", "publish"},
     "world": {"perform"},
+    "ecs": {"stop"},
 }
+OUTWARD = frozenset({"perform", "stop"})
+"""Methods by which a target is called: no edge stands between."""
 
 
 @dataclass(frozen=True, order=True)
@@ -173,7 +176,7 @@ def _site(path: str, frame: FrameType, method: str) -> Site | None:
     function = _module(path).get(frame.f_code.co_qualname.split(".<locals>")[0])
     if function is None:
         return None
-    candidates = [each for each in function.sites if each[0].method == (method or "perform")]
+    candidates = [each for each in function.sites if each[0].method in ({method} if method else OUTWARD)]
     for site, first, last in candidates:
         if first <= frame.f_lineno <= last:
             return site

@@ -13,7 +13,7 @@ from sweephand.domain.event import EventType
 from sweephand.domain.failure import Failure, Group, normalised, signature_of
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Outcome, Reason, Run, State, Verdict
-from sweephand.errors import Conflict, InvalidRequest, NotFound
+from sweephand.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from sweephand.flow import failures, rerun
 from sweephand.flow.operations import verbs
 from sweephand.flow.plan import Planned
@@ -22,7 +22,7 @@ from sweephand.store import keys
 from sweephand.store.views import failures as views
 from tests.support.endpoint import OK, WRONG
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Crash, answer_lost, crash_after, crash_before, refused
+from tests.support.taps import Act, Crash, Fault, Passing, answer_lost, crash_after, crash_before, refused
 from tests.unit.flow.common import DAY
 
 MINUTELY = {"cron": "* * * * *"}
@@ -67,6 +67,19 @@ def pass_days(stage: Stage, days: float) -> None:
     for _ in range(int(days * 4)):
         stage.pass_time(6 * 3_600 - 61)
         stage.run(61)
+
+
+class OnRowsOfErrors:
+    """The first call of this name on a row of errors meets the fault."""
+
+    def __init__(self, name: str, fault: Fault) -> None:
+        self.name, self.fault, self.met = name, fault, False
+
+    def __call__(self, passing: Passing, act: Act) -> Any:
+        if self.met or passing.name != self.name or "#ERRORS" not in passing.request["Key"]["pk"]["S"]:
+            return act()
+        self.met = True
+        return self.fault(passing, act)
 
 
 # Noted
@@ -389,6 +402,49 @@ def test_what_goes_on_failing_is_told_of_too(stage: Stage) -> None:
     gone = [at for at in ends if at < stage.clock.now()]
     assert len(gone) >= 4
     assert {at.isoformat()[:10] for at in gone} <= told
+
+
+@pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused])
+@pytest.mark.parametrize(
+    ("name", "days"), [("dynamodb.UpdateItem", 16), ("dynamodb.DeleteItem", failures.FORGOTTEN.days + 15)]
+)
+def test_a_look_that_is_cut_off_is_made_again(stage: Stage, name: str, days: float, fault: Any) -> None:
+    """What a group says may come twice; no group falls silent, and none stays for ever."""
+    failed_runs(stage, 1)
+    fault_at_its_row = OnRowsOfErrors(name, fault)
+
+    with stage.taps.faulty(fault_at_its_row):
+        for _ in range(int(days * 4)):
+            stage.pass_time(6 * 3_600 - 61)
+            with suppress(Crash):
+                stage.run(61)
+    stage.run(1_200)
+
+    assert fault_at_its_row.met
+    assert stage.bus.of(EventType.ERRORS_EXPIRING)
+    if name == "dynamodb.DeleteItem":
+        assert (groups(stage), stage.waiting()) == ([], {})
+
+
+@pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused])
+def test_what_users_say_of_errors_may_be_said_again(stage: Stage, fault: Any) -> None:
+    planned, _ = failed_runs(stage, 1)
+    other = stage.create(name="other").job.id
+    group = only(stage)
+    says = (
+        ("UpdateItem", lambda: failures.archive(stage.world, TENANT, group.id, "known", None)),
+        ("PutItem", lambda: failures.redirect(stage.world, TENANT, planned.job.id, other, None)),
+        ("DeleteItem", lambda: failures.end_redirect(stage.world, TENANT, planned.job.id)),
+    )
+
+    for operation, say in says:
+        with suppress(Crash, Unavailable), stage.taps.once(f"dynamodb.{operation}", fault):
+            say()
+        with suppress(NotFound):  # it has ended
+            say()
+
+    assert (only(stage).closed_reason, count(stage)) == ("known", 0)
+    assert list(views.redirects(stage.world.table, TENANT)) == []
 
 
 def test_a_group_goes_long_after_its_last_failure(stage: Stage) -> None:
