@@ -149,6 +149,20 @@ def test_behind_the_last_date_what_is_left_out_takes_few_calls(names: list[str])
     assert calls(lambda: list(islice(left_out(timing, found, datetime(2199, 1, 1, tzinfo=UTC)), 100))) <= 300_000
 
 
+@pytest.mark.parametrize(
+    "text", ["0 9 1 * *", "0 9 1-28/2 * *", "0 9 28 * 1", "0 9 31 1 *", "0 9 31 * *", "0 9 30 2 *"]
+)
+@pytest.mark.parametrize("overflow", ["clamp", "next"])
+def test_dates_that_move_into_other_months_take_few_calls(text: str, overflow: str) -> None:
+    """Also where no month lacks one: nothing is looked for up to the horizon."""
+    timing = parse({"cron": text, "monthOverflow": overflow}, now=NOW)
+    rule = timing.rule
+
+    assert calls(lambda: rule.next_after(NOW)) <= MOST
+    assert calls(lambda: rule.last_until(NOW)) <= MOST
+    assert calls(lambda: timing.interval_s) <= 120_000
+
+
 @pytest.mark.parametrize("text", ["* * * * *", "30 2 * * 1-5", "0 0 13 * 5"])
 def test_all_of_230_years_are_counted_in_few_calls(text: str) -> None:
     rule = parse({"cron": text, "timezone": NEW_YORK}, now=NOW).rule

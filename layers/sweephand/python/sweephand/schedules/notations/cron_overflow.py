@@ -11,10 +11,13 @@ from sweephand.errors import InvalidRequest
 from sweephand.schedules.calendar_masks import CalendarMasks
 from sweephand.schedules.clock import Clock
 from sweephand.schedules.day_sets import Both
-from sweephand.schedules.days import Days, OfMonths, OfWeeks, OnDays, OrNextDay, month_table
+from sweephand.schedules.days import ALL_YEARS, Days, OfMonths, OfWeeks, OnDays, OrNextDay, month_table
 from sweephand.schedules.localtime import MonthOverflow
 
 _ALL_WEEKDAYS = 0x7F
+_ALL_DATES = 0xFFFFFFFE
+_SHORT_OF = {29: 1 << 2, 30: 1 << 2, 31: 1 << 2 | 1 << 4 | 1 << 6 | 1 << 9 | 1 << 11}
+"""Date -> the months that lack it, in some year at least; bit n is month n."""
 WORDS = {
     MonthOverflow.CLAMP: "a month without such a day has its last one",
     MonthOverflow.NEXT: "for a month without such a day, the first of the next",
@@ -32,13 +35,23 @@ def pattern(masks: CalendarMasks, overflow: MonthOverflow) -> OnDays:
     """The wall times of a cron whose dates move into shorter months, or behind them."""
     weekdays = masks.weekdays >> 1 & 0x3F | (masks.weekdays & 1) << 6  # there, bit 0 is Sunday
     table = month_table(partial(_pick, masks, weekdays, overflow))
-    days: Days = OfMonths(table, masks.months)
-    if overflow is MonthOverflow.NEXT:
+    days: Days = OfMonths(table, masks.months, ALL_YEARS if overflow is MonthOverflow.CLAMP or masks.ever() else 0)
+    if overflow is MonthOverflow.NEXT and (short := _short_months(masks)):
         ends = month_table(lambda length, _: 1 << length if masks.days >> length + 1 else 0)
-        days = OrNextDay(days, OfMonths(ends, masks.months))
+        days = OrNextDay(days, OfMonths(ends, short))
         if not masks.either and weekdays != _ALL_WEEKDAYS:
             days = Both(days, OfWeeks(weekdays))
     return OnDays(days, Clock(masks.hours, masks.minutes))
+
+
+def _short_months(masks: CalendarMasks) -> int:
+    """Its months that lack one of its dates. A search for days in others would find none up to the horizon."""
+    if masks.days == _ALL_DATES:
+        return 0
+    lacking = 0
+    for day, months in _SHORT_OF.items():
+        lacking |= months if masks.days >> day & 1 else 0
+    return masks.months & lacking
 
 
 def _pick(masks: CalendarMasks, weekdays: int, overflow: MonthOverflow, length: int, first: int) -> int:
