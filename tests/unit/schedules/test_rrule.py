@@ -305,6 +305,50 @@ EXDATE;VALUE=DATE:20270104
     assert parse({"rrule": text}, now=NOW).interval_s == 3 * 3600
 
 
+@pytest.mark.parametrize(
+    ("hour", "rules", "left"),
+    [
+        ("03:00", {}, ["03-14T07:00", "03-15T07:00"]),
+        ("03:30", {"dstGap": "next_valid"}, ["03-14T07:30", "03-15T07:30"]),
+        ("03:00", {"dstGap": "skip"}, ["03-14T07:00", "03-15T07:00"]),
+        ("02:30", {}, ["03-15T06:30", "03-16T06:30"]),
+        ("02:30", {"dstGap": "next_valid"}, ["03-15T06:30", "03-16T06:30"]),
+    ],
+)
+def test_an_exception_in_a_gap_takes_out_what_stands_for_it_alone(hour, rules, left):
+    rule = f"DTSTART;TZID={ZONE}:20270110T{hour.replace(':', '')}00\nFREQ=DAILY\nEXDATE:20270314T023000"
+
+    assert walls(rule, "2027-03-14", 2, **rules) == left
+
+
+def test_an_exception_in_a_gap_takes_nothing_out_of_steps_that_run_through_it():
+    rule = f"DTSTART;TZID={ZONE}:20270110T003000\nFREQ=HOURLY\nEXDATE:20270314T023000"
+
+    assert walls(rule, "2027-03-14T06:00", 3) == ["03-14T06:30", "03-14T07:30", "03-14T08:30"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "taken"),
+    [({}, ["05:30"]), ({"dstOverlap": "second"}, ["06:30"]), ({"dstOverlap": "both"}, ["05:30", "06:30"])],
+)
+def test_an_exception_that_comes_twice_takes_out_the_copies_that_run(rules, taken):
+    both = "RDATE:20271107T053000Z,20271107T063000Z"
+    text = f"DTSTART;TZID={ZONE}:20270110T013000\nRRULE:FREQ=DAILY\n{both}\nEXDATE:20271107T013000"
+    left = [f"11-07T{copy}" for copy in ("05:30", "06:30") if copy not in taken]
+
+    assert walls(text, "2027-11-07", len(left) + 1, **rules) == [*left, "11-08T06:30"]
+
+
+@pytest.mark.parametrize("exception", ["20270314T023000", "20271107T013000"])
+def test_one_exception_at_a_clock_change_is_told_as_one(exception):
+    text = f"DTSTART;TZID={ZONE}:20270110T090000\nFREQ=DAILY\nEXDATE:{exception}"
+
+    for overlap in ("first", "second", "both"):
+        timing = parse({"rrule": text, "dstOverlap": overlap}, now=NOW)
+        assert timing.summary == f"every day at 09:00, {ZONE}, 1 exception"
+        assert load(timing.packed) == timing
+
+
 def test_an_instant_that_was_taken_out_is_explained():
     text = "DTSTART:20270101T090000Z\nFREQ=DAILY\nEXDATE:20270102T090000Z\nRDATE:20270105T120000Z"
     timing = parse({"rrule": text}, now=NOW)

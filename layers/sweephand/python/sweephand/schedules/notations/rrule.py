@@ -3,7 +3,8 @@
 A rule alone begins at the schedule's startTime, else at its creation. COUNT counts instants of the rule, before EXDATE
 takes any away; the beginning is one of them only if it matches. Without a rule it is the first of the dates. A date in
 UNTIL or EXDATE means all of its day. Wall times in a gap are shifted, those that come twice run the first time, unless
-the schedule states its rules. Steps that fix no hour run through clock changes (decision 0027).
+the schedule states its rules. Steps that fix no hour run through clock changes (decision 0027). A wall time in EXDATE
+takes out the instants that the rule gives for it.
 Source: RFC 5545, 3.3.10, 3.8.2.4, 3.8.5.
 """
 
@@ -59,7 +60,8 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
     """{"rule", "start", "first"}: the rule in upper case, its beginning in wall seconds and as the first second.
 
     None of them where dates stand alone. Where they are: "last" (UNTIL, COUNT), "also" and "except" (RDATE, EXDATE:
-    seconds, or pairs of first and last), "now" if the beginning is the creation.
+    seconds, or pairs of first and last), "exceptions" (how many EXDATE names, where "except" has both
+    copies of a time), "now" if the beginning is the creation.
     """
     check_no_overflow(rules, "RFC 5545 leaves such days out, and BYMONTHDAY=-1 is the last of a month")
     text = members.text(value, FIELD, EXPECTED, lines=True)
@@ -79,20 +81,23 @@ def _read(lines: list[Line], rules: Rules, beginning: Beginning) -> Facts:
     rule, begin = _one("RRULE", lines), _one("DTSTART", lines)
     also = {second for line in lines if line.name == "RDATE" for second in _named(line, rules)}
     facts: dict[str, Any] = {}
+    clock = rules
     if rule is not None:
-        facts = _of_rule(rule, begin, rules, beginning)
+        facts, clock = _of_rule(rule, begin, rules, beginning)
     elif begin is not None and also:  # dates alone, of which the beginning is the first
         also.update(_instants(_first_stamp(begin, rules), rules.zone, rules))
     else:
         raise InvalidRequest(FIELD, f"expected {EXPECTED}", position=0)
-    spans = joined([span for line in lines if line.name == "EXDATE" for span in _excluded(line, rules)])
+    named = [spans for line in lines if line.name == "EXDATE" for spans in _excluded(line, clock) if spans]
+    spans, exceptions = joined([span for each in named for span in each]), len(joined([each[0] for each in named]))
     facts["also"] = sorted(also) or None
     facts["except"] = [list(span) if span[0] < span[1] else span[0] for span in spans] or None
+    facts["exceptions"] = exceptions if exceptions < len(spans) else None
     return {name: fact for name, fact in facts.items() if fact is not None}
 
 
-def _of_rule(rule: Line, begin: Line | None, rules: Rules, beginning: Beginning) -> dict[str, Any]:
-    """{"rule", "start", "first"}, for some {"last"} and {"now"}: see `read`."""
+def _of_rule(rule: Line, begin: Line | None, rules: Rules, beginning: Beginning) -> tuple[dict[str, Any], Rules]:
+    """{"rule", "start", "first"}, for some {"last"} and {"now"}: see `read`; and its rules for clock changes."""
     recur = rrule_parts.parse(rule.value, rule.at)
     facts = {"rule": rule.value, **_begin(begin, rules, beginning)}
     on_clock = _on_clock(pattern(recur, facts["start"]), rules)
@@ -100,7 +105,7 @@ def _of_rule(rule: Line, begin: Line | None, rules: Rules, beginning: Beginning)
         facts["last"] = _until(recur, rules.zone)
     elif recur.times is not None:
         facts["last"] = nth_after(on_clock, facts["first"] - 1, recur.times, LAST_SECOND)
-    return facts
+    return facts, rules._replace(gap=on_clock.gap, overlap=on_clock.overlap)
 
 
 def counted_from(facts: Facts) -> int | None:
@@ -286,16 +291,14 @@ def _instants(stamp: Stamp, where: Zone, rules: Rules) -> Sequence[int]:
     return copies
 
 
-def _excluded(line: Line, rules: Rules) -> Iterator[tuple[int, int]]:
-    """The instants of an EXDATE, each of its days as a whole."""
+def _excluded(line: Line, rules: Rules) -> Iterator[list[tuple[int, int]]]:
+    """For each date or time of an EXDATE what it takes out: its day as a whole, or none, one or both copies."""
     where = line.zone or rules.zone
     for stamp in _stamps(line):
         if stamp.day:
-            yield _first_of(stamp.wall, where), _first_of(stamp.wall + DAY_S, where) - 1
-            continue
-        seconds = [stamp.wall] if stamp.utc else where.instants(stamp.wall) or where.around_gap(stamp.wall)
-        for second in seconds:
-            yield second, second
+            yield [(_first_of(stamp.wall, where), _first_of(stamp.wall + DAY_S, where) - 1)]
+        else:
+            yield [(second, second) for second in _instants(stamp, where, rules)]
 
 
 def _first_of(wall: int, where: Zone) -> int:

@@ -45,7 +45,8 @@ def dates(facts: Any) -> str:
 
 
 def _exceptions(facts: Any) -> str:
-    return f", {_number(len(facts['except']), 'exception')}" if "except" in facts else ""
+    named = int(facts.get("exceptions", len(facts.get("except", ()))))
+    return f", {_number(named, 'exception')}" if named else ""
 
 
 def _days(recur: Recur, start: int) -> list[str]:
