@@ -62,6 +62,15 @@ def test_every_schedule_has_cautions_of_the_closed_list_and_a_description(case: 
         ),
         ({"cron": "0 9 13 * 5"}, ["EITHER_DAY day of the month and weekday are both given, and either is enough"]),
         (
+            {"cron": "0 9 31 2,3 1", "monthOverflow": "clamp"},
+            ["EITHER_DAY day of the month and weekday are both given, and either is enough"],
+        ),
+        (
+            {"cron": "0 9 31 2,3 1", "monthOverflow": "next"},
+            ["EITHER_DAY day of the month and weekday are both given, and either is enough"],
+        ),
+        ({"cron": "0 9 31 2,3 *", "monthOverflow": "clamp"}, []),
+        (
             {"cron": "*/7 * * * *"},
             ["UNEVEN_STEP steps of 7 minutes do not divide the hour: the last of each hour is 4"],
         ),

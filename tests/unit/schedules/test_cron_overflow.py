@@ -15,6 +15,7 @@ from sweephand.schedules.localtime import to_instant
 from sweephand.schedules.timing import between, load, parse
 
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
+ON_THE_31ST = {"recurrence": {"frequency": "month", "schedule": {"monthDays": [31]}}}
 SUNDAY_FIRST = [6, 0, 1, 2, 3, 4, 5]
 
 
@@ -92,6 +93,62 @@ def test_the_summary_says_so_and_no_month_is_said_to_lack_the_day() -> None:
     assert [each.code for each in cautions(clamped, NOW)] == []
     assert [each.code for each in cautions(skipped, NOW)] == ["SOME_MONTHS_LACK_THE_DAY"]
     assert clamped.interval_s == 28 * 86_400
+
+
+@pytest.mark.parametrize("overflow", ["clamp", "next"])
+@pytest.mark.parametrize(
+    "cron", ["0 9 * * *", "0 9 * * 1", "0 9 1 * *", "0 9 31 1,3 *", "0 9 31 * 0-6", "0 9 1-31 * *", "@monthly"]
+)
+def test_the_summary_does_not_speak_of_missing_days_where_there_are_none(cron: str, overflow: str) -> None:
+    timing = parse({"cron": cron, "monthOverflow": overflow}, now=NOW)
+
+    assert timing.summary == parse({"cron": cron}, now=NOW).summary
+
+
+LAST, FIRST, NONE = (
+    "; a month without such a day has its last one",
+    "; for a month without such a day, the first of the next",
+    "; a month without such a day has none",
+)
+
+
+@pytest.mark.parametrize(
+    ("fields", "wanted"),
+    [
+        ({"cron": "0 9 30 2 *", "monthOverflow": "clamp"}, f"at 09:00 on day 30 of the month in February{LAST}"),
+        (
+            {"cron": "0 9 31 4 1", "monthOverflow": "next"},
+            f"at 09:00 on day 31 of the month or on Monday in April{FIRST}",
+        ),
+        ({"every": "P1M"}, f"every month from 2027-01-31T09:00:00, UTC{LAST}"),
+        ({"every": "P1M", "monthOverflow": "next"}, f"every month from 2027-01-31T09:00:00, UTC{FIRST}"),
+        ({"every": "P1M", "monthOverflow": "skip"}, f"every month from 2027-01-31T09:00:00, UTC{NONE}"),
+        ({"every": "P1Y", "monthOverflow": "skip"}, "every year from 2027-01-31T09:00:00, UTC"),
+        (
+            {"every": "R3/2027-01-31T09:00:00Z/P1M"},
+            f"every month from 2027-01-31T09:00:00Z until 2027-03-31T09:00:00Z{LAST}",
+        ),
+        ({"recurrence": {"frequency": "month"}}, f"every month from 2027-01-31T09:00:00, UTC{LAST}"),
+        ({"recurrence": {"frequency": "year"}}, "every year from 2027-01-31T09:00:00, UTC"),
+        ({"recurrence": {"frequency": "week"}}, "every week from 2027-01-31T09:00:00, UTC"),
+        ({"recurrence": {"frequency": "month", "interval": 12}}, "every 12 months from 2027-01-31T09:00:00, UTC"),
+        (ON_THE_31ST, f"at 09:00 on day 31 of the month{NONE}"),
+        ({**ON_THE_31ST, "monthOverflow": "clamp"}, f"at 09:00 on day 31 of the month{LAST}"),
+        ({**ON_THE_31ST, "monthOverflow": "next"}, f"at 09:00 on day 31 of the month{FIRST}"),
+        (
+            {"recurrence": {"frequency": "month", "schedule": {"monthDays": [28, -1]}}, "monthOverflow": "next"},
+            "at 09:00 on day 28 and the last day of the month",
+        ),
+    ],
+)
+def test_a_summary_says_what_becomes_of_a_missing_day(fields: dict[str, object], wanted: str) -> None:
+    start = (
+        {}
+        if "cron" in fields or str(fields.get("every", "")).startswith("R")
+        else {"startTime": "2027-01-31T09:00:00Z"}
+    )
+
+    assert parse({**start, **fields}, now=NOW).summary == wanted
 
 
 @pytest.mark.parametrize("overflow", ["clamp", "next"])

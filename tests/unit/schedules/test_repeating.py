@@ -122,5 +122,5 @@ def test_summaries():
         "every hour from 2027-01-01T00:00:00Z until 2027-01-01T04:00:00Z"
     )
     assert parse({"every": "R3/P1M/2027-03-31T09:00Z"}, now=NOW).summary == (
-        "every month from 2026-12-31T09:00:00Z until 2027-02-28T09:00:00Z"
+        "every month from 2026-12-31T09:00:00Z until 2027-02-28T09:00:00Z; a month without such a day has its last one"
     )

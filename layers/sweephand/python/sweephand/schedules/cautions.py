@@ -80,18 +80,24 @@ def _density(timing: Timing, first: int) -> Iterator[Caution]:
 
 def _of_pattern(pattern: Series) -> Iterator[Caution]:
     if isinstance(pattern, CalendarMasks):
-        if pattern.either and english.dates(pattern.days) and english.weekdays(pattern.weekdays):
-            yield Caution("EITHER_DAY", "day of the month and weekday are both given, and either is enough")
-        elif not pattern.either:
+        yield from _either_day(pattern)
+        if not pattern.either:
             yield from _missing_days(pattern.days, pattern.months)
         yield from _uneven(Clock(pattern.hours, pattern.minutes))
     elif isinstance(pattern, OnDays):
+        if pattern.unmoved is not None and isinstance(pattern.unmoved.series, CalendarMasks):
+            yield from _either_day(pattern.unmoved.series)
         if isinstance(pattern.days, OfMonths):
             yield from _missing_days(_fixed_days(pattern.days), pattern.days.visited())
         yield from _uneven(pattern.clock)
     elif isinstance(pattern, Months) and pattern.overflow is MonthOverflow.SKIP:
         day, visited = pattern.day_and_months()
         yield from _missing_days(1 << day, sum(1 << month for month in visited))
+
+
+def _either_day(masks: CalendarMasks) -> Iterator[Caution]:
+    if masks.either and english.dates(masks.days) and english.weekdays(masks.weekdays):
+        yield Caution("EITHER_DAY", "day of the month and weekday are both given, and either is enough")
 
 
 def _fixed_days(days: OfMonths) -> int:

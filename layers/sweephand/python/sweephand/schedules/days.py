@@ -269,11 +269,20 @@ class OrNextDay:
 
 
 @dataclass(frozen=True, slots=True)
+class Unmoved:
+    """A pattern before the dates that a month lacks move. series: without them. dates: bit n is day n of the month."""
+
+    series: Series
+    dates: int
+
+
+@dataclass(frozen=True, slots=True)
 class OnDays(Series):
-    """Wall seconds: each day of `days` at each time of `clock`."""
+    """Wall seconds: each day of `days` at each time of `clock`. unmoved: where dates that a month lacks move."""
 
     days: Days
     clock: Clock
+    unmoved: Unmoved | None = None
 
     def after(self, second: int) -> int | None:
         day, time = divmod(second, 86_400)

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from sweephand.schedules.calendar_masks import bits
+from sweephand.schedules.localtime import MonthOverflow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +30,26 @@ MONTHS = (
 )
 WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _MOST_TIMES = 6
+_LENGTHS: tuple[tuple[int, ...], ...] = (
+    (),
+    (31,),
+    (28, 29),
+    (31,),
+    (30,),
+    (31,),
+    (30,),
+    (31,),
+    (31,),
+    (30,),
+    (31,),
+    (30,),
+    (31,),
+)
+_LACKING = {
+    MonthOverflow.SKIP: "; a month without such a day has none",
+    MonthOverflow.CLAMP: "; a month without such a day has its last one",
+    MonthOverflow.NEXT: "; for a month without such a day, the first of the next",
+}
 
 
 def calendar(masks: CalendarMasks, zone: str) -> str:
@@ -103,6 +124,23 @@ def weekdays(mask: int) -> str:
 def months(mask: int) -> str:
     """ "in June to August"; "" for all of them."""
     return "" if _full(mask, 1, 12) else f"in {_named(bits(mask), MONTHS, 1)}"
+
+
+def lacking(days: int, months: int, overflow: MonthOverflow) -> str:
+    """What becomes of dates that some of these months lack; "" where that makes no difference."""
+    for month in bits(months):
+        for length in _LENGTHS[month]:
+            if not days >> length + 1:
+                continue
+            if overflow is MonthOverflow.NEXT:
+                there = days >> 1 & months >> month % 12 + 1 & 1
+            elif overflow is MonthOverflow.CLAMP:
+                there = days >> length & 1
+            else:
+                there = _full(days, 1, 31)
+            if not there:
+                return _LACKING[overflow]
+    return ""
 
 
 def years(mask: int) -> str:

@@ -7,7 +7,7 @@ seconds, none of L, W, # and ?.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from sweephand.errors import InvalidRequest
@@ -87,10 +87,10 @@ def _overflowing(parsed: Parsed, rules: Rules) -> Compiled:
     masks = parsed.masks
     pattern = cron_overflow.pattern(masks, rules.month_overflow)
     series = at_hours(pattern, masks.hours, rules, stepped=parsed.stepped_hours)
-    words = cron_overflow.WORDS[rules.month_overflow]
+    words = partial(cron_overflow.words, masks, rules.month_overflow)
     return Compiled(
         series,
-        lambda: f"{_summary(masks, rules.zone.name)}; {words}",
+        lambda: f"{_summary(masks, rules.zone.name)}{words()}",
         lambda: certain_gap(series, pattern.shortest_gap_s(), masks.common_s()),
     )
 

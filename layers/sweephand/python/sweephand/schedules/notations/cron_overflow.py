@@ -11,17 +11,13 @@ from sweephand.errors import InvalidRequest
 from sweephand.schedules.calendar_masks import CalendarMasks
 from sweephand.schedules.clock import Clock
 from sweephand.schedules.day_sets import Both
-from sweephand.schedules.days import ALL_YEARS, Days, OfMonths, OfWeeks, OnDays, OrNextDay, month_table
+from sweephand.schedules.days import ALL_YEARS, Days, OfMonths, OfWeeks, OnDays, OrNextDay, Unmoved, month_table
 from sweephand.schedules.localtime import MonthOverflow
 
 _ALL_WEEKDAYS = 0x7F
-_ALL_DATES = 0xFFFFFFFE
+_ALL_DATES = (2 << 31) - 2
 _SHORT_OF = {29: 1 << 2, 30: 1 << 2, 31: 1 << 2 | 1 << 4 | 1 << 6 | 1 << 9 | 1 << 11}
 """Date -> the months that lack it, in some year at least; bit n is month n."""
-WORDS = {
-    MonthOverflow.CLAMP: "a month without such a day has its last one",
-    MonthOverflow.NEXT: "for a month without such a day, the first of the next",
-}
 
 
 def check(text: str) -> None:
@@ -41,7 +37,15 @@ def pattern(masks: CalendarMasks, overflow: MonthOverflow) -> OnDays:
         days = OrNextDay(days, OfMonths(ends, short))
         if not masks.either and weekdays != _ALL_WEEKDAYS:
             days = Both(days, OfWeeks(weekdays))
-    return OnDays(days, Clock(masks.hours, masks.minutes))
+    return OnDays(days, Clock(masks.hours, masks.minutes), Unmoved(masks, masks.days))
+
+
+def words(masks: CalendarMasks, overflow: MonthOverflow) -> str:
+    """What becomes of dates that a month lacks; "" where each month has them, or all of its days anyway."""
+    from sweephand.schedules import english  # noqa: PLC0415 - only when asked
+
+    every_day = masks.either and masks.weekdays == _ALL_WEEKDAYS
+    return english.lacking(_ALL_DATES if every_day else masks.days, masks.months, overflow)
 
 
 def _short_months(masks: CalendarMasks) -> int:

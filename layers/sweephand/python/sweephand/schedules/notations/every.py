@@ -124,7 +124,8 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
 def _bounded_words(compiled: Compiled, window: Window) -> str:
     ends = (window.after(window.first - 1), window.until(window.last))
     first, last = ("never" if end is None else instant_text(end) for end in ends)
-    return f"{compiled.summary().partition(' from ')[0]} from {first} until {last}"
+    step, _, rest = compiled.summary().partition(" from ")
+    return f"{step} from {first} until {last}{''.join(rest.partition('; ')[1:])}"
 
 
 def _compile(facts: Facts, rules: Rules) -> Compiled:
@@ -167,7 +168,7 @@ def _compile_months(months: int, align: Align, facts: Facts, rules: Rules) -> Co
     series = OnWallClock(pattern, where, rules.gap or Gap.NEXT_VALID, rules.overlap or Overlap.FIRST)
     return Compiled(
         series,
-        lambda: f"{_months_words(months)} from {wall_text(anchor)}, {where.name}",
+        lambda: f"{_months_words(months)} from {wall_text(anchor)}, {where.name}{_lacking(pattern)}",
         earliest=int(facts.get("earliest", 0)),
         interval=partial(certain_gap, series, (months * 28 - 1) * _DAY_S),  # a day for a second change on the way
     )
@@ -179,6 +180,13 @@ def _words(step_s: int) -> str:
             number = step_s // size
             return f"every {unit}" if number == 1 else f"every {number:,} {unit}s"
     raise AssertionError(step_s)
+
+
+def _lacking(pattern: Months) -> str:
+    from sweephand.schedules import english  # noqa: PLC0415 - only when asked
+
+    day, months = pattern.day_and_months()
+    return english.lacking(1 << day, sum(1 << month for month in months), pattern.overflow)
 
 
 def _months_words(months: int) -> str:

@@ -22,7 +22,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sweephand.schedules import members
+from sweephand.schedules import english, members
 from sweephand.schedules.clock import DAY_S, Clock
 from sweephand.schedules.days import Days, EachNth, OfMonths, OfWeeks, OnDays, OrNextDay, month_table
 from sweephand.schedules.localtime import EPOCH, Gap, MonthOverflow, Overlap
@@ -67,7 +67,7 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
     if not 1 <= spec.interval <= LONGEST[spec.unit]:
         raise ValueError(f"an interval of {spec.interval}")
     earliest = int(facts.get("earliest", 0))
-    words = partial(summary, spec, rules.zone.name)
+    words = partial(_summary, spec, rules)
     if spec.unit in _SLOT_S and not spec.scheduled:
         step_s = spec.interval * _SLOT_S[spec.unit]
         return Compiled(Steps(spec.anchor, step_s), words, earliest=earliest, interval=lambda: step_s)
@@ -114,18 +114,39 @@ def _days(spec: Spec, overflow: MonthOverflow | None) -> Days:
     if spec.unit == "week":
         weekday = (day + _MONDAY) % 7
         return OfWeeks(spec.week_days or 1 << weekday, day - weekday, spec.interval)
-    on = EPOCH + timedelta(days=day)
-    of_months = partial(
-        OfMonths,
-        every=spec.interval * (12 if spec.unit == "year" else 1),
-        anchor=on.year * 12 + on.month - 1,
-    )
+    of_months = _of_months(spec)
     if spec.nth:
         return of_months(month_table(partial(_of_nth, spec.nth)))
-    named = bool(spec.month_days or spec.from_end)
-    if overflow is None:
-        overflow = MonthOverflow.SKIP if named else MonthOverflow.CLAMP
-    return _of_dates(of_months, spec.month_days if named else 1 << on.day, spec.from_end, overflow)
+    return _of_dates(of_months, _dates(spec), spec.from_end, _overflow(spec, overflow))
+
+
+def _of_months(spec: Spec) -> Callable[[tuple[int, ...]], OfMonths]:
+    """The days of a table in the months that it comes to."""
+    on = EPOCH + timedelta(days=spec.anchor // DAY_S)
+    every = spec.interval * (12 if spec.unit == "year" else 1)
+    return partial(OfMonths, every=every, anchor=on.year * 12 + on.month - 1)
+
+
+def _dates(spec: Spec) -> int:
+    """The days of the month that it has by their date: bit n is day n. Without any, the anchor's."""
+    if spec.month_days or spec.from_end:
+        return spec.month_days
+    return 1 << (EPOCH + timedelta(days=spec.anchor // DAY_S)).day
+
+
+def _overflow(spec: Spec, overflow: MonthOverflow | None) -> MonthOverflow:
+    if overflow is not None:
+        return overflow
+    return MonthOverflow.SKIP if spec.month_days or spec.from_end else MonthOverflow.CLAMP
+
+
+def _summary(spec: Spec, rules: Rules) -> str:
+    """With what becomes of dates that a month lacks."""
+    words = summary(spec, rules.zone.name)
+    if spec.unit not in ("month", "year") or spec.nth:
+        return words
+    months = _of_months(spec)(()).visited()
+    return words + english.lacking(_dates(spec), months, _overflow(spec, rules.month_overflow))
 
 
 def _of_dates(
