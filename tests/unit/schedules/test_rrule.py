@@ -16,9 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
+from sweephand.schedules.cautions import cautions
+from sweephand.schedules.explain import Dropped, dropped, preview
+from sweephand.schedules.instants import read
 from sweephand.schedules.localtime import LAST_SECOND, to_instant
+from sweephand.schedules.rule import MovedBy
 from sweephand.schedules.timing import Timing, between, load, parse
-from sweephand.schedules.why import explain
+from sweephand.schedules.why import explain, explain_written
 from tests.unit.schedules import given as some
 from tests.unit.schedules.given_rrule import SHORT, WEEKDAYS, rules, starts
 from tests.unit.schedules.oracle import zone_info
@@ -404,6 +408,79 @@ def test_dates_without_a_rule_are_the_beginning_and_each_rdate():
         parse({"rrule": f"{begin}\n{named}", "timezone": "Europe/Berlin"}, now=NOW)
     with pytest.raises(InvalidRequest, match="expected a rule such as"):
         parse({"rrule": named}, now=NOW)
+
+
+DATES = "RDATE:20270328T023000,20271031T023000"
+MARKED = f"DTSTART;TZID=Europe/Berlin:20270101T023000\nRRULE:FREQ=MONTHLY\n{DATES}"
+ALONE = f"DTSTART;TZID=Europe/Berlin:20270101T023000\n{DATES}"
+FAR = datetime(2027, 12, 1, tzinfo=UTC)
+
+
+def asked(timing: Timing) -> list[str]:
+    found = explain_written(timing, read("2027-03-28T02:30:00", "at"))
+    moved = found.moved_by and found.moved_by.effect
+    return [f"{found.instant:%H:%M} {found.occurs} {moved}", *(each.code for each in found.reasons)]
+
+
+@pytest.mark.parametrize("text", [MARKED, ALONE])
+@pytest.mark.parametrize(("gap", "at"), [("shift", "01:30"), ("next_valid", "01:00")])
+def test_a_date_that_the_clock_moves_is_marked_and_explained(text, gap, at):
+    timing = parse({"rrule": text, "dstGap": gap}, now=NOW)
+    moved = {f"{each.instant:%m-%d %H:%M}": each.moved_by for each in preview(timing, NOW, 99) if each.moved_by}
+
+    assert moved == {
+        f"03-28 {at}": MovedBy("dstGap", "2027-03-28T02:30:00", "moved"),
+        "10-31 00:30": MovedBy("dstOverlap", "2027-10-31T02:30:00", "once"),
+    }
+    assert asked(timing) == [f"{at} True moved", "IN_GAP", "MOVED_BY_GAP"]
+    assert load(timing.packed) == timing
+
+
+@pytest.mark.parametrize("text", [MARKED, ALONE])
+def test_a_date_that_dst_gap_skip_leaves_out_is_among_those_dropped(text):
+    timing = parse({"rrule": text, "dstGap": "skip"}, now=NOW)
+
+    assert dropped(timing, NOW, FAR, 9) == [
+        Dropped(datetime(2027, 3, 28, 1, tzinfo=UTC), MovedBy("dstGap", "2027-03-28T02:30:00", "skipped"))
+    ]
+    assert asked(timing) == ["01:00 False None", "IN_GAP", "LEFT_OUT_BY_GAP"]
+
+
+def test_a_date_that_the_rule_leaves_out_too_is_dropped_once():
+    text = "DTSTART;TZID=Europe/Berlin:20270101T023000\nRRULE:FREQ=DAILY\nRDATE:20270328T023000,20270328T023000"
+    timing = parse({"rrule": text, "dstGap": "skip"}, now=NOW)
+
+    assert len(dropped(timing, NOW, FAR, 9)) == 1
+    assert load(timing.packed) == timing
+
+
+@pytest.mark.parametrize(
+    ("gap", "what"),
+    [
+        ("shift", "runs at 2027-03-28T01:30:00Z (dstGap shift)"),
+        ("next_valid", "runs at 2027-03-28T01:00:00Z (dstGap next_valid)"),
+        ("skip", "does not run (dstGap skip)"),
+    ],
+)
+@pytest.mark.parametrize("rule", ["FREQ=MONTHLY", "FREQ=HOURLY;INTERVAL=11"])
+def test_a_date_at_a_clock_change_is_told_ahead(gap, what, rule):
+    timing = parse({"rrule": MARKED.replace("FREQ=MONTHLY", rule), "dstGap": gap}, now=NOW)
+    found = [each.text for each in cautions(timing, datetime(2027, 3, 10, tzinfo=UTC)) if each.code == "CLOCK_CHANGE"]
+
+    assert found[0] == f"the clock in Europe/Berlin jumps over 2027-03-28T02:30:00: it {what}"
+    assert "jumps over" not in found[1]
+
+
+def test_a_moved_date_that_is_an_exception_too_is_explained_as_taken_out():
+    timing = parse({"rrule": f"{MARKED}\nEXDATE:20270328T023000"}, now=NOW)
+
+    assert asked(timing) == ["01:30 False None", "IN_GAP", "TAKEN_OUT"]
+
+
+def test_a_date_in_another_zone_has_no_mark():
+    text = "DTSTART;TZID=Europe/Berlin:20270101T090000\nRRULE:FREQ=MONTHLY\nRDATE;TZID=America/New_York:20270314T023000"
+
+    assert not [each for each in preview(parse({"rrule": text}, now=NOW), NOW, 99) if each.moved_by]
 
 
 def test_one_date_named_twice_is_one_occurrence():

@@ -10,7 +10,7 @@ from sweephand.schedules import english
 from sweephand.schedules.calendar_masks import CalendarMasks, bits
 from sweephand.schedules.clock import DAY_S, Clock
 from sweephand.schedules.days import OfMonths, OnDays
-from sweephand.schedules.localtime import MonthOverflow, instant_text, to_second
+from sweephand.schedules.localtime import Gap, MonthOverflow, instant_text, to_second, wall_text
 from sweephand.schedules.months import Months
 from sweephand.schedules.reasons import on_clock
 from sweephand.schedules.rule import Jittered
@@ -184,8 +184,10 @@ def _of_changes(clock: OnWallClock, ahead: _Ahead) -> Iterator[Caution]:
             continue
         second, moved_by = marked
         if jump > 0:
+            shifted = wall_text(second + zone.offsets[piece - 1]) == moved_by.local_time
+            gap = Gap.SKIP if moved_by.effect == "skipped" else clock.gap if shifted else Gap.NEXT_VALID
             what = "does not run" if moved_by.effect == "skipped" else f"runs at {instant_text(second)}"
-            text = f"the clock in {zone.name} jumps over {moved_by.local_time}: it {what} (dstGap {clock.gap})"
+            text = f"the clock in {zone.name} jumps over {moved_by.local_time}: it {what} (dstGap {gap})"
         else:
             again = second - jump
             both = second < start and ahead.series.until(again) == again and ahead.lets(again)

@@ -53,6 +53,9 @@ REASON_CODES = {
 """By code: what it says. The closed list; the last two are of stored schedules."""
 
 
+LEFT_OUT_BY_GAP = "the clock jumps over {} to this instant, and dstGap is skip"
+
+
 @dataclass(frozen=True)
 class Reason:
     """code: of REASON_CODES. text: a sentence. field: of the clock, for DOES_NOT_MATCH."""
@@ -127,8 +130,7 @@ def _on_wall_clock(series: OnWallClock, second: int) -> Iterator[Reason]:
     wall = series.zone.wall(second)
     left_out = [moved_by.local_time for _, moved_by in islice(series.dropped(second - 1, second), 1)]
     if left_out:
-        text = f"the clock jumps over {left_out[0]} to this instant, and dstGap is skip"
-        yield Reason("LEFT_OUT_BY_GAP", text)
+        yield Reason("LEFT_OUT_BY_GAP", LEFT_OUT_BY_GAP.format(left_out[0]))
         return
     if series.pattern.until(wall) != wall:
         yield from why_not(series.pattern, wall)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from heapq import merge
 
 from sweephand.schedules.rule import Amended, MovedBy, Series
 from sweephand.values import value
@@ -11,10 +12,14 @@ from sweephand.values import value
 
 @value
 class Also(Amended):
-    """The occurrences of `series` and the seconds `extras`: rising, at least one."""
+    """The occurrences of `series` and the seconds `extras`: rising, at least one unless all are dropped.
+
+    marks: rising, what a time rule did to extras, and at the second of a clock change what it dropped of them.
+    """
 
     series: Series
     extras: tuple[int, ...]
+    marks: tuple[tuple[int, MovedBy], ...] = ()
 
     def after(self, second: int) -> int | None:
         found = self.series.after(second)
@@ -34,10 +39,14 @@ class Also(Amended):
         return False
 
     def moved_by(self, second: int) -> MovedBy | None:
-        return self.series.moved_by(second) if self.series.until(second) == second else None
+        if self.series.until(second) == second:
+            return self.series.moved_by(second)
+        return next((mark for at, mark in self.marks if at == second and mark.effect != "skipped"), None)
 
     def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
-        return self.series.dropped(after, until)
+        own = [(at, mark) for at, mark in self.marks if after < at <= until and mark.effect == "skipped"]
+        others = (found for found in self.series.dropped(after, until) if found not in own)
+        return merge(own, others, key=lambda found: (found[0], found[1].local_time))
 
 
 @value

@@ -59,7 +59,7 @@ def times_of_week(series: Series, zone: Zone, *, any_day: bool = False, since: i
     if isinstance(series, Once | Also):
         named = (series.second,) if isinstance(series, Once) else series.extras
         others = times_of_week(series.series, zone, any_day=any_day, since=since) if isinstance(series, Also) else []
-        return [_cycle(DAY_S if any_day else WEEK_S, map(zone.wall, named)), *others]
+        return [_cycle(DAY_S if any_day else WEEK_S, map(zone.wall, named)), *others] if named else others
     if isinstance(series, Steps):
         common = gcd(series.step_s, DAY_S if any_day else WEEK_S)
         return [Steps(anchor, common) for anchor in {(series.anchor + each) % common for each in offsets(zone, since)}]

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from sweephand.schedules.explain import local_text
 from sweephand.schedules.localtime import Gap, instant_text, to_instant, to_second, wall_text
-from sweephand.schedules.reasons import Reason, on_clock, why_not
-from sweephand.schedules.rule import Jittered
+from sweephand.schedules.reasons import LEFT_OUT_BY_GAP, Reason, on_clock, why_not
+from sweephand.schedules.rule import Amended, ByCalendars, Jittered, Window
+from sweephand.schedules.sets import Also
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -85,9 +86,16 @@ def explain_written(timing: Timing, written: Written, counted: Counted | None = 
 
 
 def _in_gap(timing: Timing, wall: int, counted: Counted | None) -> Explanation:
-    zone, clock = timing.zone, on_clock(timing.rule)
+    zone, clock, named = timing.zone, on_clock(timing.rule), _named_in_gap(timing.rule, wall)
     next_valid, shifted = zone.around_gap(wall)
     gap = Reason("IN_GAP", f"the clock in {zone.name} jumps over {wall_text(wall)} at {instant_text(next_valid)}")
+    if named is not None:
+        second, moved_by = named
+        explained = explain(timing, to_instant(second), counted)
+        if moved_by.effect != "skipped":
+            return replace(explained, reasons=(gap, *explained.reasons))
+        left_out = Reason("LEFT_OUT_BY_GAP", LEFT_OUT_BY_GAP.format(moved_by.local_time))
+        return replace(explained, occurs=False, moved_by=None, reasons=(gap, left_out))
     if clock is None:
         explained = explain(timing, to_instant(shifted), counted)
         return replace(explained, reasons=(gap, *explained.reasons))
@@ -97,6 +105,16 @@ def _in_gap(timing: Timing, wall: int, counted: Counted | None) -> Explanation:
     stands_for = shifted if clock.gap is Gap.SHIFT else next_valid
     explained = explain(timing, to_instant(stands_for), counted)
     return replace(explained, reasons=(gap, *explained.reasons))
+
+
+def _named_in_gap(series: Series, wall: int) -> tuple[int, MovedBy] | None:
+    """What becomes of a wall time in a gap that the rule names by itself (RDATE): its instant, or the clock change."""
+    while isinstance(series, Window | Jittered | ByCalendars | Amended):
+        if isinstance(series, Also):
+            marks = (each for each in series.marks if each[1].rule == "dstGap")
+            return next((each for each in marks if each[1].local_time == wall_text(wall)), None)
+        series = series.series
+    return None
 
 
 def _used_up(rule: Series, second: int, counted: Counted) -> bool:
@@ -122,8 +140,8 @@ def _why(timing: Timing, second: int, moved_by: MovedBy | None) -> list[Reason]:
         text = f"stands for {moved_by.local_time}, which the clock in {timing.zone.name} jumps over"
         found.append(Reason("MOVED_BY_GAP", text))
     else:
-        clock = on_clock(timing.rule)
-        rule = "" if clock is None else f", and dstOverlap is {clock.overlap}"
-        text = f"the clock in {timing.zone.name} reads {moved_by.local_time} twice{rule}"
+        first = timing.zone.instants(timing.zone.wall(planned))[0]
+        overlap = "both" if moved_by.effect == "doubled" else "first" if planned == first else "second"
+        text = f"the clock in {timing.zone.name} reads {moved_by.local_time} twice, and dstOverlap is {overlap}"
         found.append(Reason("CHOSEN_BY_OVERLAP", text))
     return found

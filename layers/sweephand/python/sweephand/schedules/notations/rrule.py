@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import members
 from sweephand.schedules.clock import DAY_S
-from sweephand.schedules.localtime import FIRST_SECOND, LAST_SECOND, Gap, Overlap, Zone, zone
+from sweephand.schedules.localtime import FIRST_SECOND, LAST_SECOND, Gap, Overlap, Zone, wall_text, zone
 from sweephand.schedules.notations import rrule_parts
 from sweephand.schedules.notations.fields import shown
 from sweephand.schedules.notations.rrule_parts import FIELD, Recur
 from sweephand.schedules.notations.rrule_pattern import Pattern, gap_s, pattern
 from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, check_no_overflow
-from sweephand.schedules.rule import Never, Series, Window
+from sweephand.schedules.rule import MovedBy, Never, Series, Window
 from sweephand.schedules.sets import Also, Without, joined, nth_after
 from sweephand.schedules.wallclock import OnWallClock, certain_gap
 
@@ -36,6 +36,7 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a wall time has no zone
 _LINE = re.compile(r"[^\r\n]+")
 _FOLD = re.compile(r"\r?\n[ \t]")
 _QUOTED = re.compile(r'^"([^"]*)"$')
+_MARKS = {"moved": "dstGap", "skipped": "dstGap", "doubled": "dstOverlap", "once": "dstOverlap"}
 _TIME = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})(?:T([0-9]{2})([0-9]{2})([0-9]{2})(Z?))?", re.ASCII)
 
 
@@ -61,7 +62,8 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
 
     None of them where dates stand alone. Where they are: "last" (UNTIL, COUNT), "also" and "except" (RDATE, EXDATE:
     seconds, or pairs of first and last), "exceptions" (how many EXDATE names, where "except" has both
-    copies of a time), "now" if the beginning is the creation.
+    copies of a time), "marked" (dates that a clock change touches, as of `_marks`), "now" if the beginning is the
+    creation.
     """
     check_no_overflow(rules, "RFC 5545 leaves such days out, and BYMONTHDAY=-1 is the last of a month")
     text = members.text(value, FIELD, EXPECTED, lines=True)
@@ -90,7 +92,9 @@ def _read(lines: list[Line], rules: Rules, beginning: Beginning) -> Facts:
         raise InvalidRequest(FIELD, f"expected {EXPECTED}", position=0)
     named = [spans for line in lines if line.name == "EXDATE" for spans in _excluded(line, clock) if spans]
     spans, exceptions = joined([span for each in named for span in each]), len(joined([each[0] for each in named]))
+    dates = [line for line in lines if line.name == "RDATE" or (line.name == "DTSTART" and rule is None)]
     facts["also"] = sorted(also) or None
+    facts["marked"] = sorted({mark for line in dates for mark in _marks(line, rules)}) or None
     facts["except"] = [list(span) if span[0] < span[1] else span[0] for span in spans] or None
     facts["exceptions"] = exceptions if exceptions < len(spans) else None
     return {name: fact for name, fact in facts.items() if fact is not None}
@@ -131,8 +135,9 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
     if recur is not None:
         base = _on_clock(pattern(recur, int(facts["start"])), rules)
         series = Window(base, int(facts["first"]), int(facts.get("last", LAST_SECOND)))
-    if "also" in facts:
-        series = Also(series, tuple(int(second) for second in facts["also"]))
+    if "also" in facts or "marked" in facts:
+        marks = ((at, MovedBy(_MARKS[effect], wall_text(wall), effect)) for at, wall, effect in facts.get("marked", ()))
+        series = Also(series, tuple(int(second) for second in facts.get("also", ())), tuple(marks))
     if "except" in facts:
         spans = (span if isinstance(span, list) else (span, span) for span in facts["except"])
         series = Without(series, tuple((int(first), int(last)) for first, last in spans))
@@ -289,6 +294,23 @@ def _instants(stamp: Stamp, where: Zone, rules: Rules) -> Sequence[int]:
     if not copies and rules.gap is not Gap.SKIP:
         return where.around_gap(stamp.wall)[rules.gap is not Gap.NEXT_VALID :][:1]
     return copies
+
+
+def _marks(line: Line, rules: Rules) -> Iterator[tuple[int, int, str]]:
+    """Of each time that a clock change touches: its instants (the change, if left out), wall second, effect on it.
+
+    None of a line in another zone than the schedule's, whose clock changes are told.
+    """
+    if line.zone is not None and line.zone.name != rules.zone.name:
+        return
+    for stamp in _stamps(line):
+        copies = rules.zone.instants(stamp.wall)
+        if stamp.utc or len(copies) == 1:
+            continue
+        named = _instants(stamp, rules.zone, rules)
+        effects = ("", "once", "doubled") if copies else ("skipped", "moved")
+        for second in named or rules.zone.around_gap(stamp.wall)[:1]:
+            yield second, stamp.wall, effects[len(named)]
 
 
 def _excluded(line: Line, rules: Rules) -> Iterator[list[tuple[int, int]]]:
