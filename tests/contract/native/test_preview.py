@@ -89,7 +89,8 @@ def test_every_notation_is_previewed_and_described(preview, schedule, kind, summ
     assert summary is None or reply.json["summary"] == summary
     assert reply.json["dropped"] == []
     assert all(each.keys() == {"plannedAt", "localTime", "movedBy"} for each in reply.json["items"])
-    assert all(each["movedBy"] is None for each in reply.json["items"])
+    moved = [each["movedBy"] for each in reply.json["items"] if each["movedBy"] is not None]
+    assert {each["rule"] for each in moved} <= {"monthOverflow"}
 
 
 def test_five_instants_by_default_from_now_or_after(preview):
@@ -123,6 +124,23 @@ def test_a_gap_and_an_overlap_are_marked(preview):
     assert [each["movedBy"] and each["movedBy"]["rule"] for each in both] == ["dstOverlap", "dstOverlap", None]
     assert [each["movedBy"] and each["movedBy"]["effect"] for each in both] == ["doubled", "doubled", None]
     assert [each["movedBy"] and each["movedBy"]["effect"] for each in second] == ["once", None, None]
+
+
+@pytest.mark.parametrize(("overflow", "runs"), [("clamp", "2027-02-28T09:00:00Z"), ("next", "2027-03-01T09:00:00Z")])
+def test_a_day_that_the_month_lacks_is_marked_and_explained(preview, overflow, runs):
+    body = {"cron": "0 9 31 * *", "monthOverflow": overflow, "after": "2027-01-01T00:00:00Z", "explain": runs}
+    moved_by = {"rule": "monthOverflow", "localTime": "2027-02-31T09:00:00", "effect": "moved"}
+
+    found = preview(body).json
+
+    assert [(each["plannedAt"], each["movedBy"]) for each in found["items"]][:2] == [
+        ("2027-01-31T09:00:00Z", None),
+        (runs, moved_by),
+    ]
+    assert found["explained"]["movedBy"] == moved_by
+    assert found["explained"]["reasons"] == [
+        {"code": "MOVED_BY_MONTH", "message": "stands for the 31st, which February 2027 does not have", "field": None}
+    ]
 
 
 def test_what_a_gap_leaves_out_is_told(preview):

@@ -9,6 +9,7 @@ from hypothesis import given
 
 from sweephand.schedules import calendars, instants
 from sweephand.schedules.reasons import REASON_CODES
+from sweephand.schedules.rule import MovedBy
 from sweephand.schedules.timing import Timing, parse
 from sweephand.schedules.why import Counted, Explanation, explain, explain_written
 from tests.unit.schedules.test_shared_properties import SECOND, timings_and_instants
@@ -202,6 +203,7 @@ def test_each_code_can_be_met() -> None:
         {"cron": "30 2 * * *", "jitterSeconds": 60, **BERLIN},
         {"cron": "30 2 * * *", "dstGap": "skip", **BERLIN},
         {"every": "7 minutes"},
+        {"cron": "30 2 31 * *", "monthOverflow": "next"},
         {"at": "2026-06-06T00:00:00Z"},
         {"rrule": "DTSTART:20260601T023000Z\nRRULE:FREQ=DAILY\nEXDATE:20260606T023000Z"},
     ):
@@ -247,3 +249,52 @@ def test_an_occurrence_that_a_calendar_moved_here_says_where_from() -> None:
 
     assert come.occurs
     assert reasons(come) == ["COMES_FROM_CALENDAR comes from 2026-06-12T09:00:00, which its calendars do not allow"]
+
+
+ON_THE_31ST = {"recurrence": {"frequency": "month", "schedule": {"monthDays": [31]}}}
+
+
+@pytest.mark.parametrize(("overflow", "runs"), [("clamp", "2027-02-28T09:00:00Z"), ("next", "2027-03-01T09:00:00Z")])
+@pytest.mark.parametrize(
+    "fields", [{"cron": "0 9 31 * *"}, {"cron": "* * 31 * *"}, {"every": "P1M"}, ON_THE_31ST], ids=str
+)
+def test_an_occurrence_for_a_day_that_the_month_lacks_says_so(
+    fields: dict[str, object], overflow: str, runs: str
+) -> None:
+    start = datetime(2027, 1, 31, 9, tzinfo=UTC)
+    begun = {} if "cron" in fields else {"startTime": "2027-01-31T09:00:00Z"}
+    timing = parse({**fields, **begun, "monthOverflow": overflow}, now=start)
+
+    found = explain(timing, datetime.fromisoformat(runs))
+
+    assert found.moved_by == MovedBy("monthOverflow", "2027-02-31T09:00:00", "moved")
+    assert [(each.code, each.text) for each in found.reasons] == [
+        ("MOVED_BY_MONTH", "stands for the 31st, which February 2027 does not have")
+    ]
+    on_its_day = explain(timing, datetime(2027, 3, 31, 9, tzinfo=UTC))
+    assert (on_its_day.moved_by, [each.code for each in on_its_day.reasons]) == (None, ["MATCHES"])
+
+
+@pytest.mark.parametrize(
+    ("cron", "at", "stands_for"),
+    [
+        ("0 9 29-31 * *", "2027-02-28T09:00:00Z", "2027-02-29T09:00:00"),
+        ("0 9 30,31 * *", "2027-04-30T09:00:00Z", None),
+        ("0 9 31 4 5", "2027-04-30T09:00:00Z", None),
+        ("0 9 31 4 1", "2027-04-30T09:00:00Z", "2027-04-31T09:00:00"),
+        ("0 9 1 * *", "2027-04-01T09:00:00Z", None),
+    ],
+)
+def test_a_day_that_is_one_of_its_own_was_not_moved(cron: str, at: str, stands_for: str | None) -> None:
+    timing = parse({"cron": cron, "monthOverflow": "clamp"}, now=datetime(2027, 1, 1, tzinfo=UTC))
+
+    moved_by = explain(timing, datetime.fromisoformat(at)).moved_by
+
+    assert (None if moved_by is None else moved_by.local_time) == stands_for
+
+
+@pytest.mark.parametrize("fields", [{"cron": "0 9 31 * *"}, {"every": "P1M"}], ids=str)
+def test_what_is_no_occurrence_was_not_moved(fields: dict[str, object]) -> None:
+    timing = parse({**fields, "monthOverflow": "clamp"}, now=datetime(2027, 1, 31, 9, tzinfo=UTC))
+
+    assert timing.rule.moved_by(int(datetime(2027, 2, 27, 9, tzinfo=UTC).timestamp())) is None

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sweephand.schedules.clock import Clock
+    from sweephand.schedules.rule import MovedBy
 
 EPOCH_DAY = date(1970, 1, 1).toordinal()
 FIRST_YEAR, LAST_YEAR = 1969, 2200
@@ -303,6 +304,13 @@ class OnDays(Series):
                 return day * 86_400 + earlier
             found = self.days.previous(day - 1)
         return None if found is None else found * 86_400 + self.clock.last
+
+    def moved_by(self, second: int) -> MovedBy | None:
+        if self.unmoved is None or self.unmoved.series.until(second) == second or self.until(second) != second:
+            return None
+        from sweephand.schedules import missing_days  # noqa: PLC0415 - asked by people only
+
+        return missing_days.moved(second, self.unmoved.dates)
 
     def count(self, after: int, until: int, limit: int) -> int:
         after, until = max(after, FIRST_DAY * 86_400 - 1), min(until, (LAST_DAY + 1) * 86_400 - 1)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from datetime import date
+from typing import TYPE_CHECKING
 
 from sweephand.schedules.calendar_masks import month_length
 from sweephand.schedules.localtime import LAST_SECOND, MonthOverflow
 from sweephand.schedules.rule import Series
 from sweephand.values import value
+
+if TYPE_CHECKING:
+    from sweephand.schedules.rule import MovedBy
 
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _FIRST_WALL = -2 * 86_400
@@ -48,6 +52,14 @@ class Months(Series):
             if nominal < _FIRST_WALL:
                 return None
             k -= 1
+
+    def moved_by(self, second: int) -> MovedBy | None:
+        day = date.fromordinal(self.anchor // 86_400 + _EPOCH_DAY).day
+        if date.fromordinal(second // 86_400 + _EPOCH_DAY).day == day or self.until(second) != second:
+            return None
+        from sweephand.schedules import missing_days  # noqa: PLC0415 - asked by people only
+
+        return missing_days.moved(second, 1 << day)
 
     def day_and_months(self) -> tuple[int, list[int]]:
         """(day of the month of the anchor, the months (1 to 12) that the steps come to)."""

@@ -32,6 +32,7 @@ REASON_CODES = {
     "MATCHES": "an occurrence by the clock on the wall, or by its steps",
     "MOVED_BY_GAP": "an occurrence that stands for a wall time that the clock jumps over",
     "CHOSEN_BY_OVERLAP": "an occurrence at a wall time that the clock reads twice",
+    "MOVED_BY_MONTH": "an occurrence that stands for a day that its month lacks (`monthOverflow`)",
     "PUT_OFF_BY_JITTER": "planned there or before, and put off by `jitterSeconds`",
     "DOES_NOT_MATCH": "a field of the clock (`field`) is another one",
     "BETWEEN_STEPS": "between two equal steps",

@@ -42,9 +42,10 @@ class Rule(Protocol):
 
 @value
 class MovedBy:
-    """A time rule that decided an occurrence. rule: dstGap or dstOverlap; local_time: the wall time it stands for.
+    """A rule that decided an occurrence: dstGap, dstOverlap, monthOverflow, calendar.
 
-    effect: moved or skipped (dstGap), doubled or once (dstOverlap: both copies run, or this one only).
+    local_time: the wall time it stands for; of monthOverflow on a day that does not exist, such as 31 February.
+    effect: moved or skipped (dstGap), doubled or once (dstOverlap: both copies run, or this one only), else moved.
     """
 
     rule: str

@@ -116,11 +116,11 @@ class OnWallClock(Series):
         return max(0, min(found, limit))
 
     def moved_by(self, second: int) -> MovedBy | None:
-        if not self.marked:
-            return None
         piece = self.zone.piece(second)
         start, jump = self.zone.starts[piece], self.zone.jump(piece)
         wall = second + self.zone.offsets[piece]
+        if not self.marked:
+            return self.pattern.moved_by(wall)
         if jump > 0 and second < start + jump and self.pattern.until(wall) != wall:
             before = self.zone.offsets[piece - 1]
             missing = second + before if self.gap is Gap.SHIFT else self.pattern.after(start + before - 1)
@@ -129,7 +129,7 @@ class OnWallClock(Series):
         back = self.zone.jump(piece + 1) if piece + 1 < len(self.zone.starts) else 0
         if (jump < 0 and second < start - jump) or (back < 0 and second >= again + back):
             return MovedBy("dstOverlap", wall_text(wall), "doubled" if self.overlap is Overlap.BOTH else "once")
-        return None
+        return self.pattern.moved_by(wall)
 
     def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
         if not self.marked or self.gap is not Gap.SKIP:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from sweephand.schedules import english
 from sweephand.schedules.explain import local_text
 from sweephand.schedules.localtime import Gap, instant_text, to_instant, to_second, wall_text
 from sweephand.schedules.reasons import LEFT_OUT_BY_GAP, Reason, on_clock, why_not
@@ -136,6 +137,8 @@ def _why(timing: Timing, second: int, moved_by: MovedBy | None) -> list[Reason]:
     elif moved_by.rule == "calendar":
         text = f"comes from {moved_by.local_time}, which its calendars do not allow"
         found.append(Reason("COMES_FROM_CALENDAR", text))
+    elif moved_by.rule == "monthOverflow":
+        found.append(Reason("MOVED_BY_MONTH", _missing(moved_by.local_time)))
     elif moved_by.rule == "dstGap":
         text = f"stands for {moved_by.local_time}, which the clock in {timing.zone.name} jumps over"
         found.append(Reason("MOVED_BY_GAP", text))
@@ -145,3 +148,9 @@ def _why(timing: Timing, second: int, moved_by: MovedBy | None) -> list[Reason]:
         text = f"the clock in {timing.zone.name} reads {moved_by.local_time} twice, and dstOverlap is {overlap}"
         found.append(Reason("CHOSEN_BY_OVERLAP", text))
     return found
+
+
+def _missing(local_time: str) -> str:
+    """Of 2027-02-31T09:00:00."""
+    year, month, day = (int(each) for each in local_time[:10].split("-"))
+    return f"stands for the {english.ordinal(day)}, which {english.MONTHS[month - 1]} {year} does not have"

@@ -79,8 +79,11 @@ _RUN: Members = {
 _MOVED_BY = or_null(
     answer(
         {
-            "rule": one_of(("dstGap", "dstOverlap", "calendar")),
-            "localTime": LOCAL,
+            "rule": one_of(("dstGap", "dstOverlap", "monthOverflow", "calendar")),
+            "localTime": {
+                **LOCAL,
+                "description": "The wall time it stands for; of `monthOverflow` a day that does not exist.",
+            },
             "effect": one_of(
                 ("moved", "skipped", "doubled", "once"),
                 description="`doubled`: both copies of a time that comes twice run; `once`: this one only.",

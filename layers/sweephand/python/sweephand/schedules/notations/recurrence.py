@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from sweephand.schedules import english, members
 from sweephand.schedules.clock import DAY_S, Clock
-from sweephand.schedules.days import Days, EachNth, OfMonths, OfWeeks, OnDays, OrNextDay, month_table
+from sweephand.schedules.days import Days, EachNth, OfMonths, OfWeeks, OnDays, OrNextDay, Unmoved, month_table
 from sweephand.schedules.localtime import EPOCH, Gap, MonthOverflow, Overlap
 from sweephand.schedules.notations.recurrence_fields import FIELD, LONGEST, Spec, read_spec
 from sweephand.schedules.notations.recurrence_words import summary
@@ -78,7 +78,8 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
 
 def _pattern(spec: Spec, rules: Rules) -> OnDays | Slots:
     if spec.unit not in _SLOT_S:
-        return OnDays(_days(spec, rules.month_overflow), _clock(spec))
+        clock = _clock(spec)
+        return OnDays(_days(spec, rules.month_overflow), clock, _unmoved(spec, rules.month_overflow, clock))
     anchor = spec.anchor // _SLOT_S[spec.unit]
     hours = spec.hours or _ALL_HOURS
     if spec.unit == "hour":
@@ -118,6 +119,13 @@ def _days(spec: Spec, overflow: MonthOverflow | None) -> Days:
     if spec.nth:
         return of_months(month_table(partial(_of_nth, spec.nth)))
     return _of_dates(of_months, _dates(spec), spec.from_end, _overflow(spec, overflow))
+
+
+def _unmoved(spec: Spec, overflow: MonthOverflow | None, clock: Clock) -> Unmoved | None:
+    moves = spec.unit in ("month", "year") and not spec.nth and _overflow(spec, overflow) is not MonthOverflow.SKIP
+    if not moves or not _dates(spec) >> 29:
+        return None
+    return Unmoved(OnDays(_days(spec, MonthOverflow.SKIP), clock), _dates(spec))
 
 
 def _of_months(spec: Spec) -> Callable[[tuple[int, ...]], OfMonths]:
