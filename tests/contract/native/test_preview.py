@@ -232,6 +232,14 @@ def test_a_preview_tells_the_gaps_of_a_year_the_oddities_and_the_version_of_the_
     assert (once["gaps"], once["warnings"], once["description"]) == (None, [], "Once at 2027-06-01T00:00:00Z.")
 
 
+def test_a_preview_tells_the_gaps_of_a_whole_year_of_minutes(preview):
+    """Those of one January are more than one answer walks through."""
+    begin = "2027-01-01T00:00:00Z"
+    body = preview({"rrule": "FREQ=MINUTELY;INTERVAL=11;BYMONTH=1", "startTime": begin, "after": begin}).json
+
+    assert body["gaps"] == {"smallestSeconds": 660, "largestSeconds": 28_857_840, "until": "2028-01-02T00:00:00Z"}
+
+
 def test_the_gaps_end_with_the_count(preview):
     """The third occurrence would lie a month away."""
     body = preview({"cron": "0 9 30,31 * *", "count": 2}).json

@@ -90,6 +90,80 @@ def test_a_dense_year_is_measured_by_its_shape(fields: dict[str, object], smalle
     assert (found.smallest_s, found.largest_s, found.until) == (smallest, largest, BEGIN + YEAR_S)
 
 
+MINUTES_OF_JANUARY = {"rrule": "FREQ=MINUTELY;INTERVAL=11;BYMONTH=1", "startTime": "2027-01-01T00:00:00Z"}
+MINUTES_OF_THREE_HOURS = {
+    "recurrence": {"frequency": "minute", "interval": 1, "schedule": {"hours": [1, 2, 3]}},
+    "startTime": "2027-01-01T00:00:00Z",
+}
+
+
+@pytest.mark.parametrize(
+    ("fields", "smallest", "largest"),
+    [
+        (MINUTES_OF_JANUARY, 660, 28_857_840),
+        ({**MINUTES_OF_THREE_HOURS, "timezone": "Europe/Berlin"}, 60, 75_660),
+        ({**MINUTES_OF_THREE_HOURS, "timezone": "Africa/Cairo"}, 60, 79_260),
+        ({"rrule": "FREQ=SECONDLY;INTERVAL=7;BYHOUR=1,2,3;BYMONTH=2,3"}, 7, 75_607),
+        ({"rrule": "FREQ=HOURLY;INTERVAL=7;BYMINUTE=0,15,40;BYDAY=MO"}, 900, 552_000),
+    ],
+)
+def test_a_year_of_steps_is_measured_to_its_end(fields: dict[str, object], smallest: int, largest: int) -> None:
+    """However many occurrences it has; a walk through all of them finds the same."""
+    begin = 1_798_761_600
+    rule = parse(fields, now=datetime(2027, 1, 1, tzinfo=UTC)).rule
+    found = measure(rule, begin, begin + YEAR_S)
+
+    assert found is not None
+    assert found[:4] == walked(rule, begin, begin + YEAR_S)
+    assert (found.smallest_s, found.largest_s, found.until) == (smallest, largest, begin + YEAR_S)
+
+
+@examples(60)
+@given(
+    st.sampled_from(["rrule", "recurrence", "seconds", "hours"]),
+    st.sampled_from([7, 11, 45]),
+    st.lists(st.integers(0, 23), max_size=4, unique=True),
+    st.lists(st.integers(1, 12), max_size=3, unique=True),
+    some.zones,
+    some.gaps,
+    some.overlaps,
+    st.data(),
+)
+def test_a_walk_over_months_finds_the_same_gaps_of_steps(
+    kind: str, every: int, hours: list[int], months: list[int], name: str, gap: str, overlap: str, data: st.DataObject
+) -> None:
+    if kind == "recurrence":
+        made: dict[str, object] = {"frequency": "minute", "interval": every}
+        fields: dict[str, object] = {"recurrence": {**made, "schedule": {"hours": hours}} if hours else made}
+    else:
+        frequency = {"rrule": "MINUTELY", "seconds": "SECONDLY", "hours": "HOURLY"}[kind]
+        parts = [f"FREQ={frequency};INTERVAL={every}"]
+        parts += [f"BYHOUR={','.join(map(str, hours))}"] if hours else []
+        parts += [f"BYMONTH={','.join(map(str, months))}"] if months else []
+        parts += ["BYMINUTE=0,1,2,17,59"] if kind != "rrule" and data.draw(st.booleans()) else []
+        fields = {"rrule": ";".join(parts)}
+    timing = parsed({**fields, "timezone": name, "dstGap": gap, "dstOverlap": overlap})
+    if timing is None:
+        return
+    after = data.draw(some.seconds(name, first=BEGIN))
+    until = after + data.draw(st.integers(0, 10**6 if kind == "seconds" else 2 * 10**7))
+
+    found = measure(timing.rule, after, until)
+
+    assert (found and found[:4]) == walked(timing.rule, after, min(until, found.until) if found else until)
+    assert found is None or found.until == until or kind == "seconds"
+
+
+def test_steps_of_seconds_at_scattered_times_say_how_far_they_were_measured() -> None:
+    odd = ",".join(map(str, range(1, 60, 2)))
+    rule = parse({"rrule": f"FREQ=SECONDLY;INTERVAL=7;BYSECOND={odd};BYHOUR=1,2,3"}, now=NOW).rule
+    found = measure(rule, BEGIN, BEGIN + YEAR_S)
+
+    assert found is not None
+    assert found.until == found.last < BEGIN + YEAR_S
+    assert found[:4] == walked(rule, BEGIN, found.until)
+
+
 def test_what_jitter_makes_too_long_says_how_far_it_was_walked() -> None:
     rule = parse({"every": "PT1M", "jitterSeconds": 30}, now=NOW, salt="a").rule
     found = measure(rule, BEGIN, BEGIN + YEAR_S)

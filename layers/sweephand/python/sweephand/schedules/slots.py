@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import gcd
 
+from sweephand.schedules.calendar_masks import bits
 from sweephand.schedules.clock import DAY_S
 from sweephand.schedules.rule import Series
 
@@ -68,6 +69,19 @@ class Slots(Series):
 
     def count(self, after: int, until: int, limit: int) -> int:
         return max(0, min(self._count_until(until) - self._count_until(after), limit)) if after < until else 0
+
+    def phase(self, day: int) -> int:
+        """Days of the same phase have the same times."""
+        return day % self._period
+
+    def on_day(self, first: int, last: int) -> list[int]:
+        """The occurrences from `first` to `last`, rising; both lie on one day."""
+        day = first // DAY_S
+        minutes = [minute * 60 for minute in bits(self.minutes)]
+        slots = self._slots_of(day) & (2 << last % DAY_S // self.size_s) - 1
+        into = first % DAY_S // self.size_s
+        begins = (day * DAY_S + slot * self.size_s for slot in bits(slots >> into << into))
+        return [second for begin in begins for minute in minutes if first <= (second := begin + minute) <= last]
 
     def shortest_gap_s(self) -> int:
         """The smallest distance between two wall times, exactly; a period where there is one at most."""
