@@ -9,7 +9,6 @@ from typing import Any
 from sweephand.domain import fields
 from sweephand.domain.calendar import Calendar, Version
 from sweephand.domain.instants import EPOCH, text_ms
-from sweephand.errors import InvalidRequest
 from sweephand.facades.native import shapes
 from sweephand.schedules import calendar_content, icalendar
 
@@ -26,15 +25,9 @@ def read(body: object, tenant: str, before: Calendar | None = None) -> Calendar:
     given = fields.members(body, "", known)
     if IMPORT in given:
         given |= _imported(given)
-    name = fields.text(given["name"], "name", 1, 128) if "name" in given else None
-    if before is None:
-        if name is None:
-            raise InvalidRequest("name", "is required")
-        shapes.check_plain(name, "name")
-    elif name not in {None, before.name}:
-        raise InvalidRequest("name", "cannot be changed")
+    name = shapes.plain_name(given, before.name if before else None)
     return replace(
-        before or Calendar(tenant, name or "", EPOCH, EPOCH),
+        before or Calendar(tenant, name, EPOCH, EPOCH),
         description=fields.text(given["description"], "description", 0, 1_000) if "description" in given else None,
         content={name: given[name] for name in calendar_content.MEMBERS if given.get(name)},
         facts=calendar_content.read(given),

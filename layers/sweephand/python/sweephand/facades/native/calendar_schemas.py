@@ -15,11 +15,11 @@ from sweephand.facades.native.json_schema import (
     text,
     whole,
 )
+from sweephand.facades.native.schema_words import PLAIN_NAME
 from sweephand.schedules import calendar_content as content
 from sweephand.schedules import icalendar
 from sweephand.schedules.calendars import MOST, Mode, Roll
 
-PLAIN_NAME = text(1, 128, pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$")
 _LONGEST = 1_000
 USES: Schema = items(
     request(

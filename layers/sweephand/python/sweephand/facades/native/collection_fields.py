@@ -29,15 +29,9 @@ def read(body: object, tenant: str, guard: GuardSettings, before: Collection | N
     Members that only answers have are let through unread in a change, so that what was read can be sent back.
     """
     given = fields.members(body, "", ("name", *SETTINGS, *(READ_ONLY if before else ())))
-    name = fields.text(given["name"], "name", 1, 128) if "name" in given else None
-    if before is None:
-        if name is None:
-            raise InvalidRequest("name", "is required")
-        shapes.check_plain(name, "name")
-    elif name not in {None, before.name}:
-        raise InvalidRequest("name", "cannot be changed")
+    name = shapes.plain_name(given, before.name if before else None)
     return replace(
-        before or Collection(tenant, name or ""),
+        before or Collection(tenant, name),
         quota=_quota(given.get("quota", {})),
         retention=_retention(given.get("retention", {})),
         events=Events(fields.one_of(given.get("events", Events.FAILURES), "events", tuple(Events))),

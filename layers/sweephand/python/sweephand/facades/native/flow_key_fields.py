@@ -36,15 +36,9 @@ def read(body: object, tenant: str, before: FlowKey | None = None) -> FlowKey:
     Members that only answers have are let through unread in a change, so that what was read can be sent back.
     """
     given = fields.members(body, "", ("name", *SETTINGS, *(READ_ONLY if before else ())))
-    name = fields.text(given["name"], "name", 1, 128) if "name" in given else None
-    if before is None:
-        if name is None:
-            raise InvalidRequest("name", "is required")
-        shapes.check_plain(name, "name")
-    elif name not in {None, before.name}:
-        raise InvalidRequest("name", "cannot be changed")
+    name = shapes.plain_name(given, before.name if before else None)
     return replace(
-        before or FlowKey(tenant, name or "", EPOCH, EPOCH),
+        before or FlowKey(tenant, name, EPOCH, EPOCH),
         description=fields.text(given["description"], "description", 0, 1_000) if "description" in given else None,
         rate=_rate(given["rate"]) if "rate" in given else None,
         parallelism=fields.whole(given["parallelism"], "parallelism", 1, MOST_PARALLEL)

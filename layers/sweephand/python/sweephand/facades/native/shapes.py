@@ -289,6 +289,19 @@ def is_plain(text: str) -> bool:
     return 1 <= len(text) <= 128 and _STRANGE.search(text) is None
 
 
+def plain_name(given: Mapping[str, Any], before: str | None) -> str:
+    """A name that stands in paths. before: what is changed has it already, and it never changes; None: what is new."""
+    name = fields.text(given["name"], "name", 1, 128) if "name" in given else None
+    if before is None:
+        if name is None:
+            raise InvalidRequest("name", "is required")
+        check_plain(name, "name")
+        return name
+    if name not in {None, before}:
+        raise InvalidRequest("name", "cannot be changed")
+    return before
+
+
 def check_plain(text: str, field: str) -> None:
     strange = _STRANGE.search(text)
     if strange:
