@@ -49,6 +49,32 @@ def test_a_run_that_succeeded(api):
     assert line["completionTimestamp"]
 
 
+def test_a_run_is_in_the_log_for_15_days_and_not_until_the_table_deletes_it(api):
+    made = api.create({"repeatInterval": "8 days"})
+    for _ in range(2):
+        api.stage.run(120)
+        api.stage.pass_time(8 * 86_400)
+    api.stage.run(120)
+    older = "ffffffff-ffff-8fff-bfff-ffffffffffff"
+    log = f"{path(made)}/runs"
+    first = api.get(log).json["results"][-1]["runId"]
+
+    def told():
+        lists = [api.get(log).json, api.get(log, query=f"next={older}").json]
+        return [[line["runId"] for line in each["results"]].count(first) for each in lists], [
+            api.get(f"{log}/{first}").status,
+            sum(line["runState"] == "SUCCESS" for line in api.get(log).json["results"]),
+            api.get(log).json["total"] - len(api.get(log).json["results"]),
+        ]
+
+    api.stage.clock.advance(7 * 86_400 - 600)
+    before = told()
+    api.stage.clock.advance(600)
+
+    assert before == ([1, 1], [200, 2, 0])
+    assert told() == ([0, 0], [404, 1, 0])
+
+
 @pytest.mark.parametrize(
     ("outcome", "state"),
     [

@@ -65,6 +65,13 @@ def test_only_finished_runs_of_the_range_are_meant(stage: Stage) -> None:
     assert repeat_effects.repeat(stage.world, {**asked(), "tenant": "globex"}).jobs == 0
 
 
+def test_a_run_whose_retention_is_over_has_no_effects_any_more(stage: Stage) -> None:
+    lost_effects(stage)
+    stage.clock.advance(16 * 86_400)
+
+    assert repeat_effects.repeat(stage.world, asked()).runs == 0
+
+
 def test_one_job_can_be_named(stage: Stage) -> None:
     planned = lost_effects(stage)
     stage.create({"cron": "0 0 * * *"}, name="other")

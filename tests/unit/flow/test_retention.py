@@ -110,6 +110,28 @@ def test_a_retry_after_the_retention_still_takes_place_and_is_kept_from_its_end(
     assert stage.stored(planned).state is ScheduleState.COMPLETED
 
 
+@pytest.mark.parametrize("days", [15, 3_650])
+@pytest.mark.parametrize("retry", [fixed(20, retries=2), fixed(16 * 86_400, retries=2)], ids=["soon", "in 16 days"])
+def test_an_attempt_is_kept_with_its_run_and_not_for_long_without_it(
+    stage: Stage, days: int, retry: dict[str, Any]
+) -> None:
+    keep(stage, run_days=days)
+    stage.endpoint.answer = lambda _: BUSY
+    planned = stage.create(once(), action=stage.action(retry=retry))
+    stage.run(180)
+    for _ in range(2):
+        stage.pass_time(retry["delaySeconds"])
+        stage.run(180)
+
+    run = stage.only_run(planned)
+    attempts = [item for item in stage.items() if "#A#" in item["sk"]["S"]]
+    assert (run.state, run.attempt, len(attempts)) == (State.ERROR, 3, 3)
+    assert run.expires_at is not None
+    for item in attempts:
+        beyond = int(item["expires_at"]["N"]) - run.expires_at.timestamp()
+        assert 0 <= beyond < 16 * 86_400
+
+
 # Ended jobs
 
 

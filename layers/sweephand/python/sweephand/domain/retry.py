@@ -185,6 +185,12 @@ def next_attempt(
     return RetryAt(at)
 
 
+def longest_s(policy: RetryPolicy, attempt: int) -> float:
+    """How long after a failed attempt the last one begins at most, without the time that attempts take."""
+    delays = (_delay_s(policy, each, lambda _, most: most) for each in range(attempt, policy.max_attempts))
+    return sum(max(delay_s, MAX_RETRY_AFTER_S) for delay_s in delays)
+
+
 def _worth_it(policy: RetryPolicy, outcome: Outcome) -> bool:
     if outcome.reason in policy.never_on:
         return False

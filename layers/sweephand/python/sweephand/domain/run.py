@@ -229,6 +229,10 @@ class Run:
     def finished(self) -> bool:
         return self.state in TERMINAL
 
+    def is_gone(self, now: datetime) -> bool:
+        """Its retention is over. DynamoDB deletes such rows within days; until then nobody is shown them."""
+        return self.expires_at is not None and self.expires_at <= now
+
     @property
     def in_line(self) -> bool:
         """It waits for its turn under a flow key."""

@@ -54,7 +54,7 @@ def settle(
             return Settlement(replace(seen, state=State.SUCCESS, reason=success_reason(run)), {})
         case Verdict.ACCEPTED | Verdict.SILENT:
             state = State.ACK_RECVD if outcome.verdict is Verdict.ACCEPTED else State.ACK_NOT_RECVD
-            deadline = up_to_second(now + timedelta(seconds=_callback_timeout_s(action) or callback_timeout_s))
+            deadline = up_to_second(now + timedelta(seconds=waits_s(action) or callback_timeout_s))
             waiting = replace(seen, state=state, reason=None, finished_at=None, deadline_at=deadline, wake_at=deadline)
             return Settlement(replace(waiting, task=outcome.task), {})
         case Verdict.FAILED:
@@ -91,7 +91,8 @@ def failure_state(reason: Reason, http_status: int | None) -> State:
     return State.ERROR
 
 
-def _callback_timeout_s(action: ActionSpec) -> int | None:
+def waits_s(action: ActionSpec) -> int | None:
+    """How long a run waits for its result, where the action says."""
     said: int | None = action.params.get("outcome", {}).get("callbackTimeoutSeconds")
     return said
 

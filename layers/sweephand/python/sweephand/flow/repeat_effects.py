@@ -107,8 +107,9 @@ def _jobs(world: World, wanted: Range) -> Iterator[tuple[str, Job]]:
 
 
 def _finished(world: World, wanted: Range, job: Job) -> Iterator[Run]:
+    now = world.clock.now()
     schedules = jobs.read_schedules(world.table, job.tenant, job.id)
     for owner in [job.id, *(schedule.id for schedule in schedules)]:
         for run in views.between(world.table, job.tenant, owner, wanted.since, wanted.until):
-            if run.finished and run.range_count is None:
+            if run.finished and run.range_count is None and not run.is_gone(now):
                 yield run

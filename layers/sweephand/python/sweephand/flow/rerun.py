@@ -91,7 +91,7 @@ def rerun(
 def find(world: World, tenant: str, owner: str, uuid: str) -> Run:
     """A run that may be run again. Raises NotFound, Conflict."""
     run = ledger.read(world.table, tenant, owner, uuid)
-    if run is None or run.range_count is not None:
+    if run is None or run.range_count is not None or run.is_gone(world.clock.now()):
         raise NotFound("no such run")
     if not run.finished:
         raise Conflict("the run has not ended")

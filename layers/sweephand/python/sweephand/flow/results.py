@@ -53,7 +53,7 @@ def cancel(world: World, tenant: str, owner: str, uuid: str) -> Run:
 
 def _found(world: World, tenant: str, owner: str, uuid: str) -> Run:
     run = ledger.read(world.table, tenant, owner, uuid)
-    if run is None or run.range_count is not None:
+    if run is None or run.range_count is not None or run.is_gone(world.clock.now()):
         raise NotFound("no such run")
     return run
 

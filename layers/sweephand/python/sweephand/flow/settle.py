@@ -4,6 +4,7 @@ in the order that a crash may cut anywhere.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -12,7 +13,7 @@ from sweephand.domain.job import ActionSpec, Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import FAILED, REACTIONS, WAITS, Kind, Outcome, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule, policies_of
-from sweephand.flow.retention import expiry, run_expiry
+from sweephand.flow.retention import run_expiry
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import ledger
@@ -22,6 +23,8 @@ from sweephand.store.table import AttemptItem
 
 ANSWER_BYTES = 16_384
 FAST_ANSWER_S = 15
+LONGEST_IN_QUEUES = timedelta(days=15)
+"""Between the attempts of a run: no queue keeps a message for longer."""
 
 
 def action_of(job: Job, kind: Kind) -> ActionSpec:
@@ -51,7 +54,8 @@ def settle(world: World, lane: Lane, run: Run, outcome: Outcome, job: Job, sched
     after = settled.run
     if after.finished:
         after = replace(after, expires_at=run_expiry(world, job.tenant, job.collection, now))
-    attempts = _attempts(run, after, outcome, str(policies_of(job, schedule).get("keepAnswer", "failures")), now)
+    keep = str(policies_of(job, schedule).get("keepAnswer", "failures"))
+    attempts = _attempts(run, after, outcome, keep, now, lambda: _attempt_expiry(world, run, job, now))
     result = _write(world, lane, run, after, settled.counts, attempts)
     if isinstance(result, Refused):
         current = ledger.run_in(result)
@@ -173,8 +177,22 @@ def counts_of(run: Run) -> dict[str, int]:
     return settlement.counted(run, "missed_sent" if run.state is State.MISSED else "skipped")
 
 
-def _attempts(run: Run, after: Run, outcome: Outcome, keep: str, now: datetime) -> list[AttemptItem]:
-    """Rows of their own for attempts that were not the only one, and for answers that the run's row cannot hold."""
+def _attempt_expiry(world: World, run: Run, job: Job, now: datetime) -> datetime:
+    """As long as its run is kept, or a little longer: nobody knows yet when that ends, only when at the latest."""
+    action = action_of(job, run.kind)
+    policy = retry.parse(action.retry, "retry")
+    result_s = settlement.waits_s(action) or _callback_timeout_s(world, job)
+    open_s = retry.longest_s(policy, run.attempt) + (policy.max_attempts - run.attempt + 1) * result_s
+    return run_expiry(world, job.tenant, job.collection, now + timedelta(seconds=open_s) + LONGEST_IN_QUEUES)
+
+
+def _attempts(
+    run: Run, after: Run, outcome: Outcome, keep: str, now: datetime, expiry: Callable[[], datetime]
+) -> list[AttemptItem]:
+    """Rows of their own for attempts that were not the only one, and for answers that the run's row cannot hold.
+
+    expiry: of one whose run goes on.
+    """
     failed = after.state is not State.SUCCESS
     answer = outcome.answer if keep == "all" or (keep == "failures" and failed) else None
     longer = answer is not None and answer != settlement.excerpt(answer)
@@ -185,7 +203,7 @@ def _attempts(run: Run, after: Run, outcome: Outcome, keep: str, now: datetime) 
         finished_at=now,
         http_status=outcome.http_status,
         message=outcome.message,
-        expires_at=expiry(now + timedelta(days=600)) if not after.finished else after.expires_at,
+        expires_at=after.expires_at if after.finished else expiry(),
     )
     cut = answer.encode()[:ANSWER_BYTES].decode(errors="ignore") if answer else None
     return [attempt_item(made, reason=outcome.reason, answer=cut)]

@@ -58,7 +58,7 @@ def schedule_bodies(
         if fresh:
             return Totals(), None
         last = next(views.runs_of(table, ctx.tenant, schedule.id, None, 1), None) if full else None
-        return views.totals_of(table, schedule), last
+        return views.totals_of(table, schedule), None if last is None or last.is_gone(ctx.now) else last
 
     if fresh or len(schedules) < 2:
         seen = [look(each) for each in schedules]

@@ -19,6 +19,7 @@ from sweephand.facades.native import bodies
 from sweephand.facades.native.context import Context
 from sweephand.flow import plan, results, tenancy
 from sweephand.flow.drafts import LAST, PAST_GRACE
+from sweephand.flow.retention import RUN_DAYS
 from sweephand.ids import instant_ms_of, is_uuid, run_uuid
 from sweephand.schedules.explain import MovedBy, left_out
 from sweephand.schedules.instants import parse_instant
@@ -45,7 +46,7 @@ def select(ctx: Context, last: RunMark | None, limit: int) -> tuple[list[Run], R
     kind = ctx.choice("kind", frozenset(Kind))
     found: list[Run] = []
     for looked, run in enumerate(_source(ctx, last, limit)):
-        wanted = state in {None, run.state.value} and kind in {None, run.kind.value}
+        wanted = state in {None, run.state.value} and kind in {None, run.kind.value} and not run.is_gone(ctx.now)
         if (wanted and len(found) == limit) or looked == LOOKED_AT_MOST:
             return found, last
         if wanted:
@@ -122,7 +123,7 @@ def _parts(ctx: Context) -> tuple[str, str]:
 
 def _find(ctx: Context) -> Run:
     run = views.read(ctx.world.table, ctx.tenant, *_parts(ctx))
-    if run is None:
+    if run is None or run.is_gone(ctx.now):
         raise NotFound("no such run")
     return run
 
@@ -178,10 +179,12 @@ def _planned(ctx: Context, schedule: Schedule, after: datetime, until: datetime,
     past = after < ctx.now
     rows = views.planned_between(ctx.world.table, ctx.tenant, schedule.id, after, ctx.now) if past else ()
     line = views.line_over(ctx.world.table, ctx.tenant, schedule.id, after) if past else None
-    ran = (_Planned(run.planned_at, schedule, run, _moved_by(timing, run, begun)) for run in rows)
+    line = None if line is None or line.is_gone(ctx.now) else line
+    there = (run for run in rows if not run.is_gone(ctx.now))
+    ran = (_Planned(run.planned_at, schedule, run, _moved_by(timing, run, begun)) for run in there)
     owed = (
         _Planned(each.instant, schedule, None, each.moved_by)
-        for each in upcoming.ahead(schedule, timing, max(after, begun), limit)
+        for each in upcoming.ahead(schedule, timing, max(after, begun, _told_from(ctx, schedule)), limit)
     )
     gone = _left_out(schedule, timing, max(after, begun), until)
     seen = None
@@ -197,6 +200,12 @@ def _planned(ctx: Context, schedule: Schedule, after: datetime, until: datetime,
             )
             yield each._replace(run=line) if covered else each
         seen = each.instant
+
+
+def _told_from(ctx: Context, schedule: Schedule) -> datetime:
+    """What was sent before and has no row is not owed: the row is gone with its retention."""
+    gone = ctx.now - timedelta(days=RUN_DAYS)
+    return gone if schedule.next_run_at is None else min(gone, schedule.next_run_at - timedelta(seconds=1))
 
 
 def _left_out(schedule: Schedule, timing: Timing, after: datetime, until: datetime) -> Iterator[_Planned]:

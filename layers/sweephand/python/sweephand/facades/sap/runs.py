@@ -52,7 +52,8 @@ def _by_offset(ctx: Context, schedule: Schedule, page: Page) -> tuple[int, list[
     planned = _planned(ctx, schedule)
     first = [planned["runId"]] if planned else []
     briefs = views.briefs_of(ctx.world.table, schedule.tenant, schedule.id, COUNTED + 1)
-    runs = (each.uuid for each in briefs if not each.many and bodies.sap_status(each.state) and each.uuid not in first)
+    told = (each for each in briefs if not each.many and bodies.sap_status(each.state) and not each.is_gone(ctx.now))
+    runs = (each.uuid for each in told if each.uuid not in first)
     end = page.end(MOST_RUNS)
     lines = list(islice(chain(first, runs), max(COUNTED, end + 1)))
     wanted = lines[page.offset : end]
@@ -81,7 +82,7 @@ def _beside(ctx: Context, schedule: Schedule, page: Page, where: str, way: str, 
         }
     after = views.runs_after(ctx.world.table, schedule.tenant, schedule.id, run_id, size + 1)
     top = [planned] if planned and planned["runId"] > run_id else []
-    newer = [*islice(_told(after, first), size + 1), *top][: size + 1]
+    newer = [*islice(_told(ctx, after, first), size + 1), *top][: size + 1]
     found = newer[:size][::-1]
     return {
         "total": len(found),
@@ -101,12 +102,15 @@ def _runs(
     ctx: Context, schedule: Schedule, mark: views.RunMark | None, page: int, but: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
     """Lines of runs, newest first, behind a mark. but: one that stands on top as planned."""
-    return _told(views.runs_of(ctx.world.table, schedule.tenant, schedule.id, mark, page), but)
+    return _told(ctx, views.runs_of(ctx.world.table, schedule.tenant, schedule.id, mark, page), but)
 
 
-def _told(runs: Iterable[Run], but: Sequence[str]) -> Iterator[dict[str, Any]]:
-    told = (run for run in runs if run.range_count is None and bodies.sap_status(run.state) is not None)
-    return (bodies.run_body(run) for run in told if run.uuid not in but)
+def _told(ctx: Context, runs: Iterable[Run], but: Sequence[str]) -> Iterator[dict[str, Any]]:
+    return (bodies.run_body(run) for run in runs if _is_told(ctx, run) and run.uuid not in but)
+
+
+def _is_told(ctx: Context, run: Run) -> bool:
+    return run.range_count is None and bodies.sap_status(run.state) is not None and not run.is_gone(ctx.now)
 
 
 def _planned(ctx: Context, schedule: Schedule) -> dict[str, Any] | None:
@@ -135,7 +139,7 @@ def read(ctx: Context) -> Answer:
     schedule = ctx.find_schedule(ctx.find())
     run_id = _run_id(ctx)
     run = views.read(ctx.world.table, schedule.tenant, schedule.id, run_id)
-    if run is not None and run.range_count is None and bodies.sap_status(run.state) is not None:
+    if run is not None and _is_told(ctx, run):
         return Answer(200, bodies.run_body(run))
     planned = _planned(ctx, schedule)
     if planned is not None and planned["runId"] == run_id:

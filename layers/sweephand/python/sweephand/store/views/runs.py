@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from itertools import chain, islice
 from typing import NamedTuple
 
-from sweephand.domain.instants import epoch_ms, from_ms
+from sweephand.domain.instants import epoch_ms, epoch_s, from_ms
 from sweephand.domain.run import TERMINAL, Attempt, Kind, Run, State
 from sweephand.domain.schedule import Schedule
 from sweephand.ids import first_order_at, instant_ms_of_order, order_of
@@ -159,20 +159,27 @@ def runs_after(table: Table, tenant: str, owner: str, uuid: str, page: int) -> I
 
 
 class Brief(NamedTuple):
-    """What a count of runs looks at. many: a line that stands for many occurrences."""
+    """What a count of runs looks at. many: a line that stands for many occurrences. expires_s: epoch seconds."""
 
     uuid: str
     state: State
     many: bool
+    expires_s: int | None
+
+    def is_gone(self, now: datetime) -> bool:
+        """As Run.is_gone."""
+        return self.expires_s is not None and self.expires_s <= epoch_s(now)
 
 
 def briefs_of(table: Table, tenant: str, owner: str, page: int) -> Iterator[Brief]:
     """As runs_of, from the latest planned: a fraction of the time where thousands are counted, at the same units."""
     sort = RunItem.sk.between(keys.run(""), AFTER_ANY_RUN)
-    only = (RunItem.sk, RunItem.state, RunItem.range_count)
+    only = (RunItem.sk, RunItem.state, RunItem.range_count, RunItem.expires_at)
     for row in table.query_all(keys.runs(tenant, owner), sort, forward=False, limit=page, consistent=True, only=only):
         if "state" in row:
-            yield Brief(row["sk"]["S"][len(keys.run("")) :], State(row["state"]["S"]), "range_count" in row)
+            expires_s = int(row["expires_at"]["N"]) if "expires_at" in row else None
+            uuid, state = row["sk"]["S"][len(keys.run("")) :], State(row["state"]["S"])
+            yield Brief(uuid, state, "range_count" in row, expires_s)
 
 
 def merged_runs(table: Table, tenant: str, owners: Sequence[str], mark: RunMark | None, page: int) -> Iterator[Run]:
