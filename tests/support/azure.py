@@ -26,6 +26,8 @@ KEYS = {"QPolicy": "s3cret-Sas-key-canary"}
 class AzureServer:
     """storage: the envelopes that arrived, member by member, by account and queue; bus: (broker, custom, text).
 
+    heard: the signature and what it stands with, of what was last refused.
+
     hangs: cleared, it does not answer until it is set.
     """
 
@@ -34,6 +36,7 @@ class AzureServer:
     storage: list[dict[str, str]] = field(default_factory=list)
     bus: list[tuple[dict[str, Any], dict[str, str], str]] = field(default_factory=list)
     answers: int = 201
+    heard: str = ""
     hangs: threading.Event = field(default_factory=threading.Event)
     now: Callable[[], float] = time.time  # noqa: TID251 - as Azure judges signatures
 
@@ -66,6 +69,13 @@ class AzureServer:
         if kind.startswith("queue.core."):
             return self._to_storage(url.query, headers, body)
         return self._to_bus(f"http://{host}/{entity}", headers, body)
+
+    def quoted(self, authorization: str | None, target: str, body: bytes) -> bytes:
+        """All that it was told, as it came and taken apart."""
+        self.heard = urlsplit(target).query or str(authorization).partition(" ")[2]
+        parts = json.dumps(parse_qs(self.heard))
+        text = base64.b64decode(ET.fromstring(body)[0].text or "") if body.startswith(b"<QueueMessage>") else body
+        return f"<Error>{authorization} {target} {parts} {text.decode()}</Error>".encode()
 
     def _to_storage(self, query: str, headers: Mapping[str, str], body: bytes) -> int:
         wanted, given = parse_qs(STORAGE_TOKEN), parse_qs(query)
@@ -111,7 +121,7 @@ def azure() -> Iterator[AzureServer]:
             body = self.rfile.read(int(self.headers["content-length"]))
             headers = {name.lower(): value for name, value in self.headers.items()}
             status = there.take(headers["host"], self.path, headers, body)
-            said = b"" if status == 201 else f"<Error>{self.headers.get('authorization')} {self.path}</Error>".encode()
+            said = b"" if status == 201 else there.quoted(headers.get("authorization"), self.path, body)
             self.send_response(status)
             self.send_header("content-length", str(len(said)))
             self.end_headers()

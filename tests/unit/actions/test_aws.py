@@ -307,6 +307,28 @@ def test_an_error_of_a_function_is_a_failed_run_with_its_message(text: str, mess
     assert outcome.answer == (text or None)
 
 
+@pytest.mark.parametrize("more", [{}, {"FunctionError": "Unhandled"}], ids=["success", "error"])
+def test_a_function_that_says_back_what_it_was_told_gives_no_token_away(more: dict[str, str]) -> None:
+    token = "token-of-this-run-0123456789"
+    echo = Lambda(json.dumps({"errorMessage": "x" * 485 + token, "you": token}), **more)
+
+    outcome = performed(FUNCTION, replace(CALL, payload=None, callback_token=token), Roles({"lambda": echo}))
+
+    assert token in echo.asked[0]["Payload"].decode()
+    assert '"you": "***"' in str(outcome.answer)
+    assert "token-of" not in repr(outcome)
+
+
+def test_what_aws_quotes_of_the_message_gives_no_token_away() -> None:
+    token = "token-of-this-run-0123456789"
+    error = {"Error": {"Code": "InvalidMessageContents", "Message": f"cannot take {token}"}}
+    quoting = exceptions.ClientError({**error, "ResponseMetadata": {"HTTPStatusCode": 400}}, "SendMessage")
+
+    outcome = performed(QUEUE, replace(CALL, callback_token=token), Roles({"sqs": quoting}))
+
+    assert outcome.message == "InvalidMessageContents: cannot take ***"
+
+
 def test_of_a_long_answer_the_beginning_is_kept() -> None:
     outcome = performed(FUNCTION, roles=Roles({"lambda": Lambda("ü" * 20_000)}))
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import parse_qs, quote_plus
 
 import pytest
 
@@ -87,6 +88,12 @@ def test_a_storage_queue_gets_the_envelope_that_azure_scheduler_sent(there: Azur
     ]
 
 
+def test_a_line_ends_in_the_queue_as_it_ended_in_the_job(there: AzureServer) -> None:
+    performed(there, STORAGE, replace(CALL, payload="one\r\ntwo\rthree\n"))
+
+    assert there.storage[0]["Message"] == "one\r\ntwo\rthree\n"
+
+
 @pytest.mark.parametrize("before", ["?", "s?", "https://acme.queue.core.windows.net/orders?"])
 def test_what_stands_before_the_question_mark_of_a_token_is_left_out(there: AzureServer, before: str) -> None:
     assert performed(there, {**STORAGE, "sasToken": before + STORAGE_TOKEN}).verdict is Verdict.SUCCEEDED
@@ -123,8 +130,7 @@ def test_properties_of_the_broker_and_of_the_sender_go_along(there: AzureServer)
         "to": "t",
         "viaPartitionKey": "v",
     }
-    custom = {"appname": "From Scheduler", "Über-No": "x"} | {"note": "line\nbreak ü"}
-    del custom["Über-No"]
+    custom = {"appname": "From Scheduler", "note": 'a "word" ü'}
 
     performed(there, {**QUEUE, "brokeredMessageProperties": properties, "customMessageProperties": custom})
 
@@ -193,13 +199,17 @@ def test_another_status_is_a_failure_and_nothing_secret_is_kept_of_the_answer(
 ) -> None:
     there.answers = status
 
-    outcome = performed(there, fields)
+    outcome = performed(there, fields, replace(CALL, payload=None, callback_token="token-of-this-run"))
 
     assert (outcome.verdict, outcome.reason, outcome.http_status) == (Verdict.FAILED, Reason.HTTP_STATUS, status)
     assert outcome.retryable is retryable
+    assert CALL.run_id in str(outcome.answer), "the server says all of it back"
+    assert "token-of-this-run" not in str(outcome), "whoever reads it could report for the target"
     assert "***" in str(outcome.answer) or fields is not STORAGE
     assert STORAGE_TOKEN not in str(outcome)
-    assert "sig=" not in str(outcome), "a signature opens the door for five minutes"
+    said = parse_qs(there.heard)
+    assert said["sig"][0] not in str(outcome), "a signature opens the door by itself"
+    assert quote_plus(said["sig"][0]) not in str(outcome)
     assert KEYS["QPolicy"] not in str(outcome)
 
 
@@ -310,6 +320,8 @@ def test_nobody_there_is_a_failure_that_is_repeated(fields: dict[str, Any]) -> N
             "is set by the service",
         ),
         ({**QUEUE, "customMessageProperties": {"a": 1}}, "customMessageProperties.a", "must be a text"),
+        ({**QUEUE, "customMessageProperties": {"a": "b\nc"}}, "customMessageProperties.a", "holds a line break"),
+        ({**QUEUE, "customMessageProperties": {"a": "b\r"}}, "customMessageProperties.a", "holds a line break"),
         ({**QUEUE, "customMessageProperties": {"a": "1", "A": "2"}}, "customMessageProperties", "has a name twice"),
     ],
 )

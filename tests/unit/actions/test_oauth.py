@@ -188,6 +188,7 @@ def test_a_refused_token_is_asked_for_once_and_not_for_ever() -> None:
     [
         ((401, {"error": "invalid_client", "error_description": "canary"}), "status 401: invalid_client", False),
         ((400, {"error": "<b>canary</b>"}), "status 400", False),
+        ((400, {"error": "no_client_has.s3cret"}), "status 400: no_client_has.***", False),
         ((503, b"canary"), "status 503", True),
         ((429, {}), "status 429", True),
     ],

@@ -11,6 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedErro
 from sweephand.actions import rules as outcome_rules
 from sweephand.actions.call import Call, run_as_payload
 from sweephand.actions.payloads import BadPayloadError, check_size, parse_payload
+from sweephand.actions.redaction import hidden
 from sweephand.actions.rules import Rules, failed, taken
 from sweephand.domain import fields as read
 from sweephand.domain.fields import below
@@ -168,7 +169,20 @@ def json_message(call: Call) -> str:
 def attempt(
     params: AwsParams, call: Call, outbound: Outbound, service: str, send: Callable[[Any, Arn], Sent]
 ) -> Outcome:
-    """One call by the job's role; whatever AWS says becomes an Outcome. send: is given the client and the target."""
+    """One call by the job's role; whatever AWS says becomes an Outcome. send: is given the client and the target.
+
+    A function may say back what it was told, and a refusal quote what it refuses: without the run's callback token.
+    """
+    outcome = _attempted(params, call, outbound, service, send)
+    if call.callback_token is None:
+        return outcome
+    answer, message = (text and hidden(text, call.confidences) for text in (outcome.answer, outcome.message))
+    return replace(outcome, answer=answer, message=message)
+
+
+def _attempted(
+    params: AwsParams, call: Call, outbound: Outbound, service: str, send: Callable[[Any, Arn], Sent]
+) -> Outcome:
     try:
         sent = _send(params, call, outbound, service, send)
     except InvalidRequest as refused:

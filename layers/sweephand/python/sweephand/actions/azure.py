@@ -6,11 +6,11 @@ Who left Azure Scheduler still has the queues that its jobs filled. Source: deci
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sweephand.actions.call import Call, run_as_payload
-from sweephand.actions.headers import MASK
+from sweephand.actions.redaction import hidden
 from sweephand.actions.rules import Rules, failed, taken
 from sweephand.domain import fields as read
 from sweephand.domain.fields import below
@@ -78,8 +78,9 @@ def post(
     rules: Rules,
     call: Call,
     outbound: Outbound,
+    told: Sequence[str],
 ) -> Outcome:
-    """One POST with credentials; whatever becomes of it is an Outcome."""
+    """One POST with credentials; whatever becomes of it is an Outcome. told: what opens the door beside the secrets."""
     limit_s = min(rules.answer_timeout_s, call.deadline_s)
     deadline = Deadline(call.clock.monotonic() + limit_s, call.clock.monotonic)
     try:
@@ -93,15 +94,12 @@ def post(
         if failure.timed_out:
             return failed(Reason.NO_ANSWER, f"no answer within {limit_s:g} s", retryable=True)
         return failed(failure.reason, failure.message, retryable=failure.reason is not Reason.GUARD)
-    told = [*call.secrets.values(), *(value for name, value in headers if name == "Authorization")]
-    return _judge(answer, rules, call, told)
+    return _judge(answer, rules, call, (*call.confidences, *told))
 
 
-def _judge(answer: Answer, rules: Rules, call: Call, told: list[str]) -> Outcome:
+def _judge(answer: Answer, rules: Rules, call: Call, told: Sequence[str]) -> Outcome:
     """201 is what both services say; every other 2xx is taken for it."""
-    text = answer.body.decode("utf-8", "replace")
-    for secret in told:
-        text = text.replace(secret, MASK)
+    text = hidden(answer.body.decode("utf-8", "replace"), told)
     said = text.encode()[:MAX_ANSWER].decode("utf-8", "ignore") or None
     if 200 <= answer.status <= 299:
         return taken(rules, call, said, answer.status)

@@ -23,6 +23,7 @@ from sweephand.actions.call import Call
 from sweephand.actions.headers import MASK, MAX_HEADER_BYTES, MAX_HEADERS, MAX_SECRET, check_name
 from sweephand.actions.payloads import check_size, parse_payload
 from sweephand.actions.proof import secret as secret_of
+from sweephand.actions.redaction import of_query
 from sweephand.actions.rules import Rules, failed
 from sweephand.domain import fields as read
 from sweephand.domain.fields import below
@@ -142,7 +143,8 @@ def _custom(value: object, field: str) -> dict[str, str]:
         check_name(name, path)
         if name.lower() in OURS:
             raise InvalidRequest(path, "is set by the service or the connection")
-        read.text(content, path, 0, MAX_HEADER_BYTES)
+        if "\r" in read.text(content, path, 0, MAX_HEADER_BYTES) or "\n" in content:
+            raise InvalidRequest(path, "holds a line break, which no header can")
     if len({name.lower() for name in value}) < len(value):
         raise InvalidRequest(field, "has a name twice (upper and lower case are the same)")
     if sum(len(name) + len(json.dumps(content)) + 4 for name, content in value.items()) > MAX_HEADER_BYTES:
@@ -221,7 +223,8 @@ def perform(params: BusParams, call: Call, outbound: Outbound) -> Outcome:
         ("BrokerProperties", json.dumps(_broker_properties(params, call), separators=(",", ":"))),
         *((name, json.dumps(value)) for name, value in params.custom.items()),
     ]
-    return azure.post(url, headers, azure.message(call).encode(), params.rules, call, outbound)
+    told = of_query(signature.partition(" ")[2])
+    return azure.post(url, headers, azure.message(call).encode(), params.rules, call, outbound, [signature, *told])
 
 
 def signed(resource: str, key_name: str, key: str, call: Call) -> str:

@@ -54,6 +54,11 @@ class Call:
     start_job: Callable[[str], str | None] | None = field(default=None, repr=False)
     redirects: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
 
+    @property
+    def confidences(self) -> tuple[str, ...]:
+        """What a target may be told that nobody else may hear."""
+        return (*self.secrets.values(), *filter(None, (self.callback_token,)))
+
 
 def run_as_payload(call: Call) -> dict[str, str | int | None]:
     """The run as JSON: what a target gets that must get something where the job has no payload."""

@@ -20,6 +20,7 @@ from sweephand.actions.dialects import facts
 from sweephand.actions.headers import MASK
 from sweephand.actions.payloads import BadPayloadError, parse_payload
 from sweephand.actions.proof import secret as secret_of
+from sweephand.actions.redaction import hidden
 from sweephand.actions.rules import Rules, failed
 from sweephand.domain import fields as read
 from sweephand.domain import task
@@ -294,9 +295,8 @@ def _without_secrets(refused: ClientError, call: Call) -> ClientError:
     """A refusal may quote what it refuses, whole or cut off later."""
     said = refused.response.get("Error", {})
     message = str(said.get("Message", ""))
-    for value in filter(None, (*call.secrets.values(), call.callback_token)):
-        message = message.replace(value, MASK)
-    return ClientError({**refused.response, "Error": {**said, "Message": message}}, refused.operation_name)
+    told = {**said, "Message": hidden(message, call.confidences)}
+    return ClientError({**refused.response, "Error": told}, refused.operation_name)
 
 
 def _begun(answer: Mapping[str, Any]) -> Outcome:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote_plus
@@ -11,7 +12,6 @@ from urllib.parse import quote_plus
 from sweephand import __version__
 from sweephand.actions import dialects
 from sweephand.actions.call import Call
-from sweephand.actions.headers import MASK
 from sweephand.actions.http_fields import (
     AUTHORIZATION,
     QUERY_METHODS,
@@ -27,6 +27,7 @@ from sweephand.actions.http_fields import (
 from sweephand.actions.payloads import BadPayloadError
 from sweephand.actions.proof import NotProven, Proof, Sending, prove
 from sweephand.actions.proof import secret as secret_of
+from sweephand.actions.redaction import hidden
 from sweephand.domain.json_text import Number, dumps
 from sweephand.domain.retry import is_transient, retry_after_s
 from sweephand.domain.run import Outcome, Reason, Verdict
@@ -165,7 +166,7 @@ def _headers(params: HttpParams, call: Call, content_type: str | None, content: 
 
 def _judge(params: HttpParams, call: Call, answer: Answer, proof: Proof, limit_s: float) -> Outcome:
     rules, status = params.outcome, answer.status
-    text = _answer_text(answer, _sent_secrets(call, proof))
+    text = _answer_text(answer, (*call.confidences, *proof.told))
     if status == ACCEPTED and (rules.on202 or call.on202) == "wait":
         return Outcome(Verdict.ACCEPTED, http_status=status, answer=text)
     if rules.is_success(status):
@@ -203,7 +204,7 @@ def _failed(reason: Reason, message: str, *, retryable: bool) -> Outcome:
     return Outcome(Verdict.FAILED, reason, message=message, retryable=retryable)
 
 
-def _answer_text(answer: Answer, secrets: list[str]) -> str | None:
+def _answer_text(answer: Answer, secrets: Sequence[str]) -> str | None:
     """The body as text of at most 16 KB in UTF-8, without the secrets that were sent (endpoints echo)."""
     if not answer.body:
         return None
@@ -213,13 +214,4 @@ def _answer_text(answer: Answer, secrets: list[str]) -> str | None:
         return f"({len(answer.body):,} bytes, not decoded: {coding[:40]})"
     charset = _CHARSET.search(answer.header("content-type") or "")
     text = answer.body.decode(_CHARSETS.get(charset[1].lower() if charset else "", "utf-8"), "replace")
-    for secret in secrets:
-        text = text.replace(secret, MASK)
-    return text.encode()[:MAX_ANSWER].decode("utf-8", "ignore")
-
-
-def _sent_secrets(call: Call, proof: Proof) -> list[str]:
-    """What the endpoint was told in confidence, the longest first; too short to hide is what every text may hold."""
-    shortest = 4
-    sent = [*call.secrets.values(), call.callback_token or "", *proof.told]
-    return sorted((secret for secret in sent if len(secret) >= shortest), key=len, reverse=True)
+    return hidden(text, secrets).encode()[:MAX_ANSWER].decode("utf-8", "ignore")

@@ -15,6 +15,7 @@ from sweephand.actions import authentication as auth
 from sweephand.actions.authentication import Authentication
 from sweephand.actions.call import Call
 from sweephand.actions.proof import NotProven, Proof, bearer, secret
+from sweephand.actions.redaction import hidden
 from sweephand.domain.retry import is_transient, retry_after_s
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.errors import InvalidRequest
@@ -62,7 +63,7 @@ def _fetched(
         raise _not_given(Reason.GUARD, wrong.reason, retryable=False) from wrong
     except CallFailed as wrong:
         raise _not_given(wrong.reason, wrong.message, retryable=wrong.reason is not Reason.GUARD) from wrong
-    return _read(answer, call.clock.now())
+    return _read(answer, call.clock.now(), client_secret)
 
 
 def _request(members: Mapping[str, Any], client_secret: str) -> tuple[list[tuple[str, str]], str]:
@@ -78,11 +79,11 @@ def _request(members: Mapping[str, Any], client_secret: str) -> tuple[list[tuple
     return headers, urlencode(form)
 
 
-def _read(answer: Answer, now: datetime) -> Pass:
+def _read(answer: Answer, now: datetime, client_secret: str) -> Pass:
     said = _json(answer.body)
     if answer.status != 200:
         error = said.get("error")
-        cause = f": {error}" if isinstance(error, str) and _ERROR.fullmatch(error) else ""
+        cause = f": {hidden(error, [client_secret])}" if isinstance(error, str) and _ERROR.fullmatch(error) else ""
         raise NotProven(
             Outcome(
                 Verdict.FAILED,
