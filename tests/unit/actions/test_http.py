@@ -340,7 +340,16 @@ def test_proxies_and_netrc_of_the_environment_are_not_used(monkeypatch: pytest.M
         ("Tue, 01 Mar 2067 12:00:00 GMT", 3_600),
         ("Mon, 30 Feb 2027 12:00:00 GMT", None),
         ("Mon, 01 Foo 2027 12:00:00 GMT", None),
-        ("Monday, 01-Mar-27 12:00:30 GMT", None),
+        ("Monday, 01-Mar-27 12:00:30 GMT", 30),
+        ("Sunday, 06-Nov-94 08:49:37 GMT", 0),
+        ("Monday, 01-Mar-78 12:00:30 GMT", 0),
+        ("Tuesday, 01-Mar-77 12:00:30 GMT", 3_600),
+        ("Monday, 31-Feb-27 12:00:30 GMT", None),
+        ("Mon Mar  1 12:00:30 2027", 30),
+        ("Mon Mar 01 12:00:30 2027", 30),
+        ("Mon Foo  1 12:00:30 2027", None),
+        ("Mon Mar    12:00:30 2027", None),
+        ("9999999999", 3_600),
         ("-1", None),
         ("1.5", None),
         ("+1", None),
@@ -352,7 +361,7 @@ def test_proxies_and_netrc_of_the_environment_are_not_used(monkeypatch: pytest.M
         (None, None),
     ],
 )
-def test_retry_after_in_both_forms(value: str | None, expected: int | None) -> None:
+def test_retry_after_in_every_form(value: str | None, expected: int | None) -> None:
     assert retry_after_s(value, PLANNED) == expected
 
 

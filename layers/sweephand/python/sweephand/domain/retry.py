@@ -222,26 +222,41 @@ def is_transient(status: int) -> bool:
     return status in TRANSIENT_STATUSES or status >= 500
 
 
-_HTTP_DATE = re.compile(
-    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), ([0-9]{2}) ([A-Z][a-z]{2}) ([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT",
-    re.ASCII,
+_TIME = "(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}):(?P<second>[0-9]{2})"
+_MONTH = "(?P<month>[A-Z][a-z]{2})"
+_HTTP_DATES = tuple(
+    re.compile(form, re.ASCII)
+    for form in (
+        rf"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (?P<day>[0-9]{{2}}) {_MONTH} (?P<year>[0-9]{{4}}) {_TIME} GMT",
+        rf"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, (?P<day>[0-9]{{2}})-{_MONTH}-(?P<year>[0-9]{{2}}) {_TIME} GMT",
+        rf"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) {_MONTH} (?P<day>[ 0-9][0-9]) {_TIME} (?P<year>[0-9]{{4}})",
+    )
 )
+"""The usual one, and the two old ones that every recipient must read (RFC 9110, section 5.6.7)."""
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_SECONDS = re.compile(r"[0-9]{1,9}", re.ASCII)
+_SECONDS = re.compile(r"[0-9]{1,64}", re.ASCII)
 
 
 def retry_after_s(value: str | None, now: datetime) -> int | None:
-    """Seconds that a Retry-After header asks for, within 0..3,600; None if it has neither form of RFC 9110."""
+    """Seconds that a Retry-After header asks for, within 0..3,600; None if it has none of the forms of RFC 9110."""
     if value is None:
         return None
     if _SECONDS.fullmatch(value):
         return min(int(value), MAX_RETRY_AFTER_S)
-    date = _HTTP_DATE.fullmatch(value)
-    if not date or date[2] not in _MONTHS:
+    at = _http_date(value, now)
+    return None if at is None else max(0, min(math.ceil((at - now).total_seconds()), MAX_RETRY_AFTER_S))
+
+
+def _http_date(value: str, now: datetime) -> datetime | None:
+    date = next(filter(None, (form.fullmatch(value) for form in _HTTP_DATES)), None)
+    if date is None or date["month"] not in _MONTHS:
         return None
-    day, year, hour, minute, second = (int(date[group]) for group in (1, 3, 4, 5, 6))
+    day, year, hour, minute, second = (int(date[name]) for name in ("day", "year", "hour", "minute", "second"))
+    if year < 100:
+        # Of two digits: what would be more than 50 years ahead was in the century before.
+        year += now.year // 100 * 100
+        year -= 100 if year > now.year + 50 else 0
     try:
-        at = datetime(year, _MONTHS.index(date[2]) + 1, day, hour, minute, second, tzinfo=UTC)
+        return datetime(year, _MONTHS.index(date["month"]) + 1, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
         return None
-    return max(0, min(math.ceil((at - now).total_seconds()), MAX_RETRY_AFTER_S))
