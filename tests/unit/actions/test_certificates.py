@@ -91,6 +91,24 @@ def test_pkcs12_and_pem_become_one_pem_without_a_password(authority: Authority, 
         assert each.secret_fields == {"authentication.pem"}
 
 
+@pytest.mark.parametrize("kind", [ec.generate_private_key(ec.SECP256R1()), rsa.generate_private_key(65_537, 2_048)])
+@pytest.mark.parametrize("password", [PASSWORD, None])
+def test_a_key_in_the_form_that_openssl_wrote_for_decades_is_read(
+    authority: Authority, kind: Any, password: bytes | None
+) -> None:
+    """With a password it has headers: Proc-Type, DEK-Info."""
+    key, certificate = authority.client("me", key=kind)
+    lock: KeySerializationEncryption = BestAvailableEncryption(password) if password else NoEncryption()
+    written = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, lock)
+    assert (b"Proc-Type: 4,ENCRYPTED" in written) is (password is not None)
+    text = (written + certificate.public_bytes(Encoding.PEM)).decode()
+
+    made = parsed(http(pem=text, **({"password": password.decode()} if password else {})))
+
+    (stored,) = made.secrets.values()
+    assert load_pem_private_key(stored.encode(), None).private_numbers() == key.private_numbers()
+
+
 def test_what_is_shown_tells_of_the_certificate_and_nothing_of_the_key(authority: Authority) -> None:
     key, certificate = authority.client("me")
 

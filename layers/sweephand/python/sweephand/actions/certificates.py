@@ -24,7 +24,8 @@ MAX_GIVEN = 65_536
 MAX_PEM = 16_384
 """Bytes of what is stored: a key and a chain of a few certificates; security.secrets seals no more."""
 _MEMBERS = ("type", "pfx", "pem", "password", "certificate")
-_KEY = re.compile(r"-----BEGIN ((?:[A-Z]+ )?PRIVATE KEY)-----[^-]+-----END \1-----", re.ASCII)
+_KEY = re.compile(r"-----BEGIN ((?:[A-Z]+ )?PRIVATE KEY)-----(?:(?!-----)[\s\S])+-----END \1-----", re.ASCII)
+"""OpenSSL's own form of an encrypted key has headers, and hyphens in them: Proc-Type, DEK-Info."""
 _WRONG_PASSWORD = "cannot be read; is it the right password?"  # noqa: S105 - a sentence
 
 
