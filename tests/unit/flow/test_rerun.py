@@ -24,6 +24,7 @@ from tests.support.taps import Act, Crash, Passing, answer_lost, conflict, crash
 from tests.unit.flow.common import NOON
 
 MINUTELY = {"cron": "* * * * *"}
+API_KEY = {"type": "apiKey", "header": "X-Key", "value": "secret"}
 
 
 def failed_runs(stage: Stage, count: int, **members: Any) -> tuple[Planned, list[Run]]:
@@ -215,6 +216,7 @@ def test_the_edit_of_a_run_goes_in_the_end_though_nobody_deletes_it(stage: Stage
     [
         ({"method": "GET"}, Edit(Payload("[1]", is_json=True)), "payload"),
         ({}, Edit(headers={"authorization": "x"}), "headers.authorization"),
+        ({"authentication": API_KEY}, Edit(headers={"x-key": "mine"}), "headers.x-key"),
         ({"type": "event", "url": None}, Edit(headers={"X-A": "1"}), "headers"),
     ],
 )

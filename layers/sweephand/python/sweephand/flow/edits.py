@@ -40,8 +40,9 @@ def check(action: ActionSpec, edit: Edit) -> None:
         return
     if "headers" not in action.params:
         raise InvalidRequest("headers", "the job's action has none")
+    own = action.params.get("authentication", {}).get("header")
     for name in edit.headers:
-        if name.lower() == LOCKED:
+        if name.lower() == LOCKED or (own is not None and name.lower() == own.lower()):
             raise InvalidRequest(f"headers.{name}", "belongs to the job's secrets and cannot be edited")
 
 
