@@ -582,13 +582,13 @@ def test_a_message_that_comes_twice_tells_twice_under_one_id(stage: Stage) -> No
 
 
 @pytest.mark.parametrize("fault", [refused, refused_by_bus])
-def test_a_bus_that_is_deaf_three_times_leaves_a_note_and_no_open_run(stage: Stage, fault: Fault) -> None:
+def test_a_bus_that_stays_deaf_through_three_repeats_leaves_a_note_and_no_open_run(stage: Stage, fault: Fault) -> None:
     stage.endpoint.answer = WRONG
     with stage.taps.faulty(lambda passing, act: fault(passing, act) if passing.name == PUT else act()):
         planned = run_once(stage)
 
     run = stage.only_run(planned)
-    assert stage.taps.count(PUT) == 3
+    assert stage.taps.count(PUT) == 4
     assert (run.state, run.reason) == (State.REQUEST_ERROR, Reason.HTTP_STATUS)
     assert run.notes == ("the event run.failed could not be published",)
     assert stage.bus.told == []

@@ -203,7 +203,7 @@ class Clients:
 
     @property
     def events(self) -> Any:
-        """Repeats nothing by itself and waits 2 s at most: the bus is tried three times, and a run waits for that."""
+        """Repeats nothing by itself and waits 2 s at most: the bus is tried four times, and a run waits for that."""
         return self._client("events", attempts=1, read_timeout_s=2)
 
     @property

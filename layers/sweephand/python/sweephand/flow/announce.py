@@ -1,6 +1,6 @@
 """Telling others: what happened goes out on the bus, as its collection has chosen.
 
-An event never fails what it tells of. What the bus refuses three times is said: in the log, in a count, and for a run
+An event never fails what it tells of. What the bus refuses four times is said: in the log, in a count, and for a run
 as a note beside it.
 """
 

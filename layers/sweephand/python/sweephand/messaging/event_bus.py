@@ -1,4 +1,4 @@
-"""The bus on which others listen: events go out ten a call, tried three times, and what fails is said."""
+"""The bus on which others listen: events go out ten a call, repeated three times, and what fails is said."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from sweephand.domain.event import SOURCE, Event
 from sweephand.sources import Chance, Clock
 
 BATCH_MOST = 10
-TRIES = 3
+TRIES = 4
+"""One, and three repeats."""
 
 
 class EventBus:
@@ -25,7 +26,7 @@ class EventBus:
         self._chance = chance
 
     def publish(self, events: Sequence[Event]) -> list[Event]:
-        """Sends all; what the bus did not take is sent twice more. Returns those that did not go out: not an error."""
+        """Sends all; what the bus did not take, up to three times more. Returns what did not go out: not an error."""
         unsent = list(events)
         for tries in range(TRIES):
             if not unsent:
