@@ -41,6 +41,53 @@ def test_a_manual_run_is_there_at_once_and_then_ends(api):
     assert [each.run_id for each in api.stage.endpoint.received] == [started.json["runId"]]
 
 
+@pytest.mark.parametrize("body", [None, {"ifActive": "drop"}])
+def test_jobs_that_run_each_other_by_the_api_come_to_an_end(api, body):
+    """Each calls `/run` of the other, as an HTTP action does: with the header that counts."""
+    one, other = api.create()["id"], api.create()["id"]
+    answers = []
+
+    def calls_back(call):
+        target = other if call.job_id == one else one
+        headers = {"Sweephand-Hop": str(call.hop)}
+        answers.append(api("POST", f"/v1/jobs/{target}/run", body, headers=headers))
+        return OK if answers[-1].status == 202 else WRONG
+
+    api.stage.endpoint.answer = calls_back
+    assert api("POST", f"/v1/jobs/{one}/run").status == 202
+    api.stage.run(300)
+
+    assert [each.call.hop for each in api.stage.endpoint.received] == [1, 2, 3, 4]
+    assert [each.status for each in answers] == [202, 202, 202, 409]
+    assert answers[-1].code == "STATE_CONFLICT"
+    assert "Sweephand-Hop" in answers[-1].json["detail"]
+
+
+def test_a_run_that_runs_itself_again_by_the_api_comes_to_an_end(api):
+    made = api.create()
+    answers = []
+
+    def calls_back(call):
+        answers.append(api("POST", f"/v1/runs/{first}/rerun", headers={"Sweephand-Hop": str(call.hop)}))
+        return OK
+
+    first = api("POST", f"/v1/jobs/{made['id']}/run").json["runId"]
+    api.stage.deliver_all()
+    api.stage.endpoint.answer = calls_back
+    api("POST", f"/v1/runs/{first}/rerun")
+    api.stage.run(300)
+
+    assert [each.call.hop for each in api.stage.endpoint.received] == [1, 1, 2, 3, 4]
+    assert [each.status for each in answers] == [202, 202, 202, 409]
+
+
+@pytest.mark.parametrize("value", ["", "x", "-1", "9" * 30, "\u0663", "1, 2"])
+def test_what_is_no_number_of_hops_is_nobody_s_chain(api, value):
+    made = api.create()
+
+    assert api("POST", f"/v1/jobs/{made['id']}/run", headers={"Sweephand-Hop": value}).status == 202
+
+
 def test_a_manual_run_of_a_schedule_brings_its_payload(api):
     made = api.create(job_with({"every": "PT1H", "payload": {"of": "schedule"}}, payload={"of": "action"}))
     schedule = made["schedules"][0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,7 +21,7 @@ from sweephand.sources import SystemClock
 from tests.support import taps
 from tests.support.bus import refused_by_bus
 from tests.support.stage import Stage, stage
-from tests.support.taps import Crash, Passing
+from tests.support.taps import Act, Crash, Passing, refused
 from tests.unit.actions.test_aws import refusal
 from tests.unit.flow.common import fixed, once
 
@@ -204,8 +205,28 @@ def test_a_job_puts_an_event_on_the_stack_s_bus_in_its_tenant_s_name(there: Stag
         "jobTime": "2027-03-01T12:01:00Z",
         "attempt": 1,
         "payload": {"n": 1},
+        "traceparent": f"00-{run.uuid.replace('-', '')}-{detail['traceparent'][36:52]}-00",
     }
+    assert re.fullmatch("00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-00", detail["traceparent"], re.ASCII)
     assert run.state is State.SUCCESS
+
+
+def test_the_attempts_of_a_run_are_spans_of_one_trace(there: Stage) -> None:
+    there.tell(Events.NONE)
+    there.create(once(), action=draft(type="event", retry={"type": "fixed", "maxRetries": 1, "delaySeconds": 1}))
+    asked: list[str] = []
+
+    def loses_the_answer(passing: Passing, act: Act) -> Any:
+        if passing.name != "events.PutEvents":
+            return act()
+        asked.append(json.loads(passing.request["Entries"][0]["Detail"])["traceparent"])
+        return refused(passing, act)
+
+    with there.taps.faulty(loses_the_answer):
+        there.run(70)
+
+    assert len(asked) == len(set(asked)) == 2
+    assert len({each[:35] for each in asked}) == 1
 
 
 def test_an_event_that_the_bus_does_not_take_is_a_failed_attempt_and_is_repeated(there: Stage) -> None:

@@ -26,6 +26,14 @@ def test_a_pass_is_made_once_and_serves_until_shortly_before_its_end() -> None:
     assert passes.get("k", later, lambda: made("b", now=later), wait_s=1) == ("b", False)
 
 
+def test_one_of_a_short_life_serves_most_of_it() -> None:
+    passes = Passes()
+    passes.get("k", NOW, lambda: made("a", timedelta(seconds=30)), wait_s=1)
+
+    assert passes.get("k", NOW + timedelta(seconds=23), lambda: made("b"), wait_s=1) == ("a", True)
+    assert passes.get("k", NOW + timedelta(seconds=24), lambda: made("b"), wait_s=1) == ("b", False)
+
+
 def test_one_that_was_refused_is_not_given_again() -> None:
     passes = Passes()
     passes.get("k", NOW, lambda: made("a"), wait_s=1)

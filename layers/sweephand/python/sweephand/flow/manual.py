@@ -18,12 +18,15 @@ from sweephand.store import jobs, ledger
 from sweephand.store.conditional import Cancelled, Op
 
 
-def run_now(world: World, tenant: str, job_id: str, schedule_id: str | None, once: Once | None) -> str:
-    """The id of the new run, or of the one that an earlier request of the same key made. Raises NotFound."""
+def run_now(world: World, tenant: str, job_id: str, schedule_id: str | None, once: Once | None, hop: int = 0) -> str:
+    """The id of the new run, or of the one that an earlier request of the same key made. Raises NotFound.
+
+    hop: runs before it, where a run's call asks for it.
+    """
     job = find(world, tenant, job_id, schedule_id)
     if once is not None and (there := earlier(world, tenant, once)) is not None:
         return there
-    run = new_run(world, job, schedule_id, once)
+    run = new_run(world, job, schedule_id, once, hop)
     done = world.table.transact(start_ops(world, job, run, once))
     if isinstance(done, Cancelled) and "run" not in done.refused and once is not None:
         return earlier_answer(done.refused["once"], once)
@@ -41,7 +44,7 @@ def find(world: World, tenant: str, job_id: str, schedule_id: str | None) -> Job
     return job
 
 
-def new_run(world: World, job: Job, schedule_id: str | None, once: Once | None) -> Run:
+def new_run(world: World, job: Job, schedule_id: str | None, once: Once | None, hop: int) -> Run:
     """As its row shall be."""
     now = from_ms(epoch_ms(world.clock.now()))
     key = once.key if once else world.chance.new_id(now)
@@ -56,6 +59,7 @@ def new_run(world: World, job: Job, schedule_id: str | None, once: Once | None) 
         enqueued_at=now,
         max_attempts=max_attempts(job, Kind.MANUAL),
         wake_at=now + WAKE,
+        hop=hop,
     )
 
 

@@ -30,11 +30,15 @@ from sweephand.store.conditional import Cancelled, Op
 
 @dataclass(frozen=True)
 class Asking:
-    """key: tells one asking from another. actor: the caller's client id. operation: that does it, if one does."""
+    """key: tells one asking from another. actor: the caller's client id. operation: that does it, if one does.
+
+    hop: runs before it, where a run's call asks for it.
+    """
 
     key: str
     actor: str | None = None
     operation: str | None = None
+    hop: int = 0
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,7 @@ def rerun(
     edit: Edit | None = None,
     once: Once | None = None,
     actor: str | None = None,
+    hop: int = 0,
 ) -> str:
     """The id of the new run, or of the one that an earlier request of the same key made.
 
@@ -73,7 +78,7 @@ def rerun(
         return there
     now = from_ms(epoch_ms(world.clock.now()))
     key = once.key if once else world.chance.new_id(now)
-    wanted = prepared(world, old, Asking(key, actor), at=now, edit=edit)
+    wanted = prepared(world, old, Asking(key, actor, hop=hop), at=now, edit=edit)
     more = [once_op(world, tenant, once, wanted.run.id)] if once is not None else []
     done = world.table.transact([*ops(world, wanted), *more])
     if isinstance(done, Cancelled) and "run" not in done.refused:
@@ -160,7 +165,7 @@ def _new(
         not_before=due,
         parent_uuid=old.parent_uuid if kind in REACTIONS else None,
         wake_at=max(now, due or now) + WAKE,
-        hop=old.hop,
+        hop=max(old.hop, by.hop),
         rerun_of=old.id,
         occurrence_at=old.occurrence_at or old.planned_at,
     )

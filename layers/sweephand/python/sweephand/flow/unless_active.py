@@ -34,7 +34,9 @@ class Answered:
     started: bool
 
 
-def run_unless_active(world: World, tenant: str, job_id: str, schedule_id: str | None, once: Once | None) -> Answered:
+def run_unless_active(
+    world: World, tenant: str, job_id: str, schedule_id: str | None, once: Once | None, hop: int = 0
+) -> Answered:
     """A request that starts nothing leaves nothing behind, and no record under its key.
 
     Raises NotFound, Unavailable.
@@ -47,7 +49,7 @@ def run_unless_active(world: World, tenant: str, job_id: str, schedule_id: str |
         active = _active(world, job, schedule_id, last)
         if active is not None:
             return Answered(active.id, started=False)
-        run = manual.new_run(world, job, schedule_id, once)
+        run = manual.new_run(world, job, schedule_id, once, hop)
         done = world.table.transact([*manual.start_ops(world, job, run, once), _mark_op(world, job, run, last)])
         if isinstance(done, Cancelled) and "run" not in done.refused:
             if once is not None and "once" in done.refused:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from sweephand.domain import fields
-from sweephand.errors import InvalidRequest, NotFound
+from sweephand.errors import Conflict, InvalidRequest, NotFound
 from sweephand.facades import strict_json
 from sweephand.facades.http import Request, Route
 from sweephand.facades.native import cursors
@@ -22,7 +22,11 @@ from sweephand.security.caller import PROVIDER, Caller, Door
 from sweephand.security.guard import GuardSettings
 
 TENANT_HEADER = "sweephand-tenant"
+HOP_HEADER = "sweephand-hop"
+MOST_HOPS = 3
+"""Runs in a chain whose calls start the next one by the API: two jobs that call each other's `/run` come to an end."""
 _ETAG = re.compile(r'(?:W/)?"([0-9]{1,15})"', re.ASCII)
+_HOP = re.compile(r"[0-9]{1,4}", re.ASCII)
 _KEY = re.compile(r"[!-~]{1,255}", re.ASCII)
 
 
@@ -118,6 +122,17 @@ class Context:
         path = "/".join(self.request.path)
         key = hashlib.sha256(f"{self.request.method} {path} {given}".encode()).hexdigest()
         return Once(key, hashlib.sha256(self.request.body or b"{}").hexdigest())
+
+    def hop(self) -> int:
+        """How many runs come before the one that is asked for, because it is a run's call that asks.
+
+        Raises Conflict where they are too many. What the service did not send is no number of it.
+        """
+        given = self.request.headers.get(HOP_HEADER, "")
+        hop = int(given) if _HOP.fullmatch(given) else 0
+        if hop > MOST_HOPS:
+            raise Conflict(f"{MOST_HOPS} runs in a row have started each other already (header Sweephand-Hop)")
+        return hop
 
     def text(self, name: str, longest: int) -> str | None:
         """A query parameter of 1 to `longest` characters."""

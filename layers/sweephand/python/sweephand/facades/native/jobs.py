@@ -105,7 +105,7 @@ def delete(ctx: Context) -> Answer:
 def run(ctx: Context) -> Answer:
     """Either way `runId` and `Location` are the run to watch: the new one, or with ifActive `drop` the active one."""
     schedule, if_active = shapes.run(ctx.body())
-    asked = ctx.world, ctx.tenant, ctx.id("job"), schedule, ctx.once()
+    asked = ctx.world, ctx.tenant, ctx.id("job"), schedule, ctx.once(), ctx.hop()
     if if_active == "drop":
         from sweephand.flow.unless_active import run_unless_active  # noqa: PLC0415 - few requests ask for it
 

@@ -33,7 +33,7 @@ def rerun_one(ctx: Context, owner: str, uuid: str) -> Answer:
         assert ctx.caller is not None
         ctx.caller.require(EDIT_SCOPE)
     actor = ctx.by(Operation.CHANGE).actor
-    run_id = rerun.rerun(ctx.world, ctx.tenant, owner, uuid, edit=edit, once=ctx.once(), actor=actor)
+    run_id = rerun.rerun(ctx.world, ctx.tenant, owner, uuid, edit=edit, once=ctx.once(), actor=actor, hop=ctx.hop())
     return Answer(202, {"runId": run_id, "started": True}, {"Location": f"/v1/runs/{run_id}"})
 
 
