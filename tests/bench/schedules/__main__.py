@@ -18,6 +18,9 @@ from tests.bench.schedules.measure import Measured, import_ms, measure, mix, ref
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- figures: written by make bench-schedules -->", "<!-- end of the figures of schedules -->"
 GOALS = {"limit": ("0.8", "0.7"), "cronsim": ("1.5", "-"), "dateutil": ("1", "-")}
+_CRON = "import sweephand.schedules.timing, sweephand.schedules.notations.cron"
+_FIRST = "sweephand.schedules.timing.parse({'cron': '30 2 * * 1-5', 'timezone': 'Europe/Berlin'}, now=now)"
+IMPORTED = ("import sweephand.schedules.timing", _CRON, f"{_CRON}\n{_FIRST}.rule.next_after(now)")
 PACKAGES = {"cronsim": "cronsim", "croniter": "croniter", "APScheduler": "apscheduler", "dateutil": "python-dateutil"}
 
 
@@ -84,11 +87,10 @@ def _others(measured: list[Measured]) -> Iterator[str]:
     yield f"| slowest hundredth of one next, of any case: `{slowest.case.text}` | {slowest.p99_us / 1000:.3f} ms | 1 |"
     for notation, text, taken in refusals():
         yield f"| `{notation}` `{text}` refused | {taken:.3f} ms | 1 |"
-    timing, cron = import_ms(
-        "import sweephand.schedules.timing", "import sweephand.schedules.timing, sweephand.schedules.notations.cron"
-    )
+    timing, cron, asked = import_ms(*IMPORTED)
     yield f"| import beyond zoneinfo and dateutil | {timing:.1f} ms | 5 |"
     yield f"| the same with `cron` | {cron:.1f} ms | 5 |"
+    yield f"| the same, and the first next of the first text, in Berlin | {asked:.1f} ms | - |"
     yield ""
 
 

@@ -25,7 +25,8 @@ from tests.bench.schedules.engines import ENGINES, Engine
 
 ROUNDS, PASSES = 5, 4
 PACKAGE = Path(import_module("sweephand").__file__ or "").parent
-BEFORE_IMPORT = "import zoneinfo, dateutil.rrule, tzdata, json, datetime, typing"
+BEFORE_IMPORT = """import zoneinfo, dateutil.rrule, tzdata, json, datetime, typing
+now = datetime.datetime(2026, 11, 21, tzinfo=datetime.UTC)"""
 SINGLE = 1_500
 """Questions timed one by one, for the slowest hundredth."""
 

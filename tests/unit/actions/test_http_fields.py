@@ -249,7 +249,7 @@ def test_a_broken_rule_is_named_by_its_path(members: dict[str, Any], field: str,
     refused = refusal(http(**members))
 
     assert (refused.field, refused.code) == (f"action.{field}", code)
-    assert refused.problems
+    assert refused.reason
 
 
 @pytest.mark.parametrize(

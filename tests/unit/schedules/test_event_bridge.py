@@ -150,9 +150,8 @@ def test_what_is_none_is_refused_with_its_place(expression, reason, position):
     with pytest.raises(InvalidRequest) as refused:
         parse({"eventBridge": expression}, now=NOW)
 
-    (problem,) = refused.value.problems
-    assert (problem.field, problem.position) == ("eventBridge", position)
-    assert reason in problem.reason
+    assert (refused.value.field, refused.value.position) == ("eventBridge", position)
+    assert reason in refused.value.reason
 
 
 @pytest.mark.parametrize("expression", ["cron(0 0 30 2 ? *)", "cron(0 0 31W 2 ? *)", "cron(0 0 29 2 ? 2027)"])

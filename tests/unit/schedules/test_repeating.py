@@ -107,9 +107,8 @@ def test_what_is_none_is_refused_with_its_place(text, reason, position):
     with pytest.raises(InvalidRequest) as refused:
         parse({"every": text, "timezone": "Europe/Berlin"}, now=NOW)
 
-    (problem,) = refused.value.problems
-    assert (problem.field, problem.position) == ("every", position)
-    assert reason in problem.reason
+    assert (refused.value.field, refused.value.position) == ("every", position)
+    assert reason in refused.value.reason
 
 
 def test_align_does_not_go_with_one():

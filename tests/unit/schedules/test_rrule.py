@@ -531,9 +531,8 @@ def test_what_is_none_is_refused_with_its_place(text, reason, position):
     with pytest.raises(InvalidRequest) as refused:
         parse({"rrule": text}, now=NOW)
 
-    (problem,) = refused.value.problems
-    assert (problem.field, problem.position) == ("rrule", position)
-    assert reason in problem.reason
+    assert (refused.value.field, refused.value.position) == ("rrule", position)
+    assert reason in refused.value.reason
 
 
 @pytest.mark.parametrize(

@@ -17,16 +17,6 @@ A failed action of a job is not an error but an Outcome.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-
-class FieldProblem(NamedTuple):
-    """One broken rule. field: a path as the caller wrote it, `schedules[0].cron`; position: index in its text."""
-
-    field: str
-    reason: str
-    position: int | None = None
-
 
 class SweephandError(Exception):
     code = "ERROR"
@@ -39,7 +29,8 @@ class SweephandError(Exception):
 
 
 class InvalidRequest(SweephandError):
-    """field is None where the request as a whole cannot be read.
+    """field: a path as the caller wrote it, `schedules[0].cron`; None where the request as a whole cannot be read.
+    position: index in the text of the field.
 
     Codes: INVALID_JSON INVALID_QUERY INVALID_CURSOR TOO_LARGE NOT_JSON INVALID_FIELD UNKNOWN_MEMBER NEVER_FIRES
     KEY_REUSED.
@@ -51,7 +42,6 @@ class InvalidRequest(SweephandError):
         super().__init__(reason, code=code)
         self.field = field
         self.position = position
-        self.problems: tuple[FieldProblem, ...] = (FieldProblem(field, reason, position),) if field is not None else ()
 
     def within(self, prefix: str) -> InvalidRequest:
         """The same refusal, its field seen from one level above: `cron` within `schedules[0]`."""

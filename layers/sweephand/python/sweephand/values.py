@@ -1,7 +1,7 @@
 """Frozen values, as `dataclass(frozen=True, slots=True)` makes them, for what every cold start loads.
 
-A class costs a twentieth when its module is loaded, an object half; `dataclasses` alone, with `inspect` behind it, is
-dearer than the mathematics of schedules. What is rare stays a dataclass.
+A class costs a twenty-fifth when its module is loaded, an object half; `dataclasses` alone, with `inspect` behind it,
+is dearer than the mathematics of schedules. What is rare stays a dataclass.
 """
 
 from __future__ import annotations
@@ -38,7 +38,12 @@ def value(cls: type[T]) -> type[T]:
     def parts(self: object) -> tuple[Any, tuple[Any, ...]]:
         return made, tuple(getattr(self, name) for name in names)
 
-    made.__init__ = _init(made, names, defaults)
+    def first(self: object, *given: Any, **named: Any) -> None:
+        """Most classes are never used by the process that loads them: what makes their objects waits for the first."""
+        made.__init__ = _init(made, names, defaults)
+        made.__init__(self, *given, **named)
+
+    made.__init__ = first
     made.__eq__, made.__hash__, made.__repr__, made.__reduce__ = same, number, text, parts
     made.__setattr__ = made.__delattr__ = _refuse
     return made  # type: ignore[no-any-return]

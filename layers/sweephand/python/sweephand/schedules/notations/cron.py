@@ -8,7 +8,6 @@ seconds, none of L, W, # and ?.
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from typing import NamedTuple
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import members
@@ -17,6 +16,7 @@ from sweephand.schedules.localtime import MonthOverflow
 from sweephand.schedules.notations.fields import Field, split, steps_over_all_hours
 from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, at_hours
 from sweephand.schedules.wallclock import certain_gap
+from sweephand.values import value
 
 FIELD = "cron"
 EXPECTED = 'five fields such as "30 2 * * 1-5"'
@@ -43,7 +43,8 @@ _NUMBERS = range(len(_FIELDS))
 _MOVING = (MonthOverflow.CLAMP, MonthOverflow.NEXT)
 
 
-class Parsed(NamedTuple):
+@value
+class Parsed:
     """stepped_hours: the hour field is a step over the whole day, so it does not fix the hour."""
 
     masks: CalendarMasks

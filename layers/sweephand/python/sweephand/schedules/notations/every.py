@@ -64,7 +64,7 @@ def _read_repeating(value: str, rules: Rules, beginning: Beginning) -> Facts:
     from sweephand.schedules.sets import nth_after  # noqa: PLC0415 - as above
 
     found = repeating.read(members.text(value, FIELD, repeating.EXPECTED), FIELD, rules)
-    own = beginning if found.at is None else beginning._replace(start=found.at)
+    own = beginning if found.at is None else Beginning(beginning.now, found.at, beginning.align)
     facts = _read_step(found.step, Align.START, rules, own)
     series = compile_(facts, rules)
     if found.at is None or not found.backwards:
@@ -118,7 +118,8 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
     if "until" not in facts:
         return compiled
     window = Window(compiled.series, compiled.earliest, int(facts["until"]))
-    return compiled._replace(series=window, summary=partial(_bounded_words, compiled, window))
+    summary = partial(_bounded_words, compiled, window)
+    return Compiled(window, summary, compiled.interval, compiled.recurring, compiled.earliest)
 
 
 def _bounded_words(compiled: Compiled, window: Window) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from sweephand.errors import InvalidRequest
+from sweephand.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Field(NamedTuple):
+@value
+class Field:
     """member: of the caller's JSON. name: for refusals. top: the largest value that may be written; last: the one that
     `*` and an open step end with.
     """

@@ -109,7 +109,7 @@ def _of_rule(rule: Line, begin: Line | None, rules: Rules, beginning: Beginning)
         facts["last"] = _until(recur, rules.zone)
     elif recur.times is not None:
         facts["last"] = nth_after(on_clock, facts["first"] - 1, recur.times, LAST_SECOND)
-    return facts, rules._replace(gap=on_clock.gap, overlap=on_clock.overlap)
+    return facts, Rules(rules.zone, on_clock.gap, on_clock.overlap, rules.month_overflow)
 
 
 def counted_from(facts: Facts) -> int | None:

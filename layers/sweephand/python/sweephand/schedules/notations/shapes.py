@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules.localtime import FIRST_SECOND, Gap, Overlap, Zone
 from sweephand.schedules.wallclock import OnWallClock
+from sweephand.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +19,8 @@ Facts = Any
 """JSON: text, or an object of whole numbers and texts."""
 
 
-class Rules(NamedTuple):
+@value
+class Rules:
     """What a schedule says beside its notation. None: not said, the notation has its own default."""
 
     zone: Zone
@@ -27,7 +29,8 @@ class Rules(NamedTuple):
     month_overflow: MonthOverflow | None = None
 
 
-class Beginning(NamedTuple):
+@value
+class Beginning:
     """Where a series may take its anchor from (Unix seconds). start: the schedule's startTime, else its job's."""
 
     now: int
@@ -35,7 +38,8 @@ class Beginning(NamedTuple):
     align: object = None  # the member as the caller wrote it; only `every` knows it
 
 
-class Compiled(NamedTuple):
+@value
+class Compiled:
     """A series and what is known about it. earliest: nothing before it counts (Unix seconds).
 
     summary: makes the sentence, when asked. interval: finds the smallest gap between two occurrences that is certain,
