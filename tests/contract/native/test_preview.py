@@ -126,6 +126,18 @@ def test_a_gap_and_an_overlap_are_marked(preview):
     assert [each["movedBy"] and each["movedBy"]["effect"] for each in second] == ["once", None, None]
 
 
+def test_a_date_in_another_zone_is_marked_with_that_zone(preview):
+    """Clocks in London and Berlin change at the same instants."""
+    text = "DTSTART;TZID=Europe/London:20270101T120000\nRRULE:FREQ=YEARLY\nRDATE;TZID=Europe/Berlin:20270328T023000"
+
+    reply = preview({"rrule": text, "after": "2027-03-01T00:00:00Z", "limit": 1})
+
+    marks = [each["movedBy"] for each in reply.json["items"]]
+
+    wall = "2027-03-28T02:30:00"
+    assert marks == [{"rule": "dstGap", "localTime": wall, "timezone": "Europe/Berlin", "effect": "moved"}]
+
+
 @pytest.mark.parametrize(("overflow", "runs"), [("clamp", "2027-02-28T09:00:00Z"), ("next", "2027-03-01T09:00:00Z")])
 def test_a_day_that_the_month_lacks_is_marked_and_explained(preview, overflow, runs):
     body = {"cron": "0 9 31 * *", "monthOverflow": overflow, "after": "2027-01-01T00:00:00Z", "explain": runs}

@@ -91,6 +91,9 @@ def test_one_that_began_at_creation_keeps_its_rhythm():
     ("text", "reason", "position"),
     [
         ("R0/2027-01-01T00:00Z/PT1H", "from 1 to", 1),
+        ("R2147483648/PT1H", "R and a number from 1 to 2,147,483,647", 1),
+        ("R99999999999/PT1H", "R and a number from 1 to 2,147,483,647", 1),
+        (f"R{'9' * 900}/PT1H", "R and a number from 1 to 2,147,483,647", 1),
         ("R5", "expected a repeating interval", 0),
         ("R5/PT1H/PT1H", "expected a date and time", 8),
         ("R5/2027-01-01T00:00Z/1 hour", "expected a date and time", 21),

@@ -436,6 +436,44 @@ def test_a_date_that_the_clock_moves_is_marked_and_explained(text, gap, at):
     assert load(timing.packed) == timing
 
 
+@pytest.mark.parametrize("gap", ["shift", "skip"])
+def test_a_date_in_another_zone_is_marked_by_the_clock_there(gap):
+    """Clocks in London and Berlin change at the same instants, so the mark must say whose clock it is."""
+    named = "RDATE;TZID=Europe/Berlin:20270328T023000,20271031T023000,20270601T120000"
+    text = f"DTSTART;TZID=Europe/London:20270101T120000\nRRULE:FREQ=MONTHLY\n{named}"
+    timing = parse({"rrule": text, "dstGap": gap}, now=NOW)
+    moved = {f"{each.instant:%m-%d %H:%M}": each.moved_by for each in preview(timing, NOW, 30) if each.moved_by}
+    twice, missing = ("dstOverlap", "2027-10-31T02:30:00"), ("dstGap", "2027-03-28T02:30:00")
+    left_out = dropped(timing, NOW, FAR, 9)
+
+    assert moved.pop("10-31 00:30") == MovedBy(*twice, "once", "Europe/Berlin")
+    if gap == "shift":
+        assert moved == {"03-28 01:30": MovedBy(*missing, "moved", "Europe/Berlin")}
+        assert "clock in Europe/Berlin" in explain(timing, datetime(2027, 3, 28, 1, 30, tzinfo=UTC)).reasons[0].text
+    else:
+        at = datetime(2027, 3, 28, 1, tzinfo=UTC)
+        assert left_out == [Dropped(at, MovedBy(*missing, "skipped", "Europe/Berlin"))]
+    assert "clock in Europe/Berlin" in explain(timing, datetime(2027, 10, 31, 0, 30, tzinfo=UTC)).reasons[0].text
+    assert not [each for each in cautions(timing, datetime(2027, 3, 10, tzinfo=UTC)) if each.code == "CLOCK_CHANGE"]
+    assert load(timing.packed) == timing
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "begins"),
+    [
+        ("FREQ=DAILY;UNTIL=20200101T000000Z", 17, "2026-03-07T12:00:01Z"),
+        ("DTSTART:20270101T090000Z\nRRULE:FREQ=DAILY;UNTIL=20261231", 48, "2027-01-01T09:00:00Z"),
+    ],
+)
+def test_a_rule_that_ends_before_it_begins_says_so(text, position, begins):
+    with pytest.raises(InvalidRequest) as refused:
+        parse({"rrule": text}, now=NOW)
+
+    assert (refused.value.code, refused.value.position) == ("NEVER_FIRES", position)
+    assert refused.value.reason == f"UNTIL: lies before the beginning, {begins}"
+    assert parse({"rrule": f"{text if 'RRULE' in text else 'RRULE:' + text}\nRDATE:20280101T000000Z"}, now=NOW)
+
+
 @pytest.mark.parametrize("text", [MARKED, ALONE])
 def test_a_date_that_dst_gap_skip_leaves_out_is_among_those_dropped(text):
     timing = parse({"rrule": text, "dstGap": "skip"}, now=NOW)
@@ -475,12 +513,6 @@ def test_a_moved_date_that_is_an_exception_too_is_explained_as_taken_out():
     timing = parse({"rrule": f"{MARKED}\nEXDATE:20270328T023000"}, now=NOW)
 
     assert asked(timing) == ["01:30 False None", "IN_GAP", "TAKEN_OUT"]
-
-
-def test_a_date_in_another_zone_has_no_mark():
-    text = "DTSTART;TZID=Europe/Berlin:20270101T090000\nRRULE:FREQ=MONTHLY\nRDATE;TZID=America/New_York:20270314T023000"
-
-    assert not [each for each in preview(parse({"rrule": text}, now=NOW), NOW, 99) if each.moved_by]
 
 
 def test_one_date_named_twice_is_one_occurrence():

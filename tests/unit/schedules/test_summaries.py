@@ -30,6 +30,12 @@ NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
             {"cron": "0 0 */2 * 1"},
             "at 00:00 on every second day of the month from day 1 if it is a Monday",
         ),
+        (
+            {"cron": "0 9 13 * */2"},
+            "at 09:00 on day 13 of the month if it is a Tuesday, Thursday, Saturday or Sunday",
+        ),
+        ({"cron": "0 9 * * */2"}, "at 09:00 on Tuesday, Thursday, Saturday and Sunday"),
+        ({"sapCron": "* * 1:7 mon,fri 9 0 0"}, "at 09:00 on day 1 to 7 of the month if it is a Monday or Friday"),
         ({"cron": "5 */2 * * *"}, "at minute 5 of every second hour from 00:00"),
         ({"cron": "*/20 */3 * * *"}, "every 20 minutes of every third hour from 00:00"),
         ({"cron": "0 8-18 * * *"}, "every hour from 08:00 to 18:59"),

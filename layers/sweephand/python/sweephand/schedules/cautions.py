@@ -160,14 +160,15 @@ class _Ahead(NamedTuple):
         return self.most is None or self.series.count(self.after, second - 1, self.most) < self.most
 
     def first_marked(self, start: int, jump: int) -> tuple[int, MovedBy] | None:
-        """At a change of the clock, the first occurrence that a time rule decides, or a wall time left out."""
+        """At a change of its clock, the first occurrence that a time rule decides, or a wall time left out."""
         after = max(self.after, start + min(0, jump) - 1)
         until = min(self.until, start + abs(jump) - 1)
         for found in self.series.dropped(after, until):
-            return found
+            if found[1].zone is None:
+                return found
         for second in islice(self.series.seconds(after, until), _MOST_LOOKED_AT):
             moved_by = self.series.moved_by(second)
-            if moved_by is not None and moved_by.rule in {"dstGap", "dstOverlap"}:
+            if moved_by is not None and moved_by.zone is None and moved_by.rule in {"dstGap", "dstOverlap"}:
                 return second, moved_by
         return None
 

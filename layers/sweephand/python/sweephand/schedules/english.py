@@ -116,9 +116,9 @@ def dates(mask: int) -> str:
     return "" if _full(mask, 1, 31) else _dates(bits(mask))
 
 
-def weekdays(mask: int) -> str:
-    """ "on Monday to Friday"; "" for all of them. Bit 0 is Sunday."""
-    return "" if _full(mask, 0, 6) else f"on {_weekdays(mask)}"
+def weekdays(mask: int, last: str = "and") -> str:
+    """ "on Monday to Friday"; "" for all of them. Bit 0 is Sunday. last: before the last of several."""
+    return "" if _full(mask, 0, 6) else f"on {_weekdays(mask, last)}"
 
 
 def months(mask: int) -> str:
@@ -156,9 +156,8 @@ def numbers(values: Sequence[int]) -> str:
 def _days(masks: CalendarMasks) -> str:
     by_date, by_weekday = dates(masks.days), weekdays(masks.weekdays)
     if by_date and by_weekday:
-        both = (
-            f"{by_date} or {by_weekday}" if masks.either else f"{by_date} if it is a {by_weekday.removeprefix('on ')}"
-        )
+        if_on = weekdays(masks.weekdays, "or").removeprefix("on ")
+        both = f"{by_date} or {by_weekday}" if masks.either else f"{by_date} if it is a {if_on}"
     elif masks.either:
         both = ""  # one of the two lists names every day, and either is enough
     else:
@@ -173,20 +172,20 @@ def _dates(days: Sequence[int]) -> str:
     return f"on day {_spans(days)} of the month"
 
 
-def _weekdays(mask: int) -> str:
+def _weekdays(mask: int, last: str) -> str:
     """From Monday on, so that a weekend is one span: "Saturday and Sunday"."""
     monday_first = (mask >> 1) | (mask & 1) << 6
-    return _named(bits(monday_first), (*WEEKDAYS[1:], WEEKDAYS[0]), 0)
+    return _named(bits(monday_first), (*WEEKDAYS[1:], WEEKDAYS[0]), 0, last)
 
 
-def _named(numbers: Sequence[int], names: Sequence[str], base: int) -> str:
+def _named(numbers: Sequence[int], names: Sequence[str], base: int, last: str = "and") -> str:
     parts = []
     for low, high in _runs(numbers):
         if high > low + 1:
             parts.append(f"{names[low - base]} to {names[high - base]}")
         else:
             parts.extend(names[number - base] for number in sorted({low, high}))
-    return listed(parts)
+    return listed(parts, last)
 
 
 def _spans(numbers: Sequence[int]) -> str:

@@ -98,7 +98,8 @@ def whole(value: object, field: str, least: int, most: int) -> int:
     """A JSON integer within bounds; true, false and 1.0 are none."""
     if isinstance(value, bool) or not isinstance(value, int):
         what = "a number with a fraction or exponent" if isinstance(value, float) else kind_of(value)
-        raise InvalidRequest(field, f"expected a whole number from {least:,} to {most:,}, not {what}")
+        range_ = f"a whole number from {least:,} to {most:,}" if least < most else f"the number {least:,}"
+        raise InvalidRequest(field, f"expected {range_}, not {what}")
     if not least <= value <= most:
-        raise InvalidRequest(field, f"outside {least:,} to {most:,}")
+        raise InvalidRequest(field, f"outside {least:,} to {most:,}" if least < most else f"only {least:,} is allowed")
     return value

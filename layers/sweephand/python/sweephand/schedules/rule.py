@@ -46,11 +46,13 @@ class MovedBy:
 
     local_time: the wall time it stands for; of monthOverflow on a day that does not exist, such as 31 February.
     effect: moved or skipped (dstGap), doubled or once (dstOverlap: both copies run, or this one only), else moved.
+    zone: whose clock reads local_time, if it is another than the schedule's.
     """
 
     rule: str
     local_time: str
     effect: str
+    zone: str | None = None
 
 
 class Series:

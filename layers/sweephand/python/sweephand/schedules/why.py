@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sweephand.schedules import english
 from sweephand.schedules.explain import local_text
-from sweephand.schedules.localtime import Gap, instant_text, to_instant, to_second, wall_text
+from sweephand.schedules.localtime import Gap, instant_text, to_instant, to_second, wall_text, zone
 from sweephand.schedules.reasons import LEFT_OUT_BY_GAP, Reason, on_clock, why_not
 from sweephand.schedules.rule import Amended, ByCalendars, Jittered, Window
 from sweephand.schedules.sets import Also
@@ -112,7 +112,7 @@ def _named_in_gap(series: Series, wall: int) -> tuple[int, MovedBy] | None:
     """What becomes of a wall time in a gap that the rule names by itself (RDATE): its instant, or the clock change."""
     while isinstance(series, Window | Jittered | ByCalendars | Amended):
         if isinstance(series, Also):
-            marks = (each for each in series.marks if each[1].rule == "dstGap")
+            marks = (each for each in series.marks if each[1].rule == "dstGap" and each[1].zone is None)
             return next((each for each in marks if each[1].local_time == wall_text(wall)), None)
         series = series.series
     return None
@@ -126,6 +126,7 @@ def _used_up(rule: Series, second: int, counted: Counted) -> bool:
 def _why(timing: Timing, second: int, moved_by: MovedBy | None) -> list[Reason]:
     """Of an occurrence."""
     planned = second
+    where = timing.zone if moved_by is None or moved_by.zone is None else zone(moved_by.zone)
     found: list[Reason] = []
     if isinstance(timing.rule, Jittered):
         planned = timing.rule.series.until(second) or second
@@ -140,12 +141,12 @@ def _why(timing: Timing, second: int, moved_by: MovedBy | None) -> list[Reason]:
     elif moved_by.rule == "monthOverflow":
         found.append(Reason("MOVED_BY_MONTH", _missing(moved_by.local_time)))
     elif moved_by.rule == "dstGap":
-        text = f"stands for {moved_by.local_time}, which the clock in {timing.zone.name} jumps over"
+        text = f"stands for {moved_by.local_time}, which the clock in {where.name} jumps over"
         found.append(Reason("MOVED_BY_GAP", text))
     else:
-        first = timing.zone.instants(timing.zone.wall(planned))[0]
+        first = where.instants(where.wall(planned))[0]
         overlap = "both" if moved_by.effect == "doubled" else "first" if planned == first else "second"
-        text = f"the clock in {timing.zone.name} reads {moved_by.local_time} twice, and dstOverlap is {overlap}"
+        text = f"the clock in {where.name} reads {moved_by.local_time} twice, and dstOverlap is {overlap}"
         found.append(Reason("CHOSEN_BY_OVERLAP", text))
     return found
 

@@ -150,7 +150,10 @@ def schedule_body(
 
 
 def moved_body(moved: MovedBy | None) -> dict[str, str] | None:
-    return None if moved is None else {"rule": moved.rule, "localTime": moved.local_time, "effect": moved.effect}
+    if moved is None:
+        return None
+    where = {} if moved.zone is None else {"timezone": moved.zone}
+    return {"rule": moved.rule, "localTime": moved.local_time, **where, "effect": moved.effect}
 
 
 def begun(schedule: Schedule) -> datetime:

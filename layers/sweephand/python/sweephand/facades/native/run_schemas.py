@@ -84,11 +84,13 @@ _MOVED_BY = or_null(
                 **LOCAL,
                 "description": "The wall time it stands for; of `monthOverflow` a day that does not exist.",
             },
+            "timezone": text(description="Whose clock reads `localTime`; absent where it is the schedule's."),
             "effect": one_of(
                 ("moved", "skipped", "doubled", "once"),
                 description="`doubled`: both copies of a time that comes twice run; `once`: this one only.",
             ),
-        }
+        },
+        ("timezone",),
     )
 )
 _GAPS = answer(

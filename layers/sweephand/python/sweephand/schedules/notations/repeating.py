@@ -16,7 +16,7 @@ from sweephand.schedules.notations.shapes import Rules
 
 EXPECTED = 'a repeating interval such as "R5/2027-01-01T00:00Z/PT1H"'
 _MOST = 2**31 - 1
-_HEAD = re.compile(r"R([0-9]{0,10})", re.ASCII)
+_HEAD = re.compile(r"R([0-9]*)", re.ASCII)
 _TIME = re.compile(
     r"([0-9]{4})(-?)([0-9]{2})\2([0-9]{2})T([0-9]{2})(?:(:?)([0-9]{2})(?:\6([0-9]{2})(\.[0-9]{1,9})?)?)?"
     r"(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?",

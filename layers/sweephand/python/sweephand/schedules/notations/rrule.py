@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import members
 from sweephand.schedules.clock import DAY_S
-from sweephand.schedules.localtime import FIRST_SECOND, LAST_SECOND, Gap, Overlap, Zone, wall_text, zone
+from sweephand.schedules.localtime import FIRST_SECOND, LAST_SECOND, Gap, Overlap, Zone, instant_text, wall_text, zone
 from sweephand.schedules.notations import rrule_parts
 from sweephand.schedules.notations.fields import shown
 from sweephand.schedules.notations.rrule_parts import FIELD, Recur
@@ -90,11 +90,15 @@ def _read(lines: list[Line], rules: Rules, beginning: Beginning) -> Facts:
         also.update(_instants(_first_stamp(begin, rules), rules.zone, rules))
     else:
         raise InvalidRequest(FIELD, f"expected {EXPECTED}", position=0)
+    until_at = facts.pop("until_at", None)
+    if not also and until_at is not None and facts["last"] < facts["first"]:
+        reason = f"UNTIL: lies before the beginning, {instant_text(facts['first'])}"
+        raise InvalidRequest(FIELD, reason, position=until_at, code="NEVER_FIRES")
     named = [spans for line in lines if line.name == "EXDATE" for spans in _excluded(line, clock) if spans]
     spans, exceptions = joined([span for each in named for span in each]), len(joined([each[0] for each in named]))
     dates = [line for line in lines if line.name == "RDATE" or (line.name == "DTSTART" and rule is None)]
     facts["also"] = sorted(also) or None
-    facts["marked"] = sorted({mark for line in dates for mark in _marks(line, rules)}) or None
+    facts["marked"] = [list(mark) for mark in sorted({mark for line in dates for mark in _marks(line, rules)})] or None
     facts["except"] = [list(span) if span[0] < span[1] else span[0] for span in spans] or None
     facts["exceptions"] = exceptions if exceptions < len(spans) else None
     return {name: fact for name, fact in facts.items() if fact is not None}
@@ -107,6 +111,7 @@ def _of_rule(rule: Line, begin: Line | None, rules: Rules, beginning: Beginning)
     on_clock = _on_clock(pattern(recur, facts["start"]), rules)
     if recur.until is not None:
         facts["last"] = _until(recur, rules.zone)
+        facts["until_at"] = recur.until_at
     elif recur.times is not None:
         facts["last"] = nth_after(on_clock, facts["first"] - 1, recur.times, LAST_SECOND)
     return facts, Rules(rules.zone, on_clock.gap, on_clock.overlap, rules.month_overflow)
@@ -136,8 +141,8 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
         base = _on_clock(pattern(recur, int(facts["start"])), rules)
         series = Window(base, int(facts["first"]), int(facts.get("last", LAST_SECOND)))
     if "also" in facts or "marked" in facts:
-        marks = ((at, MovedBy(_MARKS[effect], wall_text(wall), effect)) for at, wall, effect in facts.get("marked", ()))
-        series = Also(series, tuple(int(second) for second in facts.get("also", ())), tuple(marks))
+        marks = tuple(_mark(*written) for written in facts.get("marked", ()))
+        series = Also(series, tuple(int(second) for second in facts.get("also", ())), marks)
     if "except" in facts:
         spans = (span if isinstance(span, list) else (span, span) for span in facts["except"])
         series = Without(series, tuple((int(first), int(last)) for first, last in spans))
@@ -146,6 +151,10 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
         summary=partial(_summary, recur, facts, rules.zone.name),
         interval=partial(_interval, base, series),
     )
+
+
+def _mark(second: int, wall: int, effect: str, where: str | None = None) -> tuple[int, MovedBy]:
+    return second, MovedBy(_MARKS[effect], wall_text(wall), effect, where)
 
 
 def _on_clock(made: Pattern, rules: Rules) -> OnWallClock:
@@ -296,21 +305,20 @@ def _instants(stamp: Stamp, where: Zone, rules: Rules) -> Sequence[int]:
     return copies
 
 
-def _marks(line: Line, rules: Rules) -> Iterator[tuple[int, int, str]]:
-    """Of each time that a clock change touches: its instants (the change, if left out), wall second, effect on it.
-
-    None of a line in another zone than the schedule's, whose clock changes are told.
+def _marks(line: Line, rules: Rules) -> Iterator[tuple[int, int, str] | tuple[int, int, str, str]]:
+    """Of each time that a clock change touches: its instants (the change, if left out), wall second, effect on it; and
+    the zone of the line, if it is another than the schedule's.
     """
-    if line.zone is not None and line.zone.name != rules.zone.name:
-        return
+    where = line.zone or rules.zone
+    other = () if where == rules.zone else (where.name,)
     for stamp in _stamps(line):
-        copies = rules.zone.instants(stamp.wall)
+        copies = where.instants(stamp.wall)
         if stamp.utc or len(copies) == 1:
             continue
-        named = _instants(stamp, rules.zone, rules)
+        named = _instants(stamp, where, rules)
         effects = ("", "once", "doubled") if copies else ("skipped", "moved")
-        for second in named or rules.zone.around_gap(stamp.wall)[:1]:
-            yield second, stamp.wall, effects[len(named)]
+        for second in named or where.around_gap(stamp.wall)[:1]:
+            yield second, stamp.wall, effects[len(named)], *other
 
 
 def _excluded(line: Line, rules: Rules) -> Iterator[list[tuple[int, int]]]:

@@ -262,7 +262,7 @@ def _summary(text: str, zone: str) -> str:
     by_date, by_weekday = _dates_words(parsed.dates), _weekdays_words(parsed.weekdays)
     if by_date and by_weekday:
         a = "" if by_weekday.startswith("on the ") else "a "
-        on = f"{by_date} if it is {a}{by_weekday.removeprefix('on ')}"
+        on = f"{by_date} if it is {a}{_weekdays_words(parsed.weekdays, 'or').removeprefix('on ')}"
     else:
         on = by_date or by_weekday
     years = "" if days.years == ALL_YEARS else english.years(days.years << FIRST_YEAR)
@@ -290,14 +290,14 @@ def _date_words(span: Span) -> str:
     return f"{first} to {last}" if span.step == 1 else f"every {english.ordinal(span.step)} day from {first} to {last}"
 
 
-def _weekdays_words(items: list[Span | Nth]) -> str:
-    """ "on Monday to Friday", "on the last Sunday of the month"; "" for every day."""
+def _weekdays_words(items: list[Span | Nth], last: str = "and") -> str:
+    """ "on Monday to Friday", "on the last Sunday of the month"; "" for every day. last: before the last of several."""
     plain = _of_weekdays([item for item in items if isinstance(item, Span)], 7, 6) >> 1
-    names = english.weekdays(plain).removeprefix("on ") if plain else ""
+    names = english.weekdays(plain, last).removeprefix("on ") if plain else ""
     if plain and not names:
         return ""
     nth = [_nth_words(item) for item in items if isinstance(item, Nth)]
-    listed = english.listed([names, *nth] if names else nth)
+    listed = english.listed([names, *nth] if names else nth, last)
     return f"on {listed} of the month" if nth else f"on {listed}"
 
 
