@@ -340,12 +340,13 @@ class _Inline:
 @contextmanager
 def in_one_thread() -> Iterator[None]:
     """Sweeper and executor without their threads: the same calls in the same order each time."""
-    real = execute.ThreadPoolExecutor, sweep.ThreadPoolExecutor
-    execute.ThreadPoolExecutor = sweep.ThreadPoolExecutor = _Inline  # type: ignore[assignment, misc]
+    real = execute._at_once, sweep.ThreadPoolExecutor
+    execute._at_once = _Inline(1).map
+    sweep.ThreadPoolExecutor = _Inline  # type: ignore[assignment, misc]
     try:
         yield
     finally:
-        execute.ThreadPoolExecutor, sweep.ThreadPoolExecutor = real  # type: ignore[misc]
+        execute._at_once, sweep.ThreadPoolExecutor = real  # type: ignore[misc]
 
 
 @contextmanager

@@ -6,10 +6,10 @@ A message is acknowledged only when its run is finished and the effects are done
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from sweephand.domain import admission
 from sweephand.domain.admission import Seen
@@ -24,11 +24,13 @@ from sweephand.flow.world import World
 from sweephand.store import gate, ledger
 from sweephand.store.conditional import Refused, Written
 from sweephand.telemetry import where
+from sweephand.threads import Threads
 
 AT_ONCE = 10
 CLAIM_MARGIN_S = 5
 SHORT_WAIT = timedelta(seconds=2)
 LOOKS = 3
+_at_once = Threads("run").map
 
 
 @dataclass(frozen=True)
@@ -71,19 +73,14 @@ def batch(world: World, lane: Lane, request_id: str, messages: Sequence[Delivere
     for again in (False, True):
         group = [message for message in messages if (message.receive_count > 1) is again]
         if group:
-            results = _at_once(world, lane, request_id, group)
+            rows = _read_ahead(world, group)
+            results = _at_once(partial(_guarded, world, lane, request_id, rows), group)
             verdicts |= {message.receipt: verdict for message, verdict in zip(group, results, strict=True)}
     _measure(world, verdicts.values())
     waits = {receipt: verdict.back_in_s for receipt, verdict in verdicts.items() if verdict.back_in_s is not None}
     if waits:
         world.queue.postpone(lane, waits)
     return [message.message_id for message in messages if not verdicts[message.receipt].acknowledged]
-
-
-def _at_once(world: World, lane: Lane, request_id: str, messages: Sequence[Delivered]) -> list[Verdict]:
-    rows = _read_ahead(world, messages)
-    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        return list(pool.map(lambda message: _guarded(world, lane, request_id, message, rows), messages))
 
 
 def _read_ahead(world: World, messages: Sequence[Delivered]) -> gate.Rows:
@@ -104,7 +101,7 @@ def _read_ahead(world: World, messages: Sequence[Delivered]) -> gate.Rows:
         return {}
 
 
-def _guarded(world: World, lane: Lane, request_id: str, message: Delivered, rows: gate.Rows) -> Verdict:
+def _guarded(world: World, lane: Lane, request_id: str, rows: gate.Rows, message: Delivered) -> Verdict:
     try:
         return one(world, lane, request_id, message, rows)
     except Unavailable as unavailable:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
-import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
@@ -23,6 +24,7 @@ from sweephand.security.passes import Passes
 if TYPE_CHECKING:
     from sweephand.security.identity import Identity
     from sweephand.security.target_roles import TargetRoles
+    from sweephand.threads import Threads
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -334,24 +336,30 @@ def _a_labels(host: str) -> str:
 
 def _looked_up(target: Target, lookup: Lookup, deadline: Deadline) -> list[Address]:
     """getaddrinfo knows no time limit: it runs in a thread of its own, which is left behind when the time is over."""
-    answers: list[list[Address] | Exception] = []
+    answers: SimpleQueue[list[Address] | Exception] = SimpleQueue()
 
     def ask() -> None:
         try:
             rows = lookup(target.host, target.port, type=socket.SOCK_STREAM)
-            answers.append([ipaddress.ip_address(str(row[4][0]).partition("%")[0]) for row in rows])
+            answers.put([ipaddress.ip_address(str(row[4][0]).partition("%")[0]) for row in rows])
         except (OSError, ValueError) as wrong:
-            answers.append(wrong)
+            answers.put(wrong)
 
-    asking = threading.Thread(target=ask, name="dns", daemon=True)
-    asking.start()
-    asking.join(max(0.0, deadline.left()))
-    if not answers:
-        raise CallFailed(Reason.DNS, f"no address of {target.host} came in time")
-    found = answers[0]
+    _askers().begin(ask)
+    try:
+        found = answers.get(timeout=max(0.0, deadline.left()))
+    except Empty:
+        raise CallFailed(Reason.DNS, f"no address of {target.host} came in time") from None
     if isinstance(found, Exception) or not found:
         raise CallFailed(Reason.DNS, f"{target.host} has no address")
     return list(dict.fromkeys(unwrapped(address) for address in found))
+
+
+@cache
+def _askers() -> Threads:
+    from sweephand.threads import Threads  # noqa: PLC0415 - the API looks nothing up
+
+    return Threads("dns")
 
 
 def _refused(reason: str, position: int | None = None) -> InvalidRequest:
