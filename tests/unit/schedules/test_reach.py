@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 from typing import Any
 
@@ -12,12 +12,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import calendar_content, calendars, coverage, rolling
+from sweephand.schedules import calendar_content, calendars, coverage, day_masks, rolling
 from sweephand.schedules.calendars import Filtered, Mode, Roll, Rolled, Use, applied
 from sweephand.schedules.coverage import DAY_S, MONDAY, WEEK_S, Spans, spans
+from sweephand.schedules.days import EPOCH_DAY, FIRST_DAY
 from sweephand.schedules.localtime import FIRST_SECOND, LAST_SECOND, to_second, zone
 from sweephand.schedules.reach import InAll
-from sweephand.schedules.rule import Jittered, Series
+from sweephand.schedules.rule import Jittered, Series, Window
 from sweephand.schedules.timing import Timing, load, parse
 from sweephand.schedules.weeks import ANY_TIME, gaps_of, meets, times_of_week
 from tests.support.examples import examples
@@ -25,6 +26,7 @@ from tests.unit.schedules.test_calendars import contents, named
 from tests.unit.schedules.test_shared_properties import timings_and_instants
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+DAY, BEGUN = timedelta(days=1), date(2027, 2, 1)
 ALL = ["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"]
 CONTENTS: dict[str, dict[str, Any]] = {
     "always": {"weekly": [{"days": ALL}]},
@@ -34,6 +36,9 @@ CONTENTS: dict[str, dict[str, Any]] = {
     "office": {"weekly": [{"days": ALL[:5], "from": "09:00", "to": "17:00"}]},
     "tokyo": {"timezone": "Asia/Tokyo", "weekly": [{"days": ALL, "from": "09:00", "to": "10:00"}]},
     "sunday night": {"weekly": [{"days": ["SUN"], "from": "03:00", "to": "03:01"}]},
+    "Christmas": {"dates": ["12-25"]},
+    "Christmas in Tokyo": {"timezone": "Asia/Tokyo", "dates": ["12-25"]},
+    "early": {"ranges": [{"from": "2026-01-01", "to": "2027-01-31"}]},
     "fridays": {"dates": ["2027-01-01", "2027-06-04"]},
     "two evenings": {
         "ranges": [
@@ -50,6 +55,68 @@ CONTENTS: dict[str, dict[str, Any]] = {
 
 def without_jitter(timing: Timing) -> Series:
     return timing.rule.series if isinstance(timing.rule, Jittered) else timing.rule
+
+
+@examples(150)
+@given(timings_and_instants())
+def test_every_occurrence_comes_on_a_day_that_is_known(case: tuple[Timing, datetime]) -> None:
+    timing, instant = case
+    series, where = without_jitter(timing), timing.zone
+    for by in (where, zone("Asia/Kolkata"), zone("Pacific/Apia")):
+        days = day_masks.of_series(series, by)
+        for second in islice(series.seconds(to_second(instant), LAST_SECOND), 20):
+            assert days >> by.wall(second) // DAY_S - FIRST_DAY & 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "wanted"),
+    [
+        ({"cron": "0 9 31 * *"}, lambda on: on.day == 31),
+        ({"cron": "0 9 29 2 1"}, lambda on: on.month == 2 and (on.day == 29 or on.weekday() == 0)),
+        (
+            {"sapCron": "2027:2030 */2 -1 * 9 0 0"},
+            lambda on: on.year in range(2027, 2031) and on.month % 2 == 0 and (on + DAY).day == 1,
+        ),
+        ({"rrule": "FREQ=YEARLY;BYYEARDAY=-1"}, lambda on: (on.month, on.day) == (12, 31)),
+        (
+            {"rrule": "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,SU"},
+            lambda on: on.weekday() in (0, 6) and (on - BEGUN).days // 7 % 2 == 0,
+        ),
+        ({"rrule": "FREQ=DAILY;INTERVAL=11"}, lambda on: (on - BEGUN).days % 11 == 0),
+        (
+            {"recurrence": {"frequency": "month", "interval": 7}},
+            lambda on: (on.year * 12 + on.month - 2027 * 12 - 2) % 7 == 0 and on.day == 1,
+        ),
+        ({"every": "P1Y"}, lambda on: (on.month, on.day) == (2, 1)),
+    ],
+)
+def test_days_are_those_of_the_rule_and_no_others(rule: dict[str, Any], wanted: Any) -> None:
+    """Each day of 170 years, looked at one by one; before it begins a rule may have any."""
+    series = parse({**rule, "startTime": "2027-02-01T09:00:00Z"}, now=NOW).rule
+    assert isinstance(series, Window)
+
+    found = day_masks.of_series(series.series, zone("UTC"))
+
+    begin, end = BEGUN.toordinal(), date(2197, 12, 31).toordinal()
+    days = [date.fromordinal(n) for n in range(begin, end + 1)]
+    assert [on for on in days if found >> on.toordinal() - EPOCH_DAY - FIRST_DAY & 1] == [
+        on for on in days if wanted(on)
+    ]
+
+
+def test_sets_of_days_are_made_of_stretches_and_back() -> None:
+    listed = spans([(0, 3 * DAY_S), (5 * DAY_S - 1, 6 * DAY_S + 1), (10 * DAY_S, 11 * DAY_S)])
+
+    assert day_masks.touched(listed) == day_masks.of_days([(0, 2), (4, 6), (10, 10)])
+    assert day_masks.whole(listed) == day_masks.of_days([(0, 2), (5, 5), (10, 10)])
+    assert day_masks.spans_of(day_masks.whole(listed)) == spans(
+        [(0, 3 * DAY_S), (5 * DAY_S, 6 * DAY_S), (10 * DAY_S, 11 * DAY_S)]
+    )
+    for n in (0, 1, 2, 3, 61, 64):
+        assert day_masks.widened(day_masks.of_days([(200, 200)]), n, 2 * n) == day_masks.of_days(
+            [(200 - n, 200 + 2 * n)]
+        )
+    assert day_masks.narrowed(day_masks.of_days([(0, 4), (6, 7), (9, 11)])) == day_masks.of_days([(1, 3), (10, 10)])
 
 
 def of_week(second: int, name: str) -> int:
@@ -139,6 +206,21 @@ NEVER = [
     ({"cron": "0 12 * * *"}, ["+tokyo"]),
     ({"cron": "0 12 * * *"}, ["+fridays", "+nights"]),
     ({"cron": "0 9 * * 6"}, ["+an evening", "+office"]),
+    ({"cron": "0 9 31 * *"}, ["+Christmas"]),
+    ({"cron": "0 9 25 12 *"}, ["-Christmas"]),
+    ({"cron": "0 9 * 3 *"}, ["+Christmas>"]),
+    ({"cron": "0 9 * 3 *"}, ["+Christmas<", "+weekends<"]),
+    ({"sapCron": "* * -2 * 9 0 0"}, ["+Christmas", "+fridays"]),
+    ({"eventBridge": "cron(0 9 L * ? *)"}, ["+Christmas in Tokyo"]),
+    ({"rrule": "FREQ=YEARLY;BYWEEKNO=20"}, ["+Christmas"]),
+    ({"rrule": "FREQ=YEARLY;BYMONTH=1;BYDAY=MO,TU;BYSETPOS=-1"}, ["+Christmas>"]),
+    ({"every": "P1Y", "startTime": "2027-01-31T09:00:00"}, ["+Christmas"]),
+    ({"every": "P14D", "startTime": "2027-01-02T09:00:00"}, ["+fridays"]),
+    ({"recurrence": {"frequency": "month", "schedule": {"monthDays": [26, -1]}}}, ["+Christmas"]),
+    (
+        {"cron": "0 9 * * *", "startTime": "2027-01-01T00:00:00", "endTime": "2027-12-24T00:00:00"},
+        ["+Christmas", "-early"],
+    ),
 ]
 
 

@@ -15,16 +15,18 @@ import re
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
+from functools import partial
 from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from sweephand.errors import Unavailable
-from sweephand.schedules.coverage import DAY_S, On, Spans, Stretches, Together, Weekly, spans
+from sweephand.schedules import day_masks
+from sweephand.schedules.coverage import DAY_S, Dates, On, Spans, Stretches, Together, Weekly, spans
 from sweephand.schedules.days import EPOCH_DAY, FIRST_YEAR, LAST_YEAR
 from sweephand.schedules.localtime import FIRST_SECOND, LAST_SECOND, Zone, zone
-from sweephand.schedules.reach import reach
-from sweephand.schedules.rolling import MOST_ROLLED_DAYS, Filter, Rolled, Stop
+from sweephand.schedules.reach import NOWHERE, Asked, reach
+from sweephand.schedules.rolling import MOST_ROLLED_DAYS, Filter, Rolled, Stop, rolled_days
 from sweephand.schedules.rule import ByCalendars, MovedBy, Series, Window
 from sweephand.schedules.weeks import ANY_TIME, times_of_week
 
@@ -74,7 +76,7 @@ class Calendar:
     reference: str
     zone: Zone | None = field(compare=False)
     walls: tuple[Stretches, ...] = field(compare=False)
-    fixed: Spans = field(compare=False)
+    fixed: Dates = field(compare=False)
 
     def covered(self, by: Zone) -> Stretches:
         """Its times as a schedule in the zone `by` sees them, in Unix seconds."""
@@ -91,12 +93,16 @@ def calendar(reference: str, facts: Mapping[str, Any]) -> Calendar:
     walls: list[Stretches] = []
     listed = spans(chain(days, yearly, ((begin, end) for begin, end in facts.get("walls", ()))))
     if listed.begins:
-        walls.append(listed)
+        walls.append(_dated(listed))
     if facts.get("week"):
         walls.append(Weekly(spans((begin, end) for begin, end in facts["week"])))
     name = facts.get("zone")
     fixed = spans((begin, end) for begin, end in facts.get("fixed", ()))
-    return Calendar(reference, None if name is None else zone(name), tuple(walls), fixed)
+    return Calendar(reference, None if name is None else zone(name), tuple(walls), _dated(fixed))
+
+
+def _dated(listed: Spans) -> Dates:
+    return Dates(listed.begins, listed.ends, day_masks.touched(listed), day_masks.whole(listed))
 
 
 def _each_year(month: int, day: int) -> Iterator[tuple[int, int]]:
@@ -238,7 +244,9 @@ def applied(series: Series, packed: Sequence[str], by: Zone) -> Series:
     times = times_of_week(series, by, any_day=step != 0)
     since = series.first if isinstance(series, Window) and not step else FIRST_SECOND
     covered = [(each.times, each.include) for each in stops]
-    through = Filter(stops, reach([ANY_TIME], covered, by, FIRST_SECOND), reach(times, covered, by, since))
+    within = reach(Asked(times, by, since, partial(rolled_days, series, by, step)), covered)
+    anything = Asked([ANY_TIME], by, FIRST_SECOND, lambda: day_masks.ALL)
+    through = Filter(stops, NOWHERE if within is NOWHERE else reach(anything, covered), within)
     return Rolled(series, through, by, step) if step else Filtered(series, through)
 
 

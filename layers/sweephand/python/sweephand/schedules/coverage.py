@@ -1,6 +1,7 @@
 """Stretches of time, asked for the next and the last second that they cover, or do not.
 
 Spans        stretches with a beginning and an end, listed
+Dates        the same, with the days on which they lie
 Weekly       stretches of a week, week after week
 On           either of them on the clock of a zone
 Together     covered where any of its parts is
@@ -12,7 +13,7 @@ from is the first that is looked at. None: there is none, up to the horizon.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
@@ -53,6 +54,14 @@ class Spans:
         if step > 0:
             return self.begins[at + 1] if at + 1 < len(self.begins) else None
         return self.ends[at] - 1 if at >= 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Dates(Spans):
+    """With the days that hold a second of them, and those that hold no other (day_masks.py)."""
+
+    touched: int = field(compare=False, repr=False)
+    whole: int = field(compare=False, repr=False)
 
 
 def spans(pairs: Iterable[tuple[int, int]]) -> Spans:

@@ -3,7 +3,8 @@
 Dates are finite. Outside of them only the weekly hours of calendars remain, and those meet the times of a series in
 every week alike, or never. So the hours that all calendars leave are cut out of one week, for each difference between
 the clocks that take part, and the series is asked once for each of them (weeks.py). Where they do not meet, only the
-dates of calendars that include can bring an occurrence: of one of them, or of several together.
+dates of calendars that include can bring an occurrence: of one of them, or of several together. Which days that may be,
+and which the calendars shut out as a whole, is told by sets of days (day_masks.py): 31 December is never Christmas.
 """
 
 from __future__ import annotations
@@ -13,9 +14,13 @@ from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
+from sweephand.schedules import day_masks
+from sweephand.schedules.calendar_masks import bits
 from sweephand.schedules.coverage import (
+    DAY_S,
     MONDAY,
     WEEK_S,
+    Dates,
     On,
     Spans,
     Stretches,
@@ -28,13 +33,27 @@ from sweephand.schedules.coverage import (
 from sweephand.schedules.weeks import meets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from sweephand.schedules.localtime import Zone
     from sweephand.schedules.rule import Series
 
 NOWHERE = Spans((), ())
 WHOLE = Spans((0,), (WEEK_S,))
+MOST_LISTED = 500
+"""Days that are worth a list of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """times: of a week, when a series may have occurrences on the clock of `by` (weeks.times_of_week). since: the first
+    second that matters. days: the days on which it may have any; asked for only where calendars have dates.
+    """
+
+    times: Sequence[Series]
+    by: Zone
+    since: int
+    days: Callable[[], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +72,8 @@ class InAll:
 class _Parts:
     """A calendar as a schedule uses it: its hours of each week on the clock of a zone, and all else that it covers.
 
-    dates: the times of a week on which all else lies.
+    dates: the times of a week on which all else lies. touched, whole: the days that all else touches, and those that
+    it covers as a whole, on the schedule's own clock.
     """
 
     include: bool
@@ -61,31 +81,49 @@ class _Parts:
     zone: Zone
     listed: Stretches | None = None
     dates: Spans = NOWHERE
+    touched: int = 0
+    whole: int = 0
 
     def by_dates(self) -> _Parts:
         """As if it had no hours, but its dates came each week."""
         return _Parts(self.include, self.dates, self.zone)
 
 
-def reach(
-    times: Sequence[Series], calendars: Iterable[tuple[Stretches, bool]], by: Zone, since: int
-) -> Stretches | None:
+def reach(asked: Asked, calendars: Iterable[tuple[Stretches, bool]]) -> Stretches | None:
     """The stretches outside of which no occurrence lies; None: it may lie anywhere.
 
-    times: of a week, when the series may have occurrences on the clock of `by` (weeks.times_of_week). calendars:
-    what each covers, and whether it includes. since: the first second that matters.
+    calendars: what each covers, and whether it includes.
     """
-    parts = [_parts(covered, include, by) for covered, include in calendars]
+    parts = [_parts(covered, include, asked.by) for covered, include in calendars]
     dated = [n for n, each in enumerate(parts) if each.include and each.listed is not None]
+    without_hours = tuple(n for n in dated if not parts[n].week.begins)
+    others = [n for n in dated if n not in without_hours]
+    days = asked.days() if any(each.touched for each in parts) else day_masks.ALL
+    for each in parts:
+        days &= day_masks.ALL if each.include else ~each.whole
     enough: list[tuple[int, ...]] = []
-    for chosen in (each for size in range(len(dated) + 1) for each in combinations(dated, size)):
-        if any(set(fewer) <= set(chosen) for fewer in enough):
+    possible = 0
+    for chosen in (without_hours + each for size in range(len(others) + 1) for each in combinations(others, size)):
+        left = days
+        for n in chosen:
+            left &= parts[n].touched
+        if not left:
             continue
-        if _weekly(times, [each.by_dates() if n in chosen else each for n, each in enumerate(parts)], by, since):
+        weekdays = _weekdays([each.by_dates() if n in chosen else each for n, each in enumerate(parts)], asked)
+        left &= day_masks.of_weekdays(weekdays)
+        if left:
+            possible |= left
             enough.append(chosen)
-    if () in enough or (len(enough) == 1 and not any(parts[n].week.begins for n in enough[0])):
-        return None  # in the second case there are no hours that would mislead a search
-    return Together(tuple(_all_listed([parts[n] for n in chosen]) for chosen in enough)) if enough else NOWHERE
+            if not chosen and left.bit_count() > MOST_LISTED:
+                return None
+    if not possible:
+        return NOWHERE
+    if possible.bit_count() <= MOST_LISTED:
+        return On(day_masks.spans_of(possible), asked.by)
+    enough = [each for each in enough if not any(set(fewer) < set(each) for fewer in enough)]
+    if len(enough) == 1 and not any(parts[n].week.begins for n in enough[0]):
+        return None  # there are no hours that would mislead a search
+    return Together(tuple(_all_listed([parts[n] for n in chosen]) for chosen in enough))
 
 
 def _all_listed(parts: Sequence[_Parts]) -> Stretches:
@@ -94,40 +132,50 @@ def _all_listed(parts: Sequence[_Parts]) -> Stretches:
 
 
 def _parts(covered: Stretches, include: bool, by: Zone) -> _Parts:
-    whole = covered.parts if isinstance(covered, Together) else (covered,)
-    week, zone, listed, dates = NOWHERE, by, [], NOWHERE
-    for each in whole:
+    week, zone, listed = NOWHERE, by, []
+    dates, touched, whole = NOWHERE, 0, 0
+    for each in covered.parts if isinstance(covered, Together) else (covered,):
         if isinstance(each, On):
             zone = each.zone
-        if isinstance(each, On) and isinstance(each.walls, Weekly):
-            week = each.walls.week
-            continue
+            if isinstance(each.walls, Weekly):
+                week = each.walls.week
+                continue
         listed.append(each)
-        if include:
-            dates = _of_dates(each.walls) if isinstance(each, On) and isinstance(each.walls, Spans) else WHOLE
+        walls = each.walls if isinstance(each, On) else each
+        assert isinstance(walls, Dates)
+        exact = isinstance(each, On) and zone == by
+        touched |= walls.touched if exact else day_masks.widened(walls.touched, 1, 1)
+        whole |= walls.whole if exact else day_masks.narrowed(walls.whole)
+        dates = _of_dates(walls) if include and isinstance(each, On) else WHOLE
     if len(listed) > 1:
-        return _Parts(include, week, zone, Together(tuple(listed)), WHOLE)
-    return _Parts(include, week, zone, listed[0] if listed else None, dates)
+        return _Parts(include, week, zone, Together(tuple(listed)), WHOLE, touched, whole)
+    return _Parts(include, week, zone, listed[0] if listed else None, dates, touched, whole)
 
 
 @lru_cache(maxsize=256)
 def _of_dates(walls: Spans) -> Spans:
     """The times of a week that the dates of a calendar have together: 2,000 Saturdays are one."""
+    if isinstance(walls, Dates) and walls.touched == walls.whole:
+        weekdays = bits(day_masks.weekdays_of(walls.touched))
+        return week_spans((weekday * DAY_S, (weekday + 1) * DAY_S) for weekday in weekdays)
     kinds = {((begin - MONDAY) % WEEK_S, end - begin) for begin, end in zip(walls.begins, walls.ends, strict=True)}
     return WHOLE if any(length_s >= WEEK_S for _, length_s in kinds) else week_spans((at, at + n) for at, n in kinds)
 
 
-def _weekly(times: Sequence[Series], parts: Sequence[_Parts], by: Zone, since: int) -> bool:
-    """Whether the series has a time that the hours of all these leave, in any week."""
+def _weekdays(parts: Sequence[_Parts], asked: Asked) -> int:
+    """The weekdays that the hours of all these leave, in any week, if the series has a time there: bit 0 is Monday."""
     zones = tuple(each.zone for each in parts)
-    for ahead in _differences(zones, by, since):
+    found = 0
+    for ahead in _differences(zones, asked.by, asked.since):
         free = WHOLE
         for each, ahead_s in zip(parts, ahead, strict=True):
             week = _moved(each.week, -ahead_s)
             free = _common(free, week if each.include else _other(week))
-        if any(meets(times, begin, end) for begin, end in zip(free.begins, free.ends, strict=True)):
-            return True
-    return False
+        stretches = [*zip(free.begins, free.ends, strict=True)]
+        if any(meets(asked.times, begin, end) for begin, end in stretches):
+            for begin, end in stretches:
+                found |= (2 << (end - 1) // DAY_S) - (1 << begin // DAY_S)
+    return found
 
 
 def _differences(zones: tuple[Zone, ...], by: Zone, since: int) -> list[tuple[int, ...]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sweephand.schedules import day_masks
 from sweephand.schedules.coverage import DAY_S, Stretches, agreed, nearest
 from sweephand.schedules.localtime import LAST_SECOND, Zone, wall_text
 from sweephand.schedules.rule import ByCalendars, MovedBy, Series
@@ -310,6 +311,15 @@ class Rolled(ByCalendars):
         if jump < 0:  # what the clock reads again came to the first time
             return max(wall, self.zone.starts[piece] + self.zone.offsets[piece - 1])
         return before if jump > 0 and second == self.zone.starts[piece] else wall
+
+
+def rolled_days(series: Series, by: Zone, step: int) -> int:
+    """The days (day_masks.py) that the clock of `by` may show where an occurrence comes, rolling by `step` or, with 0,
+    not at all.
+    """
+    days = day_masks.of_series(series, by)
+    most = MOST_ROLLED_DAYS + 2  # a change of the clock may lie on the way
+    return day_masks.widened(days, most if step < 0 else 0, most if step > 0 else 0) if step else days
 
 
 class _Stretch:

@@ -7,7 +7,7 @@ question; calendars (reach.py) ask it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import product
 from math import gcd
@@ -33,6 +33,8 @@ ANY_TIME = Steps(0, 1)
 _A_MONDAY = MONDAY + 2_000 * WEEK_S
 _NEAR = 70 * DAY_S
 """More than any calendar rolls back from the first second of a window."""
+_MOST_GAPS = 20
+"""In a row in which none of the times lies that a gap has in other weeks."""
 _MOST_TIMES = 6_000
 """Of a series that names its times one by one: beyond, any time is taken as possible."""
 
@@ -170,6 +172,27 @@ class _Hours(Series):
         return self.hours.find(second + 1, True, 1)
 
 
+@value
+class _Shifted(Series):
+    """Of each week, what `times` have in `gap` (hours of the week), put off by `jump_s`."""
+
+    times: tuple[Series, ...]
+    gap: Weekly
+    jump_s: int
+
+    def after(self, second: int) -> int | None:
+        at: int | None = second + 1 - self.jump_s
+        for _ in range(_MOST_GAPS):
+            at = None if at is None else self.gap.find(at, True, 1)
+            found = min(
+                (met for each in self.times if at is not None and (met := each.after(at - 1)) is not None), default=None
+            )
+            if found is None or self.gap.find(found, True, 1) == found:
+                return None if found is None else found + self.jump_s
+            at = found
+        return None
+
+
 def _behind_gaps(times: Sequence[Series], series: OnWallClock, since: int, *, any_day: bool) -> list[Series]:
     """What the gaps of the clock move: to a gap's end, or by as much as the clock jumps.
 
@@ -180,12 +203,24 @@ def _behind_gaps(times: Sequence[Series], series: OnWallClock, since: int, *, an
     days = range(7) if any_day else range(1)
     while met := [each for each in left if any(_meets(times, moved, each, n) for n in days)]:
         left = [each for each in left if each not in met]
-        ends = [(begin + jump, jump if series.gap is Gap.SHIFT else 1) for begin, jump in met]
-        hours = [((end + n * DAY_S) % WEEK_S, length_s) for end, length_s in ends for n in days]
-        moved.append(_Hours(Weekly(week_spans((begin, begin + length_s) for begin, length_s in hours))))
+        before = (*times, *moved)
+        if series.gap is Gap.SHIFT:
+            for begin, jump in met:
+                moved.append(_Shifted(before, _hours((begin, begin + jump) for begin in _each_day(begin, days)), jump))
+        if any_day or series.gap is not Gap.SHIFT:
+            ends = (begin + jump for begin, jump in met)
+            moved.append(_Hours(_hours((at, at + 1) for end in ends for at in _each_day(end, days))))
         if not any_day:
             break
     return moved
+
+
+def _each_day(second: int, days: Iterable[int]) -> Iterator[int]:
+    return ((second + n * DAY_S) % WEEK_S for n in days)
+
+
+def _hours(stretches: Iterable[tuple[int, int]]) -> Weekly:
+    return Weekly(week_spans(stretches))
 
 
 def _meets(times: Sequence[Series], moved: Sequence[Series], gap: tuple[int, int], days: int) -> bool:
