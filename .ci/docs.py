@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import action_table
 import event_schemas
+import promise_tables
 
 from sweephand import errors
 from sweephand.domain import event
@@ -309,13 +310,20 @@ def _attribute(name: str, facts: Any) -> str:
     return f"`{name}`{'?' if facts.null else ''}{kind}"
 
 
+def promised(table: str) -> Callable[[], str]:
+    return lambda: rows(promise_tables.TITLES[table], promise_tables.lines(table))
+
+
 TABLES: Mapping[str, Callable[[], str]] = {
     "actions": action_table.action_table,
     "attributes": attributes,
     "event-members": event_members,
     "events": events,
     "explanations": explanations,
+    "failures": promised("failures"),
+    "fault-plans": promised("plans"),
     "indexes": indexes,
+    "kept": promised("kept"),
     "outputs": outputs,
     "own-doing": own_doing,
     "parameters": parameters,

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from tests.faults.test_orderings import ORDERINGS
-from tests.mutants import conditions, guards, names, orderings
+from tests.mutants import changes, conditions, guards, names, orderings, promises
 
 
 def test_every_clause_of_a_condition_has_a_test_that_misses_it() -> None:
@@ -41,6 +41,43 @@ def test_an_ordering_can_be_broken_in_the_code_as_it_is(name: str) -> None:
     source = orderings.path_of(name).read_text()
 
     assert ast.dump(orderings.broken(name, source)) != ast.dump(ast.parse(source))
+
+
+@pytest.mark.parametrize("name", changes.CHANGES)
+def test_a_decision_can_be_taken_away_in_the_code_as_it_is(name: str) -> None:
+    path = changes.path_of(name)
+    text = path.read_text()
+
+    assert changes.changed(name, text) != text
+    if path.suffix == ".py":
+        ast.parse(changes.changed(name, text))
+
+
+def test_every_decision_is_taken_away_for_a_promise() -> None:
+    """Whose test must notice it: make test-mutants."""
+    named = {shown.mutant for shown in promises.all_shown()}
+
+    assert {f"change: {name}" for name in changes.CHANGES} <= named
+    assert named <= set(names.every())
+
+
+@pytest.mark.parametrize("test", sorted({shown.test for shown in promises.all_shown()}))
+def test_every_test_of_a_promise_is_there(test: str) -> None:
+    assert promises.is_there(test)
+
+
+def test_a_test_that_is_not_there_shows_nothing() -> None:
+    there = "tests/architecture/test_mutants.py::test_a_test_that_is_not_there_shows_nothing"
+
+    assert promises.is_there(there)
+    assert not promises.is_there(f"{there}_at_all")
+    assert not promises.is_there("tests/architecture/test_nothing.py::test_a_test")
+
+
+def test_each_promise_has_each_mutant_judged_by_its_own_test() -> None:
+    judged = {(name, test.partition("[")[0]) for name, tests in names.work(names.every()) for test in tests}
+
+    assert {(shown.mutant, shown.test) for shown in promises.all_shown()} <= judged
 
 
 def test_every_property_of_the_template_is_a_guard_or_is_said_to_be_none() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from itertools import islice
 from typing import Any
@@ -218,6 +219,7 @@ def test_a_success_that_comes_after_the_lease_was_taken_over_ends_the_run_once(s
     stage.tick()
     stage.clock.advance(60)
     calls = 0
+    ended = []
 
     def frozen(_call: Any) -> Outcome:
         nonlocal calls
@@ -225,6 +227,8 @@ def test_a_success_that_comes_after_the_lease_was_taken_over_ends_the_run_once(s
         if calls == 1:
             stage.clock.advance(stage.world.settings.lease_s + 15)
             stage.deliver(most=1)
+            ended.append(stage.only_run(planned))
+            stage.clock.advance(1)
         return OK
 
     stage.endpoint.answer = frozen
@@ -233,6 +237,7 @@ def test_a_success_that_comes_after_the_lease_was_taken_over_ends_the_run_once(s
 
     run = stage.only_run(planned)
     assert (calls, run.state, run.lost) == (2, State.SUCCESS, 1)
+    assert [replace(run, notes=())] == ended
     assert stage.totals(planned).ended == 1
 
 

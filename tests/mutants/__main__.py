@@ -52,8 +52,7 @@ def _chosen(wanted: list[str]) -> list[str]:
 
 def _judge(chosen: list[str]) -> int:
     began = monotonic()
-    killers = names.killers()
-    work = [(name, killers.get(name) or _all_candidates(name)) for name in chosen]
+    work = [(name, tests or _all_candidates(name)) for name, tests in names.work(chosen)]
     broken = _broken({test for _, tests in work for test in tests})
     alive = [f"{test}, which fails without a mutant too" for test in broken]
     noticed = 0
@@ -61,11 +60,11 @@ def _judge(chosen: list[str]) -> int:
         if status == KILLED:
             noticed += 1
         else:
-            alive.append(f"{name}\n{said}")
+            alive.append(f"{name}\n{said[-1_500:]}")
     for name in alive:
         _say(f"not noticed: {name}")
-    _say(f"mutants: {noticed} of {len(chosen)} noticed, {monotonic() - began:.0f} s")
-    return 1 if alive or not chosen else 0
+    _say(f"mutants: {noticed} of {len(work)} noticed, {monotonic() - began:.0f} s")
+    return 1 if alive or not work else 0
 
 
 def _broken(tests: Iterable[str]) -> list[str]:

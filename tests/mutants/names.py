@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.mutants import conditions, guards, orderings
+from tests.mutants import changes, conditions, guards, orderings, promises
 
 KILLERS = Path(__file__).with_name("killers.txt")
 """`name` and, on the next line, the test that notices."""
@@ -17,6 +17,7 @@ def every() -> list[str]:
         *(f"condition: {name}" for name in conditions.names()),
         *(f"ordering: {name}" for name in orderings.BROKEN),
         *(f"guard: {name}" for name in guards.places()),
+        *(f"change: {name}" for name in changes.CHANGES),
     ]
 
 
@@ -42,6 +43,17 @@ def killers() -> dict[str, list[str]]:
             found[name] = [f"{ORDER}[{rest}]"]
         elif kind == "guard":
             found[name] = [f"{TEMPLATE}/{guards.GUARDS[rest.rpartition('.')[2]]}"]
+    return found
+
+
+def work(chosen: list[str]) -> list[tuple[str, list[str]]]:
+    """Each mutant with the tests that must notice it; once more with each further test that a promise names for it."""
+    known = killers()
+    found = [(name, known.get(name, [])) for name in chosen if not name.startswith("change: ")]
+    for shown in promises.all_shown():
+        noticed = any(test == shown.test or test.startswith(f"{shown.test}[") for test in known.get(shown.mutant, []))
+        if shown.mutant in chosen and not noticed:
+            found.append((shown.mutant, [shown.test]))
     return found
 
 
@@ -84,5 +96,7 @@ def candidates(name: str) -> list[list[str]]:
     own = killers()
     if name in own and not name.startswith("condition: "):
         return [own[name]]
+    if name.startswith("change: "):
+        return [[shown.test for shown in promises.all_shown() if shown.mutant == name]]
     module = name.removeprefix("condition: ").split(".")[0]
     return [CLAUSES, *([f"tests/unit/{file}"] for file in NEAR.get(module, ())), FARTHER]

@@ -10,7 +10,7 @@ import importlib.util
 import io
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tests.mutants import conditions, guards, orderings
+from tests.mutants import changes, conditions, guards, orderings
 
 SURVIVED, KILLED, UNFIT = 0, 1, 2
 NONE = "none: the code as it is"
@@ -52,10 +52,15 @@ def put_in_place(name: str) -> None:
             _change(conditions.module_of(rest), path, conditions.without(rest, path.read_text()))
         case "ordering":
             path = orderings.path_of(rest)
-            module = "sweephand." + ".".join(path.relative_to(orderings.PACKAGE).with_suffix("").parts)
-            _change(module, path, orderings.broken(rest, path.read_text()))
+            _change(_module_at(path), path, orderings.broken(rest, path.read_text()))
+        case "change" if changes.CHANGES[rest].path == changes.TEMPLATE_FILE:
+            _read_template(lambda text: changes.changed(rest, text), lambda template: template)
+        case "change":
+            path = changes.path_of(rest)
+            _change(_module_at(path), path, ast.parse(changes.changed(rest, path.read_text())))
         case "guard":
-            _change_template(rest)
+            assert rest in guards.places()
+            _read_template(lambda text: text, lambda template: guards.without(rest, template))
 
 
 def _change(module: str, path: Path, tree: ast.Module) -> None:
@@ -63,18 +68,20 @@ def _change(module: str, path: Path, tree: ast.Module) -> None:
     sys.meta_path.insert(0, Changed(module, path, tree))
 
 
-def _change_template(name: str) -> None:
+def _module_at(path: Path) -> str:
+    return "sweephand." + ".".join(path.relative_to(conditions.PACKAGE).with_suffix("").parts)
+
+
+def _read_template(as_text: Callable[[str], str], parsed: Callable[[Any], Any]) -> None:
+    """Whoever reads the template from now on reads it changed."""
     from samtranslator import yaml_helper  # noqa: PLC0415 - beside its only use
 
     real = yaml_helper.yaml_parse
 
-    def parsed(text: str) -> Any:
-        template = real(text)
-        return guards.without(name, template) if "Resources" in template else template
+    def read(text: str) -> Any:
+        return parsed(real(as_text(text))) if "\nResources:" in text else real(text)
 
-    places = guards.places()
-    assert name in places
-    yaml_helper.yaml_parse = parsed
+    yaml_helper.yaml_parse = read
 
 
 def judged(name: str, tests: Sequence[str]) -> tuple[int, str]:

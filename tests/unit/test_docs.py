@@ -68,6 +68,21 @@ def test_a_cell_of_the_actions_that_no_test_shows_fails_the_build(monkeypatch: p
         table.action_table()
 
 
+@pytest.mark.parametrize("empty", ["seen", "shown"])
+def test_a_fault_of_which_nothing_is_said_or_shown_fails_the_build(empty: str, monkeypatch: pytest.MonkeyPatch):
+    generator = _generator()
+    promises = generator.promise_tables.promises
+    line = {"what": "the sky falls", "seen": "rain", "shown": [["tests/a.py::test_b", "change: c"]]}
+    monkeypatch.setattr(promises.tomllib, "loads", lambda _: {"failures": [line | {empty: type(line[empty])()}]})
+    promises.tables.cache_clear()
+
+    try:
+        with pytest.raises(ValueError, match="the sky falls"):
+            generator.TABLES["failures"]()
+    finally:
+        promises.tables.cache_clear()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=_named)
 def test_relative_links_lead_to_a_file_and_a_heading(page: Path):
     for link in LINK.findall(FENCE.sub("", page.read_text())):

@@ -56,6 +56,21 @@ def test_copies_of_a_message_run_once(stage: Stage) -> None:
     assert messages(stage) == []
 
 
+def test_a_copy_that_comes_days_later_finds_its_run(stage: Stage) -> None:
+    """Queues keep a message for 14 days: longer than most records of repetitions are kept."""
+    planned = ready(stage)
+    stage.sqs.duplicate(url(stage))
+    stage.deliver(most=1)
+    before = stage.only_run(planned)
+    stage.pass_time(13 * 86_400)
+
+    stage.deliver(most=1)
+
+    assert stage.only_run(planned) == before
+    assert len(stage.endpoint.received) == 1
+    assert messages(stage) == []
+
+
 def test_a_copy_that_meets_a_live_lease_comes_back_and_is_not_deleted(stage: Stage) -> None:
     planned = ready(stage)
     stage.sqs.duplicate(url(stage))

@@ -51,16 +51,15 @@ def test_a_tick_takes_up_what_is_due_within_the_look_ahead_and_moves_behind_it(s
 def test_one_vanished_tick_makes_no_run_late(stage: Stage) -> None:
     stage.create({"every": "PT20S"})
     stage.tick()
-    stage.clock.advance(60)  # this tick vanishes
-    stage.deliver_all()
-    stage.clock.advance(60)
+    for _ in range(120):  # the tick between the two minutes vanishes
+        stage.clock.advance(1)
+        stage.deliver_all()
     stage._next_tick = stage.clock.now()
 
     stage.run(120)
 
-    ahead = [received for received in stage.endpoint.received if received.call.planned_at > NOON + 2 * MINUTE]
-    assert len(ahead) == 6
-    assert all(received.at - received.call.planned_at < SECOND for received in ahead)
+    assert len(stage.endpoint.received) == 11
+    assert all(received.at - received.call.planned_at < SECOND for received in stage.endpoint.received)
 
 
 def test_nothing_moves_before_it_was_sent(stage: Stage) -> None:

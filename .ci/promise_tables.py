@@ -1,0 +1,35 @@
+"""The tables of what goes wrong and of what is kept, from tests/mutants/promises.toml.
+
+A line names the tests that show it, and each of them fails without what it shows (tests/mutants). A line without a test
+is an error.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tests.mutants import promises
+
+TITLES = {
+    "failures": ("What goes wrong", "What a user sees", "Shown by"),
+    "plans": ("What happens", "What a user sees", "Shown by"),
+    "kept": ("What", "How long", "Shown by"),
+}
+
+
+def lines(table: str) -> list[tuple[str, ...]]:
+    """Raises ValueError for an empty cell."""
+    return [(each.what, each.seen, "; ".join(map(_told, _tests(each)))) for each in promises.tables()[table]]
+
+
+def _tests(line: promises.Line) -> list[str]:
+    return list(dict.fromkeys(shown.test for shown in line.shown))
+
+
+def _told(test: str) -> str:
+    """A link to the file, and the test's sentence."""
+    path, _, name = test.partition("::")
+    return f"[{name.removeprefix('test_').replace('_', ' ')}](../../{path})"

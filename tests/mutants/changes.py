@@ -1,0 +1,268 @@
+"""The code, or the template, with one decision taken away: for what no condition, ordering or property alone protects.
+
+Each is named by the line of a table in promises.toml whose test must notice it.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.mutants.conditions import PACKAGE
+from tests.mutants.guards import TEMPLATE
+
+
+@dataclass(frozen=True)
+class Change:
+    """In a function (or a whole file: ""), the text `old`, which it says once, becomes `new`."""
+
+    path: str
+    function: str
+    old: str
+    new: str
+
+
+TEMPLATE_FILE = "template.yaml"
+
+CHANGES = {
+    # Messages
+    "a-finished-run-is-run-again": Change(
+        "domain/admission.py", "_with_row", "return Effects()", "return TakeOver() if run.lost < 1 else Effects()"
+    ),
+    "runs-are-remembered-for-a-week": Change(
+        "domain/admission.py",
+        "admit",
+        "if seen.run is not None:",
+        "if seen.run is not None and now - pointer.instant < timedelta(days=7):",
+    ),
+    "ids-are-of-chance": Change(
+        "domain/message.py", "occurrence", "run_uuid(", '(lambda *_: str(__import__("uuid").uuid4()))('
+    ),
+    "a-live-lease-is-acknowledged": Change(
+        "domain/admission.py", "_with_row", "return Later(run.lease_until)", 'return Acknowledge("somebody has it")'
+    ),
+    "an-unknown-error-fails-the-batch": Change(
+        "flow/execute.py", "_guarded", "except Exception as unexpected:", "except AssertionError as unexpected:"
+    ),
+    "one-failure-fails-all": Change(
+        "flow/execute.py",
+        "batch",
+        "if not verdicts[message.receipt].acknowledged]",
+        "if not all(verdict.acknowledged for verdict in verdicts.values())]",
+    ),
+    "what-waits-for-the-table-is-acknowledged": Change(
+        "flow/execute.py",
+        "_guarded",
+        "reason=unavailable.reason)\n        return AGAIN",
+        "reason=unavailable.reason)\n        return DONE",
+    ),
+    "what-comes-again-runs-beside-the-others": Change(
+        "flow/execute.py", "batch", "if (message.receive_count > 1) is again]", "if not again]"
+    ),
+    "one-call-after-the-other": Change("flow/execute.py", "", "AT_ONCE = 10", "AT_ONCE = 1"),
+    "a-batch-keeps-its-visibility": Change(
+        "flow/execute.py", "batch", "world.settings.lease_s + 10", "world.settings.visibility_s"
+    ),
+    "dead-letters-end-nothing": Change(
+        "flow/dead_letters.py",
+        "_ending",
+        "case admission.Claim() if run is None:\n            return End(State.ERROR, Reason.UNDELIVERED)",
+        "case admission.Claim() if run is None:\n            return None",
+    ),
+    "the-next-version-of-messages-is-the-only-one": Change("domain/message.py", "", "VERSION = 1", "VERSION = 2"),
+    "a-later-version-s-row-is-broken": Change(
+        "flow/sweep.py", "_step", "except UnknownKind as later:", "except ZeroDivisionError as later:"
+    ),
+    # The sweep
+    "no-look-ahead": Change("settings.py", "", "look_ahead_s: int = 150", "look_ahead_s: int = 60"),
+    "nobody-says-how-old": Change("flow/sweep.py", "_measure", '"OldestDue": total.oldest_due_s', '"OldestDue": 0'),
+    "a-tick-has-no-end": Change("flow/sweep.py", "_sweep_shard", "if world.clock.monotonic() > deadline:", "if False:"),
+    "overdue-rows-first": Change(
+        "flow/sweep.py", "_sweep_shard", "itertools.chain(fresh, overdue)", "itertools.chain(overdue, fresh)"
+    ),
+    "one-shard": Change("ids.py", "shard_of", "% shards", "% 1"),
+    "one-advance-a-call": Change("store/waiting.py", "", "BATCH_MOST = 25", "BATCH_MOST = 1"),
+    "refused-entries-are-forgotten": Change(
+        "messaging/run_queue.py", "RunQueue._send_batch", 'answer.get("Failed", [])', "()"
+    ),
+    "rows-move-without-their-message": Change(
+        "flow/sweep.py", "_sweep_group", "if unsent.isdisjoint(step.deliveries)]", "]"
+    ),
+    "a-lost-race-is-taken-for-won": Change(
+        "store/waiting.py", "advance", '(done if _own_success(step, error.get("Item")) else left)', "done"
+    ),
+    "a-refused-advance-is-left": Change("flow/sweep.py", "", "ADVANCE_TRIES = 4", "ADVANCE_TRIES = 1"),
+    # The table
+    "conflicts-are-final": Change("store/conditional.py", "", "TRANSACTION_TRIES = 10", "TRANSACTION_TRIES = 1"),
+    "left-over-keys-are-forgotten": Change("store/conditional.py", "Table.batch_get", "wanted = left + wanted", "pass"),
+    "a-failed-claim-is-a-no": Change(
+        "flow/execute.py", "_act", "if there is None or there.owner != mine.owner:", "if True:"
+    ),
+    "a-refused-create-is-never-its-own": Change(
+        "flow/plan.py", "_not_created", "if there is not None:", "if there is None and once is None:"
+    ),
+    # Executors
+    "executors-are-lost-for-ever": Change("domain/admission.py", "", "MAX_LOST_ATTEMPTS = 1", "MAX_LOST_ATTEMPTS = 99"),
+    "effects-are-done-once-at-most": Change(
+        "flow/execute.py",
+        "_attempt",
+        "effects.after(world, seen.run, seen.job, seen.schedule)",
+        "effects.ledger.drop_wake(world.table, seen.run)",
+    ),
+    "an-end-from-outside-wakes-nobody": Change(
+        "flow/results.py", "end_from_outside", "wake_at=now + WAKE", "wake_at=now + 10_000 * WAKE"
+    ),
+    "a-wait-takes-the-place-of-an-end": Change(
+        "flow/settle.py", "_write", "mine = ledger.own_lease(run.owner)", "mine = ledger.RunItem.pk.exists()"
+    ),
+    "a-second-result-is-taken-for-the-first": Change(
+        "flow/results.py", "record", "if there.result_digest != digest or there.state is not state:", "if False:"
+    ),
+    "an-instant-ahead-runs-now": Change(
+        "domain/admission.py", "_without_row", "if pointer.instant > now:", "if False:"
+    ),
+    "late-messages-run": Change(
+        "domain/admission.py", "_too_late", "return End(*too_late) if too_late is not None else None", "return None"
+    ),
+    "what-a-change-took-back-runs": Change(
+        "domain/admission.py", "_superseded", "if pointer.instant.timestamp() > ended_at:", "if False:"
+    ),
+    "what-is-taken-back-still-counts": Change(
+        "flow/replan.py", "change", "before.planned_total + len(owed) - taken_back", "before.planned_total + len(owed)"
+    ),
+    "a-lost-executor-is-the-end": Change(
+        "domain/admission.py", "_with_row", "return TakeOver() if run.lost < most else EndLost()", "return EndLost()"
+    ),
+    "what-has-no-owner-is-cancelled": Change(
+        "domain/admission.py",
+        "_without_row",
+        'return Drop("its schedule is gone")',
+        "return End(State.CANCELLED, Reason.OWNER_GONE)",
+    ),
+    "ids-are-of-names": Change(
+        "flow/plan.py",
+        "new_schedule",
+        "world.chance.new_id(minted_at)",
+        '(lambda uuid: str(uuid.uuid5(uuid.NAMESPACE_DNS, job.name or "")))(__import__("uuid"))',
+    ),
+    "a-manual-run-leaves-no-record": Change("flow/manual.py", "start_ops", "if once is not None:", "if False:"),
+    "an-unattended-holder-is-left-alone": Change(
+        "flow/overlap.py", "_wake", "if unattended(active, world.clock.now()):", "if False:"
+    ),
+    "a-series-is-over-once-nothing-is-open": Change(
+        "flow/endings.py",
+        "complete_if_over",
+        "if before.settled_total + ended < schedule.planned_total:",
+        "if ended < len(runs):",
+    ),
+    "a-wake-is-far": Change(
+        "flow/sweep.py", "_occurrences", "last + WAKE_AGAIN if last > now", "last + 100 * WAKE_AGAIN if last > now"
+    ),
+    "what-was-sent-late-has-15-minutes": Change(
+        "flow/sweep.py", "_occurrences", "else now + LOOK_SOON", "else now + 100 * WAKE_AGAIN"
+    ),
+    "the-audit-sends-nothing": Change("flow/reckoning.py", "reckon", "_send(world, schedule, seen.pointers)", "pass"),
+    "a-run-expires-from-its-beginning": Change(
+        "flow/execute.py",
+        "_mine",
+        "generation=pointer.generation,",
+        "generation=pointer.generation, expires_at=now + timedelta(days=15),",
+    ),
+    "a-line-counts-what-has-a-row": Change("flow/reckoning.py", "_correct", "in seen.account.miscounted():", "in ():"),
+    "creates-know-no-bound": Change("domain/job.py", "", "SCHEDULES_AT_ONCE = 40", "SCHEDULES_AT_ONCE = 41"),
+    "an-offset-reads-all-before-it": Change(
+        "store/views/jobs.py", "_directory", "if skip >= live and not after:", "if False:"
+    ),
+    # Targets
+    "a-short-retry-ignores-retry-after": Change(
+        "domain/retry.py",
+        "next_attempt",
+        "max(_delay_s(policy, attempt, chance_uniform), outcome.retry_after_s or 0)",
+        "_delay_s(policy, attempt, chance_uniform)",
+    ),
+    "410-is-tried-again": Change("domain/retry.py", "_worth_it", " and not outcome.stop", ""),
+    "no-jitter": Change("domain/retry.py", "_delay_s", "chance_uniform(0, min(", "max(0, min("),
+    "two-levels-have-one-more": Change(
+        "domain/retry.py", "RetryPolicy.max_attempts", "(self.immediate + 1)", "(self.immediate + 2)"
+    ),
+    "ten-tries-are-ten-days": Change(
+        "domain/deactivation.py",
+        "is_due",
+        "failed_at - streak.since >= LIMIT",
+        "failed_at - streak.since >= LIMIT / 10",
+    ),
+    "circuits-never-open": Change("domain/circuits.py", "opens", "failures >= rule.failures", "False"),
+    "chains-have-no-end": Change("actions/job.py", "perform", "call.hop > MOST_HOPS", "call.hop > 3 * MOST_HOPS"),
+    "loops-over-http-have-no-end": Change("facades/native/context.py", "", "MOST_HOPS = 3", "MOST_HOPS = 10_000"),
+    "answers-are-kept-whole": Change("flow/settle.py", "", "ANSWER_BYTES = 16_384", "ANSWER_BYTES = 10**9"),
+    # What is kept
+    "what-is-over-its-time-is-shown": Change(
+        "domain/run.py",
+        "Run.is_gone",
+        "return self.expires_at is not None and self.expires_at <= now",
+        "return False",
+    ),
+    "all-runs-are-kept-alike": Change(
+        "flow/retention.py", "run_expiry", ", lately(world, tenant, collection).run_days", ""
+    ),
+    "attempts-go-after-15-days": Change(
+        "flow/settle.py", "_attempt_expiry", "now + timedelta(seconds=open_s) + LONGEST_IN_QUEUES", "now"
+    ),
+    "errors-expire-in-silence": Change("flow/failures.py", "look", "if soon:", "if False:"),
+    "groups-stay-for-ever": Change(
+        "flow/failures.py", "look", "if not ends and now - group.last_at > FORGOTTEN:", "if False:"
+    ),
+    "ended-jobs-stay": Change("flow/ended_jobs.py", "look", "_remove(world, job)", "_stay(world, asking, None)"),
+    "unused-schedules-stay": Change("flow/unused.py", "", "KEPT_S = 30 * 86_400", "KEPT_S = 3_000 * 86_400"),
+    "operations-are-shown-for-ever": Change(
+        "flow/operations/verbs.py",
+        "find",
+        "operation.expires_at <= world.clock.now()",
+        "operation.expires_at < operation.started_at",
+    ),
+    "a-key-holds-for-ever": Change(
+        "flow/idempotency.py", "earlier", "(item.expires_at or 0) <= epoch_s(world.clock.now())", "False"
+    ),
+    # The template
+    "all-executions-are-the-executors": Change(
+        TEMPLATE_FILE,
+        "",
+        "  FastConcurrency:\n    Type: Number\n    Default: 4",
+        "  FastConcurrency:\n    Type: Number\n    Default: 8",
+    ),
+    "ticks-are-never-too-old": Change(
+        TEMPLATE_FILE,
+        "",
+        """Input: !Sub '{"worker": 0, "workers": ${SweepWorkers}}'
+          RetryPolicy: {MaximumRetryAttempts: 2, MaximumEventAgeInSeconds: 60}""",
+        """Input: !Sub '{"worker": 0, "workers": ${SweepWorkers}}'
+          RetryPolicy: {MaximumRetryAttempts: 2, MaximumEventAgeInSeconds: 86400}""",
+    ),
+}
+
+
+def path_of(name: str) -> Path:
+    return TEMPLATE if CHANGES[name].path == TEMPLATE_FILE else PACKAGE / CHANGES[name].path
+
+
+def changed(name: str, text: str) -> str:
+    """The file with that change. Raises LookupError if its place is no longer there, or no longer the only one."""
+    change = CHANGES[name]
+    place = _source_of(change.function, text) if change.function else text
+    if place.count(change.old) != 1 or text.count(place) != 1:
+        raise LookupError(
+            f"{name}: {change.function or change.path} says {change.old!r} {place.count(change.old)} times"
+        )
+    return text.replace(place, place.replace(change.old, change.new))
+
+
+def _source_of(function: str, text: str) -> str:
+    body = ast.parse(text).body
+    *classes, name = function.split(".")
+    for each in classes:
+        body = next(node.body for node in body if isinstance(node, ast.ClassDef) and node.name == each)
+    node = next((node for node in body if isinstance(node, ast.FunctionDef) and node.name == name), None)
+    if node is None:
+        raise LookupError(function)
+    return "\n".join(text.splitlines()[node.lineno - 1 : node.end_lineno])
