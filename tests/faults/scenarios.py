@@ -132,7 +132,9 @@ class ErrorAction(Scenario):
 
 
 class Hooks(Scenario):
-    """A run that fails and one that succeeds each start their hook, which is told of the end."""
+    """A run that fails and one that succeeds each start their hook, which is told of the end. One hook is the job's,
+    the other its schedule's.
+    """
 
     name = "hooks"
 
@@ -142,7 +144,8 @@ class Hooks(Scenario):
         )
         token = {"type": "bearer", "token": "t"}
         hooks = {name: at.scene.action(authentication=token) for name in ("onSuccess", "onFailure")}
-        job = at.create(counted(2), action=at.scene.action(payload={"n": 1}), hooks=hooks)
+        own = {"onFailure": hooks["onFailure"]}
+        job = at.create(counted(2), action=at.scene.action(payload={"n": 1}), hooks=hooks, own_hooks=own)
         first, second = minutes(1, 2)
         at.expect(job, {first: State.REQUEST_ERROR, second: State.SUCCESS})
         at.go_to(4)

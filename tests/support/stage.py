@@ -134,12 +134,15 @@ class Stage:
         world: World | None = None,
         **members: Any,
     ) -> Planned:
-        """A job of one schedule a timing. members: of its JobDraft; `action`, `error_action`: see `action`."""
+        """A job of one schedule a timing. members: of its JobDraft; `action`, `error_action`: see `action`.
+        own_hooks: what each schedule brings.
+        """
         draft = self.draft(*timings, name=name, **members)
         return plan.create_job(world or self.world, TENANT, draft, once)
 
     def draft(self, *timings: Mapping[str, object], name: str | None = None, **members: Any) -> JobDraft:
-        schedules = tuple(self.schedule(timing) for timing in timings)
+        own = members.pop("own_hooks", None)
+        schedules = tuple(self.schedule(timing, hooks=own) for timing in timings)
         return JobDraft(name, members.pop("action", None) or self.action(), schedules=schedules, **members)
 
     def schedule(self, timing: Mapping[str, object], name: str | None = None, **members: Any) -> ScheduleDraft:

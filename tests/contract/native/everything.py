@@ -35,6 +35,14 @@ SCHEDULE = {
     "jitterSeconds": 5,
     "calendars": [],
     "payload": {"a": [1, None]},
+    "hooks": {
+        "onFailure": {
+            "type": "http",
+            "url": "https://example.org/own",
+            "authentication": {"type": "bearer", "token": f"{CANARY}-token"},
+            "payload": {"o": 1},
+        }
+    },
     "policies": {"misfire": {"type": "latest", "ratePerMinute": 5}, "keepAnswer": "all", "onPastStart": "run_now"},
 }
 
@@ -67,7 +75,9 @@ def job() -> dict[str, Any]:
     return body
 
 
-PREVIEW = {name: value for name, value in SCHEDULE.items() if name not in {"name", "active", "payload", "policies"}}
+PREVIEW = {
+    name: value for name, value in SCHEDULE.items() if name not in {"name", "active", "payload", "hooks", "policies"}
+}
 COLLECTION = {"name": "new", "quota": {"maxJobs": 5, "maxRunsPerJob": None, "minIntervalSeconds": 60}}
 CALENDAR = {
     "name": "new",
@@ -100,7 +110,11 @@ BODIES: Mapping[str, Any] = {
     "POST /v1/jobs/{job}/pause": {"note": "text"},
     "POST /v1/jobs/{job}/schedules": SCHEDULE | {"name": "new"},
     "PUT /v1/jobs/{job}/schedules/{schedule}": SCHEDULE | {"name": "new"},
-    "PATCH /v1/jobs/{job}/schedules/{schedule}": {"payload": {"s": 1}, "policies": {"keepAnswer": "none"}},
+    "PATCH /v1/jobs/{job}/schedules/{schedule}": {
+        "payload": {"s": 1},
+        "hooks": {"onMissed": {"type": "event", "detailType": "late"}},
+        "policies": {"keepAnswer": "none"},
+    },
     "POST /v1/schedules:preview": PREVIEW | {"after": "2027-03-01T00:00:00Z", "limit": 3},
     "POST /v1/runs/{run}/rerun": {"payload": {"s": 3}, "headers": {"X-B": "d", "X-C": None}},
     "POST /v1/errors:redrive": {"runs": [NO_RUN], "ratePerMinute": 6, "dryRun": False} | {"expectedCount": 1},

@@ -36,6 +36,7 @@ SCHEDULE = {
         "count",
         "jitterSeconds",
         "payload",
+        "hooks",
         "policies",
         "createdAt",
         "modifiedAt",
@@ -116,7 +117,7 @@ def check_action(body: dict[str, Any], *, listed: bool) -> None:
 
 def check_schedule(body: dict[str, Any], *, listed: bool = False) -> None:
     (notation,) = OF_NOTATION.keys() & body.keys()
-    assert body.keys() == (SCHEDULE | OF_NOTATION[notation]) - ({"payload"} if listed else set())
+    assert body.keys() == (SCHEDULE | OF_NOTATION[notation]) - ({"payload", "hooks"} if listed else set())
     assert re.fullmatch(ID, body["id"])
     assert body["state"] in {"ACTIVE", "INACTIVE", "PAUSED", "ENDING", "COMPLETED", "BROKEN"}
     assert body["type"] == ("one-time" if notation in ("at", "time") else "recurring")

@@ -100,7 +100,12 @@ def test_what_a_target_is_told_in_confidence_is_nowhere_else(told):
             errorAction=action | {"retry": {"type": "none"}},
             hooks={"onFailure": action | {"retry": {"type": "none"}}},
             policies={"callbackToken": True, "keepAnswer": "all"},
-            schedules=[{"at": "2027-03-01T12:00:10Z"}],
+            schedules=[
+                {
+                    "at": "2027-03-01T12:00:10Z",
+                    "hooks": {"onFailure": action | {"retry": {"type": "none"}}} if kind != "none" else {},
+                }
+            ],
         )
         answers.append(json.dumps(made))
         action["authentication"] = made["action"]["authentication"]

@@ -185,3 +185,46 @@ def test_what_is_not_the_task_is_changed_without_that_scope(api, task):
     assert api("POST", f"{place}/schedules", {"every": "PT1H"}, caller=None, headers=without).status == 201
     assert api("POST", f"{place}/run", caller=None, headers=without).status == 202
     assert api("DELETE", place, caller=None, headers=without).status == 204
+
+
+def hooked(owner, **hooks):
+    """The members of a job of which it, or its schedule, has these hooks."""
+    return {"hooks": hooks} if owner == "job" else {"schedules": [{"name": "a", "every": "PT1H", "hooks": hooks}]}
+
+
+@pytest.mark.parametrize("owner", ["job", "schedule"])
+def test_a_hook_that_runs_a_task_needs_that_scope_too(api, owner):
+    body = {"action": HTTP, **hooked(owner, onFailure=TASK)}
+    without = bearer(api, "acme", WITHOUT)
+
+    with api.unchanged():
+        assert refused_for_its_scope(api("POST", "/v1/jobs", body, caller=None, headers=without))
+    made = api.create(body)
+    place = f"/v1/jobs/{made['id']}"
+    with api.unchanged():
+        for hooks in ({"onFailure": {**TASK, "memoryMiB": 4_096}}, {}, {"onFailure": HTTP}):
+            changed = {"action": HTTP, **hooked(owner, **hooks)}
+            assert refused_for_its_scope(api("PUT", place, changed, caller=None, headers=without)), hooks
+    patch = api("PATCH", place, {"description": "d"}, caller=None, headers=without)
+    assert patch.status == 200, patch.text
+    same = api.get(place, query="include=schedules").json
+    assert api("PUT", place, same, caller=None, headers=without).status == 200
+    allowed = bearer(api, "acme", ["jobs:write", "tasks:write"])
+    assert api("PUT", place, {"action": HTTP, **hooked(owner)}, caller=None, headers=allowed).status == 200
+
+
+def test_a_schedules_hook_that_runs_a_task_is_changed_with_that_scope_only(api):
+    made = api.create({"action": HTTP, **hooked("schedule", onFailure=TASK)})
+    schedules = f"/v1/jobs/{made['id']}/schedules"
+    place = f"{schedules}/{made['schedules'][0]['id']}"
+    without = bearer(api, "acme", WITHOUT)
+
+    with api.unchanged():
+        for method, where, body in (
+            ("POST", schedules, {"every": "PT2H", "hooks": {"onMissed": TASK}}),
+            ("PUT", place, {"every": "PT1H"}),
+            ("PATCH", place, {"hooks": {"onFailure": None}}),
+            ("PATCH", place, {"hooks": {"onFailure": {"payload": {"n": 2}}}}),
+        ):
+            assert refused_for_its_scope(api(method, where, body, caller=None, headers=without)), (method, body)
+    assert api("PATCH", place, {"every": "PT3H"}, caller=None, headers=without).status == 200

@@ -56,17 +56,30 @@ class Payload:
 
 
 @dataclass(frozen=True)
+class Beside:
+    """What is stored together with an action that stands in an item of its own.
+
+    sealed: its secrets, field within the action -> ciphertext. of: the schedule that brings it.
+    """
+
+    of: str
+    payload: Payload | None = None
+    sealed: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class ActionSpec:
     """The typed target of a job, as it is stored: no secret, no payload.
 
     params: what `actions/<kind>.py` made of the caller's fields. retry: the retry policy's members.
-    payload_version: which payload item holds the payload; None without one.
+    payload_version: which payload item holds the payload; None without one. beside: of a schedule's own hook alone.
     """
 
     kind: str
     params: Mapping[str, Any]
     retry: Mapping[str, Any]
     payload_version: int | None = None
+    beside: Beside | None = None
 
 
 @dataclass(frozen=True)
@@ -171,7 +184,7 @@ class ScheduleDraft:
 
     book: the references of the calendars that it names, as they are now, by name. because: why the service itself
     switches it off.
-    attributes None: those that are there stay.
+    hooks, attributes None: those that are there stay.
     """
 
     name: str | None
@@ -182,6 +195,7 @@ class ScheduleDraft:
     id: str | None = None
     book: Mapping[str, str] = field(default_factory=dict, compare=False)
     because: StateReason | None = None
+    hooks: Mapping[str, ActionDraft] | None = None
     attributes: Mapping[str, Any] | None = None
 
 

@@ -64,6 +64,7 @@ class Schedule:
     collection: of its job, as the sweeper knows it. held_from: while its collection or tenant is disabled, the
     earliest instant not yet sent; next_run_at is then only when it is looked at again. completed_at: once COMPLETED.
     unreachable: since when its target is out of reach (domain.deactivation.Streak); None while it answers.
+    hooks: which hooks it brings itself, in the place of its job's (domain.own_hooks.OwnHooks); None: none.
     attributes: what only its job's facade knows.
     """
 
@@ -94,6 +95,7 @@ class Schedule:
     held_from: datetime | None = None
     completed_at: datetime | None = None
     unreachable: str | None = None
+    hooks: str | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
     @property

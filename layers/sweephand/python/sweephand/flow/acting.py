@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 
 from sweephand.actions.call import Call
-from sweephand.domain.job import HOOKS, Job, Payload, owner_of
+from sweephand.domain.job import HOOKS, ActionSpec, Job, Payload, owner_of
 from sweephand.domain.run import REACTIONS, Outcome, Reason, Run, Verdict
 from sweephand.domain.schedule import Schedule, policies_of
 from sweephand.errors import NotFound
@@ -32,7 +32,7 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
         from sweephand.flow import edits  # noqa: PLC0415 - few runs are repeated with another payload
 
         action, payload = edits.applied(world, run, action, payload)
-    secrets = _secrets(world, run, job)
+    secrets = _secrets(world, run, job, action)
     assert run.lease_until is not None
     left_s = (run.lease_until - world.clock.now()).total_seconds() - LEASE_MARGIN_S
     if left_s <= 0:
@@ -73,7 +73,10 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
 def payload_of(world: World, run: Run, job: Job, schedule: Schedule | None) -> Payload | None:
     """The schedule's payload replaces the action's; a reaction has its own, a hook without one is told of the end."""
     if run.kind in REACTIONS:
-        owner, version = owner_of(run.kind), action_of(job, run.kind).payload_version
+        action = action_of(job, run.kind)
+        if action.beside is not None and action.beside.payload is not None:
+            return action.beside.payload
+        owner, version = owner_of(run.kind), action.payload_version
         if version is None and run.kind in HOOKS:
             from sweephand.flow import hooks  # noqa: PLC0415 - most jobs have none
 
@@ -85,11 +88,15 @@ def payload_of(world: World, run: Run, job: Job, schedule: Schedule | None) -> P
     return None if version is None else jobs.read_payload(world.table, job.tenant, job.id, owner, version)
 
 
-def _secrets(world: World, run: Run, job: Job) -> dict[str, str]:
+def _secrets(world: World, run: Run, job: Job, action: ActionSpec) -> dict[str, str]:
     """The action's secrets in the clear, by their field within the action.
 
     One that cannot be opened is left out: the action then says which it misses.
     """
+    if action.beside is not None:
+        from sweephand.flow import own_hooks  # noqa: PLC0415 - of a hook that a schedule brings
+
+        return own_hooks.opened(world, job, HOOKS[run.kind], action.beside)
     if job.secret_version is None:
         return {}
     prefix = f"{owner_of(run.kind)}."

@@ -67,7 +67,12 @@ def _settled(world: World, message: Delivered) -> Verdict:
         return DONE
     if pointer.subject is not Subject.RUN:
         return DONE  # its row stays in the index and asks again
-    return _end(world, pointer, gate.look(world.table, world.standing, pointer))
+    seen = gate.look(world.table, world.standing, pointer)
+    if seen.schedule is not None and seen.schedule.hooks is not None:
+        from sweephand.flow import own_hooks  # noqa: PLC0415 - few schedules bring any
+
+        seen = own_hooks.seen_by(world, seen, pointer.kind)
+    return _end(world, pointer, seen)
 
 
 def _end(world: World, pointer: Pointer, seen: Seen) -> Verdict:

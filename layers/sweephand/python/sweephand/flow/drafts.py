@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sweephand.domain.instants import text, up_to_second
 from sweephand.domain.job import ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft, hook_owner
@@ -19,15 +19,22 @@ from sweephand.schedules.timing import Timing, counted_from, load_or_never, pars
 from sweephand.store import jobs
 from sweephand.store.conditional import Op
 
+if TYPE_CHECKING:
+    from sweephand.store.own_hooks import ByName
+
 PAST_GRACE = timedelta(seconds=60)
 ACTION, ERROR_ACTION = "action", "errorAction"
 
 
 @dataclass
 class Parts:
-    """What goes along with a job in its transaction: payloads by owner, secrets in the clear by field, kept fields."""
+    """What goes along with a job in its transaction: payloads by owner, secrets in the clear by field, kept fields.
+
+    hooks: those that new schedules bring, by schedule, sealed already.
+    """
 
     payloads: dict[str, Payload] = field(default_factory=dict)
+    hooks: dict[str, ByName] = field(default_factory=dict)
     secrets: dict[str, str] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
 

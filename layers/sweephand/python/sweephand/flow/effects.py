@@ -59,7 +59,7 @@ def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
 def _react(world: World, run: Run, job: Job, schedule: Schedule | None) -> None:
     if run.state in FAILED and job.error_action is not None:
         start_reaction(world, run, job, Kind.ERROR_ACTION)
-    if job.hooks:
+    if job.hooks or (schedule is not None and schedule.hooks is not None):
         from sweephand.flow import hooks  # noqa: PLC0415 - most jobs have none
 
         hooks.start(world, run, job, schedule)

@@ -13,7 +13,7 @@ from functools import partial
 
 from sweephand.domain import admission
 from sweephand.domain.admission import Seen
-from sweephand.domain.job import Job
+from sweephand.domain.job import HOOKS, Job
 from sweephand.domain.message import Pointer, Subject, Unreadable, decode
 from sweephand.domain.run import AWAITING_RESULT, FAILED, UNREACHABLE, Kind, Outcome, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule
@@ -123,6 +123,10 @@ def one(world: World, lane: Lane, request_id: str, message: Delivered, rows: gat
     if timedelta(0) < pointer.instant - world.clock.now() <= SHORT_WAIT:
         world.clock.sleep((pointer.instant - world.clock.now()).total_seconds())
     seen = _with_plan(world, pointer, gate.look(world.table, world.standing, pointer, rows))
+    if seen.schedule is not None and seen.schedule.hooks is not None and pointer.kind in HOOKS:
+        from sweephand.flow import own_hooks  # noqa: PLC0415 - few schedules bring any
+
+        seen = own_hooks.seen_by(world, seen, pointer.kind)
     for _ in range(LOOKS):
         verdict = _attempt(world, lane, f"{request_id}/{message.receipt[-24:]}", message, pointer, seen)
         if isinstance(verdict, Verdict):

@@ -46,11 +46,12 @@ def _chunks(wanted: Sequence[Step], more: int) -> Iterator[list[Step]]:
     writes = 0
     for step in wanted:
         verb = "delete" if step.after is None else "add" if step.before is None else "change"
-        if writes + WRITES_OF[verb] + more > WRITES_IN_PART:
+        own = WRITES_OF[verb] + more + (1 if step.hooks else 0)
+        if writes + own > WRITES_IN_PART:
             yield chunk
             chunk, writes = [], 0
         chunk.append(step)
-        writes += WRITES_OF[verb] + more
+        writes += own
     yield chunk
 
 
@@ -58,13 +59,13 @@ def _part_step(step: Step) -> PartStep:
     """Of a change only what it sets: a thousand schedules that follow their job are a thousand ids."""
     if step.before is None:
         assert step.after is not None
-        return PartStep(step.after.id, added=step.after, payload=step.payload)
+        return PartStep(step.after.id, added=step.after, payload=step.payload, hooks=step.hooks)
     if step.after is None:
         return PartStep(step.before.id)
     members: dict[str, Any] = {
         name: getattr(step.after, name) for name in CALLERS if getattr(step.after, name) != getattr(step.before, name)
     }
-    return PartStep(step.before.id, members=members, at=step.at, payload=step.payload)
+    return PartStep(step.before.id, members=members, at=step.at, payload=step.payload, hooks=step.hooks)
 
 
 def look(world: World, pointer: Pointer) -> None:
@@ -134,10 +135,10 @@ def _steps(world: World, job: Job, part: Part) -> list[Step]:
     found = []
     for step in part.steps:
         if step.added is not None:
-            found.append(Step(None, step.added, payload=step.payload))
+            found.append(Step(None, step.added, payload=step.payload, hooks=step.hooks))
         elif step.members is None and step.id in there:
             found.append(Step(there[step.id], None))
         elif step.id in there:
             before = there[step.id]
-            found.append(Step(before, step.applied(before), step.at, step.payload))
+            found.append(Step(before, step.applied(before), step.at, step.payload, step.hooks))
     return found

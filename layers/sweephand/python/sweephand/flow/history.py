@@ -60,4 +60,4 @@ def _wished(schedule: Schedule | None) -> object:
     if schedule is None:
         return None
     wished = schedule.name, schedule.timing, schedule.active, schedule.policies, schedule.payload_version
-    return *wished, schedule.attributes
+    return *wished, schedule.hooks, schedule.attributes

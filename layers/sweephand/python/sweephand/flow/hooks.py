@@ -1,4 +1,4 @@
-"""Hooks: actions of a job that run when a run of it has succeeded, failed, or was missed.
+"""Hooks: actions of a job, or of its schedule, that run when a run of it has succeeded, failed, or was missed.
 
 Each is a run of its own, as an error action is, under an id that the ended run determines: so a repetition of the
 effects starts none twice, and whatever becomes of it changes nothing of the run that started it.
@@ -13,7 +13,7 @@ from sweephand.domain.json_text import dumps
 from sweephand.domain.run import FAILED, Run, State
 from sweephand.domain.schedule import Schedule, policies_of
 from sweephand.errors import InvalidRequest
-from sweephand.flow import effects
+from sweephand.flow import effects, own_hooks
 from sweephand.flow.world import World
 from sweephand.store import ledger
 
@@ -29,12 +29,13 @@ OF_STATE = {
 def start(world: World, ended: Run, job: Job, schedule: Schedule | None) -> None:
     """The run of the hook that this end asks for. May happen twice. Raises Unavailable."""
     name = OF_STATE.get(ended.state)
-    if name is None or name not in job.hooks:
+    if name is None or not (name in job.hooks or own_hooks.brings(schedule, name)):
         return
     chosen = policies_of(job, schedule).get("hooks")
     if chosen is not None and name not in chosen:
         return
-    effects.start_reaction(world, ended, job, HOOK_KINDS[name])
+    kind = HOOK_KINDS[name]
+    effects.start_reaction(world, ended, own_hooks.job_of(world, job, schedule, kind), kind)
 
 
 def told(world: World, run: Run, job: Job) -> Payload | None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from sweephand.domain.collection import Collection, CollectionState, Events, Usage
 from sweephand.domain.instants import text
 from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft, Payload, ScheduleDraft, hook_owner
+from sweephand.domain.own_hooks import OwnHooks
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, QuotaExceeded, Unavailable
 from sweephand.flow import cleaning, drafts, quotas, replan, tenancy, unused
@@ -18,6 +20,9 @@ from sweephand.flow.world import World
 from sweephand.schedules.timing import Timing
 from sweephand.store import directory, history, jobs, keys, usage
 from sweephand.store.conditional import TRANSACTION_MOST, Cancelled, Op, Written
+
+if TYPE_CHECKING:
+    from sweephand.store.own_hooks import ByName
 
 TRIES = 5
 IN_JOBS_TRANSACTION = 60
@@ -134,6 +139,7 @@ def _own_ops(
         world.table.put_op("job", jobs.job_item(job), jobs.ABSENT),
         *rows,
         *(op for schedule in schedules for op in unused.row_ops(world, job, schedule)),
+        *(op for schedule in schedules for op in hook_ops(world, schedule, parts.hooks.get(schedule.id))),
         *drafts.part_ops(world, job, parts, sealed),
     ]
 
@@ -145,7 +151,10 @@ def _following_ops(
     from sweephand.flow import following  # noqa: PLC0415 - few jobs are created so large
     from sweephand.flow.steps import Step  # noqa: PLC0415
 
-    steps = [Step(None, schedule, payload=parts.payloads.pop(schedule.id, None)) for schedule in schedules]
+    steps = [
+        Step(None, schedule, payload=parts.payloads.pop(schedule.id, None), hooks=parts.hooks.pop(schedule.id, None))
+        for schedule in schedules
+    ]
     return [*_own_ops(world, job, (), parts, sealed), *following.start_ops(world, job, steps, None)]
 
 
@@ -260,6 +269,21 @@ def payloads_of(world: World, planned: Planned) -> dict[str, Payload]:
     return jobs.read_payloads(world.table, job.tenant, job.id, wanted)
 
 
+def named_hooks(version: int, names: Iterable[str]) -> str | None:
+    """What a schedule's row says of the hooks that it brings itself."""
+    own = OwnHooks.of(version, names)
+    return None if own is None else str(own)
+
+
+def hook_ops(world: World, schedule: Schedule, hooks: ByName | None) -> list[Op]:
+    """A schedule's new hooks are written together with its row."""
+    if not hooks:
+        return []
+    from sweephand.store import own_hooks  # noqa: PLC0415 - few schedules bring any
+
+    return [own_hooks.put_op(world.table, schedule, hooks)]
+
+
 def within_quota(collection: Collection, schedule: Schedule, path: str) -> Schedule:
     """A new schedule as its collection allows it. Raises QuotaExceeded."""
     timing = drafts.stored_timing(schedule)
@@ -292,6 +316,10 @@ def new_schedule(
         raise (wrong.within(path) if path else wrong) from wrong
     if draft.payload is not None:
         parts.payloads[schedule_id] = draft.payload
+    if draft.hooks:
+        from sweephand.flow import own_hooks  # noqa: PLC0415 - few schedules bring any
+
+        parts.hooks[schedule_id] = own_hooks.sealed(world, job, schedule_id, draft.hooks, {}, path)
     schedule = Schedule(
         tenant=job.tenant,
         job_id=job.id,
@@ -307,6 +335,7 @@ def new_schedule(
         misfire=drafts.misfire_of(draft, job),
         payload_version=job.revision if draft.payload is not None else None,
         policies=draft.policies,
+        hooks=named_hooks(job.revision, draft.hooks or ()),
         attributes=draft.attributes or {},
     )
     planned = replan.first_plan(schedule, job, timing, now, drafts.first_instant(draft, job, timing, now))

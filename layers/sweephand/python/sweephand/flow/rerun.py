@@ -16,7 +16,7 @@ from sweephand.domain.job import Job
 from sweephand.domain.run import FAILED, REACTIONS, Kind, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, NotFound, Unavailable
-from sweephand.flow import edits
+from sweephand.flow import edits, own_hooks
 from sweephand.flow.acting import payload_of
 from sweephand.flow.edits import Edit
 from sweephand.flow.effects import WAKE
@@ -122,8 +122,11 @@ def prepared(
         kind = old.kind if old.kind in REACTIONS else Kind.MANUAL
     if job is None:
         raise NotFound("its job is gone")
-    if schedule_id is not None and jobs.read_schedule(world.table, old.tenant, job.id, schedule_id) is None:
-        raise Conflict("its schedule is gone")
+    if schedule_id is not None:
+        schedule = jobs.read_schedule(world.table, old.tenant, job.id, schedule_id)
+        if schedule is None:
+            raise Conflict("its schedule is gone")
+        job = own_hooks.job_of(world, job, schedule, kind)
     if edit is not None:
         edits.check(action_of(job, kind), edit)
     return Wanted(_new(world, old, job, schedule_id, kind, by, at, due), old, lane_of(action_of(job, kind)), by, edit)
@@ -137,7 +140,7 @@ def _with_payload(world: World, old: Run, edit: Edit | None) -> Edit | None:
     if job is None:
         return edit
     schedule = jobs.read_schedule(world.table, old.tenant, job.id, old.schedule_id) if old.schedule_id else None
-    payload = payload_of(world, old, job, schedule)
+    payload = payload_of(world, old, own_hooks.job_of(world, job, schedule, old.kind), schedule)
     return edit if payload is None else replace(edit or Edit(), payload=payload)
 
 

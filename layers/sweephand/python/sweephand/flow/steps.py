@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from sweephand.domain.instants import from_s
 from sweephand.domain.job import Job, Payload
 from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState, wanted_state
-from sweephand.flow import drafts, ranges, replan, unused
+from sweephand.flow import drafts, plan, ranges, replan, unused
 from sweephand.flow.world import World
 from sweephand.store import generations, jobs, keys
 from sweephand.store.conditional import Op, every
 from sweephand.store.table import ScheduleItem
 
+if TYPE_CHECKING:
+    from sweephand.store.own_hooks import ByName
+
 CALLERS = (
     *("name", "timing", "packed", "active", "policies", "misfire", "lane", "payload_version", "attributes"),
-    "state_reason",
+    *("hooks", "state_reason"),
 )
 """What of a schedule is settled by a request; the rest of the row is the series' own, and goes on meanwhile.
 
@@ -29,13 +33,15 @@ state_reason: of the service's own request.
 class Step:
     """before: the row as the step finds it; None: it is new. after: with the caller's wishes; None: it is deleted.
 
-    at: the instant of a new one-time timing. payload: to be written under the version that `after` names.
+    at: the instant of a new one-time timing. payload, hooks: to be written under the versions that `after`
+    names.
     """
 
     before: Schedule | None
     after: Schedule | None
     at: datetime | None = None
     payload: Payload | None = None
+    hooks: ByName | None = None
 
 
 @dataclass
@@ -92,7 +98,7 @@ def carry_out(world: World, steps: Sequence[Step], job: Job, effect: Effect) -> 
             carried.schedules.append(step.after)
             item = jobs.schedule_item(step.after, world.settings.shards)
             row = world.table.put_op(f"schedule {step.after.id}", item)
-            carried.ops += [row, *unused.row_ops(world, job, step.after), *_payload_ops(world, job, step)]
+            carried.ops += [row, *unused.row_ops(world, job, step.after), *_ops_beside(world, job, step)]
         else:
             _change(world, carried, step, step.before, step.after, job, effect)
     return carried
@@ -132,11 +138,11 @@ def _change(
     if anew:
         changed = replace(changed, collection=job.collection, held_from=None, completed_at=None)
         timing = drafts.stored_timing(changed)
-        plan = replan.change(there, changed, job, timing, effect.of(there), step.at)
-        carried.plans.append(plan)
-        lines = [ranges.op(world, plan.silence, job.collection)] if plan.silence is not None else []
-        lines += [generations.op(world.table, there, plan.left)] if plan.left is not None else []
-        changed = plan.schedule
+        new = replan.change(there, changed, job, timing, effect.of(there), step.at)
+        carried.plans.append(new)
+        lines = [ranges.op(world, new.silence, job.collection)] if new.silence is not None else []
+        lines += [generations.op(world.table, there, new.left)] if new.left is not None else []
+        changed = new.schedule
         lines += unused.row_ops(world, job, changed)
         condition = every(jobs.as_read(there), jobs.reach_as_read(there))
         actions = jobs.schedule_update_actions(changed, world.settings.shards)
@@ -146,7 +152,7 @@ def _change(
     carried.schedules.append(changed)
     key = keys.job(job.tenant, job.id), keys.schedule(changed.id)
     row = world.table.update_op(f"schedule {changed.id}", *key, actions, condition)
-    carried.ops += [row, *lines, *_payload_ops(world, job, step)]
+    carried.ops += [row, *lines, *_ops_beside(world, job, step)]
 
 
 def replans(there: Schedule, changed: Schedule, job: Job) -> bool:
@@ -171,9 +177,13 @@ def replans(there: Schedule, changed: Schedule, job: Job) -> bool:
     return packed or moved or stands is not wanted_state(job, changed.active)[0]
 
 
-def _payload_ops(world: World, job: Job, step: Step) -> list[Op]:
-    """A schedule's new payload is written together with its row."""
-    if step.payload is None or step.after is None or step.after.payload_version is None:
+def _ops_beside(world: World, job: Job, step: Step) -> list[Op]:
+    """A schedule's new payload and new hooks are written together with its row."""
+    after = step.after
+    if after is None:
         return []
-    version = step.after.payload_version
-    return [jobs.payload_op(world.table, job.tenant, job.id, step.after.id, version, step.payload)]
+    ops = plan.hook_ops(world, after, step.hooks)
+    if step.payload is not None and after.payload_version is not None:
+        version = after.payload_version
+        ops.append(jobs.payload_op(world.table, job.tenant, job.id, after.id, version, step.payload))
+    return ops

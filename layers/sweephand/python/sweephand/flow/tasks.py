@@ -14,7 +14,7 @@ from sweephand.domain import task
 from sweephand.domain.run import AWAITING_RESULT, REACTIONS, Reason, Run, State, success_reason
 from sweephand.domain.settlement import excerpt
 from sweephand.domain.task import Change
-from sweephand.flow import results
+from sweephand.flow import own_hooks, results
 from sweephand.flow.settle import action_of
 from sweephand.flow.world import World
 from sweephand.store import jobs, ledger
@@ -61,6 +61,8 @@ def _ended(world: World, run: Run, change: Change, attempt: int) -> None:
 def _container(world: World, run: Run) -> str | None:
     """Whose exit code decides, as the job has it now."""
     job = jobs.read_job(world.table, run.tenant, run.job_id)
+    if job is not None:
+        job = own_hooks.job_for(world, job, run)
     if job is None or (run.kind in REACTIONS and job.reaction(run.kind) is None):
         return None
     container: str | None = action_of(job, run.kind).params.get("container")

@@ -19,6 +19,7 @@ from sweephand.schedules.timing import Timing, load_or_never
 
 if TYPE_CHECKING:
     from sweephand.domain.calendar import Calendar
+    from sweephand.store.own_hooks import ByName
 
 
 @dataclass(frozen=True)
@@ -91,14 +92,15 @@ def _step(world: World, wish: Wish, scene: Scene, now: datetime, n: int) -> Step
         draft = replace(wish.draft, book=_references(scene))
         schedule = plan.new_schedule(world, draft, scene.after, scene.parts, minted_at, now, wish.path)
         schedule = plan.within_quota(scene.collection, schedule, wish.path)
-        return Step(None, schedule, payload=scene.parts.payloads.pop(schedule.id, None))
-    step, timing = _change(wish, wish.before, scene, now)
+        payload, hooks = scene.parts.payloads.pop(schedule.id, None), scene.parts.hooks.pop(schedule.id, None)
+        return Step(None, schedule, payload=payload, hooks=hooks)
+    step, timing = _change(world, wish, wish.before, scene, now)
     if step.after != wish.before and not wish.recast:
         tenancy.check_interval(scene.collection, timing, wish.path)
     return step
 
 
-def _change(wish: Wish, there: Schedule, scene: Scene, now: datetime) -> tuple[Step, Timing]:
+def _change(world: World, wish: Wish, there: Schedule, scene: Scene, now: datetime) -> tuple[Step, Timing]:
     """The schedule with the caller's wishes, and its timing."""
     before, after = scene.before, scene.after
     draft = wish.draft or drafts.as_stored(there)
@@ -120,6 +122,7 @@ def _change(wish: Wish, there: Schedule, scene: Scene, now: datetime) -> tuple[S
     if wish.draft is not None and wish.draft.payload != scene.stored.get(there.id):
         payload = wish.draft.payload
         version = after.revision if payload is not None else None
+    hooks = _new_hooks(world, wish, there, after)
     changed = replace(
         there,
         name=draft.name or there.id,
@@ -130,10 +133,24 @@ def _change(wish: Wish, there: Schedule, scene: Scene, now: datetime) -> tuple[S
         misfire=drafts.misfire_of(draft, after),
         lane=drafts.lane_of(after),
         payload_version=version,
+        hooks=there.hooks if hooks is None else plan.named_hooks(after.revision, hooks),
         state_reason=draft.because or there.state_reason,
         attributes=there.attributes if draft.attributes is None else draft.attributes,
     )
-    return Step(there, changed, at, payload), timing
+    return Step(there, changed, at, payload, hooks), timing
+
+
+def _new_hooks(world: World, wish: Wish, there: Schedule, job: Job) -> ByName | None:
+    """The hooks that the schedule shall bring, {} for none; None: those that it brings, it brings still."""
+    wanted = wish.draft.hooks if wish.draft is not None else None
+    if wanted is None or (not wanted and there.hooks is None):
+        return None
+    from sweephand.flow import own_hooks  # noqa: PLC0415 - few schedules bring any
+    from sweephand.store import own_hooks as store  # noqa: PLC0415
+
+    stored = store.read(world.table, there)
+    hooks = own_hooks.sealed(world, job, there.id, wanted, stored, wish.path)
+    return None if hooks == stored else hooks
 
 
 def _references(scene: Scene) -> dict[str, str]:

@@ -36,7 +36,7 @@ def job_of(item: JobItem) -> Job:
         id=item.job_id,
         collection=item.collection,
         name=item.name,
-        action=_action(json.loads(item.action)),
+        action=action_of(json.loads(item.action)),
         created_at=from_ms(item.created_at),
         modified_at=from_ms(item.modified_at),
         description=item.description,
@@ -46,8 +46,8 @@ def job_of(item: JobItem) -> Job:
         end_at=_s(item.end_at),
         resource_id=item.resource_id,
         tags=tuple(json.loads(item.tags)) if item.tags else (),
-        error_action=_action(error) if error else None,
-        hooks={name: _action(hook) for name, hook in json.loads(item.hooks).items()} if item.hooks else {},
+        error_action=action_of(error) if error else None,
+        hooks={name: action_of(hook) for name, hook in json.loads(item.hooks).items()} if item.hooks else {},
         policies=json.loads(item.policies),
         secret_version=item.secret_version,
         revision=item.revision,
@@ -95,6 +95,7 @@ def schedule_of(item: ScheduleItem) -> Schedule:
         held_from=sweep.since if sweep.waits is Waits.HELD else None,
         completed_at=sweep.since if state in OVER else None,
         unreachable=item.unreachable,
+        hooks=item.hooks,
         attributes=json.loads(item.attributes) if item.attributes else {},
     )
 
@@ -121,9 +122,9 @@ def job_item(job: Job) -> JobItem:
         end_at=_to_s(job.end_at),
         resource_id=job.resource_id,
         tags=_json(job.tags) if job.tags else None,
-        action=_json(_action_json(job.action)),
-        error_action=_json(_action_json(job.error_action)) if job.error_action else None,
-        hooks=_json({name: _action_json(hook) for name, hook in job.hooks.items()}) if job.hooks else None,
+        action=_json(action_json(job.action)),
+        error_action=_json(action_json(job.error_action)) if job.error_action else None,
+        hooks=_json({name: action_json(hook) for name, hook in job.hooks.items()}) if job.hooks else None,
         policies=_json(job.policies),
         secret_version=job.secret_version,
         revision=job.revision,
@@ -164,6 +165,7 @@ def schedule_item(schedule: Schedule, shards: int) -> ScheduleItem:
         missed_to=_to_s(schedule.missed_to),
         first_at=_to_s(schedule.first_at),
         unreachable=schedule.unreachable,
+        hooks=schedule.hooks,
         payload_version=schedule.payload_version,
         attributes=_json(schedule.attributes) if schedule.attributes else None,
         created_at=epoch_ms(schedule.created_at),
@@ -293,7 +295,7 @@ def schedule_update_actions(schedule: Schedule, shards: int) -> list[Action]:
     item.schedule_id = schedule.id
     names = (
         "shard next_run_at schedule_id sweep name timing policies active state state_reason generation ended_at"
-        " planned_total last_planned_at first_at unreachable payload_version attributes modified_at"
+        " planned_total last_planned_at first_at unreachable hooks payload_version attributes modified_at"
     )
     return [assign(getattr(ScheduleItem, name), getattr(item, name)) for name in names.split()]
 
@@ -304,7 +306,7 @@ def description_actions(schedule: Schedule) -> list[Action]:
     timing: the same rule may be spelled in another way.
     """
     item = schedule_item(schedule, 1)
-    names = "name timing policies payload_version attributes modified_at"
+    names = "name timing policies hooks payload_version attributes modified_at"
     return [assign(getattr(ScheduleItem, name), getattr(item, name)) for name in names.split()]
 
 
@@ -319,11 +321,11 @@ def _json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def _action(stored: Mapping[str, Any]) -> ActionSpec:
+def action_of(stored: Mapping[str, Any]) -> ActionSpec:
     return ActionSpec(stored["kind"], stored["params"], stored["retry"], stored.get("payload"))
 
 
-def _action_json(action: ActionSpec) -> dict[str, Any]:
+def action_json(action: ActionSpec) -> dict[str, Any]:
     stored: dict[str, Any] = {"kind": action.kind, "params": dict(action.params), "retry": dict(action.retry)}
     if action.payload_version is not None:
         stored["payload"] = action.payload_version

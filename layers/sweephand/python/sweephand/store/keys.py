@@ -151,6 +151,11 @@ def payload(owner: str, version: int) -> str:
     return f"PAY#{part(owner)}#{version}"
 
 
+def own_hooks(schedule_id: str, version: int) -> str:
+    """The hooks that a schedule brings itself."""
+    return f"HOOKS#{part(schedule_id)}#{version}"
+
+
 def secret(version: int) -> str:
     return f"SECRET#{version}"
 

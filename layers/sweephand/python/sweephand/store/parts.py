@@ -15,8 +15,9 @@ from sweephand.domain.job import Job, Payload
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.ids import shard_of
-from sweephand.store import jobs, keys
+from sweephand.store import jobs, keys, own_hooks
 from sweephand.store.conditional import Op, Table
+from sweephand.store.own_hooks import ByName
 from sweephand.store.packed import pack, unpack
 from sweephand.store.table import ChangePartItem, JobWakeItem, ScheduleItem, raw
 
@@ -30,6 +31,7 @@ class PartStep:
     members: Mapping[str, Any] | None = None
     at: datetime | None = None
     payload: Payload | None = None
+    hooks: ByName | None = None
 
     def applied(self, there: Schedule) -> Schedule:
         members = dict(self.members or {})
@@ -108,6 +110,7 @@ def _json(step: PartStep) -> dict[str, Any]:
         "members": step.members,
         "at": epoch_s(step.at) if step.at else None,
         "payload": [step.payload.text, step.payload.is_json] if step.payload else None,
+        **({"hooks": own_hooks.to_json(step.hooks)} if step.hooks else {}),
     }
 
 
@@ -119,4 +122,5 @@ def _step(members: Mapping[str, Any]) -> PartStep:
         members=members["members"],
         at=from_s(at) if at is not None else None,
         payload=Payload(payload[0], payload[1]) if payload else None,
+        hooks=own_hooks.from_json(members["id"], members["hooks"]) if "hooks" in members else None,
     )

@@ -133,6 +133,7 @@ class ScheduleItem(Item):
     missed_to = Integer(null=True)
     first_at = Integer(null=True)
     unreachable = UnicodeAttribute(null=True)
+    hooks = UnicodeAttribute(null=True)
     payload_version = Integer(null=True)
     attributes = UnicodeAttribute(null=True)
     created_at = Integer()
@@ -157,6 +158,14 @@ class SecretItem(Item):
     """sealed: JSON of field -> ciphertext (base64)."""
 
     sealed = UnicodeAttribute()
+
+
+class OwnHooksItem(Item):
+    """The hooks that a schedule brings, by name; it never changes. text: packed JSON, each with its payload and its
+    secrets, field within the action -> ciphertext (base64).
+    """
+
+    text = UnicodeAttribute()
 
 
 class RevisionItem(Item):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from sweephand.domain.job import Payload
+from sweephand.domain.job import Job, Payload
 from sweephand.domain.run import Run
 from sweephand.domain.schedule import Schedule
 from sweephand.facades.http import Answer
@@ -30,7 +30,8 @@ def changed(ctx: Context, planned: Planned) -> Answer:
 def whole(ctx: Context, planned: Planned, *, include: frozenset[str], fresh: bool = False) -> Answer:
     """The job with its totals; with its schedules if they are asked for. fresh: nothing can have run yet."""
     payloads = plan.payloads_of(ctx.world, planned)
-    shown, total = schedule_bodies(ctx, planned.schedules, payloads, fresh=fresh, full="schedules" in include)
+    full = "schedules" in include
+    shown, total = schedule_bodies(ctx, planned.job, planned.schedules, payloads, fresh=fresh, full=full)
     body = bodies.job_body(planned.job, planned.schedules, ctx.now, payloads=payloads, totals=total, shown=shown)
     return Answer(200, body, {"ETag": f'"{planned.job.revision}"'})
 
@@ -38,13 +39,14 @@ def whole(ctx: Context, planned: Planned, *, include: frozenset[str], fresh: boo
 def one_schedule(ctx: Context, planned: Planned, schedule_id: str) -> Answer:
     schedule = plan.find_schedule(planned, schedule_id)
     payloads = plan.payloads_of(ctx.world, Planned(planned.job, (schedule,)))
-    shown, _ = schedule_bodies(ctx, [schedule], payloads)
+    shown, _ = schedule_bodies(ctx, planned.job, [schedule], payloads)
     assert shown is not None
     return Answer(200, shown[0], {"ETag": f'"{planned.job.revision}"'})
 
 
 def schedule_bodies(
     ctx: Context,
+    job: Job,
     schedules: Sequence[Schedule],
     payloads: Mapping[str, Payload] | None,
     *,
@@ -69,8 +71,19 @@ def schedule_bodies(
     total = sum((totals for totals, _ in seen), Totals())
     if not full:
         return None, total
+    hooks = _hooks(ctx, job, schedules) if payloads is not None else {}
     found = [
-        bodies.schedule_body(each, ctx.now, payloads=payloads, totals=totals, last_run=last)
+        bodies.schedule_body(each, ctx.now, payloads=payloads, totals=totals, last_run=last, hooks=hooks.get(each.id))
         for each, (totals, last) in zip(schedules, seen, strict=True)
     ]
     return found, total
+
+
+def _hooks(ctx: Context, job: Job, schedules: Sequence[Schedule]) -> dict[str, dict[str, Any]]:
+    """The bodies of the hooks that schedules bring themselves, by schedule and name."""
+    if all(schedule.hooks is None for schedule in schedules):
+        return {}
+    from sweephand.facades.native import own_hooks  # noqa: PLC0415 - few schedules bring any
+
+    there = own_hooks.there(ctx, job, schedules)
+    return {each.id: there.shown(each) for each in schedules if each.hooks is not None}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sweephand.domain import json_text, upcoming
+from sweephand.domain import upcoming
 from sweephand.domain.instants import text, text_ms
 from sweephand.domain.job import ActionSpec, Job, JobState, Pause, Payload, hook_owner
 from sweephand.domain.job_state import ended_state, state_of
@@ -14,6 +14,7 @@ from sweephand.domain.run import AWAITING_RESULT, Attempt, Kind, Run, State
 from sweephand.domain.schedule import OVER, Schedule, StateReason
 from sweephand.facades.native import defaults
 from sweephand.facades.native.attempt_bodies import attempt_bodies
+from sweephand.facades.native.defaults import payload_value
 from sweephand.flow import replan
 from sweephand.schedules.explain import MovedBy
 from sweephand.schedules.timing import load_or_never
@@ -108,11 +109,6 @@ def _payload(payload: Payload | None) -> Any:
     return None if payload is None else payload_value(payload)
 
 
-def payload_value(payload: Payload) -> Any:
-    """Numbers digit for digit as they came."""
-    return json_text.loads(payload.text) if payload.is_json else payload.text
-
-
 def next_run_at(schedule: Schedule, now: datetime) -> datetime | None:
     """The next instant at which it is due; None while it is off or when nothing lies ahead."""
     return next(iter(upcoming.next_runs(schedule, load_or_never(schedule.packed), now, 1)), None)
@@ -125,8 +121,9 @@ def schedule_body(
     payloads: Mapping[str, Payload] | None,
     last_run: Run | None,
     totals: Totals,
+    hooks: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """payloads None: of a list of jobs, which leaves them out."""
+    """payloads None: of a list of jobs, which leaves them out, and the hooks with theirs."""
     timing = load_or_never(schedule.packed)
     return {
         "id": schedule.id,
@@ -138,7 +135,7 @@ def schedule_body(
         "type": "recurring" if timing.recurring else "one-time",
         "summary": timing.summary,
         **defaults.shown_timing(schedule.timing),
-        **({} if payloads is None else {"payload": _payload(payloads.get(schedule.id))}),
+        **({} if payloads is None else {"payload": _payload(payloads.get(schedule.id)), "hooks": dict(hooks or {})}),
         "policies": dict(schedule.policies),
         "createdAt": text_ms(schedule.created_at),
         "modifiedAt": text_ms(schedule.modified_at),
@@ -164,8 +161,13 @@ def begun(schedule: Schedule) -> datetime:
     return min(since, schedule.unsent_from - timedelta(seconds=1))
 
 
-def schedule_editable(schedule: Schedule, payload: Payload | None) -> dict[str, Any]:
+def schedule_editable(
+    schedule: Schedule, payload: Payload | None, hooks: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """What a merge patch is applied to: the members that a caller may set. hooks: as they are shown."""
     body = {"name": schedule.name, "active": schedule.active, **schedule.timing, "policies": dict(schedule.policies)}
+    if hooks:
+        body["hooks"] = dict(hooks)
     if payload is not None:
         body["payload"] = payload_value(payload)
     return body

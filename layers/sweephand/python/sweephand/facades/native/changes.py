@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from sweephand.domain.difference import Difference, differences
 from sweephand.domain.instants import text_ms
-from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, Payload
+from sweephand.domain.job import SCHEDULES_AT_ONCE, ActionSpec, Job, Payload
 from sweephand.domain.json_text import dumps
 from sweephand.domain.revision import Entry
 from sweephand.domain.schedule import Schedule
 from sweephand.facades.http import Answer
-from sweephand.facades.native import bodies
+from sweephand.facades.native import bodies, own_hooks
 from sweephand.facades.native.context import Context
+from sweephand.facades.native.own_hooks import There
 from sweephand.flow import plan
 from sweephand.flow.plan import Planned
 from sweephand.store.views import changes as views
@@ -70,6 +71,8 @@ def _differences(ctx: Context, entry: Entry) -> Iterator[tuple[str | None, Diffe
         return
     old = _payloads(ctx, entry.before, [before for before, _ in entry.schedules])
     new = _payloads(ctx, entry.after, [after for _, after in entry.schedules])
+    had = own_hooks.there(ctx, entry.before, _few([before for before, _ in entry.schedules], "hooks"))
+    has = own_hooks.there(ctx, entry.after, _few([after for _, after in entry.schedules], "hooks"))
     for each in differences(_job(entry.before, old), _job(entry.after, new), AS_ONE):
         yield None, each
     if None not in {entry.before.secret_version, entry.after.secret_version} and (
@@ -77,13 +80,25 @@ def _differences(ctx: Context, entry: Entry) -> Iterator[tuple[str | None, Diffe
     ):
         yield None, Difference("secrets", MASK, MASK)
     for before, after in entry.schedules:
-        was, is_ = (_schedule(before, old), _schedule(after, new))
+        was, is_ = (_schedule(before, old, had), _schedule(after, new, has))
         if before is None or after is None:
             gone_or_new = before or after
             yield gone_or_new.id if gone_or_new else None, Difference("", was, is_)
             continue
         for each in differences(was or {}, is_ or {}, AS_ONE):
             yield after.id, each
+        if _new_secrets(before, had, has):
+            yield after.id, Difference("hooks.secrets", MASK, MASK)
+
+
+def _new_secrets(schedule: Schedule, had: There, has: There) -> bool:
+    """Whether a hook that stayed has other secrets than it had."""
+    old, new = (each.hooks.get(schedule.id, {}) for each in (had, has))
+    return any(_sealed(old[name]) != _sealed(new[name]) for name in {*old} & {*new})
+
+
+def _sealed(hook: ActionSpec) -> Mapping[str, str]:
+    return hook.beside.sealed if hook.beside is not None else {}
 
 
 def _before(ctx: Context, entry: Entry) -> dict[str, Any] | None:
@@ -92,13 +107,19 @@ def _before(ctx: Context, entry: Entry) -> dict[str, Any] | None:
         return None
     there = [before for before, _ in entry.schedules if before is not None]
     payloads = _payloads(ctx, entry.before, there)
-    return {**_job(entry.before, payloads), "schedules": [_schedule(each, payloads) for each in there]}
+    had = own_hooks.there(ctx, entry.before, _few(there, "hooks"))
+    return {**_job(entry.before, payloads), "schedules": [_schedule(each, payloads, had) for each in there]}
 
 
-def _payloads(ctx: Context, job: Job, schedules: list[Schedule | None] | list[Schedule]) -> dict[str, Payload]:
-    """Those of the job, and of as many schedules as one request may bring."""
-    there = tuple(each for each in schedules if each is not None and each.payload_version is not None)
-    return plan.payloads_of(ctx.world, Planned(job, there[:SCHEDULES_AT_ONCE]))
+def _payloads(ctx: Context, job: Job, schedules: Sequence[Schedule | None]) -> dict[str, Payload]:
+    """Those of the job, and of a few of the schedules."""
+    return plan.payloads_of(ctx.world, Planned(job, _few(schedules, "payload_version")))
+
+
+def _few(schedules: Sequence[Schedule | None], member: str) -> tuple[Schedule, ...]:
+    """As many of those that have it as one request may bring."""
+    there = (each for each in schedules if each is not None and getattr(each, member) is not None)
+    return tuple(islice(there, SCHEDULES_AT_ONCE))
 
 
 def _job(job: Job, payloads: Mapping[str, Payload]) -> dict[str, Any]:
@@ -106,7 +127,8 @@ def _job(job: Job, payloads: Mapping[str, Payload]) -> dict[str, Any]:
     return {**bodies.editable(job, payloads), "pause": bodies.pause_body(job.pause)}
 
 
-def _schedule(schedule: Schedule | None, payloads: Mapping[str, Payload]) -> dict[str, Any] | None:
+def _schedule(schedule: Schedule | None, payloads: Mapping[str, Payload], known: There) -> dict[str, Any] | None:
     if schedule is None:
         return None
-    return {"id": schedule.id, **bodies.schedule_editable(schedule, payloads.get(schedule.id))}
+    shown = bodies.schedule_editable(schedule, payloads.get(schedule.id), known.shown(schedule))
+    return {"id": schedule.id, **shown}

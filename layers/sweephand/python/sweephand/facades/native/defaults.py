@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sweephand.domain import json_text
 from sweephand.domain.collection import CALLBACK_S
-from sweephand.domain.job import HOOK_KINDS, ActionSpec
+from sweephand.domain.job import HOOK_KINDS, ActionSpec, Payload
 from sweephand.schedules.timing import zone_of_text
 
 POLICIES: Mapping[str, Any] = {
@@ -87,6 +88,11 @@ def shown_timing(timing: Mapping[str, Any]) -> dict[str, Any]:
 def shown_policies(policies: Mapping[str, Any]) -> dict[str, Any]:
     shown = {**POLICIES, **policies}
     return {**shown, "misfire": {**POLICIES["misfire"], **policies.get("misfire", {})}}
+
+
+def payload_value(payload: Payload) -> Any:
+    """Numbers digit for digit as they came."""
+    return json_text.loads(payload.text) if payload.is_json else payload.text
 
 
 def shown_action(action: ActionSpec, policies: Mapping[str, Any]) -> dict[str, Any]:

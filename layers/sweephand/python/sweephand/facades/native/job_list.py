@@ -81,5 +81,5 @@ def _is_number(text: str) -> bool:
 def _listed_body(ctx: Context, job: Job, schedules: Sequence[Schedule], include: frozenset[str]) -> dict[str, Any]:
     if "schedules" not in include:
         return bodies.job_body(job, schedules, ctx.now)
-    shown, total = schedule_bodies(ctx, schedules, None)
+    shown, total = schedule_bodies(ctx, job, schedules, None)
     return bodies.job_body(job, schedules, ctx.now, totals=total, shown=shown)

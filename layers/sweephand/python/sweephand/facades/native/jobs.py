@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sweephand.domain import upcoming
 from sweephand.domain.instants import text
@@ -21,6 +21,9 @@ from sweephand.flow.idempotency import earlier
 from sweephand.flow.plan import Planned
 from sweephand.schedules.timing import load_or_never
 
+if TYPE_CHECKING:
+    from sweephand.facades.native.own_hooks import There
+
 
 def create(ctx: Context) -> Answer:
     once = ctx.once()
@@ -29,13 +32,15 @@ def create(ctx: Context) -> Answer:
         return _created(ctx, plan.find(ctx.world, ctx.tenant, there), fresh=False)
     draft = shapes.job_draft(_filled(ctx, body), ctx.guard)
     _require_scope(ctx, draft)
+    _check_hooks(ctx, draft)
     return _created(ctx, plan.create_job(ctx.world, ctx.tenant, draft, once, ctx.by(Operation.CREATE)), fresh=True)
 
 
 def _require_scope(ctx: Context, draft: JobDraft, before: Job | None = None, stored: Any = None) -> None:
     """Beside the route's own: of jobs that run, or ran, tasks. Raises Forbidden."""
-    actions = [draft.action, draft.error_action, *((before.action, before.error_action) if before else ())]
-    if any(action.kind in TASK_KINDS for action in actions if action is not None):
+    actions = [draft.action, draft.error_action, *draft.hooks.values()]
+    there = [before.action, before.error_action, *before.hooks.values()] if before is not None else []
+    if any(action.kind in TASK_KINDS for action in (*actions, *there) if action is not None):
         from sweephand.facades.native import tasks  # noqa: PLC0415 - few jobs do
 
         tasks.require_scope(ctx, draft, before, stored)
@@ -68,8 +73,7 @@ def put(ctx: Context) -> Answer:
     body = ctx.body()
 
     def edit(planned: Planned, stored: Any) -> JobDraft:
-        draft = shapes.job_draft(body, ctx.guard, planned.job)
-        _require_scope(ctx, draft, planned.job, stored)
+        draft = _draft(ctx, body, planned, stored)
         return draft if draft.name else replace(draft, name=planned.job.name)
 
     return _change(ctx, edit, Operation.REPLACE)
@@ -85,11 +89,30 @@ def patch(ctx: Context) -> Answer:
             # Of what only answers have, the one that somebody may want to set: to do nothing would be taken for done.
             raise InvalidRequest("pause", "is set by POST /v1/jobs/{job}/pause and /resume")
         current = bodies.editable(planned.job, stored)
-        draft = shapes.job_draft(shapes.merged(current, body), ctx.guard, planned.job)
-        _require_scope(ctx, draft, planned.job, stored)
-        return draft
+        return _draft(ctx, shapes.merged(current, body), planned, stored)
 
     return _change(ctx, edit, Operation.PATCH)
+
+
+def _draft(ctx: Context, body: Any, planned: Planned, stored: Any) -> JobDraft:
+    """What a change asks for, as far as its caller may."""
+    there = None
+    if isinstance(body, dict) and body.get("schedules") and any(each.hooks for each in planned.schedules):
+        from sweephand.facades.native import own_hooks  # noqa: PLC0415 - few schedules bring any
+
+        there = own_hooks.there(ctx, planned.job, planned.schedules)
+    draft = shapes.job_draft(body, ctx.guard, planned.job, there)
+    _require_scope(ctx, draft, planned.job, stored)
+    _check_hooks(ctx, draft, there)
+    return draft
+
+
+def _check_hooks(ctx: Context, draft: JobDraft, there: There | None = None) -> None:
+    """Those that schedules bring."""
+    if there is not None or any(each.hooks for each in draft.schedules or ()):
+        from sweephand.facades.native import own_hooks  # noqa: PLC0415 - as above
+
+        own_hooks.check(ctx, draft.schedules or (), there)
 
 
 def _change(ctx: Context, edit: change.Edit, operation: Operation) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sweephand.domain.job import HOOK_KINDS
 from sweephand.domain.run import State
 from sweephand.domain.schedule import ScheduleState, StateReason
 from sweephand.facades.native import shapes
@@ -90,6 +91,9 @@ SCHEDULE_DRAFT: Members = {
     "name": NAME,
     "active": FLAG,
     "payload": {**ANYTHING, "description": "In the place of the action's. " + ANYTHING["description"]},
+    "hooks": request(
+        dict.fromkeys(HOOK_KINDS, ref("Action")), description="Each in the place of the job's of that name."
+    ),
     "policies": ref("Policies"),
     **TIMING,
 }
@@ -112,6 +116,7 @@ SCHEDULE: Members = {
     **{name: or_null(TIMING[name]) for name in ("startTime", "endTime", "count")},
     "calendars": SHOWN_USES,
     "payload": ANYTHING,
+    "hooks": answer(dict.fromkeys(HOOK_KINDS, ref("ShownAction")), HOOK_KINDS),
     "policies": ref("OwnPolicies"),
     "createdAt": INSTANT_MS,
     "modifiedAt": INSTANT_MS,

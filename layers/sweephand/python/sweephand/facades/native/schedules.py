@@ -9,7 +9,7 @@ from sweephand.domain.job import ScheduleDraft
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
-from sweephand.facades.native import bodies, collection_fields, shapes
+from sweephand.facades.native import bodies, collection_fields, own_hooks, shapes
 from sweephand.facades.native.answers import one_schedule, schedule_bodies
 from sweephand.facades.native.context import Context
 from sweephand.flow import change, drafts, plan, tenancy
@@ -24,7 +24,8 @@ def list_all(ctx: Context) -> Answer:
     limit, mark = ctx.page(is_uuid)
     behind = [each for each in planned.schedules if mark is None or each.id > mark[0]]
     page = behind[:limit]
-    items, _ = schedule_bodies(ctx, page, plan.payloads_of(ctx.world, Planned(planned.job, tuple(page))))
+    payloads = plan.payloads_of(ctx.world, Planned(planned.job, tuple(page)))
+    items, _ = schedule_bodies(ctx, planned.job, page, payloads)
     cursor = ctx.cursor(page[-1].id) if len(behind) > limit else None
     return Answer(200, {"items": items, "nextCursor": cursor})
 
@@ -34,11 +35,12 @@ def create(ctx: Context) -> Answer:
     made: list[str] = []
 
     def wish(planned: Planned) -> list[Wish]:
-        action = planned.job.action
         made[:] = [each.id for each in planned.schedules]
         usual = tenancy.defaults_of(ctx.world, ctx.tenant, planned.job.collection)
         filled = collection_fields.schedule_with_defaults(body, usual)
-        return [Wish(None, shapes.schedule_draft(filled, "", action.kind, action.params, change=False))]
+        draft = shapes.schedule_draft(filled, "", planned.job.action, ctx.guard, change=False)
+        own_hooks.check(ctx, [draft])
+        return [Wish(None, draft)]
 
     planned = _commit(ctx, wish, Operation.ADD_SCHEDULE)
     new = next(each for each in planned.schedules if each.id not in made)
@@ -54,9 +56,8 @@ def read(ctx: Context) -> Answer:
 def put(ctx: Context) -> Answer:
     body = ctx.body()
 
-    def draft(planned: Planned, _there: Schedule) -> ScheduleDraft:
-        action = planned.job.action
-        return shapes.schedule_draft(body, "", action.kind, action.params, change=True)
+    def draft(planned: Planned, there: Schedule) -> ScheduleDraft:
+        return _checked(ctx, planned, own_hooks.there(ctx, planned.job, [there], single=True), body)
 
     return _change(ctx, draft, Operation.REPLACE_SCHEDULE)
 
@@ -67,12 +68,18 @@ def patch(ctx: Context) -> Answer:
         raise InvalidRequest(None, "a merge patch of a schedule must be an object", code="INVALID_FIELD")
 
     def draft(planned: Planned, there: Schedule) -> ScheduleDraft:
-        action = planned.job.action
         payloads = plan.payloads_of(ctx.world, Planned(planned.job, (there,)))
-        current = bodies.schedule_editable(there, payloads.get(there.id))
-        return shapes.schedule_draft(shapes.merged(current, body), "", action.kind, action.params, change=True)
+        known = own_hooks.there(ctx, planned.job, [there], single=True)
+        current = bodies.schedule_editable(there, payloads.get(there.id), known.shown(there))
+        return _checked(ctx, planned, known, shapes.merged(current, body))
 
     return _change(ctx, draft, Operation.PATCH_SCHEDULE)
+
+
+def _checked(ctx: Context, planned: Planned, known: own_hooks.There, body: object) -> ScheduleDraft:
+    draft = shapes.schedule_draft(body, "", planned.job.action, ctx.guard, change=True, there=known)
+    own_hooks.check(ctx, [draft], known)
+    return draft
 
 
 def activate(ctx: Context) -> Answer:

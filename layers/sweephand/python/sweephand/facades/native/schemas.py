@@ -202,7 +202,9 @@ SCHEMAS: dict[str, Schema] = {
     "JobPage": page("ListedJob", {"total": whole(description="With `include=total`.")}, ("total",)),
     "Schedule": answer(SCHEDULE, OF_SOME_NOTATIONS, oneOf=ONE_NOTATION),
     "ListedSchedule": answer(
-        {name: each for name, each in SCHEDULE.items() if name != "payload"}, OF_SOME_NOTATIONS, oneOf=ONE_NOTATION
+        {name: each for name, each in SCHEDULE.items() if name not in {"payload", "hooks"}},
+        OF_SOME_NOTATIONS,
+        oneOf=ONE_NOTATION,
     ),
     "SchedulePage": page("Schedule"),
     "ShownAction": {"oneOf": [ref("ShownHttpAction"), *action_schemas.names("Shown")]},
@@ -254,8 +256,9 @@ SCHEMAS: dict[str, Schema] = {
         ("name", "description", "collection", "resourceId", "startTime", "endTime", "errorAction", "hooks"),
     ),
     "ScheduleBefore": answer(
-        {"id": ID, "name": TEXT, "active": FLAG, "payload": ANYTHING, "policies": ref("OwnPolicies"), **TIMING},
-        ("payload", *TIMING),
+        {"id": ID, "name": TEXT, "active": FLAG, "payload": ANYTHING, "hooks": SCHEDULE["hooks"]}
+        | {"policies": ref("OwnPolicies"), **TIMING},
+        ("payload", "hooks", *TIMING),
     ),
     "ChangePage": page("Change"),
     "NextRun": answer({"nextRunAt": or_null(INSTANT), "scheduleId": or_null(ID)}),
@@ -344,5 +347,7 @@ SCHEMAS["ActionPatch"] = patch_of(ref("Action"), SCHEMAS, removable=False)
 _OF_JOB = SCHEMAS["JobPatch"]["properties"]
 _OF_JOB["action"] = ref("ActionPatch")
 _OF_JOB["errorAction"] = or_null(ref("ActionPatch"))
-_OF_JOB["hooks"]["properties"] = dict.fromkeys(HOOK_KINDS, or_null(ref("ActionPatch")))
-"""Said once: a job has up to five of them."""
+_OF_SCHEDULE = SCHEMAS["SchedulePatch"]["properties"]
+for _of in (_OF_JOB, _OF_SCHEDULE):
+    _of["hooks"]["properties"] = dict.fromkeys(HOOK_KINDS, or_null(ref("ActionPatch")))
+"""Said once: a job has up to five of them, and its schedules more."""

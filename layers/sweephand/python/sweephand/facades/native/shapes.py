@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sweephand import actions
 from sweephand.actions.payloads import json_payload
@@ -31,6 +31,9 @@ from sweephand.schedules.timing import TIMING_MEMBERS
 from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES
 from sweephand.security.guard import GuardSettings
 
+if TYPE_CHECKING:
+    from sweephand.facades.native.own_hooks import There
+
 JOB_MEMBERS = (
     *("name", "description", "collection", "active", "startTime", "endTime", "resourceId", "tags"),
     *("action", "errorAction", "hooks", "policies", "schedules"),
@@ -47,7 +50,7 @@ READ_ONLY_OF_JOB = (
     "nextRunAt",
     "totals",
 )
-SCHEDULE_MEMBERS = ("id", "name", "active", "payload", "policies", *sorted(TIMING_MEMBERS))
+SCHEDULE_MEMBERS = ("id", "name", "active", "payload", "hooks", "policies", *sorted(TIMING_MEMBERS))
 READ_ONLY_OF_SCHEDULE = (
     *("jobId", "state", "stateReason", "type", "summary", "nextRunAt", "nextRuns", "lastRun", "totals"),
     *("createdAt", "modifiedAt"),
@@ -61,8 +64,10 @@ LEAST_LATENESS_S, MOST_LATENESS_S = 10, 345_600
 """Less would expire runs in normal operation; a message more than 4 days late is not acted on anyway."""
 
 
-def job_draft(body: object, guard: GuardSettings, before: Job | None = None) -> JobDraft:
+def job_draft(body: object, guard: GuardSettings, before: Job | None = None, there: There | None = None) -> JobDraft:
     """POST, PUT, and PATCH after its merge. before: the job that is replaced, whose secrets may be kept.
+
+    there: its schedules with the hooks that they bring; of a change that brings schedules.
 
     Members that only answers have are let through unread in a change, so that what was read can be sent back.
     """
@@ -70,11 +75,12 @@ def job_draft(body: object, guard: GuardSettings, before: Job | None = None) -> 
     given = fields.members(body, "", known)
     if before is not None and given.get("id", before.id) != before.id:
         raise InvalidRequest("id", "cannot be changed")
-    action = _action(_required(given, "action"), "action", guard, before, before.action if before else None)
+    shown_by = before.policies if before else {}
+    action = _action(_required(given, "action"), "action", guard, shown_by, before.action if before else None)
     error_action = None
     if "errorAction" in given:
         stored = before.error_action if before else None
-        error_action = _action(given["errorAction"], "errorAction", guard, before, stored)
+        error_action = _action(given["errorAction"], "errorAction", guard, shown_by, stored)
     start, end = _instant(given, "startTime"), _instant(given, "endTime")
     if start is not None and end is not None and end < start:
         raise InvalidRequest("endTime", "is before startTime")
@@ -89,29 +95,32 @@ def job_draft(body: object, guard: GuardSettings, before: Job | None = None) -> 
         tags=_tags(given.get("tags", [])),
         action=action,
         error_action=error_action,
-        hooks=_hooks(given.get("hooks", {}), guard, before),
+        hooks=_hooks(given.get("hooks", {}), "hooks", guard, shown_by, before.hooks if before else {}),
         policies=defaults.without_default_policies(policies(given.get("policies", {}), "policies", of_job=True)),
-        schedules=_schedules(given, action, before),
+        schedules=_schedules(given, action, guard, before, there),
     )
 
 
 def _action(
-    given: object, field: str, guard: GuardSettings, before: Job | None, stored: ActionSpec | None
+    given: object, field: str, guard: GuardSettings, shown_by: Mapping[str, Any], stored: ActionSpec | None
 ) -> ActionDraft:
-    """stored: the action of `before` that this one replaces. What was only shown of it stays unsaid."""
+    """stored: the action that this one replaces. What was only shown of it, by these policies, stays unsaid."""
     draft = actions.draft(given, field=field, guard=guard, stored=stored)
-    if before is None or stored is None:
+    if stored is None:
         return draft
-    return replace(draft, params=defaults.unsaid(draft.params, stored, before.policies))
+    return replace(draft, params=defaults.unsaid(draft.params, stored, shown_by))
 
 
-def _hooks(value: object, guard: GuardSettings, before: Job | None) -> dict[str, ActionDraft]:
-    given = fields.members(value, "hooks", tuple(HOOK_KINDS))
-    stored = before.hooks if before else {}
-    return {name: _action(hook, f"hooks.{name}", guard, before, stored.get(name)) for name, hook in given.items()}
+def _hooks(
+    value: object, field: str, guard: GuardSettings, shown_by: Mapping[str, Any], stored: Mapping[str, ActionSpec]
+) -> dict[str, ActionDraft]:
+    given = fields.members(value, field, tuple(HOOK_KINDS))
+    return {name: _action(hook, below(field, name), guard, shown_by, stored.get(name)) for name, hook in given.items()}
 
 
-def _schedules(given: Mapping[str, Any], action: Any, before: Job | None) -> tuple[ScheduleDraft, ...] | None:
+def _schedules(
+    given: Mapping[str, Any], action: ActionDraft, guard: GuardSettings, before: Job | None, there: There | None
+) -> tuple[ScheduleDraft, ...] | None:
     if "schedules" not in given:
         return None if before else ()
     wanted = given["schedules"]
@@ -120,13 +129,21 @@ def _schedules(given: Mapping[str, Any], action: Any, before: Job | None) -> tup
     if len(wanted) > 1_000:
         raise InvalidRequest("schedules", "has more than 1,000 members")
     return tuple(
-        schedule_draft(each, f"schedules[{n}]", action.kind, action.params, change=before is not None)
+        schedule_draft(each, f"schedules[{n}]", action, guard, change=before is not None, there=there)
         for n, each in enumerate(wanted)
     )
 
 
-def schedule_draft(body: object, field: str, kind: str, params: Mapping[str, Any], *, change: bool) -> ScheduleDraft:
-    """kind and params of the job's action: the schedule's payload must suit it."""
+def schedule_draft(
+    body: object,
+    field: str,
+    action: ActionDraft | ActionSpec,
+    guard: GuardSettings,
+    *,
+    change: bool,
+    there: There | None = None,
+) -> ScheduleDraft:
+    """action: the job's, which the schedule's payload must suit. there: what is changed, whose secrets may be kept."""
     known = SCHEDULE_MEMBERS + (READ_ONLY_OF_SCHEDULE if change else ())
     given = fields.members(body, field, known)
     if "id" in given and not change:
@@ -140,7 +157,7 @@ def schedule_draft(body: object, field: str, kind: str, params: Mapping[str, Any
         except InvalidRequest as wrong:
             raise (wrong.within(field) if field else wrong) from wrong
     payload = _payload(given, field)
-    actions.check_payload(kind, params, payload, below(field, "payload"))
+    actions.check_payload(action.kind, action.params, payload, below(field, "payload"))
     return ScheduleDraft(
         id=_text(given, "id", field, 1, 64),
         name=_name(given, "name", field),
@@ -148,7 +165,15 @@ def schedule_draft(body: object, field: str, kind: str, params: Mapping[str, Any
         timing=defaults.without_defaults(timing, defaults.timing_defaults(timing)),
         payload=payload,
         policies=policies(given.get("policies", {}), below(field, "policies")),
+        hooks=_hooks(given.get("hooks", {}), below(field, "hooks"), guard, *_shown(given, there)),
     )
+
+
+def _shown(given: Mapping[str, Any], there: There | None) -> tuple[Mapping[str, Any], Mapping[str, ActionSpec]]:
+    """Of the schedule that a change speaks of: by which policies its hooks were shown, and these."""
+    if there is None or not given.get("hooks"):
+        return {}, {}
+    return there.of(there.find(given.get("id"), given.get("name")))
 
 
 def _payload(given: Mapping[str, Any], field: str) -> Payload | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sweephand.domain.job import TASK_KINDS, ActionDraft, ActionSpec, Job, JobDraft, Payload
+from sweephand.domain.job import HOOK_KINDS, TASK_KINDS, ActionDraft, ActionSpec, Job, JobDraft, Payload, hook_owner
 from sweephand.facades.native.context import Context
 
 SCOPE = "tasks:write"
@@ -16,10 +16,11 @@ def require_scope(
     """Of a job that is made, or changed from `before` with its payloads `stored`: raises Forbidden without the scope
     where an action that runs a task is new, changed or taken away. What else the job has may be changed without it.
     """
-    pairs = (
+    pairs = [
         ("action", draft.action, before.action if before else None),
         ("errorAction", draft.error_action, before.error_action if before else None),
-    )
+        *((hook_owner(name), draft.hooks.get(name), before.hooks.get(name) if before else None) for name in HOOK_KINDS),
+    ]
     for owner, wanted, there in pairs:
         kinds = {each.kind for each in (wanted, there) if each is not None}
         if kinds & TASK_KINDS and not _same(wanted, there, (stored or {}).get(owner)):

@@ -1,0 +1,37 @@
+"""Hooks that a schedule brings itself: which ones, and which item holds them. Pure.
+
+The schedule's row moves with each occurrence, so it holds a short text alone; the actions stand in an item of their
+own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sweephand.domain.job import HOOK_KINDS
+
+
+@dataclass(frozen=True)
+class OwnHooks:
+    """version: the revision of the job that wrote them. names: in the order of HOOK_KINDS."""
+
+    version: int
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """`7 onSuccess onMissed`"""
+        return " ".join((str(self.version), *self.names))
+
+    @classmethod
+    def of(cls, version: int, names: Iterable[str]) -> OwnHooks | None:
+        """None without a name."""
+        there = set(names)
+        return cls(version, tuple(name for name in HOOK_KINDS if name in there)) if there else None
+
+    @classmethod
+    def read(cls, text: str | None) -> OwnHooks | None:
+        if text is None:
+            return None
+        version, *names = text.split(" ")
+        return cls(int(version), tuple(names))
