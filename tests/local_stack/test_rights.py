@@ -269,6 +269,9 @@ class _Day:
         self.api("POST", f"{path}/notes", {"text": "seen"}, expect=201)
         self.api("POST", f"{path}/archive")
         self.api("POST", f"{path}/restore")
+        (failed, *_) = self.api("GET", f"{path}/runs")["items"]
+        self.api("POST", f"{path}/runs/{failed['runId']}/archive")
+        self.api("POST", f"{path}/runs/{failed['runId']}/restore")
         redirect = f"/v1/error-redirects/{group['jobId']}"
         self.api("PUT", redirect, {"to": self.job})
         self.api("GET", "/v1/error-redirects")

@@ -120,6 +120,7 @@ BODIES: Mapping[str, Any] = {
     "POST /v1/errors:redrive": {"runs": [NO_RUN], "ratePerMinute": 6, "dryRun": False} | {"expectedCount": 1},
     "POST /v1/errors/{error}/notes": {"text": "text"},
     "POST /v1/errors/{error}/archive": {"reason": "text"},
+    "POST /v1/errors/{error}/runs/{failed_run}/archive": {"reason": "text"},
     "PUT /v1/error-redirects/{job}": {"to": OTHER},
     "PUT /v1/runs/{run}/result": {"success": True, "message": "text"},
     "POST /v1/collections": COLLECTION,
@@ -180,7 +181,7 @@ def furnish(api: Api, tenant: str) -> Things:
     for names["application"] in ("invoicing", "reports"):
         place = f"/v1/tenants/{tenant}/subscriptions/{names['application']}"
         assert api("PUT", place, caller="provider").status == 200
-    names["error"] = failed(api, tenant, made["id"])
+    names["error"], names["failed_run"] = failed(api, tenant, made["id"])
     names["other"] = api.create(name="other", schedules=[], caller=tenant)["id"]
     redirect = api("PUT", f"/v1/error-redirects/{made['id']}", {"to": names["other"]}, caller=tenant)
     assert redirect.status == 200
@@ -190,14 +191,14 @@ def furnish(api: Api, tenant: str) -> Things:
     return Things({**names, "collection": "spare", "key": key, "credential": credential, "tenant": tenant})
 
 
-def failed(api: Api, tenant: str, job_id: str) -> str:
-    """The group of a run that failed, as its executor would have noted it."""
+def failed(api: Api, tenant: str, job_id: str) -> tuple[str, str]:
+    """A run that failed, as its executor would have noted it: its group, and its id."""
     run_id = api("POST", f"/v1/jobs/{job_id}/run", caller=tenant).json["runId"]
     assert api("PUT", f"/v1/runs/{run_id}/result", {"success": False}, caller=tenant).status == 200
     run = ledger.read(api.stage.world.table, tenant, *run_id.split("_"))
     assert run is not None
     failures.noted(api.stage.world, run, None)
-    return signature_of(run).id
+    return signature_of(run).id, run_id
 
 
 def send(api: Api, route: Route, things: Things, *, caller: str | None = "", **more: Any) -> Reply:

@@ -127,7 +127,7 @@ def _names(api) -> dict[str, str]:
     selection = {"runs": [f"{job['id']}_{job['id']}"]}
     assert api("POST", "/v1/flow-keys", {"name": collection}).status == 201
     return {
-        "error": everything.failed(api, "acme", job["id"]),
+        **dict(zip(("error", "failed_run"), everything.failed(api, "acme", job["id"]), strict=True)),
         "operation": api("POST", "/v1/errors:redrive", selection).json["operation"]["id"],
         "calendar": collection,
         "flow_key": collection,

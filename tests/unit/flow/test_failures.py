@@ -90,7 +90,7 @@ def test_failures_of_one_kind_are_one_group(stage: Stage) -> None:
 
     group = only(stage)
     assert (group.signature.job_id, group.signature.state) == (planned.job.id, State.REQUEST_ERROR)
-    assert (group.signature.reason, group.signature.error_action) == ("HTTP_STATUS", False)
+    assert (group.signature.reason, group.signature.action) == ("HTTP_STATUS", "action")
     assert (group.last_run, group.first_at < group.last_at) == (failed[-1].id, True)
     assert count(stage) == 3
     assert [each.expires_at for each in rows(stage, group)] == [
@@ -124,7 +124,30 @@ def test_a_message_says_the_same_whatever_its_numbers_and_ids_are() -> None:
 def test_an_error_action_that_fails_is_a_group_of_its_own(stage: Stage) -> None:
     failed_runs(stage, 1, error_action=stage.action(url="https://example.org/alarm"))
 
-    assert sorted(group.signature.error_action for group in groups(stage)) == [False, True]
+    assert sorted(group.signature.action for group in groups(stage)) == ["action", "errorAction"]
+
+
+def test_hooks_that_fail_alike_are_groups_of_their_own(stage: Stage) -> None:
+    """They go to different targets: who looks after the one may know nothing of the other."""
+    hooks = {name: stage.action(url=f"https://example.org/{name}") for name in ("onFailure", "onSuccess")}
+    failed_runs(stage, 1, error_action=stage.action(url="https://example.org/alarm"), hooks=hooks)
+
+    found = {group.signature.action: group for group in groups(stage)}
+
+    assert found.keys() == {"action", "errorAction", "hooks.onFailure"}
+    assert len({group.id for group in found.values()}) == 3
+    assert {count(stage, group) for group in found.values()} == {1}
+
+
+def test_groups_that_are_older_than_the_names_of_actions_are_read_and_met_again(stage: Stage) -> None:
+    failed_runs(stage, 1, error_action=stage.action(url="https://example.org/alarm"))
+    before = {group.id for group in groups(stage)}
+    for group in groups(stage):
+        older = {"BOOL": group.signature.action == "errorAction"}
+        stage.edit_item(keys.errors(TENANT), keys.error_group(group.id), action=None, error_action=older)
+
+    assert {group.signature.id for group in groups(stage)} == {group.id for group in groups(stage)} == before
+    assert sorted(group.signature.action for group in groups(stage)) == ["action", "errorAction"]
 
 
 def test_what_did_not_fail_is_no_error_and_costs_nothing(stage: Stage) -> None:
@@ -236,6 +259,76 @@ def test_archived_it_is_closed_until_it_fails_again(stage: Stage) -> None:
     assert (archived.closed_by, archived.closed_reason, closed, count(stage)) == ("acme.me", "known", 0, 1)
     assert failures.restore(stage.world, TENANT, group.id).closed_through is None
     assert count(stage) == len(stage.runs(planned))
+
+
+def test_one_run_is_archived_alone_and_the_others_of_its_group_stay_open(stage: Stage) -> None:
+    _, failed = failed_runs(stage, 3)
+    group = only(stage)
+
+    def archived() -> list[bool]:
+        return [each.archived is not None for each in rows(stage, group)]
+
+    owner = failed[1].schedule_id or ""
+    made = failures.archive_run(stage.world, group, owner, failed[1].uuid, "a test", "acme.me")
+    assert (made.archived and made.archived.by, made.archived and made.archived.reason) == ("acme.me", "a test")
+    assert (archived(), count(stage)) == ([False, True, False], 2)
+
+    failures.archive(stage.world, TENANT, group.id, None, None)
+    failures.restore(stage.world, TENANT, group.id)
+    assert (archived(), count(stage)) == ([False, True, False], 2)
+    assert failures.restore_run(stage.world, group, owner, failed[1].uuid).archived is None
+    assert count(stage) == 3
+
+
+def test_a_run_that_is_archived_alone_is_neither_run_again_with_its_group_nor_told_of(stage: Stage) -> None:
+    _, failed = failed_runs(stage, 2)
+    stage.endpoint.answer = lambda _: OK
+    stage.endpoint.received.clear()
+    for run in failed:
+        failures.archive_run(stage.world, only(stage), run.schedule_id or "", run.uuid, None, None)
+
+    redrive(stage, only(stage))
+    pass_days(stage, 16)
+
+    assert stage.endpoint.received == []
+    assert stage.bus.of(EventType.ERRORS_EXPIRING) == []
+
+
+def test_effects_that_are_repeated_do_not_open_what_is_archived(stage: Stage) -> None:
+    _, (failed,) = failed_runs(stage, 1)
+    failures.archive_run(stage.world, only(stage), failed.schedule_id or "", failed.uuid, None, None)
+
+    failures.noted(stage.world, failed, None)
+
+    assert count(stage) == 0
+
+
+def test_only_a_run_of_the_group_that_is_still_there_is_archived(stage: Stage) -> None:
+    _, (failed,) = failed_runs(stage, 1)
+    group, owner = only(stage), failed.schedule_id or ""
+    for strange in ((owner, "0" * 36), (failed.job_id, failed.uuid)):
+        with pytest.raises(NotFound):
+            failures.archive_run(stage.world, group, *strange, None, None)
+
+    def gone(_passing: Any, act: Any) -> Any:
+        stage.taps.fault = None
+        stage.world.table.delete(keys.error_runs(TENANT, group.id), keys.run(failed.uuid))
+        return act()
+
+    with pytest.raises(NotFound), stage.taps.once("dynamodb.UpdateItem", gone):
+        failures.archive_run(stage.world, group, owner, failed.uuid, None, None)
+    assert rows(stage, group) == [], "no half of a row came back"
+    with pytest.raises(NotFound):
+        failures.restore_run(stage.world, group, owner, failed.uuid)
+
+
+def test_what_its_retention_has_taken_is_not_archived(stage: Stage) -> None:
+    _, (failed,) = failed_runs(stage, 1)
+    group = only(stage)
+    stage.pass_time(16 * 86_400)
+
+    with pytest.raises(NotFound):
+        failures.archive_run(stage.world, group, failed.schedule_id or "", failed.uuid, None, None)
 
 
 def test_notes_stay_in_their_order_and_are_bounded(stage: Stage) -> None:
@@ -428,10 +521,11 @@ def test_a_look_that_is_cut_off_is_made_again(stage: Stage, name: str, days: flo
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused])
 def test_what_users_say_of_errors_may_be_said_again(stage: Stage, fault: Any) -> None:
-    planned, _ = failed_runs(stage, 1)
+    planned, (failed,) = failed_runs(stage, 1)
     other = stage.create(name="other").job.id
-    group = only(stage)
+    group, owner = only(stage), failed.schedule_id or ""
     says = (
+        ("UpdateItem", lambda: failures.archive_run(stage.world, group, owner, failed.uuid, "alone", None)),
         ("UpdateItem", lambda: failures.archive(stage.world, TENANT, group.id, "known", None)),
         ("PutItem", lambda: failures.redirect(stage.world, TENANT, planned.job.id, other, None)),
         ("DeleteItem", lambda: failures.end_redirect(stage.world, TENANT, planned.job.id)),
@@ -443,6 +537,7 @@ def test_what_users_say_of_errors_may_be_said_again(stage: Stage, fault: Any) ->
         with suppress(NotFound):  # it has ended
             say()
 
+    assert [each.archived and each.archived.reason for each in rows(stage, group)] == ["alone"]
     assert (only(stage).closed_reason, count(stage)) == ("known", 0)
     assert list(views.redirects(stage.world.table, TENANT)) == []
 

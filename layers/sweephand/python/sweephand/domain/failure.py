@@ -7,22 +7,27 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from sweephand.domain.run import REACTIONS, Run, State
+from sweephand.domain.job import owner_of
+from sweephand.domain.run import Run, State
 
 LONGEST_TEXT = 160
 _VARIES = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{12,}\b|[0-9]+", re.IGNORECASE)
 """What differs between two messages that say the same: ids, hashes, numbers."""
+
+_SINCE_EVER = {"action": False, "errorAction": True}
+"""Groups are older than hooks: those that are there keep their ids."""
 
 
 @dataclass(frozen=True)
 class Signature:
     """state, reason, http_status: how the runs ended; text: their message, with `#` in the place of what varies.
 
-    error_action: it was the error action that failed, not the job's action.
+    action: which of the job's actions failed, as it is called in the job: `action`, `errorAction`, `hooks.onSuccess`.
+    They go to different targets, whatever their messages have in common.
     """
 
     job_id: str
-    error_action: bool
+    action: str
     state: State
     reason: str | None
     http_status: int | None
@@ -31,7 +36,8 @@ class Signature:
     @property
     def id(self) -> str:
         """32 hexadecimal digits, computed: who meets the same failure meets the same group."""
-        facts = (self.job_id, self.error_action, self.state.value, self.reason, self.http_status, self.text)
+        failed = _SINCE_EVER.get(self.action, self.action)
+        facts = (self.job_id, failed, self.state.value, self.reason, self.http_status, self.text)
         return hashlib.sha256("\x00".join(map(str, facts)).encode()).hexdigest()[:32]
 
 
@@ -39,7 +45,7 @@ def signature_of(run: Run) -> Signature:
     """run: one that failed."""
     return Signature(
         job_id=run.job_id,
-        error_action=run.kind in REACTIONS,
+        action=owner_of(run.kind),
         state=run.state,
         reason=run.reason.value if run.reason else None,
         http_status=run.http_status,
@@ -85,9 +91,19 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Archived:
+    """That somebody has seen to a failed run without running it again: when, who (a client id), and why."""
+
+    at: datetime
+    by: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
 class Failure:
     """One failed run of a group. at: when it was noted, None where it was run again before that. expires_at: of its
     row in the ledger. rerun_by: the whole id of the run that repeats it; operation: that asked for it, if one did.
+    archived: of this run alone, beside what its group is.
     """
 
     run_id: str
@@ -97,12 +113,17 @@ class Failure:
     rerun_by: str | None = None
     actor: str | None = None
     operation: str | None = None
+    archived: Archived | None = None
+
+    def is_gone(self, now: datetime) -> bool:
+        """Its retention is over, though the table may still show it."""
+        return self.expires_at is not None and self.expires_at <= now
 
     def is_open(self, group: Group, now: datetime) -> bool:
-        """Nobody has seen to it: neither run again nor archived, and its run is still there."""
-        if self.at is None or self.rerun_by is not None:
+        """Nobody has seen to it: it was not run again, nor archived, alone or with its group; and it is still there."""
+        if self.at is None or self.rerun_by is not None or self.archived is not None:
             return False
-        if self.expires_at is not None and self.expires_at <= now:
+        if self.is_gone(now):
             return False
         return group.closed_through is None or self.at > group.closed_through
 

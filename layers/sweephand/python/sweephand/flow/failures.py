@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
 
-from sweephand.domain.failure import Failure, Group, Note, Redirect, signature_of
+from sweephand.domain.failure import Archived, Failure, Group, Note, Redirect, signature_of
 from sweephand.domain.job import DEFAULT_COLLECTION, Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import Run
@@ -91,7 +91,7 @@ def runs(world: World, group: Group, after: str | None, page: int) -> Iterator[F
     """Its failed runs that are still there, by their planned instants, behind the uuid `after`."""
     now = world.clock.now()
     for each in store.runs_of(world.table, group.tenant, group.id, after, page):
-        if each.expires_at is None or each.expires_at > now:
+        if not each.is_gone(now):
             yield each
 
 
@@ -120,13 +120,35 @@ def archive(world: World, tenant: str, group_id: str, reason: str | None, actor:
 
 
 def restore(world: World, tenant: str, group_id: str) -> Group:
-    """What was archived and is still there is open again."""
+    """What was archived with the group and is still there is open again; what was archived alone stays so."""
     return _change(
         world,
         tenant,
         group_id,
         lambda group: replace(group, closed_through=None, closed_by=None, closed_reason=None),
     )
+
+
+def archive_run(world: World, group: Group, owner: str, uuid: str, reason: str | None, actor: str | None) -> Failure:
+    """One failed run counts as seen to; what else failed like it stays open.
+
+    owner: the schedule's id, or the job's for a run without a schedule. Raises NotFound.
+    """
+    return _set_run(world, group, owner, uuid, Archived(world.clock.now(), actor, reason))
+
+
+def restore_run(world: World, group: Group, owner: str, uuid: str) -> Failure:
+    """It is as its group is. Raises NotFound."""
+    return _set_run(world, group, owner, uuid, None)
+
+
+def _set_run(world: World, group: Group, owner: str, uuid: str, archived: Archived | None) -> Failure:
+    there = store.read_run(world.table, group.tenant, group.id, uuid)
+    if there is None or there.run_id != f"{owner}_{uuid}" or there.is_gone(world.clock.now()):
+        raise NotFound("no such run in this group of errors")
+    if isinstance(store.archive_run(world.table, group.tenant, group.id, uuid, archived), Refused):
+        raise NotFound("the run's retention is over")
+    return replace(there, archived=archived)
 
 
 def _change(world: World, tenant: str, group_id: str, edit: Callable[[Group], Group]) -> Group:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from sweephand.domain.failure import Failure, Group, Note, Redirect, Signature, signature_of
+from sweephand.domain.failure import Archived, Failure, Group, Note, Redirect, Signature, signature_of
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Lane
@@ -25,7 +25,12 @@ def group_of(item: ErrorGroupItem) -> Group:
     return Group(
         tenant=keys.parts(item.pk)[1],
         signature=Signature(
-            item.job, item.error_action, State(item.error_state), item.reason, item.http_status, item.text
+            item.job,
+            item.action or ("errorAction" if item.error_action else "action"),
+            State(item.error_state),
+            item.reason,
+            item.http_status,
+            item.text,
         ),
         collection=item.collection,
         first_at=from_ms(item.first_at),
@@ -51,7 +56,7 @@ def begin_group(table: Table, group: Group, look_at: datetime, shards: int) -> W
         pk=keys.errors(group.tenant),
         sk=keys.error_group(group.id),
         job=signature.job_id,
-        error_action=signature.error_action,
+        action=signature.action,
         error_state=signature.state.value,
         reason=signature.reason,
         http_status=signature.http_status,
@@ -134,18 +139,39 @@ def runs_of(table: Table, tenant: str, group_id: str, after: str | None, page: i
     """The failed runs of a group by their planned instants, behind the uuid `after`."""
     sort = ErrorRunItem.sk.between(keys.run(after or ""), keys.run("g"))
     for row in table.query_all(keys.error_runs(tenant, group_id), sort, limit=page, consistent=True):
-        item = ErrorRunItem.from_raw_data(row)
-        uuid = keys.parts(item.sk)[1]
-        if uuid != after:
-            yield Failure(
-                run_id=item.run_id,
-                uuid=uuid,
-                expires_at=None if item.expires_at is None else from_s(item.expires_at),
-                at=None if item.at is None else from_ms(item.at),
-                rerun_by=item.rerun_by,
-                actor=item.actor,
-                operation=item.operation,
-            )
+        failure = failure_of(ErrorRunItem.from_raw_data(row))
+        if failure.uuid != after:
+            yield failure
+
+
+def failure_of(item: ErrorRunItem) -> Failure:
+    closed_at = item.closed_at
+    return Failure(
+        run_id=item.run_id,
+        uuid=keys.parts(item.sk)[1],
+        expires_at=None if item.expires_at is None else from_s(item.expires_at),
+        at=None if item.at is None else from_ms(item.at),
+        rerun_by=item.rerun_by,
+        actor=item.actor,
+        operation=item.operation,
+        archived=None if closed_at is None else Archived(from_ms(closed_at), item.closed_by, item.closed_reason),
+    )
+
+
+def read_run(table: Table, tenant: str, group_id: str, uuid: str) -> Failure | None:
+    item = table.get(ErrorRunItem, keys.error_runs(tenant, group_id), keys.run(uuid))
+    return None if item is None else failure_of(item)
+
+
+def archive_run(table: Table, tenant: str, group_id: str, uuid: str, archived: Archived | None) -> Written | Refused:
+    """[it is there: what its retention has taken does not come back as half a row]. None: it is archived no more."""
+    actions = [
+        assign(ErrorRunItem.closed_at, None if archived is None else epoch_ms(archived.at)),
+        assign(ErrorRunItem.closed_by, None if archived is None else archived.by),
+        assign(ErrorRunItem.closed_reason, None if archived is None else archived.reason),
+    ]
+    there: Condition = ErrorRunItem.pk.exists()
+    return table.update(keys.error_runs(tenant, group_id), keys.run(uuid), actions, there)
 
 
 # Redirects

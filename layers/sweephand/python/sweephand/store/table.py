@@ -281,13 +281,15 @@ class OperationItem(Item):
 
 
 class ErrorGroupItem(Item):
-    """Failures that are the same. error_state, reason, http_status, text: what makes them so. notes: JSON.
+    """Failures that are the same. action, error_state, reason, http_status, text: what makes them so. notes: JSON.
+    error_action: in rows older than `action`.
 
     closed_through: what failed up to then is archived. It always waits: to tell of runs that expire.
     """
 
     job = UnicodeAttribute()
-    error_action = BooleanAttribute()
+    action = UnicodeAttribute(null=True)
+    error_action = BooleanAttribute(null=True)
     error_state = UnicodeAttribute()
     reason = UnicodeAttribute(null=True)
     http_status = Integer(null=True)
@@ -307,13 +309,16 @@ class ErrorGroupItem(Item):
 
 
 class ErrorRunItem(Item):
-    """A failed run in its group. at: absent where it was run again before it was noted."""
+    """A failed run in its group. at: absent where it was run again before it was noted. closed_at: archived alone."""
 
     run_id = UnicodeAttribute()
     at = Integer(null=True)
     rerun_by = UnicodeAttribute(null=True)
     actor = UnicodeAttribute(null=True)
     operation = UnicodeAttribute(null=True)
+    closed_at = Integer(null=True)
+    closed_by = UnicodeAttribute(null=True)
+    closed_reason = UnicodeAttribute(null=True)
 
 
 class RedirectItem(Item):

@@ -27,6 +27,7 @@ MOST_HOPS = 3
 """Runs in a chain whose calls start the next one by the API: two jobs that call each other's `/run` come to an end."""
 _ETAG = re.compile(r'(?:W/)?"([0-9]{1,15})"', re.ASCII)
 _HOP = re.compile(r"[0-9]{1,4}", re.ASCII)
+RUN_ID = re.compile(r"([0-9a-f-]{36})_([0-9a-f-]{36})", re.ASCII)
 _KEY = re.compile(r"[!-~]{1,255}", re.ASCII)
 
 
@@ -62,6 +63,13 @@ class Context:
         if not is_uuid(given):
             raise NotFound(f"no such {name}")
         return given
+
+    def run(self, name: str = "run") -> tuple[str, str]:
+        """Owner and uuid of the run that a path parameter names."""
+        parts = RUN_ID.fullmatch(self.parameters[name])
+        if parts is None:
+            raise NotFound("no such run")
+        return parts[1], parts[2]
 
     def body(self) -> Any:
         """The request's JSON. Raises InvalidRequest: 415 for another media type, 413 and 400 by the parser."""

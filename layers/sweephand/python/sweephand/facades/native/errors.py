@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from sweephand.domain import fields
-from sweephand.domain.failure import Failure, Group, Redirect
+from sweephand.domain.failure import Archived, Failure, Group, Redirect
 from sweephand.domain.instants import epoch_ms, text, text_ms
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
@@ -73,14 +73,32 @@ def add_note(ctx: Context) -> Answer:
 
 
 def archive(ctx: Context) -> Answer:
+    return _answer(ctx, failures.archive(ctx.world, ctx.tenant, _id(ctx), _reason(ctx), _actor(ctx)))
+
+
+def _reason(ctx: Context) -> str | None:
     given = fields.members(ctx.body(), "", ("reason",))
-    reason = fields.text(given["reason"], "reason", 0, 1_000) if "reason" in given else None
-    return _answer(ctx, failures.archive(ctx.world, ctx.tenant, _id(ctx), reason, _actor(ctx)))
+    return fields.text(given["reason"], "reason", 0, 1_000) if "reason" in given else None
 
 
 def restore(ctx: Context) -> Answer:
     ctx.no_members()
     return _answer(ctx, failures.restore(ctx.world, ctx.tenant, _id(ctx)))
+
+
+def archive_error_run(ctx: Context) -> Answer:
+    """One failed run, whatever becomes of the others of its group."""
+    reason = _reason(ctx)
+    group = failures.find(ctx.world, ctx.tenant, _id(ctx))
+    found = failures.archive_run(ctx.world, group, *ctx.run("failed_run"), reason, _actor(ctx))
+    return Answer(200, _run_body(ctx, group, found))
+
+
+def restore_error_run(ctx: Context) -> Answer:
+    ctx.no_members()
+    group = failures.find(ctx.world, ctx.tenant, _id(ctx))
+    found = failures.restore_run(ctx.world, group, *ctx.run("failed_run"))
+    return Answer(200, _run_body(ctx, group, found))
 
 
 def _answer(ctx: Context, group: Group, status: int = 200) -> Answer:
@@ -120,7 +138,7 @@ def _body(group: Group, standing: Standing) -> dict[str, Any]:
         "id": group.id,
         "state": _state(group, standing),
         "jobId": signature.job_id,
-        "errorAction": signature.error_action,
+        "action": signature.action,
         "runState": signature.state.value,
         "reason": signature.reason,
         "httpStatus": signature.http_status,
@@ -132,10 +150,12 @@ def _body(group: Group, standing: Standing) -> dict[str, Any]:
         "lastRunId": group.last_run,
         "expiresAt": None if standing.expires_at is None else text(standing.expires_at),
         "notes": [{"text": note.text, "by": note.by, "at": text_ms(note.at)} for note in group.notes],
-        "archived": None
-        if closed is None
-        else {"at": text_ms(closed), "by": group.closed_by, "reason": group.closed_reason},
+        "archived": None if closed is None else _archived(Archived(closed, group.closed_by, group.closed_reason)),
     }
+
+
+def _archived(archived: Archived) -> dict[str, Any]:
+    return {"at": text_ms(archived.at), "by": archived.by, "reason": archived.reason}
 
 
 def _run_body(ctx: Context, group: Group, failure: Failure) -> dict[str, Any]:
@@ -146,6 +166,7 @@ def _run_body(ctx: Context, group: Group, failure: Failure) -> dict[str, Any]:
         "rerunBy": failure.rerun_by,
         "actor": failure.actor,
         "operationId": failure.operation,
+        "archived": None if failure.archived is None else _archived(failure.archived),
         "expiresAt": None if failure.expires_at is None else text(failure.expires_at),
     }
 

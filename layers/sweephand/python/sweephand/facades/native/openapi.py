@@ -71,6 +71,7 @@ PATH: Mapping[str, Schema] = {
     "job": ID,
     "schedule": ID,
     "run": RUN_ID,
+    "failed_run": RUN_ID,
     "collection": PLAIN_NAME,
     "calendar": PLAIN_NAME,
     "flow_key": PLAIN_NAME,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sweephand.actions.payloads import MAX_PAYLOAD
+from sweephand.domain.job import HOOK_KINDS, hook_owner
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Reason, State
 from sweephand.facades.native.json_schema import (
@@ -43,14 +44,17 @@ _OPERATION: Members = {
     "expiresAt": or_null(INSTANT),
 }
 GROUP_ID = text(pattern="^[0-9a-f]{32}$")
+_ARCHIVED: Schema = answer({"at": INSTANT_MS, "by": or_null(TEXT), "reason": or_null(TEXT)})
 _GROUP: Members = {
     "id": GROUP_ID,
     "state": one_of(
         ("OPEN", "ARCHIVED", "RESOLVED"),
-        description="OPEN: it has runs that nobody has seen to. RESOLVED: all were run again, or have expired.",
+        description="OPEN: it has runs that nobody has seen to. RESOLVED: each was run again, archived or is gone.",
     ),
     "jobId": ID,
-    "errorAction": {**FLAG, "description": "It was the error action that failed."},
+    "action": one_of(
+        ("action", "errorAction", *map(hook_owner, HOOK_KINDS)), description="Which of the job's actions failed."
+    ),
     "runState": one_of(state for state in State if state in FAILED),
     "reason": or_null(one_of(Reason)),
     "httpStatus": or_null(whole(100, 599)),
@@ -62,7 +66,7 @@ _GROUP: Members = {
     "lastRunId": RUN_ID,
     "expiresAt": or_null({**INSTANT, "description": "When the first of the open ones goes with its retention."}),
     "notes": items(answer({"text": TEXT, "by": or_null(TEXT), "at": INSTANT_MS})),
-    "archived": or_null(answer({"at": INSTANT_MS, "by": or_null(TEXT), "reason": or_null(TEXT)})),
+    "archived": or_null(_ARCHIVED),
 }
 _ERROR_RUN: Members = {
     "runId": RUN_ID,
@@ -71,6 +75,7 @@ _ERROR_RUN: Members = {
     "rerunBy": or_null(RUN_ID),
     "actor": or_null(text(description="Who had it run again.")),
     "operationId": or_null(ID),
+    "archived": or_null({**_ARCHIVED, "description": "Of this run alone; its group may be archived beside."}),
     "expiresAt": or_null(INSTANT),
 }
 SCHEMAS: dict[str, Schema] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,14 +13,13 @@ from sweephand.domain.operation import OperationKind
 from sweephand.errors import InvalidRequest, PreconditionFailed
 from sweephand.facades.http import Answer
 from sweephand.facades.native import operations
-from sweephand.facades.native.context import Context
+from sweephand.facades.native.context import RUN_ID, Context
 from sweephand.flow import failures, rerun
 from sweephand.flow.edits import Edit
 from sweephand.flow.history import Operation
 from sweephand.flow.operations import redrive, verbs
 
 EDIT_SCOPE = "errors:edit"
-_RUN_ID = re.compile(r"([0-9a-f-]{36})_([0-9a-f-]{36})", re.ASCII)
 _EDIT = ("payload", "body", "headers")
 
 
@@ -99,7 +97,7 @@ def _runs(value: object) -> list[str]:
     if not isinstance(value, list) or not 1 <= len(value) <= redrive.MOST_RUNS:
         raise InvalidRequest("runs", f"must be a list of 1 to {redrive.MOST_RUNS} ids of runs")
     for n, each in enumerate(value):
-        if not isinstance(each, str) or not _RUN_ID.fullmatch(each):
+        if not isinstance(each, str) or not RUN_ID.fullmatch(each):
             raise InvalidRequest(f"runs[{n}]", "is not an id of a run")
     return list(dict.fromkeys(value))
 

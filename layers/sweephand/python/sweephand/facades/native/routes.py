@@ -93,8 +93,8 @@ def _of_errors(name: str) -> Operation:
 
 
 def _error_verb(path: str, name: str, summary: str, takes: str = "Nothing", **more: Any) -> Route:
-    more = {"scope": ERRORS, "headers": (), **more}
-    return _verb(f"{ERROR}/{path}", _of_errors(name), summary, takes=takes, gives="ErrorGroup", **more)
+    more = {"scope": ERRORS, "headers": (), "gives": "ErrorGroup", **more}
+    return _verb(f"{ERROR}/{path}", _of_errors(name), summary, takes=takes, **more)
 
 
 def _of_flow_keys(name: str) -> Operation:
@@ -248,6 +248,15 @@ ROUTES = Routes(
         _error_verb("notes", "add_note", "Write a note about a group of errors", "NoteDraft", status=201),
         _error_verb("archive", "archive", "Nobody needs to see to it, until it fails again", "ArchiveRequest"),
         _error_verb("restore", "restore", "What was archived is open again"),
+        _error_verb(
+            *("runs/{failed_run}/archive", "archive_error_run", "Nobody needs to see to this run"),
+            "ArchiveRequest",
+            gives="ErrorRun",
+        ),
+        _error_verb(
+            *("runs/{failed_run}/restore", "restore_error_run", "A run that was archived alone is as its group"),
+            gives="ErrorRun",
+        ),
         _get("/v1/error-redirects", _of_errors("list_redirects"), "List redirects", query=PAGE, gives="RedirectPage"),
         _change(
             *("PUT", "/v1/error-redirects/{job}", _of_errors("put_redirect"), "Run its failed runs again elsewhere"),

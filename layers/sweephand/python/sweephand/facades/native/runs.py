@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import islice, takewhile
@@ -29,7 +28,6 @@ from sweephand.store.views.runs import RunMark
 
 ATTENTION_DAYS = 15
 LOOKED_AT_MOST = 5_000
-_RUN_ID = re.compile(r"([0-9a-f-]{36})_([0-9a-f-]{36})", re.ASCII)
 
 
 def list_all(ctx: Context) -> Answer:
@@ -97,32 +95,24 @@ def put_result(ctx: Context) -> Answer:
         raise InvalidRequest("success", "is required")
     success = fields.flag(given["success"], "success")
     message = fields.text(given["message"], "message", 0, 1_000) if "message" in given else None
-    owner, uuid = _parts(ctx)
+    owner, uuid = ctx.run()
     run = results.record(ctx.world, ctx.tenant, owner, uuid, success=success, message=message)
     return Answer(200, bodies.run_body(run))
 
 
 def cancel(ctx: Context) -> Answer:
     ctx.no_members()
-    return Answer(200, bodies.run_body(results.cancel(ctx.world, ctx.tenant, *_parts(ctx))))
+    return Answer(200, bodies.run_body(results.cancel(ctx.world, ctx.tenant, *ctx.run())))
 
 
 def rerun(ctx: Context) -> Answer:
     from sweephand.facades.native import redrives  # noqa: PLC0415 - few requests are about what failed
 
-    return redrives.rerun_one(ctx, *_parts(ctx))
-
-
-def _parts(ctx: Context) -> tuple[str, str]:
-    """Owner and uuid of the run that the path names."""
-    parts = _RUN_ID.fullmatch(ctx.parameters["run"])
-    if parts is None:
-        raise NotFound("no such run")
-    return parts[1], parts[2]
+    return redrives.rerun_one(ctx, *ctx.run())
 
 
 def _find(ctx: Context) -> Run:
-    run = views.read(ctx.world.table, ctx.tenant, *_parts(ctx))
+    run = views.read(ctx.world.table, ctx.tenant, *ctx.run())
     if run is None or run.is_gone(ctx.now):
         raise NotFound("no such run")
     return run
