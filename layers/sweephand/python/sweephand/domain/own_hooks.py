@@ -6,7 +6,7 @@ own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from sweephand.domain.job import HOOK_KINDS
@@ -24,10 +24,8 @@ class OwnHooks:
         return " ".join((str(self.version), *self.names))
 
     @classmethod
-    def of(cls, version: int, names: Iterable[str]) -> OwnHooks | None:
-        """None without a name."""
-        there = set(names)
-        return cls(version, tuple(name for name in HOOK_KINDS if name in there)) if there else None
+    def of(cls, version: int, names: Collection[str]) -> OwnHooks:
+        return cls(version, tuple(name for name in HOOK_KINDS if name in names))
 
     @classmethod
     def read(cls, text: str | None) -> OwnHooks | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from sweephand.domain.collection import Collection, CollectionState, Events, Usage
 from sweephand.domain.instants import text
 from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft, Payload, ScheduleDraft, hook_owner
-from sweephand.domain.own_hooks import OwnHooks
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, QuotaExceeded, Unavailable
 from sweephand.flow import cleaning, drafts, quotas, replan, tenancy, unused
@@ -269,10 +268,13 @@ def payloads_of(world: World, planned: Planned) -> dict[str, Payload]:
     return jobs.read_payloads(world.table, job.tenant, job.id, wanted)
 
 
-def named_hooks(version: int, names: Iterable[str]) -> str | None:
-    """What a schedule's row says of the hooks that it brings itself."""
-    own = OwnHooks.of(version, names)
-    return None if own is None else str(own)
+def named_hooks(version: int, hooks: Mapping[str, object] | None) -> str | None:
+    """What a schedule's row says of the hooks that it brings itself; None without any."""
+    if not hooks:
+        return None
+    from sweephand.domain.own_hooks import OwnHooks  # noqa: PLC0415 - few schedules bring any
+
+    return str(OwnHooks.of(version, hooks))
 
 
 def hook_ops(world: World, schedule: Schedule, hooks: ByName | None) -> list[Op]:
@@ -335,7 +337,7 @@ def new_schedule(
         misfire=drafts.misfire_of(draft, job),
         payload_version=job.revision if draft.payload is not None else None,
         policies=draft.policies,
-        hooks=named_hooks(job.revision, draft.hooks or ()),
+        hooks=named_hooks(job.revision, draft.hooks),
         attributes=draft.attributes or {},
     )
     planned = replan.first_plan(schedule, job, timing, now, drafts.first_instant(draft, job, timing, now))

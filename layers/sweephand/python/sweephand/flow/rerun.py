@@ -14,9 +14,9 @@ from sweephand import ids
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.job import Job
 from sweephand.domain.run import FAILED, REACTIONS, Kind, Run, State
-from sweephand.domain.schedule import Lane
+from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import Conflict, NotFound, Unavailable
-from sweephand.flow import edits, own_hooks
+from sweephand.flow import edits
 from sweephand.flow.acting import payload_of
 from sweephand.flow.edits import Edit
 from sweephand.flow.effects import WAKE
@@ -126,10 +126,18 @@ def prepared(
         schedule = jobs.read_schedule(world.table, old.tenant, job.id, schedule_id)
         if schedule is None:
             raise Conflict("its schedule is gone")
-        job = own_hooks.job_of(world, job, schedule, kind)
+        job = _with_own_hooks(world, job, schedule, kind)
     if edit is not None:
         edits.check(action_of(job, kind), edit)
     return Wanted(_new(world, old, job, schedule_id, kind, by, at, due), old, lane_of(action_of(job, kind)), by, edit)
+
+
+def _with_own_hooks(world: World, job: Job, schedule: Schedule | None, kind: Kind) -> Job:
+    if schedule is None or schedule.hooks is None:
+        return job
+    from sweephand.flow import own_hooks  # noqa: PLC0415 - few schedules bring any
+
+    return own_hooks.job_of(world, job, schedule, kind)
 
 
 def _with_payload(world: World, old: Run, edit: Edit | None) -> Edit | None:
@@ -140,7 +148,7 @@ def _with_payload(world: World, old: Run, edit: Edit | None) -> Edit | None:
     if job is None:
         return edit
     schedule = jobs.read_schedule(world.table, old.tenant, job.id, old.schedule_id) if old.schedule_id else None
-    payload = payload_of(world, old, own_hooks.job_of(world, job, schedule, old.kind), schedule)
+    payload = payload_of(world, old, _with_own_hooks(world, job, schedule, old.kind), schedule)
     return edit if payload is None else replace(edit or Edit(), payload=payload)
 
 

@@ -8,18 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.job import Job, Payload
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.ids import shard_of
-from sweephand.store import jobs, keys, own_hooks
+from sweephand.store import jobs, keys
 from sweephand.store.conditional import Op, Table
-from sweephand.store.own_hooks import ByName
 from sweephand.store.packed import pack, unpack
 from sweephand.store.table import ChangePartItem, JobWakeItem, ScheduleItem, raw
+
+if TYPE_CHECKING:
+    from sweephand.store.own_hooks import ByName
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,24 @@ def _json(step: PartStep) -> dict[str, Any]:
         "members": step.members,
         "at": epoch_s(step.at) if step.at else None,
         "payload": [step.payload.text, step.payload.is_json] if step.payload else None,
-        **({"hooks": own_hooks.to_json(step.hooks)} if step.hooks else {}),
+        **_hooks_json(step.hooks),
     }
+
+
+def _hooks_json(hooks: ByName | None) -> dict[str, Any]:
+    if not hooks:
+        return {}
+    from sweephand.store import own_hooks  # noqa: PLC0415 - few schedules bring any
+
+    return {"hooks": own_hooks.to_json(hooks)}
+
+
+def _hooks(members: Mapping[str, Any]) -> ByName | None:
+    if "hooks" not in members:
+        return None
+    from sweephand.store import own_hooks  # noqa: PLC0415 - as above
+
+    return own_hooks.from_json(members["id"], members["hooks"])
 
 
 def _step(members: Mapping[str, Any]) -> PartStep:
@@ -122,5 +140,5 @@ def _step(members: Mapping[str, Any]) -> PartStep:
         members=members["members"],
         at=from_s(at) if at is not None else None,
         payload=Payload(payload[0], payload[1]) if payload else None,
-        hooks=own_hooks.from_json(members["id"], members["hooks"]) if "hooks" in members else None,
+        hooks=_hooks(members),
     )

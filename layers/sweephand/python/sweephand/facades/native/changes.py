@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sweephand.domain.difference import Difference, differences
 from sweephand.domain.instants import text_ms
@@ -14,12 +14,14 @@ from sweephand.domain.json_text import dumps
 from sweephand.domain.revision import Entry
 from sweephand.domain.schedule import Schedule
 from sweephand.facades.http import Answer
-from sweephand.facades.native import bodies, own_hooks
+from sweephand.facades.native import bodies
 from sweephand.facades.native.context import Context
-from sweephand.facades.native.own_hooks import There
 from sweephand.flow import plan
 from sweephand.flow.plan import Planned
 from sweephand.store.views import changes as views
+
+if TYPE_CHECKING:
+    from sweephand.facades.native.own_hooks import There
 
 INCLUDES = frozenset({"before"})
 LONGEST_VALUE = 4_000
@@ -71,8 +73,8 @@ def _differences(ctx: Context, entry: Entry) -> Iterator[tuple[str | None, Diffe
         return
     old = _payloads(ctx, entry.before, [before for before, _ in entry.schedules])
     new = _payloads(ctx, entry.after, [after for _, after in entry.schedules])
-    had = own_hooks.there(ctx, entry.before, _few([before for before, _ in entry.schedules], "hooks"))
-    has = own_hooks.there(ctx, entry.after, _few([after for _, after in entry.schedules], "hooks"))
+    had = _hooks_of(ctx, entry.before, [before for before, _ in entry.schedules])
+    has = _hooks_of(ctx, entry.after, [after for _, after in entry.schedules])
     for each in differences(_job(entry.before, old), _job(entry.after, new), AS_ONE):
         yield None, each
     if None not in {entry.before.secret_version, entry.after.secret_version} and (
@@ -87,7 +89,7 @@ def _differences(ctx: Context, entry: Entry) -> Iterator[tuple[str | None, Diffe
             continue
         for each in differences(was or {}, is_ or {}, AS_ONE):
             yield after.id, each
-        if _new_secrets(before, had, has):
+        if had is not None and has is not None and _new_secrets(before, had, has):
             yield after.id, Difference("hooks.secrets", MASK, MASK)
 
 
@@ -107,13 +109,23 @@ def _before(ctx: Context, entry: Entry) -> dict[str, Any] | None:
         return None
     there = [before for before, _ in entry.schedules if before is not None]
     payloads = _payloads(ctx, entry.before, there)
-    had = own_hooks.there(ctx, entry.before, _few(there, "hooks"))
+    had = _hooks_of(ctx, entry.before, there)
     return {**_job(entry.before, payloads), "schedules": [_schedule(each, payloads, had) for each in there]}
 
 
 def _payloads(ctx: Context, job: Job, schedules: Sequence[Schedule | None]) -> dict[str, Payload]:
     """Those of the job, and of a few of the schedules."""
     return plan.payloads_of(ctx.world, Planned(job, _few(schedules, "payload_version")))
+
+
+def _hooks_of(ctx: Context, job: Job, schedules: Sequence[Schedule | None]) -> There | None:
+    """Those that a few of the schedules bring."""
+    bringing = _few(schedules, "hooks")
+    if not bringing:
+        return None
+    from sweephand.facades.native import own_hooks  # noqa: PLC0415 - few schedules bring any
+
+    return own_hooks.there(ctx, job, bringing)
 
 
 def _few(schedules: Sequence[Schedule | None], member: str) -> tuple[Schedule, ...]:
@@ -127,8 +139,8 @@ def _job(job: Job, payloads: Mapping[str, Payload]) -> dict[str, Any]:
     return {**bodies.editable(job, payloads), "pause": bodies.pause_body(job.pause)}
 
 
-def _schedule(schedule: Schedule | None, payloads: Mapping[str, Payload], known: There) -> dict[str, Any] | None:
+def _schedule(schedule: Schedule | None, payloads: Mapping[str, Payload], known: There | None) -> dict[str, Any] | None:
     if schedule is None:
         return None
-    shown = bodies.schedule_editable(schedule, payloads.get(schedule.id), known.shown(schedule))
+    shown = bodies.schedule_editable(schedule, payloads.get(schedule.id), known.shown(schedule) if known else None)
     return {"id": schedule.id, **shown}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sweephand.domain.job import ScheduleDraft
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
-from sweephand.facades.native import bodies, collection_fields, own_hooks, shapes
+from sweephand.facades.native import bodies, collection_fields, shapes
 from sweephand.facades.native.answers import one_schedule, schedule_bodies
 from sweephand.facades.native.context import Context
 from sweephand.flow import change, drafts, plan, tenancy
@@ -17,6 +18,9 @@ from sweephand.flow.history import Operation
 from sweephand.flow.plan import Planned
 from sweephand.flow.wishes import Wish
 from sweephand.ids import is_uuid
+
+if TYPE_CHECKING:
+    from sweephand.facades.native.own_hooks import There
 
 
 def list_all(ctx: Context) -> Answer:
@@ -39,7 +43,10 @@ def create(ctx: Context) -> Answer:
         usual = tenancy.defaults_of(ctx.world, ctx.tenant, planned.job.collection)
         filled = collection_fields.schedule_with_defaults(body, usual)
         draft = shapes.schedule_draft(filled, "", planned.job.action, ctx.guard, change=False)
-        own_hooks.check(ctx, [draft])
+        if draft.hooks:
+            from sweephand.facades.native import own_hooks  # noqa: PLC0415 - few schedules bring any
+
+            own_hooks.check(ctx, [draft])
         return [Wish(None, draft)]
 
     planned = _commit(ctx, wish, Operation.ADD_SCHEDULE)
@@ -57,7 +64,7 @@ def put(ctx: Context) -> Answer:
     body = ctx.body()
 
     def draft(planned: Planned, there: Schedule) -> ScheduleDraft:
-        return _checked(ctx, planned, own_hooks.there(ctx, planned.job, [there], single=True), body)
+        return _checked(ctx, planned, _hooks_of(ctx, planned, there), body)
 
     return _change(ctx, draft, Operation.REPLACE_SCHEDULE)
 
@@ -69,16 +76,27 @@ def patch(ctx: Context) -> Answer:
 
     def draft(planned: Planned, there: Schedule) -> ScheduleDraft:
         payloads = plan.payloads_of(ctx.world, Planned(planned.job, (there,)))
-        known = own_hooks.there(ctx, planned.job, [there], single=True)
-        current = bodies.schedule_editable(there, payloads.get(there.id), known.shown(there))
+        known = _hooks_of(ctx, planned, there)
+        current = bodies.schedule_editable(there, payloads.get(there.id), known.shown(there) if known else None)
         return _checked(ctx, planned, known, shapes.merged(current, body))
 
     return _change(ctx, draft, Operation.PATCH_SCHEDULE)
 
 
-def _checked(ctx: Context, planned: Planned, known: own_hooks.There, body: object) -> ScheduleDraft:
+def _hooks_of(ctx: Context, planned: Planned, there: Schedule) -> There | None:
+    if there.hooks is None:
+        return None
+    from sweephand.facades.native import own_hooks  # noqa: PLC0415 - few schedules bring any
+
+    return own_hooks.there(ctx, planned.job, [there], single=True)
+
+
+def _checked(ctx: Context, planned: Planned, known: There | None, body: object) -> ScheduleDraft:
     draft = shapes.schedule_draft(body, "", planned.job.action, ctx.guard, change=True, there=known)
-    own_hooks.check(ctx, [draft], known)
+    if draft.hooks or known is not None:
+        from sweephand.facades.native import own_hooks  # noqa: PLC0415 - as above
+
+        own_hooks.check(ctx, [draft], known)
     return draft
 
 
