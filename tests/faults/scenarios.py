@@ -359,6 +359,24 @@ class ByHandUnlessActive(Scenario):
         assert len(runs) == 1 or at.faults
 
 
+class OverBeforeItBegan(Scenario):
+    """A job whose one schedule has nothing left is created completed, beside one of which one occurrence is to come."""
+
+    name = "over-before-it-began"
+
+    def history(self, at: Play) -> None:
+        at.ask(lambda: at.scene.tell(Events.ALL))
+        over = {**MINUTELY, "endTime": text(NOON - TICK)}
+        at.create(over, policies={"onNothingLeft": "complete"})
+        job = at.create(over, counted(1), policies={"onNothingLeft": "complete"})
+        at.expect(job.schedules[1], minutes(1))
+        at.go_to(18)
+
+    def check(self, at: Play) -> None:
+        there = [item for item in at.scene.items() if item["sk"]["S"].startswith("SCH#")]
+        assert [item["state"]["S"] for item in there] == ["COMPLETED"] * 3
+
+
 # Errors
 
 

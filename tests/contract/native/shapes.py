@@ -24,7 +24,17 @@ LISTED_ACTION = {"type", "method", "url", "headers", "authentication", "outcome"
 ACTION = LISTED_ACTION | {"payload", "body"}
 OUTCOME = {"answerTimeoutSeconds", "successStatuses", "on202", "onNoAnswer", "callbackTimeoutSeconds"}
 POLICIES = {
-    *("misfire", "overlap", "onPastStart", "onCreate", "onUnreachable", "delivery", "keepAnswer", "callbackToken"),
+    *(
+        "misfire",
+        "overlap",
+        "onPastStart",
+        "onCreate",
+        "onNothingLeft",
+        "onUnreachable",
+        "delivery",
+        "keepAnswer",
+        "callbackToken",
+    ),
     "hooks",
     "flowKey",
 }

@@ -89,6 +89,7 @@ def test_the_least_job_shows_all_defaults(api):
         "overlap": "allow",
         "onPastStart": "refuse",
         "onCreate": "schedule",
+        "onNothingLeft": "refuse",
         "onUnreachable": "deactivate",
         "delivery": "at_least_once",
         "keepAnswer": "failures",

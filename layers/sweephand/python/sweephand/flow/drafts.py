@@ -155,7 +155,8 @@ def changed_timing(there: Schedule, draft: ScheduleDraft, before: Job, after: Jo
     at = timing.written_at if timing.calendars else timing.once_at
     if at is not None and _agree(there.timing, draft.timing, (*NOTATIONS, "timezone")):
         window = {"job_start": after.start_at, "job_end": after.end_at}
-        return parse(_at(at, draft), now=now, **window, salt=there.id, book=draft.book)
+        may = may_be_over(draft, after)
+        return parse(_at(at, draft), now=now, **window, salt=there.id, book=draft.book, may_be_over=may)
     same_start = before.start_at == after.start_at
     if same_start and _agree(there.timing, draft.timing, GRID):
         began = counted_from(there.packed)
@@ -169,16 +170,29 @@ def _agree(one: Mapping[str, Any], other: Mapping[str, Any], names: Sequence[str
 
 
 def timing_of(draft: ScheduleDraft, job: Job, schedule_id: str, now: datetime) -> Timing:
-    """The parsed timing. A one-time instant over 60 s past is refused, or is now, as the policy onPastStart says."""
-    window = {"job_start": job.start_at, "job_end": job.end_at}
-    timing = parse(draft.timing, now=now, **window, salt=schedule_id, book=draft.book)
+    """The parsed timing. A one-time instant over 60 s past is refused, or is now, as the policy onPastStart says; or is
+    past where the schedule may be over.
+    """
+
+    def read(members: Mapping[str, Any], job_start: datetime | None) -> Timing:
+        may = may_be_over(draft, job)
+        window = {"job_start": job_start, "job_end": job.end_at}
+        return parse(members, now=now, **window, salt=schedule_id, book=draft.book, may_be_over=may)
+
+    timing = read(draft.timing, job.start_at)
     at = timing.once_at
-    if at is not None and at < now - PAST_GRACE:
-        policy = draft.policies.get("onPastStart", job.policies.get("onPastStart", "refuse"))
-        if policy != "run_now":
-            raise InvalidRequest(timing.notation, "is over 60 seconds in the past")
-        return parse(_at(now, draft), now=now, job_end=job.end_at, salt=schedule_id, book=draft.book)
+    if at is None or at >= now - PAST_GRACE:
+        return timing
+    if draft.policies.get("onPastStart", job.policies.get("onPastStart")) == "run_now":
+        return read(_at(now, draft), None)
+    if not may_be_over(draft, job):
+        raise InvalidRequest(timing.notation, "is over 60 seconds in the past")
     return timing
+
+
+def may_be_over(draft: ScheduleDraft, job: Job) -> bool:
+    """Is a schedule without an instant left completed, and not refused? The policy onNothingLeft."""
+    return bool(draft.policies.get("onNothingLeft", job.policies.get("onNothingLeft")) == "complete")
 
 
 def _at(instant: datetime, draft: ScheduleDraft) -> dict[str, Any]:
@@ -193,11 +207,15 @@ def one_time_instant(timing: Timing) -> datetime | None:
 
 
 def first_instant(draft: ScheduleDraft, job: Job, timing: Timing, now: datetime) -> datetime | None:
-    """Where the first occurrence of a new schedule is not simply the rule's: one-time, or onCreate run_now."""
+    """Where the first occurrence of a new schedule is not simply the rule's: one-time, or onCreate run_now.
+
+    Neither where that would be past: long ago, or behind the end.
+    """
     if not timing.recurring:
-        return one_time_instant(timing)
+        at = one_time_instant(timing)
+        return at if at is None or at >= now - PAST_GRACE else None
     policy = draft.policies.get("onCreate", job.policies.get("onCreate", "schedule"))
-    return up_to_second(now) if policy == "run_now" else None
+    return up_to_second(now) if policy == "run_now" and timing.ends_at >= now.replace(microsecond=0) else None
 
 
 LAST = datetime.fromisoformat("2199-12-31T23:59:59+00:00")

@@ -139,7 +139,7 @@ def completion_reason(schedule: Schedule) -> StateReason:
 
     timing = load(schedule.packed)
     if not timing.recurring:
-        return StateReason.ONE_TIME_DONE
+        return StateReason.ONE_TIME_DONE if schedule.planned_total else StateReason.NO_FUTURE_DATES
     if timing.count is not None and schedule.planned_total >= timing.count:
         return StateReason.COUNT_REACHED if "count" in schedule.timing else StateReason.QUOTA_REACHED
     if timing.has_end:

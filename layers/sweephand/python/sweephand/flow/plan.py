@@ -92,9 +92,26 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
         if collection.state is CollectionState.ENABLED:
             replan.send_ahead(world, schedules)
         planned = Planned(job, tuple(schedules))
+    planned = completed(world, planned)
     if planned.job.revision == 1 and collection.events is Events.ALL:
         _tell(world, planned.job, created=True)
     return planned
+
+
+def completed(world: World, planned: Planned) -> Planned:
+    """Schedules that were over before they began are so at once; where that fails, their wakes see to it."""
+    over = [each for each in planned.schedules if each.state is ScheduleState.ENDING and not each.planned_total]
+    if not over:
+        return planned
+    from sweephand.flow import endings  # noqa: PLC0415 - few schedules are made too late
+
+    try:
+        for schedule in over:
+            endings.complete_if_over(world, schedule)
+        return find(world, planned.job.tenant, planned.job.id)
+    except Unavailable as unavailable:
+        world.journal.warning("a schedule is completed by its wake", job=planned.job.id, reason=unavailable.reason)
+        return planned
 
 
 UseOps = Callable[[Job, Sequence[Schedule]], Sequence[Op]]
@@ -342,6 +359,8 @@ def new_schedule(
     )
     planned = replan.first_plan(schedule, job, timing, now, drafts.first_instant(draft, job, timing, now))
     if planned.state is ScheduleState.ACTIVE and planned.next_run_at is None:
+        if drafts.may_be_over(draft, job):
+            return replan.over_at_once(planned, now)
         over = _over(draft, job, timing, now)
         raise over.within(path) if path else over
     return planned

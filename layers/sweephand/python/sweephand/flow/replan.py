@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from sweephand.domain import generations, series
 from sweephand.domain.generations import Generation
-from sweephand.domain.instants import EPOCH, epoch_s, from_s
+from sweephand.domain.instants import EPOCH, epoch_s, from_s, up_to_second
 from sweephand.domain.job import Job
 from sweephand.domain.lateness import FRESH, Misfire, Policy
 from sweephand.domain.message import occurrence
@@ -72,6 +72,12 @@ def first_plan(schedule: Schedule, job: Job, timing: Timing, now: datetime, at: 
         return replace(schedule, state=state, state_reason=reason, next_run_at=None)
     first_at = upcoming if upcoming != own else None
     return replace(schedule, state=state, state_reason=reason, next_run_at=upcoming, first_at=first_at)
+
+
+def over_at_once(schedule: Schedule, now: datetime) -> Schedule:
+    """A new schedule that has nothing left: ENDING, until its completion has been written, by its wake if need be."""
+    wake_at = up_to_second(now) + timedelta(seconds=1)
+    return replace(schedule, state=ScheduleState.ENDING, next_run_at=wake_at)
 
 
 def change(

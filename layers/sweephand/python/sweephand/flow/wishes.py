@@ -115,7 +115,9 @@ def _change(world: World, wish: Wish, there: Schedule, scene: Scene, now: dateti
     else:
         timing = _changed_timing(wish, there, draft, before, after, now)
         instant = drafts.one_time_instant(timing)
-        at = instant if instant != drafts.one_time_instant(drafts.stored_timing(there)) else None
+        before_it = drafts.one_time_instant(drafts.stored_timing(there))
+        if instant is not None and instant != before_it and instant >= now - drafts.PAST_GRACE:
+            at = instant
     if draft.timing != there.timing or before.collection != after.collection:
         timing = tenancy.bounded(scene.collection, timing, draft.timing.get("count"), wish.path)
     payload, version = None, there.payload_version

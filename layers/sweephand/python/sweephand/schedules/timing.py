@@ -163,6 +163,7 @@ def parse(
     job_end: datetime | None = None,
     salt: str = "",
     book: Mapping[str, str] | None = None,
+    may_be_over: bool = False,
 ) -> Timing:
     """The timing that a caller asks for.
 
@@ -170,6 +171,7 @@ def parse(
     looked at. now: the moment of creation, the anchor of `every` without startTime. job_start, job_end: the job's own
     window; the schedule's is cut to it. salt: the schedule's id; the jitter is a hash of it. book: the reference
     of each calendar that the fields name; its content is kept (schedules/calendars.py).
+    may_be_over: an end that comes before its first occurrence is no error; a rule that never fires is one.
     Raises InvalidRequest (INVALID_FIELD, or NEVER_FIRES if nothing lies in the window), nothing else. That all its
     occurrences are past is no error here.
     """
@@ -205,10 +207,16 @@ def parse(
     if packed["jitter"]:
         packed["salt"] = salt
     timing = _build({short: value for short, value in packed.items() if value is not None})
-    if timing.rule.after(first - 1) is None:
+    if timing.rule.after(first - 1) is None and not (may_be_over and _fires_later(timing, first)):
         raise members.never_fires(notation, _why_never(first, last))
     given = fields.get("calendars")
     return timing if given is None else _by_calendars(given, timing, book or {}, first)
+
+
+def _fires_later(timing: Timing, first: int) -> bool:
+    """Is it its end alone that leaves it no occurrence?"""
+    endless = {name: value for name, value in json.loads(timing.packed).items() if name != "last"}
+    return _build(endless).rule.after(first - 1) is not None
 
 
 def _by_calendars(given: object, timing: Timing, book: Mapping[str, str], first: int) -> Timing:

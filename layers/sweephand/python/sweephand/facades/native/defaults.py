@@ -18,6 +18,7 @@ POLICIES: Mapping[str, Any] = {
     "overlap": "allow",
     "onPastStart": "refuse",
     "onCreate": "schedule",
+    "onNothingLeft": "refuse",
     "onUnreachable": "deactivate",
     "delivery": "at_least_once",
     "keepAnswer": "failures",

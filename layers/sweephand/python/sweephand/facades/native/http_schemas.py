@@ -51,6 +51,10 @@ _POLICIES: Members = {
     "overlap": one_of(("allow", "skip", "queue_one", "replace")),
     "onPastStart": one_of(("refuse", "run_now")),
     "onCreate": one_of(("schedule", "run_now")),
+    "onNothingLeft": {
+        **one_of(("refuse", "complete")),
+        "description": "What becomes of a schedule without an instant left: it is refused, or completed without a run.",
+    },
     "onUnreachable": {
         **one_of(deactivation.OnUnreachable),
         "description": "What becomes of a schedule whose target got no connection for 10 days on end.",

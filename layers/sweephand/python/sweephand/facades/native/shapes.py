@@ -194,6 +194,7 @@ def policies(value: object, field: str, *, of_job: bool = False) -> dict[str, An
         "overlap": ("allow", "skip", "queue_one", "replace"),
         "onPastStart": ("refuse", "run_now"),
         "onCreate": ("schedule", "run_now"),
+        "onNothingLeft": ("refuse", "complete"),
         "onUnreachable": ("deactivate", "continue"),
         "delivery": ("at_least_once", "at_most_once"),
         "keepAnswer": ("failures", "all", "none"),
