@@ -10,7 +10,9 @@ import pytest
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import calendar_content, calendars
+from sweephand.schedules.cautions import YEAR_S
 from sweephand.schedules.explain import left_out
+from sweephand.schedules.gaps import measure
 from sweephand.schedules.localtime import zone
 from sweephand.schedules.timing import load, parse
 from tests.unit.schedules.test_inputs_that_break import calls
@@ -147,6 +149,30 @@ def test_behind_the_last_date_what_is_left_out_takes_few_calls(names: list[str])
     assert found == datetime(2027, 1, 2, 19, tzinfo=UTC)
 
     assert calls(lambda: list(islice(left_out(timing, found, datetime(2199, 1, 1, tzinfo=UTC)), 100))) <= 300_000
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "whole"),
+    [
+        ("0 * * * *", ["+office>"], False),
+        ("0 * * * *", ["-weekends<"], False),
+        ("0 * * * *", ["+fridays>"], False),
+        ("0,20,40 2 * * *", ["+sunday night<"], True),
+        ("0 9 * * *", ["+office>"], True),
+    ],
+)
+def test_the_gaps_of_what_rolls_are_measured_in_few_calls(text: str, names: list[str], whole: bool) -> None:
+    """By what is looked at for each; the answer says how far."""
+    fields, book = fields_of({"cron": text}, names, NEW_YORK)
+    rule = parse(fields, now=NOW, book=book).rule
+    begin = int(NOW.timestamp())
+    found: list[Any] = []
+
+    taken = calls(lambda: found.append(measure(rule, begin, begin + YEAR_S)))
+
+    assert taken <= 100_000
+    assert found[0] is not None
+    assert (found[0].until == begin + YEAR_S) is whole
 
 
 @pytest.mark.parametrize(

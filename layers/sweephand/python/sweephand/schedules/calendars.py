@@ -81,7 +81,9 @@ class Calendar:
     def covered(self, by: Zone) -> Stretches:
         """Its times as a schedule in the zone `by` sees them, in Unix seconds."""
         parts: list[Stretches] = [On(walls, self.zone or by) for walls in self.walls]
-        return Together((*parts, self.fixed) if self.fixed.begins else tuple(parts))
+        if self.fixed.begins:
+            parts.append(self.fixed)
+        return parts[0] if len(parts) == 1 else Together(tuple(parts))
 
 
 def calendar(reference: str, facts: Mapping[str, Any]) -> Calendar:

@@ -135,7 +135,11 @@ class Together:
 
 def nearest(found: Iterable[int | None], step: int) -> int | None:
     """The first of some seconds, seen in the direction of `step`."""
-    return min((second for second in found if second is not None), key=lambda second: second * step, default=None)
+    best = None
+    for second in found:
+        if second is not None and (best is None or (second - best) * step < 0):
+            best = second
+    return best
 
 
 def agreed(wishes: Sequence[tuple[Stretches, bool]], second: int, step: int) -> int | None:

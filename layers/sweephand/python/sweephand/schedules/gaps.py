@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from sweephand.schedules.rule import Series
 
 MOST_LOOKS = 2_000
-"""Occurrences walked through; a free stretch of calendars counts as LOOKS_OF_STRETCH of them."""
+"""Occurrences walked through; a free stretch of calendars counts as LOOKS_OF_STRETCH of them, one with much to look at
+before it as more."""
 LOOKS_OF_STRETCH = 5
 _LISTED_IN_LOOK = 20
 """Times that are listed at once and not asked for one by one. They tell on calendars alone."""
@@ -110,8 +111,8 @@ def _by_stretches(series: ByCalendars, after: int, until: int, looks: _Looks) ->
         end = min(series.alike_until(at), until)
         here = None if end <= at else _measure(series.series, at - 1, end, looks)
         here = here or Stretch(at, at, None, None, at)
-        looks.left -= LOOKS_OF_STRETCH
-        at = series.after(here.until)
+        at, looked = series.after_looking(here.until)
+        looks.left -= max(LOOKS_OF_STRETCH, looked + 3)
         if looks.left <= 0 or at is None or at > until:
             yield here if looks.left <= 0 and at is not None else here._replace(until=until)
             return

@@ -112,8 +112,14 @@ class Rolled(ByCalendars):
     step: int
 
     def after(self, second: int) -> int | None:
-        at: int | None = second + 1
+        return self.after_looking(second)[0]
+
+    def after_looking(self, second: int) -> tuple[int | None, int]:
         looked = _Stretch(self.filter)
+        return self._after(second, looked), looked.looks
+
+    def _after(self, second: int, looked: _Stretch) -> int | None:
+        at: int | None = second + 1
         while looked.looks < MOST_LOOKS:
             looked.looks += 1
             begin = None if at is None else self.filter.near(at, 1)

@@ -102,6 +102,10 @@ class ByCalendars(Series):
     __slots__ = ()
     series: Series
 
+    def after_looking(self, second: int) -> tuple[int | None, int]:
+        """As `after`, and how often it looked at the calendars, about."""
+        return self.after(second), 1
+
     def comes(self, second: int) -> int | None:
         """When an occurrence of the series comes after all; None: not at all."""
         raise NotImplementedError
