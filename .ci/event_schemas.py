@@ -45,6 +45,8 @@ MEANING: Mapping[EventType, str] = {
     EventType.COLLECTION_DISABLED: "A collection was disabled.",
     EventType.AUDIT_FINDING: "The audit found something that should never be, and mended it.",
     EventType.ERRORS_EXPIRING: "Failed runs that nobody has seen to will be gone within three days.",
+    EventType.CIRCUIT_OPENED: "A target failed so often in a row that its calls wait, under one flow key.",
+    EventType.CIRCUIT_CLOSED: "A target whose circuit was open answered: the calls that waited for it go on.",
     EventType.ALERT_RAISED: "A run of a job of the SAP facade was an occasion that its `ansConfig` names.",
     EventType.ALERT_STATUS: "A run ended of a job of the SAP facade whose `calmConfig` is enabled.",
 }
@@ -99,6 +101,13 @@ FINDING: Members = {
     ),
     "count": whole(description="Of the runs concerned."),
 }
+CIRCUIT: Members = {
+    "flowKey": text(1, 128),
+    "circuit": text(16, 16, description="`id` of the circuit, with its target, in the live view of the key."),
+    "openedAt": INSTANT,
+    "failures": whole(1, description="In a row."),
+    "reason": or_null(one_of(Reason, description="Of the last failure.")),
+}
 ALERTED: Members = {
     **JOB,
     "runId": RUN_ID,
@@ -122,7 +131,7 @@ ALERT = answer(
     },
     description="The event as SAP Alert Notification takes it.",
 )
-BEST_EFFORT = ("job.", "collection.", "audit.")
+BEST_EFFORT = ("job.", "collection.", "audit.", "circuit.")
 """Sent after what they tell of, and not again if the function dies between."""
 COMPLETIONS = (
     StateReason.ONE_TIME_DONE,
@@ -162,6 +171,8 @@ OTHERS: Mapping[EventType, Members] = {
         "count": whole(1, description="Failed runs that will be gone."),
         "expiresAt": {**INSTANT, "description": "When the first of them will be."},
     },
+    EventType.CIRCUIT_OPENED: {**JOB, **CIRCUIT},
+    EventType.CIRCUIT_CLOSED: {**JOB, **CIRCUIT},
     EventType.ALERT_RAISED: {
         **ALERTED,
         "occasions": items(

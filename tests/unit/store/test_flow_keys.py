@@ -129,10 +129,11 @@ def test_one_call_tries_an_open_circuit_when_it_may_be_tried(table, key):
 
 def test_whoever_closes_an_open_circuit_is_told_and_nobody_else(table, key):
     failed(table)
-    assert store.close_circuit(table, TENANT, "k", "there") is False
+    assert store.close_circuit(table, TENANT, "k", "there") is None
 
     failed(table)
     store.open_circuit(table, TENANT, "k", "there", NOON, NOON)
-    assert store.close_circuit(table, TENANT, "k", "there") is True
-    assert store.close_circuit(table, TENANT, "k", "there") is False
+    opened = circuit(table)
+    assert store.close_circuit(table, TENANT, "k", "there") == opened
+    assert store.close_circuit(table, TENANT, "k", "there") is None
     assert circuit(table).failures == 0

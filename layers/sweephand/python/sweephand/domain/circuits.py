@@ -26,7 +26,8 @@ class CircuitState(StrEnum):
 @dataclass(frozen=True)
 class Circuit:
     """Of one target under one key. failures: in a row. opened_at: None while it is closed. probe_at: when the next call
-    may try an open one. failed_at, reason: of the last failure.
+    may try an open one. failed_at, reason: of the last failure. id: names it where an address must not stand; "" until
+    it is in the table.
     """
 
     target: str
@@ -35,6 +36,7 @@ class Circuit:
     probe_at: datetime | None = None
     failed_at: datetime | None = None
     reason: str | None = None
+    id: str = ""
 
     @property
     def state(self) -> CircuitState:

@@ -10,14 +10,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sweephand.domain.collection import Collection, CollectionState, Events
 from sweephand.domain.failure import Group
-from sweephand.domain.instants import text_ms
+from sweephand.domain.instants import epoch_ms, text_ms
 from sweephand.domain.job import Job
 from sweephand.domain.run import FAILED, REACTIONS, Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
+
+if TYPE_CHECKING:
+    from sweephand.domain.circuits import Circuit
 
 SOURCE = "sweephand"
 VERSION = 1
@@ -49,6 +52,8 @@ class EventType(StrEnum):
     COLLECTION_DISABLED = "collection.disabled"
     AUDIT_FINDING = "audit.finding"
     ERRORS_EXPIRING = "errors.expiring"
+    CIRCUIT_OPENED = "circuit.opened"
+    CIRCUIT_CLOSED = "circuit.closed"
     ALERT_RAISED = "alert.raised"
     ALERT_STATUS = "alert.status"
 
@@ -199,6 +204,23 @@ def of_expiring(group: Group, job: Job | None, count: int, first: datetime, at: 
     }
     key = f"{group.id}:{int(first.timestamp())}"
     return _event(EventType.ERRORS_EXPIRING, key, at, group.tenant, group.collection, _of_job(job) | members)
+
+
+def of_circuit(kind: EventType, circuit: Circuit, flow_key: str, job: Job, at: datetime) -> Event:
+    """The circuit of a target under a flow key. circuit: as it was while it was open. job: whose call it followed from.
+
+    Two calls that meet the same opening, or close it at once, tell the same event.
+    """
+    assert circuit.opened_at is not None
+    members = {
+        "flowKey": flow_key,
+        "circuit": circuit.id,
+        "openedAt": text_ms(circuit.opened_at),
+        "failures": circuit.failures,
+        "reason": circuit.reason,
+    }
+    key = f"{flow_key}:{circuit.id}:{epoch_ms(circuit.opened_at)}"
+    return _event(kind, key, at, job.tenant, job.collection, _of_job(job) | members)
 
 
 def of_job(kind: EventType, job: Job) -> Event:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from sweephand.domain import event
 from sweephand.domain.collection import Collection, Events
@@ -19,6 +20,9 @@ from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.flow.world import World
 from sweephand.store import jobs, keys, ledger
 from sweephand.store.table import CleanUpItem
+
+if TYPE_CHECKING:
+    from sweephand.domain.circuits import Circuit
 
 
 def run_ended(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
@@ -96,6 +100,17 @@ def errors_expire(world: World, group: Group, job: Job | None, count: int, first
     """Failed runs that nobody has seen to go with their retention. first: when the first of them does."""
     told = event.of_expiring(group, job, count, first, now)
     _publish(world, _choice(world, group.tenant, group.collection), [told])
+
+
+# What flow keys learn of targets
+
+
+def circuit_changed(world: World, opened: Circuit, flow_key: str, job: Job, *, closed: bool) -> None:
+    """opened: as it is open, or was. job: whose call it followed from; its collection chooses."""
+    kind = event.EventType.CIRCUIT_CLOSED if closed else event.EventType.CIRCUIT_OPENED
+    at = opened.opened_at if not closed else None
+    told = event.of_circuit(kind, opened, flow_key, job, at or world.clock.now())
+    _publish(world, _choice(world, job.tenant, job.collection), [told])
 
 
 def _choice(world: World, tenant: str, collection: str) -> Events:

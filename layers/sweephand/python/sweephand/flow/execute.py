@@ -301,10 +301,12 @@ def _act(world: World, lane: Lane, mine: Run, seen: Seen, claimed: Written | Ref
     if begins and seen.schedule is not None and actual_start.concerns(mine, seen.schedule):
         actual_start.follow(world, mine, seen.schedule)
     outcome = act(world, mine, seen.job, seen.schedule)
-    if mine.flow_key is not None:
-        flow_keys.answered(world, mine, outcome, seen.job)
+    turned = flow_keys.answered(world, mine, outcome, seen.job) if mine.flow_key is not None else None
     schedule = _reach_noted(world, mine, outcome, seen.job, seen.schedule)
-    return _settle(world, lane, mine, outcome, seen.job, schedule)
+    verdict = _settle(world, lane, mine, outcome, seen.job, schedule)
+    if turned is not None:
+        flow_keys.tell(world, turned, mine, seen.job)
+    return verdict
 
 
 def _reach_noted(world: World, mine: Run, outcome: Outcome, job: Job, schedule: Schedule | None) -> Schedule | None:

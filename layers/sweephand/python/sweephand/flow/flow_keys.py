@@ -9,7 +9,7 @@ the target fails. (Decision 0039.)
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sweephand.domain import circuits, flow_keys
@@ -142,18 +142,37 @@ def _end(world: World, lane: Lane, mine: Run, seen: Seen, state: State, reason: 
 # After the call
 
 
-def answered(world: World, mine: Run, outcome: Outcome, job: Job) -> None:
+@dataclass(frozen=True)
+class Turned:
+    """A circuit that has opened, or closed. circuit: as it is open, or was."""
+
+    circuit: Circuit
+    closed: bool
+
+
+def answered(world: World, mine: Run, outcome: Outcome, job: Job) -> Turned | None:
     """Before the outcome is written: what it says of the target, and the place of a run that waits for its result.
 
-    Never raises: what is not written here costs a wait, not a result.
+    Returns what is to be told when the outcome is written: a bus that does not answer must not cost the lease. Never
+    raises: what is not written here costs a wait, not a result.
     """
     assert mine.flow_key is not None
+    turned = None
     with suppress(Unavailable):
-        _note(world, mine, outcome, target_of(job.action))
+        turned = _note(world, mine, outcome, target_of(job.action))
     if outcome.verdict in WAITS and turnstiles.has_places(world, mine.tenant, mine.flow_key):
         until = settle.result_due_at(world, mine, outcome, job) + flow_keys.AWAITS_BEYOND
         with suppress(Unavailable):
             turnstiles.ask(world, mine.tenant, mine.flow_key, Stay(holder(mine.uuid), until))
+    return turned
+
+
+def tell(world: World, turned: Turned, mine: Run, job: Job) -> None:
+    """Once, or not at all: nobody comes back to it."""
+    from sweephand.flow import announce  # noqa: PLC0415 - circuits turn seldom
+
+    assert mine.flow_key is not None
+    announce.circuit_changed(world, turned.circuit, mine.flow_key, job, closed=turned.closed)
 
 
 def leave(world: World, run: Run, *, own: bool) -> None:
@@ -216,33 +235,41 @@ def _rule(world: World, tenant: str, name: str) -> flow_keys.CircuitRule | None:
     return None if stile is None else stile.terms.circuit
 
 
-def _note(world: World, mine: Run, outcome: Outcome, target: str) -> None:
+def _note(world: World, mine: Run, outcome: Outcome, target: str) -> Turned | None:
     assert mine.flow_key is not None
     tenant, name = mine.tenant, mine.flow_key
     circuit = _circuit(world, tenant, name, target)
     match circuits.sign_of(outcome):
         case Sign.FAILED:
-            _failed(world, tenant, name, target, outcome.reason or Reason.NO_ANSWER)
+            return _failed(world, tenant, name, target, outcome.reason or Reason.NO_ANSWER)
         case Sign.ALIVE if circuit.failures or circuit.opened_at is not None:
-            was_open = store.close_circuit(world.table, tenant, name, target)
+            opened = store.close_circuit(world.table, tenant, name, target)
             _know(world, tenant, name, target, Circuit(target))
-            if was_open:
-                world.journal.info("circuit closed", tenant=tenant)
+            if opened is None:
+                return None
+            world.journal.info("circuit closed", tenant=tenant)
+            with suppress(Unavailable):  # the key's row in the index calls who waits
                 store.call_anew(world.table, tenant, name, turnstiles.new_turn(world))
                 call_next(world, tenant, name)
+            return Turned(opened, closed=True)
+    return None
 
 
-def _failed(world: World, tenant: str, name: str, target: str, reason: Reason) -> None:
+def _failed(world: World, tenant: str, name: str, target: str, reason: Reason) -> Turned | None:
     rule = _rule(world, tenant, name)
     if rule is None:
-        return
+        return None
     now = world.clock.now()
     failures = store.count_failure(world.table, tenant, name, target, reason, now)
+    turned = False
     if circuits.opens(failures, rule):
         opened = store.open_circuit(world.table, tenant, name, target, now, circuits.next_probe(rule, now))
-        if not isinstance(opened, Refused):
-            world.journal.warning("circuit opened", tenant=tenant)
-    _know(world, tenant, name, target)
+        turned = not isinstance(opened, Refused)
+    there = _know(world, tenant, name, target)
+    if not turned:
+        return None
+    world.journal.warning("circuit opened", tenant=tenant)
+    return Turned(there, closed=False) if there.opened_at is not None else None  # closed again meanwhile
 
 
 # The line

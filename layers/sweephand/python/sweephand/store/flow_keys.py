@@ -381,6 +381,7 @@ def circuit_of(item: CircuitItem) -> Circuit:
         probe_at=instant(item.probe_at),
         failed_at=instant(item.failed_at),
         reason=item.reason,
+        id=keys.parts(item.sk)[1],
     )
 
 
@@ -426,13 +427,15 @@ def take_probe(
     return table.update(*key, actions, CircuitItem.probe_at <= epoch_ms(now))
 
 
-def close_circuit(table: Table, tenant: str, name: str, target: str) -> bool:
-    """Its target answers: it has failed no more. Returns whether it was open; two at once may both be told so."""
+def close_circuit(table: Table, tenant: str, name: str, target: str) -> Circuit | None:
+    """Its target answers: it has failed no more. Returns it if it was open; two at once may both be told so."""
     key = _circuit_key(tenant, name, target)
-    was_open = isinstance(table.delete(*key, CircuitItem.opened_at.does_not_exist()), Refused)
-    if was_open:
-        table.delete(*key)
-    return was_open
+    met = table.delete(*key, CircuitItem.opened_at.does_not_exist())
+    if not isinstance(met, Refused):
+        return None
+    table.delete(*key)
+    there = met.read(CircuitItem)
+    return None if there is None else circuit_of(there)
 
 
 def forget_circuits(table: Table, tenant: str, name: str) -> None:

@@ -122,6 +122,7 @@ def live(stile: Turnstile, waiting: int, circuits: Iterable[Circuit], now: datet
 
 def _circuit_body(circuit: Circuit) -> dict[str, Any]:
     return {
+        "id": circuit.id,
         "target": circuit.target,
         "state": circuit.state.value,
         "failures": circuit.failures,

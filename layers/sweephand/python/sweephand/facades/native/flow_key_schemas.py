@@ -66,6 +66,7 @@ _LIVE: Members = {
     "circuits": items(
         answer(
             {
+                "id": text(pattern="^[0-9a-f]{16}$", description="As `circuit` in events."),
                 "target": text(description="The address without its query; of other kinds, the kind and its names."),
                 "state": one_of(CircuitState),
                 "failures": whole(description="In a row."),
