@@ -180,3 +180,16 @@ def test_the_first_occurrences_alone_can_be_walked() -> None:
     assert found is not None
     assert (found.smallest_s, found.largest_s) == (86_400, 86_400)
     assert walk(rule, BEGIN, BEGIN + 60, 2) is None
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "UTC", "Australia/Lord_Howe"])
+@pytest.mark.parametrize("text", ["cron(0 9 L * ? *)", "cron(0 9 1 1 ? *)"])
+def test_a_last_piece_of_the_year_without_an_occurrence_is_measured_too(text: str, zone: str) -> None:
+    """The clock changes on 7 November 2027 in New York, and nothing comes between that and the end of what is asked."""
+    rule = parse({"eventBridge": text, "timezone": zone}, now=NOW).rule
+    begin = 1_795_248_000  # 2026-11-21T08:00:00Z
+
+    found = measure(rule, begin, begin + YEAR_S)
+
+    assert found is not None
+    assert found.until == begin + YEAR_S

@@ -79,7 +79,8 @@ def _measure(series: Series, after: int, until: int, looks: _Looks) -> Stretch |
     if isinstance(series, Steps):
         return _steps(series, after, until)
     if isinstance(series, OnWallClock) and isinstance(series.pattern, _SHAPED):
-        return _joined(_by_pieces(series, after, until, looks))
+        found = _joined(_by_pieces(series, after, until, looks))
+        return found if found is None or looks.left <= 0 else found._replace(until=until)
     if isinstance(series, ByCalendars):
         return _joined(_by_stretches(series, after, until, looks))
     return _walk(series, after, until, looks)
