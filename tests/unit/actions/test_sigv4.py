@@ -127,3 +127,16 @@ def test_a_job_signs_by_an_allowed_role_or_not_at_all(change: dict[str, Any], fi
         actions.draft({"type": "http", "url": "https://x.org/", "authentication": how}, field="action", guard=GUARD)
 
     assert caught.value.field == f"action.authentication.{field}"
+
+
+@pytest.mark.parametrize(
+    "name", ["authorization", "Date", "x-amz-date", "X-Amz-Security-Token", "X-Amz-Content-Sha256"]
+)
+def test_a_header_that_the_signature_sets_is_not_the_caller_s(name: str) -> None:
+    how = {"type": "sigv4", "service": "s3", "region": "eu-west-1", "roleArn": ROLE}
+    fields = {"type": "http", "url": "https://x.org/", "authentication": how, "headers": {name: "x"}}
+
+    with pytest.raises(InvalidRequest, match="sigv4 authentication sets it already") as caught:
+        actions.draft(fields, field="action", guard=GUARD)
+
+    assert str(caught.value.field).lower() == f"action.headers.{name.lower()}"

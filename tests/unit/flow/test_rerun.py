@@ -18,6 +18,7 @@ from sweephand.flow.edits import Edit
 from sweephand.flow.idempotency import Once
 from sweephand.flow.operations import verbs
 from sweephand.flow.plan import Planned
+from tests.support.acting import GUARD, ROLE
 from tests.support.endpoint import OK, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, answer_lost, conflict, crash_after, crash_before, refused
@@ -25,6 +26,7 @@ from tests.unit.flow.common import NOON
 
 MINUTELY = {"cron": "* * * * *"}
 API_KEY = {"type": "apiKey", "header": "X-Key", "value": "secret"}
+SIGNED = {"type": "sigv4", "service": "execute-api", "region": "eu-west-1", "roleArn": ROLE}
 
 
 def failed_runs(stage: Stage, count: int, **members: Any) -> tuple[Planned, list[Run]]:
@@ -217,11 +219,14 @@ def test_the_edit_of_a_run_goes_in_the_end_though_nobody_deletes_it(stage: Stage
         ({"method": "GET"}, Edit(Payload("[1]", is_json=True)), "payload"),
         ({}, Edit(headers={"authorization": "x"}), "headers.authorization"),
         ({"authentication": API_KEY}, Edit(headers={"x-key": "mine"}), "headers.x-key"),
+        ({"authentication": SIGNED}, Edit(headers={"x-amz-date": "20270301T120000Z"}), "headers.x-amz-date"),
         ({"type": "event", "url": None}, Edit(headers={"X-A": "1"}), "headers"),
     ],
 )
 def test_what_the_action_cannot_send_is_refused(stage: Stage, fields: Any, edit: Edit, field: str) -> None:
-    action = stage.action(**fields) if "type" not in fields else _event(stage)
+    made = {"type": "http", "url": "https://example.org/run", **fields}
+    made = {name: value for name, value in made.items() if value is not None}
+    action = actions.draft(made, field="action", guard=GUARD)
     _, (failed,) = failed_runs(stage, 1, action=action)
     passed = len(stage.taps.passed)
 
@@ -230,10 +235,6 @@ def test_what_the_action_cannot_send_is_refused(stage: Stage, fields: Any, edit:
 
     assert wrong.value.field == field
     assert not [call for call in stage.taps.passed[passed:] if "Write" in call.operation]
-
-
-def _event(stage: Stage) -> Any:
-    return actions.draft({"type": "event"}, field="action", guard=stage.world.outbound.settings)
 
 
 # Redriven

@@ -69,6 +69,16 @@ def check_payload(kind: str, params: Mapping[str, Any], payload: Payload | None,
     action.check_payload(action.from_json(params), payload, field)
 
 
+def own_headers(params: Mapping[str, Any]) -> frozenset[str]:
+    """The headers of a stored action that show its target who calls, in lower case: nobody sets them for a run."""
+    if "headers" not in params:
+        return frozenset()
+    from sweephand.actions import authentication  # noqa: PLC0415 - few kinds have headers
+
+    stored = params.get("authentication", {"type": "none"})
+    return frozenset({"authorization", *(name.lower() for name in authentication.from_json(stored).headers)})
+
+
 def perform(kind: str, params: Mapping[str, Any], call: Call, outbound: Outbound) -> Outcome:
     """One attempt; never raises for what the target does."""
     action = _module(kind)

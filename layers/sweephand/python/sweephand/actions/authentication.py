@@ -27,6 +27,8 @@ PEM = "authentication.pem"
 
 MAX_PFX = 65_536
 """Characters of Base64."""
+OF_SIGV4 = ("Date", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-SHA256")
+"""What a signature is made with: a caller's own beside it would break it."""
 _VISIBLE = re.compile(r"[!-~]+", re.ASCII)
 _PRINTABLE = re.compile(r"[ -~]+", re.ASCII)
 _AWS_NAME = re.compile(r"[a-z0-9-]+", re.ASCII)
@@ -63,11 +65,13 @@ class Authentication:
         return tuple(PREFIX + name for name, member in TYPES[self.type].items() if member.secret)
 
     @property
-    def header(self) -> str | None:
-        """The name of the header that it sets."""
+    def headers(self) -> tuple[str, ...]:
+        """The names of the headers that are its own."""
         if self.type in {"none", "clientCertificate"}:
-            return None
-        return str(self.members["header"]) if self.type == "apiKey" else "Authorization"
+            return ()
+        if self.type == "apiKey":
+            return (str(self.members["header"]),)
+        return ("Authorization", *(OF_SIGV4 if self.type == "sigv4" else ()))
 
 
 NONE = Authentication()

@@ -104,10 +104,10 @@ def parse(fields: object, *, field: str, guard: GuardSettings) -> HttpParams:
 
 def _check_own_header(params: HttpParams, field: str) -> None:
     """No header may be set by the authentication and by the caller."""
-    own = params.authentication.header
+    own = {name.lower(): name for name in params.authentication.headers}
     for name, _ in params.headers:
-        if own is not None and name.lower() == own.lower():
-            path = below(field, f"headers.{own}")
+        if name.lower() in own:
+            path = below(field, f"headers.{own[name.lower()]}")
             raise InvalidRequest(path, f"{params.authentication.type} authentication sets it already")
 
 

@@ -18,8 +18,6 @@ from sweephand.store import keys
 from sweephand.store.conditional import Op
 from sweephand.store.table import EditItem
 
-LOCKED = "authorization"
-"""A secret of the job: it cannot be read, so it cannot be edited either."""
 LONGEST_OPEN = timedelta(days=600)
 """No run takes longer; the row goes by itself after that."""
 
@@ -40,9 +38,9 @@ def check(action: ActionSpec, edit: Edit) -> None:
         return
     if "headers" not in action.params:
         raise InvalidRequest("headers", "the job's action has none")
-    own = action.params.get("authentication", {}).get("header")
+    locked = actions.own_headers(action.params)
     for name in edit.headers:
-        if name.lower() == LOCKED or (own is not None and name.lower() == own.lower()):
+        if name.lower() in locked:
             raise InvalidRequest(f"headers.{name}", "belongs to the job's secrets and cannot be edited")
 
 
