@@ -14,7 +14,7 @@ from sweephand.actions import KINDS
 from sweephand.actions.authentication import TYPES
 
 ROOT = Path(__file__).resolve().parent.parent
-OUTCOMES = ("success", "failure", "silence", "unproven")
+OUTCOMES = ("success", "wait", "failure", "silence", "unreachable", "unproven")
 ROLE, OWN, KEY = "role", "own", "key"
 BESIDE_HTTP = {
     **dict.fromkeys(("sqs", "sns", "events", "lambda", "states"), ROLE),
@@ -25,6 +25,8 @@ NEVER = {
     ("http", "none", "unproven"): "nothing is shown",
     **{(kind, OWN, "unproven"): "the stack's own" for kind in ("ecs", "event", "job")},
     ("job", OWN, "silence"): "nothing is waited for",
+    ("job", OWN, "wait"): "nothing is waited for",
+    ("job", OWN, "unreachable"): "a row beside its own",
 }
 """Cells of what cannot be."""
 Cell = tuple[str, str, str]

@@ -356,6 +356,26 @@ def test_a_run_waits_for_its_report_where_the_job_says_so(
     assert performed({**QUEUE, "outcome": outcome}, replace(CALL, on202=on202)).verdict is verdict
 
 
+class Taking:
+    """Takes whatever it is sent, as each service of AWS says so."""
+
+    meta = type("Meta", (), {"endpoint_url": "https://aws.example"})
+
+    def __getattr__(self, _name: str) -> Any:
+        said = {"MessageId": "m", "executionArn": "a", "StatusCode": 200, "Entries": [{"EventId": "e"}]}
+        return lambda **_request: {**said, "Payload": io.BytesIO(b"null")}
+
+
+@of_each
+@pytest.mark.action("sqs sns events lambda states", "role", "wait")
+def test_what_is_taken_waits_for_its_report_where_the_job_says_so(fields: dict[str, Any]) -> None:
+    service = {"states": "stepfunctions"}.get(fields["type"], fields["type"])
+
+    outcome = performed({**fields, "outcome": {"onAccepted": "wait"}}, roles=Roles({service: Taking()}))
+
+    assert outcome.verdict is Verdict.ACCEPTED
+
+
 # ---- What fails ------------------------------------------------------------------------------------------------------
 
 
@@ -422,6 +442,7 @@ def test_what_aws_refuses_is_told_by_code_and_repeated_if_it_passes(
     ],
 )
 @pytest.mark.action("sqs sns events lambda states", "role", "silence")
+@pytest.mark.action("sqs sns events lambda states", "role", "unreachable")
 def test_what_does_not_come_through_is_repeated(fields: dict[str, Any], error: Exception, reason: Reason) -> None:
     outcome = failing(fields, error)
 

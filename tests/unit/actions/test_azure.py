@@ -188,6 +188,14 @@ def test_a_job_without_payload_sends_the_run(there: AzureServer, fields: dict[st
     assert json.loads(text)["runId"] == CALL.run_id
 
 
+@pytest.mark.action("azure_storage_queue azure_service_bus_queue azure_service_bus_topic", "key", "wait")
+@of_each
+def test_who_reads_the_queue_may_report_the_result(there: AzureServer, fields: dict[str, Any]) -> None:
+    outcome = performed(there, {**fields, "outcome": {"onAccepted": "wait"}})
+
+    assert (outcome.verdict, outcome.http_status) == (Verdict.ACCEPTED, 201)
+
+
 # ---- What fails ------------------------------------------------------------------------------------------------------
 
 
@@ -264,6 +272,7 @@ def test_silence_ends_with_the_deadline_and_is_repeated(there: AzureServer, fiel
     assert (outcome.reason, outcome.retryable, outcome.message) == (Reason.NO_ANSWER, True, "no answer within 0.2 s")
 
 
+@pytest.mark.action("azure_storage_queue azure_service_bus_queue azure_service_bus_topic", "key", "unreachable")
 @of_each
 def test_nobody_there_is_a_failure_that_is_repeated(fields: dict[str, Any]) -> None:
     with azure() as there:

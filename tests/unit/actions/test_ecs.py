@@ -67,7 +67,7 @@ def refused(fields: Any, **more: Any) -> tuple[str | None, str]:
 # ---- What is asked ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.action("ecs", "own", "success")
+@pytest.mark.action("ecs", "own", "wait")
 def test_a_task_begins_on_fargate_in_the_stack_s_own_network_and_the_run_waits_for_it() -> None:
     ecs = VirtualEcs()
 
@@ -278,6 +278,7 @@ def test_where_ecs_does_not_answer_the_run_waits_for_a_task_that_may_run(error: 
     assert (outcome.verdict, outcome.message) == (Verdict.SILENT, "AWS did not answer in time")
 
 
+@pytest.mark.action("ecs", "own", "unreachable")
 def test_where_ecs_cannot_be_reached_no_task_runs_and_the_attempt_has_failed() -> None:
     outcome = performed(ecs=Failing(exceptions.EndpointConnectionError(endpoint_url="u")))
 

@@ -14,14 +14,14 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from sweephand.actions.authentication import TYPES, Authentication
-from sweephand.actions.http import HttpParams, perform
+from sweephand.actions.http import HttpParams, OutcomeRules, perform
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.security.guard import Outbound
 from sweephand.security.identity import Identity
 from tests.support.acting import ROLE, SETTINGS, Roles
 from tests.support.own_key import KEY_ID, OwnKey
 from tests.unit.actions.test_http import CALL, LOCAL
-from tests.unit.endpoints import Authority, listening, read_request
+from tests.unit.endpoints import Authority, listening, read_request, unused_port
 
 Answer = Callable[[socket.socket, threading.Event], None]
 SECRETS = {
@@ -69,7 +69,7 @@ class Place:
     token_url: str
     requests: list[str]
 
-    def call(self, kind: str, *, proven: bool = True, deadline_s: float = 5) -> Outcome:
+    def call(self, kind: str, *, proven: bool = True, deadline_s: float = 5, on202: str | None = None) -> Outcome:
         members = {
             **MEMBERS.get(kind, {}),
             **({"tokenUrl": self.token_url, "clientId": "me"} if kind == "oauth2" else {}),
@@ -83,7 +83,8 @@ class Place:
             roles=Roles() if proven else None,  # type: ignore[arg-type]
             identity=Identity(OwnKey, KEY_ID, "https://s.example") if proven else None,
         )
-        made = HttpParams("POST", self.url, authentication=Authentication(kind, members))
+        rules = OutcomeRules(on202=on202)
+        made = HttpParams("POST", self.url, authentication=Authentication(kind, members), outcome=rules)
         return perform(made, replace(CALL, secrets=secrets, deadline_s=deadline_s), outbound)
 
 
@@ -137,6 +138,50 @@ def test_the_target_is_shown_who_calls(authority: Authority, kind: str) -> None:
     (request,) = there.requests
     assert outcome.verdict is Verdict.SUCCEEDED
     assert SHOWN[kind] in request
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("none", marks=pytest.mark.action("http", "none", "wait")),
+        pytest.param("basic", marks=pytest.mark.action("http", "basic", "wait")),
+        pytest.param("bearer", marks=pytest.mark.action("http", "bearer", "wait")),
+        pytest.param("apiKey", marks=pytest.mark.action("http", "apiKey", "wait")),
+        pytest.param("oauth2", marks=pytest.mark.action("http", "oauth2", "wait")),
+        pytest.param("clientCertificate", marks=pytest.mark.action("http", "clientCertificate", "wait")),
+        pytest.param("sigv4", marks=pytest.mark.action("http", "sigv4", "wait")),
+        pytest.param("sweephand", marks=pytest.mark.action("http", "sweephand", "wait")),
+    ],
+)
+def test_a_202_waits_for_the_result_where_the_job_says_so(authority: Authority, kind: str) -> None:
+    with place(authority, kind, status(202)) as there:
+        outcome = there.call(kind, on202="wait")
+
+    (request,) = there.requests
+    assert (outcome.verdict, outcome.http_status) == (Verdict.ACCEPTED, 202)
+    assert SHOWN[kind] in request
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("none", marks=pytest.mark.action("http", "none", "unreachable")),
+        pytest.param("basic", marks=pytest.mark.action("http", "basic", "unreachable")),
+        pytest.param("bearer", marks=pytest.mark.action("http", "bearer", "unreachable")),
+        pytest.param("apiKey", marks=pytest.mark.action("http", "apiKey", "unreachable")),
+        pytest.param("oauth2", marks=pytest.mark.action("http", "oauth2", "unreachable")),
+        pytest.param("clientCertificate", marks=pytest.mark.action("http", "clientCertificate", "unreachable")),
+        pytest.param("sigv4", marks=pytest.mark.action("http", "sigv4", "unreachable")),
+        pytest.param("sweephand", marks=pytest.mark.action("http", "sweephand", "unreachable")),
+    ],
+)
+def test_where_nobody_listens_no_connection_comes_about(authority: Authority, kind: str) -> None:
+    with place(authority, kind, status(200)) as there:
+        there.url = f"https://127.0.0.1:{unused_port()}"
+        outcome = there.call(kind)
+
+    assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, Reason.CONNECT, True)
+    assert there.requests == []
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from botocore.exceptions import EndpointConnectionError
+from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 
 from sweephand import actions
 from sweephand.actions.job import MOST_HOPS
@@ -258,16 +258,24 @@ def test_without_retries_it_is_a_failed_run_that_says_why(there: Stage, fault: A
     assert there.taps.count("events.PutEvents") == 1, "the job's retry policy repeats it, nothing else"
 
 
-@pytest.mark.action("event", "own", "silence")
-def test_a_bus_that_cannot_be_reached_is_a_failed_attempt_too() -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(ReadTimeoutError(endpoint_url="u"), marks=pytest.mark.action("event", "own", "silence")),
+        pytest.param(
+            EndpointConnectionError(endpoint_url="u"), marks=pytest.mark.action("event", "own", "unreachable")
+        ),
+    ],
+)
+def test_a_bus_that_does_not_answer_or_cannot_be_reached_is_a_failed_attempt_too(error: Exception) -> None:
     from sweephand.messaging.event_bus import EventBus  # noqa: PLC0415 - of this test alone
     from tests.support.sources import SeededChance  # noqa: PLC0415
 
     class Away:
         def put_events(self, **_request: Any) -> None:
-            raise EndpointConnectionError(endpoint_url="u")
+            raise error
 
-    assert EventBus(Away(), "bus", SystemClock(), SeededChance(0)).put("s", "t", "{}") == "EndpointConnectionError"
+    assert EventBus(Away(), "bus", SystemClock(), SeededChance(0)).put("s", "t", "{}") == type(error).__name__
 
 
 def test_a_text_goes_along_as_a_text(there: Stage) -> None:
@@ -278,6 +286,7 @@ def test_a_text_goes_along_as_a_text(there: Stage) -> None:
     assert [each["payload"] for each in told(there)] == ["<a/>"]
 
 
+@pytest.mark.action("event", "own", "wait")
 def test_a_listener_may_be_waited_for(there: Stage) -> None:
     planned = there.create(once(), action=draft(type="event", outcome={"onAccepted": "wait"}))
 

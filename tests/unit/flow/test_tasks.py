@@ -85,6 +85,7 @@ def test_a_task_that_begins_leaves_its_run_waiting_with_a_deadline(cluster: Jobs
     assert 0 <= (run.deadline_at - run.started_at).total_seconds() - LIMIT_S <= 1
 
 
+@pytest.mark.action("ecs", "own", "success")
 def test_exit_code_0_is_success(cluster: Jobs) -> None:
     cluster.begun()
 
