@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from sweephand.actions.call import Call
+from sweephand.domain.attempt_bodies import attempt_bodies
 from sweephand.domain.instants import text_ms
 from sweephand.domain.run import Kind, Outcome, Reason, Run, State
 from sweephand.domain.schedule import Lane, ScheduleState
-from sweephand.facades.native.attempt_bodies import attempt_bodies
 from sweephand.flow import manual, results
 from sweephand.store import ledger
 from sweephand.store.views import runs as views

@@ -43,3 +43,8 @@ def text_ms(instant: datetime) -> str:
     """RFC 3339 in UTC with milliseconds: 2027-01-01T09:00:00.123Z."""
     instant = instant.astimezone(UTC)
     return f"{instant.strftime('%Y-%m-%dT%H:%M:%S')}.{instant.microsecond // 1000:03d}Z"
+
+
+def stamp(instant: datetime | None) -> str | None:
+    """To the millisecond; null where there is none."""
+    return None if instant is None else text_ms(instant)

@@ -10,10 +10,9 @@ from sweephand.domain import upcoming
 from sweephand.domain.instants import text, text_ms
 from sweephand.domain.job import ActionSpec, Job, JobState, Pause, Payload, hook_owner
 from sweephand.domain.job_state import ended_state, state_of
-from sweephand.domain.run import AWAITING_RESULT, Attempt, Kind, Run, State
+from sweephand.domain.run import Run
 from sweephand.domain.schedule import OVER, Schedule, StateReason
 from sweephand.facades.native import defaults
-from sweephand.facades.native.attempt_bodies import attempt_bodies
 from sweephand.facades.native.defaults import payload_value
 from sweephand.flow import replan
 from sweephand.schedules.explain import MovedBy
@@ -185,38 +184,6 @@ def totals_body(totals: Totals) -> dict[str, int]:
     }
 
 
-def run_body(run: Run, attempts: Sequence[Attempt] = ()) -> dict[str, Any]:
-    """attempts: rows of attempts before the last; the run's own row is the last."""
-    return {
-        "id": run.id,
-        "jobId": run.job_id,
-        "scheduleId": run.schedule_id,
-        "kind": run.kind.value,
-        "status": run.state.status.value,
-        "state": run.state.value,
-        "reason": run.reason.value if run.reason else None,
-        "httpStatus": run.http_status,
-        "plannedAt": text_ms(run.planned_at),
-        "enqueuedAt": stamp(run.enqueued_at),
-        "startedAt": stamp(run.first_started_at or run.started_at),
-        "finishedAt": stamp(run.finished_at) if run.finished else None,
-        "latenessMs": run.lateness_ms if run.kind is Kind.SCHEDULED else None,
-        "attempt": run.attempt,
-        "maxAttempts": run.max_attempts,
-        "nextAttemptAt": stamp(run.not_before) if run.state is State.RETRY_WAIT else None,
-        "callbackDeadlineAt": stamp(run.deadline_at) if run.state in AWAITING_RESULT else None,
-        "answer": run.answer,
-        "message": run.message,
-        "parentRunId": run.parent_id,
-        "rerunOf": run.rerun_of,
-        "rerunBy": run.rerun_by,
-        "range": {"until": text_ms(run.range_until), "count": run.range_count} if run.range_until else None,
-        "attempts": attempt_bodies(run, attempts),
-        "notes": list(run.notes),
-        "expiresAt": _text(run.expires_at),
-    }
-
-
 def credential_body(item: Listed) -> dict[str, Any]:
     """Never the secret: it was shown once."""
     return {
@@ -229,8 +196,3 @@ def credential_body(item: Listed) -> dict[str, Any]:
 
 def _text(instant: datetime | None) -> str | None:
     return None if instant is None else text(instant)
-
-
-def stamp(instant: datetime | None) -> str | None:
-    """To the millisecond; null where there is none."""
-    return None if instant is None else text_ms(instant)

@@ -19,9 +19,9 @@ from sweephand.domain.flow_keys import (
     Rate,
     Turnstile,
 )
-from sweephand.domain.instants import EPOCH, text_ms
+from sweephand.domain.instants import EPOCH, stamp, text_ms
 from sweephand.errors import InvalidRequest
-from sweephand.facades.native import bodies, shapes
+from sweephand.facades.native import shapes
 
 MOST_CALLS = 1_000_000
 MOST_FAILURES = 1_000
@@ -126,8 +126,8 @@ def _circuit_body(circuit: Circuit) -> dict[str, Any]:
         "target": circuit.target,
         "state": circuit.state.value,
         "failures": circuit.failures,
-        "since": bodies.stamp(circuit.opened_at),
-        "lastFailureAt": bodies.stamp(circuit.failed_at),
+        "since": stamp(circuit.opened_at),
+        "lastFailureAt": stamp(circuit.failed_at),
         "lastFailure": circuit.reason,
-        "nextProbeAt": bodies.stamp(circuit.probe_at),
+        "nextProbeAt": stamp(circuit.probe_at),
     }

@@ -9,71 +9,55 @@ from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from sweephand.domain import fields, upcoming
-from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, text
+from sweephand.domain.instants import epoch_ms, epoch_s, text
 from sweephand.domain.run import Kind, Reason, Run, State
+from sweephand.domain.run_body import run_body
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies
 from sweephand.facades.native.context import Context
-from sweephand.flow import plan, results, tenancy
-from sweephand.flow.drafts import LAST, PAST_GRACE
+from sweephand.flow import plan, results, run_lists
+from sweephand.flow.drafts import LAST
 from sweephand.flow.retention import RUN_DAYS
-from sweephand.ids import instant_ms_of, is_uuid, run_uuid
+from sweephand.ids import is_uuid, run_uuid
 from sweephand.schedules.explain import MovedBy, left_out
 from sweephand.schedules.instants import parse_instant
 from sweephand.schedules.timing import Timing, load_or_never
 from sweephand.store.views import runs as views
 from sweephand.store.views.runs import RunMark
 
-ATTENTION_DAYS = 15
 LOOKED_AT_MOST = 5_000
+STATES = frozenset(State) - {State.SCHEDULED}
+KINDS = frozenset(Kind)
 
 
 def list_all(ctx: Context) -> Answer:
     """By job or schedule; without them, what did not succeed or waits. Latest planned first."""
     limit, given = ctx.page(is_uuid, is_uuid)
     found, behind = select(ctx, (given[0], given[1]) if given else None, limit)
-    items = [bodies.run_body(run) for run in found]
+    items = [run_body(run) for run in found]
     return Answer(200, {"items": items, "nextCursor": ctx.cursor(*behind) if behind else None})
 
 
 def select(ctx: Context, last: RunMark | None, limit: int) -> tuple[list[Run], RunMark | None]:
     """Up to `limit` runs behind `last` that the query asks for, and the mark that more lie behind; None: no more."""
-    state = ctx.choice("state", frozenset(State) - {State.SCHEDULED})
-    kind = ctx.choice("kind", frozenset(Kind))
+    wanted = run_lists.Wanted(
+        state=ctx.choice("state", STATES),
+        kind=ctx.choice("kind", KINDS),
+        job_id=_query_id(ctx, "jobId"),
+        schedule_id=_query_id(ctx, "scheduleId"),
+    )
     found: list[Run] = []
-    for looked, run in enumerate(_source(ctx, last, limit)):
-        wanted = state in {None, run.state.value} and kind in {None, run.kind.value} and not run.is_gone(ctx.now)
-        if (wanted and len(found) == limit) or looked == LOOKED_AT_MOST:
+    runs = run_lists.listed(ctx.world, ctx.tenant, wanted, last, limit + 1, ctx.now)
+    for looked, run in enumerate(runs):
+        fits = wanted.holds(run, ctx.now)
+        if (fits and len(found) == limit) or looked == LOOKED_AT_MOST:
             return found, last
-        if wanted:
+        if fits:
             found.append(run)
-        last = (run.uuid, run.schedule_id or run.job_id)
+        last = run_lists.mark_of(run)
     return found, None
-
-
-def _source(ctx: Context, mark: RunMark | None, limit: int) -> Iterator[Run]:
-    table, tenant = ctx.world.table, ctx.tenant
-    page = limit + 1
-    job_id, schedule_id = _query_id(ctx, "jobId"), _query_id(ctx, "scheduleId")
-    if job_id is not None:
-        planned = plan.find(ctx.world, tenant, job_id)
-        if schedule_id is not None:
-            owners = [plan.find_schedule(planned, schedule_id).id]
-        else:
-            owners = [job_id, *(each.id for each in planned.schedules)]
-        yield from views.merged_runs(table, tenant, owners, mark, page)
-    elif schedule_id is not None:
-        yield from views.runs_of(table, tenant, schedule_id, mark, page)
-    else:
-        until_ms = epoch_ms(ctx.now + timedelta(days=1))
-        if mark is not None:
-            until_ms = min(until_ms, instant_ms_of(mark[0]))
-        since = (ctx.now - timedelta(days=ATTENTION_DAYS)).date()
-        found = views.attention(table, tenant, since, from_ms(until_ms), mark, page)
-        began = tenancy.began_at(ctx.world, tenant)
-        yield from found if began is None else takewhile(lambda run: run.planned_at >= began - PAST_GRACE, found)
 
 
 def _query_id(ctx: Context, name: str) -> str | None:
@@ -85,7 +69,7 @@ def _query_id(ctx: Context, name: str) -> str | None:
 
 def read(ctx: Context) -> Answer:
     run = _find(ctx)
-    return Answer(200, bodies.run_body(run, views.attempts_of(ctx.world.table, run)))
+    return Answer(200, run_body(run, views.attempts_of(ctx.world.table, run)))
 
 
 def put_result(ctx: Context) -> Answer:
@@ -97,12 +81,12 @@ def put_result(ctx: Context) -> Answer:
     message = fields.text(given["message"], "message", 0, 1_000) if "message" in given else None
     owner, uuid = ctx.run()
     run = results.record(ctx.world, ctx.tenant, owner, uuid, success=success, message=message)
-    return Answer(200, bodies.run_body(run))
+    return Answer(200, run_body(run))
 
 
 def cancel(ctx: Context) -> Answer:
     ctx.no_members()
-    return Answer(200, bodies.run_body(results.cancel(ctx.world, ctx.tenant, *ctx.run())))
+    return Answer(200, run_body(results.cancel(ctx.world, ctx.tenant, *ctx.run())))
 
 
 def rerun(ctx: Context) -> Answer:

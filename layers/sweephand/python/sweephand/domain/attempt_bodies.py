@@ -1,4 +1,4 @@
-"""The attempts of a run, as an answer shows them: those with rows of their own, then the one that the run's row has."""
+"""The attempts of a run, as it is shown: those with rows of their own, then the one that the run's row has. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sweephand.domain import settlement
-from sweephand.domain.instants import text_ms
+from sweephand.domain.instants import stamp, text_ms
 from sweephand.domain.run import Attempt, Reason, Run, State
 
 MILLISECOND = timedelta(milliseconds=1)
@@ -79,13 +79,9 @@ def _stamps(
     planned: datetime | None, enqueued: datetime | None, started: datetime, finished: datetime | None
 ) -> dict[str, Any]:
     return {
-        "plannedAt": _text(planned),
-        "enqueuedAt": _text(enqueued),
+        "plannedAt": stamp(planned),
+        "enqueuedAt": stamp(enqueued),
         "startedAt": text_ms(started),
-        "finishedAt": _text(finished),
+        "finishedAt": stamp(finished),
         "durationMs": None if finished is None else (finished - started) // MILLISECOND,
     }
-
-
-def _text(instant: datetime | None) -> str | None:
-    return None if instant is None else text_ms(instant)

@@ -1,0 +1,61 @@
+"""Runs as lines of a file: CSV for spreadsheets, or JSON lines. Pure."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any
+
+from sweephand.domain.json_text import dumps
+from sweephand.domain.run import Run
+from sweephand.domain.run_body import run_body
+
+
+class Format(StrEnum):
+    CSV = "csv"
+    JSON_LINES = "jsonl"
+
+
+MEDIA_TYPES: Mapping[Format, str] = {
+    Format.CSV: "text/csv; charset=utf-8",
+    Format.JSON_LINES: "application/x-ndjson",
+}
+RANGE = {"rangeUntil": "until", "rangeCount": "count"}
+COLUMNS = (
+    *("id", "jobId", "scheduleId", "kind", "status", "state", "reason", "httpStatus"),
+    *("plannedAt", "enqueuedAt", "startedAt", "finishedAt", "latenessMs", "attempt", "maxAttempts"),
+    *("parentRunId", *RANGE, "message", "answer", "expiresAt"),
+)
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""A cell that begins so is worked out by a spreadsheet, whoever wrote it (OWASP, CSV injection)."""
+
+
+def head(form: Format) -> str:
+    """What a file begins with: of CSV the line of names, as RFC 4180 has lines. A line of JSON says what it is."""
+    return _csv([COLUMNS]) if form is Format.CSV else ""
+
+
+def lines(form: Format, runs: Iterable[Run]) -> str:
+    """A run a line, without the attempts before its last; a cell may hold ends of lines."""
+    if form is Format.JSON_LINES:
+        return "".join(f"{dumps(run_body(run))}\n" for run in runs)
+    return _csv(_cells(run_body(run)) for run in runs)
+
+
+def _csv(rows: Iterable[Iterable[Any]]) -> str:
+    out = io.StringIO()
+    csv.writer(out).writerows(rows)
+    return out.getvalue()
+
+
+def _cells(run: dict[str, Any]) -> list[Any]:
+    told = run["range"] or {}
+    flat = {**run, **{column: told.get(member) for column, member in RANGE.items()}}
+    return [_cell(flat[column]) for column in COLUMNS]
+
+
+def _cell(value: Any) -> Any:
+    """A text that would be a formula begins with an apostrophe, which spreadsheets do not show."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
