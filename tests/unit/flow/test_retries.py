@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from sweephand.actions.call import Call
-from sweephand.domain.attempt_bodies import attempt_bodies
 from sweephand.domain.instants import text_ms
 from sweephand.domain.run import Kind, Outcome, Reason, Run, State
+from sweephand.domain.run_body import attempt_bodies
 from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.flow import manual, results
 from sweephand.store import ledger

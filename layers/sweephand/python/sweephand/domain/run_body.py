@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
-from sweephand.domain.attempt_bodies import attempt_bodies
+from sweephand.domain import settlement
 from sweephand.domain.instants import stamp, text, text_ms
-from sweephand.domain.run import AWAITING_RESULT, Attempt, Kind, Run, State
+from sweephand.domain.run import AWAITING_RESULT, Attempt, Kind, Reason, Run, State
+
+MILLISECOND = timedelta(milliseconds=1)
 
 
 def run_body(run: Run, attempts: Sequence[Attempt] = ()) -> dict[str, Any]:
@@ -39,4 +42,79 @@ def run_body(run: Run, attempts: Sequence[Attempt] = ()) -> dict[str, Any]:
         "attempts": attempt_bodies(run, attempts),
         "notes": list(run.notes),
         "expiresAt": None if run.expires_at is None else text(run.expires_at),
+    }
+
+
+def attempt_bodies(run: Run, rows: Sequence[Attempt]) -> list[dict[str, Any]]:
+    """Those with rows of their own, then the one that the run's row has."""
+    shown = [_of_row(run, row) for row in rows]
+    if _is_beside_rows(run, rows):
+        shown.append(_of_run(run))
+    return shown
+
+
+def _is_beside_rows(run: Run, rows: Sequence[Attempt]) -> bool:
+    """Did the run's own row make an attempt that has no other one? While it waits for the next, all made ones have;
+    and of a run that was ended as it waited, the row still has the beginning of the last that was made.
+    """
+    if run.started_at is None or run.state is State.RETRY_WAIT:
+        return False
+    return run.attempt not in {row.number for row in rows} and run.started_at not in {row.started_at for row in rows}
+
+
+def _of_row(run: Run, row: Attempt) -> dict[str, Any]:
+    if row.number == run.attempt and row.started_at == run.started_at:
+        state = run.state
+    elif row.reason is None:
+        state = State.SUCCESS
+    else:
+        state = settlement.failure_state(Reason(row.reason), row.http_status)
+    first = row.number == 1
+    return {
+        "attempt": row.number,
+        "state": state.value,
+        **_stamps(
+            row.planned_at or (run.planned_at if first else None),
+            row.enqueued_at or (run.enqueued_at if first else None),
+            row.started_at,
+            row.finished_at,
+        ),
+        "reason": row.reason,
+        "httpStatus": row.http_status,
+        "message": row.message,
+        "answer": row.answer,
+    }
+
+
+def _of_run(run: Run) -> dict[str, Any]:
+    assert run.started_at is not None
+    failed = run.finished and run.state is not State.SUCCESS
+    return {
+        "attempt": run.attempt,
+        "state": run.state.value,
+        **_stamps(
+            *((run.planned_at, run.enqueued_at) if run.attempt == 1 else _further(run)),
+            run.started_at,
+            run.finished_at if run.finished else None,
+        ),
+        "reason": run.reason.value if run.reason and failed else None,
+        "httpStatus": run.http_status,
+        "message": run.message,
+        "answer": settlement.excerpt(run.answer),
+    }
+
+
+def _further(run: Run) -> tuple[datetime | None, datetime | None]:
+    return run.attempt_planned_at, run.attempt_enqueued_at
+
+
+def _stamps(
+    planned: datetime | None, enqueued: datetime | None, started: datetime, finished: datetime | None
+) -> dict[str, Any]:
+    return {
+        "plannedAt": stamp(planned),
+        "enqueuedAt": stamp(enqueued),
+        "startedAt": text_ms(started),
+        "finishedAt": stamp(finished),
+        "durationMs": None if finished is None else (finished - started) // MILLISECOND,
     }

@@ -18,7 +18,6 @@ from sweephand.facades.native import (
     jobs,
     runs,
     schedules,
-    signing,
     well_known,
 )
 from sweephand.facades.native.context import TENANT_HEADER, Context
@@ -64,7 +63,7 @@ def _delete(path: str, operation: Operation, summary: str, **more: Any) -> Route
 
 
 def _rare(module: str, name: str) -> Operation:
-    """Few requests are about calendars, tenants, errors or long work: their module is loaded with the first of them."""
+    """Few requests are about calendars, keys, tenants, errors, files or long work: these are loaded with the first."""
 
     def operation(ctx: Context) -> Answer:
         from importlib import import_module  # noqa: PLC0415
@@ -99,15 +98,6 @@ def _error_verb(path: str, name: str, summary: str, takes: str = "Nothing", **mo
 
 def _of_flow_keys(name: str) -> Operation:
     return _rare("flow_keys", name)
-
-
-def _export_runs(ctx: Context) -> Answer:
-    from sweephand.facades.native import export  # noqa: PLC0415 - as for calendars
-
-    return export.export_runs(ctx)
-
-
-_export_runs.__name__ = "export_runs"
 
 
 OF_TENANTS: Mapping[str, Any] = {"scope": PROVIDER, "tenant": False, "headers": ()}
@@ -198,7 +188,7 @@ ROUTES = Routes(
         ),
         _get("/v1/runs", runs.list_all, ALL_RUNS, query=RUNS_QUERY, gives="RunPage"),
         _get(
-            *("/v1/runs:export", _export_runs, EXPORT),
+            *("/v1/runs:export", _rare("export", "export_runs"), EXPORT),
             query=("format", *RUNS_QUERY[1:]),
             gives="RunsFile",
             media=("text/csv; charset=utf-8", "application/x-ndjson"),
@@ -306,18 +296,26 @@ ROUTES = Routes(
         _verb(f"{COLLECTION}/enable", admin.enable_collection, "Enable it", gives="Collection"),
         _verb(f"{COLLECTION}/disable", admin.disable_collection, "Disable it", gives="Collection"),
         _verb(
-            *(f"{COLLECTION}/signing-keys", signing.create_signing_key, "Create a key that signs its jobs' calls"),
+            *(
+                f"{COLLECTION}/signing-keys",
+                _rare("signing", "create_signing_key"),
+                "Create a key that signs its jobs' calls",
+            ),
             scope=ADMIN,
             gives="IssuedSigningKey",
             status=201,
             headers=(),
         ),
         _get(
-            *(f"{COLLECTION}/signing-keys", signing.list_signing_keys, "List the keys that sign its jobs' calls"),
+            *(
+                f"{COLLECTION}/signing-keys",
+                _rare("signing", "list_signing_keys"),
+                "List the keys that sign its jobs' calls",
+            ),
             gives="SigningKeyPage",
         ),
         _delete(
-            *(f"{COLLECTION}/signing-keys/{{key}}", signing.delete_signing_key, "Delete a signing key"),
+            *(f"{COLLECTION}/signing-keys/{{key}}", _rare("signing", "delete_signing_key"), "Delete a signing key"),
             scope=ADMIN,
             headers=(),
         ),
