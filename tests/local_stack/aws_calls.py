@@ -18,6 +18,15 @@ STATEMENTS = {
     "INSERT": "PartiQLInsert",
     "DELETE": "PartiQLDelete",
 }
+ON_OBJECTS = {
+    "PutObject": ("PutObject",),
+    "GetObject": ("GetObject",),
+    "DeleteObjects": ("DeleteObject",),
+    "CreateMultipartUpload": ("PutObject",),
+    "UploadPartCopy": ("PutObject", "GetObject"),
+    "CompleteMultipartUpload": ("PutObject",),
+    "AbortMultipartUpload": ("AbortMultipartUpload",),
+}
 ONE_BY_ONE = {"SendMessageBatch": "SendMessage", "ChangeMessageVisibilityBatch": "ChangeMessageVisibility"}
 
 
@@ -33,6 +42,10 @@ def rights(service, operation, request, names):
         yield f"secretsmanager:{operation}", names[request["SecretId"]]
     elif service == "events":
         yield from ((f"events:{operation}", names[entry["EventBusName"]]) for entry in request["Entries"])
+    elif service == "s3" and operation == "ListObjectsV2":
+        yield "s3:ListBucket", names[request["Bucket"]]
+    elif service == "s3":
+        yield from ((f"s3:{action}", f"${{{names[request['Bucket']]}.Arn}}/*") for action in ON_OBJECTS[operation])
     elif service == "sts":
         yield f"sts:{operation}", request["RoleArn"]
     elif service == "ecs":

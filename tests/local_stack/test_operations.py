@@ -1,12 +1,17 @@
-"""Long work through the real function and its queue: what failed is run again as a group, and told as it goes."""
+"""Long work through the real functions, queue and bucket: what failed is run again, runs come as a file, a tenant goes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 
+from sweephand.errors import NotFound, Unavailable
+from sweephand.local.deploy import read_stack
+from sweephand.store.files import LEAST_PIECE, Files
 from tests.local_stack.conftest import CLOCK
 
 if TYPE_CHECKING:
@@ -49,3 +54,94 @@ def test_what_failed_is_run_again_as_a_group(stack: LocalStack) -> None:
     )
     assert sum(run["rerunOf"] is not None for run in runs) == 2
     client.delete(f"/v1/jobs/{job}").raise_for_status()
+
+
+def test_runs_come_as_a_file_by_a_link_that_needs_no_credential(stack: LocalStack) -> None:
+    client = stack.client()
+    job = client.post("/v1/jobs", json={"action": {"type": "event"}}).raise_for_status().json()["id"]
+    for _ in range(3):
+        client.post(f"/v1/jobs/{job}/run", json={}).raise_for_status()
+    runs = f"/v1/runs?jobId={job}"
+    until(
+        lambda: client.get(runs).raise_for_status().json()["items"],
+        lambda found: len(found) == 3 and all(run["status"] == "COMPLETED" for run in found),
+    )
+
+    begun = client.post("/v1/runs:export", json={"jobId": job, "format": "csv"}).raise_for_status()
+    place = begun.headers["location"]
+    operation = until(lambda: client.get(place).raise_for_status().json(), lambda there: there["state"] != "RUNNING")
+    link = operation["result"]["link"]["url"]
+    file = httpx.get(link, trust_env=False).raise_for_status()
+    spoiled = httpx.get(link.replace("X-Amz-Signature=", "X-Amz-Signature=0"), trust_env=False)
+
+    assert file.text == client.get(f"/v1/runs:export?jobId={job}").text
+    assert file.headers["content-type"] == "text/csv; charset=utf-8"
+    assert file.headers["content-disposition"].startswith('attachment; filename="runs-')
+    assert spoiled.status_code == 403
+    client.delete(f"/v1/jobs/{job}").raise_for_status()
+
+
+def test_pieces_as_large_as_s3_wants_them_are_joined_by_it(stack: LocalStack) -> None:
+    """The bucket itself, by the code that the function calls: real sizes, and what it refuses."""
+    outputs = read_stack(stack.aws, stack.file.stack_name).outputs
+    files = Files(stack.boto("s3"), outputs["FilesBucketName"])
+    pieces = {"test/a": b"a" * LEAST_PIECE, "test/b": b"b" * (LEAST_PIECE + 1), "test/c": b"c"}
+    for key, content in pieces.items():
+        files.put(key, content, "text/plain", "x.txt")
+
+    files.join("test/all", list(pieces), "text/plain", "x.txt")
+    with pytest.raises(Unavailable):
+        files.join("test/none", ["test/c", "test/a"], "text/plain", "x.txt")
+    with pytest.raises(NotFound):
+        files.join("test/none", ["test/a", "test/gone"], "text/plain", "x.txt")
+
+    assert files.get("test/all") == b"".join(pieces.values())
+    with pytest.raises(NotFound):
+        files.get("test/none")
+    assert not stack.boto("s3").list_multipart_uploads(Bucket=outputs["FilesBucketName"]).get("Uploads")
+    files.clear("test/")
+    with pytest.raises(NotFound):
+        files.get("test/a")
+
+
+JOBS = 200
+
+
+def test_a_tenant_of_many_jobs_goes_with_all_that_it_has(stack: LocalStack) -> None:
+    provider = stack.provider()
+    provider.put("/v1/tenants/umbrella/subscriptions/app").raise_for_status()
+    acting = stack.provider("umbrella")
+
+    def create(number: int) -> None:
+        body = {"name": f"job-{number}", "action": {"type": "event"}, "schedules": [{"every": "PT1H"}]}
+        acting.post("/v1/jobs", json=body).raise_for_status()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(create, range(JOBS)))
+
+    begun = provider.delete("/v1/tenants/umbrella/subscriptions/app").raise_for_status()
+    place = begun.headers["location"]
+    seen: list[int] = []
+
+    def look() -> Any:
+        there = provider.get(place).raise_for_status().json()
+        seen.append(there["progress"]["done"])
+        return there
+
+    operation = until(look, lambda there: there["state"] != "RUNNING")
+
+    assert operation["state"] == "DONE", operation
+    assert operation["progress"] == {"done": JOBS, "total": JOBS, "failed": 0}
+    assert seen == sorted(seen), "it only ever comes further"
+    assert provider.get("/v1/tenants/umbrella").status_code == 404
+    left = (
+        stack.boto("dynamodb")
+        .get_paginator("scan")
+        .paginate(
+            TableName=stack.file.table_name,
+            FilterExpression="begins_with(pk, :t)",
+            ExpressionAttributeValues={":t": {"S": "TENANT#umbrella"}},
+        )
+    )
+    rows = [item for page in left for item in page["Items"]]
+    assert {item["sk"]["S"].partition("#")[0] for item in rows if "next_run_at" not in item} <= {"LAST", "ORDINAL"}

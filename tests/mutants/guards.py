@@ -25,6 +25,10 @@ MISSED_BY = {
         "TimeToLiveSpecification": "test_the_table_drops_what_has_expired",
         "BillingMode": "test_the_table_is_paid_by_request",
         "EnableKeyRotation": "test_the_key_is_symmetric_and_rotates",
+        "PublicAccessBlockConfiguration": "test_nobody_outside_can_see_a_file_even_if_a_policy_said_so",
+        "OwnershipControls": "test_nobody_outside_can_see_a_file_even_if_a_policy_said_so",
+        "BucketEncryption": "test_files_are_encrypted_by_s3_s_own_key_so_that_who_links_to_them_opens_no_secrets",
+        "LifecycleConfiguration": "test_files_go_when_their_links_have_and_what_a_crash_left_goes_within_a_day",
     },
     "test_queues.py": {
         "MessageRetentionPeriod": "test_every_queue_keeps_its_messages_for_14_days",
@@ -69,7 +73,7 @@ PARTS_OF_ALARMS = frozenset(
 
 NO_GUARDS = frozenset(
     """
-    Action ApiId AssumeRolePolicyDocument AttributeDefinitions CodeUri CompatibleArchitectures CompatibleRuntimes
+    Action ApiId AssumeRolePolicyDocument AttributeDefinitions Bucket CodeUri CompatibleArchitectures CompatibleRuntimes
     ContentUri Description Environment Events FailOnWarnings FunctionName GenerateSecretString GlobalSecondaryIndexes
     KeySchema KeySpec KeyUsage Layers LogGroupName MemorySize Method Name Path PayloadFormatVersion Policies
     PolicyDocument Principal Queue Queues RetentionPolicy Role ScheduleExpression SourceArn State Targets Timeout

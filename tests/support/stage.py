@@ -37,6 +37,7 @@ from sweephand.security.tokens import derive_keys
 from sweephand.settings import Settings
 from sweephand.store import jobs, keys, ledger
 from sweephand.store.conditional import Table
+from sweephand.store.files import Files
 from sweephand.store.standing import Standing
 from sweephand.store.table import RunItem
 from sweephand.store.views import runs as views
@@ -44,6 +45,8 @@ from sweephand.store.views.runs import Totals
 from sweephand.telemetry import ALLOWED, METRICS
 from tests.faults.memory import in_memory
 from tests.support import aws, taps
+from tests.support import bucket as buckets
+from tests.support.bucket import VirtualBucket
 from tests.support.bus import VirtualBus
 from tests.support.endpoint import Endpoint
 from tests.support.own_key import KEY_ID, OwnKey
@@ -118,6 +121,7 @@ class Stage:
     clock: VirtualClock
     sqs: VirtualSqs
     bus: VirtualBus
+    bucket: VirtualBucket
     endpoint: Endpoint
     taps: taps.Taps
     journal: Journal
@@ -417,6 +421,7 @@ def stage(
         )
         sqs = VirtualSqs(clock, tap, aws.queues())
         bus = VirtualBus(tap, settings.event_bus_name)
+        bucket = VirtualBucket(tap)
         endpoint = Endpoint(clock, tap)
         world = World(
             settings=settings,
@@ -433,6 +438,7 @@ def stage(
                 archive_url=settings.archive_queue_url,
             ),
             secrets=SecretBox(kms, key_id, clock.monotonic),
+            files=Files(bucket, buckets.NAME),
             outbound=guard.Outbound(guard.GuardSettings(), identity=Identity(OwnKey, KEY_ID, BASE_URL)),
             perform=endpoint.perform,
             stack_keys=lambda: derive_keys("test", STACK_SECRET),
@@ -440,4 +446,4 @@ def stage(
         )
         tenancy.create_tenant(world, TENANT, None)
         tap.passed.clear()
-        yield Stage(world, clock, sqs, bus, endpoint, tap, journal)
+        yield Stage(world, clock, sqs, bus, bucket, endpoint, tap, journal)

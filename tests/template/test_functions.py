@@ -7,6 +7,7 @@ import pytest
 from sweephand import settings
 from tests.template.cloudformation import ROOT, of_type
 
+FILES = {"FILES_BUCKET"}
 EVERYWHERE = {"STACK_NAME", "TABLE_NAME", "POWERTOOLS_SERVICE_NAME", "POWERTOOLS_LOG_LEVEL", "PYTHONTZPATH"}
 SENDS = {"SHARDS", "FAST_QUEUE_URL", "SLOW_QUEUE_URL"}
 ASKS = {"OPERATIONS_QUEUE_URL"}
@@ -28,7 +29,7 @@ SETTLES = {
     "PUBLIC_BASE_URL",
 }
 VARIABLES = {
-    "ApiFunction": EVERYWHERE | SENDS | ASKS | CALLS_OUT | OIDC | {"LOOK_AHEAD_S", "FACADE", "EVENT_BUS_NAME"},
+    "ApiFunction": EVERYWHERE | SENDS | ASKS | CALLS_OUT | OIDC | FILES | {"LOOK_AHEAD_S", "FACADE", "EVENT_BUS_NAME"},
     "SapApiFunction": EVERYWHERE
     | SENDS
     | CALLS_HTTP
@@ -39,7 +40,7 @@ VARIABLES = {
     "ExecutorFunction": EVERYWHERE | SENDS | CALLS_OUT | SETTLES | {"DEAD_LETTER_QUEUE_URL", "ARCHIVE_QUEUE_URL"},
     "ExecutorSlowFunction": EVERYWHERE | SENDS | CALLS_OUT | SETTLES,
     "AuditorFunction": EVERYWHERE | SENDS | {"LOOK_AHEAD_S", "EVENT_BUS_NAME"},
-    "OperationsFunction": EVERYWHERE | SENDS | ASKS | {"EVENT_BUS_NAME"},
+    "OperationsFunction": EVERYWHERE | SENDS | ASKS | FILES | {"EVENT_BUS_NAME"},
 }
 FOLDERS = {
     "ApiFunction": "functions/api",

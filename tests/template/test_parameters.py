@@ -20,6 +20,7 @@ OUTPUTS = {
     "ArchiveQueueUrl",
     "TickDeadLetterQueueUrl",
     "EventBusName",
+    "FilesBucketName",
     "StackSecretArn",
     "KeyArn",
     "ApiFunctionName",

@@ -1,12 +1,13 @@
-"""Guards of what is kept: table, key, secret."""
+"""Guards of what is kept: table, key, secret, files."""
 
 from __future__ import annotations
 
 import pytest
 
+from sweephand.flow.operations.export_runs import FILE_KEPT
 from tests.template.cloudformation import of_type
 
-KEPT = ("Table", "Key", "IdentityKey", "StackSecret")
+KEPT = ("Table", "Key", "IdentityKey", "StackSecret", "FilesBucket", "FilesBucketPolicy")
 
 
 @pytest.mark.parametrize("name", KEPT)
@@ -20,7 +21,7 @@ def test_what_is_kept_outlives_the_stack_and_its_own_replacement(stack, name):
 def test_what_is_kept_has_no_physical_name_that_would_block_the_next_deploy(stack, name):
     properties = stack["Resources"][name]["Properties"]
 
-    assert properties.keys().isdisjoint({"TableName", "Name", "AliasName", "KeyId"})
+    assert properties.keys().isdisjoint({"TableName", "Name", "AliasName", "KeyId", "BucketName"})
 
 
 def test_a_protected_table_is_never_asked_to_go_so_that_no_rollback_hangs_on_it(stack):
@@ -174,6 +175,50 @@ def test_the_first_credential_is_made_by_the_account_and_stands_in_no_file(stack
         "GenerateStringKey": "secret",
         "PasswordLength": 48,
         "ExcludePunctuation": True,
+    }
+
+
+def test_nobody_outside_can_see_a_file_even_if_a_policy_said_so(stack):
+    bucket = stack["Resources"]["FilesBucket"]["Properties"]
+
+    closed = bucket["PublicAccessBlockConfiguration"]
+    assert closed == dict.fromkeys(
+        ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets"), True
+    )
+    assert bucket["OwnershipControls"] == {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}
+
+
+def test_files_are_encrypted_by_s3_s_own_key_so_that_who_links_to_them_opens_no_secrets(stack):
+    (rule,) = stack["Resources"]["FilesBucket"]["Properties"]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+
+    assert rule == {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
+
+
+def test_files_go_when_their_links_have_and_what_a_crash_left_goes_within_a_day(stack):
+    rules = stack["Resources"]["FilesBucket"]["Properties"]["LifecycleConfiguration"]["Rules"]
+
+    assert rules == [
+        {"Id": "files", "Status": "Enabled", "ExpirationInDays": FILE_KEPT.days},
+        {"Id": "uploads", "Status": "Enabled", "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 1}},
+    ]
+
+
+def test_the_bucket_keeps_no_versions_so_that_what_is_deleted_is_gone(stack):
+    assert "VersioningConfiguration" not in stack["Resources"]["FilesBucket"]["Properties"]
+
+
+def test_files_are_read_over_tls_only(stack):
+    policy = stack["Resources"]["FilesBucketPolicy"]["Properties"]
+    (statement,) = policy["PolicyDocument"]["Statement"]
+
+    assert policy["Bucket"] == {"Ref": "FilesBucket"}
+    assert statement == {
+        "Sid": "OverTlsOnly",
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "s3:*",
+        "Resource": [{"Fn::GetAtt": ["FilesBucket", "Arn"]}, "${FilesBucket.Arn}/*"],
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
     }
 
 

@@ -119,6 +119,7 @@ def test_an_idempotency_key_that_is_none_is_refused(shared, things, given):
         "POST /v1/jobs/{job}/run",
         "POST /v1/runs/{run}/rerun",
         "POST /v1/errors:redrive",
+        "POST /v1/runs:export",
     }
 
     with shared.unchanged():

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from sweephand.flow.operations.kinds import KINDS
 from sweephand.security.caller import TENANT_SCOPES
 from tests.contract.native.api import CANARY
 from tests.contract.native.everything import body_of, furnish, send, title
 from tests.contract.native.test_walk import CLOSED
 from tests.support.ecs import ACTION
 
-OF_THE_WORK = {"errors:edit"}
-"""Who may begin the operation that is furnished may switch it; to read the others' is not enough for that."""
+OPERATIONS = {"jobs:read", *(kind.scope for kind in KINDS.values())}
+"""Who may begin long work of some kind finds it again, and may switch it."""
 RERUN = "POST /v1/runs/{run}/rerun"
 
 
@@ -36,10 +37,10 @@ def scope_by_the_description(route):
         return {"admin"}
     if path == "/v1/schedules:preview":
         return {"jobs:read", "jobs:write"}
-    if route.method == "GET":
-        return {"jobs:read"}
     if path.startswith("/v1/operations"):
-        return {"jobs:read", *OF_THE_WORK}
+        return OPERATIONS
+    if route.method == "GET" or path == "/v1/runs:export":
+        return {"jobs:read"}
     if path.startswith("/v1/error"):
         return {"errors:edit"}
     return {"runs:write"} if verb in {"run", "rerun", "cancel", "result"} else {"jobs:write"}
@@ -65,7 +66,9 @@ def test_a_route_needs_its_scope_and_no_other(api, route):
     assert set(route.scopes) == needed
     if title(route) == RERUN:
         assert api("PUT", f"/v1/runs/{things.names['run']}/result", {"success": False}).status == 200
-    enough = needed if route.method == "GET" else needed - ({"jobs:read"} if needed & OF_THE_WORK else set())
+    enough = needed
+    if needed == OPERATIONS:  # that which is furnished runs again what failed
+        enough = {"errors:edit", "jobs:read"} if route.method == "GET" else {"errors:edit"}
     for n, scope in enumerate(sorted(enough)):
         reply = send(
             api, route, things, caller=None, headers=bearer(api, own, [scope]), body=renamed(route, f"new-{n}")
@@ -97,6 +100,35 @@ def test_an_edit_and_a_switch_of_long_work_need_the_scope_for_errors_too(api):
 
     assert {(edit.status, edit.code), (switch.status, switch.code)} == {(403, "SCOPE_MISSING")}
     assert api("POST", rerun, {"payload": 1}, caller=None, headers=both).status == 202
+
+
+def test_who_begins_long_work_finds_it_again_and_sees_no_other(api):
+    things = furnish(api, "acme")
+    own = {"errors:edit": things.names["operation"]}
+    own["jobs:read"] = api("POST", "/v1/runs:export", {}).id
+    kept = [f"/v1/operations/{each}" for each in own.values()]
+
+    for scope, seen in (("errors:edit", 1), ("jobs:write", 0), ("jobs:read", 2)):
+        headers = bearer(api, "acme", [scope])
+        listed = {each["id"] for each in api.get("/v1/operations", caller=None, headers=headers).json["items"]}
+        statuses = [api.get(path, caller=None, headers=headers).status for path in kept]
+
+        assert len(listed) == statuses.count(200) == seen
+        assert statuses.count(403) == len(kept) - seen
+        assert scope not in own or own[scope] in listed
+
+
+def test_who_begins_the_end_of_a_tenant_finds_it_again_without_any_other_scope(api):
+    begun = api("POST", "/v1/tenants", {"tenant": "initech"}, caller="provider")
+    only = bearer(api, "provider", ["provider:admin"])
+    begun = api("DELETE", "/v1/tenants/initech", caller=None, headers=only)
+    place = begun.headers["location"]
+
+    assert begun.status == 202
+    assert api.get(place, caller=None, headers=only).json["kind"] == "purge_tenant"
+    assert [each["id"] for each in api.get("/v1/operations", caller=None, headers=only).json["items"]] == [begun.id]
+    assert api("POST", f"{place}/pause", caller=None, headers=only).json["state"] == "PAUSED"
+    assert api.get(place, caller=None, headers=bearer(api, "acme", TENANT_SCOPES)).status == 404
 
 
 def test_a_tenant_cannot_make_itself_more(api):

@@ -209,6 +209,7 @@ def _operations(step: Walk) -> None:
     step.api.stage.run(1)
     step("GET", place, operation=operation)
     step("GET", "/v1/operations", query="limit=1")
+    step.each("POST", "/v1/runs:export", "ExportRequest")
     other = step.each("POST", "/v1/errors:redrive", "RedriveRequest")["operation"]["id"]
     step.each("POST", f"{place}/cancel", "Nothing", operation=other)
 

@@ -25,6 +25,7 @@ class Settings:
     dead_letter_queue_url: str = ""
     archive_queue_url: str = ""
     event_bus_name: str = ""
+    files_bucket: str = ""
     key_id: str = ""
     stack_secret_id: str = ""
     identity_key_id: str = ""
@@ -75,6 +76,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         dead_letter_queue_url=env.get("DEAD_LETTER_QUEUE_URL", ""),
         archive_queue_url=env.get("ARCHIVE_QUEUE_URL", ""),
         event_bus_name=env.get("EVENT_BUS_NAME", ""),
+        files_bucket=env.get("FILES_BUCKET", ""),
         key_id=env.get("KEY_ID", ""),
         stack_secret_id=env.get("STACK_SECRET_ID", ""),
         identity_key_id=env.get("IDENTITY_KEY_ID", ""),

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sweephand.security.target_roles import TargetRoles
     from sweephand.security.tokens import StackKeys
     from sweephand.sources import Chance, Clock
+    from sweephand.store.files import Files
     from sweephand.store.standing import Standing
 
 
@@ -60,6 +61,7 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
         ),
         bus=cast("EventBus", Later(lambda: _event_bus(clients, settings, clock, chance))),
         secrets=cast("SecretBox", Later(lambda: _secret_box(clients, settings, clock))),
+        files=cast("Files", Later(lambda: _files(clients, settings))),
         outbound=cast("Outbound", Later(lambda: _outbound(clients, settings, clock))),
         perform=_perform,
         stack_keys=StackSecret(clients, settings, clock).keys,
@@ -102,6 +104,12 @@ def _secret_box(clients: Clients, settings: Settings, clock: Clock) -> SecretBox
     from sweephand.security.secrets import SecretBox  # noqa: PLC0415 - see Later
 
     return SecretBox(clients.kms, settings.key_id, clock.monotonic)
+
+
+def _files(clients: Clients, settings: Settings) -> Files:
+    from sweephand.store.files import Files  # noqa: PLC0415 - see Later
+
+    return Files(clients.s3, settings.files_bucket)
 
 
 def _outbound(clients: Clients, settings: Settings, clock: Clock) -> Outbound:
@@ -181,6 +189,11 @@ class ServiceData(Loader):  # type: ignore[misc]  # botocore has no types
         return [entry.name for entry in Path(self.BUILTIN_DATA_PATH).iterdir()]
 
 
+SIGNED_LINKS = {"signature_version": "s3v4"}
+REGIONAL = {"addressing_style": "virtual", "us_east_1_regional_endpoint": "regional"}
+"""Else botocore signs links for an address that sends on, for hours after a bucket was made, who follows them."""
+
+
 class Clients:
     """botocore clients, each made when it is first needed, all with the table's session and short time-outs.
 
@@ -190,6 +203,7 @@ class Clients:
     def __init__(self, table: Table, settings: Settings) -> None:
         self._session = table.session
         self._region = settings.region
+        self._of_s3 = SIGNED_LINKS if settings.aws_endpoint_url else {**SIGNED_LINKS, "s3": REGIONAL}
         self._made: dict[tuple[str, int], Any] = {}
         self._lock = Lock()
 
@@ -209,6 +223,11 @@ class Clients:
     @property
     def secrets_manager(self) -> Any:
         return self._client("secretsmanager")
+
+    @property
+    def s3(self) -> Any:
+        """Waits longer than others: a piece of a file is written in one call, and S3 may take its time to join many."""
+        return self._client("s3", attempts=2, read_timeout_s=30)
 
     @property
     def sts(self) -> Any:
@@ -248,6 +267,7 @@ class Clients:
             max_pool_connections=16,
             # The service checks them too, and nothing here comes from a user unchecked: a fifteenth of a sweep's CPU.
             parameter_validation=False,
+            **(self._of_s3 if service == "s3" else {}),
         )
         region = region or self._region
         return self._session.create_client(service, region_name=region, config=config, **(credentials or {}))

@@ -19,6 +19,8 @@ class OperationKind(StrEnum):
     """The jobs that filters let through are deleted."""
     PURGE_TENANT = "purge_tenant"
     """A tenant is deleted with all that it has."""
+    EXPORT_RUNS = "export_runs"
+    """Runs are written into a file."""
 
 
 class OperationState(StrEnum):

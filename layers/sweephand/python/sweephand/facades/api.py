@@ -96,7 +96,7 @@ class Api(ABC):
                 caller = self._identify(request, parameters["run"] if route.run_token else None)
                 if caller.tenant is not None:
                     tenancy.require_active(self.world, caller.tenant)
-                if not (route.also and caller.allows(route.also)):
+                if not any(caller.allows(scope) for scope in route.also):
                     caller.require(route.scope)
             return route, caller, self.operate(Visit(request, route, parameters, caller))
         except SweephandError as refused:

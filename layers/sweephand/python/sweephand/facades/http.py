@@ -121,7 +121,7 @@ Operation = Callable[..., Answer]
 @dataclass(frozen=True)
 class Route:
     """One operation. path: `/v1/jobs/{job}`, optionally with a fixed ending `{job}:verb`. scope None: open to all.
-    also: another scope that is enough. run_token: the token of the run in its path is enough too.
+    also: other scopes, each of which is enough. run_token: the token of the run in its path is enough too.
 
     query: the parameters that it knows. body: whether it reads one (`required`, `optional`, `none`, `form`). headers:
     those that it reads beside Authorization. takes, gives: names of the schemas of its body and of its answer with
@@ -138,7 +138,7 @@ class Route:
     summary: str = ""
     tenant: bool = True
     headers: tuple[str, ...] = ()
-    also: str = ""
+    also: tuple[str, ...] = ()
     takes: str = ""
     gives: str = ""
     status: int = 200
@@ -149,7 +149,7 @@ class Route:
     @property
     def scopes(self) -> tuple[str, ...]:
         """Each of which is enough."""
-        return tuple(filter(None, (self.scope, self.also)))
+        return tuple(filter(None, (self.scope, *self.also)))
 
 
 class Routes:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sweephand.settings import Settings
     from sweephand.sources import Chance, Clock
     from sweephand.store.conditional import Table
+    from sweephand.store.files import Files
     from sweephand.store.standing import Standing
 
 
@@ -65,6 +66,7 @@ class World:
     queue: RunQueue
     bus: EventBus
     secrets: SecretBox
+    files: Files
     outbound: Outbound
     perform: Callable[[str, Mapping[str, Any], Call, Outbound], Outcome]
     stack_keys: Callable[[], StackKeys]

@@ -1,1 +1,1 @@
-"""All that knows DynamoDB."""
+"""All that knows DynamoDB, and the bucket of files."""

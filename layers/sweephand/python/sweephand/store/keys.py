@@ -211,6 +211,16 @@ def operation(operation_id: str) -> str:
     return f"OP#{part(operation_id)}"
 
 
+def operation_place(kind: str, number: int) -> str:
+    """Beside the operations: one of the places that bound how many of a kind are under way."""
+    return f"PLACE#{part(kind)}#{number}"
+
+
+def files(tenant_name: str) -> str:
+    """What all keys of a tenant's files begin with, in the bucket."""
+    return f"{part(tenant_name)}/"
+
+
 def errors(tenant_name: str) -> str:
     """The groups of what failed, and the redirects."""
     return f"{tenant(tenant_name)}#ERRORS#"

@@ -9,13 +9,13 @@ from typing import Any
 
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s, up_to_second
 from sweephand.domain.message import Pointer, Subject
-from sweephand.domain.operation import Operation, OperationKind, OperationState
+from sweephand.domain.operation import OVER, Operation, OperationKind, OperationState
 from sweephand.domain.schedule import Lane
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.ids import shard_of
 from sweephand.store import keys
 from sweephand.store.conditional import Action, Condition, Op, Refused, Table, Written, assign, every
-from sweephand.store.table import OperationItem
+from sweephand.store.table import OperationItem, OperationPlaceItem
 
 PROVIDER = "provider"
 """In the place of the tenant in a pointer to the provider's own operations; no tenant may have this name."""
@@ -109,6 +109,33 @@ def pointer_to(operation: Operation, at: datetime) -> Pointer:
 
 def by_pointer(table: Table, pointer: Pointer) -> Operation | None:
     return read(table, None if pointer.tenant == PROVIDER else pointer.tenant, pointer.run)
+
+
+# How many of a kind are under way at once: places, which nobody has to give back
+
+
+def place_op(table: Table, operation: Operation, most: int) -> Op | None:
+    """Takes one of the kind's `most` places for a new operation [as it was read]. None: all are taken.
+
+    A place is free once the operation that took it last has ended or is gone: so whatever dies leaves none taken.
+    """
+    pk = keys.operations(operation.tenant)
+    for number in range(most):
+        sk = keys.operation_place(operation.kind, number)
+        there = table.get(OperationPlaceItem, pk, sk)
+        holder = None if there is None else read(table, operation.tenant, there.operation)
+        if holder is None or holder.state in OVER:
+            item = OperationPlaceItem(pk=pk, sk=sk, operation=operation.id)
+            return table.put_op("place", item, _held_by(None if there is None else there.operation))
+    return None
+
+
+def _held_by(operation_id: str | None) -> Condition:
+    if operation_id is None:
+        absent: Condition = OperationPlaceItem.pk.does_not_exist()
+        return absent
+    same: Condition = OperationPlaceItem.operation == operation_id
+    return same
 
 
 _SWEEP = str(SweepText(Waits.OPERATION, Lane.OPERATIONS))

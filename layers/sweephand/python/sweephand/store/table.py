@@ -280,6 +280,12 @@ class OperationItem(Item):
     sweep = UnicodeAttribute(null=True)
 
 
+class OperationPlaceItem(Item):
+    """operation: the id of the one that took this place last; it is free once that one has ended."""
+
+    operation = UnicodeAttribute()
+
+
 class ErrorGroupItem(Item):
     """Failures that are the same. action, error_state, reason, http_status, text: what makes them so. notes: JSON.
     error_action: in rows older than `action`.

@@ -116,6 +116,7 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
         "howMany": {"runs": [_RUN], "dryRun": True},
         "selection": {"runs": [_RUN], "ratePerMinute": 30, "expectedCount": 1},
     },
+    "ExportRequest": {"failed": {"format": "jsonl", "state": "ERROR"}, "asUsual": {}},
     "Result": {"success": {"success": True, "message": "4,711 rows"}},
     "CollectionDraft": {
         "reports": {

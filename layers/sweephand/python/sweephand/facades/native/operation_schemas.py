@@ -5,7 +5,8 @@ from __future__ import annotations
 from sweephand.actions.payloads import MAX_PAYLOAD
 from sweephand.domain.job import HOOK_KINDS, hook_owner
 from sweephand.domain.operation import OperationKind, OperationState
-from sweephand.domain.run import FAILED, Reason, State
+from sweephand.domain.run import FAILED, Kind, Reason, State
+from sweephand.domain.run_file import Format
 from sweephand.facades.native.json_schema import (
     Members,
     Schema,
@@ -24,6 +25,11 @@ from sweephand.flow.operations import redrive
 
 _RATE = whole(1, redrive.MOST_RATE, default=redrive.USUAL_RATE, description="Runs a minute.")
 _OBJECT: Schema = {"type": "object"}
+_RESULT = (
+    "What came of it; its members follow from `kind`. Of `export_runs`: `runs`, `bytes`, `fileExpiresAt`, `nextCursor` "
+    "(null, unless more runs lie behind the last one), and `link` with `url` and `expiresAt`, which is null in lists, "
+    "and once the file is gone."
+)
 _OPERATION: Members = {
     "id": ID,
     "kind": one_of(OperationKind),
@@ -37,7 +43,7 @@ _OPERATION: Members = {
     ),
     "cause": or_null(text(description="Why it failed.")),
     "request": {**_OBJECT, "description": "What was asked for; its members follow from `kind`."},
-    "result": or_null({**_OBJECT, "description": "What came of it; its members follow from `kind`."}),
+    "result": or_null({**_OBJECT, "description": _RESULT}),
     "actor": or_null(text(description="The caller's client id.")),
     "startedAt": INSTANT_MS,
     "endedAt": or_null(INSTANT_MS),
@@ -86,6 +92,20 @@ SCHEMAS: dict[str, Schema] = {
             "count": whole(description="Jobs that the filters let through."),
             "deleted": whole(description="Of these, gone with this answer."),
             "operation": or_null(ref("Operation")),
+        }
+    ),
+    "ExportRequest": request(
+        {
+            "format": one_of(Format, default="csv"),
+            "jobId": ID,
+            "scheduleId": ID,
+            "state": one_of(state for state in State if state is not State.SCHEDULED),
+            "kind": one_of(Kind),
+            "cursor": text(
+                1,
+                1_024,
+                description="`nextCursor` of the file before, with the same other members; or of a page of this list.",
+            ),
         }
     ),
     "RerunRequest": request(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any
 
@@ -16,17 +16,18 @@ from sweephand.flow.world import World
 from sweephand.ids import is_uuid
 from sweephand.store.views import operations as views
 
-PROVIDER = "provider:admin"
+PROVIDER, READ = "provider:admin", "jobs:read"
 LOOKED_AT_MOST = 5_000
 
 
 def list_all(ctx: Context) -> Answer:
-    """Newest first."""
+    """Newest first: all of them for who may read jobs, else those of the kinds that the caller may begin."""
     limit, mark = ctx.page(is_uuid)
     state, kind = ctx.choice("state", frozenset(OperationState)), ctx.choice("kind", frozenset(OperationKind))
     rows = views.listed(ctx.world.table, _whose(ctx), mark[0] if mark else None, limit + 1)
     kept = (each for each in islice(rows, LOOKED_AT_MOST) if not _expired(ctx, each))
-    found = (each for each in kept if state in {None, each.state} and kind in {None, each.kind})
+    shown = (each for each in kept if _may_see(ctx, each))
+    found = (each for each in shown if state in {None, each.state} and kind in {None, each.kind})
     page = list(islice(found, limit + 1))
     cursor = ctx.cursor(page[limit - 1].id) if len(page) > limit else None
     return Answer(200, {"items": [body(each) for each in page[:limit]], "nextCursor": cursor})
@@ -37,7 +38,13 @@ def _expired(ctx: Context, operation: Operation) -> bool:
 
 
 def read(ctx: Context) -> Answer:
-    return Answer(200, body(_find(ctx)))
+    """Of a file, with a link to it."""
+    operation = _find(ctx)
+    if operation.kind is not OperationKind.EXPORT_RUNS:
+        return Answer(200, body(operation))
+    from sweephand.facades.native import export_files  # noqa: PLC0415 - few operations write a file
+
+    return Answer(200, {**body(operation), "result": export_files.result_with_link(ctx, operation)})
 
 
 def pause(ctx: Context) -> Answer:
@@ -62,7 +69,17 @@ def _turn(ctx: Context, verb: Callable[[World, Operation], Operation]) -> Answer
 
 
 def _find(ctx: Context) -> Operation:
-    return verbs.find(ctx.world, _whose(ctx), ctx.id("operation"))
+    """Raises Forbidden for who may neither read jobs nor begin one of its kind."""
+    operation = verbs.find(ctx.world, _whose(ctx), ctx.id("operation"))
+    if not _may_see(ctx, operation):
+        assert ctx.caller is not None
+        ctx.caller.require(KINDS[operation.kind].scope)
+    return operation
+
+
+def _may_see(ctx: Context, operation: Operation) -> bool:
+    assert ctx.caller is not None
+    return ctx.caller.allows(READ) or ctx.caller.allows(KINDS[operation.kind].scope)
 
 
 def _whose(ctx: Context) -> str | None:
@@ -83,9 +100,17 @@ def body(operation: Operation) -> dict[str, Any]:
         "progress": {"done": operation.done, "total": operation.total, "failed": operation.failed},
         "cause": operation.cause,
         "request": operation.params,
-        "result": operation.result,
+        "result": _result(operation),
         "actor": operation.actor,
         "startedAt": text_ms(operation.started_at),
         "endedAt": None if operation.ended_at is None else text_ms(operation.ended_at),
         "expiresAt": None if operation.expires_at is None else text(operation.expires_at),
     }
+
+
+def _result(operation: Operation) -> Mapping[str, Any] | None:
+    if operation.kind is not OperationKind.EXPORT_RUNS:
+        return operation.result
+    from sweephand.facades.native import export_files  # noqa: PLC0415 - as above
+
+    return export_files.result(operation)

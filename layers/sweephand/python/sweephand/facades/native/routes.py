@@ -31,6 +31,7 @@ MATCH, ONCE, ACTING = ("If-Match",), ("Idempotency-Key",), ("Sweephand-Tenant",)
 JOB = "/v1/jobs/{job}"
 SCHEDULE = "/v1/jobs/{job}/schedules/{schedule}"
 COLLECTION = "/v1/collections/{collection}"
+SIGNING_KEYS = f"{COLLECTION}/signing-keys"
 CALENDAR = "/v1/calendars/{calendar}"
 OPERATION = "/v1/operations/{operation}"
 SUBSCRIPTIONS = "/v1/tenants/{tenant}/subscriptions"
@@ -101,15 +102,16 @@ def _of_flow_keys(name: str) -> Operation:
 
 
 OF_TENANTS: Mapping[str, Any] = {"scope": PROVIDER, "tenant": False, "headers": ()}
-OF_OPERATIONS: Mapping[str, Any] = {"tenant": False, "headers": ("Sweephand-Tenant",)}
-SWITCHES: Mapping[str, Any] = {**OF_OPERATIONS, "scope": READ, "also": ERRORS}
-"""The operation itself asks for the scope of its work too."""
+BEGINS = (ERRORS, WRITE, PROVIDER)
+"""Who has one of these may begin some long work. The operation itself asks for the scope of its own kind."""
+OF_OPERATIONS: Mapping[str, Any] = {"scope": READ, "also": BEGINS, "tenant": False, "headers": ("Sweephand-Tenant",)}
 OF_CREDENTIALS: Mapping[str, Any] = {"scope": ADMIN, "tenant": False, "headers": ("Sweephand-Tenant",)}
 JOBS_QUERY = (*PAGE, "offset", "collection", "state", "tag", "resourceId", "name", "search", "include")
 RUNS_QUERY = (*PAGE, "jobId", "scheduleId", "state", "kind")
 HEALTH = "Version; with a scope, how far behind the sweep is"
 DESCRIPTION = "This description, as OpenAPI 3.1"
 EXPORT = "The same runs as a file, a thousand at a time: CSV or JSON lines"
+EXPORT_FILE = "The same runs as one file, up to a million: the operation has a link to it"
 ALL_RUNS = "List runs; without a job or schedule, what did not succeed or waits"
 PREVIEW = "The next instants of a schedule that is not stored"
 
@@ -180,7 +182,7 @@ ROUTES = Routes(
         _change(
             *("POST", "/v1/schedules:preview", schedules.preview, PREVIEW),
             scope=READ,
-            also=WRITE,
+            also=(WRITE,),
             takes="PreviewRequest",
             gives="Preview",
             headers=ACTING,
@@ -192,6 +194,14 @@ ROUTES = Routes(
             query=("format", *RUNS_QUERY[1:]),
             gives="RunsFile",
             media=("text/csv; charset=utf-8", "application/x-ndjson"),
+        ),
+        _verb(
+            *("/v1/runs:export", _rare("export_files", "begin"), EXPORT_FILE),
+            scope=READ,
+            takes="ExportRequest",
+            gives="Operation",
+            status=202,
+            headers=ONCE,
         ),
         _get("/v1/runs/{run}", runs.read, "Read a run with its attempts", gives="Run"),
         _change(
@@ -266,7 +276,7 @@ ROUTES = Routes(
         ),
         _get(OPERATION, _of_operations("read"), "How far long work has come", gives="Operation", **OF_OPERATIONS),
         *(
-            _verb(f"{OPERATION}/{name}", _of_operations(name), summary, gives="Operation", **SWITCHES)
+            _verb(f"{OPERATION}/{name}", _of_operations(name), summary, gives="Operation", **OF_OPERATIONS)
             for name, summary in (
                 ("pause", "Its next page waits"),
                 ("resume", "It goes on where it stopped, also where it had failed"),
@@ -315,7 +325,7 @@ ROUTES = Routes(
             gives="SigningKeyPage",
         ),
         _delete(
-            *(f"{COLLECTION}/signing-keys/{{key}}", _rare("signing", "delete_signing_key"), "Delete a signing key"),
+            *(f"{SIGNING_KEYS}/{{key}}", _rare("signing", "delete_signing_key"), "Delete a signing key"),
             scope=ADMIN,
             headers=(),
         ),

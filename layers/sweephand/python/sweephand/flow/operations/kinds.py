@@ -33,6 +33,7 @@ KINDS: Mapping[OperationKind, Kind] = {
     OperationKind.REDRIVE: Kind("operations.redrive", "errors:edit"),
     OperationKind.DELETE_JOBS: Kind("operations.delete_jobs", "jobs:write"),
     OperationKind.PURGE_TENANT: Kind("operations.purge_tenant", "provider:admin", for_good=True),
+    OperationKind.EXPORT_RUNS: Kind("operations.export_runs", "jobs:read"),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from sweephand.flow.operations.kinds import KINDS
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import operations as store
-from sweephand.store.conditional import Cancelled, Refused
+from sweephand.store.conditional import Cancelled, Op, Refused
 
 TRIES = 5
 
@@ -33,17 +33,35 @@ def begin(
 
     Raises Unavailable: then nothing was begun.
     """
-    assert tenant is not None or once is None, "a key is remembered by the tenant"
-    if once is not None and tenant is not None and (there := earlier(world, tenant, once)) is not None:
-        return find(world, tenant, there)
     now = world.clock.now()
     operation = Operation(tenant, world.chance.new_id(now), kind, params, now, total=total, actor=actor)
-    ops = [store.begin_op(world.table, operation, world.settings.shards)]
-    if once is not None and tenant is not None:
-        ops.append(once_op(world, tenant, once, operation.id))
+    begun = begin_with(world, operation, once)
+    assert begun is not None
+    return begun
+
+
+def begun_before(world: World, tenant: str, once: Once | None) -> Operation | None:
+    """What an earlier request of the same key began."""
+    there = None if once is None else earlier(world, tenant, once)
+    return None if there is None else find(world, tenant, there)
+
+
+def begin_with(world: World, operation: Operation, once: Once | None, beside: Sequence[Op] = ()) -> Operation | None:
+    """A new operation as it is given, or the one of an earlier request; None where one of `beside` was refused.
+
+    beside: of the same transaction. Raises Unavailable: then nothing was begun.
+    """
+    assert operation.tenant is not None or once is None, "a key is remembered by the tenant"
+    ops = [store.begin_op(world.table, operation, world.settings.shards), *beside]
+    if once is not None and operation.tenant is not None:
+        if (there := begun_before(world, operation.tenant, once)) is not None:
+            return there
+        ops.append(once_op(world, operation.tenant, once, operation.id))
     done = world.table.transact(ops)
-    if isinstance(done, Cancelled) and "operation" not in done.refused and once is not None:
-        return find(world, tenant, earlier_answer(done.refused["once"], once))
+    if isinstance(done, Cancelled) and "operation" not in done.refused:
+        if once is None or "once" not in done.refused:
+            return None
+        return find(world, operation.tenant, earlier_answer(done.refused["once"], once))
     send(world, operation)
     return operation
 
