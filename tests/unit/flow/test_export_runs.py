@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sweephand.domain import run_file
+from sweephand.domain.instants import epoch_s
 from sweephand.domain.operation import Operation, OperationState
 from sweephand.domain.run import Outcome, Reason, Run, State, Verdict
 from sweephand.domain.run_file import Format
@@ -141,6 +142,18 @@ def test_without_a_job_it_is_what_did_not_succeed(stage: Stage, job: Planned) ->
     stage.run(10)
 
     assert file_of(stage, operation) == expected([run for run in stage.runs(job) if run.state is not State.SUCCESS])
+
+
+def test_what_is_over_its_time_is_in_no_file(stage: Stage, job: Planned) -> None:
+    """Though DynamoDB has not deleted it yet."""
+    first, *others = stage.runs(job)
+    over = {"N": str(epoch_s(stage.clock.now()))}
+    stage.edit_item(keys.runs(TENANT, first.schedule_id or ""), keys.run(first.uuid), expires_at=over)
+
+    operation = begin(stage, job)
+    stage.run(10)
+
+    assert file_of(stage, operation) == expected(others)
 
 
 def test_a_job_that_nobody_knows_begins_nothing(stage: Stage, job: Planned) -> None:

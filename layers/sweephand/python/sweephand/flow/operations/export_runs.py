@@ -110,9 +110,9 @@ def _read(world: World, operation: Operation, form: Format, content: bytearray) 
     assert operation.tenant is not None
     wanted, read = _wanted(operation.params), _Read(operation.cursor.get("after"))
     behind = None if read.after is None else (read.after[0], read.after[1])
-    deadline = world.clock.monotonic() + PAGE_S
+    now, deadline = world.clock.now(), world.clock.monotonic() + PAGE_S
     for run in run_lists.listed(world, operation.tenant, wanted, behind, ROWS, operation.started_at):
-        if wanted.holds(run):
+        if wanted.holds(run, now):
             if operation.done + read.count == MOST_RUNS:
                 read.over = read.more = True
                 return read
