@@ -29,7 +29,13 @@ SETTLES = {
     "PUBLIC_BASE_URL",
 }
 VARIABLES = {
-    "ApiFunction": EVERYWHERE | SENDS | ASKS | CALLS_OUT | OIDC | FILES | {"LOOK_AHEAD_S", "FACADE", "EVENT_BUS_NAME"},
+    "ApiFunction": EVERYWHERE
+    | SENDS
+    | ASKS
+    | CALLS_OUT
+    | OIDC
+    | FILES
+    | {"LOOK_AHEAD_S", "FACADE", "EVENT_BUS_NAME", "CALLBACK_TIMEOUT_S"},
     "SapApiFunction": EVERYWHERE
     | SENDS
     | CALLS_HTTP

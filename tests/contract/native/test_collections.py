@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.contract.native import shapes
 from tests.contract.native.api import JOB
 from tests.contract.native.test_lists import joined, names, pages
+from tests.support.endpoint import ACCEPTED
 
 QUOTA = {"maxJobs": 2, "maxRunsPerJob": 1_000, "minIntervalSeconds": 60}
 
@@ -112,6 +115,34 @@ def test_a_new_job_gets_the_defaults_of_its_collection(api):
     assert added["timezone"] == "Europe/Berlin"
     assert elsewhere["action"]["retry"] == {"type": "none"}
     assert elsewhere["schedules"][0]["timezone"] == "UTC"
+
+
+EVENT = {"type": "event"}
+
+
+@pytest.mark.parametrize("of_collection", [True, False], ids=["collection", "stack"])
+def test_where_a_job_does_not_say_how_long_it_waits_its_collection_does_or_else_the_stack(api, of_collection):
+    """Of each of its actions: whatever may wait for a result."""
+    if of_collection:
+        api("PATCH", "/v1/collections/default", {"callbackTimeoutSeconds": 60})
+    else:
+        world = api.stage.world
+        api.facade.world = replace(world, settings=replace(world.settings, callback_timeout_s=60))
+    http = {"type": "http", "url": "https://example.org/run", "outcome": {"on202": "wait"}}
+
+    made = api.create(action=http, errorAction=EVENT, hooks={"onFailure": EVENT})
+    says = api.create(
+        action={**http, "outcome": {"callbackTimeoutSeconds": 90}}, errorAction={"type": "job", "jobId": made["id"]}
+    )
+
+    waits = [made["action"], made["errorAction"], made["hooks"]["onFailure"]]
+    assert [each["outcome"]["callbackTimeoutSeconds"] for each in waits] == [60, 60, 60]
+    assert says["action"]["outcome"]["callbackTimeoutSeconds"] == 90
+    api.stage.endpoint.answer = ACCEPTED
+    started = api("POST", f"/v1/jobs/{made['id']}/run").json
+    api.stage.deliver_all()
+    run = api.get(f"/v1/runs/{started['runId']}").json
+    assert (run["state"], run["callbackDeadlineAt"]) == ("ACK_RECVD", "2027-03-01T12:01:01.000Z")
 
 
 def test_later_defaults_do_not_change_what_is_there(api):
