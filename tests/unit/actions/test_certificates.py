@@ -189,6 +189,15 @@ def test_what_cannot_be_used_is_refused_where_it_stands(
     assert words in caught.value.reason
 
 
+def test_a_certificate_is_not_forgotten_on_the_way_to_plain_http(authority: Authority) -> None:
+    fields = http("http://127.0.0.1/", pem=pem(*authority.client("me")))
+
+    with pytest.raises(InvalidRequest, match="shown over TLS alone") as caught:
+        actions.draft(fields, field="action", guard=LOCAL)
+
+    assert caught.value.field == "action.url"
+
+
 # ---- Keeping it ------------------------------------------------------------------------------------------------------
 
 

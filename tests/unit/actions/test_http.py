@@ -143,6 +143,18 @@ def test_the_callers_headers_win_over_ours() -> None:
     assert headers["content-type"] == "application/xml"
 
 
+@pytest.mark.parametrize("name", ["idempotency-key", "User-Agent"])
+def test_a_key_in_a_header_of_ours_stands_there_alone(name: str) -> None:
+    lines: list[bytes] = []
+    made = params("/", authentication=Authentication("apiKey", {"header": name}))
+    with listening(answering(OK, lines)) as endpoint:
+        there = replace(made, url=endpoint.url())
+        perform(there, replace(CALL, secrets={"authentication.value": "mine"}), Outbound(LOCAL))
+
+    found = [line for line in lines[0].split(b"\r\n") if line.lower().startswith(name.lower().encode() + b":")]
+    assert found == [f"{name}: mine".encode()]
+
+
 @pytest.mark.parametrize(("is_json", "kind"), [(True, "application/json"), (False, "text/plain; charset=utf-8")])
 def test_the_payload_is_the_body_as_it_stands(is_json: bool, kind: str) -> None:
     line, headers, body = sent(

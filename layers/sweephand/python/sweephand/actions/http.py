@@ -142,7 +142,7 @@ def _query(text: str) -> str | None:
 
 def _headers(params: HttpParams, call: Call, content_type: str | None, content: bytes | None) -> list[tuple[str, str]]:
     """The service's headers, then the caller's, which win where both name one; then the signature."""
-    theirs = {name.lower() for name, _ in params.headers}
+    theirs = {name.lower() for name in (*dict(params.headers), *params.authentication.headers)}
     ours = {
         "User-Agent": USER_AGENT,
         "Accept": "*/*",

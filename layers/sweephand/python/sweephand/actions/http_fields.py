@@ -97,6 +97,10 @@ def parse(fields: object, *, field: str, guard: GuardSettings) -> HttpParams:
     )
     check_payload(params, payload, payload_field)
     _check_own_header(params, field)
+    if params.authentication.type == "clientCertificate" and target.scheme == "http":
+        raise InvalidRequest(
+            below(field, "url"), "must begin with https://: a client certificate is shown over TLS alone"
+        )
     if params.confidential and target.scheme == "http" and target.literal and is_public(target.literal):
         raise InvalidRequest(below(field, "url"), CREDENTIALS_IN_CLEAR)
     return params
