@@ -12,8 +12,10 @@ from typing import Any
 
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Kind, State
+from sweephand.domain.schedule import Lane
 from sweephand.flow import results
 from tests.bench.meter import metered
+from tests.support import aws
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG, Answer
 from tests.support.stage import TENANT, Stage, stage
 
@@ -40,6 +42,13 @@ def _pause(there: Stage, planned: Any) -> None:
     there.set_state(planned, pause=Pause(there.clock.now()))
 
 
+def _bury(there: Stage, _planned: Any) -> None:
+    """Its message was received too often: SQS moves it to the dead letters."""
+    queue = there.sqs._queues[aws.URLS[Lane.FAST]]
+    for message in queue.messages:
+        message.receive_count = queue.most_receives or 0
+
+
 def _active(there: Stage, planned: Any) -> Any:
     return next(run for run in there.runs(planned) if not run.finished)
 
@@ -49,7 +58,8 @@ class Way:
     """How an occurrence ends, and for how many units.
 
     first: how the occurrence before was answered. script: the answers to this one, then OK. before: done before it is
-    delivered, not counted; meanwhile: done once it was, counted. late_s: how late it is delivered.
+    delivered, not counted; meanwhile: done once it was, counted. late_s: how late it is delivered. missed: so many
+    occurrences are found late by one tick, and are counted as one way.
     """
 
     units: int
@@ -62,6 +72,7 @@ class Way:
     before: Callable[[Stage, Any], None] = _nothing
     meanwhile: Callable[[Stage, Any], None] = _nothing
     late_s: int = 0
+    missed: int = 0
 
 
 WAYS: dict[str, Way] = {
@@ -73,15 +84,20 @@ WAYS: dict[str, Way] = {
     "failure that no retry helps": Way(12, State.REQUEST_ERROR, (WRONG,), {"retry": RETRY}),
     "failure after one retry": Way(23, State.ERROR, (BUSY, BUSY), {"retry": RETRY}),
     "failure with an error action": Way(20, State.ERROR, (BUSY,), error_action=True),
-    "202, then its callback": Way(15, State.SUCCESS, (ACCEPTED,), WAITING, meanwhile=_report),
-    "202, then its deadline": Way(20, State.UNKNOWN, (ACCEPTED,), WAITING),
-    "202, then cancelled": Way(16, State.CANCELLED, (ACCEPTED,), WAITING, meanwhile=_cancel),
+    "202, then its callback": Way(13, State.SUCCESS, (ACCEPTED,), WAITING, meanwhile=_report),
+    "202, then its deadline": Way(19, State.UNKNOWN, (ACCEPTED,), WAITING),
+    "202, then cancelled": Way(15, State.CANCELLED, (ACCEPTED,), WAITING, meanwhile=_cancel),
     "skipped, the run before was active": Way(
         8, State.SKIPPED, action=LONG_WAITING, policies={"overlap": "skip"}, first=ACCEPTED
     ),
     "skipped, paused when it came": Way(8, State.SKIPPED, before=_pause),
     "too late for its policy": Way(
         8, State.EXPIRED, policies={"misfire": {"type": "all", "maxLatenessSeconds": 300}}, late_s=600
+    ),
+    "undelivered: its message became a dead letter": Way(11, State.ERROR, before=_bury),
+    "ten missed in an outage, all left out": Way(9, State.MISSED, policies={"misfire": {"type": "skip"}}, missed=10),
+    "ten missed in an outage, the last one run": Way(
+        11, State.SUCCESS, policies={"misfire": {"type": "latest"}}, missed=10
     ),
 }
 
@@ -96,7 +112,7 @@ def measure(name: str) -> tuple[int, State]:
         planned = there.create({"every": "PT1H"}, **fields)
         there.endpoint.answer = way.first
         there.run(HOUR_S + 60)
-        there.pass_time(HOUR_S - 180)
+        there.pass_time(HOUR_S - 180 if not way.missed else HOUR_S * way.missed + 300)
         there.endpoint.answer = OK
         there.endpoint.script = list(way.script)
         there.endpoint.received.clear()

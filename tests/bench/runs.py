@@ -39,6 +39,7 @@ from tests.bench.common import MINUTE, Cpu, StillClock, schedule_of, timed
 from tests.bench.stub import stubbed
 from tests.unit.endpoints import Authority
 
+BATCH = 10
 RUNS = 1_000
 ALL_ON = "executor, a run that succeeds: guard, call, signature, ledger"
 WITH_PAYLOAD, OVER_TLS = "the same with a payload of 1 KB", "the same without payload, TLS handshake included"
@@ -94,8 +95,8 @@ def _execute(world: World, name: str, url: str, *, payload: bool = False) -> Cpu
     succeeded = 0
 
     def work() -> int:
-        for begin in range(0, RUNS, execute.AT_ONCE):
-            assert not execute.batch(world, Lane.FAST, "bench", messages[begin : begin + execute.AT_ONCE])
+        for begin in range(0, RUNS, BATCH):
+            assert not execute.batch(world, Lane.FAST, "bench", messages[begin : begin + BATCH])
         return RUNS
 
     def settled(body: bytes) -> str:

@@ -10,7 +10,6 @@ from tests.faults.kinds import KINDS, READS, fits
 from tests.faults.play import Met, Plan, Play, Scenario, play
 from tests.faults.scenarios import SCENARIOS
 
-STRIDE = 5
 COUNTS = Path(__file__).with_name("plans.txt")
 PLAYED = "plans played"
 """The property under which a test tells how many; tests/faults/conftest.py adds them up."""
@@ -28,7 +27,7 @@ def plans(scenario: Scenario, after: Plan = ()) -> list[Plan]:
 
 def sample(scenario: Scenario) -> list[Plan]:
     """Of its plans those that an ordinary run of the tests plays: what no scenario before it has (this fault at this
-    place of the code), and of the rest each STRIDE-th.
+    place of the code), and of each call that has nothing new one fault, another kind from call to call.
     """
     return [plan for plan, chosen in _chosen()[scenario.name] if chosen]
 
@@ -37,16 +36,17 @@ def sample(scenario: Scenario) -> list[Plan]:
 def _chosen() -> dict[str, list[tuple[Plan, bool]]]:
     seen: set[tuple[object, ...]] = set()
     found: dict[str, list[tuple[Plan, bool]]] = {}
-    again = 0
+    turn = 0
     for name, scenario in SCENARIOS.items():
         found[name] = []
         played = play(scenario)
         for number, (met, kinds) in enumerate(zip(played.calls, kinds_for(scenario, played), strict=True)):
-            for kind in kinds:
-                first = (met.site, met.passing.operation, kind) not in seen
-                seen.add((met.site, met.passing.operation, kind))
-                again += not first
-                found[name].append((((number, kind),), first or again % STRIDE == 0))
+            chosen = [kind for kind in kinds if (met.site, met.passing.operation, kind) not in seen]
+            seen |= {(met.site, met.passing.operation, kind) for kind in kinds}
+            if kinds and not chosen:
+                turn += 1
+                chosen = [kinds[turn % len(kinds)]]
+            found[name] += [(((number, kind),), kind in chosen) for kind in kinds]
     return found
 
 

@@ -91,13 +91,6 @@ def _keys_left(passing: taps.Passing, act: Act) -> Any:
     return {**act(), "UnprocessedKeys": left}
 
 
-def _conflict(passing: taps.Passing, act: Act) -> Any:
-    if passing.operation == "TransactWriteItems":
-        return taps.conflict(passing, act)
-    error = {"Code": "TransactionConflictException", "Message": "another transaction is at work"}
-    raise ClientError({"Error": error}, passing.operation)
-
-
 def _server_fault(passing: taps.Passing, _act: Act) -> Any:
     """After all the SDK's tries."""
     error = {"Code": "InternalServerError", "Message": "sorry"}
@@ -174,7 +167,7 @@ KINDS: Mapping[str, Kind] = {
     "server-fault": Kind(
         lambda met: met.passing.service == "dynamodb" and met.passing.operation != "Query", _plain(_server_fault)
     ),
-    "conflict": Kind(_calls("TransactWriteItems", *WRITES), _plain(_conflict)),
+    "conflict": Kind(_calls("TransactWriteItems", *WRITES), _plain(taps.conflict)),
     "failed-entries": Kind(_calls("SendMessageBatch"), _plain(taps.some_failed)),
     "failed-events": Kind(_calls("PutEvents"), _plain(_event_refused)),
     "failed-rows": Kind(_calls("BatchExecuteStatement"), _plain(_row_refused("ThrottlingError"))),

@@ -27,6 +27,7 @@ RECEIVERS = {
         "update",
         "increase",
         "delete",
+        "carry_out",
         "transact",
         "statements",
     },
@@ -156,7 +157,7 @@ def of_this_call() -> Origin:
             if site is None:
                 site = _site(path, frame, method)
             if path.startswith("flow/"):
-                verb = Path(path).stem
+                verb = path.rpartition("/")[2].removesuffix(".py")
         frame = frame.f_back
     return Origin(verb, site)
 

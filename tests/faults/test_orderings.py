@@ -28,7 +28,7 @@ def _ordering(scenario: str, *first: str, then: str) -> Ordering:
 
 
 CLAIMS = ("store/ledger.claim_first put", "store/ledger.claim_again update", "store/ledger.take_over update")
-ENDS = "store/counting.write transact"
+ENDS = ("store/counting.write transact", "store/counting.write carry_out")
 NOTED = ("store/failures.note put", "store/failures.begin_group put", "store/failures.seen_again update")
 """Effects of a failed end."""
 CHANGES = ("flow/plan._create_job transact", "flow/change._commit transact")
@@ -43,7 +43,7 @@ ORDERINGS = {
     "act-before-end": _ordering("retry", "flow/acting.act perform", then="store/ledger.succeed update"),
     "end-before-effects": _ordering(
         "error-action",
-        ENDS,
+        *ENDS,
         "store/waiting.advance statements",  # the failing run's own claim
         "flow/endings.complete_if_over update",  # a copy of its message, after the end: the effects once more
         then="store/ledger.claim_first put",
@@ -52,22 +52,22 @@ ORDERINGS = {
         "far-retry", "flow/endings.complete_if_over update", then="store/ledger.drop_wake update"
     ),
     "retry-row-before-message": _ordering(
-        "retry", ENDS, "flow/settle.send_pointer send_one", then="flow/settle.send_pointer send_one"
+        "retry", *ENDS, "flow/settle.send_pointer send_one", then="flow/settle.send_pointer send_one"
     ),
     "error-action-row-before-message": _ordering(
         "error-action", "store/ledger.claim_first put", then="flow/effects.start_reaction send_one"
     ),
     "manual-row-before-message": _ordering("by-hand", "flow/manual.run_now transact", then="flow/manual.send send_one"),
-    "result-before-pointer": _ordering("cancel", ENDS, then="flow/results.end_from_outside send_one"),
+    "result-before-pointer": _ordering("cancel", *ENDS, then="flow/results.end_from_outside send_one"),
     "line-before-taking-out": _ordering(
-        "unreadable", ENDS, "flow/broken.take_out send_one", then="flow/broken.take_out update"
+        "unreadable", *ENDS, "flow/broken.take_out send_one", then="flow/broken.take_out update"
     ),
     "kept-before-split": _ordering("catch-up-latest", "flow/catch_up.split send", then="flow/catch_up.split transact"),
     "stretch-before-cursor": _ordering(
         "catch-up-all", "flow/catch_up.send_stretch send", then="flow/catch_up.send_stretch update"
     ),
     "end-before-archive": _ordering(
-        "dead-letters", ENDS, *NOTED, "flow/dead_letters.batch archive", then="flow/dead_letters.batch archive"
+        "dead-letters", *ENDS, *NOTED, "flow/dead_letters.batch archive", then="flow/dead_letters.batch archive"
     ),
 }
 

@@ -60,7 +60,7 @@ CHANGES = {
     "what-comes-again-runs-beside-the-others": Change(
         "flow/execute.py", "batch", "if (message.receive_count > 1) is again]", "if not again]"
     ),
-    "one-call-after-the-other": Change("flow/execute.py", "", "AT_ONCE = 10", "AT_ONCE = 1"),
+    "one-call-after-the-other": Change("threads.py", "Threads.map", "self.begin(partial(one, n))", "one(n)"),
     "a-batch-keeps-its-visibility": Change(
         "flow/execute.py", "batch", "world.settings.lease_s + 10", "world.settings.visibility_s"
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache
@@ -379,11 +380,11 @@ def _redraft(schedule: Schedule, stored: Mapping[str, Payload]) -> ScheduleDraft
 
 @cache
 def _clients() -> tuple[Any, Any]:
-    """PynamoDB's connection and a KMS client: making one takes longer than a whole test."""
+    """A table with its client and session, and a KMS client: making one takes longer than a whole test."""
     with mock_aws():  # gives them credentials
         table = Table(TABLE, VirtualClock(), SeededChance(), region=REGION)
         table.open()
-        return table._connection, get_session().create_client("kms", region_name=REGION)
+        return table, get_session().create_client("kms", region_name=REGION)
 
 
 @contextmanager
@@ -402,9 +403,9 @@ def stage(
     clock, chance, tap, journal = VirtualClock(), SeededChance(seed), taps.Taps(), Journal()
     clients = _clients()
     with (backend or in_memory)(tap):
-        connection, kms = clients
-        table = Table(TABLE, clock, chance, region=REGION)
-        table._connection = connection
+        known, kms = clients
+        table = copy(known)
+        table._clock, table._chance = clock, chance
         table.client.create_table(**aws.table_request(TABLE))
         key_id = kms.create_key()["KeyMetadata"]["KeyId"]
         settings = Settings(

@@ -140,6 +140,9 @@ def refused(passing: Passing, _act: Act) -> Any:
 
 def conflict(passing: Passing, _act: Act) -> Any:
     """Another transaction is at work on one of the items."""
+    if passing.operation != "TransactWriteItems":
+        error = {"Code": "TransactionConflictException", "Message": "another transaction is at work"}
+        raise ClientError({"Error": error}, passing.operation)
     reasons = [{"Code": "None"} for _ in passing.request["TransactItems"]]
     reasons[0] = {"Code": "TransactionConflict"}
     answer = {"Error": {"Code": "TransactionCanceledException", "Message": ""}, "CancellationReasons": reasons}

@@ -39,7 +39,7 @@ def test_ten_endpoints_that_answer_only_when_all_ten_are_connected_are_answered(
 
     def answers_when_all_are_there(connection: socket.socket, _: threading.Event) -> None:
         read_request(connection)
-        together.wait(timeout=20)
+        together.wait(timeout=8)
         connection.sendall(status(200))
 
     with ExitStack() as endpoints:

@@ -7,7 +7,6 @@ from typing import Any
 
 from sweephand.domain.run import State
 from sweephand.domain.schedule import Lane
-from sweephand.flow import execute
 from sweephand.flow.plan import Planned
 from tests.support.stage import Stage
 from tests.support.taps import Act, Passing
@@ -16,7 +15,7 @@ from tests.unit.flow.common import MINUTE, NOON, SECOND, once
 
 def ten(stage: Stage, **members: Any) -> list[Planned]:
     """Ten jobs whose messages are visible now."""
-    planned = [stage.create(once(2 * MINUTE), name=f"job {n}", **members) for n in range(execute.AT_ONCE)]
+    planned = [stage.create(once(2 * MINUTE), name=f"job {n}", **members) for n in range(10)]
     stage.tick()
     stage.pass_time(121)
     return planned

@@ -220,7 +220,7 @@ def test_an_end_that_comes_between_two_executors_is_the_run_s_end(cluster: Jobs)
 
 def test_a_wait_whose_write_was_answered_to_nobody_is_not_made_twice(cluster: Jobs) -> None:
     cluster.job()
-    with cluster.stage.taps.once("dynamodb.TransactWriteItems", answer_lost):
+    with cluster.stage.taps.once("dynamodb.UpdateItem", answer_lost):
         cluster.stage.run(70)
 
     assert (cluster.run.state, cluster.run.task) == (State.ACK_RECVD, next(iter(cluster.ecs.begun)))
@@ -230,7 +230,7 @@ def test_a_wait_whose_write_was_answered_to_nobody_is_not_made_twice(cluster: Jo
 def test_an_end_whose_executor_dies_is_written_by_the_next(cluster: Jobs, fault: Any) -> None:
     cluster.begun()
     cluster.ecs.ends(0)
-    with cluster.stage.taps.once("dynamodb.TransactWriteItems", fault), pytest.raises(Crash):
+    with cluster.stage.taps.once("dynamodb.UpdateItem", fault), pytest.raises(Crash):
         cluster.delivers()
 
     cluster.stage.run(300)

@@ -26,7 +26,6 @@ from sweephand.store.conditional import Refused, Written
 from sweephand.telemetry import where
 from sweephand.threads import Threads
 
-AT_ONCE = 10
 CLAIM_MARGIN_S = 5
 SHORT_WAIT = timedelta(seconds=2)
 LOOKS = 3

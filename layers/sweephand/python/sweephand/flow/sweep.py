@@ -251,7 +251,7 @@ def _catch_up(world: World, row: WaitingRow, sweep: SweepText, now: datetime, ho
     if sweep.waits is Waits.CATCH_UP:
         return catch_up.send_stretch(world, row, sweep, now)
     fresh = catch_up.split(world, row, sweep, now)
-    return 0 if fresh is None else plan_row(fresh, now, horizon)
+    return 0 if fresh is None or fresh.next_run_at > horizon else plan_row(fresh, now, horizon)
 
 
 def _take_out(world: World, row: WaitingRow) -> None:

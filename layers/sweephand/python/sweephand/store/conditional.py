@@ -64,6 +64,14 @@ class Op:
     request: Mapping[str, Any]
 
 
+ALONE = {"Put": "put_item", "Update": "update_item", "Delete": "delete_item"}
+"""A part of a transaction as a call of its own. A mere check is none."""
+
+
+class _Contended(Unavailable):
+    """A write met a transaction of the same item."""
+
+
 @dataclass(frozen=True)
 class Cancelled:
     """A transaction that did not happen. refused: the name of each part whose condition failed -> what was there."""
@@ -113,7 +121,10 @@ class Table:
         try:
             return getattr(self.client, operation)(**kwargs)
         except ClientError as refused:
-            if refused.response.get("Error", {}).get("Code") in PASSING or _is_server_fault(refused):
+            code = refused.response.get("Error", {}).get("Code")
+            if code == "TransactionConflictException":
+                raise _Contended("another change of the same item is under way") from refused
+            if code in PASSING or _is_server_fault(refused):
                 raise Unavailable("the table did not answer in time") from refused
             raise
         except BotoCoreError as silent:
@@ -285,10 +296,26 @@ class Table:
                     return Cancelled(refused)
                 if not any(reason.get("Code") in PASSING for reason in reasons):
                     raise
-                self._clock.sleep(self._chance.uniform(0.01, min(LONGEST_JITTER_S, 0.05 * 2**tries)))
+                self._wait_for_others(tries)
             else:
                 return Written()
         raise Unavailable("other changes of the same items went on for too long")
+
+    def carry_out(self, op: Op) -> Written | Refused:
+        """What would be a transaction of one part: as a plain write it promises the same, for half the units.
+
+        A conflict with a transaction is tried again as there. Raises Unavailable if conflicts or throttling last.
+        """
+        ((verb, request),) = op.request.items()
+        for tries in range(TRANSACTION_TRIES):
+            try:
+                return self._single(ALONE[verb], dict(request), None)
+            except _Contended:
+                self._wait_for_others(tries)
+        raise Unavailable("other changes of the same item went on for too long")
+
+    def _wait_for_others(self, tries: int) -> None:
+        self._clock.sleep(self._chance.uniform(0.01, min(LONGEST_JITTER_S, 0.05 * 2**tries)))
 
     def statements(self, statements: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Up to 25 PartiQL updates in one call: the answer of each, in order, with `Error` where it failed."""

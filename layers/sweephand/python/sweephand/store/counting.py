@@ -23,6 +23,8 @@ def write(table: Table, run: Run, op: Op, counts: dict[str, int], attempts: Sequ
     if run.ends_late:
         return _end_late(table, run, op, counts, rest)
     stats = [count_op(table, run, counts)] if counts else []
+    if not stats and not rest:
+        return table.carry_out(op)
     done = table.transact([op, *stats, *rest])
     return done if isinstance(done, Written) else done.refused["run"]
 
