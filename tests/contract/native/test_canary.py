@@ -51,22 +51,26 @@ class Target:
         connection.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
 
 
-def _pem(folder):
-    key, certificate = Authority(folder).client("me")
+def _pem(authority):
+    key, certificate = authority.client("me")
     private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     return (private + certificate.public_bytes(Encoding.PEM)).decode()
 
 
 @pytest.fixture
 def told(tmp_path):
-    """An API whose jobs really call: (api, target, url, authentications)."""
-    target = Target()
+    """An API whose jobs really call: (api, target, url by scheme, authentications)."""
+    target, authority = Target(), Authority(tmp_path)
     with ExitStack() as stack:
         there = stack.enter_context(api_of(guarded=GUARDED))
-        url = stack.enter_context(listening(target.echo)).url("/run")
+        secured = stack.enter_context(listening(target.echo, tls=authority.server("127.0.0.1")))
+        url = {
+            "http": stack.enter_context(listening(target.echo)).url("/run"),
+            "https": secured.url("/run", scheme="https"),
+        }
         token_url = stack.enter_context(listening(target.token)).url("/token")
         world = there.stage.world
-        outbound = Outbound(GUARDED, roles=Roles(), identity=world.outbound.identity)
+        outbound = Outbound(GUARDED, authorities=authority.pem, roles=Roles(), identity=world.outbound.identity)
         world = replace(world, perform=actions.perform, outbound=outbound)
         there.stage.world = there.facade.world = world
         yield (
@@ -79,7 +83,7 @@ def told(tmp_path):
                 "bearer": {"token": f"{CANARY}-token"},
                 "apiKey": {"header": "X-Api-Key", "value": f"{CANARY}-value"},
                 "oauth2": {"tokenUrl": token_url, "clientId": "me", "secret": f"{CANARY}-secret"},
-                "clientCertificate": {"pem": _pem(tmp_path)},
+                "clientCertificate": {"pem": _pem(authority)},
                 "sigv4": {"service": "execute-api", "region": "eu-west-1", "roleArn": ROLE},
                 "sweephand": {},
             },
@@ -92,7 +96,8 @@ def test_what_a_target_is_told_in_confidence_is_nowhere_else(told):
     _, signing_secret = signing.create(api.stage.world, TENANT, "default")
     answers = []
     for kind, members in authentications.items():
-        action = {"type": "http", "url": url, "authentication": {"type": kind, **members}, "retry": RETRY}
+        place = url["https" if kind == "clientCertificate" else "http"]
+        action = {"type": "http", "url": place, "authentication": {"type": kind, **members}, "retry": RETRY}
         if kind == "none":
             action["headers"] = {"Authorization": f"{CANARY}-header"}
         made = api.create(
