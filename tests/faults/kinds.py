@@ -16,7 +16,7 @@ from tests.support import aws, taps
 from tests.support.queues import Message
 from tests.support.taps import Act, Fault
 
-READS = {"Query", "GetItem", "BatchGetItem"}
+READS = {"Query", "GetItem", "BatchGetItem", "GetObject", "ListObjectsV2"}
 WRITES = {"PutItem", "UpdateItem", "DeleteItem"}
 OWN_RETRIES = {"endpoint"}
 """What the target answers is not the SDK's to repeat, nor its own to throttle."""

@@ -6,6 +6,7 @@ To add one: a class with its history (what is asked, how time goes by, what shal
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -22,7 +23,7 @@ from sweephand.domain.failure import Group
 from sweephand.domain.flow_keys import CircuitRule, FlowKey, Rate
 from sweephand.domain.instants import EPOCH, epoch_ms, text
 from sweephand.domain.job import Pause, Payload, integer_id
-from sweephand.domain.operation import OperationKind
+from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Outcome, State
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.errors import Conflict, NotFound
@@ -43,12 +44,15 @@ from sweephand.flow import (
 )
 from sweephand.flow.change import Wish
 from sweephand.flow.operations import verbs as operations
+from sweephand.flow.operations.export_runs import begin as begin_export
 from sweephand.flow.ordinals import Ordinals
 from sweephand.flow.plan import Planned
 from sweephand.flow.unless_active import run_unless_active
 from sweephand.schedules import calendar_content
 from sweephand.store import flow_keys as flow_key_rows
 from sweephand.store import keys
+from sweephand.store.operations import operation_of
+from sweephand.store.table import OperationItem
 from sweephand.store.views import failures as views
 from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes
 from tests.support.ecs import ACTION as TASK
@@ -425,6 +429,40 @@ class Redrive(Scenario):
         (row,) = [item for item in at.scene.items() if item["sk"]["S"].startswith("OP#")]
         assert (row["state"]["S"], row["done"]["N"], row["failed"]["N"]) == ("DONE", "2", "0")
         assert open_errors(at) == 0
+
+
+class ExportedRuns(Scenario):
+    """Two files of what failed, of the job and of the whole tenant, each in pieces that are joined."""
+
+    name = "exported-runs"
+    constants = {  # noqa: RUF012 - as declared
+        "flow.operations.export_runs.PIECE": 500,
+        "flow.operations.export_runs.LEAST_PIECE": 1_500,
+    }
+
+    def history(self, at: Play) -> None:
+        at.scene.bucket.least = 1_500
+        job = all_fail(at, 4)
+        world = at.scene.world
+        for params in ({"jobId": job.job.id}, {}):
+            wanted, once = {**params, "format": "jsonl"}, at.key()
+            at.ask(lambda wanted=wanted, once=once: begin_export(world, TENANT, wanted, None, actor="me", once=once))  # type: ignore[misc]
+        at.go(1_500)
+
+    def check(self, at: Play) -> None:
+        failed = [run.id for run in at.runs(Kind.SCHEDULED)]
+        rows = [OperationItem.from_raw_data(item) for item in at.scene.items() if item["sk"]["S"].startswith("OP#")]
+        assert len(rows) == 2
+        for row in rows:
+            operation = operation_of(row)
+            assert (operation.state, operation.result is None) == (OperationState.DONE, False)
+            content = at.scene.bucket.objects[f"{TENANT}/{operation.id}/{(operation.result or {})['file']}"].decode()
+            found = [json.loads(line)["id"] for line in content.splitlines()]
+            assert operation.done == len(found) == len(set(found))
+            if "jobId" in operation.params:
+                assert found == failed[::-1]
+            else:  # of an index, which may be a moment behind
+                assert set(found) <= set(failed)
 
 
 def all_fail(at: Play, count: int) -> Planned:

@@ -15,7 +15,13 @@ from pathlib import Path
 from types import FrameType
 
 PACKAGE = Path(__file__).resolve().parents[2] / "layers/sweephand/python/sweephand"
-EDGES = {"store/conditional.py", "messaging/run_queue.py", "messaging/event_bus.py", "security/secrets.py"}
+EDGES = {
+    "store/conditional.py",
+    "messaging/run_queue.py",
+    "messaging/event_bus.py",
+    "security/secrets.py",
+    "store/files.py",
+}
 """Modules that call out on behalf of others: a site is the line that calls one of these."""
 RECEIVERS = {
     "table": {
@@ -33,6 +39,7 @@ RECEIVERS = {
     },
     "queue": {"send", "send_one", "postpone", "archive"},
     "secrets": {"encrypt", "decrypt"},
+    "files": {"put", "get", "join", "clear"},
     "bus": {"put", "send", "publish"},
     "world": {"perform"},
     "ecs": {"stop"},

@@ -30,6 +30,8 @@ ELSEWHERE = {
     "flow/unused._ask_again update 2": "the same",
     "flow/releasing.go_on send_one": "test_held_model.py: more schedules than one look releases",
     "store/calendars.read_version get": "under a fault: the answer to a change was lost; and a list of the API",
+    "store/failures.archive_run update": "tests/unit/flow/test_failures.py: what users say may be said again",
+    "store/failures.read_run get": "the same",
     "store/failures.change_group update": "tests/unit/flow/test_failures.py: what users say may be said again",
     "store/failures.delete_redirect delete": "the same",
     "store/failures.put_redirect put": "the same",
