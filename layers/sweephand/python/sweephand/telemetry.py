@@ -75,7 +75,14 @@ class Telemetry:
         for library in ("botocore", "pynamodb"):
             # What they say at INFO is the same at each cold start, and is billed as log data.
             logging.getLogger(library).setLevel(logging.WARNING)
-        self._logger = Logger(log_record_order=["level", "message"], location=None, use_rfc3339=True)
+        self._logger = Logger(
+            log_record_order=["level", "message"],
+            location=None,
+            use_rfc3339=True,
+            # By themselves they make an encoder a line, and try whether the message is JSON.
+            json_serializer=json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=str).encode,
+            json_deserializer=str,
+        )
         self._stack = stack
         self._clock = clock
 
