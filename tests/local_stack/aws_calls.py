@@ -6,6 +6,8 @@ from contextlib import contextmanager
 
 from botocore.client import BaseClient
 
+from tests.support.long_way import instead_of_botocore
+
 PARTS_OF_A_TRANSACTION = {
     "Put": "dynamodb:PutItem",
     "Update": "dynamodb:UpdateItem",
@@ -82,11 +84,8 @@ def recorded(names):
             recorder.saw(client.meta.service_model.service_name, operation, request)
         return real(client, operation, request)
 
-    BaseClient._make_api_call = call
-    try:
+    with instead_of_botocore(call):
         yield recorder
-    finally:
-        BaseClient._make_api_call = real
 
 
 def _by_a_role_of_a_job_s(client):

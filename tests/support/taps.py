@@ -12,6 +12,7 @@ from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
 from tests.support import statements
+from tests.support.long_way import instead_of_botocore
 
 
 @dataclass(frozen=True)
@@ -108,11 +109,8 @@ def on_botocore(taps: Taps, instead: Callable[[str, str, dict[str, Any]], Any] |
             return taps(passing, lambda: instead(passing.service, operation, request))
         return taps(passing, lambda: act(client, operation, request))
 
-    BaseClient._make_api_call = call
-    try:
+    with instead_of_botocore(call):
         yield
-    finally:
-        BaseClient._make_api_call = real
 
 
 # Faults

@@ -1,4 +1,7 @@
-"""The short way of a call: request, signature and answer are botocore's, and what goes wrong is left to botocore."""
+"""The short way of a call: request, signature and answer are botocore's, and what goes wrong is left to botocore.
+
+botocore makes the first request of each operation, and the next are made like it: so most is asked twice.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +49,13 @@ class Network:
         response._content = content
         return response
 
+    def after_the_first(self, call: Callable[[], object]) -> None:
+        """Lets the first call go by, so that the next goes past botocore."""
+        answers, self.answers = self.answers, []
+        call()
+        self.requests.clear()
+        self.answers = answers
+
     def ways(self) -> list[str]:
         """Of each request: botocore counts its own."""
         return ["long" if "amz-sdk-request" in request.headers else "short" for request in self.requests]
@@ -77,6 +87,13 @@ def table(network: Network) -> Table:
 
 def item(**members: Any) -> AttemptItem:
     return AttemptItem(pk=PK, sk="ä", attempt=1, started_at=0, finished_at=0, reason="no", **members)
+
+
+@pytest.fixture(params=["first", "later"])
+def turn(request: pytest.FixtureRequest, table: Table, network: Network) -> None:
+    """Of a put."""
+    if request.param == "later":
+        network.after_the_first(lambda: table.put(item()))
 
 
 def error(code: str, **members: Any) -> tuple[int, bytes, dict[str, str]]:
@@ -114,6 +131,18 @@ def test_the_signature_is_that_of_botocore(monkeypatch: pytest.MonkeyPatch, url:
     )
 
 
+def test_the_next_call_is_the_same_request_past_botocore(table: Table, network: Network) -> None:
+    asked: list[str] = []
+    table.client.meta.events.register("provide-client-params", lambda model, **_: asked.append(model.name))
+
+    for _ in range(3):
+        table.put(item(message="ü\x00"), Item.pk.does_not_exist())
+
+    first, *others = [(request.url, request.body, dict(request.headers)) for request in network.requests]
+    assert others == [first, first]
+    assert asked == ["PutItem"]
+
+
 def test_a_call_is_signed_by_the_credentials_of_its_time(table: Table, network: Network) -> None:
     table.put(item())
     credentials = table.session.get_credentials()
@@ -123,6 +152,7 @@ def test_a_call_is_signed_by_the_credentials_of_its_time(table: Table, network: 
     assert [request.headers["X-Amz-Security-Token"] for request in network.requests] == ["a token", "another"]
 
 
+@pytest.mark.usefixtures("turn")
 def test_a_failed_condition_is_one_request_and_brings_what_was_there(table: Table, network: Network) -> None:
     there = item().serialize()
     network.answers = [error("ConditionalCheckFailedException", Item=there)]
@@ -152,6 +182,7 @@ OTHERWISE: dict[str, tuple[int, bytes, dict[str, str]] | Exception] = {
 }
 
 
+@pytest.mark.usefixtures("turn")
 @pytest.mark.parametrize("what", OTHERWISE)
 def test_what_goes_wrong_is_made_once_more_by_botocore(table: Table, network: Network, what: str) -> None:
     network.answers = [OTHERWISE[what]]
@@ -161,6 +192,7 @@ def test_what_goes_wrong_is_made_once_more_by_botocore(table: Table, network: Ne
     assert network.requests[0].body == network.requests[1].body
 
 
+@pytest.mark.usefixtures("turn")
 def test_a_write_whose_answer_was_lost_meets_its_own_success(table: Table, network: Network) -> None:
     mine = item().serialize()
     network.answers = [ReadTimeoutError(endpoint_url="x"), error("ConditionalCheckFailedException", Item=mine)]
@@ -179,6 +211,7 @@ def test_a_transaction_is_repeated_under_the_same_token(table: Table, network: N
     assert tokens[0] == tokens[1]
 
 
+@pytest.mark.usefixtures("turn")
 def test_there_are_three_attempts_in_all(table: Table, network: Network) -> None:
     network.answers = [error("ThrottlingException")] * 4
 
@@ -238,7 +271,7 @@ CALLS: dict[str, Callable[[Table], object]] = {
 
 
 def test_both_ways_bring_the_same_answers() -> None:
-    def answers(*, short: bool) -> tuple[list[object], list[str]]:
+    def answers(*, short: bool) -> tuple[list[list[object]], list[str]]:
         went: list[str] = []
         with mock_aws():
             table = Table("bench", StillClock(), SystemChance(), region="eu-west-1")
@@ -248,13 +281,14 @@ def test_both_ways_bring_the_same_answers() -> None:
             events.register("request-created.dynamodb", lambda operation_name, **_: went.append(operation_name))
             table.client.create_table(**aws.table_request(table.name))
             went.clear()
-            return [_without_metadata(call(table)) for call in CALLS.values()], went
+            return [[_without_metadata(call(table)) for call in CALLS.values()] for _ in range(2)], went
 
-    by_short_way, of_botocore = answers(short=True)
-    by_long_way, all_calls = answers(short=False)
+    (by_short_way, again), of_botocore = answers(short=True)
+    (by_long_way, all_again), all_calls = answers(short=False)
 
     assert by_short_way == by_long_way
-    assert (of_botocore, len(all_calls)) == ([], len(CALLS))
+    assert again == all_again
+    assert (of_botocore, len(all_calls)) == ([], 2 * len(CALLS))
     assert isinstance(by_short_way[1], Refused)
     assert by_short_way[1].old is not None
 

@@ -20,6 +20,7 @@ from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
 from pynamodb.expressions.projection import create_projection_expression
 from pynamodb.expressions.update import Action, AddAction, RemoveAction, SetAction, Update
+from pynamodb.expressions.util import get_value_placeholder
 
 from sweephand import __version__
 from sweephand.errors import Unavailable
@@ -97,12 +98,13 @@ class Table:
             max_retry_attempts=1,
             max_pool_connections=16,
         )
+        self._short_way: short_way.ShortWay | None = None
         # Of all clients of the session: botocore composes its own text of twenty parts, twice a call.
         self.session.set_default_client_config(Config(user_agent=USER_AGENT))
 
     def open(self) -> None:
         """Makes the client, before threads use it: each of them would make one of its own."""
-        short_way.lay(self.client, self.session.get_credentials(), self._clock)
+        self._short_way = short_way.lay(self.client, self.session.get_credentials(), self._clock)
 
     @property
     def client(self) -> Any:
@@ -118,8 +120,10 @@ class Table:
 
         Raises Unavailable for throttling, time-outs and faults of DynamoDB; other ClientErrors as they are.
         """
+        client, way = self.client, self._short_way
         try:
-            return getattr(self.client, operation)(**kwargs)
+            answer = way.call(client.meta.method_to_api_mapping[operation], kwargs) if way is not None else None
+            return getattr(client, operation)(**kwargs) if answer is None else answer
         except ClientError as refused:
             code = refused.response.get("Error", {}).get("Code")
             if code == "TransactionConflictException":
@@ -377,8 +381,33 @@ def _expressions(condition: Condition | None, actions: Sequence[Action]) -> dict
 
 def assign(attribute: Attribute[Any], value: Any) -> Action:
     """Set the attribute, or remove it where the value is None."""
-    path: Path = Path(attribute)
-    return RemoveAction(path) if value is None else SetAction(path, path._to_operand(_typed(attribute, value)))  # noqa: SLF001
+    return _Remove(attribute) if value is None else _Set(attribute, value)
+
+
+class _Set(SetAction):
+    """Without PynamoDB's operands, which know paths and sums: a write sets a dozen attributes."""
+
+    def __init__(self, attribute: Attribute[Any], value: Any) -> None:
+        self._name = attribute.attr_name
+        self._value = {attribute.attr_type: attribute.serialize(value)}
+
+    def serialize(self, placeholder_names: dict[str, str], expression_attribute_values: dict[str, Any]) -> str:
+        value = get_value_placeholder(self._value, expression_attribute_values)
+        return f"{_placeholder(self._name, placeholder_names)} = {value}"
+
+
+class _Remove(RemoveAction):
+    """As _Set."""
+
+    def __init__(self, attribute: Attribute[Any]) -> None:
+        self._name = attribute.attr_name
+
+    def serialize(self, placeholder_names: dict[str, str], _expression_attribute_values: dict[str, Any]) -> str:
+        return _placeholder(self._name, placeholder_names)
+
+
+def _placeholder(name: str, placeholders: dict[str, str]) -> str:
+    return placeholders.setdefault(name, f"#{len(placeholders)}")
 
 
 def add(attribute: Attribute[Any], amount: int) -> AddAction:
