@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pynamodb.attributes import UnicodeAttribute
-
-from sweephand.store.table import Integer, Item
+from sweephand.store.flat import Integer, UnicodeAttribute
+from sweephand.store.table import Item
 
 
 class FlowKeyItem(Item):

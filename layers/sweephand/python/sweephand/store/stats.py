@@ -15,8 +15,8 @@ from sweephand.store.table import StatsItem
 
 def read(table: Table, schedule: Schedule, *, consistent: bool = True) -> StatsItem:
     """Of a schedule without any: zeros."""
-    key = keys.job(schedule.tenant, schedule.job_id), keys.stats(schedule.id)
-    return table.get(StatsItem, *key, consistent=consistent) or StatsItem(*key)
+    pk, sk = keys.job(schedule.tenant, schedule.job_id), keys.stats(schedule.id)
+    return table.get(StatsItem, pk, sk, consistent=consistent) or StatsItem(pk=pk, sk=sk)
 
 
 def settled_as_read(before: StatsItem) -> Condition:

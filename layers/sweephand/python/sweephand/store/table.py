@@ -9,28 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from pynamodb.attributes import Attribute, BooleanAttribute, UnicodeAttribute, UnicodeSetAttribute
-from pynamodb.constants import NUMBER
-from pynamodb.models import Model
+from sweephand.store.flat import BooleanAttribute, FlatModel, Integer, UnicodeAttribute, UnicodeSetAttribute
 
 NEXT_RUN = "next-run"
 CATALOGUE = "catalogue"
 ATTENTION = "attention"
 
 
-class Integer(Attribute[int]):
-    """A whole number."""
-
-    attr_type = NUMBER
-
-    def serialize(self, value: int) -> str:
-        return str(value)
-
-    def deserialize(self, value: str) -> int:
-        return int(value)
-
-
-class Item(Model):
+class Item(FlatModel):
     """What every item has. The table's name belongs to store.conditional.Table, so two tables can be open at once."""
 
     class Meta:
