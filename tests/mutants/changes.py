@@ -194,7 +194,7 @@ CHANGES = {
     ),
     "circuits-never-open": Change("domain/circuits.py", "opens", "failures >= rule.failures", "False"),
     "chains-have-no-end": Change("actions/job.py", "perform", "call.hop > MOST_HOPS", "call.hop > 3 * MOST_HOPS"),
-    "loops-over-http-have-no-end": Change("facades/native/context.py", "", "MOST_HOPS = 3", "MOST_HOPS = 10_000"),
+    "loops-over-http-have-no-end": Change("facades/native/context.py", "", "MOST_HOPS = 3", "MOST_HOPS = 30"),
     "answers-are-kept-whole": Change("flow/settle.py", "", "ANSWER_BYTES = 16_384", "ANSWER_BYTES = 10**9"),
     # What is kept
     "what-is-over-its-time-is-shown": Change(
