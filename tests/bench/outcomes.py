@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
+from sweephand.domain.flow_keys import Enter, FlowKey, Leave
+from sweephand.domain.instants import EPOCH
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Kind, State
 from sweephand.domain.schedule import Lane
-from sweephand.flow import results
+from sweephand.flow import flow_key_changes, flow_keys, results, turnstiles
 from tests.bench.meter import metered
 from tests.support import aws
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG, Answer
@@ -22,6 +25,7 @@ from tests.support.stage import TENANT, Stage, stage
 RETRY = {"type": "fixed", "delaySeconds": 5, "maxRetries": 1}
 WAITING: Mapping[str, Any] = {"outcome": {"on202": "wait", "callbackTimeoutSeconds": 60}}
 LONG_WAITING: Mapping[str, Any] = {"outcome": {"on202": "wait", "callbackTimeoutSeconds": 9_000}}
+KEYED: Mapping[str, Any] = {"flowKey": "k"}
 HOUR_S = 3_600
 
 
@@ -47,6 +51,23 @@ def _bury(there: Stage, _planned: Any) -> None:
     queue = there.sqs._queues[aws.URLS[Lane.FAST]]
     for message in queue.messages:
         message.receive_count = queue.most_receives or 0
+
+
+def _flow_key(there: Stage) -> None:
+    flow_key_changes.create(there.world, FlowKey(TENANT, "k", EPOCH, EPOCH, parallelism=1))
+
+
+def _take_the_place(there: Stage, _planned: Any) -> None:
+    """Another call is under way."""
+    until = there.clock.now() + timedelta(seconds=25)
+    turnstiles.ask(there.world, TENANT, "k", Enter("another", until))
+
+
+def _give_it_back(there: Stage, _planned: Any) -> None:
+    """With the other's write that does so, and calls who waits."""
+    there.pass_time(2)
+    turnstiles.ask(there.world, TENANT, "k", Leave("another", own=True))
+    flow_keys.call_next(there.world, TENANT, "k")
 
 
 def _active(there: Stage, planned: Any) -> Any:
@@ -87,6 +108,10 @@ WAYS: dict[str, Way] = {
     "202, then its callback": Way(13, State.SUCCESS, (ACCEPTED,), WAITING, meanwhile=_report),
     "202, then its deadline": Way(19, State.UNKNOWN, (ACCEPTED,), WAITING),
     "202, then cancelled": Way(15, State.CANCELLED, (ACCEPTED,), WAITING, meanwhile=_cancel),
+    "success under a flow key": Way(7, State.SUCCESS, policies=KEYED),
+    "success under a flow key, when another has given its place back": Way(
+        22, State.SUCCESS, policies=KEYED, before=_take_the_place, meanwhile=_give_it_back
+    ),
     "skipped, the run before was active": Way(
         8, State.SKIPPED, action=LONG_WAITING, policies={"overlap": "skip"}, first=ACCEPTED
     ),
@@ -107,6 +132,8 @@ def measure(name: str) -> tuple[int, State]:
     way = WAYS[name]
     with stage() as there, metered() as meter:
         fields: dict[str, Any] = {"action": there.action(**way.action), "policies": dict(way.policies)}
+        if "flowKey" in way.policies:
+            _flow_key(there)
         if way.error_action:
             fields["error_action"] = there.action()
         planned = there.create({"every": "PT1H"}, **fields)

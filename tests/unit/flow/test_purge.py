@@ -9,11 +9,12 @@ import pytest
 
 from sweephand.domain.calendar import Calendar
 from sweephand.domain.collection import TenantState
+from sweephand.domain.flow_keys import CircuitRule, FlowKey
 from sweephand.domain.instants import EPOCH
 from sweephand.domain.operation import Operation, OperationState
 from sweephand.domain.run import Reason, State
 from sweephand.errors import Conflict, NotFound, QuotaExceeded, SweephandError
-from sweephand.flow import calendars, manual, subscriptions, tenancy
+from sweephand.flow import calendars, flow_key_changes, manual, subscriptions, tenancy
 from sweephand.flow.operations import purge_tenant, verbs
 from sweephand.schedules import calendar_content
 from sweephand.store import keys, operations, tenants
@@ -68,15 +69,21 @@ def furnish(stage: Stage) -> None:
     calendar = Calendar(TENANT, "holidays", EPOCH, EPOCH, content=content, facts=calendar_content.read(content))
     calendars.create(world, calendar, None)
     action = stage.action(payload={"n": 1}, authentication={"type": "bearer", "token": "t"}, retry=fixed(3_600))
-    stage.create({**EACH_MINUTE, "calendars": [{"name": "holidays"}]}, name="a", tags=("t",), action=action)
-    stage.create(once(), name="b", resource_id="r", action=stage.action(outcome={"on202": "wait"}))
+    flow_key_changes.create(world, FlowKey(TENANT, "k", EPOCH, EPOCH, parallelism=2, circuit=CircuitRule(1, 3_600)))
+    keyed = {"policies": {"flowKey": "k"}}
+    stage.create({**EACH_MINUTE, "calendars": [{"name": "holidays"}]}, name="a", tags=("t",), action=action, **keyed)
+    hooks = {"onFailure": stage.action(url="https://example.org/own")}
+    waits = stage.action(url="https://example.org/b", outcome={"on202": "wait"})
+    stage.create(once(), name="b", resource_id="r", action=waits, own_hooks=hooks, **keyed)
     stage.create(*[{"every": "PT1H"}] * 3, name="c", collection="side")
 
 
 def test_nothing_is_left_of_a_tenant_but_its_ledger_and_its_numbers(stage: Stage) -> None:
-    stage.endpoint.answer = lambda call: ACCEPTED if call.planned_at.minute % 2 else BUSY
+    stage.endpoint.answer = lambda call: ACCEPTED if call.payload is None else BUSY
     furnish(stage)
     stage.run(150)
+    kinds = {item["sk"]["S"].split("#")[0] for item in stage.items() if "#KEY#" in item["pk"]["S"]}
+    assert kinds == {"TURN", "LINE", "CIRCUIT"}, "a run waits under the flow key, and a target has failed"
 
     begun = end(stage)
     stage.run(900)
