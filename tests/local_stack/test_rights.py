@@ -139,6 +139,7 @@ class _Day:
         self.rows_that_went_wrong()
         self.reading()
         self.as_sap_s_client()
+        self.flow_keys()
         self.deletes()
         self.the_end_of_a_tenant()
 
@@ -233,6 +234,26 @@ class _Day:
         self.api("POST", f"/v1/jobs/{other}/run", {}, expect=202)
         self.work_off()
         assert len(self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]) == 2
+
+    def flow_keys(self):
+        """A key that is changed, paused and deleted; in each lane runs that wait under it, and a circuit that opens."""
+        key = "/v1/flow-keys/shared"
+        self.api("POST", "/v1/flow-keys", {"name": "shared", "parallelism": 1, "circuit": {"failures": 1}}, expect=201)
+        self.api("PATCH", key, {"rate": {"limit": 10, "periodSeconds": 1}})
+        made = []
+        for seconds in (15, 30):
+            for place in ("/fails", "/ok", "/ok"):
+                action = {"type": "http", "url": self.endpoint + place, "outcome": {"answerTimeoutSeconds": seconds}}
+                job = self.api("POST", "/v1/jobs", {"action": action, "policies": {"flowKey": "shared"}}, expect=201)
+                made.append(job["id"])
+        self.api("POST", f"{key}/pause", {"note": "lunch"})
+        for job in made:
+            self.api("POST", f"/v1/jobs/{job}/run", {}, expect=202)
+        self.work_off()
+        assert self.api("GET", key)["live"]["waiting"] == len(made)
+        self.api("POST", f"{key}/resume")
+        for _ in range(4):
+            self.work_off()
 
     def tasks(self):
         """On ECS, in each lane: begun, and stopped as its run is cancelled."""
