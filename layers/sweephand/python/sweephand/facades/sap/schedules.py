@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from sweephand.domain.instants import epoch_s
 from sweephand.domain.job import ScheduleDraft
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
-from sweephand.facades.sap import bodies, fields, runs
+from sweephand.facades.sap import bodies, fields, one_time, runs
 from sweephand.facades.sap.context import Context
 from sweephand.facades.sap.jobs import OK, schedule_bodies
 from sweephand.facades.sap.pages import envelope, page_of
@@ -18,7 +17,6 @@ from sweephand.flow import change, drafts, plan
 from sweephand.flow.history import Operation
 from sweephand.flow.plan import Planned
 from sweephand.flow.wishes import Wish
-from sweephand.schedules.timing import load_or_never
 
 MOST_LOGS = 200
 
@@ -63,7 +61,7 @@ def switch_all(ctx: Context) -> Answer:
     def wish(there: Planned) -> list[Wish]:
         stored = _stored(ctx, there, there.schedules)
         return [
-            Wish(each, _switched(ctx, each, draft, on=on))
+            Wish(each, one_time.as_sent({"active": on}, each, replace(draft, active=on), there.job, ctx.now))
             for each, draft in zip(there.schedules, stored, strict=True)
             if bodies.is_active(each) is not on
         ]
@@ -90,9 +88,7 @@ def put(ctx: Context) -> Answer:
         before = plan.find_schedule(there, schedule_id)
         (stored,) = _stored(ctx, there, (before,))
         wanted = fields.changed_schedule(body, stored, there.job.action, ctx.now)
-        if wanted.active and not bodies.is_active(before):
-            wanted = _switched(ctx, before, wanted, on=True)
-        return [Wish(before, wanted)]
+        return [Wish(before, one_time.as_sent(body, before, wanted, there.job, ctx.now))]
 
     after = _commit(ctx, planned, wish, Operation.PATCH_SCHEDULE)
     return Answer(200, _told(ctx, after, schedule_id))
@@ -129,11 +125,3 @@ def _stored(ctx: Context, planned: Planned, some: tuple[Schedule, ...]) -> list[
     """What is stored of some schedules, in the form in which it would be asked for."""
     payloads = plan.payloads_of(ctx.world, Planned(planned.job, some))
     return [drafts.as_stored(each, payloads.get(each.id)) for each in some]
-
-
-def _switched(ctx: Context, before: Schedule, wanted: ScheduleDraft, *, on: bool) -> ScheduleDraft:
-    """On or off. What is switched on after its time runs at once: a single instant is then now."""
-    timing = load_or_never(before.packed)
-    if on and not timing.recurring and timing.rule.after(epoch_s(ctx.now)) is None:
-        return replace(wanted, active=True, timing={**wanted.timing, "time": "now"})
-    return replace(wanted, active=on)

@@ -1,0 +1,147 @@
+"""A schedule of a single instant after a change: how it stands x what is sent -> when it runs again, case by case."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tests.contract.sap.api import FORM
+
+AHEAD, OTHER, PAST = "2030-01-01T00:00:00Z", "2031-01-01T00:00:00Z", "2027-02-01T00:00:00Z"
+MADE = {
+    "waiting": {"time": AHEAD, "active": True},
+    "ran": {"time": "in 1 minute", "active": True},
+    "ran at once": {"time": "now", "active": True},
+    "ran, then off": {"time": "in 1 minute", "active": True},
+    "off": {"time": AHEAD, "active": False},
+    "off, past": {"time": "in 1 minute", "active": False},
+    "off, ended": {"time": "in 1 minute", "endTime": "2027-03-01T12:02:00Z", "active": False},
+}
+NEVER, AT_ONCE = None, "at once"
+CASES = [
+    ("waiting", {"description": "x"}, AHEAD),
+    ("waiting", {"active": True}, AHEAD),
+    ("waiting", {"time": AHEAD, "active": True}, AHEAD),
+    ("waiting", {"time": OTHER}, OTHER),
+    ("waiting", {"time": OTHER, "active": True}, OTHER),
+    ("waiting", {"time": PAST}, AT_ONCE),
+    ("waiting", {"active": False}, NEVER),
+    ("ran", {"description": "x"}, NEVER),
+    ("ran", {"data": {"a": 1}}, NEVER),
+    ("ran", {"endTime": "2029-01-01"}, NEVER),
+    ("ran", {"time": "in 1 minute"}, NEVER),
+    ("ran", {"time": AHEAD}, AHEAD),
+    ("ran", {"time": AHEAD, "active": True}, AHEAD),
+    ("ran", {"time": PAST}, AT_ONCE),
+    ("ran", {"time": PAST, "active": True}, AT_ONCE),
+    ("ran", {"time": "in 1 minute", "active": True}, 60),
+    ("ran", {"time": "in 4 minutes", "active": True}, 240),
+    ("ran", {"active": True}, AT_ONCE),
+    ("ran", {"active": True, "description": "x"}, AT_ONCE),
+    ("ran", {"active": False}, NEVER),
+    ("ran", {"time": AHEAD, "active": False}, NEVER),
+    ("ran at once", {"description": "x"}, NEVER),
+    ("ran at once", {"time": "now", "active": True}, AT_ONCE),
+    ("ran at once", {"time": "in 4 minutes", "active": True}, 240),
+    ("ran at once", {"active": True}, AT_ONCE),
+    ("ran, then off", {"description": "x"}, NEVER),
+    ("ran, then off", {"time": AHEAD}, NEVER),
+    ("ran, then off", {"time": AHEAD, "active": True}, AHEAD),
+    ("ran, then off", {"active": True}, AT_ONCE),
+    ("off", {"active": True}, AHEAD),
+    ("off", {"time": OTHER}, NEVER),
+    ("off", {"time": OTHER, "active": True}, OTHER),
+    ("off", {"time": AHEAD, "active": True}, AHEAD),
+    ("off", {"time": PAST, "active": True}, AT_ONCE),
+    ("off, past", {"description": "x"}, NEVER),
+    ("off, past", {"active": True}, AT_ONCE),
+    ("off, past", {"time": AHEAD, "active": True}, AHEAD),
+    ("off, past", {"time": "in 1 minute", "active": True}, 60),
+    ("off, ended", {"active": True}, NEVER),
+]
+
+
+def path_of(made):
+    return f"/jobs/{made['_id']}/schedules/{made['schedules'][0]['scheduleId']}"
+
+
+def stands(api, how):
+    """A schedule that has come to stand so, and how often it has run by then."""
+    made = api.create(MADE[how])
+    api.stage.run(300)
+    if how == "ran, then off":
+        assert api("PUT", path_of(made), {"active": False}).status == 200
+        api.stage.run(300)
+    return made, len(api.stage.endpoint.received)
+
+
+def planned(api, then):
+    if isinstance(then, int):
+        return api.now(then + 1)  # the second that has begun counts whole
+    return f"{then[:10]} {then[11:19]}"
+
+
+@pytest.mark.parametrize(("how", "sent", "then"), CASES)
+def test_a_change_runs_it_when_the_table_says(api, how, sent, then):
+    made, ran = stands(api, how)
+
+    reply = api("PUT", path_of(made), sent)
+    answered_at = api.stage.clock.now()
+
+    assert reply.status == 200, reply.text
+    if then not in {NEVER, AT_ONCE}:
+        assert (reply.json["active"], reply.json["nextRunAt"]) == (True, planned(api, then))
+    elif then is NEVER and how != "off, ended":
+        assert (reply.json["active"], reply.json["nextRunAt"]) == (False, None)
+    api.stage.run(50)
+    runs = api.stage.endpoint.received[ran:]
+    assert len(runs) == (then == AT_ONCE)
+    assert all(each.at - answered_at < timedelta(seconds=8) for each in runs)
+    api.stage.run(300)
+    due = then == AT_ONCE or isinstance(then, int)
+    assert len(api.stage.endpoint.received) == ran + due
+    again = api.get(path_of(made)).json
+    if then not in {AHEAD, OTHER}:
+        assert (again["active"], again["nextRunAt"]) == (False, None)
+
+
+def test_it_can_be_switched_on_and_used_up_any_number_of_times(api):
+    made, _ = stands(api, "ran")
+    where = f"/jobs/{made['_id']}/schedules/activationStatus"
+
+    for n in range(3):
+        assert api("PUT", path_of(made), {"active": True}).json["active"] is True
+        api.stage.run(200)
+        assert api("POST", where, {"activationStatus": True}).status == 200
+        api.stage.run(200)
+        assert len(api.stage.endpoint.received) == 1 + 2 * (n + 1)
+    later = api("PUT", path_of(made), {"time": "in 4 minutes", "active": True}).json
+    assert (later["active"], later["nextRunAt"]) == (True, api.now(241))
+
+
+@pytest.mark.parametrize("how", ["off", "off, past", "off, ended", "ran", "waiting"])
+def test_all_are_switched_on_by_the_same_rule(api, how):
+    made, ran = stands(api, how)
+    where = f"/jobs/{made['_id']}/schedules/activationStatus"
+
+    assert api("POST", where, {"activationStatus": True}).status == 200
+    api.stage.run(120)
+
+    assert len(api.stage.endpoint.received) - ran == (how in {"off, past", "ran"})
+    planned_next = {"off": f"{AHEAD[:10]} 00:00:00", "waiting": f"{AHEAD[:10]} 00:00:00"}
+    assert api.get(path_of(made)).json["nextRunAt"] == planned_next.get(how)
+
+
+def test_the_same_switching_on_twice_runs_it_once(api):
+    """Its answer may have been lost: SAP's client sends it again."""
+    made, ran = stands(api, "ran")
+
+    first = api("PUT", path_of(made), {"active": True}).json
+    api.stage.clock.advance(2)
+    second = api("PUT", path_of(made), {"active": True}).json
+    api.stage.run(200)
+
+    assert first["active"] is second["active"] is True
+    assert first["nextRunAt"] == f"{api.stage.endpoint.received[-1].call.planned_at:{FORM}}"
+    assert len(api.stage.endpoint.received) == ran + 1
