@@ -170,6 +170,26 @@ def test_an_icalendar_text_is_added_and_shown_as_members(api):
     assert "line 2" in refused.text
 
 
+def test_an_imported_text_is_refused_by_its_own_name_where_it_comes_to_too_much(api):
+    event = "BEGIN:VEVENT\r\nDTSTART:20270101T090000Z\r\nDURATION:PT1H\r\nRRULE:FREQ=DAILY;COUNT=600\r\nEND:VEVENT\r\n"
+    ranges = [{"from": f"{year}-01-01", "to": f"{year}-01-02"} for year in range(1970, 2199)] * 2
+    body = {"name": "imported", "ranges": ranges, "iCalendar": f"BEGIN:VCALENDAR\r\n{event}END:VCALENDAR\r\n"}
+
+    refused = api("POST", "/v1/calendars", body)
+
+    assert (refused.status, refused.fields) == (422, ["iCalendar"])
+    assert "comes to 1,058 ranges with those beside it, of 1,000" in refused.text
+
+
+def test_an_imported_event_that_has_not_begun_does_not_hold_for_ever_from_today(api):
+    event = "BEGIN:VEVENT\r\nDTSTART:21000104\r\nRRULE:FREQ=WEEKLY\r\nEND:VEVENT\r\n"
+
+    refused = api("POST", "/v1/calendars", {"name": "x", "iCalendar": f"BEGIN:VCALENDAR\r\n{event}END:VCALENDAR\r\n"})
+
+    assert (refused.status, refused.fields) == (422, ["iCalendar"])
+    assert "line 4: needs COUNT or UNTIL" in refused.text
+
+
 @pytest.mark.parametrize(
     ("calendars", "field"),
     [

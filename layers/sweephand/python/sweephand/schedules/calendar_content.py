@@ -23,6 +23,7 @@ from sweephand.schedules.localtime import IANA_VERSION, zone
 
 MEMBERS = ("timezone", "dates", "ranges", "weekly")
 MOST_DATES, MOST_RANGES, MOST_WEEKLY, MOST_YEARLY = 2_000, 1_000, 50, 366
+MOST = {"dates": MOST_DATES, "ranges": MOST_RANGES, "weekly": MOST_WEEKLY}
 WEEKDAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
 FIRST_YEAR, LAST_YEAR = 1970, 2199
 A_DATE = 'a date such as "2026-12-25", or "12-25" for each year'

@@ -4,288 +4,313 @@ Read strictly, in time that grows with the text alone. Of each VEVENT: DTSTART, 
 RECURRENCE-ID, UID and STATUS; whether it is shown as busy does not matter, because public holidays seldom are. An event
 of whole days is wall time, like one without a zone; one in a zone becomes instants. A time zone must be an IANA name.
 
-A recurrence needs COUNT or UNTIL and is followed for 20 years; without them it must be each year's day, or each week's.
+A recurrence needs COUNT or UNTIL and is followed for 20 years; without them it must be each year's day, or each week's,
+without exceptions and begun already, because that is all that such a member can say. What cannot be kept is refused.
 """
 
 from __future__ import annotations
 
-import re
+from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import members
-from sweephand.schedules.calendar_content import WEEKDAYS
+from sweephand.schedules import calendar_content, members
 from sweephand.schedules.icalendar_rules import Recurrence, recurrence
-from sweephand.schedules.localtime import Zone, zone
+from sweephand.schedules.icalendar_text import EPOCH, FIELD, Event, Moment, events, read_duration, read_moment, refused
 
-FIELD = "iCalendar"
 LONGEST = 200_000
-MOST_EVENTS, MOST_RECURRING, MOST_STRETCHES = 2_000, 50, 3_000
-_LINE = re.compile(r"([A-Za-z0-9-]+)((?:;[A-Za-z0-9-]+=(?:\"[^\"\x00-\x08]*\"|[^\";:,\x00-\x08]*))*):(.*)", re.ASCII)
-_PARAMETER = re.compile(r";([A-Za-z0-9-]+)=(?:\"([^\"]*)\"|([^\";:,]*))", re.ASCII)
-_MOMENT = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})(?:T([0-9]{2})([0-9]{2})([0-9]{2})(Z)?)?", re.ASCII)
-_DURATION = re.compile(
-    r"\+?P(?:([0-9]{1,4})W|(?:([0-9]{1,5})D)?(?:T(?:([0-9]{1,5})H)?(?:([0-9]{1,6})M)?(?:([0-9]{1,8})S)?)?)", re.ASCII
-)
-_IN_EVENT = ["VCALENDAR", "VEVENT"]
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a wall time has no zone
+MOST_EVENTS, MOST_RECURRING = 2_000, 50
+_DAY = timedelta(days=1)
+_OF_SERIES = ("RRULE", "RDATE", "EXDATE")
+
+Members = dict[str, list[Any]]
+Key = tuple[str, int]
+"""Of an occurrence: the kind of its moment, and its second."""
 
 
-@dataclass(frozen=True)
-class Moment:
-    """What a date property says. day_only: a date. zone: None for wall time."""
-
-    wall: datetime
-    day_only: bool
-    zone: Zone | None = None
-
-    @property
-    def second(self) -> int:
-        """Unix seconds; of wall time without a zone as if it were UTC."""
-        wall = (self.wall - _EPOCH) // timedelta(seconds=1)
-        if self.zone is None:
-            return wall
-        found = self.zone.instants(wall)
-        return found[0] if found else self.zone.around_gap(wall)[0]
-
-
-@dataclass
-class _Event:
-    """line: where it begins, for a refusal."""
+class _Detached(NamedTuple):
+    """An event that stands for one occurrence of another. line: of its RECURRENCE-ID."""
 
     line: int
-    properties: dict[str, list[tuple[int, dict[str, str], str]]] = field(default_factory=dict)
+    event: Event
 
 
-def read(value: object) -> dict[str, list[Any]]:
-    """dates, ranges and weekly of all events. Raises InvalidRequest with the line (its position in the text)."""
+def read(value: object, today: date) -> Members:
+    """dates, ranges and weekly of all events. Raises InvalidRequest with the line (its position in the text).
+
+    today: in UTC. What goes on for ever does so from then on.
+    """
     if not isinstance(value, str):
         raise InvalidRequest(FIELD, f"expected the text of an iCalendar file, not {members.kind_of(value)}")
     if len(value) > LONGEST:
         raise InvalidRequest(FIELD, f"{len(value):,} characters are more than {LONGEST:,}", position=LONGEST)
-    found: dict[str, list[Any]] = {"dates": [], "ranges": [], "weekly": []}
-    events = list(_events(value))
-    if not 1 <= len(events) <= MOST_EVENTS:
-        raise InvalidRequest(FIELD, f"has more than {MOST_EVENTS:,} events" if events else "has no event")
-    events = [event for event in events if not _is_cancelled(event)]
-    if sum("RRULE" in event.properties for event in events) > MOST_RECURRING:
+    given = list(events(value))
+    if not 1 <= len(given) <= MOST_EVENTS:
+        raise InvalidRequest(FIELD, f"has more than {MOST_EVENTS:,} events" if given else "has no event")
+    if sum("RRULE" in event.properties for event in given if not _is_cancelled(event)) > MOST_RECURRING:
         raise InvalidRequest(FIELD, f"has more than {MOST_RECURRING} events that recur")
-    replaced = {key for event in events if (key := _replaces(event)) is not None}
-    for event in events:
-        _add(found, event, replaced)
-        if sum(len(each) for each in found.values()) > MOST_STRETCHES:
-            raise _refused(event.line, f"with this event there are more than {MOST_STRETCHES:,} dates")
+    detached = _detached(given)
+    found: Members = {"dates": [], "ranges": [], "weekly": []}
+    occurring: dict[str, set[Key]] = {}
+    for event in given:
+        its = detached.get(_uid(event), {})
+        if "RECURRENCE-ID" not in event.properties:
+            occurring.setdefault(_uid(event), set()).update(_add(found, event, its, today))
+        elif not _is_cancelled(event):
+            _add_stretch(found, event, *_extent(event))
+    _check_detached(detached, occurring)
     return found
 
 
-# Lines
+def _is_cancelled(event: Event) -> bool:
+    return any(value.upper() == "CANCELLED" for _, _, value in event.properties.get("STATUS", ()))
 
 
-def _events(text: str) -> Iterator[_Event]:
-    """Components other than VEVENT are passed over; what is inside of a VEVENT too."""
-    open_names: list[str] = []
-    event: _Event | None = None
-    for number, name, parameters, value in _properties(text):
-        if not open_names and (name, value.upper()) != ("BEGIN", "VCALENDAR"):
-            raise _refused(number, "expected BEGIN:VCALENDAR")
-        if name == "BEGIN":
-            open_names.append(value.upper())
-            event = _Event(number) if open_names == _IN_EVENT else event
-        elif name == "END":
-            if open_names.pop() != value.upper():
-                raise _refused(number, "ends what is not open")
-            if event is not None and open_names == _IN_EVENT[:1]:
-                yield event
-                event = None
-        elif event is not None and open_names == _IN_EVENT:
-            event.properties.setdefault(name, []).append((number, parameters, value))
-    if open_names:
-        raise InvalidRequest(FIELD, f"{open_names[-1][:60]} is not ended")
+def _one(event: Event, name: str) -> tuple[int, dict[str, str], str] | None:
+    given = event.properties.get(name, [])
+    if len(given) > 1:
+        raise refused(given[1][0], f"a second {name}")
+    return given[0] if given else None
 
 
-def _properties(text: str) -> Iterator[tuple[int, str, dict[str, str], str]]:
-    """(line, name, parameters, value) of each."""
-    for number, line in _unfolded(text):
-        parsed = _LINE.fullmatch(line)
-        if parsed is None:
-            raise _refused(number, "expected a line NAME:value")
-        parameters = {p[1].upper(): p[2] if p[2] is not None else p[3] for p in _PARAMETER.finditer(parsed[2])}
-        yield number, parsed[1].upper(), parameters, parsed[3]
+def _uid(event: Event) -> str:
+    given = _one(event, "UID")
+    return "" if given is None else given[2]
 
 
-def _unfolded(text: str) -> Iterator[tuple[int, str]]:
-    """(number, line) with what a line break and a blank went on with; empty lines are passed over."""
-    begun, parts = 0, list[str]()
-    for number, line in enumerate(text.replace("\r\n", "\n").removeprefix("\ufeff").split("\n"), 1):
-        if line[:1] in (" ", "\t") and parts:
-            parts.append(line[1:])
+# Occurrences that are events of their own
+
+
+def _detached(given: list[Event]) -> dict[str, dict[Key, _Detached]]:
+    """By UID: which occurrences are cancelled, or are other than the rest."""
+    found: dict[str, dict[Key, _Detached]] = {}
+    for event in given:
+        stands_for = _one(event, "RECURRENCE-ID")
+        if stands_for is None:
             continue
-        if parts:
-            yield begun, "".join(parts)
-        begun, parts = number, [line] if line else []
-    if parts:
-        yield begun, "".join(parts)
+        line, parameters, value = stands_for
+        if not _uid(event):
+            raise refused(line, "RECURRENCE-ID needs a UID")
+        if "RANGE" in parameters:
+            raise refused(line, "RANGE is not known here: write what follows as an event with a UID of its own")
+        for name in _OF_SERIES:
+            if name in event.properties:
+                raise refused(event.properties[name][0][0], f"{name} beside RECURRENCE-ID")
+        there = found.setdefault(_uid(event), {})
+        key = _key(read_moment(line, parameters, value))
+        if key in there:
+            raise refused(line, "a second event for this occurrence")
+        there[key] = _Detached(line, event)
+    return found
 
 
-def _refused(line: int, reason: str) -> InvalidRequest:
-    return InvalidRequest(FIELD, f"line {line}: {reason}")
+def _check_detached(detached: dict[str, dict[Key, _Detached]], occurring: dict[str, set[Key]]) -> None:
+    """Each must stand for an occurrence of its event, if the text has that; of a cancelled one nothing is left."""
+    for uid, by_key in detached.items():
+        there = occurring.get(uid)
+        for key, (line, event) in by_key.items():
+            if there is not None and key not in there and (there or not _is_cancelled(event)):
+                raise refused(line, "RECURRENCE-ID is no occurrence of the event with this UID, written as its DTSTART")
+
+
+def _key(moment: Moment) -> Key:
+    return moment.kind, moment.second
 
 
 # Events
 
 
-def _is_cancelled(event: _Event) -> bool:
-    return any(value.upper() == "CANCELLED" for _, _, value in event.properties.get("STATUS", ()))
+def _add(found: Members, event: Event, detached: dict[Key, _Detached], today: date) -> set[Key]:
+    """Adds its occurrences without those that are left out or detached; answers all that it would have."""
+    if _is_cancelled(event):
+        return set()
+    if "EXRULE" in event.properties:
+        raise refused(event.properties["EXRULE"][0][0], "EXRULE is not known here")
+    start, length = _extent(event)
+    rule = _recurrence(event, start)
+    if rule is not None and rule.endless:
+        _check_endless(event, detached)
+        if length:
+            _add_endless(found, event, start, length, rule, today)
+        return set()
+    starts = [start, *(moment for line, moment in _moments(event, "RDATE") if _same_kind(line, "RDATE", moment, start))]
+    if rule is not None:
+        starts += [_at(start, day) for day in rule.days(start.wall.date(), lambda day: _at(start, day).second)]
+    by_key = {_key(moment): moment for moment in starts}
+    left_out = _left_out(event, start)
+    for key, moment in by_key.items():
+        if key not in detached and not left_out.has(moment.second):
+            _add_stretch(found, event, moment, length)
+    return set(by_key)
 
 
-def _one(event: _Event, name: str) -> tuple[int, dict[str, str], str] | None:
-    given = event.properties.get(name, [])
-    if len(given) > 1:
-        raise _refused(given[1][0], f"a second {name}")
-    return given[0] if given else None
-
-
-def _uid(event: _Event) -> str:
-    given = _one(event, "UID")
-    return "" if given is None else given[2]
-
-
-def _replaces(event: _Event) -> tuple[str, int] | None:
-    """Which occurrence of another event this one stands for."""
-    given = _one(event, "RECURRENCE-ID")
-    return None if given is None else (_uid(event), _moment(*given).second)
-
-
-def _add(found: dict[str, list[Any]], event: _Event, replaced: set[tuple[str, int]]) -> None:
+def _extent(event: Event) -> tuple[Moment, timedelta]:
+    """Its beginning and length."""
     given = _one(event, "DTSTART")
     if given is None:
-        raise _refused(event.line, "the event has no DTSTART")
-    start = _moment(*given)
-    length = _length(event, start)
-    if not length:
-        return  # a moment without an extent covers nothing
-    rule = _recurrence(event)
-    if rule is not None and rule.endless:
-        _add_endless(found, event, start, length, rule)
-        return
-    recurs = _replaces(event) is None
-    left_out = {moment.second for moment in _moments(event, "EXDATE")} if recurs else set()
-    starts = [start, *_moments(event, "RDATE")]
-    if rule is not None:
-        days = rule.days(start.wall.date(), lambda day: _at(start, day).second)
-        starts += [_at(start, day) for day in days]
-    for second, moment in {moment.second: moment for moment in starts}.items():
-        if second not in left_out and not (recurs and (_uid(event), second) in replaced and _uid(event)):
-            _add_stretch(found, moment, length)
+        raise refused(event.line, "the event has no DTSTART")
+    start = read_moment(*given)
+    return start, _length(event, start)
 
 
-def _recurrence(event: _Event) -> Recurrence | None:
+def _recurrence(event: Event, start: Moment) -> Recurrence | None:
     given = _one(event, "RRULE")
     if given is None:
         return None
     number, _, value = given
+
+    def last_second(until: str) -> int:
+        moment = read_moment(number, {}, until)
+        if moment.day_only:  # means all of its day, by the clock of the event
+            return Moment(moment.wall + _DAY, day_only=False, zone=start.zone).second - 1
+        _same_kind(number, "UNTIL", moment, start)
+        return moment.second
+
     try:
-        return recurrence(value, lambda text: _moment(number, {}, text).second)
+        return recurrence(value, last_second)
     except ValueError as wrong:
-        raise _refused(number, str(wrong)) from wrong
+        raise refused(number, str(wrong)) from wrong
+
+
+def _moments(event: Event, name: str) -> Iterator[tuple[int, Moment]]:
+    """With the line of each."""
+    for line, parameters, value in event.properties.get(name, ()):
+        for each in value.split(","):
+            yield line, read_moment(line, parameters, each)
+
+
+def _same_kind(line: int, name: str, moment: Moment, start: Moment) -> bool:
+    if moment.kind != start.kind:
+        raise refused(line, f"{name}: expected {start.kind}, as DTSTART is")
+    return True
+
+
+class _LeftOut(NamedTuple):
+    """What EXDATE takes out. days: first and last second of each, in their order."""
+
+    seconds: set[int]
+    days: list[tuple[int, int]]
+
+    def has(self, second: int) -> bool:
+        upto = bisect_right(self.days, second, key=lambda day: day[0])
+        return second in self.seconds or (upto > 0 and second <= self.days[upto - 1][1])
+
+
+def _left_out(event: Event, start: Moment) -> _LeftOut:
+    """A date means all of its day, as in UNTIL."""
+    found = _LeftOut(set(), [])
+    for line, moment in _moments(event, "EXDATE"):
+        if moment.day_only and not start.day_only:
+            ends = [Moment(wall, day_only=False, zone=start.zone) for wall in (moment.wall, moment.wall + _DAY)]
+            found.days.append((ends[0].second, ends[1].second - 1))
+        elif _same_kind(line, "EXDATE", moment, start):
+            found.seconds.add(moment.second)
+    found.days.sort()
+    return found
 
 
 def _at(start: Moment, day: date) -> Moment:
     return Moment(datetime.combine(day, start.wall.time()), start.day_only, start.zone)
 
 
-def _add_stretch(found: dict[str, list[Any]], start: Moment, length: timedelta) -> None:
-    if start.day_only:
-        first, last = start.wall.date(), (start.wall + length).date() - timedelta(days=1)
-        if first == last:
-            found["dates"].append(str(first))
-        else:
-            found["ranges"].append({"from": str(first), "to": str(last)})
+def _add_stretch(found: Members, event: Event, start: Moment, length: timedelta) -> None:
+    if not length:
+        return  # a moment without an extent covers nothing
+    if start.zone is not None:
+        start = Moment(EPOCH + timedelta(seconds=start.second), day_only=False, zone=start.zone)
+    end = start.wall + length
+    last = end - (_DAY if start.day_only else timedelta(0))
+    if not 1970 <= start.wall.year <= last.year <= 2199:
+        raise refused(event.line, "lies outside of the years 1970 to 2199")
+    if start.day_only and length == _DAY:
+        _keep(found, event, "dates", str(start.wall.date()))
+    elif start.day_only:
+        _keep(found, event, "ranges", {"from": str(start.wall.date()), "to": str(last.date())})
+    else:
+        suffix = "" if start.zone is None else "Z"
+        _keep(found, event, "ranges", {"from": f"{start.wall.isoformat()}{suffix}", "to": f"{end.isoformat()}{suffix}"})
+
+
+def _keep(found: Members, event: Event, name: str, member: object) -> None:
+    there, most = found[name], calendar_content.MOST[name]
+    if member in there:
         return
-    if start.zone is None:
-        ends = [each.isoformat() for each in (start.wall, start.wall + length)]
-    else:
-        seconds = (start.second, start.second + length // timedelta(seconds=1))
-        ends = [f"{(_EPOCH + timedelta(seconds=second)).isoformat()}Z" for second in seconds]
-    found["ranges"].append({"from": ends[0], "to": ends[1]})
+    if len(there) == most:
+        raise refused(event.line, f"with this event the text comes to more than {most:,} {name}")
+    there.append(member)
 
 
-def _add_endless(
-    found: dict[str, list[Any]], event: _Event, start: Moment, length: timedelta, rule: Recurrence
-) -> None:
-    """For ever: a day of each year, or hours of each week."""
-    line = event.properties["RRULE"][0][0]
-    if "EXDATE" in event.properties:
-        raise _refused(line, "needs COUNT or UNTIL, because of EXDATE")
-    if rule.each_year and start.day_only:
-        days = [start.wall.date() + timedelta(days=n) for n in range(length.days)]
-        if len(days) > 31:
-            raise _refused(line, "needs COUNT or UNTIL, because the event has more than 31 days")
-        found["dates"] += [f"{day:%m-%d}" for day in days]
-    elif rule.each_week and start.zone is None and length <= timedelta(days=1):
-        days_of_week = sorted(rule.weekdays or {start.wall.weekday()})
-        hours: dict[str, Any] = {"days": [WEEKDAYS[day] for day in days_of_week]}
-        if not start.day_only:
-            hours |= {"from": f"{start.wall:%H:%M:%S}", "to": f"{start.wall + length:%H:%M:%S}"}
-        found["weekly"].append(hours)
-    else:
-        raise _refused(line, "needs COUNT or UNTIL: only a day of each year, or each week's wall times go on for ever")
-
-
-def _length(event: _Event, start: Moment) -> timedelta:
+def _length(event: Event, start: Moment) -> timedelta:
     end, duration = _one(event, "DTEND"), _one(event, "DURATION")
     if end is not None and duration is not None:
-        raise _refused(duration[0], "DURATION beside DTEND")
+        raise refused(duration[0], "DURATION beside DTEND")
     if end is not None:
-        moment = _moment(*end)
-        if moment.day_only is not start.day_only or (moment.zone is None) is not (start.zone is None):
-            raise _refused(end[0], "DTEND must be written as DTSTART is")
+        moment = read_moment(*end)
+        if moment.kind != start.kind:
+            raise refused(end[0], "DTEND must be written as DTSTART is")
         length = timedelta(seconds=moment.second - start.second)
     elif duration is not None:
-        length = _duration(duration[0], duration[2])
+        length = read_duration(duration[0], duration[2])
     else:
         length = timedelta(days=1 if start.day_only else 0)
-    if length < timedelta(0) or length > timedelta(days=366) or (start.day_only and length % timedelta(days=1)):
-        raise _refused(event.line, "the event must end after its beginning, at most 366 days later")
+    if length < timedelta(0) or length > timedelta(days=366) or (start.day_only and length % _DAY):
+        raise refused(event.line, "the event must end after its beginning, at most 366 days later")
     return length
 
 
-def _duration(line: int, value: str) -> timedelta:
-    found = _DURATION.fullmatch(value)
-    if found is None or value[-1] in "PT":
-        raise _refused(line, "expected a DURATION such as P1D or PT2H30M")
-    weeks, days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
-    return timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds)
+# For ever
 
 
-def _moments(event: _Event, name: str) -> Iterator[Moment]:
-    for line, parameters, value in event.properties.get(name, ()):
-        for each in value.split(","):
-            yield _moment(line, parameters, each)
+def _check_endless(event: Event, detached: dict[Key, _Detached]) -> None:
+    """A member that goes on for ever has no exceptions."""
+    line = event.properties["RRULE"][0][0]
+    for name in ("EXDATE", "RDATE"):
+        if name in event.properties:
+            raise refused(line, f"needs COUNT or UNTIL, because of {name}")
+    for other in detached.values():
+        raise refused(line, f"needs COUNT or UNTIL, because of RECURRENCE-ID in line {other.line}")
 
 
-def _moment(line: int, parameters: dict[str, str], value: str) -> Moment:
-    found = _MOMENT.fullmatch(value)
-    if found is None:
-        raise _refused(line, "expected a date such as 20261225, or a time such as 20261224T180000Z")
-    day_only = found[4] is None
-    if parameters.get("VALUE", "DATE" if day_only else "DATE-TIME").upper() != ("DATE" if day_only else "DATE-TIME"):
-        raise _refused(line, "the value is not of the kind that VALUE says")
-    try:
-        wall = datetime(*(int(part or 0) for part in found.groups()[:6]))  # type: ignore[arg-type] # noqa: DTZ001
-    except ValueError:
-        raise _refused(line, f"{value} does not exist") from None
-    if not 1970 <= wall.year <= 2199:
-        raise _refused(line, f"year {found[1]} is outside 1970..2199")
-    if found[7]:
-        return Moment(wall, day_only, zone("UTC"))
-    name = parameters.get("TZID")
-    if name is None or day_only:
-        return Moment(wall, day_only)
-    try:
-        return Moment(wall, day_only, zone(name))
-    except KeyError:
-        raise _refused(line, f'TZID {name[:60]!r} is no IANA zone such as "Europe/Berlin"') from None
+def _add_endless(found: Members, event: Event, start: Moment, length: timedelta, rule: Recurrence, today: date) -> None:
+    """A day of each year, or hours of each week."""
+    line = event.properties["RRULE"][0][0]
+    first = start.wall.date()
+    if rule.each_year and start.day_only:
+        days = _year_days(line, first, length)
+        before = [day for day in _days(today, first) if f"{day:%m-%d}" in days]
+        for day in sorted(days):
+            _keep(found, event, "dates", day)
+    elif rule.each_week and start.zone is None and length <= _DAY:
+        weekdays = rule.weekdays or {first.weekday()}
+        if first.weekday() not in weekdays:
+            raise refused(line, "needs COUNT or UNTIL, because DTSTART is on none of its weekdays")
+        hours: dict[str, Any] = {"days": [calendar_content.WEEKDAYS[day] for day in sorted(weekdays)]}
+        if not start.day_only:
+            hours |= {"from": f"{start.wall:%H:%M:%S}", "to": f"{start.wall + length:%H:%M:%S}"}
+        before = [day for day in _days(today, first) if day.weekday() in weekdays]
+        _keep(found, event, "weekly", hours)
+    else:
+        raise refused(line, "needs COUNT or UNTIL: only a day of each year, or each week's wall times go on for ever")
+    if before:
+        raise refused(line, f"needs COUNT or UNTIL: for ever means from now on, so {before[0]} would count as well")
+
+
+def _days(today: date, first: date) -> Iterator[date]:
+    """From today until the event begins, a leap day among them, if there is one."""
+    return (today + timedelta(days=n) for n in range(min((first - today).days, 8 * 366)))
+
+
+def _year_days(line: int, first: date, length: timedelta) -> set[str]:
+    """The days that the event of each year has, "12-25"."""
+    if length > timedelta(days=31):
+        raise refused(line, "needs COUNT or UNTIL, because the event has more than 31 days")
+    if (first.month, first.day) == (2, 29):
+        leap, common = {"02-29"}, set[str]() if length > _DAY else {"02-29"}
+    else:
+        begins = (first.replace(year=2028), first.replace(year=2027))
+        leap, common = ({f"{day + timedelta(days=n):%m-%d}" for n in range(length.days)} for day in begins)
+    if leap != common:
+        raise refused(line, "needs COUNT or UNTIL, because the event has other days in leap years")
+    return leap

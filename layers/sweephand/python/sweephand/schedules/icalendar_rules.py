@@ -106,7 +106,7 @@ def _is(which: int | None, weekday: int, day: date) -> bool:
 
 
 def recurrence(text: str, second: Callable[[str], int]) -> Recurrence:
-    """second: of a date or time of UNTIL. Raises ValueError with the reason, for a person."""
+    """second: the last one that a date or time of UNTIL lets in. Raises ValueError with the reason, for a person."""
     parts: dict[str, str] = {}
     for part in text.upper().split(";"):
         name, equals, value = part.partition("=")
@@ -118,9 +118,7 @@ def recurrence(text: str, second: Callable[[str], int]) -> Recurrence:
         raise ValueError(f"RRULE: FREQ must be one of {', '.join(_FREQUENCIES)}")
     if "COUNT" in parts and "UNTIL" in parts:
         raise ValueError("RRULE: COUNT beside UNTIL")
-    until = None
-    if "UNTIL" in parts:
-        until = second(parts["UNTIL"]) + (0 if "T" in parts["UNTIL"] else 86_399)
+    until = second(parts["UNTIL"]) if "UNTIL" in parts else None
     found = Recurrence(
         frequency=frequency,
         interval=_number(parts.get("INTERVAL", "1"), "INTERVAL", MOST),

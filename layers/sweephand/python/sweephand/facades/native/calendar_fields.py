@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from sweephand.domain import fields
 from sweephand.domain.calendar import Calendar, Version
 from sweephand.domain.instants import EPOCH, text_ms
+from sweephand.errors import InvalidRequest
 from sweephand.facades.native import shapes
-from sweephand.schedules import calendar_content, icalendar
+from sweephand.schedules import calendar_content, icalendar, icalendar_text
 
-IMPORT = icalendar.FIELD
+IMPORT = icalendar_text.FIELD
 READ_ONLY = ("version", "usedBy", "replanning", "createdAt", "modifiedAt")
 
 
-def read(body: object, tenant: str, before: Calendar | None = None) -> Calendar:
+def read(body: object, tenant: str, now: datetime, before: Calendar | None = None) -> Calendar:
     """POST (name in the body); with `before`, PUT: what it does not name is not in the calendar any more.
 
     Members that only answers have are let through unread in a change, so that what was read can be sent back.
@@ -24,7 +26,7 @@ def read(body: object, tenant: str, before: Calendar | None = None) -> Calendar:
     known = ("name", "description", *calendar_content.MEMBERS, IMPORT, *(READ_ONLY if before else ()))
     given = fields.members(body, "", known)
     if IMPORT in given:
-        given |= _imported(given)
+        given |= _imported(given, now)
     name = shapes.plain_name(given, before.name if before else None)
     return replace(
         before or Calendar(tenant, name, EPOCH, EPOCH),
@@ -34,13 +36,17 @@ def read(body: object, tenant: str, before: Calendar | None = None) -> Calendar:
     )
 
 
-def _imported(given: Mapping[str, Any]) -> dict[str, list[Any]]:
+def _imported(given: Mapping[str, Any], now: datetime) -> dict[str, list[Any]]:
     """The members that the events of an iCalendar text are added to; the text itself is not kept."""
     found: dict[str, list[Any]] = {}
-    for name, members in icalendar.read(given[IMPORT]).items():
+    for name, members in icalendar.read(given[IMPORT], now.date()).items():
         there = given.get(name, [])
-        if members and isinstance(there, list):  # anything else is refused by its own name
-            found[name] = [*there, *(each for each in members if each not in there)]
+        if not members or not isinstance(there, list):  # anything else is refused by its own name
+            continue
+        found[name] = [*there, *(each for each in members if each not in there)]
+        most = calendar_content.MOST[name]
+        if len(there) <= most < len(found[name]):
+            raise InvalidRequest(IMPORT, f"comes to {len(found[name]):,} {name} with those beside it, of {most:,}")
     return found
 
 

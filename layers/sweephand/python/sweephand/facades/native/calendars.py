@@ -18,7 +18,7 @@ _NUMBER = re.compile("[1-9][0-9]{0,7}", re.ASCII)
 
 
 def create(ctx: Context) -> Answer:
-    wanted = calendar_fields.read(ctx.body(), ctx.tenant)
+    wanted = calendar_fields.read(ctx.body(), ctx.tenant, ctx.now)
     tenancy.find_tenant(ctx.world, ctx.tenant)
     return _answer(calendars.create(ctx.world, wanted, _actor(ctx)), 201)
 
@@ -39,7 +39,7 @@ def put(ctx: Context) -> Answer:
     body = ctx.body()
 
     def edit(before: Calendar) -> Calendar:
-        return calendar_fields.read(body, ctx.tenant, before)
+        return calendar_fields.read(body, ctx.tenant, ctx.now, before)
 
     return _answer(calendars.change(ctx.world, ctx.tenant, _name(ctx), edit, ctx.if_match(), _actor(ctx)))
 
