@@ -14,9 +14,11 @@ from sweephand.errors import Unavailable
 from sweephand.schedules import calendars
 from sweephand.schedules.calendars import MOST_ROLLED_DAYS, Filtered, Mode, Roll, Rolled, Use, applied, left_out
 from sweephand.schedules.coverage import MONDAY, WEEK_S, On, Spans, Stretches, Together, Weekly, spans
-from sweephand.schedules.localtime import LAST_SECOND, to_instant, zone
+from sweephand.schedules.cycles import Cycle
+from sweephand.schedules.localtime import LAST_SECOND, Gap, Overlap, to_instant, zone
 from sweephand.schedules.rolling import MOST_LOOKS
 from sweephand.schedules.rule import Never, Once, Series, Steps, Window
+from sweephand.schedules.wallclock import OnWallClock
 from tests.unit.schedules.given import ZONES, seconds
 from tests.unit.schedules.oracle import zone_info
 
@@ -78,8 +80,11 @@ def free(uses: list[tuple[dict[str, Any], str, str]], at: int, by: str) -> bool:
     return all(covers(facts, at, by) is (mode == "include") for facts, mode, _ in uses)
 
 
-def comes(uses: list[tuple[dict[str, Any], str, str]], at: int, by: str) -> int | None:
-    """Where an occurrence of the rule comes to: itself, the first day that is free at its time, or nowhere."""
+def comes(uses: list[tuple[dict[str, Any], str, str]], at: int, by: str, written: datetime | None = None) -> int | None:
+    """Where an occurrence of the rule comes to: itself, the first day that is free at its time, or nowhere.
+
+    written: the wall time that the rule says, where the clock jumps over it.
+    """
     if free(uses, at, by):
         return at
     stopping = [roll for facts, mode, roll in uses if covers(facts, at, by) is not (mode == "include")]
@@ -87,7 +92,7 @@ def comes(uses: list[tuple[dict[str, Any], str, str]], at: int, by: str) -> int 
         return None
     step = 1 if stopping[0] == "next" else -1
     info = zone_info(by)
-    wall = to_instant(at).astimezone(info).replace(tzinfo=None)
+    wall = written or to_instant(at).astimezone(info).replace(tzinfo=None)
     for days in range(1, MOST_ROLLED_DAYS + 1):
         there = (wall + timedelta(days=step * days)).replace(tzinfo=info)
         back = there.astimezone(UTC).astimezone(info)
@@ -212,6 +217,74 @@ def test_what_is_stopped_rolls_to_the_nearest_day_that_is_free_at_its_time(
     ]
 
 
+def as_ruled(wall: datetime, by: str, gap: str, overlap: str) -> list[tuple[int, datetime | None]]:
+    """(an instant of a wall time, the time itself if no clock reads it) by zoneinfo and by the words of the rules."""
+    copies = [wall.replace(tzinfo=zone_info(by), fold=fold) for fold in (0, 1)]
+    instants = sorted({copy.timestamp() for copy in copies})
+    there = [at for at in instants if to_instant(int(at)).astimezone(zone_info(by)).replace(tzinfo=None) == wall]
+    if there:
+        chosen = there if overlap == "both" else there[-1:] if overlap == "second" else there[:1]
+        return [(int(at), None) for at in chosen]
+    if gap == "skip":
+        return []
+    if gap == "shift":
+        return [(int(copies[0].timestamp()), wall)]  # by the offset before the jump
+    return [(int(end_of_gap(wall, by).timestamp()), wall)]
+
+
+@given(
+    st.sampled_from(
+        [
+            ("America/New_York", "2027-03-14"),
+            ("Europe/Berlin", "2027-03-28"),
+            ("Australia/Lord_Howe", "2027-10-03"),
+            ("America/Santiago", "2027-09-05"),
+            ("Africa/Cairo", "2027-04-30"),
+            ("Pacific/Apia", "2011-12-31"),
+            ("Europe/Berlin", "2027-10-31"),
+        ]
+    ),
+    st.sampled_from([(gap, overlap) for gap in Gap for overlap in Overlap]),
+    st.lists(st.sampled_from([0, 10, 30, 90, 120, 135, 150, 165, 180, 195, 210, 600]), min_size=1, unique=True),
+    st.sets(st.integers(-4, 4), min_size=1),
+    st.sampled_from([(0, DAY_S), (0, 2 * 3600 + 1800), (2 * 3600 + 1800, DAY_S), (3 * 3600, 3 * 3600 + 900)]),
+    st.sampled_from(["next", "previous"]),
+)
+def test_what_a_gap_moved_rolls_at_the_time_that_the_rule_says(
+    where: tuple[str, str], rules: tuple[Gap, Overlap], minutes: list[int], days: set[int], part: Any, roll: str
+) -> None:
+    (by, on), (gap, overlap) = where, rules
+    change = day(on)
+    uses = [
+        ({"walls": [((change + n) * DAY_S + part[0], (change + n) * DAY_S + part[1]) for n in days]}, "exclude", roll)
+    ]
+    pattern = Cycle(DAY_S, tuple(minute * 60 for minute in sorted(minutes)))
+    begin, end = (change - 9) * DAY_S, (change + 9) * DAY_S
+
+    series = build(OnWallClock(pattern, zone(by), gap, overlap), *uses, by=by)
+
+    midnight = datetime.fromisoformat(on)
+    walls = [midnight + timedelta(days=n, minutes=minute) for n in range(-20, 20) for minute in minutes]
+    planned = [entry for wall in walls for entry in as_ruled(wall, by, gap, overlap)]
+    moved = {(at, wall): comes(uses, at, by, wall) for at, wall in planned}
+    wanted = sorted({at for at in moved.values() if at is not None and begin < at <= end})
+    assert list(series.seconds(begin, end)) == wanted
+    back, at = [], series.until(end)
+    while at is not None and at > begin:
+        back.append(at)
+        at = series.until(at - 1)
+    assert back[::-1] == wanted
+    for at in wanted:
+        note = series.moved_by(at)
+        sources = {
+            wall or to_instant(source).astimezone(zone_info(by)).replace(tzinfo=None)
+            for (source, wall), to in moved.items()
+            if to == at and source != at
+        }
+        if note is not None and note.rule == "calendar":
+            assert datetime.fromisoformat(note.local_time) in sources
+
+
 @given(contents(), st.booleans(), st.sampled_from([1, -1]), st.data())
 def test_the_nearest_second_is_the_nearest(
     facts: dict[str, Any], covered: bool, step: int, data: st.DataObject
@@ -271,6 +344,14 @@ def test_a_sunday_rolls_to_monday_and_meets_what_is_there() -> None:
     assert texts(build(daily, calendar), "2026-04-09T12:00Z", 3) == ["04-10 09:00", "04-13 09:00", "04-14 09:00"]
     assert texts(build(Once(second("2026-04-12T09:00Z")), calendar), "2026-01-01T00:00Z", 9) == ["04-13 09:00"]
     assert build(daily, calendar).count(second("2026-04-10T00:00Z"), second("2026-04-17T00:00Z"), 99) == 5
+
+
+def test_a_time_in_a_gap_rolls_to_the_day_where_it_meets_what_is_there() -> None:
+    daily = OnWallClock(Cycle(DAY_S, (9_000,)), zone("America/New_York"), Gap.NEXT_VALID, Overlap.FIRST)
+
+    series = build(daily, (WEEKENDS, "exclude", "next"), by="America/New_York")
+
+    assert texts(series, "2027-03-12T12:00:00+00:00", 2) == ["03-15 06:30", "03-16 06:30"]
 
 
 def test_a_first_of_the_month_rolls_back_over_holidays_and_weekend() -> None:

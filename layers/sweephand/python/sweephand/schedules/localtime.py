@@ -142,6 +142,11 @@ def wall_text(wall: int) -> str:
     return (EPOCH + timedelta(seconds=wall)).strftime("%Y-%m-%dT%H:%M:%S")
 
 
+def wall_of(text: str) -> int:
+    """The wall second of what `wall_text` wrote."""
+    return (datetime.fromisoformat(text + "+00:00") - EPOCH) // _SECOND
+
+
 def instant_text(second: int) -> str:
     """An instant as RFC 3339 in UTC: 2027-03-28T00:30:00Z."""
     return wall_text(second) + "Z"

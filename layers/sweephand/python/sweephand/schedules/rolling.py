@@ -162,9 +162,22 @@ class Rolled(ByCalendars):
     def comes(self, second: int) -> int | None:
         if self.filter.lets(second):
             return second
-        if not self.filter.rolls(second):
-            return None
-        day, time = divmod(self.zone.wall(second), DAY_S)
+        return min(self._comings(second), default=None)
+
+    def _comings(self, second: int) -> list[int]:
+        """When an occurrence that is stopped comes: of one that stands for times in a gap of the clock, each of them at
+        its own time of the day.
+        """
+        if self.filter.lets(second) or not self.filter.rolls(second):
+            return []
+        wall = self.zone.wall(second)
+        walls = [] if self.series.only_stands_in(second) else [wall]
+        walls += [missing for missing, at in self.series.missing(wall - _NEAR, wall) if at == second]
+        return [found for each in walls if (found := self._on_free_day(each)) is not None]
+
+    def _on_free_day(self, wall: int) -> int | None:
+        """The nearest day on which a time is free, that of its own left out."""
+        day, time = divmod(wall, DAY_S)
         on = day + self.step
         while abs(on - day) <= MOST_ROLLED_DAYS:
             at = self._at(on * DAY_S + time)
@@ -192,7 +205,7 @@ class Rolled(ByCalendars):
         if self.series.until(second) == second:
             return self.series.moved_by(second)
         moved = self._moved(second, second + 1, 1, _Stretch(self.filter))
-        return None if moved is None else MovedBy(RULE, wall_text(self.zone.wall(moved[1])), "moved")
+        return None if moved is None else MovedBy(RULE, wall_text(moved[1]), "moved")
 
     def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
         return self.series.dropped(after, until)
@@ -201,55 +214,67 @@ class Rolled(ByCalendars):
 
     def _moved(self, begin: int, end: int, way: int, stopped: _Stretch) -> tuple[int, int] | None:
         """Of [begin, end), all of it free: the first second that a stopped occurrence comes to, with way -1 the last;
-        and that occurrence.
+        and the wall time from which it comes.
         """
         walls = [(self._wall(begin), self._wall(end))]
+        edge = walls[0][0] if self.step > 0 else walls[0][1] - _NEAR  # all that is stopped lies behind it
         best: tuple[int, int] | None = None
         near = _FAR * self.step  # no occurrence lies between it and the days that were looked at
+        reached = _FAR
         for days in range(1, MOST_ROLLED_DAYS + 1):
             walls = [(low, high) for low, high in walls if low < high]
             if not walls:
                 break
             stopped.looks += 1
             shift = -self.step * days * DAY_S
-            first, behind = self._at(walls[0][0] + shift), self._end(walls[-1][1] + shift)
-            if (near >= first) if self.step > 0 else (near < behind):
+            first, behind = self._at(walls[0][0] + shift), self._behind(walls[-1][1] + shift)
+            if (near >= first or behind > reached) if self.step > 0 else (near < behind):
                 found = self.series.until(behind - 1) if self.step > 0 else self.series.after(first - 1)
                 if found is None:
                     break
-                near = found
+                near, reached = found, behind
             if first <= near < behind:
-                source = self._source(walls, shift, way)
+                source = self._source(walls, shift, way, edge)
                 if source is not None:
-                    wall = self.zone.wall(source) - shift
+                    wall = source - shift
                     best = self._at(wall), source
                     walls = [(low, min(high, wall)) if way > 0 else (max(low, wall + 1), high) for low, high in walls]
             walls = self._still_stopped(walls, shift, stopped)
         return best
 
-    def _source(self, walls: list[tuple[int, int]], shift: int, way: int) -> int | None:
-        """The occurrence with the first wall time (way -1: the last) of those put off by `shift` that rolls."""
+    def _source(self, walls: list[tuple[int, int]], shift: int, way: int, edge: int) -> int | None:
+        """The first wall time (way -1: the last) of those put off by `shift` at which an occurrence rolls."""
         for target, target_end in walls[::way]:
             low, high = target + shift, target_end + shift
-            first, last = self._at(low), self._end(high) - 1
-            plain = self.zone.piece(first) == self.zone.piece(last)
-            best: tuple[int, int] | None = None
-            found = self.series.after(first - 1) if way > 0 else self.series.until(last)
-            while found is not None and first <= found <= last:
-                rolling = self.filter.rolling(found, way)
-                if rolling is None:
-                    break
-                if rolling == found:
-                    wall = self.zone.wall(found)
-                    if low <= wall < high and (best is None or (wall - best[0]) * way < 0):
-                        best = wall, found
-                    if plain and best is not None:
-                        break
-                    rolling += way
-                found = self.series.after(rolling - 1) if way > 0 else self.series.until(rolling)
-            if best is not None:
-                return best[1]
+            found = self._read(low, high, way)
+            begin, end = (low, min(high, edge)) if self.step > 0 else (max(low, edge), high)
+            if begin < end and self.zone.piece(begin - _NEAR) != self.zone.piece(end + _NEAR):
+                rolling = (wall for wall, at in self.series.missing(begin, end) if self.filter.rolling(at, 1) == at)
+                found = nearest((found, *rolling), way)
+            if found is not None:
+                return found
         return None
+
+    def _read(self, low: int, high: int, way: int) -> int | None:
+        """The first wall time of [low, high) that the clock reads at an occurrence which rolls; way -1: the last."""
+        first, last = self._at(low), self._end(high) - 1
+        plain = self.zone.piece(first - _NEAR) == self.zone.piece(last)
+        best: int | None = None
+        found = self.series.after(first - 1) if way > 0 else self.series.until(last)
+        while found is not None and first <= found <= last:
+            rolling = self.filter.rolling(found, way)
+            if rolling is None:
+                break
+            if rolling == found:
+                wall = self.zone.wall(found)
+                own = low <= wall < high and (plain or not self.series.only_stands_in(found))
+                if own and (best is None or (wall - best) * way < 0):
+                    best = wall
+                if plain and best is not None:
+                    break
+                rolling += way
+            found = self.series.after(rolling - 1) if way > 0 else self.series.until(rolling)
+        return best
 
     def _still_stopped(self, walls: list[tuple[int, int]], shift: int, stopped: _Stretch) -> list[tuple[int, int]]:
         """What is left of wall times without those that are free on the day that `shift` puts them to."""
@@ -273,7 +298,8 @@ class Rolled(ByCalendars):
         near = self._three(edge - way, -way) if rolls_on else self._three(edge, way)
         if len(near) == 3 and abs(near[2] - edge) <= _REACH:
             return edge if rolls_on else nearest((edge, near[0] - way * _REACH), -way)
-        found = [self.comes(each) for each in near[:2] if not rolls_on or abs(each - edge) <= _REACH]
+        near_edge = (each for each in near[:2] if not rolls_on or abs(each - edge) <= _REACH)
+        found: list[int | None] = [at for each in near_edge for at in self._comings(each)]
         if rolls_on:
             found.append(self._occurrence(edge, way))
         elif len(near) == 3:
@@ -308,6 +334,15 @@ class Rolled(ByCalendars):
             return wall - self.zone.offsets[piece]
         found = self.zone.instants(wall - 1)
         return found[-1] + 1 if found else self.zone.around_gap(wall - 1)[0]
+
+    def _behind(self, wall: int) -> int:
+        """The same of all that the rule has before `wall`: what is in a gap comes up to its length later."""
+        piece = self.zone.piece(wall - _NEAR)
+        if wall + _NEAR < self.zone.end(piece):
+            return wall - self.zone.offsets[piece]
+        end = self._end(wall)
+        piece = self.zone.piece(end)
+        return max(end, self.zone.starts[piece] + self.zone.jump(piece))
 
     def _wall(self, second: int) -> int:
         """The first wall time that comes to `second` or behind it."""

@@ -76,6 +76,14 @@ class Series:
         """(second of a clock change in (after, until], a wall time that a time rule drops there), rising."""
         return iter(())
 
+    def missing(self, begin: int, end: int) -> Iterator[tuple[int, int]]:  # noqa: ARG002 - as above
+        """(a wall time of [begin, end) that the clock jumps over, the occurrence that stands for it), rising."""
+        return iter(())
+
+    def only_stands_in(self, second: int) -> bool:  # noqa: ARG002 - as above
+        """Whether the occurrence at `second` is there for wall times that the clock jumps over, and not for its own."""
+        return False
+
     def count(self, after: int, until: int, limit: int) -> int:
         """How many occurrences lie in (after, until], at most `limit`."""
         return sum(1 for _ in islice(self.seconds(after, until), max(0, limit)))
@@ -197,6 +205,12 @@ class Window(Series):
 
     def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
         return self.series.dropped(max(after, self.first - 1), min(until, self.last))
+
+    def missing(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        return ((wall, at) for wall, at in self.series.missing(begin, end) if self.first <= at <= self.last)
+
+    def only_stands_in(self, second: int) -> bool:
+        return self.series.only_stands_in(second)
 
     def count(self, after: int, until: int, limit: int) -> int:
         after, until = max(after, self.first - 1), min(until, self.last)

@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from heapq import merge
 
+from sweephand.schedules.localtime import wall_of
 from sweephand.schedules.rule import Amended, MovedBy, Series
 from sweephand.values import value
 
@@ -48,6 +49,16 @@ class Also(Amended):
         others = (found for found in self.series.dropped(after, until) if found not in own)
         return merge(own, others, key=lambda found: (found[0], found[1].local_time))
 
+    def missing(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        own = sorted((wall_of(mark.local_time), at) for at, mark in self.marks if _moves(mark))
+        return merge((found for found in own if begin <= found[0] < end), self.series.missing(begin, end))
+
+    def only_stands_in(self, second: int) -> bool:
+        if self.series.until(second) == second and not self.series.only_stands_in(second):
+            return False
+        named = bisect_left(self.extras, second) < bisect_right(self.extras, second)
+        return not named or any(at == second and _moves(mark) for at, mark in self.marks)
+
 
 @value
 class Without(Amended):
@@ -80,6 +91,12 @@ class Without(Amended):
     def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
         return self.series.dropped(after, until)
 
+    def missing(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        return ((wall, at) for wall, at in self.series.missing(begin, end) if not self.takes_out(at))
+
+    def only_stands_in(self, second: int) -> bool:
+        return self.series.only_stands_in(second)
+
     def count(self, after: int, until: int, limit: int) -> int:
         if after >= until:
             return 0
@@ -96,6 +113,11 @@ class Without(Amended):
     def _span_of(self, second: int) -> tuple[int, int] | None:
         at = bisect_left(self.spans, second, key=lambda span: span[1])
         return self.spans[at] if at < len(self.spans) and self.spans[at][0] <= second else None
+
+
+def _moves(mark: MovedBy) -> bool:
+    """Whether it tells of a wall time of the schedule's own clock that a gap moved."""
+    return mark.rule == "dstGap" and mark.effect == "moved" and mark.zone is None
 
 
 def joined(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

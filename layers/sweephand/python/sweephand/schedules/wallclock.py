@@ -141,6 +141,26 @@ class OnWallClock(Series):
                 yield start, MovedBy("dstGap", wall_text(missing), "skipped")
                 missing = self.pattern.after(missing)
 
+    def missing(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        if not self.marked or self.gap is Gap.SKIP:
+            return
+        for piece in range(self.zone.piece(begin - _NEAR), self.zone.piece(end + _NEAR) + 1):
+            start, jump = self.zone.starts[piece], self.zone.jump(piece)
+            if jump <= 0:
+                continue
+            before = self.zone.offsets[piece - 1]
+            wall = self.pattern.after(max(begin, start + before) - 1)
+            while wall is not None and wall < min(end, start + before + jump):
+                yield wall, wall - before if self.gap is Gap.SHIFT else start
+                wall = self.pattern.after(wall)
+
+    def only_stands_in(self, second: int) -> bool:
+        piece = self.zone.piece(second)
+        if not self.marked or second >= self.zone.starts[piece] + self.zone.jump(piece):
+            return False
+        wall = second + self.zone.offsets[piece]
+        return self.pattern.until(wall) != wall
+
     def _calm(self, wall: int, from_piece: int) -> int | None:
         """The instant of a wall time in another piece than the one asked from, if no change of the clock is near it."""
         zone = self.zone
