@@ -79,6 +79,28 @@ def test_while_a_tenant_is_deleted_nothing_of_it_can_be_had_back(api):
     assert begun.id in refused[0].json["detail"]
 
 
+def test_while_a_tenant_is_deleted_no_job_and_no_schedule_is_made_for_it(api):
+    made = api.create()
+    subscribe(api)
+    unsubscribe(api)
+    acting = {"sweephand-tenant": "acme"}
+
+    for waited_s in (0, 30):
+        api.stage.clock.advance(waited_s)
+        with api.unchanged():
+            refused = [
+                api("POST", "/v1/jobs", {**JOB, "name": "late"}, caller="provider", headers=acting),
+                api(
+                    "POST",
+                    f"/v1/jobs/{made['id']}/schedules",
+                    {"every": "1 hour"},
+                    caller="provider",
+                    headers=acting,
+                ),
+            ]
+        assert [(reply.status, reply.code) for reply in refused] == [(409, "STATE_CONFLICT")] * 2
+
+
 def test_its_operation_can_be_paused_and_resumed(api):
     subscribe(api)
     place = unsubscribe(api).headers["location"]

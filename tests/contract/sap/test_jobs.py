@@ -288,6 +288,60 @@ def test_the_provider_replaces_a_tenant_s_job_by_its_name(api):
     assert api.get("/jobs", caller="provider", query={"name": "report"}).status == 404
 
 
+def test_the_provider_makes_a_job_for_the_tenant_that_it_names(api):
+    body = {**JOB, "schedules": []}
+
+    made = api("POST", "/jobs", body, caller="provider", query={"tenantId": OTHER})
+
+    assert made.status == 201
+    assert [each["_id"] for each in api.get("/jobs", caller=OTHER).json["results"]] == [made.json["_id"]]
+    for tenant, status in ((OTHER, 200), ("acme", 404)):
+        job = f"/jobs/{made.json['_id']}"
+        assert api.get(job, caller="provider", query={"tenantId": tenant}).status == status
+    with api.native.unchanged():
+        nobody = api("POST", "/jobs", body, caller="provider", query={"tenantId": "nobody"})
+    assert (nobody.status, nobody.json["message"]) == (404, "Error while creating job: Tenant Not Found")
+
+
+def test_global_parameters_are_those_of_the_tenant_that_the_provider_names(api):
+    def seconds(caller, **query):
+        (config,) = api.get("/globalParameters", caller=caller, query=query).json["config"]
+        return config["CONFIG_VALUE"]
+
+    wanted = {"ASYNC_EXEC_TIMEOUT": "600"}
+    changed = api("PUT", "/globalParameters", wanted, caller="provider", query={"tenantId": OTHER})
+
+    assert changed.status == 200
+    assert (seconds(OTHER), seconds("provider", tenantId=OTHER)) == ("600", "600")
+    assert (seconds("acme"), seconds("provider")) == ("1800", "1800")
+    query = {"tenantId": "nobody"}
+    assert api.get("/globalParameters", caller="provider", query=query).status == 404
+    assert api("PUT", "/globalParameters", wanted, caller="provider", query=query).status == 404
+
+
+def test_while_a_tenant_is_deleted_no_job_and_no_schedule_is_made_for_it(api):
+    made = api.create(caller=OTHER)
+    assert api.native("DELETE", f"/v1/tenants/{OTHER}", caller="provider").status == 202
+    query = {"tenantId": OTHER}
+
+    with api.native.unchanged():
+        refused = [
+            api("PUT", "/jobs/late", {**JOB, "name": "late", "schedules": []}, caller="provider", query=query),
+            api("POST", "/jobs", {**JOB, "name": "late", "schedules": []}, caller="provider", query=query),
+            api("POST", f"/jobs/{made['_id']}/schedules", EVERY_HOUR | {"active": True}, caller="provider"),
+        ]
+
+    assert [reply.status for reply in refused] == [400] * 3
+    assert all("the tenant is being deleted" in reply.json["message"] for reply in refused)
+
+
+@pytest.mark.parametrize("name", ["x" * 256, "x" * 1_020, "\u00fc" * 520, "x" * 6_000])
+def test_a_name_that_no_job_may_have_is_not_found(api, name):
+    reply = api.get("/jobs", query={"name": name})
+
+    assert (reply.status, reply.json["message"]) == (404, "Error while fetching job details: Job Not Found")
+
+
 def test_a_job_for_a_tenant_that_is_not_there_is_404_and_leaves_nothing(api):
     with api.native.unchanged():
         reply = api("PUT", "/jobs/report", {**JOB, "schedules": []}, caller="provider", query={"tenantId": "nobody"})

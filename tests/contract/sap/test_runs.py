@@ -112,8 +112,23 @@ def test_an_asynchronous_run_ends_with_what_it_reports(api, success, state):
     assert (reported.status, reported.json) == (200, {"success": True})
     assert (line["runStatus"], line["runState"], line["runText"]) == ("COMPLETED", state, "4711 rows")
     assert api("PUT", run, {"success": success, "message": "4711 rows"}).status == 200
-    assert api("PUT", run, {"success": not success}).status == 400
+    for message in ({}, {"message": "again"}):
+        assert api("PUT", run, {"success": success, **message}).status == 200, "the same value, told otherwise"
+        assert api("PUT", run, {"success": not success, **message}).status == 400
     assert api.get(run).json == line
+
+
+@pytest.mark.parametrize("length", [1_001, 10_001, 90_000])
+def test_of_a_long_message_the_beginning_is_kept(api, length):
+    made = api.create({"repeatInterval": "10 minutes"})
+    api.stage.endpoint.script.append(Outcome(Verdict.ACCEPTED, http_status=202))
+    api.stage.run(660)
+    run = f"{path(made)}/runs/{api.get(f'{path(made)}/runs').json['results'][1]['runId']}"
+
+    assert api("PUT", run, {"success": False, "message": "begin " + "x" * length}).status == 200
+
+    line = api.get(run).json
+    assert (line["runState"], line["runText"]) == ("ERROR", "begin " + "x" * 994)
 
 
 def test_without_a_report_the_run_is_unknown_after_the_global_time(api):

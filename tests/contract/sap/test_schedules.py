@@ -112,6 +112,20 @@ def test_a_change_of_the_interval_plans_anew(api):
     )
 
 
+def test_what_was_read_can_be_sent_back(api):
+    made = api.create({"repeatInterval": "2 hours", "data": {"a": [1.5, {"b": None}]}, "description": "d"})
+    read = api.get(path(made)).json
+
+    sent = api("PUT", path(made), {name: value for name, value in read.items() if value is not None})
+
+    assert sent.status == 200, sent.text
+    assert api.get(path(made)).json["data"] == read["data"] == '{"a":[1.5,{"b":null}]}'
+    with api.native.unchanged():
+        wrong = [api("PUT", path(made), {"data": data}) for data in ("", "x", "[1]", '"x"', "{", '{"a": NaN}')]
+    assert [reply.status for reply in wrong] == [400] * 6
+    assert all(reply.json["message"].startswith("Error while configuring job: data: must") for reply in wrong)
+
+
 @pytest.mark.parametrize(
     ("body", "why"),
     [

@@ -167,6 +167,22 @@ def test_the_payload_is_the_body_as_it_stands(is_json: bool, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("method", "dialect", "kind"),
+    [
+        ("POST", "sap", "application/json"),
+        ("PUT", "sap", "application/json"),
+        ("GET", "sap", None),
+        ("DELETE", "sap", None),
+        ("POST", "sweephand", None),
+    ],
+)
+def test_nothing_is_json_where_sap_s_callers_expect_it(method: str, dialect: str, kind: str | None) -> None:
+    _, headers, body = sent(params("/run", method=method, dialect=dialect))
+
+    assert (headers.get("Content-Type"), body) == (kind, b"")
+
+
+@pytest.mark.parametrize(
     ("url", "payload", "target"),
     [
         (

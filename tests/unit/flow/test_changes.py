@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -436,6 +437,42 @@ def test_two_changes_at_once_both_happen_one_after_the_other(stage: Stage) -> No
 
     job = stage.job(planned)
     assert (job.revision, job.description, job.active) == (3, "other", False)
+
+
+def others_first(stage: Stage, planned: Planned, times: int) -> Callable[[Passing, Act], Any]:
+    """Before each of that many transactions somebody else changes the job."""
+    left = iter(range(times))
+
+    def fault(passing: Passing, act: Act) -> Any:
+        if passing.name == "dynamodb.TransactWriteItems" and (n := next(left, None)) is not None:
+            mine, stage.taps.fault = stage.taps.fault, None
+            stage.change(planned, description=f"other {n}")
+            stage.taps.fault = mine
+        return act()
+
+    return fault
+
+
+@pytest.mark.parametrize("times", [5, 19])
+def test_a_change_comes_through_behind_many_others_at_once(stage: Stage, times: int) -> None:
+    planned = stage.create(counted(A))
+
+    with stage.taps.faulty(others_first(stage, planned, times)):
+        stage.set_state(planned, active=False)
+
+    job = stage.job(planned)
+    assert (job.revision, job.description, job.active) == (2 + times, f"other {times - 1}", False)
+
+
+def test_a_change_that_never_comes_through_says_so_while_its_caller_waits(stage: Stage) -> None:
+    planned = stage.create(counted(A))
+    began = stage.clock.now()
+
+    with stage.taps.faulty(others_first(stage, planned, 10_000)), pytest.raises(Unavailable, match="by others"):
+        stage.set_state(planned, active=False)
+
+    assert stage.job(planned).active
+    assert stage.clock.now() - began < timedelta(seconds=8)
 
 
 def test_a_change_in_conflict_with_another_is_tried_again(stage: Stage) -> None:

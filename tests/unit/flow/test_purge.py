@@ -218,24 +218,44 @@ def test_while_it_goes_nothing_comes_to_it_and_afterwards_it_can_come_back(stage
     assert planned.job.number == 4, "no number is given out again"
 
 
-def test_jobs_that_come_while_others_go_are_found_too(stage: Stage) -> None:
-    """The provider may act for the tenant until its collections are gone."""
+def test_a_job_that_was_on_its_way_when_the_end_began_goes_too(stage: Stage) -> None:
+    """It was let in before, and is written when the first of the others has gone."""
     subscribed(stage)
     stage.create(EACH_MINUTE)
-    begun = end(stage)
+    begun: list[Operation] = []
 
-    def job_comes(passing: Passing, act: Act) -> Any:
-        done = act()
-        if "JOB" in str(passing.request):
-            stage.taps.fault = None
-            stage.create(EACH_MINUTE)
-        return done
+    def end_comes_first(_passing: Passing, write: Act) -> Any:
+        written: list[Any] = []
 
-    with stage.taps.faulty(job_comes):
+        def job_comes(passing: Passing, act: Act) -> Any:
+            done = act()
+            if passing.name == "dynamodb.TransactWriteItems" and "JOB" in str(passing.request):
+                stage.taps.fault = None
+                written.append(write())
+            return done
+
+        begun.append(end(stage))
+        stage.taps.fault = job_comes
         stage.run(600)
+        return written[0]
+
+    with stage.taps.once("dynamodb.TransactWriteItems", end_comes_first), suppress(NotFound):
+        stage.create(EACH_MINUTE)
 
     assert left(stage) == []
-    assert operation(stage, begun).done == 1
+    assert operation(stage, begun[0]).done == 1
+
+
+def test_once_the_end_has_begun_no_job_comes(stage: Stage) -> None:
+    subscribed(stage)
+    stage.create(EACH_MINUTE)
+    end(stage)
+    before = stage.items()
+
+    with pytest.raises(Conflict, match="is being deleted"):
+        stage.create(EACH_MINUTE)
+
+    assert stage.items() == before
 
 
 def test_a_page_that_is_cut_off_or_comes_twice_counts_each_job_once(

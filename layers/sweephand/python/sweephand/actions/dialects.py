@@ -45,6 +45,11 @@ def headers(dialect: str, call: Call) -> dict[str, str | None]:
     return DIALECTS[dialect](call)
 
 
+def type_of_nothing(dialect: str) -> str | None:
+    """The Content-Type of a POST or PUT without a payload. SAP's service names its own with each of them."""
+    return "application/json" if dialect == "sap" else None
+
+
 def facts(call: Call) -> dict[str, str]:
     """What targets that are called otherwise than by HTTP are told, under the names of the service's own headers."""
     told = {**headers(OWN, call), "Sweephand-Hop": str(call.hop)}

@@ -111,7 +111,8 @@ def _exchange(
 def _content(params: HttpParams, call: Call, target: Target) -> tuple[Target, bytes | None, str | None]:
     """The target with the payload as its query, or the body and its type."""
     if call.payload is None:
-        return target, None, None
+        has_body = params.method not in QUERY_METHODS
+        return target, None, dialects.type_of_nothing(params.dialect) if has_body else None
     if params.method in QUERY_METHODS:
         query = _query(call.payload) if call.payload_is_json else None
         if query is None:

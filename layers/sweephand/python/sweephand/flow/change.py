@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from sweephand.domain.calendar import Calendar
 
 SCHEDULES_MOST = 1_000
+TRIED_S = 5.0
+"""Where something always comes between, no further try begins after so long: a request has 15 s."""
+TRIES_MOST = 40
+LONGEST_WAIT_S = 0.5
 
 Edit = Callable[[Planned, Mapping[str, Payload]], JobDraft]
 
@@ -126,9 +130,13 @@ def _retried(
 ) -> Planned:
     """Reads, changes, and starts again where the sweeper or another change came between.
 
-    Schedules that still follow an earlier change do so first.
+    Many changes of one job at once come through one after the other; who has tried for so long says so while its own
+    caller still waits. Schedules that still follow an earlier change do so first.
     """
-    for tries in range(TRIES):
+    until = world.clock.monotonic() + TRIED_S
+    for tries in range(TRIES_MOST):
+        if tries >= TRIES and world.clock.monotonic() > until:
+            break
         planned = plan.find(world, tenant, job_id)
         if planned.job.open_change is not None:
             following.finish(world, planned.job)
@@ -138,7 +146,7 @@ def _retried(
         try:
             return step(planned)
         except _CameBetween:
-            world.clock.sleep(world.chance.uniform(0.0, 0.02 * 2**tries))
+            world.clock.sleep(world.chance.uniform(0.0, min(LONGEST_WAIT_S, 0.02 * 2**tries)))
     raise Unavailable("the job was changed by others all the time")
 
 
@@ -151,7 +159,8 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     before, after, parts = planned.job, wanted.job, wanted.parts
     if sum(1 for wish in wanted.wishes if not wish.delete) > SCHEDULES_MOST:
         raise QuotaExceeded(f"a job has at most {SCHEDULES_MOST} schedules")
-    collection = tenancy.open_collection(world, before.tenant, after.collection)
+    more = any(wish.before is None for wish in wanted.wishes)
+    collection = tenancy.open_collection(world, before.tenant, after.collection, for_more=more)
     effect = Effect(replan.effective_at(world.clock.now()), wanted.resumed_at)
     book = _book(world, before, wanted.wishes)
     steps_to_do = wishes.steps_of(world, wanted.wishes, Scene(before, after, parts, collection, wanted.stored, book))

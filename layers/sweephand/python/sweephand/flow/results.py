@@ -21,14 +21,25 @@ from sweephand.store.conditional import Refused
 WAKE = timedelta(seconds=60)
 
 
-def record(world: World, tenant: str, owner: str, uuid: str, *, success: bool, message: str | None) -> Run:
+def record(
+    world: World,
+    tenant: str,
+    owner: str,
+    uuid: str,
+    *,
+    success: bool,
+    message: str | None,
+    message_counts: bool = True,
+) -> Run:
     """The result that a target reports, also before its 202 was recorded. The same result again changes nothing.
 
     owner: the schedule's id, or the job's for a run without a schedule. Raises NotFound; Conflict(RESULT_CONFLICT)
-    where the run has ended otherwise: what came later is kept as a note.
+    where the run has ended otherwise: what came later is kept as a note. message_counts: with another message it is
+    another result.
     """
     run = _found(world, tenant, owner, uuid)
-    digest = hashlib.sha256(f"{success}\x00{message or ''}".encode()).hexdigest()[:32]
+    told = (message or "") if message_counts else ""
+    digest = hashlib.sha256(f"{success}\x00{told}".encode()).hexdigest()[:32]
     now = world.clock.now()
     state, reason = (State.SUCCESS, success_reason(run)) if success else (State.ERROR, Reason.CALLBACK)
     ended = replace(run, state=state, reason=reason, message=message, result_digest=digest)

@@ -182,8 +182,15 @@ def find_collection(world: World, tenant: str, name: str) -> Collection:
     return collection
 
 
-def open_collection(world: World, tenant: str, name: str) -> Collection:
-    """The collection that a job names. Raises InvalidRequest if there is none."""
+def open_collection(world: World, tenant: str, name: str, *, for_more: bool = False) -> Collection:
+    """The collection that a job names. Raises InvalidRequest if there is none.
+
+    for_more: a schedule shall be added. Raises Conflict once the tenant is purged.
+    """
+    if for_more and tenant != caller.PROVIDER:
+        there = tenants.read_tenant(world.table, tenant)
+        if there is not None and there.purge is not None:
+            raise being_purged(there)
     collection = tenants.read_collection(world.table, tenant, name)
     if collection is None:
         raise InvalidRequest("collection", "there is no such collection")
@@ -191,8 +198,13 @@ def open_collection(world: World, tenant: str, name: str) -> Collection:
 
 
 def open_with_usage(world: World, tenant: str, name: str) -> tuple[Collection, Usage]:
-    """The same, and what the tenant has and may have, in one read."""
-    collection, seen = tenants.read_with_usage(world.table, tenant, name)
+    """The same, and what the tenant has and may have, in one read. Raises Conflict once the tenant is purged.
+
+    A job that is made while the purge begins goes with the rest: read, not written into the tenant's row, is enough.
+    """
+    there, collection, seen = tenants.read_with_usage(world.table, tenant, name)
+    if there is not None and there.purge is not None:
+        raise being_purged(there)
     if collection is None:
         raise InvalidRequest("collection", "there is no such collection")
     return collection, seen

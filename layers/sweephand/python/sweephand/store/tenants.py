@@ -239,13 +239,18 @@ def read_collection(table: Table, tenant: str, name: str) -> Collection | None:
     return collection_of(item) if item else None
 
 
-def read_with_usage(table: Table, tenant: str, name: str) -> tuple[Collection | None, Usage]:
-    """A collection, and what its tenant has in all of them."""
-    collection_key, usage_key = (keys.tenant(tenant), keys.collection(name)), (keys.tenant(tenant), keys.USAGE)
-    rows = table.batch_get([collection_key, usage_key])
-    there = rows.get(collection_key)
-    collection = None if there is None else collection_of(CollectionItem.from_raw_data(there))
-    return collection, usage.usage_of(rows.get(usage_key))
+def read_with_usage(table: Table, tenant: str, name: str) -> tuple[Tenant | None, Collection | None, Usage]:
+    """A tenant, a collection of it, and what it has in all of them."""
+    own, collection_key, usage_key = (
+        (keys.tenant(tenant), sk) for sk in (keys.TENANT, keys.collection(name), keys.USAGE)
+    )
+    rows = table.batch_get([own, collection_key, usage_key])
+    mine, there = rows.get(own), rows.get(collection_key)
+    return (
+        None if mine is None else tenant_of(TenantItem.from_raw_data(mine)),
+        None if there is None else collection_of(CollectionItem.from_raw_data(there)),
+        usage.usage_of(rows.get(usage_key)),
+    )
 
 
 def put_collection_op(table: Table, collection: Collection) -> Op:

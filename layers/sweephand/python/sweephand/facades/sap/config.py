@@ -17,23 +17,25 @@ _NUMBER = re.compile(r"-?[0-9]{1,15}", re.ASCII)
 
 
 def read(ctx: Context) -> Answer:
+    tenant = ctx.tenant_there()
     try:
-        collection = tenancy.find_collection(ctx.world, ctx.own, COLLECTION)
+        collection = tenancy.find_collection(ctx.world, tenant, COLLECTION)
     except NotFound:
-        collection = Collection(ctx.own, COLLECTION)
+        collection = Collection(tenant, COLLECTION)
     seconds = collection.callback_timeout_s or ctx.world.settings.callback_timeout_s
     return Answer(200, {"config": [{"CONFIG_NAME": NAME, "CONFIG_VALUE": str(seconds)}]})
 
 
 def put(ctx: Context) -> Answer:
-    """For all jobs of the caller's name space, from their next answer on."""
+    """For all jobs of the caller's name space, or of the tenant that is named, from their next answer on."""
     given = ctx.body()
     if not isinstance(given, dict) or set(given) != {NAME}:
         raise InvalidRequest(None, "Unallowed Configuration")
     seconds = _seconds(given[NAME])
-    make_collection(ctx, ctx.own)
+    tenant = ctx.tenant_there()
+    make_collection(ctx, tenant)
     tenancy.change_collection(
-        *(ctx.world, ctx.own, COLLECTION),
+        *(ctx.world, tenant, COLLECTION),
         lambda collection: replace(collection, callback_timeout_s=seconds),
         None,
     )

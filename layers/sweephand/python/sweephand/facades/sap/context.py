@@ -13,7 +13,7 @@ from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades import strict_json
 from sweephand.facades.http import Request, Route
-from sweephand.flow import plan
+from sweephand.flow import plan, tenancy
 from sweephand.flow.history import By, Operation
 from sweephand.flow.ordinals import Ordinals
 from sweephand.flow.plan import Planned
@@ -51,6 +51,15 @@ class Context:
     def meant(self) -> str:
         """Whose names are meant: the caller's own, or those of the tenant that a caller of provider level names."""
         return self.named_tenant() or self.own
+
+    def tenant_there(self) -> str:
+        """The same, for what writes: a tenant that is named must be there. Raises NotFound."""
+        if self.meant != self.own:
+            try:
+                tenancy.find_tenant(self.world, self.meant)
+            except NotFound as unknown:
+                raise NotFound("Tenant Not Found") from unknown
+        return self.meant
 
     @property
     def now(self) -> datetime:
@@ -102,7 +111,7 @@ class Context:
         integer = self.parameters["job"] if given is None else given
         if not _INTEGER.fullmatch(integer):
             raise NotFound("Job Not Found")
-        found = self.ordinals.find(int(integer), self.caller.tenant)
+        found = self.ordinals.find(int(integer), self.caller.tenant or self.named_tenant())
         if found is None:
             raise NotFound("Job Not Found")
         return found

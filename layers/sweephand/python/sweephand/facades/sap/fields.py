@@ -19,6 +19,7 @@ from sweephand.domain import fields
 from sweephand.domain.instants import text
 from sweephand.domain.job import ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.errors import InvalidRequest
+from sweephand.facades import strict_json
 from sweephand.facades.sap import times
 from sweephand.facades.sap.context import COLLECTION, FACADE
 from sweephand.schedules.duration import read_interval
@@ -286,11 +287,21 @@ def _shown(given: Mapping[str, Any], mode: str) -> dict[str, Any]:
 
 
 def _data(value: object, action: Target) -> Payload | None:
+    """An object; also the text of one, as the answers have it: what was read can be sent back."""
     if value is None:
         return None
+    if isinstance(value, str):
+        value = _object_of(value)
     payload = json_payload(_object(value, "data", nulls=True), "data")
     actions.check_payload(action.kind, action.params, payload, "data")
     return payload
+
+
+def _object_of(data: str) -> object:
+    try:
+        return strict_json.loads(data.encode())
+    except (InvalidRequest, UnicodeEncodeError) as wrong:
+        raise InvalidRequest("data", "must be an object, or the JSON text of one") from wrong
 
 
 # Members

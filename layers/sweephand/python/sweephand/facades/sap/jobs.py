@@ -24,7 +24,7 @@ RETENTION = Retention(run_days=15, ended_job_days=0)
 
 def create(ctx: Context) -> Answer:
     draft = fields.new_job(ctx.body(), ctx.guard, ctx.now)
-    return _created(ctx, _create(ctx, ctx.own, draft))
+    return _created(ctx, _create(ctx, ctx.tenant_there(), draft))
 
 
 def _create(ctx: Context, tenant: str, draft: JobDraft) -> Planned:
@@ -91,7 +91,9 @@ def _one_of_the_list(ctx: Context) -> Answer:
 
 
 def find_named(ctx: Context, name: str) -> Planned | None:
-    """Of the caller's own jobs; a caller of provider level may name a tenant."""
+    """Of the caller's own jobs; a caller of provider level may name a tenant. No job has a name that none may have."""
+    if len(name) > fields.LONGEST_NAME:
+        return None
     tenant = ctx.meant
     filters = views.Filters(collection=COLLECTION, name=name)
     row = next(iter(views.listed(ctx.world.table, tenant, filters, None, 1)), None)
@@ -137,9 +139,7 @@ def _upsert(ctx: Context, name: str) -> Answer:
     draft = fields.new_job(ctx.body(), ctx.guard, ctx.now)
     if draft.name != name:
         raise InvalidRequest(None, "the name in the path and the name of the job differ")
-    tenant = ctx.meant
-    if tenant != ctx.own:
-        _check_tenant(ctx, tenant)
+    tenant = ctx.tenant_there()
     for _ in range(TRIES):
         there = find_named(ctx, name)
         if there is not None:
@@ -152,13 +152,6 @@ def _upsert(ctx: Context, name: str) -> Answer:
             if refused.code != "NAME_TAKEN":
                 raise
     raise Conflict(f"a job with the name {name} is created and deleted all the time")
-
-
-def _check_tenant(ctx: Context, tenant: str) -> None:
-    try:
-        tenancy.find_tenant(ctx.world, tenant)
-    except NotFound as unknown:
-        raise NotFound("Tenant Not Found") from unknown
 
 
 def delete(ctx: Context) -> Answer:

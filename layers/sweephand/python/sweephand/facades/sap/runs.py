@@ -15,7 +15,7 @@ from sweephand.domain.schedule import Schedule
 from sweephand.errors import Conflict, InvalidRequest, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.sap import bodies, fields
-from sweephand.facades.sap.context import Context
+from sweephand.facades.sap.context import MAX_BODY, Context
 from sweephand.facades.sap.jobs import OK
 from sweephand.facades.sap.pages import MOST, Page, envelope, page_of
 from sweephand.flow import results
@@ -148,7 +148,10 @@ def read(ctx: Context) -> Answer:
 
 
 def put(ctx: Context) -> Answer:
-    """The result that an asynchronous job reports. The first one counts; the same again is fine."""
+    """The result that an asynchronous job reports. The first one counts; the same `success` again is fine.
+
+    Of a long message the beginning is kept: a run that has ended shall not wait for another report.
+    """
     schedule = ctx.find_schedule(ctx.find())
     given = ctx.body()
     if not isinstance(given, dict) or given.get("success") is None:
@@ -156,9 +159,10 @@ def put(ctx: Context) -> Answer:
     success = fields.flag(given["success"], "success")
     message = given.get("message")
     if message is not None:
-        message = members.text(message, "message", 0, 10 * LONGEST_MESSAGE)[:LONGEST_MESSAGE]
+        message = members.text(message, "message", 0, MAX_BODY)[:LONGEST_MESSAGE]
+    owner = schedule.tenant, schedule.id
     try:
-        results.record(ctx.world, schedule.tenant, schedule.id, _run_id(ctx), success=success, message=message)
+        results.record(ctx.world, *owner, _run_id(ctx), success=success, message=message, message_counts=False)
     except NotFound as unknown:
         raise NotFound("Run Not Found") from unknown
     except Conflict as ended:
