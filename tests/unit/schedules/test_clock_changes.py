@@ -312,3 +312,47 @@ def test_next_and_last_agree_with_the_walk_from_every_few_minutes_around_a_chang
         assert upcoming == later[0] if later else upcoming is None or upcoming > at(change) + day
         assert latest == before[-1] if before else latest is None or latest < at(change) - 2 * day
         instant += timedelta(minutes=7.5)
+
+
+LATE = {"startTime": "2026-03-29T02:30:00"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"every": "P1M", **LATE},
+        {"every": "R3/2026-03-29T02:30:00/P1M"},
+        {"recurrence": {"frequency": "day"}, **LATE},
+        {"recurrence": {"frequency": "week"}, **LATE},
+        {"recurrence": {"frequency": "hour", "schedule": {"hours": [2]}}, **LATE},
+        {"rrule": "FREQ=WEEKLY;COUNT=3", **LATE},
+    ],
+)
+@pytest.mark.parametrize(("gap", "begun"), [("shift", "03:30"), ("next_valid", "03:00")])
+def test_a_start_that_the_clock_jumps_over_gives_the_rule_its_time(
+    fields: dict[str, object], gap: str, begun: str
+) -> None:
+    timing = parse({**fields, "timezone": "Europe/Berlin", "dstGap": gap}, now=NOW)
+
+    items = preview(timing, at("2026-03-01"), 3)
+
+    assert [f"{item.instant.astimezone(zone_info('Europe/Berlin')):%H:%M}" for item in items] == [begun, *["02:30"] * 2]
+    marks = [item.moved_by and (item.moved_by.local_time, item.moved_by.effect) for item in items]
+    assert marks == [("2026-03-29T02:30:00", "moved"), None, None]
+
+
+def test_a_start_that_the_clock_jumps_over_is_left_out_where_the_rule_says_so() -> None:
+    timing = parse({"every": "P1M", **LATE, "timezone": "Europe/Berlin", "dstGap": "skip"}, now=NOW)
+
+    assert timing.rule.next_after(NOW) == at("2026-04-29 00:30")
+    assert [mark.moved_by.local_time for mark in dropped(timing, NOW, at("2026-05-01"), 9)] == ["2026-03-29T02:30:00"]
+
+
+@pytest.mark.parametrize("fields", [{"every": "PT7M"}, {"rrule": "FREQ=MINUTELY;INTERVAL=7"}])
+def test_a_grid_that_runs_through_clock_changes_begins_where_its_start_comes_to(fields: dict[str, object]) -> None:
+    start = {"startTime": "2026-03-29T02:30:00", "dstGap": "next_valid"}
+
+    assert local("Europe/Berlin", {**fields, **start}, "2026-03-28 00:00", "2026-03-29 01:10") == [
+        "29 03:00+0200",
+        "29 03:07+0200",
+    ]

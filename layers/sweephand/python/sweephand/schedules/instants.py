@@ -48,6 +48,10 @@ class Written(NamedTuple):
     second: int | None
     wall: int
 
+    def unread(self, where: Zone) -> int | None:
+        """The wall time, if it is one that the clock jumps over."""
+        return None if self.second is not None or where.instants(self.wall) else self.wall
+
 
 def parse_instant(value: object, field: str, zone: ZoneInfo | None = None) -> datetime:
     """The instant of RFC 3339 text, aware UTC; fractions of a second are rounded up, never down.

@@ -182,7 +182,7 @@ def parse(
         overlap=_choice_member(fields, "dstOverlap", Overlap),
         month_overflow=_choice_member(fields, "monthOverflow", MonthOverflow),
     )
-    start, end = _limits(fields, rules)
+    start, end, unread = _limits(fields, rules)
     job_first = None if job_start is None else to_second_up(job_start)
     job_last = None if job_end is None else to_second(job_end)
     align = fields.get("align")
@@ -190,7 +190,7 @@ def parse(
         raise InvalidRequest("align", "acts on every only")
     if notation in _BEATS_START:
         start = job_first = None
-    beginning = Beginning(now=to_second_up(now), start=job_first if start is None else start, align=align)
+    beginning = Beginning(to_second_up(now), job_first if start is None else start, align, unread)
     first = max(limit for limit in (start, job_first, FIRST_SECOND) if limit is not None)
     last = min(limit for limit in (end, job_last, LAST_SECOND) if limit is not None)
     packed = {
@@ -363,24 +363,28 @@ def _whole_member(fields: Mapping[str, object], name: str, least: int, most: int
     return None if given is None else members.whole(given, name, least, most)
 
 
-def _limits(fields: Mapping[str, object], rules: Rules) -> tuple[int | None, int | None]:
-    """(startTime, endTime) in Unix seconds. Of a wall time that comes twice `both` means the wider window."""
+def _limits(fields: Mapping[str, object], rules: Rules) -> tuple[int | None, int | None, int | None]:
+    """(startTime, endTime) in Unix seconds, and the wall time of a startTime that the clock jumps over. Of a wall time
+    that comes twice `both` means the wider window.
+    """
+    from sweephand.schedules import instants  # noqa: PLC0415 - a sweeper reads none
+
     gap = Gap.NEXT_VALID if rules.gap is Gap.SKIP else rules.gap
     found: list[int | None] = []
+    unread = None
     for name, when_both in (("startTime", Overlap.FIRST), ("endTime", Overlap.SECOND)):
         given = fields.get(name)
         overlap = when_both if rules.overlap is Overlap.BOTH else rules.overlap
-        found.append(None if given is None else _limit(given, name, rules.zone, gap, overlap))
+        if given is None:
+            found.append(None)
+            continue
+        written = instants.read(given, name)
+        found.append(instants.resolve(written, name, rules.zone, gap, overlap))
+        unread = written.unread(rules.zone) if name == "startTime" else unread
     start, end = found
     if start is not None and end is not None and start > end:
         raise InvalidRequest("endTime", "lies before startTime")
-    return start, end
-
-
-def _limit(given: object, name: str, where: Zone, gap: Gap | None, overlap: Overlap | None) -> int:
-    from sweephand.schedules import instants  # noqa: PLC0415 - a sweeper reads none
-
-    return instants.resolve(instants.read(given, name), name, where, gap, overlap)
+    return start, end, unread
 
 
 def _why_never(first: int, last: int) -> str:

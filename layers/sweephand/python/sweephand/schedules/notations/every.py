@@ -64,7 +64,7 @@ def _read_repeating(value: str, rules: Rules, beginning: Beginning) -> Facts:
     from sweephand.schedules.sets import nth_after  # noqa: PLC0415 - as above
 
     found = repeating.read(members.text(value, FIELD, repeating.EXPECTED), FIELD, rules)
-    own = beginning if found.at is None else Beginning(beginning.now, found.at, beginning.align)
+    own = beginning if found.at is None else Beginning(beginning.now, found.at, beginning.align, found.unread)
     facts = _read_step(found.step, Align.START, rules, own)
     series = compile_(facts, rules)
     if found.at is None or not found.backwards:
@@ -100,7 +100,7 @@ def _read_months(step: duration.Duration, align: Align, where: Zone, beginning: 
         raise InvalidRequest("align", "actual_start needs a step of fixed length, not of months", position=0)
     facts: dict[str, int | str] = {"months": step.months, "align": align.value}
     if align is Align.START:
-        facts["anchor"] = where.wall(beginning.now if beginning.start is None else beginning.start)
+        facts["anchor"] = beginning.wall(where)
         if beginning.start is None:
             facts["earliest"] = beginning.now + 1
     return facts

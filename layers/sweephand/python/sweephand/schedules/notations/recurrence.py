@@ -45,10 +45,10 @@ _MONDAY = 3
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
     """The members of Spec that are set, and "earliest" where the anchor is the moment of creation."""
-    second = beginning.now if beginning.start is None else beginning.start
     spec = read_spec(value)
     elapsed = spec.unit in _SLOT_S and not spec.scheduled
-    spec = spec._replace(anchor=second if elapsed else rules.zone.wall(second))
+    second = beginning.now if beginning.start is None else beginning.start
+    spec = spec._replace(anchor=second if elapsed else beginning.wall(rules.zone, fixed=_fixes_hour(spec)))
     facts = {name: each for name, each in spec._asdict().items() if each}
     if beginning.start is None:
         facts["earliest"] = beginning.now + 1
@@ -76,6 +76,10 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
     return Compiled(series, words, earliest=earliest, interval=lambda: certain_gap(series, pattern.shortest_gap_s()))
 
 
+def _fixes_hour(spec: Spec) -> bool:
+    return spec.unit not in _SLOT_S or spec.hours not in (0, _ALL_HOURS)
+
+
 def _pattern(spec: Spec, rules: Rules) -> OnDays | Slots:
     if spec.unit not in _SLOT_S:
         clock = _clock(spec)
@@ -92,7 +96,7 @@ def _on_wall_clock(spec: Spec, pattern: OnDays | Slots, rules: Rules) -> OnWallC
     """A grid of up to an hour counts each reading of the clock, a wider one has each of its wall times once."""
     if isinstance(pattern, OnDays):
         return at_hours(pattern, pattern.clock.hours, rules, stepped=False)
-    if spec.hours not in (0, _ALL_HOURS):
+    if _fixes_hour(spec):
         return at_hours(pattern, spec.hours, rules, stepped=False)
     if pattern.size_s * pattern.every <= 3600:
         return OnWallClock(pattern, rules.zone, Gap.SKIP, Overlap.BOTH, marked=False)

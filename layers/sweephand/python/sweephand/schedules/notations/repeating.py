@@ -26,13 +26,15 @@ _TIME = re.compile(
 
 class Repeating(NamedTuple):
     """step: as written, or seconds between beginning and end. at: Unix seconds of what the text states; times: None for
-    without end. backwards: `at` is the end of the last interval.
+    without end. backwards: `at` is the end of the last interval. unread: the wall time that the text states, where the
+    clock jumps over it and `at` only stands for it.
     """
 
     step: duration.Duration
     at: int | None
     times: int | None
     backwards: bool
+    unread: int | None = None
 
 
 def read(text: str, field: str, rules: Rules) -> Repeating:
@@ -49,11 +51,12 @@ def read(text: str, field: str, rules: Rules) -> Repeating:
         return Repeating(_step(parts[1], field, places[0]), None, times, backwards=False)
     if parts[1][:1] == "P":
         step = _step(parts[1], field, places[0])
-        return Repeating(step, _instant(parts[2], field, places[1], rules), times, backwards=True)
-    begin = _instant(parts[1], field, places[0], rules)
+        at, unread = _instant(parts[2], field, places[1], rules)
+        return Repeating(step, at, times, backwards=True, unread=unread)
+    begin, unread = _instant(parts[1], field, places[0], rules)
     if parts[2][:1] == "P":
-        return Repeating(_step(parts[2], field, places[1]), begin, times, backwards=False)
-    end = _instant(parts[2], field, places[1], rules)
+        return Repeating(_step(parts[2], field, places[1]), begin, times, backwards=False, unread=unread)
+    end, _ = _instant(parts[2], field, places[1], rules)
     if end <= begin:
         raise InvalidRequest(field, "the interval ends before it begins", position=places[1])
     return Repeating(duration.Duration(end - begin, 0), begin, times, backwards=False)
@@ -68,8 +71,10 @@ def _step(text: str, field: str, position: int) -> duration.Duration:
         raise InvalidRequest(field, refused.reason, position=position + (refused.position or 0)) from refused
 
 
-def _instant(text: str, field: str, position: int, rules: Rules) -> int:
-    """ISO 8601 with or without hyphens and colons, to the hour, minute or second; without offset wall time."""
+def _instant(text: str, field: str, position: int, rules: Rules) -> tuple[int, int | None]:
+    """(`at`, `unread`) of ISO 8601 with or without hyphens and colons, to the hour, minute or second; without offset
+    wall time.
+    """
     found = _TIME.fullmatch(text)
     if found is None:
         raise InvalidRequest(field, "expected a date and time such as 2027-01-01T00:00Z", position=position)
@@ -79,6 +84,7 @@ def _instant(text: str, field: str, position: int, rules: Rules) -> int:
         offset = f"{offset[:3]}:{offset[3:] or '00'}"
     written = f"{year}-{month}-{day}T{hour}:{minute or '00'}:{second or '00'}{fraction or ''}{offset}"
     try:
-        return instants.resolve(instants.read(written, field), field, rules.zone, rules.gap, rules.overlap)
+        stated = instants.read(written, field)
+        return instants.resolve(stated, field, rules.zone, rules.gap, rules.overlap), stated.unread(rules.zone)
     except InvalidRequest as refused:
         raise InvalidRequest(field, refused.reason, position=position, code=refused.code) from refused

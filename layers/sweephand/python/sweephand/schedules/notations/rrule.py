@@ -22,7 +22,7 @@ from sweephand.schedules.clock import DAY_S
 from sweephand.schedules.localtime import FIRST_SECOND, LAST_SECOND, Gap, Overlap, Zone, instant_text, wall_text, zone
 from sweephand.schedules.notations import rrule_parts
 from sweephand.schedules.notations.fields import shown
-from sweephand.schedules.notations.rrule_parts import FIELD, Recur
+from sweephand.schedules.notations.rrule_parts import DAILY, FIELD, Recur
 from sweephand.schedules.notations.rrule_pattern import Pattern, gap_s, pattern
 from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, check_no_overflow
 from sweephand.schedules.rule import MovedBy, Never, Series, Window
@@ -107,7 +107,7 @@ def _read(lines: list[Line], rules: Rules, beginning: Beginning) -> Facts:
 def _of_rule(rule: Line, begin: Line | None, rules: Rules, beginning: Beginning) -> tuple[dict[str, Any], Rules]:
     """{"rule", "start", "first"}, for some {"last"} and {"now"}: see `read`; and its rules for clock changes."""
     recur = rrule_parts.parse(rule.value, rule.at)
-    facts = {"rule": rule.value, **_begin(begin, rules, beginning)}
+    facts = {"rule": rule.value, **_begin(recur, begin, rules, beginning)}
     on_clock = _on_clock(pattern(recur, facts["start"]), rules)
     if recur.until is not None:
         facts["last"] = _until(recur, rules.zone)
@@ -231,11 +231,12 @@ def _one(name: str, lines: list[Line]) -> Line | None:
 # ---- Dates and times -------------------------------------------------------------------------------------------------
 
 
-def _begin(line: Line | None, rules: Rules, beginning: Beginning) -> dict[str, Any]:
+def _begin(recur: Recur, line: Line | None, rules: Rules, beginning: Beginning) -> dict[str, Any]:
     """{"start"}, for some {"first"} and {"now"}: see `read`."""
     if line is None:
         if beginning.start is not None:
-            return {"start": rules.zone.wall(beginning.start), "first": beginning.start}
+            fixed = recur.frequency >= DAILY or bool(recur.hours)
+            return {"start": beginning.wall(rules.zone, fixed=fixed), "first": beginning.start}
         return {"start": rules.zone.wall(beginning.now), "first": beginning.now + 1, "now": beginning.now}
     stamp = _first_stamp(line, rules)
     copies = rules.zone.instants(stamp.wall)[:: -1 if rules.overlap is Overlap.SECOND else 1]

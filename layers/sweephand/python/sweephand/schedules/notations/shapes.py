@@ -31,11 +31,23 @@ class Rules:
 
 @value
 class Beginning:
-    """Where a series may take its anchor from (Unix seconds). start: the schedule's startTime, else its job's."""
+    """Where a series may take its anchor from (Unix seconds). start: the schedule's startTime, else its job's.
+
+    unread: the wall time that startTime says, where the clock jumps over it and `start` only stands for it.
+    """
 
     now: int
     start: int | None
     align: object = None  # the member as the caller wrote it; only `every` knows it
+    unread: int | None = None
+
+    def wall(self, where: Zone, *, fixed: bool = True) -> int:
+        """What the clock reads there, or would read; without a start, now. fixed: False of a grid that runs through
+        clock changes, which lies on `start` itself.
+        """
+        if self.start is None:
+            return where.wall(self.now)
+        return where.wall(self.start) if self.unread is None or not fixed else self.unread
 
 
 @value
