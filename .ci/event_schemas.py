@@ -28,6 +28,7 @@ MEANING: Mapping[EventType, str] = {
     EventType.RUN_EXPIRED: "A run came too late to be run at all.",
     EventType.RUN_CANCELLED: "A run was ended before it was over.",
     EventType.OCCURRENCES_MISSED: "Many occurrences were due during an outage, and their misfire policy dropped them.",
+    EventType.OCCURRENCES_EXPIRED: "Many occurrences were found too late to be run at all.",
     EventType.OCCURRENCES_SKIPPED: "What a schedule left out while it was off, told once it goes on.",
     EventType.SCHEDULE_COMPLETED: "All that a schedule planned has ended, and nothing more will come.",
     EventType.SCHEDULE_BROKEN: "The stored text of a schedule cannot be read any more: it was taken out of service.",

@@ -99,7 +99,7 @@ class Journal:
         return [message for line_level, message, _ in self.lines if line_level == level]
 
 
-SKIPPED = {State.SKIPPED, State.EXPIRED, State.CANCELLED}
+SKIPPED = {State.SKIPPED, State.CANCELLED}
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ def test_a_line_and_a_run_of_one_instant_are_two_events() -> None:
 
     kinds = [event.of_run(each, job(), "default").type for each in (one, line)]
     assert kinds == [EventType.RUN_MISSED, EventType.OCCURRENCES_MISSED]
-    assert set(OF_LINE) == {State.MISSED, State.SKIPPED}
+    assert set(OF_LINE) == {State.MISSED, State.EXPIRED, State.SKIPPED}
 
 
 # Changes

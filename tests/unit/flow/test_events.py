@@ -267,6 +267,19 @@ def test_an_outage_is_told_once_with_its_range(stage: Stage) -> None:
     assert stage.bus.of(EventType.RUN_FAILED) == []
 
 
+def test_what_an_outage_made_too_late_is_told_once_with_its_range(stage: Stage) -> None:
+    planned = stage.create({"cron": "* * * * *"}, policies={"misfire": {"type": "latest", "maxLatenessSeconds": 600}})
+    stage.run(60)
+    stage.pass_time(3_600)
+
+    stage.run(120)
+
+    told = stage.bus.only(EventType.OCCURRENCES_EXPIRED)
+    (line,) = [run for run in stage.runs(planned) if run.state is State.EXPIRED and run.range_count is not None]
+    assert (told["runId"], told["state"], told["reason"]) == (line.id, "EXPIRED", "MAX_LATENESS")
+    assert told["range"] == {"until": text_ms(line.range_until or START), "count": line.range_count}
+
+
 def test_word_of_a_line_that_never_came_to_be_starts_nothing(stage: Stage) -> None:
     """The sweeper dies between its messages and its transaction: the next tick finds the same, and writes the line."""
     stage.create({"cron": "* * * * *"}, policies={"misfire": {"type": "latest"}})

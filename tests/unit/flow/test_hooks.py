@@ -150,14 +150,22 @@ def test_a_manual_run_and_a_reported_result_have_their_hooks_too(stage: Stage) -
     assert called(stage) == ["run", "onFailure"]
 
 
-def test_missed_occurrences_have_one_hook_with_their_count(stage: Stage) -> None:
-    planned = job(stage, MINUTELY, policies={"misfire": {"type": "skip"}})
+@pytest.mark.parametrize(
+    ("policy", "state"),
+    [
+        ({"type": "skip"}, State.MISSED),
+        ({"type": "all", "maxLatenessSeconds": 300}, State.EXPIRED),
+        ({"type": "sap", "maxLatenessSeconds": 300}, State.EXPIRED),
+    ],
+)
+def test_missed_occurrences_have_one_hook_with_their_count(stage: Stage, policy: dict[str, Any], state: State) -> None:
+    planned = job(stage, MINUTELY, policies={"misfire": policy})
     stage.run(30)
     stage.pass_time(3_600)
 
     stage.run(120)
 
-    (line,) = [run for run in stage.runs(planned) if run.range_count is not None]
+    (line,) = [run for run in stage.runs(planned) if run.range_count is not None and run.state is state]
     (reaction,) = [run for run in hook_runs(stage, planned) if run.parent_uuid == line.uuid]
     assert (reaction.kind, reaction.state) == (Kind.ON_MISSED, State.SUCCESS)
     (call,) = [each.call for each in stage.endpoint.received if each.call.run_id == reaction.id]

@@ -248,6 +248,20 @@ def test_a_late_message_meets_the_same_policy(policy: dict[str, object], ended: 
         assert {run.state for run in fresh} == {State.SUCCESS}
 
 
+def test_what_the_executor_finds_too_late_counts_as_missed_as_a_line_does() -> None:
+    with stage() as scene:
+        planned = scene.create({"every": "PT1M"}, policies={"misfire": {"type": "all", "maxLatenessSeconds": 600}})
+        for _ in range(60):
+            scene.clock.advance(60)
+            scene.tick()
+        scene.run(60)
+
+        expired = [run for run in planned_runs(scene, planned) if run.state is State.EXPIRED]
+        assert len(expired) > 40
+        totals = scene.totals(planned)
+        assert (totals.missed_sent, totals.skipped) == (len(expired), 0)
+
+
 def test_the_only_occurrence_runs_late_under_latest_and_not_under_skip() -> None:
     for policy, state in (("latest", State.SUCCESS), ("skip", State.MISSED)):
         with stage() as scene:

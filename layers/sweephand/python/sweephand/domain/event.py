@@ -37,6 +37,7 @@ class EventType(StrEnum):
     RUN_EXPIRED = "run.expired"
     RUN_CANCELLED = "run.cancelled"
     OCCURRENCES_MISSED = "occurrences.missed"
+    OCCURRENCES_EXPIRED = "occurrences.expired"
     OCCURRENCES_SKIPPED = "occurrences.skipped"
     SCHEDULE_COMPLETED = "schedule.completed"
     SCHEDULE_BROKEN = "schedule.broken"
@@ -77,6 +78,7 @@ OF_STATE: Mapping[State, EventType] = {
 OF_LINE: Mapping[State, EventType] = {
     State.SKIPPED: EventType.OCCURRENCES_SKIPPED,
     State.MISSED: EventType.OCCURRENCES_MISSED,
+    State.EXPIRED: EventType.OCCURRENCES_EXPIRED,
 }
 """Of a line of the ledger that stands for many occurrences."""
 

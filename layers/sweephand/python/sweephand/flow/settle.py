@@ -174,7 +174,7 @@ def counts_of(run: Run) -> dict[str, int]:
         return {}
     if run.state in FAILED:
         return settlement.counted(run, "failed", "failed_attempts")
-    return settlement.counted(run, "missed_sent" if run.state is State.MISSED else "skipped")
+    return settlement.counted(run, "missed_sent" if run.state in (State.MISSED, State.EXPIRED) else "skipped")
 
 
 def _attempt_expiry(world: World, run: Run, job: Job, now: datetime) -> datetime:
