@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from html import escape
@@ -27,6 +28,22 @@ SPELLINGS = {
     "XML": saxutils.escape(SECRET),
     "attribute": saxutils.escape(SECRET, {'"': "&quot;"}),
     "HTML": escape(SECRET),
+    "HTML of templates": escape(SECRET, quote=False).replace("'", "&#39;").replace('"', "&#34;"),
+    "HTML of PHP": escape(SECRET).replace("&#x27;", "&#039;"),
+    "HTML, each letter by its number": "".join(f"&#{ord(each)};" for each in SECRET),
+    "JSON of Go": json.dumps(SECRET, ensure_ascii=False).translate(
+        {ord(each): f"\\u{ord(each):04x}" for each in "&<>"}
+    ),
+    "JSON of .NET": "".join(each if each.isalnum() and each.isascii() else f"\\u{ord(each):04X}" for each in SECRET),
+    "JSON in JSON": json.dumps(json.dumps({"said": SECRET})),
+    "JSON in HTML": escape(json.dumps(SECRET)),
+    "a query in JSON of .NET": quote_plus(SECRET).replace("+", "\\u002B"),
+}
+BASE64 = {
+    "padded": base64.b64encode(SECRET.encode()).decode(),
+    "bare": base64.b64encode(SECRET.encode()).decode().rstrip("="),
+    "of addresses": base64.urlsafe_b64encode(SECRET.encode()).decode(),
+    "in JSON of .NET": base64.b64encode(SECRET.encode()).decode().replace("+", "\\u002B"),
 }
 
 
@@ -36,6 +53,22 @@ def test_a_secret_is_hidden_in_every_spelling(how: str) -> None:
 
     assert "***" in said
     assert "quoted" not in said
+
+
+@pytest.mark.parametrize("how", BASE64)
+def test_a_secret_is_hidden_in_base64(how: str) -> None:
+    assert hidden(f"you said <{BASE64[how]}> to me", [SECRET]).rstrip() == "you said <***> to me"
+
+
+def test_only_the_secret_goes_from_a_text_with_escapes() -> None:
+    said = r'{"a\u002Bb": "caf\u00e9 \ud83d\ude00", "told": "7Kq\u002B9/xZaP\u002Bw==", "then": "&lt;b&#62;"}'
+
+    assert hidden(said, ["7Kq+9/xZaP+w=="]) == said.replace(r"7Kq\u002B9/xZaP\u002Bw==", "***")
+
+
+@pytest.mark.parametrize("length", range(5, 27))
+def test_a_text_that_breaks_off_within_an_escape_does_not_tell_the_beginning(length: int) -> None:
+    assert hidden("you said " + r"7Kqw\u002B9\u0026&amp;xZaP"[:length], ["7Kqw+9&&xZaP-and-more"]) == "you said ***"
 
 
 def test_a_text_in_utf_16_hides_its_secrets_too() -> None:
