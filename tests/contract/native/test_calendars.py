@@ -135,6 +135,21 @@ def test_a_preview_tells_what_is_left_out_and_what_rolls(api, holidays):
     assert rolled["leftOut"] == []
 
 
+def test_an_explanation_names_the_calendar(api, holidays):
+    api("POST", "/v1/calendars", {"name": "free", "dates": ["2027-03-04"]})
+    schedule = DAILY | {"calendars": [{"name": "holidays"}, {"name": "free"}]}
+    made = api("POST", "/v1/jobs", JOB | {"schedules": [schedule]}).json
+    path = f"/v1/jobs/{made['id']}/schedules/{made['schedules'][0]['id']}/explain"
+
+    for day, name in (("03", "holidays"), ("04", "free")):
+        at = f"2027-03-{day}T09:00:00Z"
+        stored = api.get(path, query={"at": at}).json
+        preview = api("POST", "/v1/schedules:preview", schedule | {"explain": at}).json["explained"]
+        told = {"code": "LEFT_OUT_BY_CALENDAR", "field": None}
+        told["message"] = f"the times of its calendar {name} do not allow it"
+        assert stored["reasons"] == preview["reasons"] == [told]
+
+
 def test_an_instant_is_explained_by_its_calendars(api, holidays):
     def explained(roll, at):
         body = DAILY | {"cron": "0 9 3 * *", "calendars": [{"name": "holidays", "roll": roll}], "explain": at}

@@ -39,6 +39,21 @@ def test_every_schedule_has_cautions_of_the_closed_list_and_a_description(case: 
         ({"every": "PT10S"}, ["MANY_IN_AN_HOUR runs 360 times in the hour from 2026-11-21T00:00:10Z"]),
         ({"every": "PT2M"}, []),
         ({"cron": "0 0 31 * *"}, ["SOME_MONTHS_LACK_THE_DAY 31st: 5 months a year have none"]),
+        ({"sapCron": "* * -31 * 0 0 0"}, ["SOME_MONTHS_LACK_THE_DAY 31st last day: 5 months a year have none"]),
+        ({"sapCron": "* * -30,-1 * 0 0 0"}, ["SOME_MONTHS_LACK_THE_DAY 30th last day: 1 month a year has none"]),
+        ({"sapCron": "* * -29 * 0 0 0"}, ["LEAP_DAY 29th last day: February has one in leap years only"]),
+        ({"sapCron": "* 1 -31 * 0 0 0"}, []),
+        ({"sapCron": "* * -28 * 0 0 0"}, []),
+        ({"sapCron": "* * 29:-1 * 0 0 0"}, ["LEAP_DAY 29th: February has one in leap years only"]),
+        ({"sapCron": "* * 30:-1 * 0 0 0"}, ["SOME_MONTHS_LACK_THE_DAY 30th: 1 month a year has none"]),
+        ({"sapCron": "* * 28:-1 * 0 0 0"}, []),
+        (
+            {"sapCron": "* * 29:-1,31 * 0 0 0"},
+            [
+                "LEAP_DAY 29th: February has one in leap years only",
+                "SOME_MONTHS_LACK_THE_DAY 31st: 5 months a year have none",
+            ],
+        ),
         ({"cron": "0 0 15,30 * *"}, ["SOME_MONTHS_LACK_THE_DAY 30th: 1 month a year has none"]),
         ({"cron": "0 0 31 1,3 *"}, []),
         ({"cron": "0 0 */2 * *"}, []),
@@ -88,6 +103,17 @@ def test_every_schedule_has_cautions_of_the_closed_list_and_a_description(case: 
 )
 def test_only_what_is_odd_is_told(fields: dict[str, object], expected: list[str]) -> None:
     assert odd(fields) == expected
+
+
+@pytest.mark.parametrize("minute", [0, 1, 30, 58])
+def test_a_dense_hour_is_told_also_where_it_is_asked_within_one(minute: int) -> None:
+    within = datetime(2026, 11, 21, 9, minute, tzinfo=UTC)
+    told = ["MANY_IN_AN_HOUR runs 60 times in the hour from 2026-11-22T09:00:00Z"]
+
+    assert odd({"cron": "* 9 * * *"}, within) == told
+    assert odd({"cron": "* 9 * * *", "endTime": "2026-11-21T23:00:00Z"}, within) == []
+    assert odd({"cron": "* 9 * * *", "count": 60}, within) == []
+    assert odd({"cron": "* 9 * * *", "count": 119}, within) == told
 
 
 @pytest.mark.parametrize(
@@ -187,6 +213,37 @@ def test_an_occurrence_that_comes_once_more_is_not_many_in_an_hour():
              "one that it reads twice runs both times."),
         ),
         ({"at": "2027-01-01T00:00:00Z"}, "Once at 2027-01-01T00:00:00Z."),
+        ({"at": "2027-01-01T02:30:00", **BERLIN}, "Once at 2027-01-01T02:30:00, Europe/Berlin."),
+        (
+            {"at": "2027-03-28T02:30:00", "dstGap": "shift", **BERLIN},
+            ("Once at 2027-03-28T02:30:00, Europe/Berlin. A time that the clock jumps over runs as much later as the "
+             "clock jumps; one that it reads twice runs the first time."),
+        ),
+        (
+            {"rrule": "DTSTART:20290101T090000Z\nRRULE:FREQ=WEEKLY;INTERVAL=2"},
+            "Every 2 weeks on Monday at 09:00, from 2029-01-01T09:00:00Z.",
+        ),
+        (
+            {"rrule": "DTSTART:20290101T090000Z\nRRULE:FREQ=DAILY", "startTime": "2030-01-01T00:00:00Z"},
+            "Every day at 09:00, from 2030-01-01T00:00:00Z.",
+        ),
+        (
+            {"rrule": "DTSTART:20290101T090000Z\nRRULE:FREQ=DAILY", "startTime": "2027-01-01T00:00:00Z"},
+            "Every day at 09:00, from 2029-01-01T09:00:00Z.",
+        ),
+        (
+            {"rrule": "FREQ=WEEKLY;INTERVAL=2", "startTime": "2029-01-01T09:00:00Z"},
+            "Every 2 weeks on Monday at 09:00, from 2029-01-01T09:00:00Z.",
+        ),
+        (
+            {"rrule": "FREQ=DAILY;INTERVAL=2;BYHOUR=9;BYMINUTE=0;BYSECOND=0"},
+            "Every 2 days at 09:00, from 2026-11-21T00:00:01Z.",
+        ),
+        ({"rrule": "FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0"}, "Every day at 09:00."),
+        (
+            {"rrule": "DTSTART:20290101T090000Z\nRDATE:20290102T090000Z"},
+            "At 2 dates, the first 2029-01-01T09:00:00Z, the last 2029-01-02T09:00:00Z.",
+        ),
     ],
 )  # fmt: skip
 def test_a_description_is_the_summary_with_all_that_bounds_and_bends_it(

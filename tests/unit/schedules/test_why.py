@@ -80,11 +80,28 @@ def test_what_is_said_to_match_occurs_and_what_differs_does_not(case: tuple[Timi
         ({"cron": "1 9 13 * 5"}, "2026-06-05T09:00:00Z", ["DOES_NOT_MATCH minute: 0 is not 1"]),
         ({"eventBridge": "cron(0 9 LW * ? 2027)"}, "2026-06-06T09:00:00Z", [
             "DOES_NOT_MATCH the year 2026 is none of its years",
+            "DOES_NOT_MATCH weekday: Saturday is not Monday to Friday",
             "DOES_NOT_MATCH Saturday, 2026-06-06 is none of its days of the month",
         ]),
         ({"eventBridge": "cron(0 9 ? 7 6#1 *)"}, "2026-06-06T09:00:00Z", [
             "DOES_NOT_MATCH month: June is not July",
-            "DOES_NOT_MATCH Saturday, 2026-06-06 is none of its days of the month",
+            "DOES_NOT_MATCH weekday: Saturday is not Friday",
+        ]),
+        ({"eventBridge": "cron(0 9 ? * 6#1 *)"}, "2026-06-12T09:00:00Z", [
+            "DOES_NOT_MATCH Friday, 2026-06-12 is none of its days of the month",
+        ]),
+        ({"sapCron": "* * 13 fri 9 0 0"}, "2027-02-13T09:00:00Z", [
+            "DOES_NOT_MATCH weekday: Saturday is not Friday",
+        ]),
+        ({"sapCron": "* * 13 fri 9 0 0"}, "2027-02-12T09:00:00Z", [
+            "DOES_NOT_MATCH Friday, 2027-02-12 is none of its days of the month",
+        ]),
+        ({"sapCron": "* * 13 fri 9 0 0"}, "2027-02-11T09:00:00Z", [
+            "DOES_NOT_MATCH weekday: Thursday is not Friday",
+            "DOES_NOT_MATCH Thursday, 2027-02-11 is none of its days of the month",
+        ]),
+        ({"sapCron": "* * * sun,mon 9 0 0"}, "2027-02-13T09:00:00Z", [
+            "DOES_NOT_MATCH weekday: Saturday is not Monday and Sunday",
         ]),
         ({"every": "1 hour", "startTime": "2026-06-06T00:00:00Z"}, "2026-06-06T09:20:00Z", [
             "BETWEEN_STEPS 1200 s after one step of 3600 s and 2400 s before the next",

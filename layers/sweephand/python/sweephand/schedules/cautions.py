@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 CAUTIONS = {
     "NOTHING_LEFT": "all of its occurrences are past",
     "FAR_AWAY": "its next occurrence is more than a year away",
-    "MANY_IN_AN_HOUR": "60 or more occurrences in the hour that begins with the next one",
+    "MANY_IN_AN_HOUR": "60 or more occurrences in the hour from the next one on, or from the one behind that hour on",
     "SOME_MONTHS_LACK_THE_DAY": "a date that some of its months do not have",
     "LEAP_DAY": "29 February",
     "EITHER_DAY": "day of the month and weekday of a cron are both given: either is enough",
@@ -38,6 +39,7 @@ CAUTIONS = {
 
 YEAR_S = 366 * 86_400
 MANY_IN_AN_HOUR = 60
+_LAST_COUNT = 2**31
 _FEW_DAYS = 5
 _MOST_LOOKED_AT = 400
 _LONGEST = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
@@ -62,23 +64,32 @@ def cautions(timing: Timing, after: datetime) -> list[Caution]:
         found.append(Caution("FAR_AWAY", f"the next occurrence is {instant_text(first)}, more than a year away"))
     clock = on_clock(timing.rule)
     if clock is not None:
-        found += _of_pattern(clock.pattern)
+        found += _of_pattern(clock.pattern, _to_the_end(timing))
         series = timing.rule.series if isinstance(timing.rule, Jittered) else timing.rule
         found += _of_changes(clock, _Ahead(series, second, second + YEAR_S, timing.count))
     return found
 
 
 def _density(timing: Timing, first: int) -> Iterator[Caution]:
-    often = timing.rule.count(first - 1, first + 3599, min(3601, timing.count or 3601))
-    if often >= MANY_IN_AN_HOUR:
-        yield Caution("MANY_IN_AN_HOUR", f"runs {often:,} times in the hour from {instant_text(first)}")
+    left, begin = timing.count or _LAST_COUNT, first
+    for _ in range(2):  # asked within a dense hour, the next one of its kind is whole
+        often = timing.rule.count(begin - 1, begin + 3599, min(3601, left))
+        if often >= MANY_IN_AN_HOUR:
+            yield Caution("MANY_IN_AN_HOUR", f"runs {often:,} times in the hour from {instant_text(begin)}")
+            break
+        later = timing.rule.after(begin + 3599)
+        left -= often
+        if later is None or left < MANY_IN_AN_HOUR:
+            break
+        begin = later
     shortest = timing.interval_s
     if shortest is not None and timing.jitter_s >= shortest:
         text = f"jitterSeconds {timing.jitter_s} reaches past the next occurrence, so each is put off by less"
         yield Caution("JITTER_CUT_SHORT", text)
 
 
-def _of_pattern(pattern: Series) -> Iterator[Caution]:
+def _of_pattern(pattern: Series, to_the_end: int) -> Iterator[Caution]:
+    """to_the_end: days that the text does not name, but reaches."""
     if isinstance(pattern, CalendarMasks):
         yield from _either_day(pattern)
         if not pattern.either:
@@ -88,7 +99,8 @@ def _of_pattern(pattern: Series) -> Iterator[Caution]:
         if pattern.unmoved is not None and isinstance(pattern.unmoved.series, CalendarMasks):
             yield from _either_day(pattern.unmoved.series)
         if isinstance(pattern.days, OfMonths):
-            yield from _missing_days(_fixed_days(pattern.days), pattern.days.visited())
+            yield from _missing_days(_fixed_days(pattern.days) & ~to_the_end, pattern.days.visited())
+            yield from _missing_days(_days_from_end(pattern.days), pattern.days.visited(), " last day")
         yield from _uneven(pattern.clock)
     elif isinstance(pattern, Months) and pattern.overflow is MonthOverflow.SKIP:
         day, visited = pattern.day_and_months()
@@ -108,8 +120,34 @@ def _fixed_days(days: OfMonths) -> int:
     return longest[0]
 
 
-def _missing_days(days: int, months: int) -> Iterator[Caution]:
-    """Of dates that some months lack. Where many days are chosen, the last ones are not what the user looks at."""
+def _days_from_end(days: OfMonths) -> int:
+    """The days that each month of the set has counted from its end, if it is long enough: bit 1 is the last day."""
+    tables = [days.table[7 * kind : 7 * kind + 7] for kind in range(4)]
+    counted = sum(1 << 32 - day for day in bits(tables[3][0]))
+    for length, masks in enumerate(tables, 28):
+        here = sum(1 << length + 1 - number for number in bits(counted) if number <= length)
+        if any(mask != here for mask in masks):
+            return 0
+    return counted
+
+
+def _to_the_end(timing: Timing) -> int:
+    """Of ranges of days that go to the end of the month (sapCron 29:-1), all but the first."""
+    if timing.notation != "sapCron":
+        return 0
+    from sweephand.schedules.notations import sap_cron  # noqa: PLC0415 - one notation has such ranges
+
+    spans = sap_cron.parse(json.loads(timing.packed)["sapCron"]).dates
+    named = {span.first for span in spans}
+    open_spans = [range(span.first, 32) for span in spans if span.first > 0 and span.last == -1]
+    return sum(1 << day for day in {day for days in open_spans for day in days} - named)
+
+
+def _missing_days(days: int, months: int, counted: str = "") -> Iterator[Caution]:
+    """Of dates that some months lack. Where many days are chosen, the last ones are not what the user looks at.
+
+    counted: how, if not from the first day on.
+    """
     if days.bit_count() > _FEW_DAYS:
         return
     chosen = bits(months)
@@ -117,12 +155,12 @@ def _missing_days(days: int, months: int) -> Iterator[Caution]:
         if not days >> day & 1:
             continue
         lacking = [month for month in chosen if _LONGEST[month] < day]
-        name = f"{day}st" if day == 31 else f"{day}th"
+        name = (f"{day}st" if day == 31 else f"{day}th") + counted
         if lacking:
             text = "1 month a year has none" if len(lacking) == 1 else f"{len(lacking)} months a year have none"
             yield Caution("SOME_MONTHS_LACK_THE_DAY", f"{name}: {text}")
         elif day == 29 and 2 in chosen:
-            yield Caution("LEAP_DAY", "29th: February has one in leap years only")
+            yield Caution("LEAP_DAY", f"{name}: February has one in leap years only")
 
 
 def _uneven(clock: Clock) -> Iterator[Caution]:

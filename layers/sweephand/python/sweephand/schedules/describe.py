@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sweephand.schedules.localtime import Gap, Overlap, instant_text, to_second
 from sweephand.schedules.reasons import on_clock
+from sweephand.schedules.rule import Once
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -31,8 +32,10 @@ def describe(timing: Timing, after: datetime) -> str:
     """
     facts = json.loads(timing.packed)
     parts = [timing.summary[:1].upper() + timing.summary[1:]]
-    if "first" in facts and not _FROM.search(timing.summary):
-        parts.append(f"from {instant_text(facts['first'])}")
+    begins = [facts["first"]] if "first" in facts and not _FROM.search(timing.summary) else []
+    begins += _own_beginning(facts)
+    if begins:
+        parts.append(f"from {instant_text(max(begins))}")
     if "last" in facts:
         parts.append(f"until {instant_text(facts['last'])}")
     if timing.count is not None:
@@ -48,5 +51,14 @@ def describe(timing: Timing, after: datetime) -> str:
 
 
 def _bent(clock: OnWallClock, after: int) -> bool:
-    """Whether a change of the clock lies ahead for a rule that fixes the hour."""
+    """Whether a change of the clock lies ahead for a rule that fixes the hour, or touches the one time of another."""
+    if isinstance(clock.pattern, Once):
+        return len(clock.zone.instants(clock.pattern.second)) != 1
     return clock.marked and clock.zone.starts[-1] > after
+
+
+def _own_beginning(facts: dict[str, Any]) -> list[int]:
+    """DTSTART of a rule; without one, where its steps are counted from, if they are longer than one."""
+    rule = facts.get("rrule", {})
+    counts = "now" not in rule or "INTERVAL=" in rule.get("rule", "")
+    return [int(rule["first"])] if "first" in rule and counts else []

@@ -144,8 +144,12 @@ def lacking(days: int, months: int, overflow: MonthOverflow) -> str:
 
 
 def years(mask: int) -> str:
-    """ "in 2027 to 2030". Bit n is the year n."""
-    return f"in {_spans(bits(mask))}"
+    """ "in 2027 to 2030", "in every second year from 2027 to 2199". Bit n is the year n."""
+    found = bits(mask)
+    steps = {later - year for year, later in pairwise(found)}
+    if len(found) > 3 and len(steps) == 1 and steps != {1}:
+        return f"in every {ordinal(steps.pop())} year from {found[0]} to {found[-1]}"
+    return f"in {_spans(found)}"
 
 
 def numbers(values: Sequence[int]) -> str:
@@ -207,9 +211,9 @@ def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _step(numbers: Sequence[int], size: int) -> int:
-    """The step if the numbers are equal steps around the whole clock, else 0."""
+    """The step if the numbers are equal steps around the whole clock, else 0; one number is no step."""
     gaps = {later - number for number, later in zip(numbers, [*numbers[1:], numbers[0] + size], strict=True)}
-    return gaps.pop() if len(gaps) == 1 else 0
+    return gaps.pop() if len(gaps) == 1 and len(numbers) > 1 else 0
 
 
 def ordinal(number: int) -> str:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sweephand.schedules import english
-from sweephand.schedules.calendar_masks import CalendarMasks, bits
+from sweephand.schedules.calendar_masks import CalendarMasks, bits, month_length
 from sweephand.schedules.clock import Clock
 from sweephand.schedules.days import ALL_MONTHS, FIRST_YEAR, EachNth, OfMonths, OfWeeks, OnDays
 from sweephand.schedules.localtime import EPOCH, Overlap, instant_text, wall_text
@@ -59,11 +59,15 @@ LEFT_OUT_BY_GAP = "the clock jumps over {} to this instant, and dstGap is skip"
 
 @dataclass(frozen=True)
 class Reason:
-    """code: of REASON_CODES. text: a sentence. field: of the clock, for DOES_NOT_MATCH."""
+    """code: of REASON_CODES. text: a sentence. field: of the clock, for DOES_NOT_MATCH.
+
+    calendar: for LEFT_OUT_BY_CALENDAR, the place of the one that stops it among the schedule's, which knows its name.
+    """
 
     code: str
     text: str
     field: str | None = None
+    calendar: int | None = None
 
 
 def why_not(series: Series, second: int) -> Iterator[Reason]:
@@ -124,7 +128,7 @@ def _calendars(series: ByCalendars, second: int) -> Iterator[Reason]:
         return
     place = series.stopped_by(second)
     which = "its calendars" if place is None else f"the times of calendar {place + 1} of its list"
-    yield Reason("LEFT_OUT_BY_CALENDAR", f"{which} do not allow it")
+    yield Reason("LEFT_OUT_BY_CALENDAR", f"{which} do not allow it", calendar=place)
 
 
 def _on_wall_clock(series: OnWallClock, second: int) -> Iterator[Reason]:
@@ -193,7 +197,7 @@ def _days(days: Days, day: int) -> Iterator[Reason]:
             text = f"{english.MONTHS[on.month - 1]} {on.year} is none of its months: they come each {days.every} months"
             yield Reason("DOES_NOT_MATCH", text, "month")
         if not days.days_of(on.year, on.month) >> on.day & 1:
-            yield Reason("DOES_NOT_MATCH", f"{weekday}, {on} is none of its days of the month", "day")
+            yield from _day_of_month(days, on)
     elif isinstance(days, OfWeeks):
         week, number = divmod(day - days.begins, 7)
         if week % days.every:
@@ -206,6 +210,25 @@ def _days(days: Days, day: int) -> Iterator[Reason]:
         yield Reason("DOES_NOT_MATCH", text, "day")
     else:
         yield Reason("DOES_NOT_MATCH", f"{weekday}, {on} is none of its days", "day")
+
+
+def _day_of_month(days: OfMonths, on: date) -> Iterator[Reason]:
+    """Whether it is the weekday, which the set never has, or the date, or that both do not meet here."""
+    chosen = sum(1 << number for number in range(7) if _has_weekday(days, number))
+    of_length = days.table[(month_length(on.year, on.month) - 28) * 7 :][:7]
+    wrong_weekday = chosen and not chosen >> on.isoweekday() % 7 & 1
+    if wrong_weekday:
+        names = english.weekdays(chosen).removeprefix("on ")
+        yield _differs("weekday", english.WEEKDAYS[on.isoweekday() % 7], names)
+    if not wrong_weekday or not any(mask >> on.day & 1 for mask in of_length):
+        weekday = english.WEEKDAYS[on.isoweekday() % 7]
+        yield Reason("DOES_NOT_MATCH", f"{weekday}, {on} is none of its days of the month", "day")
+
+
+def _has_weekday(days: OfMonths, number: int) -> bool:
+    """Whether a month of any length and beginning has a day of the set on that weekday; 0 is Sunday."""
+    first_weeks = (sum(1 << day for day in range(1 + (number - 1 - kind) % 7, 32, 7)) for kind in range(28))
+    return any(mask & on for mask, on in zip(days.table, first_weeks, strict=True))
 
 
 def _month(mask: int, on: date) -> Iterator[Reason]:

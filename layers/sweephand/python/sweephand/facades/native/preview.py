@@ -68,7 +68,9 @@ def preview_schedule(ctx: Context) -> Answer:
             ],
             "gaps": _gaps(timing, after),
             "warnings": [{"code": each.code, "message": each.text} for each in cautions.cautions(timing, after)],
-            "explained": None if asked is None else _explained(timing, why.explain_written(timing, asked, counted)),
+            "explained": None
+            if asked is None
+            else _explained(timing, why.explain_written(timing, asked, counted), given.get("calendars")),
             "nextCursor": None,
             "searchedUntil": text(until),
             "ianaVersion": IANA_VERSION,
@@ -101,7 +103,7 @@ def explain_schedule(ctx: Context) -> Answer:
     found = why.Explanation(
         found.instant, occurs, (*reasons, *found.reasons), found.moved_by, found.previous, found.following
     )
-    body = _explained(timing, found)
+    body = _explained(timing, found, schedule.timing.get("calendars"))
     if occurs:
         uuid = run_uuid(ctx.tenant, schedule.id, epoch_ms(found.instant), Kind.SCHEDULED.value)
         body["runId"] = f"{schedule.id}_{uuid}"
@@ -161,14 +163,23 @@ def _gaps(timing: Timing, after: datetime) -> dict[str, Any] | None:
     return {"smallestSeconds": found.smallest_s, "largestSeconds": found.largest_s, "until": until}
 
 
-def _explained(timing: Timing, found: why.Explanation) -> dict[str, Any]:
+def _explained(timing: Timing, found: why.Explanation, calendars: Any) -> dict[str, Any]:
+    """calendars: as the schedule names them."""
     return {
         "at": text(found.instant),
         "localTime": local_text(epoch_s(found.instant), timing.zone),
         "occurs": found.occurs,
-        "reasons": [{"code": each.code, "message": each.text, "field": each.field} for each in found.reasons],
+        "reasons": [
+            {"code": each.code, "message": _message(each, calendars), "field": each.field} for each in found.reasons
+        ],
         "movedBy": bodies.moved_body(found.moved_by),
         "previous": None if found.previous is None else text(found.previous),
         "next": None if found.following is None else text(found.following),
         "runId": None,
     }
+
+
+def _message(reason: Reason, calendars: Any) -> str:
+    if reason.calendar is None:
+        return reason.text
+    return f"the times of its calendar {calendars[reason.calendar]['name']} do not allow it"
