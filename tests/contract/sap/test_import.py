@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import httpx
 import pytest
 
 from sweephand.cli import import_sap, main
-from sweephand.cli.import_sap import Service, copy
+from sweephand.cli.import_sap import Copying
+from sweephand.cli.sap_service import Service
 from tests.contract.native.api import event
-from tests.contract.sap.api import JOB, OTHER, TENANT, Sap
+from tests.contract.sap.api import OTHER, TENANT, Sap
+from tests.support.sources import VirtualClock
 
 HOURLY = {"repeatInterval": "1 hour", "description": "beat", "data": {"n": [1, "two"]}}
+BRIEF = {"repeatInterval": "10 minutes"}
 NIGHTLY = {"cron": "* * * * 2 30 0", "startTime": "2027-03-05 10:00:00"}
 
 
@@ -27,14 +31,15 @@ def service(api: Sap, url: str, caller: str) -> Service:
         told = facade.handle(built, "import")
         return httpx.Response(told["statusCode"], headers=told["headers"], text=told["body"])
 
-    return Service(url, httpx.Client(base_url=url, transport=httpx.MockTransport(answer)))
+    return Service(url, httpx.Client(base_url=url, transport=httpx.MockTransport(answer)), api.stage.clock)
 
 
-def imported(api: Sap, *, dry_run: bool = False) -> tuple[int, list[str]]:
-    out = io.StringIO()
-    source, target = service(api, "https://sap.example", TENANT), service(api, "https://here.example", OTHER)
-    status = copy(source, target, dry_run=dry_run, out=out)
-    return status, out.getvalue().splitlines()
+def imported(api: Sap, source: str = TENANT, target: str = OTHER, **options: Any) -> tuple[int, list[str]]:
+    """The status and the lines. source, target: who asks."""
+    out, err = io.StringIO(), io.StringIO()
+    sides = service(api, "https://sap.example", source), service(api, "https://here.example", target)
+    status = Copying(*sides, **options).run(out, err)
+    return status, out.getvalue().splitlines() + err.getvalue().splitlines()
 
 
 def shown(api: Sap, caller: str) -> list[object]:
@@ -99,7 +104,7 @@ def test_a_job_with_a_password_arrives_without_it_and_switched_off(api):
 def test_a_job_that_is_refused_does_not_hold_up_the_others(api):
     api.create(HOURLY, name="a")
     api.create(HOURLY, name="b")
-    api("POST", "/jobs", {**JOB, "name": "a", "schedules": []}, caller=OTHER)
+    api("DELETE", f"/jobs/{api.create(name='x', caller=OTHER)['_id']}", caller=OTHER)
     api.native("PATCH", "/v1/collections/sap", {"quota": {"maxJobs": 1}}, caller=OTHER)
 
     status, lines = imported(api)
@@ -107,6 +112,247 @@ def test_a_job_that_is_refused_does_not_hold_up_the_others(api):
     assert status == 1
     assert lines[-1] == "created 1, changed 0, unchanged 0, failed 1"
     assert lines[1].startswith("failed     b")
+
+
+# Names and tenants
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_job_of_the_same_name_that_is_no_copy_is_left_alone(api, dry_run):
+    api.create(HOURLY)
+    api.create(NIGHTLY, caller=OTHER, action="https://example.org/made-here")
+
+    with api.native.unchanged():
+        status, lines = imported(api, dry_run=dry_run)
+
+    assert (status, lines[0]) == (
+        1,
+        "failed     report  its name is taken by a job that is no copy of it: rename one of them",
+    )
+
+
+def test_a_copy_is_not_renamed_into_the_place_of_another_job(api):
+    made = api.create(HOURLY)
+    imported(api)
+    api.create(NIGHTLY, name="own", caller=OTHER)
+    api("PUT", f"/jobs/{made['_id']}", {"name": "own"})
+
+    with api.native.unchanged():
+        status, lines = imported(api)
+
+    assert status == 1
+    assert "its name is taken" in lines[0]
+
+
+def both_tenants(api: Sap) -> None:
+    """A job of one name in each tenant."""
+    for caller in (TENANT, OTHER):
+        api.create(HOURLY, name="nightly", caller=caller, action=f"https://{caller}.example.org/run")
+
+
+def make_tenants(api: Sap, *names: str) -> None:
+    for name in names:
+        assert api.native("POST", "/v1/tenants", {"name": name}, caller="provider").status == 201
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_of_two_tenants_jobs_of_one_name_one_place_takes_the_first(api, dry_run):
+    both_tenants(api)
+    make_tenants(api, "third")
+
+    status, lines = imported(api, "provider", "provider", to_tenants=["third"], dry_run=dry_run)
+
+    assert status == 1
+    assert lines[-1].endswith("created 1, changed 0, unchanged 0, failed 1")
+    assert "its name is taken" in lines[1]
+
+
+def test_by_a_credential_of_provider_level_each_tenant_s_jobs_go_to_the_tenant_that_is_named(api):
+    both_tenants(api)
+    make_tenants(api, "third", "fourth")
+    to_tenants = [f"{TENANT}=third", f"{OTHER}=fourth"]
+
+    status, lines = imported(api, "provider", "provider", to_tenants=to_tenants)
+
+    assert (status, lines[-1]) == (0, "created 2, changed 0, unchanged 0, failed 0")
+    for name, was in (("third", TENANT), ("fourth", OTHER)):
+        (job,) = api.get("/jobs", caller="provider", query={"tenantId": name}).json["results"]
+        assert job["action"] == f"https://{was}.example.org/run"
+    again = imported(api, "provider", "provider", to_tenants=to_tenants, tenant=TENANT)
+    assert again[1][-1] == "created 0, changed 0, unchanged 1, failed 0"
+
+
+def test_by_a_credential_of_provider_level_jobs_go_to_the_tenant_of_the_same_name(api):
+    """Here source and target are one stack, so the names are taken: by those jobs of the same tenants."""
+    make_tenants(api, TENANT, OTHER)
+    both_tenants(api)
+
+    with api.native.unchanged():
+        status, lines = imported(api, "provider", "provider")
+
+    assert status == 1
+    assert [line.count("its name is taken") for line in lines] == [1, 1, 0]
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_tenant_that_is_not_there_is_told(api, dry_run):
+    api.create(HOURLY)
+
+    with api.native.unchanged():
+        status, lines = imported(api, TENANT, "provider", to_tenants=["nowhere"], dry_run=dry_run)
+
+    assert status == 1
+    assert lines[0].startswith("failed     report  the stack has no tenant nowhere")
+
+
+def test_a_tenant_s_credential_goes_nowhere_else(api):
+    api.create(HOURLY)
+
+    status, lines = imported(api, to_tenants=["third"])
+
+    assert status == 1
+    assert lines[-1] == "ended early: --to-tenant needs --to-credentials of provider level"
+
+
+# What is over, and words
+
+
+def test_words_are_told_as_the_instant_that_they_meant_there(api):
+    made = api.create({"time": "in 2 hours"})
+    planned = made["schedules"][0]["nextRunAt"]
+    api.stage.run(3_000)
+
+    imported(api)
+
+    (job,) = shown(api, OTHER)
+    assert (job["schedules"][0]["nextRunAt"], job["schedules"][0]["time"]) == (planned, planned)
+    assert imported(api)[1][-1] == "created 0, changed 0, unchanged 1, failed 0"
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_what_is_over_is_left_out_and_told_and_the_job_is_copied(api, dry_run):
+    end = api.now(1_800)
+    api.create({**BRIEF, "endTime": end}, NIGHTLY, {"time": api.now(600)}, name="some")
+    api.create(BRIEF, name="ended", endTime=end)
+    api.create({"time": "in 5 hours", "active": False}, name="words")
+    api.stage.run(3_600)
+
+    status, lines = imported(api, dry_run=dry_run)
+
+    assert (status, lines[:3]) == (
+        0,
+        [
+            "created    some  (1 schedules)  left out: 2 over",
+            "created    ended  (0 schedules)  left out: 1 over",
+            "created    words  (0 schedules)  left out: 1 with a time in words and no run planned",
+        ],
+    )
+    if not dry_run:
+        assert [len(job["schedules"]) for job in shown(api, OTHER)] == [0, 1, 0]
+        assert imported(api)[1][-1] == "created 0, changed 0, unchanged 3, failed 0"
+
+
+def test_a_change_of_the_job_leaves_the_rhythm_of_its_schedules(api):
+    made = api.create(HOURLY)
+    imported(api)
+    before = shown(api, OTHER)[0]["schedules"][0]["nextRunAt"]
+    api.stage.clock.advance(600)
+    api("PUT", f"/jobs/{made['_id']}", {"description": "new"})
+
+    assert imported(api)[1][-1] == "created 0, changed 1, unchanged 0, failed 0"
+
+    (job,) = shown(api, OTHER)
+    assert (job["description"], job["schedules"][0]["nextRunAt"]) == ("new", before)
+
+
+def test_schedules_that_have_changed_are_changed(api):
+    made = api.create(HOURLY, NIGHTLY)
+    imported(api)
+    where = f"/jobs/{made['_id']}/schedules"
+    assert api("PUT", f"{where}/{made['schedules'][0]['scheduleId']}", {"repeatInterval": "2 hours"}).status == 200
+    assert api("DELETE", f"{where}/{made['schedules'][1]['scheduleId']}").status == 200
+    assert api("POST", where, {"repeatAt": "4.40pm", "active": True}).status == 201
+
+    assert imported(api)[1][-1] == "created 0, changed 1, unchanged 0, failed 0"
+
+    assert shown(api, OTHER) == shown(api, TENANT)
+
+
+def test_an_answer_that_was_lost_makes_no_failure_of_what_was_created(api, monkeypatch):
+    api.create(HOURLY)
+    lost: list[int] = []
+    handle = api.facade.handle
+
+    def losing(request: Any, name: str) -> Any:
+        answer = handle(request, name)
+        if answer["statusCode"] == 201 and not lost:
+            lost.append(201)
+            return {**answer, "statusCode": 502}
+        return answer
+
+    monkeypatch.setattr(api.facade, "handle", losing)
+
+    assert imported(api)[1][-1] == "created 1, changed 0, unchanged 0, failed 0"
+
+    assert (lost, len(shown(api, OTHER))) == ([201], 1)
+
+
+# The change-over
+
+
+def active_in(api: Sap) -> dict[str, list[bool]]:
+    return {caller: [job["active"] for job in shown(api, caller)] for caller in (TENANT, OTHER)}
+
+
+def test_copies_wait_switched_off_and_take_over_when_the_old_jobs_go_off(api):
+    api.create(HOURLY, name="off", active=False)
+    api.create(HOURLY, name="on")
+
+    imported(api, inactive=True)
+    assert active_in(api) == {TENANT: [False, True], OTHER: [False, False]}
+    assert imported(api, inactive=True)[1][-1] == "created 0, changed 0, unchanged 2, failed 0"
+
+    with api.native.unchanged():
+        imported(api, switch=True, dry_run=True)
+    assert imported(api, switch=True)[1][1:] == [
+        "changed    on  (1 schedules)  switched",
+        "created 0, changed 1, unchanged 1, failed 0",
+    ]
+    assert active_in(api) == {TENANT: [False, False], OTHER: [False, True]}
+
+    with api.native.unchanged():
+        assert imported(api, switch=True)[1][-1] == "created 0, changed 0, unchanged 2, failed 0"
+
+
+def test_a_switch_that_was_cut_off_is_ended_by_the_next_one(api):
+    """The copy is on already, the old job too."""
+    api.create(HOURLY)
+    imported(api)
+
+    imported(api, switch=True)
+
+    assert active_in(api) == {TENANT: [False], OTHER: [True]}
+
+
+def test_a_job_without_its_password_is_not_switched(api):
+    api.create(HOURLY, user="joe", password="canary-secret")
+    imported(api)
+
+    status, lines = imported(api, switch=True)
+
+    assert (status, lines[0]) == (
+        1,
+        "failed     report  not switched: has the user joe: give its password, and switch it on, or the job off",
+    )
+    assert active_in(api) == {TENANT: [True], OTHER: [False]}
+    (there,) = api.get("/jobs", caller=OTHER).json["results"]
+    api("PUT", f"/jobs/{there['_id']}", {"user": "joe", "password": "canary-secret"}, caller=OTHER)
+    assert imported(api, switch=True)[0] == 0
+    assert active_in(api) == {TENANT: [False], OTHER: [True]}
+    assert shown(api, OTHER)[0]["user"] == "joe"
+
+
+# Options
 
 
 @pytest.mark.parametrize("missing", ["--credentials", "--to", "--to-credentials"])
@@ -121,12 +367,17 @@ def test_a_missing_option_is_named(monkeypatch, capsys, missing):
     assert (status, capsys.readouterr().err) == (2, f"{missing} is missing\n")
 
 
-def test_a_source_that_does_not_answer_is_told_in_one_line(capsys):
+def test_a_source_that_does_not_answer_is_told_in_one_line(capsys, monkeypatch):
+    clock = VirtualClock()
+    monkeypatch.setattr(import_sap, "SystemClock", lambda: clock)
     both = ["--credentials", "a:b", "--to", "http://127.0.0.1:1", "--to-credentials", "a:b"]
 
     assert main(["import", "sap", "--from", "http://127.0.0.1:9", *both]) == 1
 
-    assert capsys.readouterr().err.count("\n") == 1
+    told = capsys.readouterr()
+    assert told.out == "created 0, changed 0, unchanged 0, failed 0\n"
+    assert told.err.count("\n") == 1
+    assert clock.slept_s == 1 + 2 + 4
 
 
 def test_the_mark_tells_sources_apart():

@@ -1,177 +1,270 @@
 """Copies jobs and schedules out of SAP Job Scheduling Service, over its own API, into the SAP facade of a stack.
 
 It can be repeated: each copy carries the address of its source and its id there as `resourceId`, so a second run
-changes what has changed since and creates nothing twice.
+changes what has changed since and creates nothing twice. A job that is no copy is never touched.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, TextIO
+from urllib.parse import quote
 
-import httpx
+from sweephand.cli.sap_form import Form, differing, form
+from sweephand.cli.sap_service import Access, Failed, Service, service_key
+from sweephand.errors import InvalidRequest
+from sweephand.sources import SystemClock
 
-PAGE = 100
-TIMEOUT_S = 30.0
-MODES = ("cron", "time", "repeatInterval", "repeatAt")
-JOB_MEMBERS = (
-    "name",
-    "description",
-    "action",
-    "active",
-    "httpMethod",
-    "startTime",
-    "endTime",
-    "ansConfig",
-    "calmConfig",
-)
-
-
-class Failed(Exception):
-    """One side refused a request, or did not answer."""
+NO_PASSWORD = "has the user {}: give its password, and switch it on"  # noqa: S105 - a sentence
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--from", dest="source", required=True, metavar="URL", help="base URL of the service to copy from"
-    )
+    parser.add_argument("--from", dest="source", metavar="URL", help="base URL of the service to copy from")
     parser.add_argument("--credentials", metavar="ID:SECRET", help="for --from; else SWEEPHAND_IMPORT_CREDENTIALS")
+    parser.add_argument("--token-url", metavar="URL", help="where --credentials get a token; without it they are Basic")
+    parser.add_argument("--service-key", metavar="FILE", help="a service key or VCAP_SERVICES, in place of these three")
+    parser.add_argument("--tenant", metavar="ID", help="copy the jobs of this tenant of the source only (its tenantId)")
     parser.add_argument("--to", metavar="URL", help="base URL of the stack; else SWEEPHAND_URL")
     parser.add_argument("--to-credentials", metavar="ID:SECRET", help="for --to; else SWEEPHAND_CREDENTIALS")
+    parser.add_argument(
+        "--to-tenant",
+        metavar="[SUBDOMAIN=]TENANT",
+        action="append",
+        default=[],
+        help="with --to-credentials of provider level: where the jobs of a subdomain, or all, go; else by its name",
+    )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--inactive", action="store_true", help="new copies are switched off, until --switch")
+    how.add_argument("--switch", action="store_true", help="copy, switch the copies on, and the old jobs off")
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
 
 
 def run(options: argparse.Namespace) -> int:
-    given = {
-        "--credentials": options.credentials or os.environ.get("SWEEPHAND_IMPORT_CREDENTIALS"),
-        "--to": options.to or os.environ.get("SWEEPHAND_URL"),
-        "--to-credentials": options.to_credentials or os.environ.get("SWEEPHAND_CREDENTIALS"),
-    }
-    for name, value in given.items():
-        if not value:
-            sys.stderr.write(f"{name} is missing\n")
-            return 2
-    source = Service.at(options.source, given["--credentials"] or "")
-    target = Service.at(given["--to"] or "", given["--to-credentials"] or "")
     try:
-        return copy(source, target, dry_run=options.dry_run, out=sys.stdout)
-    except Failed as failed:
-        sys.stderr.write(f"{failed}\n")
-        return 1
+        source, target = _accesses(options)
+    except Failed as wrong:
+        sys.stderr.write(f"{wrong}\n")
+        return 2
+    clock = SystemClock()
+    one, other = Service.at(source, clock), Service.at(target, clock)
+    try:
+        copying = Copying(
+            *(one, other),
+            tenant=options.tenant,
+            to_tenants=options.to_tenant,
+            inactive=options.inactive,
+            switch=options.switch,
+            dry_run=options.dry_run,
+        )
+        return copying.run(sys.stdout, sys.stderr)
     finally:
-        source.client.close()
-        target.client.close()
+        one.client.close()
+        other.client.close()
+
+
+def _accesses(options: argparse.Namespace) -> tuple[Access, Access]:
+    """Source and target. Raises Failed for what is missing."""
+    if options.service_key is not None:
+        source = service_key(options.service_key)
+    else:
+        pair = options.credentials or os.environ.get("SWEEPHAND_IMPORT_CREDENTIALS")
+        source = _access(("--from", options.source), ("--credentials", pair), options.token_url)
+    to = options.to or os.environ.get("SWEEPHAND_URL")
+    pair = options.to_credentials or os.environ.get("SWEEPHAND_CREDENTIALS")
+    return source, _access(("--to", to), ("--to-credentials", pair))
+
+
+def _access(url: tuple[str, str | None], pair: tuple[str, str | None], token_url: str | None = None) -> Access:
+    for name, value in (url, pair):
+        if not value:
+            raise Failed(f"{name} is missing")
+    client_id, _, secret = (pair[1] or "").partition(":")
+    return Access(url[1] or "", client_id, secret, token_url)
 
 
 @dataclass(frozen=True)
-class Service:
-    """One side. base_url: without a slash at its end."""
+class Place:
+    """Where copies go: the name space of a credential, or with one of provider level that of a tenant."""
 
-    base_url: str
-    client: httpx.Client
+    service: Service
+    tenant: str | None
 
-    @classmethod
-    def at(cls, base_url: str, credentials: str) -> Service:
-        """credentials: `id:secret`."""
-        client_id, _, secret = credentials.partition(":")
-        base_url = base_url.rstrip("/")
-        auth = httpx.BasicAuth(client_id, secret)
-        return cls(base_url, httpx.Client(base_url=base_url, auth=auth, timeout=TIMEOUT_S))
+    @property
+    def _query(self) -> dict[str, str]:
+        return {} if self.tenant is None else {"tenantId": self.tenant}
 
-    def call(self, method: str, path: str, body: Any = None, **query: str | int) -> Any:
-        """The answer's JSON. Raises Failed with the service's own words."""
+    def marked(self, mark: str) -> Any:
+        """The copy that an earlier run made, as SAP's API shows it."""
+        headers = {} if self.tenant is None else {"Sweephand-Tenant": self.tenant}
+        found = self.service.call("GET", "/v1/jobs", headers=headers, query={"resourceId": mark})["items"]
+        return self.named(found[0]["name"]) if found else None
+
+    def named(self, name: str) -> Any:
+        query = {"name": name, "displaySchedules": "true", **self._query}
         try:
-            answer = self.client.request(method, path, json=body, params=query or None)
-        except httpx.HTTPError as error:
-            raise Failed(f"{self.base_url}: {error}") from error
-        try:
-            told = answer.json() if answer.content else None
-        except ValueError:
-            told = None
-        if not answer.is_success:
-            words = told.get("message") or told.get("detail") if isinstance(told, dict) else None
-            raise Failed(f"{method} {self.base_url}{path}: {answer.status_code} {words or answer.text[:200]}")
-        return told
-
-    def jobs(self) -> Iterator[Any]:
-        """All jobs, each with its schedules."""
-        offset = 0
-        while True:
-            page = self.call("GET", "/scheduler/jobs", page_size=PAGE, offset=offset)
-            for listed in page["results"]:
-                yield self.call("GET", f"/scheduler/jobs/{listed['_id']}", displaySchedules="true")
-            offset += PAGE
-            if page.get("next_url") is None and offset >= page.get("total", 0):
-                return
-
-
-def copy(source: Service, target: Service, *, dry_run: bool, out: TextIO) -> int:
-    """Copies every job; one line each on `out`. Returns the exit status: 1 where a job could not be copied."""
-    counts = {"created": 0, "changed": 0, "unchanged": 0, "failed": 0}
-    for job in source.jobs():
-        try:
-            verdict, remark = _copy(source, target, job, dry_run=dry_run)
+            return self.service.call("GET", "/scheduler/jobs", query=query)
         except Failed as failed:
-            verdict, remark = "failed", str(failed)
-        counts[verdict] += 1
-        line = f"{verdict:<10} {job['name']}  ({len(job['schedules'])} schedules)  {remark}"
-        out.write(line.rstrip() + "\n")
-    mood = "would be " if dry_run else ""
-    out.write(mood + ", ".join(f"{name} {number}" for name, number in counts.items()) + "\n")
-    return 1 if counts["failed"] else 0
+            if failed.status != 404:
+                raise
+            return None
+
+    def create(self, body: Mapping[str, Any]) -> None:
+        """A name that is taken in the same moment is refused, but for a tenant by a credential of provider level."""
+        if self.tenant is None:
+            self.service.call("POST", "/scheduler/jobs", body)
+        else:
+            self.service.call("PUT", f"/scheduler/jobs/{body['name']}", body, query=self._query)
+
+    def change(self, job_id: object, members: Mapping[str, Any]) -> None:
+        self.service.call("PUT", f"/scheduler/jobs/{job_id}", members)
 
 
-def _copy(source: Service, target: Service, job: Mapping[str, Any], *, dry_run: bool) -> tuple[str, str]:
-    """What became of a job (created, changed, unchanged), and what its owner must know."""
-    mark = marked(source.base_url, job["_id"])
-    wanted, remark = wanted_job(job, mark)
-    there = _there(target, mark)
-    if there is not None and wanted_job(there, mark)[0] == {**wanted, "active": there["active"] and wanted["active"]}:
-        return "unchanged", remark
-    verdict = "created" if there is None else "changed"
-    if not dry_run:
-        if there is not None and there["name"] != wanted["name"]:
-            target.call("PUT", f"/scheduler/jobs/{there['_id']}", {"name": wanted["name"]})
-        target.call("PUT", f"/scheduler/jobs/{wanted['name']}", wanted)
-    return verdict, remark
+@dataclass
+class Copying:
+    """One import. tenant: of the source. to_tenants: as the option says. taken: names that this run gives.
+
+    tenants: of the target, whether they are there.
+    """
+
+    source: Service
+    target: Service
+    tenant: str | None = None
+    to_tenants: list[str] = field(default_factory=list)
+    inactive: bool = False
+    switch: bool = False
+    dry_run: bool = False
+    taken: dict[tuple[str | None, str], str] = field(default_factory=dict)
+    tenants: dict[str, bool] = field(default_factory=dict)
+
+    def run(self, out: TextIO, err: TextIO) -> int:
+        """Copies every job; one line each on `out`, and one with the numbers. Returns the exit status: 1 where a job
+        could not be copied, or the list could not be read to its end.
+        """
+        counts = {"created": 0, "changed": 0, "unchanged": 0, "failed": 0}
+        ended: str | None = None
+        try:
+            by_tenant = self._is_of_provider_level()
+            for listed in self.source.listed(self.tenant):
+                verdict, line = self._line(listed, by_tenant=by_tenant)
+                counts[verdict] += 1
+                out.write(f"{verdict:<10} {line}".rstrip() + "\n")
+        except Failed as failed:
+            ended = str(failed)
+        mood = "would be " if self.dry_run else ""
+        out.write(mood + ", ".join(f"{name} {number}" for name, number in counts.items()) + "\n")
+        if ended is not None:
+            err.write(f"ended early: {ended}\n")
+        return 1 if counts["failed"] or ended is not None else 0
+
+    def _is_of_provider_level(self) -> bool:
+        """A tenant's credential may not name a tenant. Raises Failed."""
+        try:
+            self.target.call("GET", "/scheduler/jobs", query={"page_size": 1, "tenantId": "any"})
+        except Failed as failed:
+            if failed.status != 400:
+                raise
+            if self.to_tenants:
+                raise Failed("--to-tenant needs --to-credentials of provider level") from failed
+            return False
+        return True
+
+    def _line(self, listed: Mapping[str, Any], *, by_tenant: bool) -> tuple[str, str]:
+        """What became of a job, and what is said of it."""
+        name = listed.get("name")
+        try:
+            job = self.source.job(listed.get("_id", listed.get("jobId")))
+            place = Place(self.target, self._tenant_of(listed) if by_tenant else None)
+            wanted = form(job, self.source.clock.now())
+            verdict, remarks = self._copy(place, job, wanted)
+        except (Failed, InvalidRequest) as failed:
+            return "failed", f"{name}  {failed}"
+        shown = "; ".join([*wanted.remarks, *remarks])
+        return verdict, f"{name}  ({len(wanted.body['schedules'])} schedules)  {shown}"
+
+    def _tenant_of(self, listed: Mapping[str, Any]) -> str:
+        """Where a job goes. Raises Failed."""
+        pairs = dict(each.split("=", 1) for each in self.to_tenants if "=" in each)
+        every = next((each for each in self.to_tenants if "=" not in each), None)
+        whose = str(listed.get("subDomain") or "")
+        found = pairs.get(whose) or every or whose
+        if not found:
+            raise Failed("its list says no subDomain: name the tenant with --to-tenant")
+        if found not in self.tenants:
+            self.tenants[found] = self._is_there(found)
+        if not self.tenants[found]:
+            raise Failed(f"the stack has no tenant {found}: make it, or name another with --to-tenant {whose}=TENANT")
+        return found
+
+    def _is_there(self, tenant: str) -> bool:
+        """Who may not read tenants hears it of the first write. Raises Failed."""
+        try:
+            self.target.call("GET", f"/v1/tenants/{quote(tenant, safe='')}")
+        except Failed as failed:
+            if failed.status not in {403, 404}:
+                raise
+            return failed.status == 403
+        return True
+
+    def _copy(self, place: Place, job: Mapping[str, Any], wanted: Form) -> tuple[str, list[str]]:
+        """created, changed or unchanged, and what the owner must know. Raises Failed."""
+        mark = marked(self.source.base_url, job["_id"])
+        there = place.marked(mark)
+        self._check_name(place, wanted.body["name"], mark, there)
+        secret_missing = bool(job.get("user")) and (there is None or there.get("user") != job["user"])
+        active = self._active(job, there, secret_missing=secret_missing)
+        remarks = [NO_PASSWORD.format(job["user"])] if secret_missing else []
+        body = {**wanted.body, "active": active, "resourceId": mark}
+        if there is None:
+            verdict = "created"
+            if not self.dry_run:
+                self._create(place, body, mark)
+        else:
+            changes = differing({**wanted.body, "active": active}, form(there, self.source.clock.now()).body)
+            verdict = "changed" if changes else "unchanged"
+            if changes and not self.dry_run:
+                place.change(there["_id"], changes)
+        if self.switch and job.get("active"):
+            if secret_missing:
+                raise Failed(f"not switched: {remarks[0]}, or the job off")
+            if not self.dry_run:
+                self.source.call("PUT", f"/scheduler/jobs/{job['_id']}", {"active": False})
+            remarks.append("switched")
+        return verdict, remarks
+
+    def _check_name(self, place: Place, name: str, mark: str, there: Any) -> None:
+        """Raises Failed where a job that is no copy of this one has the name."""
+        holder = self.taken.setdefault((place.tenant, name), mark)
+        if holder == mark and there is not None and there["name"] == name:
+            return
+        other = place.named(name)
+        if holder != mark or (other is not None and (there is None or other["_id"] != there["_id"])):
+            raise Failed("its name is taken by a job that is no copy of it: rename one of them")
+
+    def _active(self, job: Mapping[str, Any], there: Any, *, secret_missing: bool) -> bool:
+        """What a copy may not be by itself, its owner may have made it."""
+        on = bool(job.get("active"))
+        if there is None:
+            return on and not (self.inactive or secret_missing)
+        if self.switch and not on:
+            return bool(there["active"])  # switched by an earlier run
+        if self.inactive or secret_missing or (job.get("user") and not self.switch):
+            return on and bool(there["active"])
+        return on
+
+    def _create(self, place: Place, body: Mapping[str, Any], mark: str) -> None:
+        """A repeated request may find what the one before it made, whose answer was lost."""
+        try:
+            place.create(body)
+        except Failed:
+            if place.marked(mark) is None:
+                raise
 
 
 def marked(base_url: str, job_id: object) -> str:
     """By what the copy of a job is found again."""
     return f"sap:{hashlib.sha256(base_url.encode()).hexdigest()[:16]}:{job_id}"
-
-
-def _there(target: Service, mark: str) -> Any:
-    """The copy that an earlier run made, as SAP's API shows it."""
-    found = target.call("GET", "/v1/jobs", resourceId=mark)["items"]
-    if not found:
-        return None
-    return target.call("GET", "/scheduler/jobs", name=found[0]["name"], displaySchedules="true")
-
-
-def wanted_job(job: Mapping[str, Any], mark: str) -> tuple[dict[str, Any], str]:
-    """A job as it is read, in the form in which it is asked for, and a remark.
-
-    A password is never shown, so a job with Basic credentials arrives without them and switched off.
-    """
-    wanted = {name: job[name] for name in JOB_MEMBERS if job.get(name) is not None}
-    wanted["schedules"] = [_schedule(each) for each in job["schedules"]]
-    wanted["resourceId"] = mark
-    if not job.get("user"):
-        return wanted, ""
-    return {**wanted, "active": False}, f"has the user {job['user']}: give its password, and switch it on"
-
-
-def _schedule(schedule: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("description", "active", "startTime", "endTime", *MODES)
-    wanted = {name: schedule[name] for name in names if schedule.get(name) not in (None, "")}
-    data = schedule.get("data")
-    if data:
-        wanted["data"] = json.loads(data) if isinstance(data, str) else data
-    return wanted
