@@ -394,26 +394,6 @@ def test_an_answer_that_does_not_fit_is_a_400_that_says_what_to_do(api):
     assert len(api.get(where, query={"page_size": 50}).json["results"]) == 50
 
 
-@pytest.mark.parametrize(
-    ("identity", "action", "user", "kind"),
-    [
-        (True, "https://example.org/run", None, "sweephand"),
-        (True, "https://example.org/run", "joe", "basic"),
-        (False, "https://example.org/run", None, "none"),
-        (True, "http://example.org/run", None, "none"),
-    ],
-)
-def test_calls_carry_the_service_s_own_token_where_it_has_an_identity(api, identity, action, user, kind):
-    api.facade.guard = replace(api.facade.guard, identity=identity, plain_http=True)
-    by_user = {"user": user, "password": "canary-secret"} if user else {}
-
-    made = api.create(action=action, **by_user)
-    assert api("PUT", f"/jobs/{made['_id']}", {"description": "changed"}).status == 200
-
-    (listed,) = api.native.get("/v1/jobs").json["items"]
-    assert api.native.get(f"/v1/jobs/{listed['id']}").json["action"]["authentication"]["type"] == kind
-
-
 def test_jobs_of_the_native_api_are_not_listed_here(api):
     native = api.native.create()
     api.create()
@@ -622,17 +602,26 @@ def authentication(api, made):
     return listed["action"]["authentication"]["type"]
 
 
-def test_where_the_stack_has_an_identity_calls_bring_its_token(api):
+def test_a_job_says_a_user_or_nothing_and_leaves_the_stack_s_token_to_the_call(api):
     api.facade.guard = replace(api.facade.guard, identity=True)
     made = api.create(EVERY_HOUR)
 
-    assert authentication(api, made) == "sweephand"
-    assert api("PUT", f"/jobs/{made['_id']}", {"description": "x"}).status == 200
-    assert authentication(api, made) == "sweephand"
+    assert authentication(api, made) == "none"
     assert api("PUT", f"/jobs/{made['_id']}", {"user": "joe", "password": "canary"}).status == 200
     assert authentication(api, made) == "basic"
     assert api("PUT", f"/jobs/{made['_id']}", {"user": None}).status == 200
-    assert authentication(api, made) == "sweephand"
+    assert authentication(api, made) == "none"
+
+
+def test_a_job_that_was_made_for_the_stack_s_token_can_be_changed_without_one(api):
+    api.native.facade.guard = replace(api.native.facade.guard, identity=True)
+    made = api.create(EVERY_HOUR)
+    (there,) = api.native.get("/v1/jobs", query={"name": made["name"], "collection": "sap"}).json["items"]
+    action = {"action": {**there["action"], "authentication": {"type": "sweephand"}}}
+    reply = api.native("PATCH", f"/v1/jobs/{there['id']}", action)
+    assert reply.status == 200, reply.text
+
+    assert api("PUT", f"/jobs/{made['_id']}", {"description": "x"}).status == 200
 
 
 def test_a_password_never_follows_to_another_host_or_user(api):

@@ -74,7 +74,7 @@ class Authentication:
         return ("Authorization", *(OF_SIGV4 if self.type == "sigv4" else ()))
 
 
-NONE = Authentication()
+NONE, STACK = Authentication(), Authentication("sweephand")
 
 
 def parse(value: object, field: str, guard: GuardSettings) -> tuple[Authentication, dict[str, str]]:

@@ -11,7 +11,7 @@ from datetime import UTC
 from sweephand.actions.call import Call
 from sweephand.domain.instants import text
 
-OWN = "sweephand"
+OWN, SAP = "sweephand", "sap"
 
 
 def _own(call: Call) -> dict[str, str | None]:
@@ -37,7 +37,7 @@ def _sap(call: Call) -> dict[str, str | None]:
     }
 
 
-DIALECTS: Mapping[str, Callable[[Call], dict[str, str | None]]] = {OWN: _own, "sap": _sap}
+DIALECTS: Mapping[str, Callable[[Call], dict[str, str | None]]] = {OWN: _own, SAP: _sap}
 
 
 def headers(dialect: str, call: Call) -> dict[str, str | None]:

@@ -25,7 +25,7 @@ from sweephand.actions.http_fields import (
     to_json,
 )
 from sweephand.actions.payloads import BadPayloadError
-from sweephand.actions.proof import NotProven, Proof, Sending, prove
+from sweephand.actions.proof import NotProven, Proof, Sending, followed, prove
 from sweephand.actions.proof import secret as secret_of
 from sweephand.actions.redaction import hidden
 from sweephand.domain.json_text import Number, dumps
@@ -65,6 +65,7 @@ def perform(params: HttpParams, call: Call, outbound: Outbound) -> Outcome:
     deadline = Deadline(call.clock.monotonic() + limit_s, call.clock.monotonic)
     try:
         target = check_url(params.url, outbound.settings)
+        params = replace(params, authentication=followed(params, target, outbound))
         target, content, content_type = _content(params, call, target)
         sending = Sending(params.method, target, _headers(params, call, content_type, content), content)
         answer, proof = _proven_exchange(params, call, sending, deadline, outbound)

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from sweephand import actions
+from sweephand.actions.authentication import STACK
 from sweephand.actions.headers import MASK
 from sweephand.actions.payloads import json_payload
 from sweephand.domain import fields
@@ -139,7 +140,7 @@ def _action(given: Mapping[str, Any], guard: GuardSettings, before: Job | None) 
     method = given.get("httpMethod")
     method = fields.one_of("POST" if method is None else method, "httpMethod", METHODS)
     members: dict[str, Any] = {"type": "http", "url": url, "method": method, "outcome": OUTCOME}
-    members["authentication"] = _authentication(given, guard, before)
+    members["authentication"] = _authentication(given, before)
     try:
         draft = actions.draft(members, field="action", guard=guard, stored=before.action if before else None)
     except InvalidRequest as wrong:
@@ -149,18 +150,18 @@ def _action(given: Mapping[str, Any], guard: GuardSettings, before: Job | None) 
     return replace(draft, params={**draft.params, "outcome": outcome, "dialect": FACADE})
 
 
-def _authentication(given: Mapping[str, Any], guard: GuardSettings, before: Job | None) -> Mapping[str, Any]:
-    """Basic with the caller's user; else what is stored; else a token of the stack's own, where it has an identity
-    and nobody on the way can read it.
+def _authentication(given: Mapping[str, Any], before: Job | None) -> Mapping[str, Any]:
+    """Basic with the caller's user; else what is stored; else none, and a call shows the stack's own token while there
+    is one (actions/proof.py).
     """
     if given.get("user") not in (None, ""):
         password = given.get("password") or (MASK if before else None)
         return {"type": "basic", "username": given["user"], "password": password}
     if before is not None and "user" not in given:
         stored: Mapping[str, Any] = before.action.params["authentication"]
-        return stored
-    secure = str(given.get("action")).lower().startswith("https:")
-    return {"type": "sweephand" if guard.identity and secure else "none"}
+        if stored["type"] != STACK.type:
+            return stored
+    return {"type": "none"}
 
 
 _FIELDS = {
