@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
-from itertools import count
+from itertools import count, pairwise
 from typing import Any
 
 import pytest
@@ -18,7 +18,9 @@ from sweephand.schedules.cycles import Cycle
 from sweephand.schedules.localtime import LAST_SECOND, Gap, Overlap, to_instant, zone
 from sweephand.schedules.rolling import MOST_LOOKS
 from sweephand.schedules.rule import Never, Once, Series, Steps, Window
+from sweephand.schedules.timing import parse
 from sweephand.schedules.wallclock import OnWallClock
+from sweephand.schedules.weeks import rolled_gap_s
 from tests.unit.schedules.given import ZONES, seconds
 from tests.unit.schedules.oracle import zone_info
 
@@ -261,7 +263,8 @@ def test_what_a_gap_moved_rolls_at_the_time_that_the_rule_says(
     pattern = Cycle(DAY_S, tuple(minute * 60 for minute in sorted(minutes)))
     begin, end = (change - 9) * DAY_S, (change + 9) * DAY_S
 
-    series = build(OnWallClock(pattern, zone(by), gap, overlap), *uses, by=by)
+    rule = OnWallClock(pattern, zone(by), gap, overlap)
+    series = build(rule, *uses, by=by)
 
     midnight = datetime.fromisoformat(on)
     walls = [midnight + timedelta(days=n, minutes=minute) for n in range(-20, 20) for minute in minutes]
@@ -269,6 +272,8 @@ def test_what_a_gap_moved_rolls_at_the_time_that_the_rule_says(
     moved = {(at, wall): comes(uses, at, by, wall) for at, wall in planned}
     wanted = sorted({at for at in moved.values() if at is not None and begin < at <= end})
     assert list(series.seconds(begin, end)) == wanted
+    least_s = rolled_gap_s(rule, zone(by))
+    assert all(later - at >= least_s for at, later in pairwise(wanted))
     back, at = [], series.until(end)
     while at is not None and at > begin:
         back.append(at)
@@ -352,6 +357,28 @@ def test_a_time_in_a_gap_rolls_to_the_day_where_it_meets_what_is_there() -> None
     series = build(daily, (WEEKENDS, "exclude", "next"), by="America/New_York")
 
     assert texts(series, "2027-03-12T12:00:00+00:00", 2) == ["03-15 06:30", "03-16 06:30"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "by", "gap_s"),
+    [
+        ({"cron": "0 9 1 * *"}, "UTC", DAY_S),
+        ({"cron": "0 9 * * *"}, "Europe/Berlin", DAY_S - 3600),
+        ({"cron": "0 9 * * *", "dstOverlap": "second"}, "Europe/Berlin", 3600),
+        ({"cron": "0 9,15 1 * *"}, "Europe/Berlin", 5 * 3600),
+        ({"cron": "30 2 * * *", "dstGap": "shift"}, "Europe/Berlin", 60),
+        ({"rrule": "FREQ=MONTHLY;BYHOUR=9;BYMINUTE=0;BYSECOND=0"}, "Europe/Berlin", DAY_S - 3600),
+        ({"every": "P2D", "startTime": "2027-01-01T09:00:00Z"}, "UTC", DAY_S),
+        ({"every": "P2D", "startTime": "2027-01-01T09:00:00Z"}, "Europe/Berlin", 60),
+        ({"every": "PT86401S"}, "UTC", 1),
+    ],
+)
+def test_what_rolls_comes_as_close_as_its_times_of_the_day(fields: dict[str, object], by: str, gap_s: int) -> None:
+    rolling = {**fields, "timezone": by, "calendars": [{"name": "weekends", "roll": "next"}]}
+
+    timing = parse(rolling, now=to_instant(BEGIN), book={"weekends": named(WEEKENDS)})
+
+    assert timing.interval_s == gap_s
 
 
 def test_a_first_of_the_month_rolls_back_over_holidays_and_weekend() -> None:

@@ -147,12 +147,16 @@ class Timing:
     def interval_s(self) -> int | None:
         """The smallest certain gap between two occurrences, jitter left out; None for one instant.
 
-        Occurrences that roll onto one day come as close as their times of the day, which differ by minutes.
+        Occurrences that roll onto one day come as close as their times of the day.
         """
         if self._compiled.interval is None:
             return None
         interval_s = self._compiled.interval()
-        return min(interval_s, 60) if any(text[1] != "-" for text in self.calendars) else interval_s
+        if all(text[1] == "-" for text in self.calendars):
+            return interval_s
+        from sweephand.schedules.weeks import rolled_gap_s  # noqa: PLC0415 - read with the calendars
+
+        return min(interval_s, rolled_gap_s(self._compiled.series, self.zone))
 
 
 def parse(

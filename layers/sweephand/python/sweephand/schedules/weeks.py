@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import product
+from itertools import islice, pairwise, product
 from math import gcd
 from typing import Any
 
@@ -19,7 +19,7 @@ from sweephand.schedules.coverage import DAY_S, MONDAY, WEEK_S, Weekly, week_spa
 from sweephand.schedules.cycles import Apart, Cycle, Expanded, SteppedClock, Within
 from sweephand.schedules.day_sets import Both, PickedOfWeeks
 from sweephand.schedules.days import Days, EachNth, OfMonths, OfWeeks, OnDays
-from sweephand.schedules.localtime import FIRST_SECOND, Gap, Zone
+from sweephand.schedules.localtime import FIRST_SECOND, Gap, Overlap, Zone
 from sweephand.schedules.months import Months
 from sweephand.schedules.rule import Never, Once, Series, Steps, Window
 from sweephand.schedules.sets import Also, Without
@@ -37,6 +37,7 @@ _MOST_GAPS = 20
 """In a row in which none of the times lies that a gap has in other weeks."""
 _MOST_TIMES = 6_000
 """Of a series that names its times one by one: beyond, any time is taken as possible."""
+_MOST_LISTED = 1_440
 
 
 def meets(times: Iterable[Series], begin: int, end: int) -> bool:
@@ -71,6 +72,36 @@ def times_of_week(series: Series, zone: Zone, *, any_day: bool = False, since: i
             return times
         return [*times, *_behind_gaps(times, series, since, any_day=any_day)]
     return [ANY_TIME]
+
+
+def rolled_gap_s(series: Series, zone: Zone) -> int:
+    """The smallest distance in seconds that is certain between two occurrences of a series that rolls, at least 1.
+
+    Rolling may bring any two of its times of the day together, and each of them beside itself on the next day.
+    """
+    listed = _times_of_day(series, zone)
+    if not listed:
+        return 1
+    jumps = [abs(zone.jump(piece)) for piece in range(1, len(zone.starts)) if zone.starts[piece] >= 0]
+    shortest = min(later - time for time, later in pairwise([*listed, listed[0] + DAY_S]))
+    if shortest <= max(jumps, default=0):  # also where one of them lies in a gap, whose end is listed too
+        return min(gcd(DAY_S, *listed, *jumps), 60)
+    nearest = shortest - max(jumps, default=0)
+    while isinstance(series, Window | Without):
+        series = series.series
+    once = isinstance(series, OnWallClock) and series.overlap is Overlap.FIRST
+    return nearest if once else min(nearest, *jumps, nearest)
+
+
+def _times_of_day(series: Series, zone: Zone) -> list[int]:
+    """What the clock may read at an occurrence, from midnight; none if that is too much."""
+    found: set[int] = set()
+    for each in times_of_week(series, zone, any_day=True):
+        listed = list(islice(each.seconds(_A_MONDAY - 1, _A_MONDAY + DAY_S - 1), _MOST_LISTED + 1))
+        if len(listed) > _MOST_LISTED:
+            return []
+        found.update(second - _A_MONDAY for second in listed)
+    return sorted(found)
 
 
 # Patterns of wall times
