@@ -20,6 +20,7 @@ from sweephand.domain.flow_keys import (
     Join,
     Leave,
     Line,
+    Patience,
     Place,
     Rate,
     Stay,
@@ -288,3 +289,59 @@ def test_a_call_never_gives_more_places_or_turns_than_there_are(places, rate, or
 )
 def test_what_an_attempt_says_of_its_target(outcome, sign):
     assert sign_of(outcome) is sign
+
+
+# Who waits no longer than so long
+
+
+def patient(order: str, until: float | None = None, tries_until: float | None = None, target: str = "t") -> Waiting:
+    """until, tries_until: seconds past noon."""
+    ends = [None if end is None else NOON + end * SECOND for end in (until, tries_until)]
+    return Waiting(order, f"who-{order}", target, Patience(*ends))
+
+
+def test_who_would_come_too_late_takes_no_turn_and_is_sent_for_when_its_time_is_over():
+    there = replace(stile(rate=Rate(1, 25)), wake_at=NOON + 60 * SECOND)
+    line = Line(fresh=[patient("1", -5), patient("2", 90), patient("3", 20), patient("4", 26), *waiting("5", "6")])
+
+    calls = call(there, line, {}, NOON)
+
+    assert [(each.order, (each.at - NOON).total_seconds()) for each in calls.called] == [
+        ("1", 0),
+        ("2", 0),
+        ("3", 21),
+        ("4", 27),
+        ("5", 24),
+        ("6", 49),
+    ]
+    assert calls.stile.called_to == NOON + 75 * SECOND
+
+
+def test_who_would_come_too_late_takes_no_place():
+    there = replace(stile(parallelism=1), wake_at=NOON + 60 * SECOND)
+
+    calls = call(there, Line(fresh=[patient("1", -5), *waiting("2")]), {}, NOON)
+
+    assert [each.order for each in calls.called] == ["1", "2"]
+    assert calls.stile.places.keys() == {"who-2"}
+
+
+@pytest.mark.parametrize("ends", [{"until": -5}, {"tries_until": -5}])
+def test_who_would_come_too_late_does_not_try_a_circuit(ends):
+    there = replace(stile(circuit=CircuitRule(10, 5)), wake_at=NOON + 60 * SECOND)
+    line = Line(fresh=[patient("1", **ends), patient("2", **ends), patient("3"), patient("4")])
+
+    due = call(there, line, {"t": NOON}, NOON)
+    not_yet = call(there, line, {"t": NOON + 9 * SECOND}, NOON)
+
+    assert [each.order for each in due.called] == ["1", "2", "3"]
+    assert [each.order for each in not_yet.called] == ["1", "2"]
+    assert not_yet.look == NOON + flow_keys.COMES_LATE  # whoever stands behind them may not have been read
+
+
+def test_the_time_for_a_circuit_counts_only_while_it_is_open():
+    there = replace(stile(rate=Rate(1, 25)), wake_at=NOON + 60 * SECOND)
+
+    calls = call(there, Line(fresh=[patient("1", tries_until=-5)]), {}, NOON)
+
+    assert calls.stile.called_to == NOON + 25 * SECOND

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 from threading import Thread
@@ -291,6 +292,27 @@ def test_an_occurrence_does_not_begin_later_than_its_misfire_policy_allows(stage
         exact(stage, each)
 
 
+def test_who_is_too_late_uses_up_no_turn(stage):
+    """Twice as many as the rate bears, for a quarter of an hour: half of them end as too late, the rate is used."""
+    key(stage, rate=Rate(6, 60))
+    late = {"type": "all", "maxLatenessSeconds": 60}
+    (planned,) = jobs(
+        stage, 1, {"every": "PT5S", "startTime": "2027-03-01T12:01:00Z"}, policies={**KEYED, "misfire": late}
+    )
+    other = stage.create(policies=KEYED)
+
+    stage.run(600)
+    manual.run_now(stage.world, TENANT, other.job.id, None, None)
+    stage.run(360)
+
+    a_minute = Counter(at // 60 for at in called_at(stage))
+    assert [minute for minute in range(15) if a_minute[minute] < 4] == []
+    assert len(called_at(stage)) >= 80
+    (by_hand,) = [run for run in stage.runs(other.job.id) if run.kind is Kind.MANUAL]
+    assert by_hand.first_started_at - by_hand.planned_at < timedelta(seconds=150)
+    assert {run.state for run in stage.runs(planned)} >= {State.EXPIRED, State.SUCCESS}
+
+
 def test_a_run_that_is_cancelled_while_it_waits_leaves_the_line(stage):
     key(stage, rate=Rate(1, 60))
     planned = jobs(stage, 3)
@@ -436,6 +458,23 @@ def test_a_run_gives_up_a_circuit_after_the_age_that_its_retries_have(stage):
     run = stage.only_run(late)
     assert (run.state, run.reason) == (State.ERROR, Reason.CIRCUIT_OPEN)
     exact(stage, late)
+
+
+@pytest.mark.parametrize("age", [{"policies": {**KEYED, "misfire": {"type": "all", "maxLatenessSeconds": 20}}}, {}])
+def test_who_is_too_late_does_not_keep_an_open_circuit_from_being_tried(stage, age):
+    stage.endpoint.answer = BUSY
+    key(stage, circuit=CircuitRule(failures=2, probe_s=5))
+    retry = {} if age else {"action": stage.action(retry=fixed(3_600, maxAgeSeconds=20))}
+    every_second = {"every": "PT1S", "count": 60, "startTime": "2027-03-01T12:01:00Z"}
+    jobs(stage, 1, every_second, **retry, **age)
+    stage.run(105)
+    tried = [at for at in called_at(stage) if at > 15]
+    assert all(after - before <= 9 for before, after in itertools.pairwise(tried))
+
+    stage.endpoint.answer = OK
+    stage.run(12)
+
+    assert failures(stage) == []
 
 
 def test_who_takes_the_circuits_away_lets_all_go(stage):

@@ -25,6 +25,8 @@ AHEAD = timedelta(seconds=60)
 """So far ahead are runs called out of the line to the instants of their turns."""
 COMES_WITHIN = timedelta(seconds=20)
 """A run that was called and has not come by then has lost its message: its place is free, and it is called again."""
+COMES_LATE = timedelta(seconds=2)
+"""So much after the instant of its turn a run may come."""
 LOOKS_AGAIN = timedelta(seconds=60)
 """The line is looked at by its row in the next-run index at the latest after this long."""
 AWAITS_BEYOND = timedelta(seconds=60)
@@ -286,12 +288,29 @@ def _without_place(stile: Turnstile, who: str, now: datetime) -> Turnstile:
 
 
 @dataclass(frozen=True)
+class Patience:
+    """Until when a run waits at all, and until when for the circuit of its target. None: for ever."""
+
+    until: datetime | None = None
+    tries_until: datetime | None = None
+
+    def over_at(self, at: datetime, *, shut: bool) -> datetime | None:
+        """When it was over, of a run that would come at `at`; None: it is not. shut: its target's circuit is open."""
+        ends = [end for end in (self.until, self.tries_until if shut else None) if end is not None]
+        return min(ends) if ends and min(ends) < at else None
+
+
+ENDLESS = Patience()
+
+
+@dataclass(frozen=True)
 class Waiting:
     """An entry of the line. order: its place there. target: whose circuit it depends on."""
 
     order: str
     who: str
     target: str
+    patience: Patience = ENDLESS
 
 
 @dataclass(frozen=True)
@@ -328,20 +347,25 @@ def mark_is_over(stile: Turnstile, now: datetime) -> bool:
 def call(stile: Turnstile, line: Line, shut: Mapping[str, datetime], now: datetime) -> Calls:
     """Who is called out of the line, and to which instants.
 
-    shut: targets whose circuit is open, and when the next call may try each: one is called for it.
+    shut: targets whose circuit is open, and when the next call may try each: one is called for it. Who would come too
+    late is sent for without a turn, a place or a try, when its time is over: it ends.
     """
     interval = stile.terms.rate.interval if stile.terms.rate else timedelta(0)
     turn_at = _next_turn(stile, now)
     tried, behind = dict(shut), stile.called
     called: list[Called] = []
-    look: datetime | None = None
+    looks = [probe_at for probe_at in shut.values() if probe_at > now]
     stopped = at_fresh = False
     done: set[str] = set()
     for n, entry in enumerate((*line.again, *line.fresh)):
         at_fresh = n >= len(line.again)
         probe_at = tried.get(entry.target)
         waits_for_probe = probe_at is not None and probe_at > now
-        if not waits_for_probe and not _on_its_way(stile, entry, now):
+        in_vain = _in_vain(entry, now if waits_for_probe else turn_at + COMES_LATE, probe_at, now)
+        if in_vain is not None:
+            called.append(in_vain)
+            looks += [now + COMES_LATE] if probe_at is not None else []
+        elif not waits_for_probe and not _on_its_way(stile, entry, now):
             if turn_at - now > AHEAD or not _has_room(stile, now):
                 stopped = True
                 break
@@ -350,13 +374,10 @@ def call(stile: Turnstile, line: Line, shut: Mapping[str, datetime], now: dateti
             turn_at += interval
             if probe_at is not None and stile.terms.circuit is not None:
                 tried[entry.target] = now + timedelta(seconds=stile.terms.circuit.probe_s)
-                look = min(look or tried[entry.target], tried[entry.target])
-        elif probe_at is not None:
-            look = min(look or probe_at, probe_at)
+                looks.append(tried[entry.target])
         behind = max(behind, entry.order)
         done.add(entry.order)
-    if line.more and not stopped:
-        look = now
+    look = now if line.more and not stopped else min(looks, default=None)
     left = tuple(entry.order for entry in line.again if entry.order in stile.late and entry.order not in done)
     after = replace(stile, called=behind, called_to=turn_at, wake_at=_wake_at(stile, now), late=left)
     if (at_fresh or not stopped) and mark_is_over(stile, now):
@@ -364,6 +385,14 @@ def call(stile: Turnstile, line: Line, shut: Mapping[str, datetime], now: dateti
     if look is None or (stile.look_at is not None and now < stile.look_at <= look):
         return Calls(after, tuple(called))
     return Calls(replace(after, look_at=look), tuple(called), look)
+
+
+def _in_vain(entry: Waiting, comes_at: datetime, probe_at: datetime | None, now: datetime) -> Called | None:
+    """Who would come too late is called when its time is over, if that is soon."""
+    over_at = entry.patience.over_at(comes_at, shut=probe_at is not None)
+    if over_at is None or over_at > now + AHEAD:
+        return None
+    return Called(entry.order, max(now, over_at + TOGETHER))
 
 
 def _next_turn(stile: Turnstile, now: datetime) -> datetime:

@@ -178,9 +178,9 @@ def _look(world: World, pointer: Pointer) -> None:
 
             replanning.go_on(world, pointer)
         case Subject.FLOW:
-            from sweephand.flow import flow_keys  # noqa: PLC0415 - as above
+            from sweephand.flow import flow_key_lines  # noqa: PLC0415 - as above
 
-            flow_keys.look(world, pointer)
+            flow_key_lines.look(world, pointer)
         case Subject.ENDED:
             from sweephand.flow import ended_jobs  # noqa: PLC0415 - as above
 

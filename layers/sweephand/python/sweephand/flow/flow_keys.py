@@ -15,25 +15,21 @@ from datetime import datetime, timedelta
 from sweephand.domain import circuits, flow_keys
 from sweephand.domain.admission import MAX_AGE, Seen
 from sweephand.domain.circuits import Circuit, Sign
-from sweephand.domain.flow_keys import Enter, Go, Join, Leave, Stay, Wait, Why, holder
+from sweephand.domain.flow_keys import Enter, Go, Join, Leave, Patience, Stay, Wait, Why, holder
 from sweephand.domain.job import Job
 from sweephand.domain.lateness import Policy
-from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.run import WAITS, Kind, Outcome, Reason, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.domain.targets import target_of
 from sweephand.errors import Unavailable
 from sweephand.flow import effects, settle, turnstiles
 from sweephand.flow.execute import AGAIN, DONE, Verdict
+from sweephand.flow.flow_key_lines import call_next
 from sweephand.flow.world import World
-from sweephand.messaging.run_queue import Delivery
 from sweephand.store import flow_keys as store
 from sweephand.store import ledger
 from sweephand.store.conditional import Refused
 
-PAGE = 100
-PAGES = 5
-TRIES = 10
 REMEMBERED = 10_000
 
 
@@ -54,7 +50,7 @@ def stopped(world: World, lane: Lane, mine: Run, seen: Seen) -> Verdict | None:
     if order:
         if circuit.opened_at is not None:  # it has closed since, perhaps: else nobody would have called this run
             circuit = _know(world, mine.tenant, mine.flow_key, target)
-        late = _too_late(mine, seen, circuit, world.clock.now())
+        late = _too_late(_patience(mine, seen), circuit, world.clock.now())
         if late is not None:
             return _end(world, lane, mine, seen, *late)
     why = _pass(world, mine, circuit, order)
@@ -63,7 +59,7 @@ def stopped(world: World, lane: Lane, mine: Run, seen: Seen) -> Verdict | None:
             with suppress(Unavailable):  # whoever looks at the line finds an entry that is left over
                 store.drop(world.table, mine.tenant, mine.flow_key, [order])
         return None
-    return _join(world, lane, mine, before, target, why)
+    return _join(world, lane, mine, seen, target, why)
 
 
 def _place_in_line(before: Run | None, name: str) -> str:
@@ -91,8 +87,9 @@ def _pass(world: World, mine: Run, circuit: Circuit, order: str) -> Why | None:
     return None
 
 
-def _join(world: World, lane: Lane, mine: Run, before: Run | None, target: str, why: Why) -> Verdict:
+def _join(world: World, lane: Lane, mine: Run, seen: Seen, target: str, why: Why) -> Verdict:
     assert mine.flow_key is not None
+    before, patience = seen.run, _patience(mine, seen)
     stands = before is not None and _place_in_line(before, mine.flow_key)
     waiting = replace(
         mine,
@@ -103,7 +100,7 @@ def _join(world: World, lane: Lane, mine: Run, before: Run | None, target: str, 
         first_started_at=before.first_started_at if before else None,
         line_at=before.line_at if before is not None and stands else world.clock.now(),
     )
-    if isinstance(store.join(world.table, waiting, before, store.target_hash(target), lane), Refused):
+    if isinstance(store.join(world.table, waiting, before, store.target_hash(target), lane, patience), Refused):
         there = ledger.read(world.table, mine.tenant, mine.schedule_id or mine.job_id, mine.uuid)
         if there is None or not there.in_line or there.line_at != waiting.line_at:
             return AGAIN  # ended, or taken over: its next delivery sees to it
@@ -113,19 +110,25 @@ def _join(world: World, lane: Lane, mine: Run, before: Run | None, target: str, 
     return DONE
 
 
-def _too_late(mine: Run, seen: Seen, circuit: Circuit, now: datetime) -> tuple[State, Reason] | None:
+def _patience(mine: Run, seen: Seen) -> Patience:
     """An occurrence does not begin later than its misfire policy allows. For a circuit a run waits as long as it would
     try by itself; without a limit of its own, four days.
     """
     assert seen.job is not None
-    age = now - mine.planned_at
+    until = None
     if mine.kind is Kind.SCHEDULED and seen.schedule is not None and mine.attempt == 1:
         with suppress(ValueError):  # the sweep takes a schedule out of service whose policy cannot be read
-            if Policy.read(seen.schedule.misfire).expires(age):
-                return State.EXPIRED, Reason.MAX_LATENESS
-    most_s = seen.job.action.retry.get("maxAgeSeconds")
-    most = MAX_AGE if most_s is None else timedelta(seconds=most_s)
-    return (State.ERROR, Reason.CIRCUIT_OPEN) if circuit.opened_at is not None and age > most else None
+            most_s = Policy.read(seen.schedule.misfire).max_lateness_s
+            until = None if most_s is None else mine.planned_at + timedelta(seconds=most_s)
+    tries_s = seen.job.action.retry.get("maxAgeSeconds")
+    return Patience(until, mine.planned_at + (MAX_AGE if tries_s is None else timedelta(seconds=tries_s)))
+
+
+def _too_late(patience: Patience, circuit: Circuit, now: datetime) -> tuple[State, Reason] | None:
+    if patience.over_at(now, shut=False) is not None:
+        return State.EXPIRED, Reason.MAX_LATENESS
+    shut = circuit.opened_at is not None
+    return (State.ERROR, Reason.CIRCUIT_OPEN) if patience.over_at(now, shut=shut) is not None else None
 
 
 def _end(world: World, lane: Lane, mine: Run, seen: Seen, state: State, reason: Reason) -> Verdict:
@@ -270,105 +273,3 @@ def _failed(world: World, tenant: str, name: str, target: str, reason: Reason) -
         return None
     world.journal.warning("circuit opened", tenant=tenant)
     return Turned(there, closed=False) if there.opened_at is not None else None  # closed again meanwhile
-
-
-# The line
-
-
-def look(world: World, pointer: Pointer) -> None:
-    """What the key's row in the index, or a message of its line, asks for."""
-    call_next(world, pointer.tenant, pointer.run)
-
-
-def call_next(world: World, tenant: str, name: str) -> None:
-    """Calls runs out of the line to the instants of their turns, as many as have one soon.
-
-    Two who call at once: the one whose move is refused looks again. Raises Unavailable.
-    """
-    for tries in range(TRIES):
-        stile = store.read_stile(world.table, tenant, name)
-        if stile is None or stile.wake_at is None or stile.terms.paused:
-            return
-        now = world.clock.now()
-        shut = _shut(world, stile)
-        entries, line = _line(world, stile, shut, now)
-        calls = flow_keys.call(stile, line, shut, now)
-        if not entries and not store.line(world.table, stile, "", "", 1):
-            calls = flow_keys.Calls(flow_keys.empty(stile))
-        met = store.move(world.table, stile, calls.stile, turnstiles.new_turn(world), shards=world.settings.shards)
-        if not isinstance(met, Refused):
-            _send(world, stile, entries, calls)
-            return
-        world.clock.sleep(world.chance.uniform(0.0, min(0.2, 0.005 * 2**tries)))
-    raise Unavailable("the line was looked at by others all the time")
-
-
-def _shut(world: World, stile: flow_keys.Turnstile) -> dict[str, datetime]:
-    """Targets whose circuit is open, and when the next call may try each."""
-    if stile.terms.circuit is None:
-        return {}
-    found = store.circuits(world.table, stile.tenant, stile.name)
-    return {target: each.probe_at for target, each in found if each.opened_at and each.probe_at}
-
-
-Entries = dict[str, tuple[store.Entry, Run]]
-
-
-def _line(
-    world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime], now: datetime
-) -> tuple[Entries, flow_keys.Line]:
-    """Entries that their rows bear out; what is left over goes."""
-    before: list[store.Entry] = []
-    if flow_keys.mark_is_over(stile, now) and stile.mark:
-        before = store.line(world.table, stile, "", stile.mark, PAGE)
-    elif any(probe_at <= now for probe_at in shut.values()):
-        before = _triers(store.line(world.table, stile, "", stile.called, PAGE), shut) if stile.called else []
-    found = {entry.order: entry for entry in (*before, *store.entries(world.table, stile, stile.late))}
-    before = [found[order] for order in sorted(found)]
-    behind = store.line(world.table, stile, stile.called, "", PAGE * PAGES)
-    rows = store.rows_of(world.table, stile.tenant, [*before, *behind])
-    gone = [
-        entry.order
-        for entry in (*before, *behind)
-        if not store.still_queued(rows.get(entry.order), entry) and not store.at_work(rows.get(entry.order))
-    ]
-    store.drop(world.table, stile.tenant, stile.name, gone)
-    entries = {
-        entry.order: (entry, rows[entry.order])
-        for entry in (*before, *behind)
-        if store.still_queued(rows.get(entry.order), entry)
-    }
-    again = tuple(_waiting(entry) for entry in before if entry.order in entries)
-    fresh = tuple(_waiting(entry) for entry in behind if entry.order in entries)
-    return entries, flow_keys.Line(again, fresh, more=len(behind) == PAGE * PAGES)
-
-
-def _triers(entries: list[store.Entry], shut: dict[str, datetime]) -> list[store.Entry]:
-    """The first one for each target whose circuit is open."""
-    first: dict[str, store.Entry] = {}
-    for entry in entries:
-        if entry.target in shut:
-            first.setdefault(entry.target, entry)
-    return sorted(first.values(), key=lambda entry: entry.order)
-
-
-def _waiting(entry: store.Entry) -> flow_keys.Waiting:
-    return flow_keys.Waiting(entry.order, holder(entry.uuid), entry.target)
-
-
-def _send(world: World, stile: flow_keys.Turnstile, entries: Entries, calls: flow_keys.Calls) -> None:
-    """A message that does not go out is one that was lost: its run is called again."""
-    deliveries = []
-    for called in calls.called:
-        entry, run = entries[called.order]
-        deliveries.append(Delivery(ledger.pointer_to(run), called.at, entry.lane))
-    if calls.look is not None:
-        deliveries.append(Delivery(pointer(stile.tenant, stile.name, calls.look), calls.look, Lane.FAST))
-    unsent = world.queue.send(deliveries)
-    if unsent:
-        world.journal.warning("who waits under a flow key is called again", left=len(unsent))
-
-
-def pointer(tenant: str, name: str, at: datetime) -> Pointer:
-    """Asks the executor to look at a key's line."""
-    return Pointer(tenant, name, None, name, at, subject=Subject.FLOW)

@@ -43,12 +43,17 @@ class TurnstileItem(Item):
 
 
 class LineItem(Item):
-    """A run that waits under a flow key, in the order of its key. owner: of its ledger partition."""
+    """A run that waits under a flow key, in the order of its key. owner: of its ledger partition.
+
+    until, tries_until: epoch ms, until when it waits at all, and for the circuit of its target; None: for ever.
+    """
 
     owner = UnicodeAttribute()
     uuid = UnicodeAttribute()
     target = UnicodeAttribute()
     lane = UnicodeAttribute()
+    until = Integer(null=True)
+    tries_until = Integer(null=True)
 
 
 class CircuitItem(Item):

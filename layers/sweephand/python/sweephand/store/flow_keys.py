@@ -15,7 +15,7 @@ from typing import Any
 from pynamodb.expressions.condition import Condition
 
 from sweephand.domain.circuits import KEPT, Circuit
-from sweephand.domain.flow_keys import CircuitRule, FlowKey, Holds, Place, Rate, Terms, Turnstile
+from sweephand.domain.flow_keys import ENDLESS, CircuitRule, FlowKey, Holds, Patience, Place, Rate, Terms, Turnstile
 from sweephand.domain.instants import EPOCH, epoch_ms, epoch_s, from_ms, from_s
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Run, State
@@ -255,6 +255,14 @@ def _places_of(text: str) -> dict[str, Place]:
     return found
 
 
+def _to_ms(instant: datetime | None) -> int | None:
+    return None if instant is None else epoch_ms(instant)
+
+
+def _from_ms(value: int | None) -> datetime | None:
+    return None if value is None else from_ms(value)
+
+
 def _to_us(instant: datetime | None) -> int | None:
     return None if instant is None else (instant - EPOCH) // _US
 
@@ -268,13 +276,14 @@ def _from_us(value: int | None) -> datetime | None:
 
 @dataclass(frozen=True)
 class Entry:
-    """A run in the line. target: the hash of what it calls."""
+    """A run in the line. target: the hash of what it calls. patience: as it was when the run joined."""
 
     order: str
     owner: str
     uuid: str
     target: str
     lane: Lane
+    patience: Patience = ENDLESS
 
 
 def order_of(run: Run) -> str:
@@ -283,7 +292,9 @@ def order_of(run: Run) -> str:
     return f"{epoch_ms(run.line_at):013d}#{run.uuid}"
 
 
-def join(table: Table, run: Run, left: Run | None, target: str, lane: Lane) -> Written | Refused:
+def join(
+    table: Table, run: Run, left: Run | None, target: str, lane: Lane, patience: Patience = ENDLESS
+) -> Written | Refused:
     """A claimed run waits in the line of its key [own lease]: one transaction.
 
     run: as its row shall be, with its owner. left: as it stood in the line of another key.
@@ -299,6 +310,8 @@ def join(table: Table, run: Run, left: Run | None, target: str, lane: Lane) -> W
         uuid=run.uuid,
         target=target,
         lane=lane.value,
+        until=_to_ms(patience.until),
+        tries_until=_to_ms(patience.tries_until),
     )
     actions = [
         assign(RunItem.state, run.state.value),
@@ -337,7 +350,14 @@ def entries(table: Table, stile: Turnstile, orders: Sequence[str]) -> list[Entry
 
 
 def _entry_of(item: LineItem) -> Entry:
-    return Entry(item.sk.partition("#")[2], item.owner, item.uuid, item.target, Lane(item.lane))
+    return Entry(
+        order=item.sk.partition("#")[2],
+        owner=item.owner,
+        uuid=item.uuid,
+        target=item.target,
+        lane=Lane(item.lane),
+        patience=Patience(_from_ms(item.until), _from_ms(item.tries_until)),
+    )
 
 
 def rows_of(table: Table, tenant: str, entries: Sequence[Entry]) -> dict[str, Run]:

@@ -1,0 +1,128 @@
+"""The line of those who wait under a flow key: who is called out of it, and what is left over there."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sweephand.domain import flow_keys
+from sweephand.domain.flow_keys import holder
+from sweephand.domain.message import Pointer, Subject
+from sweephand.domain.run import Run
+from sweephand.domain.schedule import Lane
+from sweephand.errors import Unavailable
+from sweephand.flow import turnstiles
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.store import flow_keys as store
+from sweephand.store import ledger
+from sweephand.store.conditional import Refused
+
+PAGE = 100
+PAGES = 5
+TRIES = 10
+
+
+def look(world: World, pointer: Pointer) -> None:
+    """What the key's row in the index, or a message of its line, asks for."""
+    call_next(world, pointer.tenant, pointer.run)
+
+
+def call_next(world: World, tenant: str, name: str) -> None:
+    """Calls runs out of the line to the instants of their turns, as many as have one soon.
+
+    Two who call at once: the one whose move is refused looks again. Raises Unavailable.
+    """
+    for tries in range(TRIES):
+        stile = store.read_stile(world.table, tenant, name)
+        if stile is None or stile.wake_at is None or stile.terms.paused:
+            return
+        now = world.clock.now()
+        shut = _shut(world, stile)
+        entries, line = _line(world, stile, shut, now)
+        calls = flow_keys.call(stile, line, shut, now)
+        if not entries and not store.line(world.table, stile, "", "", 1):
+            calls = flow_keys.Calls(flow_keys.empty(stile))
+        met = store.move(world.table, stile, calls.stile, turnstiles.new_turn(world), shards=world.settings.shards)
+        if not isinstance(met, Refused):
+            _send(world, stile, entries, calls)
+            return
+        world.clock.sleep(world.chance.uniform(0.0, min(0.2, 0.005 * 2**tries)))
+    raise Unavailable("the line was looked at by others all the time")
+
+
+def _shut(world: World, stile: flow_keys.Turnstile) -> dict[str, datetime]:
+    """Targets whose circuit is open, and when the next call may try each."""
+    if stile.terms.circuit is None:
+        return {}
+    found = store.circuits(world.table, stile.tenant, stile.name)
+    return {target: each.probe_at for target, each in found if each.opened_at and each.probe_at}
+
+
+Entries = dict[str, tuple[store.Entry, Run]]
+
+
+def _line(
+    world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime], now: datetime
+) -> tuple[Entries, flow_keys.Line]:
+    """Entries that their rows bear out; what is left over goes."""
+    before: list[store.Entry] = []
+    if flow_keys.mark_is_over(stile, now) and stile.mark:
+        before = store.line(world.table, stile, "", stile.mark, PAGE)
+    if stile.called and any(probe_at <= now for probe_at in shut.values()):
+        passed = store.line(world.table, stile, "", stile.called, PAGE * PAGES)
+        before += _triers(passed, shut, now)
+    found = {entry.order: entry for entry in (*before, *store.entries(world.table, stile, stile.late))}
+    before = [found[order] for order in sorted(found)]
+    behind = store.line(world.table, stile, stile.called, "", PAGE * PAGES)
+    rows = store.rows_of(world.table, stile.tenant, [*before, *behind])
+    gone = [
+        entry.order
+        for entry in (*before, *behind)
+        if not store.still_queued(rows.get(entry.order), entry) and not store.at_work(rows.get(entry.order))
+    ]
+    store.drop(world.table, stile.tenant, stile.name, gone)
+    entries = {
+        entry.order: (entry, rows[entry.order])
+        for entry in (*before, *behind)
+        if store.still_queued(rows.get(entry.order), entry)
+    }
+    again = tuple(_waiting(entry) for entry in before if entry.order in entries)
+    fresh = tuple(_waiting(entry) for entry in behind if entry.order in entries)
+    return entries, flow_keys.Line(again, fresh, more=len(behind) == PAGE * PAGES)
+
+
+def _triers(entries: list[store.Entry], shut: dict[str, datetime], now: datetime) -> list[store.Entry]:
+    """Of each target whose circuit is open the first one that may still try it, and all who may not any more."""
+    soon = now + flow_keys.COMES_LATE
+    first: dict[str, store.Entry] = {}
+    over = []
+    for entry in entries:
+        if entry.target not in shut:
+            continue
+        if entry.patience.over_at(soon, shut=True) is not None:
+            over.append(entry)
+        else:
+            first.setdefault(entry.target, entry)
+    return sorted((*first.values(), *over), key=lambda entry: entry.order)
+
+
+def _waiting(entry: store.Entry) -> flow_keys.Waiting:
+    return flow_keys.Waiting(entry.order, holder(entry.uuid), entry.target, entry.patience)
+
+
+def _send(world: World, stile: flow_keys.Turnstile, entries: Entries, calls: flow_keys.Calls) -> None:
+    """A message that does not go out is one that was lost: its run is called again."""
+    deliveries = []
+    for called in calls.called:
+        entry, run = entries[called.order]
+        deliveries.append(Delivery(ledger.pointer_to(run), called.at, entry.lane))
+    if calls.look is not None:
+        deliveries.append(Delivery(pointer(stile.tenant, stile.name, calls.look), calls.look, Lane.FAST))
+    unsent = world.queue.send(deliveries)
+    if unsent:
+        world.journal.warning("who waits under a flow key is called again", left=len(unsent))
+
+
+def pointer(tenant: str, name: str, at: datetime) -> Pointer:
+    """Asks the executor to look at a key's line."""
+    return Pointer(tenant, name, None, name, at, subject=Subject.FLOW)
