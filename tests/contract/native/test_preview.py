@@ -101,6 +101,15 @@ def test_five_instants_by_default_from_now_or_after(preview):
     ]
 
 
+@pytest.mark.parametrize("words", ["now", "in 0 seconds"])
+def test_now_is_the_instant_that_the_preview_is_asked_for(preview, words):
+    stated = preview({"time": words, "after": "2030-01-01T00:00:00Z"})
+
+    assert instants(stated) == ["2030-01-01T00:00:00Z"]
+    assert stated.json["warnings"] == []
+    assert instants(preview({"at": "2030-01-01T00:00:00Z", "after": "2030-01-01T00:00:00Z"})) == []
+
+
 def test_a_thousand_instants_are_the_most(preview):
     reply, too_many = preview({"every": "PT1S", "limit": 1_000}), preview({"every": "PT1S", "limit": 1_001})
 

@@ -132,6 +132,8 @@ def test_every_half_hour_loses_and_doubles_nothing():
         ("cron(30 2 ? * 0 *)", "day of the week 0 is outside 1..7", 14),
         ("cron(60 2 ? * 1 *)", "minutes 60 is outside 0..59", 5),
         ("cron(0 0 * * ?)", "expected 6 fields", 14),
+        ("cron(0 9 ? * 2#1,4#2 *)", "# stands alone, as in 2#1, not in a list", 16),
+        ("cron(0 9 ? * 2,4#2 *)", "# stands alone", 14),
         ("cron(0 0 ? * 6#6 *)", "6 after # is outside 1..5", 15),
         ("cron(0 0 ? * 6L,2 *)", "expected *, a number", 13),
         ("cron(0 0 32W * ? *)", "day of the month 32 is outside 1..31", 9),

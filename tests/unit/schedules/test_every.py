@@ -71,6 +71,23 @@ def test_a_duration_is_elapsed_time(text: str, seconds: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("PT1.5H", 5_400),
+        ("PT0,5M", 30),
+        ("P0.5D", 43_200),
+        ("P1.5W", 907_200),
+        ("P1DT1.25H", 90_900),
+        ("PT1.00001M", 61),
+        ("PT1.0H", 3_600),
+        (f"PT1.{'0' * 900}1H", 3_601),
+    ],
+)
+def test_the_last_part_of_a_fixed_length_may_have_a_fraction(text: str, seconds: int) -> None:
+    assert parse({"every": text}, now=NOW).interval_s == seconds
+
+
+@pytest.mark.parametrize(
     ("text", "position", "says"),
     [
         ("0 seconds", 0, "1 second to 36,500 days"),
@@ -106,10 +123,16 @@ def test_a_duration_is_elapsed_time(text: str, seconds: int) -> None:
         ("P1D1W", 3, "expected the end"),
         ("PT0.5S", 0, "1 second to 36,500 days"),
         ("00:00:00.9999999", 0, "1 second to 36,500 days"),
-        ("PT0.5H", 5, "only seconds have a fraction"),
+        ("PT1.5H30M", 6, "only the last part has a fraction"),
+        ("P1.5DT1H", 5, "only the last part has a fraction"),
+        ("P1.5M", 2, "months and years have no fraction"),
+        ("P0.5Y", 2, "months and years have no fraction"),
+        ("PT0.0002H", 0, "1 second to 36,500 days"),
         ("PT1.S", 3, "expected one of H, M, S"),
-        ("P0.5D", 2, "expected one of Y, M, W, D"),
-        ("PT1.5", 5, "only seconds have a fraction"),
+        ("P1.D", 2, "expected one of Y, M, W, D"),
+        ("PT1.5", 5, "expected one of H, M, S"),
+        ("r5/2027-01-01T00:00Z/PT1H", 0, "expected a repeating interval"),
+        ("5/2027-01-01T00:00Z/PT1H", 0, "expected a repeating interval"),
         ("00:00:00", 0, "1 second to 36,500 days"),
         ("36500.00:00:01", 0, "1 second to 36,500 days"),
         ("999999999.00:00:00", 0, "1 second to 36,500 days"),

@@ -52,6 +52,10 @@ def test_so_many_intervals_follow_each_other(times, step_s, at, form):
         ("R2/2027-01-01T10+01/P1D", ["2027-01-01T09:00", "2027-01-02T09:00"]),
         ("R2/2027-01-01T10:00-0330/P1D", ["2027-01-01T13:30", "2027-01-02T13:30"]),
         ("R1/2027-01-01T00:00Z/P1Y", ["2027-01-01T00:00"]),
+        ("R2/2026-12-01/P1M", ["2026-12-01T00:00", "2027-01-01T00:00"]),
+        ("R2/2027-W06-1T09:00Z/P1W", ["2027-02-08T09:00", "2027-02-15T09:00"]),
+        ("R2/2027-039/2027-041", ["2027-02-08T00:00", "2027-02-10T00:00"]),
+        ("R2/P1D/2027-W06", ["2027-02-06T00:00", "2027-02-07T00:00"]),
         ("R2/PT1H", ["2026-03-07T13:00", "2026-03-07T14:00"]),
         ("R2/P1M", ["2026-04-07T12:00", "2026-05-07T12:00"]),
     ],
@@ -62,6 +66,7 @@ def test_examples(text, found):
 
 def test_without_a_number_there_is_no_end():
     forward = parse({"every": "R/2027-01-01T00:00Z/PT1H"}, now=NOW)
+    assert parse({"every": "R-1/2027-01-01T00:00Z/PT1H"}, now=NOW) == forward
     backward = parse({"every": "R/PT1H/2027-01-01T00:00Z"}, now=NOW)
 
     assert forward.rule.last_until(END) == datetime(2199, 12, 31, 23, tzinfo=UTC)
@@ -95,14 +100,22 @@ def test_one_that_began_at_creation_keeps_its_rhythm():
         ("R99999999999/PT1H", "R and a number from 1 to 2,147,483,647", 1),
         (f"R{'9' * 900}/PT1H", "R and a number from 1 to 2,147,483,647", 1),
         ("R5", "expected a repeating interval", 0),
-        ("R5/PT1H/PT1H", "expected a date and time", 8),
-        ("R5/2027-01-01T00:00Z/1 hour", "expected a date and time", 21),
-        ("R5/2027-13-01T00:00Z/PT1H", "month 13 is outside 1..12", 3),
+        ("R5/PT1H/PT1H", "expected a date, or", 8),
+        ("R5/2027-01-01T00:00Z/1 hour", "expected a date, or a date and time", 21),
+        ("R5/2027-13-01T00:00Z/PT1H", "month 13 is outside 1..12", 8),
         ("R5/2027-01-02T00:00Z/2027-01-01T00:00Z", "ends before it begins", 21),
         ("R5/2027-01-01T00:00Z/PT1X", "expected one of", 24),
-        ("R5/2027-01-01T00:00Z/PT0S", "expected 1 second to 36,500 days", 0),
-        ("R5/2027-01-01T00:00Z/P1MT1H", "cannot be mixed", 0),
-        ("R-1/2027-01-01T00:00Z/PT1H", "expected a repeating interval", 0),
+        ("R5/2027-01-01T00:00Z/PT0S", "expected 1 second to 36,500 days", 21),
+        ("R5/2027-01-01T00:00Z/P1MT1H", "cannot be mixed", 21),
+        ("R-2/2027-01-01T00:00Z/PT1H", "from 1 to", 1),
+        ("R5/2026-12-01T00:00Z/PT0.5S", "expected 1 second to 36,500 days", 21),
+        ("R5/2027-01-31T09:00/P1M2D", "cannot be mixed", 20),
+        ("R5/PT1H2X", "expected one of", 8),
+        ("R5/P1M2D/2027-01-31T09:00", "cannot be mixed", 3),
+        ("R5/1971-01-01/2199-01-01", "expected 1 second to 36,500 days", 14),
+        ("R5/2027-W54-1/P1W", "week 54 is outside 1..53", 9),
+        ("R5/Mon, 08 Feb 2027/P1W", "expected a date, or", 3),
+        ("r5/2027-01-01T00:00Z/PT1H", "expected a repeating interval", 0),
         ("R/2027-03-28T02:30/PT1H", "never reads", 2),
     ],
 )  # fmt: skip

@@ -135,6 +135,33 @@ def test_a_wall_time_that_comes_twice_is_refused_with_both_instants_unless_a_rul
 
 
 @pytest.mark.parametrize(
+    ("overlap", "now", "words", "expected"),
+    [
+        ("second", "00:45", "2.30am", "2026-10-25 01:30:00"),  # it is the first 02:45
+        ("second", "00:45", "sunday at 2.30am", "2026-10-25 01:30:00"),
+        ("second", "01:30", "2.30am", "2026-10-25 01:30:00"),
+        ("second", "01:31", "2.30am", "2026-10-26 01:30:00"),
+        ("first", "00:45", "2.30am", "2026-10-26 01:30:00"),
+        ("first", "01:15", "2.30am", "2026-10-26 01:30:00"),  # the second 02:15: the first 02:30 is over
+        ("first", "01:15", "sunday at 2.30am", "2026-11-01 01:30:00"),
+        ("first", "00:15", "2.30am", "2026-10-25 00:30:00"),
+    ],
+)
+def test_a_time_that_comes_twice_is_ahead_as_long_as_the_copy_that_counts_is(overlap, now, words, expected):
+    instant = datetime.fromisoformat(f"2026-10-25T{now}:00+00:00")
+
+    assert once(words, instant, timezone="Europe/Berlin", dstOverlap=overlap) == expected
+
+
+def test_a_time_of_which_a_copy_is_ahead_is_refused_without_a_rule():
+    within = datetime(2026, 10, 25, 0, 45, tzinfo=UTC)
+
+    refused = refusal("time", "2.30am", within, timezone="Europe/Berlin")
+
+    assert "2026-10-25T00:30:00Z and at 2026-10-25T01:30:00Z" in refused.reason
+
+
+@pytest.mark.parametrize(
     ("words", "position", "says"),
     [
         ("soon", 0, "expected words such as"),

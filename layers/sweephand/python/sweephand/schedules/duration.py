@@ -100,6 +100,7 @@ def _words(text: str, field: str) -> Duration:
 
 
 def _iso(text: str, field: str) -> Duration:
+    """Only the last part may have a fraction, and only one of a fixed length."""
     sums = {"seconds": 0, "months": 0}
     part = False
     position, units, left = 1, _DATE_PART, "YMWD"
@@ -111,15 +112,24 @@ def _iso(text: str, field: str) -> Duration:
         number = _NUMBER.match(text, position)
         if number is None:
             raise InvalidRequest(field, f"expected a whole number and one of {', '.join(left)}", position=position)
-        fraction = _FRACTION.match(text, number.end()) if units is _TIME_PART else None
+        fraction = _FRACTION.match(text, number.end())
         end = number.end() if fraction is None else fraction.end()
         letter = text[end : end + 1]
-        if not letter or letter not in left or (fraction and letter != "S"):
-            reason = "expected S: only seconds have a fraction" if fraction else f"expected one of {', '.join(left)}"
-            raise InvalidRequest(field, reason, position=end)
+        if not letter or letter not in left:
+            raise InvalidRequest(field, f"expected one of {', '.join(left)}", position=end)
         kind, size = units[letter]
         sums[kind] += int(number[0]) * size
-        part = bool(fraction and fraction[1].strip("0"))
         left = left[left.index(letter) + 1 :]
         position = end + 1
+        if fraction is None:
+            continue
+        if kind == "months":
+            reason = "months and years have no fraction, because they have no fixed length"
+            raise InvalidRequest(field, reason, position=number.end())
+        if position < len(text):
+            reason = "expected the end of the text: only the last part has a fraction"
+            raise InvalidRequest(field, reason, position=position)
+        seconds, rest = divmod(int(fraction[1]) * size, 10 ** len(fraction[1]))
+        sums["seconds"] += seconds
+        part = rest > 0
     return Duration(_up(sums["seconds"], part=part), sums["months"])

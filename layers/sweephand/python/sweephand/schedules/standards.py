@@ -37,14 +37,15 @@ _TIME = re.compile(
 )
 _OFFSET = re.compile(r" ?(?P<zulu>[Zz])| ?(?P<sign>[+-])(?P<hours>[0-9]{2})(?::?(?P<minutes>[0-9]{2}))?", re.ASCII)
 _RFC_2822 = re.compile(
-    r"(?:(?P<weekday>[A-Za-z]{3}),? +)?(?P<day>[0-9]{1,2}) +(?P<month>[A-Za-z]{3}) +(?P<year>[0-9]{4}|[0-9]{2}) +"
+    r"(?:(?P<weekday>[A-Za-z]{3})(?:, *| +))?(?P<day>[0-9]{1,2}) +(?P<month>[A-Za-z]{3}) +(?P<year>[0-9]{4}|[0-9]{2}) +"
     r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2}))?"
-    r"(?: +(?:(?P<name>[A-Za-z]{1,3})|(?P<sign>[+-])(?P<hours>[0-9]{2})(?P<minutes>[0-9]{2})))?(?: +\([^()]*\))?",
+    r"(?: +(?:(?P<name>[A-Za-z]{1,3})|(?P<sign>[+-])(?P<hours>[0-9]{2})(?P<minutes>[0-9]{2})))?",
     re.ASCII,
 )
+_COMMENT = re.compile(r"\([^()]*\)")
 _LIKE_ONE = re.compile(
     r"[ \t]*(?:[0-9]{4}(?![0-9]*[ \t]*[a-z]{2})"  # not 2015 hours
-    rf"|(?:[a-z]{{3}},? +)?[0-9]{{1,2}} +(?:{'|'.join(_MONTH_NAMES)}) )",
+    rf"|(?:[a-z]{{3}}(?:, *| +))?[0-9]{{1,2}} +(?:{'|'.join(_MONTH_NAMES)}) )",
     re.ASCII | re.IGNORECASE,
 )
 _NAMED_OFFSETS_H = {
@@ -68,16 +69,22 @@ def read(value: object, field: str) -> Written:
     text = members.text(value, field, EXPECTED, longest=LONGEST_TEXT)
     whole = text.strip()
     try:
-        return _iso(whole, field) if whole[:4].isdigit() else _rfc_2822(whole, field)
+        return _iso(whole, field) if whole[:4].isdigit() else _rfc_2822(_without_comments(text).strip(), field)
     except InvalidRequest as refused:
-        lead = len(text) - len(text.lstrip())
+        lead = len(text) - len((text if whole[:4].isdigit() else _without_comments(text)).lstrip())
         position = None if refused.position is None else refused.position + lead
         raise InvalidRequest(field, refused.reason, position=position) from refused
 
 
 def looks_like_one(text: str) -> bool:
     """Whether a text begins as such a date, so that its faults are those of a date."""
-    return _LIKE_ONE.match(text) is not None
+    return _LIKE_ONE.match(_without_comments(text)) is not None
+
+
+def _without_comments(text: str) -> str:
+    """With blanks in the place of the comments of RFC 2822, so that all else stays where it is."""
+    plain = _COMMENT.sub(lambda found: " " * len(found[0]), text)
+    return text if plain == text else _without_comments(plain)
 
 
 def wall_of(day: date, hour: int = 0, minute: int = 0, second: int = 0) -> int:

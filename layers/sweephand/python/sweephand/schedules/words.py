@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from typing import NamedTuple
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import day_times, standards
 from sweephand.schedules.calendar_masks import month_length
 from sweephand.schedules.english import WEEKDAYS
 from sweephand.schedules.instants import Written
-from sweephand.schedules.localtime import Zone
+from sweephand.schedules.localtime import Overlap, Zone
 
 EXPECTED = 'words such as "in 2 hours", "tomorrow at 4pm", "next week monday at 5am", "9pm tonight" or "now"'
 _WORD = re.compile(r"[a-z]+", re.ASCII)
@@ -32,8 +33,8 @@ _WEEKDAYS = {name.lower(): number for number, name in enumerate((*WEEKDAYS[1:], 
 _WEEKDAYS |= {name[:3]: number for name, number in _WEEKDAYS.items()}
 
 
-def read(text: str, field: str, now: int, where: Zone) -> Written:
-    """The instant that the words name. text: checked, at most 100 characters. now: Unix seconds.
+def read(text: str, field: str, now: int, where: Zone, overlap: Overlap | None = None) -> Written:
+    """The instant that the words name. text: checked, at most 100 characters. now: Unix seconds. overlap: the caller's.
 
     Raises InvalidRequest with the position of the first word that is not understood.
     """
@@ -44,7 +45,22 @@ def read(text: str, field: str, now: int, where: Zone) -> Written:
     counted = words.take("in")
     if counted or words.counts():
         return _from_now(words, now, where, counted)
-    return _on_a_day(words, where.wall(now))
+    return _on_a_day(words, _Now(now, where, overlap))
+
+
+class _Now(NamedTuple):
+    """Now, and the clock that it is read from."""
+
+    second: int
+    zone: Zone
+    overlap: Overlap | None
+
+    def is_over(self, wall: int) -> bool:
+        """Whether a wall time lies behind now; of one that comes twice the copy that the caller's rule chooses."""
+        copies = self.zone.instants(wall)
+        if not copies:
+            return wall < self.zone.wall(self.second)
+        return copies[0 if self.overlap in (Overlap.FIRST, Overlap.BOTH) else -1] < self.second
 
 
 class _Cursor:
@@ -152,9 +168,9 @@ def _months_on(day: int, months: int) -> int:
     return standards.number_of(date(year, month + 1, min(on.day, month_length(year, month + 1))))
 
 
-def _on_a_day(words: _Cursor, now: int) -> Written:
-    """A day and a time in either order; one of them may be missing. now: wall seconds."""
-    today, begun = divmod(now, _DAY_S)
+def _on_a_day(words: _Cursor, now: _Now) -> Written:
+    """A day and a time in either order; one of them may be missing."""
+    today = now.zone.wall(now.second) // _DAY_S
     named: _Named | None = None
     time: int | None = None
     while words.more():
@@ -169,7 +185,7 @@ def _on_a_day(words: _Cursor, now: int) -> Written:
             words.position = words.position if said else at
             raise words.refusal(f"expected {day_times.EXPECTED if said or named else EXPECTED}")
         time = here
-    return Written(None, _wall(words, named, time, today, begun))
+    return Written(None, _wall(words, named, time, now))
 
 
 class _Named:
@@ -217,16 +233,17 @@ def _next(words: _Cursor, today: int) -> _Named:
     return _Named(today + ((_WEEKDAYS[word] - _weekday(today)) % 7 or 7))
 
 
-def _wall(words: _Cursor, named: _Named | None, time: int | None, today: int, begun: int) -> int:
+def _wall(words: _Cursor, named: _Named | None, time: int | None, now: _Now) -> int:
+    today, begun = divmod(now.zone.wall(now.second), _DAY_S)
     if named is None:
         assert time is not None  # a text of neither was refused before
-        return (today + (1 if time < begun else 0)) * _DAY_S + time
+        return (today + now.is_over(today * _DAY_S + time)) * _DAY_S + time
     if named.needs_time == "tonight" and (time is None or time < _NOON_S):
         raise InvalidRequest(words.field, 'expected a time after noon with it, as in "9pm tonight"', position=0)
     if named.needs_time and time is None:
         raise InvalidRequest(words.field, 'expected a time with it, as in "today at 9pm"', position=0)
     day = named.day
-    if named.weekly and day == today and (time is None or time < begun):
+    if named.weekly and day == today and (time is None or now.is_over(today * _DAY_S + time)):
         day += 7
     return day * _DAY_S + (begun if time is None else time)
 

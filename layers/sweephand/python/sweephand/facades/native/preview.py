@@ -41,6 +41,7 @@ def preview_schedule(ctx: Context) -> Answer:
     after = parse_instant(given.pop("after"), "after") if "after" in given else ctx.now
     asked = instants.read(given.pop("explain"), "explain") if "explain" in given else None
     timing = parse(given, now=after, book=_book(ctx, given))
+    after = _since(timing, after)
     count = limit if timing.count is None else min(limit, timing.count)
     found = preview(timing, after, count)
     until = found[-1].instant if len(found) == limit else LAST
@@ -76,6 +77,11 @@ def preview_schedule(ctx: Context) -> Answer:
             "ianaVersion": IANA_VERSION,
         },
     )
+
+
+def _since(timing: Timing, after: datetime) -> datetime:
+    """Items lie behind it. `after` stands for the creation, whose very instant `time` may name: "now"."""
+    return after - timedelta(seconds=1) if timing.notation == "time" and timing.once_at == after else after
 
 
 def _book(ctx: Context, given: dict[str, Any]) -> dict[str, str]:

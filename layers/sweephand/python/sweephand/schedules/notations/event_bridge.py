@@ -160,6 +160,9 @@ def _of_weekdays(text: str, position: int) -> tuple[tuple[int, ...], str]:
         words = f"on the last {english.WEEKDAYS[(weekday + 1) % 7]} of the month"
         return month_table(lambda length, first: _of_week(length, first, weekday) & -1 << length - 6), words
     before, hash_, which = text.partition("#")
+    if hash_ and "," in text:
+        reason = "day of the week: # stands alone, as in 2#1, not in a list"
+        raise InvalidRequest(FIELD, reason, position=position + text.index(","))
     if hash_:
         weekday = _monday_first(field.value(before, position))
         if which not in ("1", "2", "3", "4", "5"):

@@ -52,7 +52,7 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
     A repeating interval has "until", its last second, too.
     """
     align = Align.START if beginning.align is None else members.choice(beginning.align, "align", Align)
-    if isinstance(value, str) and value[:1] == "R":
+    if isinstance(value, str) and (value[:1] == "R" or "/" in value):
         if align is not Align.START:
             raise InvalidRequest("align", "does not go with a repeating interval, which has a start of its own")
         return _read_repeating(value, rules, beginning)
@@ -65,7 +65,10 @@ def _read_repeating(value: str, rules: Rules, beginning: Beginning) -> Facts:
 
     found = repeating.read(members.text(value, FIELD, repeating.EXPECTED), FIELD, rules)
     own = beginning if found.at is None else Beginning(beginning.now, found.at, beginning.align, found.unread)
-    facts = _read_step(found.step, Align.START, rules, own)
+    try:
+        facts = _read_step(found.step, Align.START, rules, own)
+    except InvalidRequest as refused:
+        raise InvalidRequest(refused.field, refused.reason, position=found.step_at) from refused
     series = compile_(facts, rules)
     if found.at is None or not found.backwards:
         begun = series.earliest if found.at is None else found.at

@@ -11,29 +11,25 @@ import re
 from typing import NamedTuple
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import duration, instants
+from sweephand.schedules import duration, instants, standards
 from sweephand.schedules.notations.shapes import Rules
 
 EXPECTED = 'a repeating interval such as "R5/2027-01-01T00:00Z/PT1H"'
 _MOST = 2**31 - 1
-_HEAD = re.compile(r"R([0-9]*)", re.ASCII)
-_TIME = re.compile(
-    r"([0-9]{4})(-?)([0-9]{2})\2([0-9]{2})T([0-9]{2})(?:(:?)([0-9]{2})(?:\6([0-9]{2})(\.[0-9]{1,9})?)?)?"
-    r"(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?",
-    re.ASCII,
-)
+_HEAD = re.compile(r"R(-?[0-9]+)?", re.ASCII)
 
 
 class Repeating(NamedTuple):
     """step: as written, or seconds between beginning and end. at: Unix seconds of what the text states; times: None for
-    without end. backwards: `at` is the end of the last interval. unread: the wall time that the text states, where the
-    clock jumps over it and `at` only stands for it.
+    without end. backwards: `at` is the end of the last interval. step_at: where the text says the step. unread: the
+    wall time that the text states, where the clock jumps over it and `at` only stands for it.
     """
 
     step: duration.Duration
     at: int | None
     times: int | None
     backwards: bool
+    step_at: int
     unread: int | None = None
 
 
@@ -43,23 +39,23 @@ def read(text: str, field: str, rules: Rules) -> Repeating:
     head = _HEAD.fullmatch(parts[0])
     if head is None or len(parts) not in (2, 3):
         raise InvalidRequest(field, f"expected {EXPECTED}", position=0)
-    times = int(head[1]) if head[1] else None
+    times = int(head[1]) if head[1] and head[1] != "-1" else None  # the standard writes "without end" as -1 too
     if times is not None and not 1 <= times <= _MOST:
         raise InvalidRequest(field, f"expected R, or R and a number from 1 to {_MOST:,}", position=1)
     places = [len(parts[0]) + 1, len(parts[0]) + len(parts[1]) + 2]
     if len(parts) == 2:
-        return Repeating(_step(parts[1], field, places[0]), None, times, backwards=False)
+        return Repeating(_step(parts[1], field, places[0]), None, times, False, places[0])
     if parts[1][:1] == "P":
         step = _step(parts[1], field, places[0])
         at, unread = _instant(parts[2], field, places[1], rules)
-        return Repeating(step, at, times, backwards=True, unread=unread)
+        return Repeating(step, at, times, True, places[0], unread)
     begin, unread = _instant(parts[1], field, places[0], rules)
     if parts[2][:1] == "P":
-        return Repeating(_step(parts[2], field, places[1]), begin, times, backwards=False, unread=unread)
+        return Repeating(_step(parts[2], field, places[1]), begin, times, False, places[1], unread)
     end, _ = _instant(parts[2], field, places[1], rules)
     if end <= begin:
         raise InvalidRequest(field, "the interval ends before it begins", position=places[1])
-    return Repeating(duration.Duration(end - begin, 0), begin, times, backwards=False)
+    return Repeating(duration.Duration(end - begin, 0), begin, times, False, places[1])
 
 
 def _step(text: str, field: str, position: int) -> duration.Duration:
@@ -72,19 +68,12 @@ def _step(text: str, field: str, position: int) -> duration.Duration:
 
 
 def _instant(text: str, field: str, position: int, rules: Rules) -> tuple[int, int | None]:
-    """(`at`, `unread`) of ISO 8601 with or without hyphens and colons, to the hour, minute or second; without offset
-    wall time.
-    """
-    found = _TIME.fullmatch(text)
-    if found is None:
-        raise InvalidRequest(field, "expected a date and time such as 2027-01-01T00:00Z", position=position)
-    year, _, month, day, hour, _, minute, second, fraction, offset = found.groups()
-    offset = offset or ""
-    if len(offset) in (3, 5):
-        offset = f"{offset[:3]}:{offset[3:] or '00'}"
-    written = f"{year}-{month}-{day}T{hour}:{minute or '00'}:{second or '00'}{fraction or ''}{offset}"
+    """(`at`, `unread`) of a date of ISO 8601, with a time of day or at its midnight; without offset wall time."""
+    if not text[:4].isdigit() or " " in text:
+        raise InvalidRequest(field, "expected a date, or a date and time such as 2027-01-01T00:00Z", position=position)
     try:
-        stated = instants.read(written, field)
+        stated = standards.read(text, field)
         return instants.resolve(stated, field, rules.zone, rules.gap, rules.overlap), stated.unread(rules.zone)
     except InvalidRequest as refused:
-        raise InvalidRequest(field, refused.reason, position=position, code=refused.code) from refused
+        at = position + (refused.position or 0)
+        raise InvalidRequest(field, refused.reason, position=at, code=refused.code) from refused

@@ -40,4 +40,4 @@ def _written(value: object, rules: Rules, now: int) -> Written:
     text = members.text(value, FIELD, EXPECTED, longest=standards.LONGEST_TEXT)
     if standards.looks_like_one(text):
         return standards.read(text, FIELD)
-    return words.read(text, FIELD, now, rules.zone)
+    return words.read(text, FIELD, now, rules.zone, rules.overlap)
