@@ -288,6 +288,28 @@ def test_the_provider_replaces_a_tenant_s_job_by_its_name(api):
     assert api.get("/jobs", caller="provider", query={"name": "report"}).status == 404
 
 
+def test_a_name_that_is_taken_is_so_in_the_same_words_for_a_new_name(api):
+    made = api.create()
+    other = api.create(name="other")
+
+    reply = api("PUT", f"/jobs/{other['_id']}", {"name": made["name"]})
+
+    assert (reply.status, reply.json["message"]) == (
+        400,
+        "Error while configuring job: a job with the name report exists",
+    )
+
+
+@pytest.mark.parametrize("zeros", ["0", "000"])
+def test_an_id_has_one_spelling(api, zeros):
+    made = api.create(EVERY_HOUR)
+
+    for method, body in (("GET", None), ("PUT", {"active": False}), ("DELETE", None)):
+        assert api(method, f"/jobs/{zeros}{made['_id']}", body).status == 404
+    assert api.get("/jobs", query={"jobId": f"{zeros}{made['_id']}"}).status == 404
+    assert api.get(f"/jobs/{made['_id']}").json["active"] is True
+
+
 def test_the_provider_makes_a_job_for_the_tenant_that_it_names(api):
     body = {**JOB, "schedules": []}
 

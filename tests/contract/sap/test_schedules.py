@@ -130,7 +130,11 @@ def test_what_was_read_can_be_sent_back(api):
     ("body", "why"),
     [
         ({}, "at least one field of the schedule is required"),
-        ({"cron": "* * * * * * 0"}, "the schedule has repeatInterval: the kind of a schedule cannot be changed"),
+        (
+            {"cron": "* * * * * * 0"},
+            "job: cron: the schedule has repeatInterval: the kind of a schedule cannot be changed",
+        ),
+        ({"endTime": "2027-02-01"}, "repeatInterval: fires at no instant until 2027-02-01T00:00:00Z"),
         ({"repeatInterval": "0 minutes"}, "repeatInterval: "),
         ({"repeatInterval": "twenty minutes"}, "repeatInterval: "),
         ({"repeatInterval": "5 mins"}, "repeatInterval: "),

@@ -396,4 +396,8 @@ def _why_never(first: int, last: int) -> str:
         return "no instant is left between startTime and endTime, the job's own among them"
     if first == FIRST_SECOND and last == LAST_SECOND:
         return "fires at no instant of the years 1970 to 2199"
+    if first == FIRST_SECOND:
+        return f"fires at no instant until {instant_text(last)}"
+    if last == LAST_SECOND:
+        return f"fires at no instant from {instant_text(first)} on"
     return f"fires at no instant from {instant_text(first)} to {instant_text(last)}"

@@ -26,7 +26,7 @@ FACADE = "sap"
 COLLECTION = "sap"
 """Of each tenant, made with the first job: the names of its jobs are unique in it, as in SAP's instance."""
 MAX_BODY = 102_400
-_INTEGER = re.compile(r"[0-9]{1,16}", re.ASCII)
+_INTEGER = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
 
 
 @dataclass(frozen=True)

@@ -245,7 +245,7 @@ def changed_schedule(body: object, before: ScheduleDraft, action: Target, now: d
     old = next(mode for mode in MODES if mode in stored)
     mode = mode_of({name: value for name, value in given.items() if value is not None}) or old
     if mode != old:
-        raise InvalidRequest(mode, f"the schedule has {old}: the kind of a schedule cannot be changed")
+        raise InvalidRequest(None, f"{mode}: the schedule has {old}: the kind of a schedule cannot be changed")
     merged = {**stored, "startTime": before.timing.get("startTime"), "endTime": before.timing.get("endTime"), **given}
     timing = _timing(mode, merged[mode], merged, now)
     if merged[mode] == stored[mode] and mode == "time":

@@ -39,7 +39,7 @@ def _create(ctx: Context, tenant: str, draft: JobDraft) -> Planned:
         return plan.create_job(ctx.world, tenant, wanted, by=ctx.by(Operation.CREATE))
     except Conflict as refused:
         if refused.code == "NAME_TAKEN":
-            raise Conflict(f"a job with the name {draft.name} exists", code="NAME_TAKEN") from refused
+            raise _name_taken(draft.name) from refused
         raise
 
 
@@ -131,8 +131,18 @@ def _update(ctx: Context) -> Answer:
         return fields.changed_job(body, there.job, ctx.guard, ctx.now)
 
     job = planned.job
-    change.change_job(ctx.world, job.tenant, job.id, edit, None, ctx.by(Operation.PATCH))
+    try:
+        change.change_job(ctx.world, job.tenant, job.id, edit, None, ctx.by(Operation.PATCH))
+    except Conflict as refused:
+        if refused.code != "NAME_TAKEN":
+            raise
+        raise _name_taken(body["name"]) from refused
     return Answer(200, OK)
+
+
+def _name_taken(name: str | None) -> Conflict:
+    """Without the collection, of which SAP's callers know nothing."""
+    return Conflict(f"a job with the name {name} exists", code="NAME_TAKEN")
 
 
 def _upsert(ctx: Context, name: str) -> Answer:
