@@ -289,10 +289,23 @@ def test_nobody_there_is_a_failure_that_is_repeated(fields: dict[str, Any]) -> N
 @pytest.mark.parametrize(
     ("fields", "field", "reason"),
     [
-        ({**STORAGE, "storageAccount": "evil.example/?x"}, "storageAccount", "must have 1 to 63 letters"),
+        ({**STORAGE, "storageAccount": "evil.example/?x"}, "storageAccount", "must have 3 to 24 letters and digits"),
+        *(
+            ({**STORAGE, "storageAccount": name}, "storageAccount", "must have 3 to 24 letters and digits")
+            for name in ("ab", "acme-x", "a" * 25, "\u0251bc")
+        ),
+        *(
+            (
+                {**STORAGE, "queueName": name},
+                "queueName",
+                "must have 3 to 63 lower-case letters, digits and single hyph",
+            )
+            for name in ("Orders", "or", "or--ders", "-orders", "orders-", "x" * 64, "ord_ers", "orders/x", "orders\n")
+        ),
         ({**STORAGE, "storageAccount": None}, "storageAccount", "is required"),
-        ({**STORAGE, "queueName": "a/../b"}, "queueName", "has an empty part"),
-        ({**STORAGE, "queueName": "a?b"}, "queueName", "must have 1 to 260 letters"),
+        ({**STORAGE, "queueName": "a/../b"}, "queueName", "must have 3 to 63 lower-case letters"),
+        ({**QUEUE, "queueName": "a/../b"}, "queueName", "has an empty part"),
+        ({**QUEUE, "queueName": "a?b"}, "queueName", "must have 1 to 260 letters"),
         ({**STORAGE, "sasToken": "a b"}, "sasToken", "must be the query of an address"),
         ({**STORAGE, "sasToken": "sig=a#b"}, "sasToken", "must be the query of an address"),
         ({**STORAGE, "sasToken": None}, "sasToken", "is required"),

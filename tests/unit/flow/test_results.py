@@ -8,7 +8,7 @@ import pytest
 
 from sweephand.domain.run import Outcome, Reason, Run, State, Verdict
 from sweephand.errors import Conflict, NotFound, Unavailable
-from sweephand.flow import results
+from sweephand.flow import rerun, results
 from sweephand.security.tokens import StackKeys
 from tests.support.endpoint import BUSY
 from tests.support.stage import TENANT, Stage
@@ -92,7 +92,37 @@ def test_the_same_result_again_changes_nothing_and_another_is_refused_and_noted(
     assert (again.state, again.finished_at) == (first.state, stage.only_run(planned).finished_at)
     assert refused.value.code == "RESULT_CONFLICT"
     assert stage.only_run(planned).state is State.SUCCESS
-    assert stage.only_run(planned).notes == ("result after the end: failure",)
+    assert stage.only_run(planned).notes == ("result after the end: failure: no",)
+
+
+def test_the_same_result_with_another_message_is_refused_and_its_message_noted(stage: Stage) -> None:
+    planned, run = accepted(stage)
+    report(stage, run, message="4,711 rows")
+
+    for message in ("4,712 rows", None, "x" * 5_000):
+        with pytest.raises(Conflict):
+            report(stage, run, message=message)
+
+    end = "result after the end: success"
+    assert set(stage.only_run(planned).notes) == {f"{end}: 4,712 rows", end, f"{end}: {'x' * 1_000}"}
+
+
+def test_a_line_that_stands_for_many_takes_neither_result_nor_cancel_nor_rerun(stage: Stage) -> None:
+    planned = stage.create({"cron": "* * * * *"}, policies={"misfire": {"type": "skip"}})
+    stage.run(60)
+    stage.pass_time(3_600)
+    stage.run(120)
+    (line,) = [run for run in stage.runs(planned) if run.range_count is not None]
+    place = stage.world, TENANT, line.schedule_id or "", line.uuid
+
+    for refused in (
+        lambda: results.record(*place, success=True, message=None),
+        lambda: results.cancel(*place),
+        lambda: rerun.rerun(*place),
+    ):
+        with pytest.raises(Conflict, match=f"stands for {line.range_count} occurrences"):
+            refused()
+    assert line in stage.runs(planned)
 
 
 def test_without_a_callback_the_run_ends_as_unknown_after_its_deadline(stage: Stage) -> None:

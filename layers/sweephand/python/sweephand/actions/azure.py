@@ -25,12 +25,25 @@ if TYPE_CHECKING:
 
 MAX_ANSWER = 16_384
 GONE = 410
+STORAGE_ACCOUNT = re.compile(r"[A-Za-z0-9]{3,24}", re.ASCII)
+STORAGE_QUEUE = re.compile(r"(?=.{3,63}$)[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
 _HOST_PART = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?", re.ASCII)
 _ENTITY = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,258}[A-Za-z0-9])?", re.ASCII)
 
 
+def storage_account(given: Mapping[str, Any], name: str, field: str) -> str:
+    """By Azure's rule, in any case: it becomes a part of a host."""
+    return _matching(given, name, field, STORAGE_ACCOUNT, "must have 3 to 24 letters and digits")
+
+
+def storage_queue(given: Mapping[str, Any], name: str, field: str) -> str:
+    """By Azure's rule: under another name there can be none."""
+    reason = "must have 3 to 63 lower-case letters, digits and single hyphens between them"
+    return _matching(given, name, field, STORAGE_QUEUE, reason)
+
+
 def host_part(given: Mapping[str, Any], name: str, field: str) -> str:
-    """An account or a namespace: it becomes a part of a host, so nothing else may stand in it."""
+    """A namespace: it becomes a part of a host, so nothing else may stand in it."""
     return _matching(given, name, field, _HOST_PART, "must have 1 to 63 letters, digits and inner hyphens")
 
 

@@ -55,8 +55,8 @@ def parse(fields: object, *, field: str, guard: GuardSettings) -> StorageParams:
     where, payload = parse_payload(given, field)
     secret = _token(given[SAS_TOKEN], below(field, SAS_TOKEN)) if SAS_TOKEN in given else MASK
     params = StorageParams(
-        account=azure.host_part(given, "storageAccount", field),
-        queue=azure.entity(given, "queueName", field),
+        account=azure.storage_account(given, "storageAccount", field),
+        queue=azure.storage_queue(given, "queueName", field),
         region=read.text(given["region"], below(field, "region"), 1, 64) if "region" in given else None,
         rules=outcome_rules.parse(given.get("outcome", {}), below(field, "outcome")),
         payload=payload,

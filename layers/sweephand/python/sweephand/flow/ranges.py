@@ -9,6 +9,7 @@ from sweephand import ids
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane
+from sweephand.errors import Conflict
 from sweephand.flow.retention import run_expiry
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
@@ -17,6 +18,10 @@ from sweephand.store.conditional import Op
 
 WRITTEN_WITHIN = timedelta(seconds=30)
 """No function that writes a line is at work for longer after it has sent word of it."""
+
+
+class StandsForMany(Conflict):
+    """What can be done with a run is not done with many occurrences at once."""
 
 
 def line(
@@ -49,6 +54,12 @@ def line(
         range_count=count,
         message=message,
     )
+
+
+def check_is_none(run: Run) -> None:
+    """Raises StandsForMany."""
+    if run.range_count is not None:
+        raise StandsForMany(f"it stands for {run.range_count} occurrences, of which none has a run")
 
 
 def op(world: World, run: Run, collection: str | None) -> Op:

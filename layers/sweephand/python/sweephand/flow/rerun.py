@@ -16,7 +16,7 @@ from sweephand.domain.job import Job
 from sweephand.domain.run import FAILED, REACTIONS, Kind, Run, State
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import Conflict, NotFound, Unavailable
-from sweephand.flow import edits
+from sweephand.flow import edits, ranges
 from sweephand.flow.acting import payload_of
 from sweephand.flow.edits import Edit
 from sweephand.flow.effects import WAKE
@@ -96,8 +96,9 @@ def rerun(
 def find(world: World, tenant: str, owner: str, uuid: str) -> Run:
     """A run that may be run again. Raises NotFound, Conflict."""
     run = ledger.read(world.table, tenant, owner, uuid)
-    if run is None or run.range_count is not None or run.is_gone(world.clock.now()):
+    if run is None or run.is_gone(world.clock.now()):
         raise NotFound("no such run")
+    ranges.check_is_none(run)
     if not run.finished:
         raise Conflict("the run has not ended")
     return run

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from sweephand.domain.run import Reason, Run, State, success_reason
 from sweephand.errors import Conflict, NotFound, Unavailable
-from sweephand.flow import settle
+from sweephand.flow import ranges, settle
 from sweephand.flow.retention import run_expiry
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
@@ -19,6 +19,8 @@ from sweephand.store import jobs, ledger
 from sweephand.store.conditional import Refused
 
 WAKE = timedelta(seconds=60)
+LONGEST_NOTE = 1_000
+"""Letters of a message: as many as the API takes, and twenty of them fit into a row."""
 
 
 def record(
@@ -34,8 +36,8 @@ def record(
     """The result that a target reports, also before its 202 was recorded. The same result again changes nothing.
 
     owner: the schedule's id, or the job's for a run without a schedule. Raises NotFound; Conflict(RESULT_CONFLICT)
-    where the run has ended otherwise: what came later is kept as a note. message_counts: with another message it is
-    another result.
+    where the run has ended otherwise: what came later is kept as a note, with its message; Conflict for a line that
+    stands for many occurrences. message_counts: with another message it is another result.
     """
     run = _found(world, tenant, owner, uuid)
     told = (message or "") if message_counts else ""
@@ -45,7 +47,10 @@ def record(
     ended = replace(run, state=state, reason=reason, message=message, result_digest=digest)
     there = end_from_outside(world, ended, now)
     if there.result_digest != digest or there.state is not state:
-        ledger.note(world.table, there, f"result after the end: {'success' if success else 'failure'}")
+        said = "success" if success else "failure"
+        ledger.note(
+            world.table, there, f"result after the end: {said}" + (f": {message[:LONGEST_NOTE]}" if message else "")
+        )
         raise Conflict(f"the run has ended as {there.state}", code="RESULT_CONFLICT")
     return there
 
@@ -64,8 +69,9 @@ def cancel(world: World, tenant: str, owner: str, uuid: str) -> Run:
 
 def _found(world: World, tenant: str, owner: str, uuid: str) -> Run:
     run = ledger.read(world.table, tenant, owner, uuid)
-    if run is None or run.range_count is not None or run.is_gone(world.clock.now()):
+    if run is None or run.is_gone(world.clock.now()):
         raise NotFound("no such run")
+    ranges.check_is_none(run)
     return run
 
 

@@ -83,8 +83,8 @@ _OWN: Mapping[str, Members] = {
     },
     "event": {"detailType": _DETAIL_TYPE},
     "azure_storage_queue": {
-        "storageAccount": _HOST_PART,
-        "queueName": _ENTITY,
+        "storageAccount": text(3, 24, pattern="^[A-Za-z0-9]+$"),
+        "queueName": text(3, 63, pattern="^[a-z0-9]+(-[a-z0-9]+)*$"),
         "sasToken": _SECRET,
         "region": text(1, 64, description="What Azure Scheduler's envelope says of it."),
     },

@@ -19,6 +19,7 @@ from sweephand.facades.sap.context import MAX_BODY, Context
 from sweephand.facades.sap.jobs import OK
 from sweephand.facades.sap.pages import MOST, Page, envelope, page_of
 from sweephand.flow import results
+from sweephand.flow.ranges import StandsForMany
 from sweephand.ids import is_uuid, run_uuid
 from sweephand.schedules.timing import load_or_never
 from sweephand.store.views import runs as views
@@ -163,7 +164,7 @@ def put(ctx: Context) -> Answer:
     owner = schedule.tenant, schedule.id
     try:
         results.record(ctx.world, *owner, _run_id(ctx), success=success, message=message, message_counts=False)
-    except NotFound as unknown:
+    except (NotFound, StandsForMany) as unknown:
         raise NotFound("Run Not Found") from unknown
     except Conflict as ended:
         raise InvalidRequest(None, f"the run has a result already: {ended.reason}") from ended
