@@ -199,3 +199,37 @@ def test_all_of_230_years_are_counted_in_few_calls(text: str) -> None:
 
     assert counted[0] > 10_000
     assert taken <= 60_000  # of the 230 years' months, each looked at once or twice
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "FREQ=SECONDLY;INTERVAL=86399;BYHOUR=11",
+        "FREQ=SECONDLY;INTERVAL=86399;BYDAY=WE;BYHOUR=11",
+        "FREQ=SECONDLY;INTERVAL=86401;BYMONTH=2;BYMONTHDAY=29;BYHOUR=11",
+    ],
+)
+def test_steps_of_almost_a_day_meet_their_hour_in_few_calls(text: str) -> None:
+    start = "DTSTART;TZID=America/New_York:20200101T235959"
+    rule = parse({"rrule": f"{start}\nRRULE:{text}"}, now=NOW).rule
+    found = rule.next_after(NOW)
+    assert found is not None
+
+    assert calls(lambda: rule.next_after(NOW)) <= 4_000
+    assert calls(lambda: rule.last_until(found)) <= 4_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DTSTART:20260101T000000Z\nRRULE:FREQ=SECONDLY;INTERVAL=7;BYHOUR=9,10,11,12,13,14,15,16,17;COUNT=10000000",
+        "DTSTART:20260101T000000Z\nRRULE:FREQ=MINUTELY\nRDATE:20270101T090001Z",
+        "DTSTART:20260101T000000Z\nRRULE:FREQ=SECONDLY;BYHOUR=9,11\nEXDATE:20270101T090001Z\nRDATE:20270101T080001Z",
+    ],
+)
+def test_millions_of_instants_are_counted_in_few_calls(text: str) -> None:
+    """By arithmetic, whatever COUNT, dates and hours do to them."""
+    assert calls(lambda: parse({"rrule": text}, now=NOW)) <= 20_000
+    rule = parse({"rrule": text}, now=NOW).rule
+
+    assert calls(lambda: rule.count(0, 2_500_000_000, 2**31)) <= 20_000

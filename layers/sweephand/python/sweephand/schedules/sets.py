@@ -36,6 +36,11 @@ class Also(Amended):
             return found
         return self.extras[following - 1] if found is None else max(found, self.extras[following - 1])
 
+    def count(self, after: int, until: int, limit: int) -> int:
+        named = self.extras[bisect_right(self.extras, after) : bisect_right(self.extras, until)]
+        alone = sum(self.series.until(second) != second for second in named)
+        return max(0, min(self.series.count(after, until, limit) + alone, limit))
+
     def takes_out(self, second: int) -> bool:  # noqa: ARG002 - it takes out nothing
         return False
 
