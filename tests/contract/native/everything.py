@@ -117,7 +117,7 @@ BODIES: Mapping[str, Any] = {
     },
     "POST /v1/schedules:preview": PREVIEW | {"after": "2027-03-01T00:00:00Z", "limit": 3},
     "POST /v1/runs/{run}/rerun": {"payload": {"s": 3}, "headers": {"X-B": "d", "X-C": None}},
-    "POST /v1/errors:redrive": {"runs": [NO_RUN], "ratePerMinute": 6, "dryRun": False} | {"expectedCount": 1},
+    "POST /v1/errors:redrive": {"runs": [NO_RUN], "ratePerMinute": 6, "dryRun": False} | {"expectedCount": 0},
     "POST /v1/runs:export": {"format": "csv", "state": "ERROR", "kind": "manual"},
     "POST /v1/errors/{error}/notes": {"text": "text"},
     "POST /v1/errors/{error}/archive": {"reason": "text"},

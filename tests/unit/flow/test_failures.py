@@ -377,6 +377,66 @@ def test_a_whole_group_is_run_again_and_nothing_that_failed_later(stage: Stage) 
     assert {each.operation for each in rows(stage, group) if each.rerun_by is not None} == {operation}
 
 
+def test_whoever_was_faster_than_a_group_s_redrive_is_counted_and_named(stage: Stage) -> None:
+    """By hand, by another redrive, archived alone: none is left out in silence, and the numbers add up."""
+    planned, failed = failed_runs(stage, 30)
+    first, second = redrive(stage, only(stage)), redrive(stage, only(stage))
+    owner = failed[0].schedule_id or ""
+    by_hand = rerun.rerun(stage.world, TENANT, owner, failed[28].uuid)
+    failures.archive_run(stage.world, only(stage), owner, failed[29].uuid, "seen", None)
+
+    stage.run(120)
+
+    one, other = (verbs.find(stage.world, TENANT, operation) for operation in (first, second))
+    assert {(each.done, each.total, each.state) for each in (one, other)} == {(30, 30, OperationState.DONE)}
+    assert (30 - one.failed) + (30 - other.failed) + 2 == 30
+    new = [run for run in stage.runs(planned) if run.rerun_of is not None]
+    assert len(new) == len({run.rerun_of for run in new}) == 29
+    told = [each for operation in (one, other) for each in (operation.result or {})["notRun"]]
+    assert {"runId": failed[28].id, "reason": f"it was run again as {by_hand}"} in told
+    assert {"runId": failed[29].id, "reason": "it was archived"} in told
+    assert len(told) == min(20, one.failed) + min(20, other.failed)
+
+
+def test_what_was_seen_to_before_the_request_is_no_part_of_it(stage: Stage) -> None:
+    _, failed = failed_runs(stage, 6)
+    owner = failed[0].schedule_id or ""
+    rerun.rerun(stage.world, TENANT, owner, failed[0].uuid)
+    failures.archive_run(stage.world, only(stage), owner, failed[1].uuid, "seen", None)
+    stage.run(60)
+
+    operation = redrive(stage, only(stage))
+    stage.run(60)
+
+    there = verbs.find(stage.world, TENANT, operation)
+    assert (there.done, there.total, there.failed, there.result) == (4, 4, 0, {"notRun": []})
+
+
+def test_a_group_that_is_archived_meanwhile_is_not_run_and_says_so(stage: Stage) -> None:
+    planned, failed = failed_runs(stage, 3)
+    operation = redrive(stage, only(stage))
+    failures.archive(stage.world, TENANT, only(stage).id, "known", None)
+
+    stage.run(60)
+
+    there = verbs.find(stage.world, TENANT, operation)
+    assert (there.done, there.total, there.failed) == (3, 3, 3)
+    reasons = {each["reason"] for each in (there.result or {})["notRun"]}
+    assert (reasons, len(stage.runs(planned))) == ({"it was archived"}, len(failed))
+
+
+def test_what_its_retention_took_before_its_turn_is_counted(stage: Stage) -> None:
+    _, failed = failed_runs(stage, 3)
+    group = only(stage)
+    operation = redrive(stage, group)
+    stage.world.table.delete(keys.error_runs(TENANT, group.id), keys.run(failed[1].uuid))
+
+    stage.run(60)
+
+    there = verbs.find(stage.world, TENANT, operation)
+    assert (there.done, there.total, there.failed) == (3, 3, 1)
+
+
 @pytest.mark.parametrize("name", ["dynamodb.TransactWriteItems", "dynamodb.UpdateItem", "sqs.SendMessageBatch"])
 @pytest.mark.parametrize("fault", [crash_before, crash_after, refused])
 @pytest.mark.parametrize("skip", [1, 4])

@@ -102,8 +102,8 @@ class Archived:
 @dataclass(frozen=True)
 class Failure:
     """One failed run of a group. at: when it was noted, None where it was run again before that. expires_at: of its
-    row in the ledger. rerun_by: the whole id of the run that repeats it; operation: that asked for it, if one did.
-    archived: of this run alone, beside what its group is.
+    row in the ledger. rerun_by: the whole id of the run that repeats it; rerun_at: since when; operation: that asked
+    for it, if one did. archived: of this run alone, beside what its group is.
     """
 
     run_id: str
@@ -111,6 +111,7 @@ class Failure:
     expires_at: datetime | None
     at: datetime | None = None
     rerun_by: str | None = None
+    rerun_at: datetime | None = None
     actor: str | None = None
     operation: str | None = None
     archived: Archived | None = None
@@ -126,6 +127,14 @@ class Failure:
         if self.is_gone(now):
             return False
         return group.closed_through is None or self.at > group.closed_through
+
+    def was_open(self, at: datetime, closed_through: datetime | None) -> bool:
+        """At `at`, a time that is over. closed_through: of its group, then."""
+        if self.at is None or self.at >= at or (closed_through is not None and self.at <= closed_through):
+            return False
+        seen_to = [self.rerun_at or self.at] if self.rerun_by is not None else []
+        seen_to += [] if self.archived is None else [self.archived.at]
+        return not self.is_gone(at) and all(each >= at for each in seen_to)
 
 
 @dataclass(frozen=True)

@@ -197,7 +197,7 @@ def ops(world: World, wanted: Wanted) -> list[Op]:
         found.append(edits.edit_op(world, run, wanted.edit, now))
     if wanted.old.state in FAILED:
         by = wanted.by
-        found.append(failures.rerun_op(table, wanted.old, run.id, by.actor, by.operation))
+        found.append(failures.rerun_op(table, wanted.old, run.id, now, by.actor, by.operation))
     return found
 
 

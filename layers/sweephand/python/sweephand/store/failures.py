@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -13,9 +13,9 @@ from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.ids import shard_of
-from sweephand.store import keys
+from sweephand.store import keys, ledger
 from sweephand.store.conditional import Condition, Op, Refused, Table, Written, assign, every
-from sweephand.store.table import ErrorGroupItem, ErrorRunItem, RedirectItem
+from sweephand.store.table import ErrorGroupItem, ErrorRunItem, RedirectItem, RunItem
 
 _SWEEP = str(SweepText(Waits.ERRORS, Lane.OPERATIONS))
 _THERE: Condition = ErrorGroupItem.pk.exists()
@@ -116,12 +116,13 @@ def note(table: Table, run: Run, now: datetime) -> Written | Refused:
     return table.put(item, ErrorRunItem.pk.does_not_exist())
 
 
-def rerun_op(table: Table, run: Run, by: str, actor: str | None, operation: str | None) -> Op:
+def rerun_op(table: Table, run: Run, by: str, at: datetime, actor: str | None, operation: str | None) -> Op:
     """Somebody has seen to it, whether it is noted or not: by whom, and in which operation."""
     key = _of(run)
     actions = [
         assign(ErrorRunItem.run_id, run.id),
         assign(ErrorRunItem.rerun_by, by),
+        assign(ErrorRunItem.rerun_at, epoch_ms(at)),
         assign(ErrorRunItem.actor, actor),
         assign(ErrorRunItem.operation, operation),
         assign(ErrorRunItem.expires_at, key["expires_at"]),
@@ -152,10 +153,17 @@ def failure_of(item: ErrorRunItem) -> Failure:
         expires_at=None if item.expires_at is None else from_s(item.expires_at),
         at=None if item.at is None else from_ms(item.at),
         rerun_by=item.rerun_by,
+        rerun_at=None if item.rerun_at is None else from_ms(item.rerun_at),
         actor=item.actor,
         operation=item.operation,
         archived=None if closed_at is None else Archived(from_ms(closed_at), item.closed_by, item.closed_reason),
     )
+
+
+def in_ledger(table: Table, tenant: str, runs: Iterable[tuple[str, str]]) -> list[Run]:
+    """Those of these runs that are there, by owner and uuid."""
+    found = table.batch_get((keys.runs(tenant, owner), keys.run(uuid)) for owner, uuid in runs)
+    return [ledger.run_of(RunItem.from_raw_data(row)) for row in found.values()]
 
 
 def read_run(table: Table, tenant: str, group_id: str, uuid: str) -> Failure | None:

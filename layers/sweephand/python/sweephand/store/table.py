@@ -301,11 +301,15 @@ class ErrorGroupItem(Item):
 
 
 class ErrorRunItem(Item):
-    """A failed run in its group. at: absent where it was run again before it was noted. closed_at: archived alone."""
+    """A failed run in its group. at: absent where it was run again before it was noted. closed_at: archived alone.
+
+    rerun_at: when it was run again (epoch ms).
+    """
 
     run_id = UnicodeAttribute()
     at = Integer(null=True)
     rerun_by = UnicodeAttribute(null=True)
+    rerun_at = Integer(null=True)
     actor = UnicodeAttribute(null=True)
     operation = UnicodeAttribute(null=True)
     closed_at = Integer(null=True)

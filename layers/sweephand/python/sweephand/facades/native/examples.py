@@ -114,7 +114,7 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
     "ArchiveRequest": {"known": {"reason": "the target is being moved"}},
     "RedriveRequest": {
         "howMany": {"runs": [_RUN], "dryRun": True},
-        "selection": {"runs": [_RUN], "ratePerMinute": 30, "expectedCount": 1},
+        "selection": {"runs": [_RUN], "ratePerMinute": 30, "expectedCount": 0},
     },
     "ExportRequest": {"failed": {"format": "jsonl", "state": "ERROR"}, "asUsual": {}},
     "Result": {"success": {"success": True, "message": "4,711 rows"}},

@@ -137,5 +137,10 @@ SCHEMAS: dict[str, Schema] = {
     "RedirectDraft": request({"to": {**ID, "description": "A job, which is not redirected itself."}}, ("to",)),
     "Redirect": answer({"from": ID, "to": ID, "actor": or_null(TEXT), "createdAt": INSTANT_MS}),
     "RedirectPage": page("Redirect"),
-    "Redrive": answer({"count": whole(description="Runs that are run again."), "operation": or_null(ref("Operation"))}),
+    "Redrive": answer(
+        {
+            "count": whole(description="Runs that can be run again, as it looks now."),
+            "operation": or_null(ref("Operation")),
+        }
+    ),
 }

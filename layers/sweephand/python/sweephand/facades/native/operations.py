@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any
 
-from sweephand.domain.instants import text, text_ms
+from sweephand.domain.instants import from_ms, text, text_ms
 from sweephand.domain.operation import Operation, OperationKind, OperationState
 from sweephand.facades.http import Answer
 from sweephand.facades.native.context import TENANT_HEADER, Context
@@ -18,6 +18,8 @@ from sweephand.store.views import operations as views
 
 PROVIDER, READ = "provider:admin", "jobs:read"
 LOOKED_AT_MOST = 5_000
+INSTANTS = ("until", "archivedThrough")
+"""Of what was asked for."""
 
 
 def list_all(ctx: Context) -> Answer:
@@ -99,13 +101,19 @@ def body(operation: Operation) -> dict[str, Any]:
         "state": operation.state.value,
         "progress": {"done": operation.done, "total": operation.total, "failed": operation.failed},
         "cause": operation.cause,
-        "request": operation.params,
+        "request": _request(operation),
         "result": _result(operation),
         "actor": operation.actor,
         "startedAt": text_ms(operation.started_at),
         "endedAt": None if operation.ended_at is None else text_ms(operation.ended_at),
         "expiresAt": None if operation.expires_at is None else text(operation.expires_at),
     }
+
+
+def _request(operation: Operation) -> Mapping[str, Any]:
+    """Instants are kept as numbers, and shown as everywhere."""
+    instants = {name: text_ms(from_ms(int(operation.params[name]))) for name in INSTANTS if name in operation.params}
+    return {**operation.params, **instants}
 
 
 def _result(operation: Operation) -> Mapping[str, Any] | None:

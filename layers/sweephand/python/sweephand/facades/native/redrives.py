@@ -63,8 +63,9 @@ def redrive_errors(ctx: Context) -> Answer:
     rate = _whole(given, "ratePerMinute", redrive.USUAL_RATE, redrive.MOST_RATE)
     expected = fields.whole(given["expectedCount"], "expectedCount", 0, 10**9) if "expectedCount" in given else None
     only_count = "dryRun" in given and fields.flag(given["dryRun"], "dryRun")
-    wanted, count = _of_runs(given["runs"]) if "runs" in given else _of_group(ctx, given["group"])
-    if expected not in {None, count}:
+    wanted, count = _of_runs(ctx, given["runs"]) if "runs" in given else _of_group(ctx, given["group"])
+    begun = None if only_count else verbs.begun_before(ctx.world, ctx.tenant, once)
+    if begun is None and expected not in {None, count}:
         raise PreconditionFailed(f"it would be {count} runs", code="COUNT_MISMATCH")
     if only_count:
         return Answer(202, {"count": count, "operation": None})
@@ -74,22 +75,26 @@ def redrive_errors(ctx: Context) -> Answer:
         OperationKind.REDRIVE,
         {**wanted, "ratePerMinute": rate},
         actor=ctx.by(Operation.CHANGE).actor,
-        total=count,
+        total=len(wanted["runs"]) if "runs" in wanted else count,
         once=once,
     )
     shown = {"count": count, "operation": operations.body(operation)}
     return Answer(202, shown, {"Location": f"/v1/operations/{operation.id}"})
 
 
-def _of_runs(value: object) -> tuple[dict[str, Any], int]:
+def _of_runs(ctx: Context, value: object) -> tuple[dict[str, Any], int]:
+    """The count is of those that can be run again as it looks now; what cannot is told with the result."""
     runs = _runs(value)
-    return {"runs": runs}, len(runs)
+    return {"runs": runs}, redrive.repeatable(ctx.world, ctx.tenant, runs)
 
 
 def _of_group(ctx: Context, value: object) -> tuple[dict[str, Any], int]:
     """What failed up to now: what fails while it is run again is not run again with it."""
     group = failures.find(ctx.world, ctx.tenant, fields.text(value, "group", 1, 64))
-    return {"group": group.id, "until": epoch_ms(ctx.now)}, failures.standing(ctx.world, group, until=ctx.now).count
+    wanted: dict[str, Any] = {"group": group.id, "until": epoch_ms(ctx.now)}
+    if group.closed_through is not None:
+        wanted["archivedThrough"] = epoch_ms(group.closed_through)
+    return wanted, failures.standing(ctx.world, group, until=ctx.now).count
 
 
 def _runs(value: object) -> list[str]:

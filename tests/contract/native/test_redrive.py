@@ -1,0 +1,85 @@
+"""How many runs a redrive says that it would be, and how it shows what was asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.contract.native.api import Api
+from tests.support.endpoint import OK, WRONG
+
+GONE = "01890000-0000-7000-8000-000000000000"
+
+
+def run(api: Api, job: dict[str, Any]) -> str:
+    run_id: str = api("POST", f"/v1/jobs/{job['id']}/run").json["runId"]
+    api.stage.run(5)
+    return run_id
+
+
+def failed(api: Api, count: int) -> list[str]:
+    """Runs that failed; from now on all goes well."""
+    job = api.create({"action": {"type": "http", "url": "https://example.com/"}})
+    api.stage.endpoint.answer = lambda _: WRONG
+    found = [run(api, job) for _ in range(count)]
+    api.stage.endpoint.answer = lambda _: OK
+    return found
+
+
+def redrive(api: Api, **members: Any) -> Any:
+    return api("POST", "/v1/errors:redrive", members)
+
+
+def test_of_a_selection_those_count_that_would_be_run_again(api: Api) -> None:
+    first, second, of_no_job = *failed(api, 2), *failed(api, 1)
+    api("POST", f"/v1/runs/{second}/rerun")
+    job = of_no_job.partition("_")[0]
+    good = run(api, api.create({"action": {"type": "http", "url": "https://example.com/"}}))
+    selection = [first, second, of_no_job, good, f"{job}_{GONE}"]
+    assert redrive(api, runs=selection, dryRun=True).json == {"count": 2, "operation": None}
+    assert api("DELETE", f"/v1/jobs/{job}").status in {200, 204}
+
+    assert redrive(api, runs=selection, dryRun=True).json == {"count": 1, "operation": None}
+    assert redrive(api, runs=[good], dryRun=True).json["count"] == 0
+    assert redrive(api, runs=selection, expectedCount=5).status == 412
+    begun = redrive(api, runs=selection, expectedCount=1, ratePerMinute=600)
+    assert (begun.status, begun.json["count"]) == (202, 1)
+    api.stage.run(5)
+    there = api("GET", f"/v1/operations/{begun.json['operation']['id']}").json
+    assert there["progress"] == {"done": 5, "total": 5, "failed": 4}
+
+
+def test_nobody_counts_the_runs_of_another_tenant(api: Api) -> None:
+    runs = failed(api, 1)
+
+    assert api("POST", "/v1/errors:redrive", {"runs": runs, "dryRun": True}, caller="globex").json["count"] == 0
+
+
+@pytest.mark.parametrize("by", ["runs", "group"])
+def test_a_repetition_with_its_key_is_not_refused_for_what_the_first_has_begun(api: Api, by: str) -> None:
+    runs = failed(api, 2)
+    (group,) = api("GET", "/v1/errors").json["items"]
+    body = {by: {"runs": runs, "group": group["id"]}[by], "expectedCount": 2, "ratePerMinute": 600}
+    first, again = (_keyed(api, body) for _ in range(2))
+
+    assert (first.status, again.status) == (202, 202)
+    assert first.json["operation"]["id"] == again.json["operation"]["id"]
+
+
+def _keyed(api: Api, body: dict[str, Any]) -> Any:
+    answer = api("POST", "/v1/errors:redrive", body, headers={"idempotency-key": "once"})
+    api.stage.run(5)
+    return answer
+
+
+def test_what_was_asked_for_is_shown_with_instants_as_everywhere(api: Api) -> None:
+    failed(api, 1)
+    (group,) = api("GET", "/v1/errors").json["items"]
+    assert api("POST", f"/v1/errors/{group['id']}/archive", {"reason": "known"}).status == 200
+    begun = redrive(api, group=group["id"]).json["operation"]
+
+    asked = api("GET", f"/v1/operations/{begun['id']}").json["request"]
+    assert (asked["until"], asked["group"]) == (begun["startedAt"], group["id"])
+    assert asked["archivedThrough"].endswith("Z")
+    assert asked["archivedThrough"] <= asked["until"]
