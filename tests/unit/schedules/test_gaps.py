@@ -193,3 +193,32 @@ def test_a_last_piece_of_the_year_without_an_occurrence_is_measured_too(text: st
 
     assert found is not None
     assert found.until == begin + YEAR_S
+
+
+@pytest.mark.parametrize(
+    ("step", "zone", "smallest", "largest"),
+    [
+        ("PT30S", "UTC", 30, 30),
+        ("PT30S", "Europe/Berlin", 30, 30),
+        ("PT1H", "Australia/Lord_Howe", 3600, 5400),
+        ("PT2H", "Europe/Berlin", 3600, 10_800),
+    ],
+)
+def test_a_year_by_the_clock_is_measured_to_its_end(step: str, zone: str, smallest: int, largest: int) -> None:
+    timing = parse({"every": step, "align": "clock", "timezone": zone}, now=NOW)
+
+    found = measure(timing.rule, BEGIN, BEGIN + YEAR_S)
+
+    assert found is not None
+    assert found[2:] == (smallest, largest, BEGIN + YEAR_S)
+
+
+@given(st.sampled_from(["PT15M", "PT1H", "PT2H", "PT6H"]), some.zones, st.data())
+def test_a_walk_by_the_clock_finds_the_same_gaps(step: str, name: str, data: st.DataObject) -> None:
+    timing = parse({"every": step, "align": "clock", "timezone": name}, now=NOW)
+    after = data.draw(some.seconds(name))
+    until = after + data.draw(st.integers(0, 10**7))
+
+    found = measure(timing.rule, after, until)
+
+    assert (found and found[:4]) == walked(timing.rule, after, until)

@@ -36,7 +36,7 @@ _DAY_S = 86_400
 _UNITS_S = (3600, 60, 1)
 _ALL_SIXTY = (1 << 60) - 1
 _Stepped = Cycle | Expanded | Slots | SteppedClock
-_SHAPED = (CalendarMasks, OnDays, Cycle, Expanded, Slots, SteppedClock, Within)
+_SHAPED = (CalendarMasks, OnDays, Cycle, Expanded, Slots, SteppedClock, Steps, Within)
 
 
 class Stretch(NamedTuple):
@@ -147,6 +147,8 @@ def _calm(pattern: Series, after: int, until: int, looks: _Looks) -> Stretch | N
     """Of a pattern alone, in wall seconds."""
     if isinstance(pattern, CalendarMasks | OnDays):
         return _wall_times(pattern, after, until)
+    if isinstance(pattern, Steps):
+        return _steps(pattern, after, until)
     assert isinstance(pattern, Cycle | Expanded | Slots | SteppedClock | Within)
     first, last = pattern.after(after), pattern.until(until)
     if first is None or last is None or first > last:
