@@ -14,7 +14,7 @@ from sweephand.domain.failure import Failure, Group, normalised, signature_of
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Outcome, Reason, Run, State, Verdict
 from sweephand.errors import Conflict, InvalidRequest, NotFound, Unavailable
-from sweephand.flow import failures, rerun
+from sweephand.flow import failures, plan, rerun
 from sweephand.flow.operations import verbs
 from sweephand.flow.plan import Planned
 from sweephand.store import failures as store
@@ -500,6 +500,16 @@ def test_no_redirect_makes_a_chain_or_leads_nowhere(stage: Stage) -> None:
             failures.redirect(stage.world, TENANT, source, to, None)
         assert wrong.value.field == "to"
     assert [each.source for each in views.redirects(stage.world.table, TENANT)] == [a]
+
+
+def test_a_redirect_to_a_job_that_is_gone_since_says_which_job_is_meant(stage: Stage) -> None:
+    planned, (failed,) = failed_runs(stage, 1)
+    other = stage.create({"every": "PT1H"})
+    failures.redirect(stage.world, TENANT, planned.job.id, other.job.id, None)
+    plan.delete_job(stage.world, TENANT, other.job.id, None)
+
+    with pytest.raises(NotFound, match="the job that its errors are redirected to is gone"):
+        rerun.rerun(stage.world, TENANT, failed.schedule_id or "", failed.uuid)
 
 
 def test_a_redirect_ends(stage: Stage) -> None:

@@ -122,7 +122,7 @@ def prepared(
         job, schedule_id = jobs.read_job(world.table, old.tenant, old.job_id), old.schedule_id
         kind = old.kind if old.kind in REACTIONS else Kind.MANUAL
     if job is None:
-        raise NotFound("its job is gone")
+        raise NotFound("its job is gone" if redirect is None else "the job that its errors are redirected to is gone")
     if schedule_id is not None:
         schedule = jobs.read_schedule(world.table, old.tenant, job.id, schedule_id)
         if schedule is None:
