@@ -189,10 +189,14 @@ class Stay:
 
 @dataclass(frozen=True)
 class Leave:
-    """A run gives its place back. own: by who made the call. Nobody else knows whether a call is still under way."""
+    """A run gives its place back. own: by who made the call. Nobody else knows whether a call is still under way.
+
+    order: of the entry of a run that left the line without a call: another one has its turn.
+    """
 
     who: str
     own: bool
+    order: str = ""
 
 
 @dataclass(frozen=True)
@@ -222,17 +226,25 @@ def _answer(stile: Turnstile, ask: Ask, now: datetime) -> tuple[Turnstile, Answe
             return _enter(stile, ask, now)
         case Stay(who, until):
             return _with_place(stile, who, Place(until, Holds.RESULT), now), False
-        case Leave(who, own):
-            place = stile.places.get(who)
-            if place is None or (place.holds is Holds.CALL and not own):
-                return stile, False
-            return _without_place(stile, who, now), stile.wake_at is not None and not stile.terms.paused
+        case Leave():
+            after = _left(stile, ask, now)
+            return after, after is not stile and stile.wake_at is not None and not stile.terms.paused
         case Join(order):
             first = stile.wake_at is None
             after = replace(stile, wake_at=now + LOOKS_AGAIN) if first else stile
             if order <= stile.called and order not in stile.late:
                 after = replace(after, late=(*after.late, order))
             return after, not stile.terms.paused and (first or _callable(stile, now))
+
+
+def _left(stile: Turnstile, ask: Leave, now: datetime) -> Turnstile:
+    place, rate = stile.places.get(ask.who), stile.terms.rate
+    if place is not None and (ask.own or place.holds is not Holds.CALL):
+        stile = _without_place(stile, ask.who, now)
+    if rate is None or rate.interval < TOGETHER or not "" < ask.order <= stile.called:
+        return stile  # a turn of less than a second is not worth calling all those anew who have theirs
+    placed = {who: held for who, held in stile.places.items() if held.holds is not Holds.CALLED}
+    return replace(empty(stile), places=placed, wake_at=stile.wake_at, look_at=stile.look_at)
 
 
 def _callable(stile: Turnstile, now: datetime) -> bool:
@@ -403,6 +415,16 @@ def _next_turn(stile: Turnstile, now: datetime) -> datetime:
 
 def _on_its_way(stile: Turnstile, entry: Waiting, now: datetime) -> bool:
     return entry.who in stile.places and stile.places[entry.who].lasts(now)
+
+
+def wakes(stile: Turnstile, now: datetime) -> bool:
+    """It is time to look at the whole line: the sweep has sent its message, or is about to."""
+    return stile.wake_at is not None and _wake_at(stile, now) != stile.wake_at
+
+
+def rest(stile: Turnstile, now: datetime) -> Turnstile:
+    """Nobody is called; the line is looked at again."""
+    return replace(stile, wake_at=_wake_at(stile, now))
 
 
 def _wake_at(stile: Turnstile, now: datetime) -> datetime:

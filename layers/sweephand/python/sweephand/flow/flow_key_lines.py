@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from sweephand.domain import flow_keys
+from sweephand.domain import admission, flow_keys
 from sweephand.domain.flow_keys import holder
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.run import Run
@@ -14,11 +15,12 @@ from sweephand.flow import turnstiles
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import flow_keys as store
-from sweephand.store import ledger
+from sweephand.store import gate, ledger
 from sweephand.store.conditional import Refused
 
 PAGE = 100
 PAGES = 5
+MOST_SEEN = 5_000
 TRIES = 10
 
 
@@ -34,12 +36,20 @@ def call_next(world: World, tenant: str, name: str) -> None:
     """
     for tries in range(TRIES):
         stile = store.read_stile(world.table, tenant, name)
-        if stile is None or stile.wake_at is None or stile.terms.paused:
+        if stile is None or stile.wake_at is None:
             return
         now = world.clock.now()
         shut = _shut(world, stile)
-        entries, line = _line(world, stile, shut, now)
-        calls = flow_keys.call(stile, line, shut, now)
+        if flow_keys.wakes(stile, now):
+            _see_off(world, stile, shut, now)
+        elif stile.terms.paused:
+            return
+        entries: Entries = {}
+        if stile.terms.paused:
+            calls = flow_keys.Calls(flow_keys.rest(stile, now))
+        else:
+            entries, line = _line(world, stile, shut, now)
+            calls = flow_keys.call(stile, line, shut, now)
         if not entries and not store.line(world.table, stile, "", "", 1):
             calls = flow_keys.Calls(flow_keys.empty(stile))
         met = store.move(world.table, stile, calls.stile, turnstiles.new_turn(world), shards=world.settings.shards)
@@ -48,6 +58,58 @@ def call_next(world: World, tenant: str, name: str) -> None:
             return
         world.clock.sleep(world.chance.uniform(0.0, min(0.2, 0.005 * 2**tries)))
     raise Unavailable("the line was looked at by others all the time")
+
+
+def _see_off(world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime], now: datetime) -> None:
+    """Whoever has nothing to wait for is sent for, wherever it stands: its time is over, its job is gone or names this
+    key no longer. It takes no turn; what becomes of it, its own delivery decides.
+    """
+    found = store.line(world.table, stile, "", "", MOST_SEEN)
+    over = [entry for entry in found if entry.patience.over_at(now, shut=entry.target in shut) is not None]
+    leaving = _leaving(world, stile, found)
+    for entry in [entry for entry in found if entry.owner in leaving and entry not in over][: PAGE * PAGES]:
+        store.let_go(world.table, stile.tenant, stile.name, entry, now)
+        over.append(entry)
+    del over[PAGE * PAGES :]
+    rows = store.rows_of(world.table, stile.tenant, over)
+    _drop_gone(world, stile, over, rows)
+    pointers = [
+        Delivery(ledger.pointer_to(rows[entry.order]), now, entry.lane)
+        for entry in over
+        if store.still_queued(rows.get(entry.order), entry)
+    ]
+    unsent = world.queue.send(pointers)
+    if unsent:
+        world.journal.warning("who waits under a flow key in vain is sent for again", left=len(unsent))
+
+
+def _leaving(world: World, stile: flow_keys.Turnstile, found: list[store.Entry]) -> set[str]:
+    """Owners whose runs do not wait under this key any more, by the first run of each."""
+    first = list({entry.owner: entry for entry in reversed(found)}.values())[-PAGE * PAGES :]
+    rows = store.rows_of(world.table, stile.tenant, first)
+    _drop_gone(world, stile, first, rows)
+    runs = {entry.owner: rows[entry.order] for entry in first if store.still_queued(rows.get(entry.order), entry)}
+    pointers = {owner: ledger.pointer_to(run) for owner, run in runs.items()}
+    known = gate.read(world.table, pointers.values())
+    leaving = set()
+    for owner, pointer in pointers.items():
+        seen = gate.look(world.table, world.standing, pointer, known)
+        gone = seen.job is None or (pointer.schedule is not None and seen.schedule is None)
+        if gone or admission.flow_key_of(pointer.kind, seen) != stile.name:
+            leaving.add(owner)
+    return leaving
+
+
+def _drop_gone(
+    world: World, stile: flow_keys.Turnstile, entries: Sequence[store.Entry], rows: Mapping[str, Run]
+) -> None:
+    """Entries that their rows do not bear out."""
+    gone = [
+        entry.order
+        for entry in entries
+        if not store.still_queued(rows.get(entry.order), entry) and not store.at_work(rows.get(entry.order))
+    ]
+    store.drop(world.table, stile.tenant, stile.name, gone)
 
 
 def _shut(world: World, stile: flow_keys.Turnstile) -> dict[str, datetime]:
@@ -75,12 +137,7 @@ def _line(
     before = [found[order] for order in sorted(found)]
     behind = store.line(world.table, stile, stile.called, "", PAGE * PAGES)
     rows = store.rows_of(world.table, stile.tenant, [*before, *behind])
-    gone = [
-        entry.order
-        for entry in (*before, *behind)
-        if not store.still_queued(rows.get(entry.order), entry) and not store.at_work(rows.get(entry.order))
-    ]
-    store.drop(world.table, stile.tenant, stile.name, gone)
+    _drop_gone(world, stile, (*before, *behind), rows)
     entries = {
         entry.order: (entry, rows[entry.order])
         for entry in (*before, *behind)

@@ -187,10 +187,25 @@ def leave(world: World, run: Run, *, own: bool) -> None:
     if own and not turnstiles.has_places(world, run.tenant, run.flow_key):
         return
     try:
-        if turnstiles.ask(world, run.tenant, run.flow_key, Leave(holder(run.uuid), own=own)):
+        order = "" if own else _leave_line(world, run, run.flow_key)
+        if turnstiles.ask(world, run.tenant, run.flow_key, Leave(holder(run.uuid), own=own, order=order)):
             call_next(world, run.tenant, run.flow_key)
     except Unavailable:
         world.journal.warning("a place is free when its lease is over", run=run.uuid)
+
+
+def _leave_line(world: World, run: Run, name: str) -> str:
+    """A run that ended while it waited stands in the line no longer. Returns the order of its entry, if it may have had
+    a turn that is free now: who is called because its time is over has none.
+    """
+    in_vain = run.state is State.EXPIRED or run.reason is Reason.CIRCUIT_OPEN
+    if run.line_at is None or not (in_vain or run.started_at is None or run.started_at < run.line_at):
+        return ""
+    order = store.order_of(run)
+    there = store.entries(world.table, flow_keys.Turnstile(run.tenant, name), [order])
+    store.drop(world.table, run.tenant, name, [entry.order for entry in there])
+    now, shut = world.clock.now(), run.reason is Reason.CIRCUIT_OPEN
+    return order if any(entry.patience.over_at(now, shut=shut) is None for entry in there) else ""
 
 
 # Circuits

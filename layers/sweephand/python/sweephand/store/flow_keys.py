@@ -373,6 +373,20 @@ def drop(table: Table, tenant: str, name: str, orders: Iterable[str]) -> None:
         table.delete(keys.flow(tenant, name), keys.line(order))
 
 
+def let_go(table: Table, tenant: str, name: str, entry: Entry, now: datetime) -> None:
+    """A run has nothing to wait for any more. Should it have left meanwhile, its row tells so of this entry too."""
+    item = LineItem(
+        pk=keys.flow(tenant, name),
+        sk=keys.line(entry.order),
+        owner=entry.owner,
+        uuid=entry.uuid,
+        target=entry.target,
+        lane=entry.lane.value,
+        until=epoch_ms(now),
+    )
+    table.put(item)
+
+
 def waiting(table: Table, tenant: str, name: str, most: int) -> int:
     """How many stand in the line, counted up to `most`."""
     rows = table.query_all(keys.flow(tenant, name), LineItem.sk.startswith(keys.line("")), consistent=True)
