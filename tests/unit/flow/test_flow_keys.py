@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections import Counter
 from dataclasses import replace
@@ -25,13 +26,14 @@ from sweephand.store import flow_keys as store
 from tests.support.aws import URLS
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Passing, answer_lost
+from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before
 from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, fixed, once
 
 AT_NOON_1 = {"at": "2027-03-01T12:01:00Z"}
 ASYNC = {"outcome": {"on202": "wait", "callbackTimeoutSeconds": 600}}
 KEYED = {"flowKey": "k"}
 UPDATE, TRANSACTION, QUERY = "dynamodb.UpdateItem", "dynamodb.TransactWriteItems", "dynamodb.Query"
+PUT, SEND = "dynamodb.PutItem", "sqs.SendMessageBatch"
 
 
 def key(stage: Stage, **terms: Any) -> FlowKey:
@@ -431,6 +433,34 @@ def test_who_waits_under_a_key_that_its_job_names_no_longer_goes(stage, named):
     assert {run.state for run in stage.runs(planned[1])} == {State.CANCELLED}
     assert line(stage) == []
     flow_key_changes.delete(stage.world, TENANT, "k", None)
+
+
+@pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost])
+@pytest.mark.parametrize("skip", range(6))
+def test_whatever_call_of_a_look_goes_wrong_who_waits_in_vain_goes(stage, fault, skip):
+    """Letting go and sending for them: the next look does again what this one did not, or did alone."""
+    key(stage, parallelism=1)
+    paused(stage)
+    planned = jobs(stage, 1, {"every": "PT20S", "count": 3, "startTime": "2027-03-01T12:01:00Z"})
+    stage.run(110)
+    stage.change(planned[0], policies={})
+    met = []
+
+    def goes_wrong(passing: Passing, act: Act) -> Any:
+        lets_go = passing.name == PUT and passing.request["Item"]["sk"]["S"].startswith("LINE#")
+        if not lets_go and passing.name != SEND:
+            return act()
+        met.append(passing.name)
+        return fault(passing, act) if len(met) == skip + 1 else act()
+
+    with stage.taps.faulty(goes_wrong), contextlib.suppress(Crash):
+        stage.run(120)
+    stage.run(300)
+
+    assert met[: skip + 1] == [SEND, PUT, PUT, PUT, SEND, SEND][: skip + 1]
+    assert [run.state for run in stage.runs(planned[0])] == [State.SUCCESS] * 3
+    assert len(called_at(stage)) == 3
+    assert line(stage) == []
 
 
 def test_runs_that_exclude_each_other_keep_their_turn_while_they_wait(stage):
