@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from sweephand.domain import admission, flow_keys
@@ -65,31 +65,27 @@ def _see_off(world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime]
     key no longer. It takes no turn; what becomes of it, its own delivery decides.
     """
     found = store.line(world.table, stile, "", "", MOST_SEEN)
-    over = [entry for entry in found if entry.patience.over_at(now, shut=entry.target in shut) is not None]
     leaving = _leaving(world, stile, found)
-    for entry in [entry for entry in found if entry.owner in leaving and entry not in over][: PAGE * PAGES]:
+    over, unwanted = [], []
+    for entry in found:
+        if entry.patience.over_at(now, shut=entry.target in shut) is not None:
+            over.append(entry)
+        elif entry.owner in leaving:
+            unwanted.append(entry)
+    for entry in unwanted[: PAGE * PAGES]:
         store.let_go(world.table, stile.tenant, stile.name, entry, now)
-        over.append(entry)
-    del over[PAGE * PAGES :]
-    rows = store.rows_of(world.table, stile.tenant, over)
-    _drop_gone(world, stile, over, rows)
-    pointers = [
-        Delivery(ledger.pointer_to(rows[entry.order]), now, entry.lane)
-        for entry in over
-        if store.still_queued(rows.get(entry.order), entry)
-    ]
+    there = _borne_out(world, stile, [*over, *unwanted][: PAGE * PAGES])
+    pointers = [Delivery(ledger.pointer_to(run), now, entry.lane) for entry, run in there.values()]
     unsent = world.queue.send(pointers)
     if unsent:
         world.journal.warning("who waits under a flow key in vain is sent for again", left=len(unsent))
 
 
-def _leaving(world: World, stile: flow_keys.Turnstile, found: list[store.Entry]) -> set[str]:
+def _leaving(world: World, stile: flow_keys.Turnstile, found: Sequence[store.Entry]) -> set[str]:
     """Owners whose runs do not wait under this key any more, by the first run of each."""
     first = list({entry.owner: entry for entry in reversed(found)}.values())[-PAGE * PAGES :]
-    rows = store.rows_of(world.table, stile.tenant, first)
-    _drop_gone(world, stile, first, rows)
-    runs = {entry.owner: rows[entry.order] for entry in first if store.still_queued(rows.get(entry.order), entry)}
-    pointers = {owner: ledger.pointer_to(run) for owner, run in runs.items()}
+    there = _borne_out(world, stile, first).values()
+    pointers = {entry.owner: ledger.pointer_to(run) for entry, run in there}
     known = gate.read(world.table, pointers.values())
     leaving = set()
     for owner, pointer in pointers.items():
@@ -100,16 +96,19 @@ def _leaving(world: World, stile: flow_keys.Turnstile, found: list[store.Entry])
     return leaving
 
 
-def _drop_gone(
-    world: World, stile: flow_keys.Turnstile, entries: Sequence[store.Entry], rows: Mapping[str, Run]
-) -> None:
-    """Entries that their rows do not bear out."""
-    gone = [
-        entry.order
-        for entry in entries
-        if not store.still_queued(rows.get(entry.order), entry) and not store.at_work(rows.get(entry.order))
-    ]
+Entries = dict[str, tuple[store.Entry, Run]]
+"""By their order."""
+
+
+def _borne_out(world: World, stile: flow_keys.Turnstile, entries: Sequence[store.Entry]) -> Entries:
+    """Those whose rows say the same, in the order given; what is left over in the line goes."""
+    rows = store.rows_of(world.table, stile.tenant, entries)
+    there = {
+        entry.order: (entry, rows[entry.order]) for entry in entries if store.still_queued(rows.get(entry.order), entry)
+    }
+    gone = [entry.order for entry in entries if entry.order not in there and not store.at_work(rows.get(entry.order))]
     store.drop(world.table, stile.tenant, stile.name, gone)
+    return there
 
 
 def _shut(world: World, stile: flow_keys.Turnstile) -> dict[str, datetime]:
@@ -120,13 +119,10 @@ def _shut(world: World, stile: flow_keys.Turnstile) -> dict[str, datetime]:
     return {target: each.probe_at for target, each in found if each.opened_at and each.probe_at}
 
 
-Entries = dict[str, tuple[store.Entry, Run]]
-
-
 def _line(
     world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime], now: datetime
 ) -> tuple[Entries, flow_keys.Line]:
-    """Entries that their rows bear out; what is left over goes."""
+    """Who is looked at, with the rows; what is left over goes."""
     before: list[store.Entry] = []
     if flow_keys.mark_is_over(stile, now) and stile.mark:
         before = store.line(world.table, stile, "", stile.mark, PAGE)
@@ -136,13 +132,7 @@ def _line(
     found = {entry.order: entry for entry in (*before, *store.entries(world.table, stile, stile.late))}
     before = [found[order] for order in sorted(found)]
     behind = store.line(world.table, stile, stile.called, "", PAGE * PAGES)
-    rows = store.rows_of(world.table, stile.tenant, [*before, *behind])
-    _drop_gone(world, stile, (*before, *behind), rows)
-    entries = {
-        entry.order: (entry, rows[entry.order])
-        for entry in (*before, *behind)
-        if store.still_queued(rows.get(entry.order), entry)
-    }
+    entries = _borne_out(world, stile, [*before, *behind])
     again = tuple(_waiting(entry) for entry in before if entry.order in entries)
     fresh = tuple(_waiting(entry) for entry in behind if entry.order in entries)
     return entries, flow_keys.Line(again, fresh, more=len(behind) == PAGE * PAGES)
