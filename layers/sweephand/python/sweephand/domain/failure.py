@@ -120,17 +120,23 @@ class Failure:
         """Its retention is over, though the table may still show it."""
         return self.expires_at is not None and self.expires_at <= now
 
+    def is_archived(self, group: Group) -> bool:
+        """Alone, or with its group."""
+        return self.archived is not None or self._went_with(group.closed_through)
+
+    def _went_with(self, closed_through: datetime | None) -> bool:
+        """Its group archived what failed up to then."""
+        return self.at is not None and closed_through is not None and self.at <= closed_through
+
     def is_open(self, group: Group, now: datetime) -> bool:
         """Nobody has seen to it: it was not run again, nor archived, alone or with its group; and it is still there."""
-        if self.at is None or self.rerun_by is not None or self.archived is not None:
+        if self.at is None or self.rerun_by is not None:
             return False
-        if self.is_gone(now):
-            return False
-        return group.closed_through is None or self.at > group.closed_through
+        return not self.is_archived(group) and not self.is_gone(now)
 
     def was_open(self, at: datetime, closed_through: datetime | None) -> bool:
         """At `at`, a time that is over. closed_through: of its group, then."""
-        if self.at is None or self.at >= at or (closed_through is not None and self.at <= closed_through):
+        if self.at is None or self.at >= at or self._went_with(closed_through):
             return False
         seen_to = [self.rerun_at or self.at] if self.rerun_by is not None else []
         seen_to += [] if self.archived is None else [self.archived.at]

@@ -119,11 +119,7 @@ def _counted(world: World, operation: Operation, group: Group) -> Iterator[Failu
 
 def _seen_to(failure: Failure, group: Group) -> str | None:
     """What was archived meanwhile is not run. What was run again says so by its row in the ledger."""
-    if failure.rerun_by is not None:
-        return None
-    alone, at = failure.archived is not None, failure.at
-    together = at is not None and group.closed_through is not None and at <= group.closed_through
-    return "it was archived" if alone or together else None
+    return "it was archived" if failure.rerun_by is None and failure.is_archived(group) else None
 
 
 def _begin(world: World, operation: Operation, run_id: str, due: datetime) -> Wanted:
