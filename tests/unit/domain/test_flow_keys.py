@@ -74,14 +74,46 @@ def test_a_place_is_free_when_the_lease_of_its_run_is_over_and_not_before():
     assert enter(there, "b", NOON + LEASE)[1] == Go(NOON + LEASE)
 
 
-def test_who_has_passed_passes_again_in_the_same_place():
+def test_who_has_passed_in_the_same_claim_passes_again_in_the_same_place():
     there, _ = enter(stile(parallelism=1, rate=Rate(1, 3_600)), "a")
 
-    again, said = enter(there, "a", NOON + SECOND)
+    again, (said,) = answer(there, [Enter("a", NOON + LEASE)], NOON + SECOND)
 
     assert said == Go(NOON + SECOND)
-    assert again.next_at == there.next_at
-    assert again.running(NOON + SECOND) == 1
+    assert again == there
+
+
+def test_a_lost_answer_to_who_passed_gives_it_the_same_turn():
+    there, _ = enter(stile(parallelism=2, rate=Rate(1, 10)), "a")
+    there, first = enter(there, "b", NOON + 8.5 * SECOND)
+
+    _, again = answer(there, [Enter("b", NOON + 8.5 * SECOND + LEASE)], NOON + 8.6 * SECOND)
+
+    assert [first] == again == [Go(NOON + 9 * SECOND)]
+
+
+@pytest.mark.parametrize("holds", [Holds.CALL, Holds.RESULT])
+def test_who_holds_a_place_of_an_earlier_attempt_takes_a_turn_of_its_own(holds):
+    own = Place(NOON + 5 * SECOND, holds)
+    there = replace(stile(parallelism=1, rate=Rate(1, 60)), places={"a": own}, next_at=NOON + 2 * SECOND)
+
+    there, soon = enter(there, "a")
+    _, later = enter(replace(there, places={"a": own}), "a", NOON + SECOND)
+
+    assert (soon, later) == (Go(NOON + SECOND), Wait(Why.RATE))
+    assert there.next_at == NOON + 62 * SECOND
+
+
+@pytest.mark.parametrize("holds", [Holds.CALL, Holds.RESULT])
+def test_who_waits_with_a_place_of_an_earlier_attempt_is_called_into_it(holds):
+    own = Place(NOON + 300 * SECOND, holds)
+    there = replace(stile(parallelism=1, rate=Rate(1, 60)), places={"who-1": own}, wake_at=NOON)
+
+    calls = call(there, Line(fresh=waiting("1", "2")), {}, NOON)
+
+    assert [each.order for each in calls.called] == ["1"]
+    assert calls.stile.places == {"who-1": own}
+    assert enter(calls.stile, "who-1", order="1")[1] == Go(NOON)
 
 
 def test_a_run_that_waits_for_its_result_keeps_its_place_until_then():
@@ -154,7 +186,7 @@ def test_no_window_holds_more_calls_than_the_rate_and_a_second_s_worth(limit, pe
 
 
 def test_who_comes_while_others_wait_stands_behind_them():
-    there, _ = answer(stile(parallelism=2), [Join("9")], NOON)
+    there, _ = answer(stile(parallelism=2), [Join("who-9", "9")], NOON)
 
     assert enter(there, "new")[1] == Wait(Why.LINE)
     assert enter(there, "not yet called", order="1")[1] == Wait(Why.LINE)
@@ -162,7 +194,7 @@ def test_who_comes_while_others_wait_stands_behind_them():
 
 
 def test_the_first_in_the_line_has_it_looked_at_and_sets_its_wake():
-    there, (look,) = answer(stile(parallelism=1), [Join("9")], NOON)
+    there, (look,) = answer(stile(parallelism=1), [Join("who-9", "9")], NOON)
 
     assert look is True
     assert there.wake_at == NOON + flow_keys.LOOKS_AGAIN
@@ -170,32 +202,80 @@ def test_the_first_in_the_line_has_it_looked_at_and_sets_its_wake():
 
 def test_who_joins_has_the_line_looked_at_only_where_there_is_a_place_or_a_turn_soon():
     there, _ = enter(stile(parallelism=1), "a")
-    there, _ = answer(there, [Join("9")], NOON)
-    assert answer(there, [Join("9")], NOON)[1] == [False]
-    assert answer(there, [Join("9")], NOON + LEASE)[1] == [True]
+    there, _ = answer(there, [Join("who-9", "9")], NOON)
+    assert answer(there, [Join("who-9", "9")], NOON)[1] == [False]
+    assert answer(there, [Join("who-9", "9")], NOON + LEASE)[1] == [True]
 
     rated = replace(stile(rate=Rate(1, 60)), wake_at=NOON + 60 * SECOND, called_to=NOON + AHEAD + SECOND)
-    assert answer(rated, [Join("9")], NOON)[1] == [False]
-    assert answer(replace(rated, called_to=NOON + AHEAD), [Join("9")], NOON)[1] == [True]
+    assert answer(rated, [Join("who-9", "9")], NOON)[1] == [False]
+    assert answer(replace(rated, called_to=NOON + AHEAD), [Join("who-9", "9")], NOON)[1] == [True]
 
 
 def test_who_leaves_has_the_line_looked_at_if_anybody_waits():
     there, _ = enter(stile(parallelism=1), "a")
     assert answer(there, [Leave("a", own=True)], NOON)[1] == [False]
 
-    there, _ = answer(there, [Join("9")], NOON)
+    there, _ = answer(there, [Join("who-9", "9")], NOON)
     assert answer(there, [Leave("a", own=True)], NOON)[1] == [True]
 
 
 def test_who_comes_late_into_its_place_in_the_line_is_called_all_the_same():
     there = replace(stile(parallelism=2), wake_at=NOON, called="5", called_to=NOON)
-    there, (look,) = answer(there, [Join("4")], NOON)
+    there, (look,) = answer(there, [Join("who-4", "4")], NOON)
 
     calls = call(there, Line(again=waiting("4"), fresh=waiting("6")), {}, NOON)
 
     assert (look, there.late) == (True, ("4",))
     assert [each.order for each in calls.called] == ["4", "6"]
     assert (calls.stile.late, calls.stile.called) == ((), "6")
+
+
+def test_who_is_called_before_it_says_that_it_has_joined_has_one_turn():
+    there = replace(stile(rate=Rate(1, 10)), wake_at=NOON, next_at=NOON + 10 * SECOND)
+    there = call(there, Line(fresh=waiting("1", "2")), {}, NOON).stile
+
+    same, said = answer(there, [Join("who-1", "1"), Join("who-2", "2")], NOON + 0.1 * SECOND)
+
+    assert (same, said) == (there, [False, False])
+    assert call(same, Line(fresh=waiting("3")), {}, NOON).called[0].at == NOON + 29 * SECOND
+
+
+def test_who_comes_before_its_turn_takes_no_other_s_and_keeps_its_own():
+    """By a copy of the message that it had before it joined."""
+    there = replace(stile(rate=Rate(1, 10)), wake_at=NOON, next_at=NOON + 10 * SECOND)
+    there = call(there, Line(fresh=waiting("1", "2")), {}, NOON).stile
+    soon = NOON + 9 * SECOND
+
+    there, early = enter(there, "who-2", soon, "2")
+    there, (look,) = answer(there, [Join("who-2", "2", again=True)], soon)
+    there, first = enter(there, "who-1", soon, "1")
+    there, second = enter(there, "who-2", NOON + 19 * SECOND, "2")
+
+    assert (early, look) == (Wait(Why.RATE), False)
+    assert (first, second) == (Go(soon), Go(NOON + 19 * SECOND))
+    assert (there.late, there.places) == ((), {})
+
+
+def test_who_comes_to_its_turn_in_vain_is_called_again():
+    there = replace(stile(rate=Rate(1, 10)), wake_at=NOON)
+    there = replace(call(there, Line(fresh=waiting("1")), {}, NOON).stile, next_at=NOON + 20 * SECOND)
+
+    there, said = enter(there, "who-1", NOON, "1")
+    there, (look,) = answer(there, [Join("who-1", "1", again=True)], NOON)
+
+    assert (said, look, there.late) == (Wait(Why.RATE), True, ("1",))
+    assert [each.order for each in call(there, Line(again=waiting("1")), {}, NOON).called] == ["1"]
+
+
+def test_who_was_called_by_other_terms_is_called_by_these():
+    there = replace(stile(rate=Rate(1, 30)), wake_at=NOON, next_at=NOON + 30 * SECOND)
+    there = call(there, Line(fresh=waiting("1", "2")), {}, NOON).stile
+
+    anew = replace(there, terms=Terms(rate=Rate(1, 2)), called="", called_to=None, mark="", mark_at=None, next_at=None)
+    calls = call(anew, Line(fresh=waiting("1", "2")), {}, NOON)
+
+    assert [each.at for each in calls.called] == [NOON, NOON + SECOND]
+    assert [place.comes_at for place in calls.stile.places.values()] == [NOON - SECOND, NOON + SECOND]
 
 
 def test_as_many_are_called_as_there_are_places_in_order():

@@ -19,7 +19,7 @@ from sweephand.domain.job import DEFAULT_COLLECTION, Pause
 from sweephand.domain.run import Kind, Reason, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, InvalidRequest
-from sweephand.flow import flow_key_changes, manual, plan, results, tenancy, turnstiles
+from sweephand.flow import flow_key_changes, flow_key_lines, manual, plan, results, tenancy, turnstiles
 from sweephand.flow.plan import Planned
 from sweephand.flow.world import FlowMemory
 from sweephand.store import flow_keys as store
@@ -84,10 +84,57 @@ def test_calls_of_all_jobs_are_spaced_by_the_rate(stage):
     begun = called_at(stage)
     assert len(begun) == 4
     assert [after - before for before, after in itertools.pairwise(begun) if after - before < 9] == []
-    assert begun[-1] < 60  # of those who join at once, one may be given two turns
+    assert begun[-1] < 32
     assert stands(stage, planned) == [State.SUCCESS] * 4
     assert line(stage) == []
     assert stile(stage).wake_at is None
+
+
+def test_who_is_called_before_it_says_that_it_has_joined_uses_one_turn(stage):
+    key(stage, rate=Rate(1, 10))
+    jobs(stage, 4)
+    joins = 0
+
+    def others_look(passing: Passing, act: Act) -> Any:
+        nonlocal joins
+        done = act()
+        if passing.name == TRANSACTION and "LINE#" in str(passing.request):
+            joins += 1
+            with stage.untapped():
+                flow_key_lines.call_next(stage.world, TENANT, "k")
+        return done
+
+    with stage.taps.faulty(others_look):
+        stage.run(65, most=1)
+    later = jobs(stage, 1, once(70 * SECOND))
+    stage.run(120)
+
+    assert joins >= 3
+    assert called_at(stage)[3] < 32
+    assert stands(stage, later) == [State.SUCCESS]
+    assert called_at(stage)[4] < 42
+
+
+@pytest.mark.parametrize("fault", [crash_before, crash_after])
+def test_a_run_that_is_tried_again_in_its_place_uses_a_turn_of_its_own(stage, fault):
+    """Its executor died when the place was its result's, before the outcome was written."""
+    key(stage, rate=Rate(1, 60), parallelism=2)
+    stage.endpoint.answer = ACCEPTED
+    jobs(stage, 2, action=stage.action(**ASYNC))
+    met = []
+
+    def at_its_outcome(passing: Passing, act: Act) -> Any:
+        outcome = passing.name == UPDATE and "ACK_RECVD" in str(passing.request)
+        met.extend([passing.name] * outcome)
+        return fault(passing, act) if outcome and len(met) == 1 else act()
+
+    with stage.taps.faulty(at_its_outcome), contextlib.suppress(Crash):
+        stage.run(70)
+    stage.run(400)
+
+    assert met
+    assert len(called_at(stage)) == (3 if fault is crash_before else 2)
+    assert all(after - before >= 59 for before, after in itertools.pairwise(called_at(stage)))
 
 
 def test_a_rate_of_many_a_second_holds_up_few(stage):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from sweephand.domain.instants import EPOCH, epoch_ms
 from sweephand.domain.job import Pause
 
 MOST_PARALLEL = 100
@@ -67,6 +68,11 @@ class Terms:
         """There is an order in which runs pass. Without, those who wait do so for a circuit only."""
         return self.rate is not None or self.parallelism is not None
 
+    @property
+    def slow(self) -> bool:
+        """Each turn counts. Queues deliver to the second: a shorter one cannot be kept for its run."""
+        return self.rate is not None and self.rate.interval >= TOGETHER
+
 
 @dataclass(frozen=True)
 class FlowKey:
@@ -105,8 +111,16 @@ class Place:
     until: datetime
     holds: Holds
 
+    @property
+    def comes_at(self) -> datetime:
+        """The instant of the message of a run that was called."""
+        return self.until - COMES_WITHIN - TOGETHER
+
     def lasts(self, now: datetime) -> bool:
         return self.until > now
+
+
+NO_PLACE = Place(EPOCH, Holds.CALLED)
 
 
 @dataclass(frozen=True)
@@ -118,7 +132,7 @@ class Turnstile:
 
     called: the entry of the line (its order) up to which runs have been called; called_to: from which instant on turns
     are free. mark, mark_at: what these were some time ago: who stands before the mark when its turn is long over has
-    lost its message. late: entries that came into the line before `called` when that had passed them.
+    lost its message. late: entries that came into the line before `called` when that had passed them, or came in vain.
     """
 
     tenant: str
@@ -201,9 +215,11 @@ class Leave:
 
 @dataclass(frozen=True)
 class Join:
-    """A run has joined the line."""
+    """A run has joined the line. again: it stood there, and came in vain."""
 
+    who: str
     order: str
+    again: bool = False
 
 
 Ask = Enter | Stay | Leave | Join
@@ -229,20 +245,30 @@ def _answer(stile: Turnstile, ask: Ask, now: datetime) -> tuple[Turnstile, Answe
         case Leave():
             after = _left(stile, ask, now)
             return after, after is not stile and stile.wake_at is not None and not stile.terms.paused
-        case Join(order):
-            first = stile.wake_at is None
-            after = replace(stile, wake_at=now + LOOKS_AGAIN) if first else stile
-            if order <= stile.called and order not in stile.late:
-                after = replace(after, late=(*after.late, order))
-            return after, not stile.terms.paused and (first or _callable(stile, now))
+        case Join():
+            return _joined(stile, ask, now)
+
+
+def _joined(stile: Turnstile, ask: Join, now: datetime) -> tuple[Turnstile, bool]:
+    """Who was called before it said that it has joined, or has come by an older message, still has its turn."""
+    first, place = stile.wake_at is None, stile.places.get(ask.who)
+    after = replace(stile, wake_at=now + LOOKS_AGAIN) if first else stile
+    if ask.order <= stile.called:
+        if place is not None and place.holds is Holds.CALLED:
+            if not ask.again or place.comes_at > now:
+                return after, False
+            after = _without_place(after, ask.who, now)
+        if ask.order not in stile.late:
+            after = replace(after, late=(*after.late, ask.order))
+    return after, not stile.terms.paused and (first or _callable(stile, now))
 
 
 def _left(stile: Turnstile, ask: Leave, now: datetime) -> Turnstile:
-    place, rate = stile.places.get(ask.who), stile.terms.rate
+    place = stile.places.get(ask.who)
     if place is not None and (ask.own or place.holds is not Holds.CALL):
         stile = _without_place(stile, ask.who, now)
-    if rate is None or rate.interval < TOGETHER or not "" < ask.order <= stile.called:
-        return stile  # a turn of less than a second is not worth calling all those anew who have theirs
+    if not stile.terms.slow or not "" < ask.order <= stile.called:
+        return stile
     placed = {who: held for who, held in stile.places.items() if held.holds is not Holds.CALLED}
     return replace(empty(stile), places=placed, wake_at=stile.wake_at, look_at=stile.look_at)
 
@@ -259,31 +285,41 @@ def _has_room(stile: Turnstile, now: datetime) -> bool:
 
 
 def _enter(stile: Turnstile, ask: Enter, now: datetime) -> tuple[Turnstile, Go | Wait]:
-    terms, mine = stile.terms, stile.places.get(ask.who)
+    terms, place = stile.terms, stile.places.get(ask.who, NO_PLACE)
     if terms.paused:
         return stile, Wait(Why.PAUSED)
-    has_place = mine is not None and mine.lasts(now)
-    if mine is not None and has_place and mine.holds is not Holds.CALLED:
-        # It has passed: the answer to that was lost, or it is tried again while its target may still report.
-        return _with_place(stile, ask.who, Place(ask.until, Holds.CALL), now), Go(now)
-    if terms.limited and stile.wake_at is not None and not "" < ask.order <= stile.called:
+    has_place = place.lasts(now)
+    tried_before = has_place and place.holds is not Holds.CALLED
+    if tried_before and epoch_ms(place.until) == epoch_ms(ask.until):
+        return stile, Go(_same_turn(stile, now))
+    # A place of an earlier attempt, whose call may be under way still, need not be waited for.
+    if not tried_before and terms.limited and stile.wake_at is not None and not "" < ask.order <= stile.called:
         return stile, Wait(Why.LINE)
     if not has_place and not _has_room(stile, now):
         return stile, Wait(Why.PLACES)
     at = now
     if terms.rate is not None:
-        interval = terms.rate.interval
         next_at = stile.next_at or now
         at = max(now, next_at - TOGETHER)
+        if place.holds is Holds.CALLED:
+            at = max(at, place.comes_at)  # an older message of it may come at another's turn
         if at - now > NAP:
             return stile, Wait(Why.RATE)  # a place that it has been given stays its own until its turn is over
-        stile = replace(stile, next_at=max(next_at, now) + interval)
+        stile = replace(stile, next_at=max(next_at, now) + terms.rate.interval)
     return _with_place(stile, ask.who, Place(ask.until, Holds.CALL), now), Go(at)
 
 
+def _same_turn(stile: Turnstile, now: datetime) -> datetime:
+    """Of who passed in this very claim, and whose answer was lost: not before its turn, which may have been ahead."""
+    if stile.terms.rate is None or stile.next_at is None:
+        return now
+    return max(now, stile.next_at - stile.terms.rate.interval - TOGETHER)
+
+
 def _with_place(stile: Turnstile, who: str, place: Place, now: datetime) -> Turnstile:
-    if stile.terms.parallelism is None:
-        return stile
+    """Without a limit of places only who was called has one, by which its turn is known."""
+    if stile.terms.parallelism is None and not (place.holds is Holds.CALLED and stile.terms.slow):
+        return _without_place(stile, who, now)
     return replace(stile, places={**_without_place(stile, who, now).places, who: place})
 
 
@@ -378,10 +414,11 @@ def call(stile: Turnstile, line: Line, shut: Mapping[str, datetime], now: dateti
             called.append(in_vain)
             looks += [now + COMES_LATE] if probe_at is not None else []
         elif not waits_for_probe and not _on_its_way(stile, entry, now):
-            if turn_at - now > AHEAD or not _has_room(stile, now):
+            held = stile.places.get(entry.who, NO_PLACE)
+            if turn_at - now > AHEAD or not (held.lasts(now) or _has_room(stile, now)):
                 stopped = True
                 break
-            stile = _with_place(stile, entry.who, Place(turn_at + COMES_WITHIN, Holds.CALLED), now)
+            stile = _with_place(stile, entry.who, _place_to(held, turn_at), now)
             called.append(Called(entry.order, max(now, turn_at - TOGETHER)))  # messages come up to a second late
             turn_at += interval
             if probe_at is not None and stile.terms.circuit is not None:
@@ -399,6 +436,12 @@ def call(stile: Turnstile, line: Line, shut: Mapping[str, datetime], now: dateti
     return Calls(replace(after, look_at=look), tuple(called), look)
 
 
+def _place_to(held: Place, turn_at: datetime) -> Place:
+    """Of who is called to that turn. held: that of an earlier attempt, whose target may still be at work."""
+    place = Place(turn_at + COMES_WITHIN, Holds.CALLED)
+    return place if held.holds is Holds.CALLED or held.until < place.until else held
+
+
 def _in_vain(entry: Waiting, comes_at: datetime, probe_at: datetime | None, now: datetime) -> Called | None:
     """Who would come too late is called when its time is over, if that is soon."""
     over_at = entry.patience.over_at(comes_at, shut=probe_at is not None)
@@ -414,7 +457,9 @@ def _next_turn(stile: Turnstile, now: datetime) -> datetime:
 
 
 def _on_its_way(stile: Turnstile, entry: Waiting, now: datetime) -> bool:
-    return entry.who in stile.places and stile.places[entry.who].lasts(now)
+    """Whoever stands behind `called` is called anew, though it may have been before: by other terms."""
+    place = stile.places.get(entry.who, NO_PLACE)
+    return entry.order <= stile.called and place.holds is Holds.CALLED and place.lasts(now)
 
 
 def wakes(stile: Turnstile, now: datetime) -> bool:

@@ -90,7 +90,7 @@ def _pass(world: World, mine: Run, circuit: Circuit, order: str) -> Why | None:
 def _join(world: World, lane: Lane, mine: Run, seen: Seen, target: str, why: Why) -> Verdict:
     assert mine.flow_key is not None
     before, patience = seen.run, _patience(mine, seen)
-    stands = before is not None and _place_in_line(before, mine.flow_key)
+    stands = _place_in_line(before, mine.flow_key) != ""
     waiting = replace(
         mine,
         state=State.QUEUED,
@@ -105,7 +105,8 @@ def _join(world: World, lane: Lane, mine: Run, seen: Seen, target: str, why: Why
         if there is None or not there.in_line or there.line_at != waiting.line_at:
             return AGAIN  # ended, or taken over: its next delivery sees to it
     world.journal.info("waits", run=mine.uuid, reason=why.name)
-    if turnstiles.ask(world, mine.tenant, mine.flow_key, Join(store.order_of(waiting))):
+    joined = Join(holder(mine.uuid), store.order_of(waiting), stands)
+    if turnstiles.ask(world, mine.tenant, mine.flow_key, joined):
         call_next(world, mine.tenant, mine.flow_key)
     return DONE
 
