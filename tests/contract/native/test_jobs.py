@@ -404,10 +404,10 @@ def test_a_secret_never_follows_to_another_destination_or_identity(api, change):
     assert reply.fields[0].startswith("action.")
 
 
-def _certificate():
+def _certificate(year=2027):
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "me")])
-    begin, end = datetime(2027, 1, 1, tzinfo=UTC), datetime(2028, 1, 1, tzinfo=UTC)
+    begin, end = datetime(year, 1, 1, tzinfo=UTC), datetime(year + 1, 1, 1, tzinfo=UTC)
     certificate = x509.CertificateBuilder(name, name, key.public_key(), 1, begin, end).sign(key, hashes.SHA256())
     private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     return (private + certificate.public_bytes(Encoding.PEM)).decode()
@@ -423,6 +423,44 @@ KINDS = {
     ),
     "clientCertificate": ({"pem": _certificate()}, {}),
 }
+
+
+def shows(year):
+    return {"type": "http", "url": "https://x.org/run", "authentication": _shows(year)}
+
+
+def _shows(year):
+    return {"type": "clientCertificate", "pem": _certificate(year)}
+
+
+@pytest.mark.parametrize(
+    ("members", "field"),
+    [
+        ({"action": shows(2026)}, "action"),
+        ({"errorAction": shows(2026)}, "errorAction"),
+        ({"hooks": {"onMissed": shows(2026)}}, "hooks.onMissed"),
+        ({"schedules": [{"every": "PT1H", "hooks": {"onFailure": shows(2026)}}]}, "schedules[0].hooks.onFailure"),
+    ],
+)
+def test_a_certificate_that_has_ended_is_refused(api, members, field):
+    with api.unchanged():
+        reply = api("POST", "/v1/jobs", job() | members)
+
+    assert (reply.status, reply.fields) == (422, [f"{field}.authentication"])
+    assert reply.json["errors"][0]["reason"] == "the certificate ended at 2027-01-01T00:00:00Z"
+
+
+def test_a_certificate_that_begins_later_is_taken_and_one_that_is_kept_is_not_judged_again(api):
+    later, there = api.create(action=shows(2028)), api.create(action=shows(2027))
+    api.stage.pass_time(400 * 86_400)
+
+    renamed = api("PATCH", f"/v1/jobs/{there['id']}", {"name": "other"})
+    same = api("PATCH", f"/v1/jobs/{there['id']}", {"action": {"authentication": {"pem": "***"}}})
+    given = api("PATCH", f"/v1/jobs/{there['id']}", {"action": {"authentication": {"pem": _certificate(2027)}}})
+
+    assert later["action"]["authentication"]["certificate"]["notBefore"] == "2028-01-01T00:00:00Z"
+    assert (renamed.status, same.status) == (200, 200)
+    assert (given.status, given.fields) == (422, ["action.authentication"])
 
 
 def test_the_stack_s_own_identity_has_no_secret_to_keep(api):

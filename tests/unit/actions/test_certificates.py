@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from sweephand.domain.job import ActionSpec
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.errors import InvalidRequest
 from sweephand.security.guard import Outbound
+from tests.support.sources import VirtualClock
 from tests.unit.actions.test_http import CALL, LOCAL
 from tests.unit.endpoints import Authority, Script, answering, listening
 
@@ -120,6 +122,7 @@ def test_what_is_shown_tells_of_the_certificate_and_nothing_of_the_key(authority
         "pem": "***",
         "certificate": {
             "subject": "CN=me",
+            "notBefore": certificate.not_valid_before_utc.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "notAfter": certificate.not_valid_after_utc.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "thumbprint": shown["certificate"]["thumbprint"],
         },
@@ -259,6 +262,39 @@ def test_a_certificate_that_the_target_does_not_know_is_a_tls_failure(authority:
 
     assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, Reason.TLS, True)
     assert "TLS connection broke" in (outcome.message or "")
+
+
+@pytest.mark.parametrize(
+    ("moved", "words"),
+    [
+        (timedelta(0), None),
+        (timedelta(days=9), "; the client certificate ended at {0.not_valid_after_utc:%Y-%m-%dT%H:%M:%SZ}"),
+        (
+            timedelta(days=-9),
+            "; the client certificate is not valid before {0.not_valid_before_utc:%Y-%m-%dT%H:%M:%SZ}",
+        ),
+    ],
+)
+@pytest.mark.parametrize("refusal", ["connection", "status"])
+def test_a_failure_under_a_certificate_out_of_time_says_so(
+    authority: Authority, other: Authority, moved: timedelta, words: str | None, refusal: str
+) -> None:
+    """By the clock of who calls: that of the test is moved, because OpenSSL's cannot be."""
+    key, certificate = authority.client("me")
+    made = parsed(http(pem=pem(key, certificate)))
+    begins = certificate.not_valid_before_utc
+    clock = VirtualClock(begins + timedelta(days=1) + moved)
+    call = replace(CALL, secrets=made.secrets, clock=clock)
+    script = answering(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+
+    server = authority.server("127.0.0.1", clients_of=other if refusal == "connection" else authority)
+    with listening(script, tls=server) as endpoint:
+        there = replace(made, url=endpoint.url(scheme="https"))
+        outcome = perform(there, call, Outbound(LOCAL, authorities=authority.pem))
+
+    assert outcome.reason is (Reason.TLS if refusal == "connection" else Reason.HTTP_STATUS)
+    message = outcome.message or ""
+    assert message.endswith(words.format(certificate)) if words else "the client certificate" not in message
 
 
 def test_without_its_key_nothing_is_sent(authority: Authority) -> None:

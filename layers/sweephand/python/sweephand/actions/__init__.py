@@ -16,6 +16,7 @@ from sweephand.domain.job import ActionDraft, ActionSpec, Payload
 from sweephand.errors import InvalidRequest
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from types import ModuleType
 
     from sweephand.actions.call import Call
@@ -61,6 +62,17 @@ def draft(fields: object, *, field: str, guard: GuardSettings, stored: ActionSpe
         secrets=params.secrets,
         kept=kept,
     )
+
+
+def check_lasting(draft: ActionDraft, field: str, now: datetime) -> None:
+    """Raises InvalidRequest where a draft brings a certificate that has ended. One that is kept is not judged again."""
+    shown = draft.params.get("authentication", {})
+    if shown.get("type") != "clientCertificate":
+        return
+    from sweephand.actions import authentication  # noqa: PLC0415 - few kinds have any
+
+    if authentication.PEM in draft.secrets:
+        authentication.check_lasting(authentication.from_json(shown), below(field, "authentication"), now)
 
 
 def check_payload(kind: str, params: Mapping[str, Any], payload: Payload | None, field: str) -> None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from sweephand.actions import headers
 from sweephand.actions.headers import MASK, MAX_SECRET
 from sweephand.domain import fields as read
 from sweephand.domain.fields import below
+from sweephand.domain.instants import text
 from sweephand.errors import InvalidRequest
 from sweephand.security.aws_targets import check_role
 from sweephand.security.guard import CREDENTIALS_IN_CLEAR, GuardSettings, check_url, is_public
@@ -131,6 +133,32 @@ def other_identity(new: Authentication, old: Authentication) -> str | None:
         if member.identity and not member.secret and new.members.get(name) != old.members.get(name):
             return name
     return None
+
+
+def certificate_out_of_time(authentication: Authentication, now: datetime) -> str | None:
+    """What to say of a client certificate that is not valid at this instant; None of one that is."""
+    begins = _instant_of(authentication, "notBefore")
+    if begins is not None and begins > now:
+        return f"the client certificate is not valid before {text(begins)}"
+    ended = _ended(authentication, now)
+    return ended and f"the client certificate {ended}"
+
+
+def check_lasting(authentication: Authentication, field: str, now: datetime) -> None:
+    """A certificate that is given must not have ended; it may begin later, as its job may. Raises InvalidRequest."""
+    ended = _ended(authentication, now)
+    if ended is not None:
+        raise InvalidRequest(field, f"the certificate {ended}")
+
+
+def _ended(authentication: Authentication, now: datetime) -> str | None:
+    ends = _instant_of(authentication, "notAfter")
+    return f"ended at {text(ends)}" if ends is not None and ends < now else None
+
+
+def _instant_of(authentication: Authentication, name: str) -> datetime | None:
+    shown = (authentication.members.get("certificate") or {}).get(name)
+    return None if shown is None else datetime.fromisoformat(shown)
 
 
 # Readers of single members

@@ -6,11 +6,13 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 from urllib.parse import quote_plus
 
 from sweephand import __version__
 from sweephand.actions import dialects
+from sweephand.actions.authentication import certificate_out_of_time
 from sweephand.actions.call import Call
 from sweephand.actions.http_fields import (
     AUTHORIZATION,
@@ -61,6 +63,19 @@ _CHARSETS = {"us-ascii": "ascii", "iso-8859-1": "latin-1", "windows-1252": "cp12
 
 def perform(params: HttpParams, call: Call, outbound: Outbound) -> Outcome:
     """Make one request and say what came of it. Returns an Outcome whatever the network or the endpoint does."""
+    outcome = _performed(params, call, outbound)
+    if outcome.verdict is Verdict.FAILED and params.authentication.type == "clientCertificate":
+        return _explained(outcome, params, call.clock.now())
+    return outcome
+
+
+def _explained(outcome: Outcome, params: HttpParams, now: datetime) -> Outcome:
+    """Targets close the connection, or answer with a status of theirs: a certificate out of time may be why."""
+    why = certificate_out_of_time(params.authentication, now)
+    return outcome if why is None else replace(outcome, message="; ".join(filter(None, (outcome.message, why))))
+
+
+def _performed(params: HttpParams, call: Call, outbound: Outbound) -> Outcome:
     limit_s = min(params.outcome.answer_timeout_s, call.deadline_s)
     deadline = Deadline(call.clock.monotonic() + limit_s, call.clock.monotonic)
     try:

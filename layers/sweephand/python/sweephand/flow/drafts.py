@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from sweephand import actions
 from sweephand.domain.instants import text, up_to_second
 from sweephand.domain.job import ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft, hook_owner
 from sweephand.domain.lateness import RATE_PER_MINUTE, Misfire, Policy
@@ -38,7 +39,9 @@ class Parts:
     secrets: dict[str, str] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
 
-    def add_action(self, owner: str, draft: ActionDraft) -> None:
+    def add_action(self, owner: str, draft: ActionDraft, now: datetime) -> None:
+        """Raises InvalidRequest."""
+        actions.check_lasting(draft, owner, now)
         if draft.payload is not None:
             self.payloads[owner] = draft.payload
         self.secrets |= {f"{owner}.{name}": value for name, value in draft.secrets.items()}
@@ -48,13 +51,16 @@ class Parts:
 def job_from(
     draft: JobDraft, tenant: str, job_id: str, now: datetime, version: int, before: Job | None = None
 ) -> tuple[Job, Parts]:
-    """The job as it shall be, with what is written beside it. version: the revision that it gets."""
+    """The job as it shall be, with what is written beside it. version: the revision that it gets.
+
+    Raises InvalidRequest.
+    """
     parts = Parts()
-    parts.add_action(ACTION, draft.action)
+    parts.add_action(ACTION, draft.action, now)
     if draft.error_action is not None:
-        parts.add_action(ERROR_ACTION, draft.error_action)
+        parts.add_action(ERROR_ACTION, draft.error_action, now)
     for name, hook in draft.hooks.items():
-        parts.add_action(hook_owner(name), hook)
+        parts.add_action(hook_owner(name), hook, now)
     job = Job(
         tenant=tenant,
         id=job_id,

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
+from sweephand import actions
 from sweephand.domain.admission import Seen
 from sweephand.domain.fields import below
 from sweephand.domain.job import HOOKS, ActionDraft, ActionSpec, Beside, Job
@@ -76,6 +77,7 @@ def sealed(
 def _sealed(
     world: World, job: Job, schedule_id: str, name: str, draft: ActionDraft, there: ActionSpec | None, path: str
 ) -> ActionSpec:
+    actions.check_lasting(draft, below(path, f"hooks.{name}"), world.clock.now())
     kept = there.beside.sealed if there is not None and there.beside is not None else {}
     texts: dict[str, str] = {}
     for field in sorted({*draft.secrets, *draft.kept}):

@@ -96,6 +96,7 @@ SHOWN_ACTION: Members = {
 _CERTIFICATE = answer(
     {
         "subject": TEXT,
+        "notBefore": INSTANT,
         "notAfter": INSTANT,
         "thumbprint": text(pattern="^[0-9A-F]{40}$", description="SHA-1 of the certificate."),
     }
