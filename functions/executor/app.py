@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sweephand import cold_start
+from sweephand import cold_start, one_processor
 from sweephand.domain.instants import from_ms
 from sweephand.flow import dead_letters, execute
 from sweephand.flow.execute import Delivered
@@ -12,6 +12,7 @@ from sweephand.wiring import build
 
 world = build()
 cold_start.over()
+one_processor.stay()
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:

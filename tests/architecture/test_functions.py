@@ -29,7 +29,7 @@ PLAIN = {"__future__", "typing", "collections.abc"}
 REACHES = {
     "api": {"cold_start", "facades", "flow", "security", "settings", "sources", "telemetry", "wiring"},
     "sweeper": {"cold_start", "domain", "flow", "telemetry", "wiring"},
-    "executor": {"cold_start", "domain", "flow", "telemetry", "wiring"},
+    "executor": {"cold_start", "domain", "flow", "one_processor", "telemetry", "wiring"},
     "auditor": {"cold_start", "domain", "flow", "telemetry", "wiring"},
     "operations": {"cold_start", "domain", "flow", "telemetry", "wiring"},
 }
@@ -170,6 +170,19 @@ def test_a_handler_collects_garbage_again_once_it_has_started(handler):
     found = _answer_of(handler, "import gc, app; print(gc.isenabled(), gc.get_freeze_count() > 10_000)")
 
     assert found == "True True\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system knows no such wish")
+@by_folder
+def test_the_executor_alone_stays_on_one_processor(handler):
+    """What it saves is the executor's (decision 0049): the others gain nothing, and share with nobody."""
+    found = _answer_of(
+        handler,
+        "import os; before = os.sched_getaffinity(0); import app; print(len(before), len(os.sched_getaffinity(0)))",
+    )
+    before, after = map(int, found.split())
+
+    assert after == (1 if handler.parent.name == "executor" else before)
 
 
 @by_folder

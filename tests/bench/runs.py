@@ -4,7 +4,8 @@ The target answers only when all ten are connected (endpoint.py).
 
 Counted is the process time of all threads from the batch's receipt to its answer: decoding, gate, claim, look-up of
 the name, signature by the collection's key, request and answer over a socket, terminal write, log. Not counted:
-waiting; the target, which is another process; AWS and the sockets to it, which stub.py stands in for.
+waiting; the target, which is another process; AWS and the sockets to it, which stub.py stands in for. As in the
+function, the threads of the batch stay on one processor.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from datetime import timedelta
 from pathlib import Path
 from unittest import mock
 
-from sweephand import actions
+from sweephand import actions, one_processor
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import ActionSpec, Job
 from sweephand.domain.message import encode, occurrence
@@ -115,10 +116,22 @@ def _execute(world: World, name: str, url: str, *, payload: bool = False) -> Cpu
         "UpdateItem": settled,
         "ChangeMessageVisibilityBatch": lambda _: '{"Successful": [], "Failed": []}',
     }
-    with stubbed(answers) as stub:
+    with stubbed(answers) as stub, _on_one_processor():
         cpu = timed(name, work, stub)
     assert succeeded == stub.calls["PutItem"] == stub.calls["UpdateItem"] >= RUNS
     return cpu
+
+
+@contextmanager
+def _on_one_processor() -> Iterator[None]:
+    """As the function begins; afterwards this process is free again, and what it starts: targets, an emulator."""
+    free = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    one_processor.stay()
+    try:
+        yield
+    finally:
+        if free is not None:
+            os.sched_setaffinity(0, free)
 
 
 def _found(*items: Item) -> str:
