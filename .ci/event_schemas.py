@@ -13,6 +13,7 @@ from typing import Any
 
 from sweephand.domain.collection import CollectionState
 from sweephand.domain.event import JOB_EXECUTION, OF_LINE, OF_STATE, SOURCE, VERSION, EventType, Finding
+from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Reason, State
 from sweephand.domain.schedule import ScheduleState, StateReason
 from sweephand.facades.native.json_schema import Members, Schema, answer, items, one_of, or_null, text, whole
@@ -48,6 +49,7 @@ MEANING: Mapping[EventType, str] = {
     EventType.ERRORS_EXPIRING: "Failed runs that nobody has seen to will be gone within three days.",
     EventType.CIRCUIT_OPENED: "A target failed so often in a row that its calls wait, under one flow key.",
     EventType.CIRCUIT_CLOSED: "A target whose circuit was open answered: the calls that waited for it go on.",
+    EventType.OPERATION_FAILED: "Long work could not go on; it can be resumed.",
     EventType.ALERT_RAISED: "A run of a job of the SAP facade was an occasion that its `ansConfig` names.",
     EventType.ALERT_STATUS: "A run ended of a job of the SAP facade whose `calmConfig` is enabled.",
 }
@@ -174,6 +176,18 @@ OTHERS: Mapping[EventType, Members] = {
     },
     EventType.CIRCUIT_OPENED: {**JOB, **CIRCUIT},
     EventType.CIRCUIT_CLOSED: {**JOB, **CIRCUIT},
+    EventType.OPERATION_FAILED: {
+        "tenant": or_null(text(1, 64, description="null: of the provider's own.")),
+        "collection": {"type": "null"},
+        "operationId": {**ID, "description": "As in `GET /v1/operations/{operation}`."},
+        "kind": one_of(OperationKind),
+        "state": one_of([OperationState.FAILED]),
+        "cause": text(1, description="Why, in words."),
+        "done": whole(description="Of its things, failed ones among them."),
+        "failed": whole(description="Of its things."),
+        "total": or_null(whole(description="Of its things; null while it is not known.")),
+        "startedAt": INSTANT,
+    },
     EventType.ALERT_RAISED: {
         **ALERTED,
         "occasions": items(

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from sweephand.domain.collection import Events
+from sweephand.domain.event import EventType
 from sweephand.domain.operation import KEPT, Operation, OperationKind, OperationState, Page
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, NotFound, Unavailable
@@ -241,11 +243,60 @@ def test_what_cannot_go_on_fails_with_its_reason_and_may_be_resumed(stage: Stage
     assert (there.state, there.cause, there.done) == (OperationState.FAILED, "the target is gone", 2)
     assert there.ended_at is not None
     assert "an operation failed" in stage.journal.at("error")
+    told = stage.bus.only(EventType.OPERATION_FAILED)
+    assert (told["tenant"], told["operationId"], told["cause"]) == (TENANT, operation.id, "the target is gone")
+    assert (told["done"], told["total"], told["collection"]) == (2, 8, None)
 
     resumed = verbs.resume(stage.world, there)
     assert (resumed.cause, resumed.ended_at, resumed.expires_at) == (None, None, None)
     stage.run(10)
     check_done(stage, operation, 3)
+
+
+def test_that_one_failed_is_told_though_the_answer_of_that_write_was_lost(stage: Stage, pages: Any) -> None:
+    def page(world: World, operation: Operation) -> Page:
+        raise Conflict("the target is gone")
+
+    pages(page)
+    operation = begin(stage)
+
+    with stage.taps.once("dynamodb.UpdateItem", answer_lost):
+        stage.deliver(Lane.OPERATIONS)
+
+    assert stored(stage, operation).state is OperationState.FAILED
+    assert stage.bus.only(EventType.OPERATION_FAILED)["cause"] == "the target is gone"
+
+
+@pytest.mark.parametrize("fault", [crash_before, crash_after])
+def test_that_one_failed_is_told_whenever_its_function_dies(stage: Stage, pages: Any, fault: Any) -> None:
+    def page(world: World, operation: Operation) -> Page:
+        raise Conflict("the target is gone")
+
+    pages(page)
+    stage.tell(Events.NONE)
+    operation = begin(stage)
+
+    with stage.taps.once("events.PutEvents", fault), suppress(Crash):
+        stage.deliver(Lane.OPERATIONS)
+    stage.run(800)
+
+    assert stored(stage, operation).state is OperationState.FAILED
+    told = stage.bus.of(EventType.OPERATION_FAILED)
+    assert len({each["id"] for each in told}) == 1
+    assert len(told) == (1 if fault is crash_before else 2)
+
+
+def test_each_time_that_it_fails_is_told_by_itself(stage: Stage, pages: Any) -> None:
+    def page(world: World, operation: Operation) -> Page:
+        raise Conflict("the target is gone")
+
+    pages(page)
+    operation = begin(stage)
+    stage.run(10)
+    verbs.resume(stage.world, stored(stage, operation))
+    stage.run(10)
+
+    assert len({each["id"] for each in stage.bus.of(EventType.OPERATION_FAILED)}) == 2
 
 
 def test_an_unexpected_fault_is_tried_three_times_and_then_named(stage: Stage, pages: Any) -> None:
@@ -276,6 +327,7 @@ def test_what_dies_with_its_function_again_and_again_fails_by_the_dead_letters(s
 
     there = stored(stage, operation)
     assert (there.state, there.cause) == (OperationState.FAILED, "what carried it out was cut off, again and again")
+    assert stage.bus.only(EventType.OPERATION_FAILED)["cause"] == there.cause
     assert len(stage.sqs.bodies(aws.ARCHIVE)) == 1
 
 

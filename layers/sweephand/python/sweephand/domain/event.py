@@ -21,6 +21,7 @@ from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 
 if TYPE_CHECKING:
     from sweephand.domain.circuits import Circuit
+    from sweephand.domain.operation import Operation
 
 SOURCE = "sweephand"
 VERSION = 1
@@ -55,6 +56,7 @@ class EventType(StrEnum):
     ERRORS_EXPIRING = "errors.expiring"
     CIRCUIT_OPENED = "circuit.opened"
     CIRCUIT_CLOSED = "circuit.closed"
+    OPERATION_FAILED = "operation.failed"
     ALERT_RAISED = "alert.raised"
     ALERT_STATUS = "alert.status"
 
@@ -225,6 +227,23 @@ def of_circuit(kind: EventType, circuit: Circuit, flow_key: str, job: Job, at: d
     return _event(kind, key, at, job.tenant, job.collection, _of_job(job) | members)
 
 
+def of_operation(operation: Operation) -> Event:
+    """Long work that could not go on. It belongs to no collection; the provider's own to no tenant."""
+    assert operation.ended_at is not None
+    members = {
+        "operationId": operation.id,
+        "kind": operation.kind.value,
+        "state": operation.state.value,
+        "cause": operation.cause,
+        "done": operation.done,
+        "failed": operation.failed,
+        "total": operation.total,
+        "startedAt": text_ms(operation.started_at),
+    }
+    key = f"{operation.id}:{epoch_ms(operation.ended_at)}"
+    return _event(EventType.OPERATION_FAILED, key, operation.ended_at, operation.tenant, None, members)
+
+
 def of_job(kind: EventType, job: Job) -> Event:
     """What somebody did with a job. job: as it is after that; for job.deleted as it was."""
     members = {"revision": job.revision, "active": job.active, "paused": job.pause is not None, "facade": job.facade}
@@ -331,7 +350,9 @@ def _of_job(job: Job | None) -> dict[str, Any]:
     return {"jobId": job.id, "jobName": job.name, "resourceId": job.resource_id, "tags": list(job.tags)}
 
 
-def _event(kind: EventType, key: str, at: datetime, tenant: str, collection: str, members: Mapping[str, Any]) -> Event:
+def _event(
+    kind: EventType, key: str, at: datetime, tenant: str | None, collection: str | None, members: Mapping[str, Any]
+) -> Event:
     """key: what the fact is told apart by, among all events of this type."""
     own_id = f"{kind.value}:{key}"
     envelope = {

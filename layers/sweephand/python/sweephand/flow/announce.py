@@ -23,6 +23,7 @@ from sweephand.store.table import CleanUpItem
 
 if TYPE_CHECKING:
     from sweephand.domain.circuits import Circuit
+    from sweephand.domain.operation import Operation
 
 
 def run_ended(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
@@ -100,6 +101,11 @@ def errors_expire(world: World, group: Group, job: Job | None, count: int, first
     """Failed runs that nobody has seen to go with their retention. first: when the first of them does."""
     told = event.of_expiring(group, job, count, first, now)
     _publish(world, _choice(world, group.tenant, group.collection), [told])
+
+
+def operation_failed(world: World, operation: Operation) -> None:
+    """Long work that gave up, by itself or by the dead letters. No collection can choose not to hear of it."""
+    _publish(world, Events.FAILURES, [event.of_operation(operation)])
 
 
 # What flow keys learn of targets

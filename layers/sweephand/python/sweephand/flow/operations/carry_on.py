@@ -12,6 +12,7 @@ from sweephand.domain.message import Pointer, Subject, Unreadable, decode
 from sweephand.domain.operation import KEPT, Operation, OperationState, Page
 from sweephand.domain.schedule import Lane
 from sweephand.errors import SweephandError, Unavailable
+from sweephand.flow import announce
 from sweephand.flow.execute import AGAIN, DONE, Delivered, Verdict
 from sweephand.flow.operations import verbs
 from sweephand.flow.operations.kinds import work_of
@@ -94,9 +95,11 @@ def _meant(world: World, pointer: Pointer) -> Operation | None:
     if pointer.subject is not Subject.OPERATION:
         return None
     operation = store.by_pointer(world.table, pointer)
-    if operation is None or operation.state is not OperationState.RUNNING or operation.step != pointer.generation:
+    if operation is None or operation.step != pointer.generation:
         return None
-    return operation
+    if operation.state is OperationState.FAILED:  # whoever gave it up may have died before it told of that
+        announce.operation_failed(world, operation)
+    return operation if operation.state is OperationState.RUNNING else None
 
 
 def _stretch(world: World, by: str, operation: Operation) -> Verdict:

@@ -9,6 +9,7 @@ from typing import Any
 from sweephand.domain.operation import KEPT, Operation, OperationKind, OperationState
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, NotFound, Unavailable
+from sweephand.flow import announce
 from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
 from sweephand.flow.operations.kinds import KINDS
 from sweephand.flow.world import World
@@ -95,14 +96,20 @@ def cancel(world: World, operation: Operation) -> Operation:
 
 
 def give_up(world: World, operation: Operation, cause: str) -> Operation | None:
-    """It cannot go on: FAILED with a cause in words. None if it does not run any more."""
+    """It cannot go on: FAILED with a cause in words, which is told. None if it does not run any more."""
     now = world.clock.now()
     failed = replace(operation, state=OperationState.FAILED, cause=cause, ended_at=now, expires_at=now + KEPT)
     written = store.turn(world.table, operation, failed, now, world.settings.shards)
+    # Refused may be this very write, its answer lost; and its pages came further, perhaps, than was read before.
     if isinstance(written, Refused):
+        there = store.operation_in(written)
+    else:
+        there = store.read(world.table, operation.tenant, operation.id)
+    if there is None or there.state is not OperationState.FAILED:
         return None
     world.journal.error("an operation failed", tenant=operation.tenant, operation=operation.id, reason=cause)
-    return failed
+    announce.operation_failed(world, there)
+    return there
 
 
 def send(world: World, operation: Operation) -> None:
