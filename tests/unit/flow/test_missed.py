@@ -8,9 +8,11 @@ import pytest
 
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Reason, State
-from sweephand.domain.schedule import ScheduleState
+from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.flow.plan import Planned
+from tests.support import aws
 from tests.support.stage import Stage
+from tests.support.taps import Crash, crash_before
 from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, minutes
 from tests.unit.flow.test_outages import time_goes_by
 
@@ -180,3 +182,54 @@ def test_what_was_missed_for_longer_than_four_days_still_runs(stage, timing, pol
 
     assert len(stage.endpoint.planned) == ran
     assert {run.reason for run in stage.runs(planned)} == {Reason.LATE}
+
+
+# Two outages, with messages from before the first that nobody has taken yet
+
+
+@pytest.mark.parametrize("rest", [2, 70])
+@pytest.mark.parametrize("policy", ["sap", "latest", "skip", "all"])
+def test_messages_from_before_two_outages_are_told_of_once(stage, policy, rest):
+    """rest: minutes between the two in which the sweeper works, and the executors do not."""
+    planned = made(stage, {"cron": "* * * * *"}, policy)
+
+    for _ in range(2):
+        stage.pass_time(3_700)
+        time_goes_by(stage, stage.clock.now() + rest * MINUTE, executing=False)
+    time_goes_by(stage, stage.clock.now() + 5 * MINUTE)
+
+    told = [run.range_count or 1 for run in stage.runs(planned)]
+    assert sum(told) == (stage.clock.now() - NOON) // MINUTE
+    lived_on(stage, planned)
+
+
+def test_a_dead_letter_from_before_two_outages_is_told_of_once(stage):
+    planned = made(stage, {"cron": "* * * * *"}, "sap")
+    sent_at_creation = stage.sqs.bodies(aws.URLS[Lane.FAST])
+    for _ in range(2):
+        stage.pass_time(3_700)
+        stage.tick()
+
+    for body in sent_at_creation:
+        stage.sqs.send_message(QueueUrl=aws.DEAD, MessageBody=body)
+
+    assert stage.deliver_dead() == len(sent_at_creation) == 3
+    assert all(run.range_count for run in stage.runs(planned))
+
+
+@pytest.mark.parametrize("policy", ["sap", "latest"])
+@pytest.mark.parametrize("change", [False, True], ids=["a tick", "a change"])
+def test_one_is_sent_for_all_that_was_missed_also_where_the_first_look_was_cut_off(stage, policy, change):
+    planned = made(stage, {"cron": "* * * * *"}, policy)
+    stage.pass_time(3_700)
+    with pytest.raises(Crash), stage.taps.once("dynamodb.TransactWriteItems", crash_before):
+        stage.tick()
+    stage.pass_time(90)
+
+    if change:
+        stage.change(planned, name="another")
+    time_goes_by(stage, stage.clock.now() + 5 * MINUTE)
+
+    told = [run.range_count or 1 for run in stage.runs(planned)]
+    assert sum(told) == (stage.clock.now() - NOON) // MINUTE
+    lived_on(stage, planned)

@@ -96,6 +96,7 @@ class Seen:
     """What is there as the gate looks. terms: of the job's collection and tenant.
 
     left: the plan that sent the message, where a change has left it behind and the message comes late.
+    line: of the ledger, that tells of the message's instant and many others.
     """
 
     job: Job | None
@@ -103,6 +104,7 @@ class Seen:
     run: Run | None
     terms: Terms = field(default_factory=Terms)
     left: Generation | None = None
+    line: Run | None = None
 
 
 def flow_key_of(kind: Kind, seen: Seen) -> str | None:
@@ -127,6 +129,16 @@ def needs_left(pointer: Pointer, seen: Seen, now: datetime) -> bool:
     return pointer.generation < seen.schedule.generation and now - pointer.instant >= FRESH
 
 
+def needs_line(pointer: Pointer, seen: Seen, now: datetime) -> bool:
+    """May more than what was left out last decide on it? Only on a late one from before that."""
+    if seen.run is not None or seen.schedule is None or pointer.kind is not Kind.SCHEDULED:
+        return False
+    if pointer.decided and seen.schedule.missed_but is None:
+        return False  # of a catch-up, most likely: one read for each would be many
+    last = seen.schedule.missed_from
+    return last is not None and pointer.instant < last and now - pointer.instant >= FRESH
+
+
 def _without_row(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime | None) -> Admission:
     """In the protocol's order: does it belong to anybody, is it time, is it this plan's, may it run."""
     if pointer.kind is not Kind.SCHEDULED or pointer.attempt > 1:
@@ -135,6 +147,8 @@ def _without_row(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime 
         return Drop("its schedule is gone")
     if pointer.instant > now:
         return Later(pointer.instant)
+    if seen.line is not None:
+        return Drop("a line of the ledger tells of it")
     return (
         _superseded(pointer, seen.schedule)
         or _too_late(pointer, seen.schedule, seen.left, now, sent_at)
@@ -151,12 +165,16 @@ def _superseded(pointer: Pointer, schedule: Schedule) -> Drop | None:
             return Drop("planned by a generation that is no longer listed")
         if pointer.instant.timestamp() > ended_at:
             return Drop("a change planned this instant anew")
-    if not pointer.decided and _left_to_others(pointer.instant, schedule):
+    if not _left_out(pointer.instant, schedule):
+        return None
+    if not pointer.decided:
         return Drop("the catch-up decides on it")
+    if schedule.missed_but is not None and pointer.instant != schedule.missed_but:
+        return Drop("a later look sent another one for all that was missed")
     return None
 
 
-def _left_to_others(instant: datetime, schedule: Schedule) -> bool:
+def _left_out(instant: datetime, schedule: Schedule) -> bool:
     """Within what a catch-up or a time of being disabled decided on. Before it, what was sent still counts."""
     if schedule.missed_to is None or instant > schedule.missed_to:
         return False

@@ -76,7 +76,7 @@ def split(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> Wai
         deliveries.insert(0, _delivery(row, found.latest, row.generation, sweep, now))
     if deliveries and world.queue.send(deliveries):
         raise Unavailable("the run queue did not take a message")
-    ops = [_schedule_op(world, row, sweep, found.span, planned_total, next_at, over=over)]
+    ops = [_schedule_op(world, row, sweep, found, planned_total, next_at, over=over)]
     if found.caught_up is not None:
         ops.append(_row_op(world, row, sweep, found.caught_up, now))
     ops += _line_ops(world, row, lines, sweep.collection)
@@ -120,19 +120,27 @@ def _runs_left_out(world: World, row: WaitingRow, found: Missed) -> list[Run]:
 
 
 def _schedule_op(
-    world: World, row: WaitingRow, sweep: SweepText, missed: Span, planned_total: int, next_at: datetime, *, over: bool
+    world: World,
+    row: WaitingRow,
+    sweep: SweepText,
+    missed: Missed,
+    planned_total: int,
+    next_at: datetime,
+    *,
+    over: bool,
 ) -> Op:
     actions = [
         assign(ScheduleItem.next_run_at, epoch_s(next_at)),
         assign(ScheduleItem.planned_total, planned_total),
-        assign(ScheduleItem.missed_from, epoch_s(missed.first)),
-        assign(ScheduleItem.missed_to, epoch_s(missed.last)),
+        assign(ScheduleItem.missed_from, epoch_s(missed.span.first)),
+        assign(ScheduleItem.missed_to, epoch_s(missed.span.last)),
+        assign(ScheduleItem.missed_but, epoch_s(missed.latest) if missed.latest else None),
     ]
     if over:
         actions += [
             assign(ScheduleItem.state, ScheduleState.ENDING.value),
             assign(ScheduleItem.sweep, str(replace(sweep, waits=Waits.END))),
-            assign(ScheduleItem.last_planned_at, epoch_s(missed.last)),
+            assign(ScheduleItem.last_planned_at, epoch_s(missed.span.last)),
         ]
     as_read = every(ScheduleItem.next_run_at == epoch_s(row.next_run_at), ScheduleItem.generation == row.generation)
     return world.table.update_op("schedule", row.pk, row.sk, actions, as_read)

@@ -13,10 +13,9 @@ from sweephand.domain.message import Pointer, Subject, Unreadable, decode
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Unavailable
-from sweephand.flow import effects, settle
+from sweephand.flow import effects, seeing, settle
 from sweephand.flow.execute import AGAIN, DONE, Delivered, Verdict, later
 from sweephand.flow.world import World
-from sweephand.store import gate
 from sweephand.store.conditional import Refused
 from sweephand.telemetry import where
 
@@ -67,12 +66,7 @@ def _settled(world: World, message: Delivered) -> Verdict:
         return DONE
     if pointer.subject is not Subject.RUN:
         return DONE  # its row stays in the index and asks again
-    seen = gate.look(world.table, world.standing, pointer)
-    if seen.schedule is not None and seen.schedule.hooks is not None:
-        from sweephand.flow import own_hooks  # noqa: PLC0415 - few schedules bring any
-
-        seen = own_hooks.seen_by(world, seen, pointer.kind)
-    return _end(world, pointer, seen)
+    return _end(world, pointer, seeing.seen_of(world, pointer))
 
 
 def _end(world: World, pointer: Pointer, seen: Seen) -> Verdict:

@@ -13,12 +13,12 @@ from functools import partial
 
 from sweephand.domain import admission
 from sweephand.domain.admission import Seen
-from sweephand.domain.job import HOOKS, Job
+from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer, Subject, Unreadable, decode
 from sweephand.domain.run import AWAITING_RESULT, FAILED, UNREACHABLE, Kind, Outcome, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import Unavailable
-from sweephand.flow import actual_start, cleaning, effects, endings, settle
+from sweephand.flow import actual_start, cleaning, effects, endings, seeing, settle
 from sweephand.flow.acting import act
 from sweephand.flow.world import World
 from sweephand.store import gate, ledger
@@ -121,11 +121,7 @@ def one(world: World, lane: Lane, request_id: str, message: Delivered, rows: gat
         return DONE
     if timedelta(0) < pointer.instant - world.clock.now() <= SHORT_WAIT:
         world.clock.sleep((pointer.instant - world.clock.now()).total_seconds())
-    seen = _with_plan(world, pointer, gate.look(world.table, world.standing, pointer, rows))
-    if seen.schedule is not None and seen.schedule.hooks is not None and pointer.kind in HOOKS:
-        from sweephand.flow import own_hooks  # noqa: PLC0415 - few schedules bring any
-
-        seen = own_hooks.seen_by(world, seen, pointer.kind)
+    seen = seeing.seen_of(world, pointer, rows)
     for _ in range(LOOKS):
         verdict = _attempt(world, lane, f"{request_id}/{message.receipt[-24:]}", message, pointer, seen)
         if isinstance(verdict, Verdict):
@@ -142,16 +138,6 @@ def _other(world: World, message: Delivered, reason: str) -> Verdict:
         return DONE
     world.journal.error("a message cannot be read", reason=reason)
     return AGAIN
-
-
-def _with_plan(world: World, pointer: Pointer, seen: Seen) -> Seen:
-    """A late message of a plan that a change has left behind is judged by that plan."""
-    if not admission.needs_left(pointer, seen, world.clock.now()):
-        return seen
-    from sweephand.store import generations  # noqa: PLC0415 - few messages come late, and fewer after a change
-
-    assert seen.schedule is not None
-    return replace(seen, left=generations.find(world.table, seen.schedule, pointer.generation))
 
 
 def _look(world: World, pointer: Pointer) -> None:

@@ -103,11 +103,18 @@ def planned_between(
             yield ledger.run_of(RunItem.from_raw_data(row))
 
 
-def line_over(table: Table, tenant: str, schedule_id: str, instant: datetime) -> Run | None:
-    """The line for many occurrences that began at or before an instant and reaches it; None if there is none."""
+def line_over(table: Table, tenant: str, schedule_id: str, instant: datetime, *, back: int | None = None) -> Run | None:
+    """The line for many occurrences that began at or before an instant and reaches it; None if there is none.
+
+    back: rows that are looked at, by a consistent read; without it few, and not what was written just now.
+    """
     last = keys.run(_first_uuid_after(epoch_ms(instant)))
     rows, _ = table.query(
-        keys.runs(tenant, schedule_id), RunItem.sk.between(keys.run(""), last), forward=False, limit=LOOKED_BACK
+        keys.runs(tenant, schedule_id),
+        RunItem.sk.between(keys.run(""), last),
+        forward=False,
+        limit=back or LOOKED_BACK,
+        consistent=back is not None,
     )
     runs = (ledger.run_of(RunItem.from_raw_data(row)) for row in rows if "range_until" in row)
     return next((run for run in runs if run.range_until is not None and run.range_until >= instant), None)
