@@ -14,7 +14,6 @@ from sweephand.local.child import (
     SAVE_ATTEMPTS,
     _also_on,
     _hold_queues,
-    parse_once,
     save,
     trim_logs,
     trim_metrics,
@@ -170,23 +169,3 @@ def test_parameters_are_read_as_a_shell_reads_them():
 def test_parameters_that_cannot_be_given_are_refused(text):
     with pytest.raises(LocalFailure, match="SWEEPHAND_PARAMETERS"):
         settings.read({"SWEEPHAND_PARAMETERS": text})
-
-
-def test_a_condition_is_parsed_once_and_a_wrong_one_is_refused_each_time():
-    parsed = []
-
-    def tokenize(text):
-        parsed.append(text)
-        return [text]
-
-    def syntax_error(text, _slot):
-        raise ValueError(text)
-
-    service = SimpleNamespace(_tokenize=tokenize, _condition_syntax_error=syntax_error)
-    parse_once(service)
-
-    assert [service._tokenize("a = :a") for _ in range(3)] == [["a = :a"]] * 3
-    assert parsed == ["a = :a"]
-    for _ in range(2):
-        with pytest.raises(ValueError, match="wrong"):
-            service._condition_syntax_error("wrong", "KeyConditionExpression")

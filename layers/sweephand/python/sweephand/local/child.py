@@ -1,8 +1,8 @@
 """What runs inside the emulator's process: MiniStack, with its state saved every few seconds.
 
 By itself MiniStack saves on SIGTERM only, keeps every log line and metric for ever, looks once a second whether a
-delayed message is due (AWS hands it over within some 0.1 s), and parses a query's condition anew for every row of the
-partition. All of this is mended here by names of its inside, which is why its version is pinned.
+delayed message is due (AWS hands it over within some 0.1 s), and reads a query's condition anew for every row of the
+partition (`shortcuts`). All of this is mended by names of its inside, which is why its version is pinned.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from sweephand.local import shortcuts
 from sweephand.sources import Clock, SystemClock
 
 SAVE_EVERY_S = 5.0
@@ -25,7 +25,6 @@ SAVE_ATTEMPTS = 5
 KEPT_STREAMS = 100  # one stream an invocation
 KEPT_POINTS = 2_000
 LOOK_EVERY_S = 0.2
-PARSED_KEPT = 256
 
 Snapshots = Mapping[str, Callable[[], dict[str, Any] | None]]
 
@@ -116,15 +115,6 @@ def _look_often(clock: Clock, functions: Any) -> None:
         functions._esm_wake.set()  # noqa: SLF001
 
 
-def parse_once(table_service: Any) -> None:
-    """A list of 10,000 rows costs a third. table_service: MiniStack's module of DynamoDB.
-
-    Both functions depend on their arguments alone, and nobody changes what they return.
-    """
-    for name in ("_tokenize", "_condition_syntax_error"):
-        setattr(table_service, name, lru_cache(PARSED_KEPT)(getattr(table_service, name)))
-
-
 def _stop_with_owner() -> None:
     """Waits for the owner's end of the pipe to close, by whatever death, and then stops as if asked to."""
     while os.read(0, 1):
@@ -151,7 +141,7 @@ def main() -> None:
 
         _also_on(Config)
     _hold_queues(lambda_svc)
-    parse_once(dynamodb)
+    shortcuts.take(dynamodb)
     threading.Thread(target=_look_often, args=(SystemClock(), lambda_svc), name="look", daemon=True).start()
     threading.Thread(target=_stop_with_owner, name="owner", daemon=True).start()
     sys.argv[1:] = []  # MiniStack reads options of its own

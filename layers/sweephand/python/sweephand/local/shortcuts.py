@@ -1,0 +1,112 @@
+"""Short cuts through MiniStack's DynamoDB, which looks at every row of a partition as if it were the only one.
+
+A query of a partition with 10,000 rows took 90 ms of CPU before its first row: the text of its condition was taken
+apart for each of them, and that of its projection for each row it returned. What depends on the request alone is found
+once here. What these readers do not know goes MiniStack's own way, so that its answers are the same in every case.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from functools import lru_cache
+from operator import eq, ge, gt, le, lt
+from typing import Any
+
+Value = Mapping[str, Any]
+Row = Mapping[str, Value]
+Names = Mapping[str, str]
+Test = Callable[[Row], bool]
+
+PARSED_KEPT = 256
+OPERATORS = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
+ORDERED: Mapping[str, Callable[[Any], Any]] = {"S": str, "N": Decimal}
+"""Types of key that are compared here, and as what. Texts by code point, which is the order of their bytes."""
+_PARTITION = re.compile(r"(#\w+) = (:\w+)", re.ASCII)
+_PLACE = re.compile(
+    r"\((#\w+) = (:\w+) AND (?:(#\w+) (=|<|<=|>|>=) (:\w+)|(#\w+) BETWEEN (:\w+) AND (:\w+))\)", re.ASCII
+)
+_ATTRIBUTES = re.compile(r"#\w+(?:, ?#\w+)*", re.ASCII)
+
+
+def take(service: Any) -> None:
+    """service: MiniStack's module of DynamoDB. Nobody changes what the functions return that are kept here."""
+    for name in ("_tokenize", "_condition_syntax_error"):
+        setattr(service, name, lru_cache(PARSED_KEPT)(getattr(service, name)))
+    service._evaluate_condition = _evaluating(service._evaluate_condition)  # noqa: SLF001
+    service._project_item = _projecting(service._project_item)  # noqa: SLF001
+
+
+def _evaluating(own_way: Callable[..., Any]) -> Callable[..., Any]:
+    latest: tuple[str, Names, Mapping[str, Value], Test | None] = ("", {}, {}, None)
+
+    def evaluate(expression: str, row: Row, values: Any, names: Any, slot: str = "ConditionExpression") -> Any:
+        nonlocal latest
+        if slot != "KeyConditionExpression":
+            return own_way(expression, row, values, names, slot)
+        # The dictionaries of a request are its own: the same ones are the same request. One assignment, for threads.
+        of, of_names, of_values, test = latest
+        if of_values is not values or of_names is not names or of != expression:
+            test = key_test(expression, values, names)
+            latest = (expression, names, values, test)
+        return own_way(expression, row, values, names, slot) if test is None else test(row)
+
+    return evaluate
+
+
+def key_test(expression: str, values: Mapping[str, Value], names: Names) -> Test | None:
+    """Whether a row satisfies a key condition as PynamoDB writes it; None: of another form, or perhaps wrong."""
+    try:
+        if alone := _PARTITION.fullmatch(expression):
+            return _compared(names[alone[1]], "=", values[alone[2]])
+        if (both := _PLACE.fullmatch(expression)) is None:
+            return None
+        partition = _compared(names[both[1]], "=", values[both[2]])
+        if both[3]:
+            clauses = partition, _compared(names[both[3]], both[4], values[both[5]])
+        else:
+            clauses = partition, _between(names[both[6]], values[both[7]], values[both[8]])
+    except (KeyError, ValueError, ArithmeticError):
+        return None
+    first, second = clauses
+    return lambda row: second(row) and first(row)
+
+
+def _compared(name: str, operator: str, value: Value) -> Test:
+    """Raises KeyError or ValueError for a value of another type than keys have here."""
+    ((kind, bound),) = value.items()
+    read, holds = ORDERED[kind], OPERATORS[operator]
+    limit = read(bound)
+    return lambda row: name in row and kind in row[name] and holds(read(row[name][kind]), limit)
+
+
+def _between(name: str, low: Value, high: Value) -> Test:
+    ((kind, first),), ((other, last),) = low.items(), high.items()
+    read = ORDERED[kind]
+    least, most = read(first), read(last)
+    if kind != other or least > most:
+        raise ValueError("MiniStack has its own words for that")
+    return lambda row: name in row and kind in row[name] and least <= read(row[name][kind]) <= most
+
+
+def _projecting(own_way: Callable[..., Any]) -> Callable[..., Any]:
+    latest: tuple[str, Names, tuple[str, ...]] = ("", {}, ())
+
+    def project(row: Row, expression: str, names: Any) -> Any:
+        nonlocal latest
+        of, of_names, wanted = latest
+        if of_names is not names or of != expression:
+            wanted = whole_attributes(expression, names)
+            latest = (expression, names, wanted)
+        return {name: row[name] for name in wanted if name in row} if wanted else own_way(row, expression, names)
+
+    return project
+
+
+def whole_attributes(expression: str, names: Names) -> tuple[str, ...]:
+    """The names in a projection of whole attributes by placeholders; none: of another form, or perhaps wrong."""
+    if not _ATTRIBUTES.fullmatch(expression or ""):
+        return ()
+    wanted = tuple(names.get(each.strip(), "") for each in expression.split(","))
+    return wanted if all(wanted) and len(set(wanted)) == len(wanted) else ()
