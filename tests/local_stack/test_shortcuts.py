@@ -16,7 +16,7 @@ from sweephand.store.table import Item, RunItem
 
 NAMES = {"#0": "pk", "#1": "sk", "#2": "n", "#3": "state"}
 TEXTS = st.sampled_from(["", "a", "b", "ba", "\u00e9", "\U0001f600", "\uffff"])
-NUMBERS = st.sampled_from(["0", "-1", "10", "9", "1.5", "1E+2", "100"])
+NUMBERS = st.sampled_from(["0", "-1", "10", "9", "1.5", "1E+2", "100", "0100", "\u0661"])
 VALUES = st.one_of(TEXTS.map(lambda text: {"S": text}), NUMBERS.map(lambda number: {"N": number}))
 ROWS = st.dictionaries(st.sampled_from(list(NAMES.values())), VALUES | st.just({"BOOL": True}), max_size=4)
 CONDITIONS = [
@@ -38,7 +38,7 @@ PROJECTIONS = ["#0", "#0, #1", "#3, #1, #2", "#0,#3", "#0, #0", "#0, #missing", 
 @pytest.fixture(scope="module")
 def mended():
     """The module's functions by their names, as the emulator's process has them."""
-    names = ("_tokenize", "_condition_syntax_error", "_evaluate_condition", "_project_item")
+    names = ("_tokenize", "_condition_syntax_error", "_evaluate_condition", "_project_item", "_item_size_bytes")
     service = SimpleNamespace(**{name: getattr(dynamodb, name) for name in names})
     shortcuts.take(service)
     return service
@@ -72,6 +72,12 @@ def test_a_projection_leaves_the_same(mended, projection, rows):
     own, short = ([outcome(way, row, projection, NAMES) for row in rows] for way in ways)
 
     assert short == own
+
+
+@settings(max_examples=300)
+@given(ROWS | st.dictionaries(TEXTS, st.integers(0).map(lambda number: {"N": str(number)}), max_size=4))
+def test_a_row_is_as_large(mended, row):
+    assert mended._item_size_bytes(row) == dynamodb._item_size_bytes(row)
 
 
 def test_the_next_request_is_not_answered_as_the_one_before(mended):

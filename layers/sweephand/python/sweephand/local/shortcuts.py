@@ -2,7 +2,8 @@
 
 A query of a partition with 10,000 rows took 90 ms of CPU before its first row: the text of its condition was taken
 apart for each of them, and that of its projection for each row it returned. What depends on the request alone is found
-once here. What these readers do not know goes MiniStack's own way, so that its answers are the same in every case.
+once here, and the size of a row is added up faster. What these readers do not know goes MiniStack's own way, so that
+its answers are the same in every case.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ def take(service: Any) -> None:
         setattr(service, name, lru_cache(PARSED_KEPT)(getattr(service, name)))
     service._evaluate_condition = _evaluating(service._evaluate_condition)  # noqa: SLF001
     service._project_item = _projecting(service._project_item)  # noqa: SLF001
+    service._item_size_bytes = _sizing(service._item_size_bytes)  # noqa: SLF001
 
 
 def _evaluating(own_way: Callable[..., Any]) -> Callable[..., Any]:
@@ -110,3 +112,28 @@ def whole_attributes(expression: str, names: Names) -> tuple[str, ...]:
         return ()
     wanted = tuple(names.get(each.strip(), "") for each in expression.split(","))
     return wanted if all(wanted) and len(set(wanted)) == len(wanted) else ()
+
+
+def _sizing(own_way: Callable[[Any], int]) -> Callable[[Any], int]:
+    def size(row: Row) -> int:
+        return own_way(row) if (found := flat_size(row)) is None else found
+
+    return size
+
+
+def flat_size(row: Row) -> int | None:
+    """The bytes of a row of texts and whole numbers, as DynamoDB counts them; None: it has something else."""
+    total = 0
+    for name, value in row.items():
+        ((kind, held),) = value.items()
+        if kind == "S":
+            total += len(held) if held.isascii() else len(held.encode())
+        elif kind == "N" and held.isdigit() and held.isascii():
+            # A byte for two digits at an even place; zeros at both ends are free.
+            whole = held.lstrip("0")
+            kept = len(whole.rstrip("0"))
+            total += 1 + (kept + (len(whole) - kept) % 2 + 1) // 2 if kept else 1
+        else:
+            return None
+        total += len(name.encode())
+    return total

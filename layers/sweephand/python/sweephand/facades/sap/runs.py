@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 from sweephand.domain import fields as members
@@ -45,26 +45,39 @@ def list_all(ctx: Context) -> Answer:
 
 
 def _by_offset(ctx: Context, schedule: Schedule, page: Page) -> tuple[int, list[dict[str, Any]]]:
-    """How many lines there are at least, and those of the page.
+    """How many lines there are at least, and those of the page (decision 0050).
 
-    Runs have no numbers: what lies before the page is looked through, briefly. Pages beside a run cost the same
-    wherever they are.
+    Only lines of the page are read whole, and one more. Those before it, and those behind it up to COUNTED, are counted
+    briefly; a log that ends with the page is counted by it.
     """
     planned = _planned(ctx, schedule)
-    first = [planned["runId"]] if planned else []
-    briefs = views.briefs_of(ctx.world.table, schedule.tenant, schedule.id, COUNTED + 1)
+    top = [planned] if planned else []
+    but = [line["runId"] for line in top]
+    before, last = max(0, page.offset - len(top)), None
+    if before:
+        passed = list(islice(_briefs(ctx, schedule, None, before, but), before))
+        if len(passed) < before:
+            return len(top) + len(passed), []
+        last = passed[-1]
+    size, lines = page.size or MOST_RUNS, top[page.offset :]
+    wanted = size - len(lines)
+    mark = None if last is None else (last, schedule.id)
+    lines += islice(_runs(ctx, schedule, mark, wanted + 1, but), wanted + 1)
+    found = lines[:size]
+    end = page.offset + len(found)
+    if len(lines) == len(found):
+        return end, found
+    last = found[-1]["runId"] if wanted else None
+    left = max(1, COUNTED - end)
+    counted = sum(1 for _ in islice(_briefs(ctx, schedule, last, left, but), left)) if left > 1 else 1
+    return end + max(1, counted), found
+
+
+def _briefs(ctx: Context, schedule: Schedule, behind: str | None, page: int, but: Sequence[str]) -> Iterator[str]:
+    """The ids of lines, newest first. As _runs in all else."""
+    briefs = views.briefs_of(ctx.world.table, schedule.tenant, schedule.id, behind, page, ctx.now)
     told = (each for each in briefs if not each.many and bodies.sap_status(each.state) and not each.is_gone(ctx.now))
-    runs = (each.uuid for each in told if each.uuid not in first)
-    end = page.end(MOST_RUNS)
-    lines = list(islice(chain(first, runs), max(COUNTED, end + 1)))
-    wanted = lines[page.offset : end]
-    found: list[dict[str, Any]] = [planned] if planned and wanted[:1] == first else []
-    size = len(wanted) - len(found)
-    if size:
-        before = lines[page.offset - 1] if page.offset else None
-        mark = None if before is None or before in first else (before, schedule.id)
-        found += islice(_runs(ctx, schedule, mark, size, first), size)
-    return len(lines), found
+    return (each.uuid for each in told if each.uuid not in but)
 
 
 def _beside(ctx: Context, schedule: Schedule, page: Page, where: str, way: str, run_id: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from sweephand.domain.instants import from_s
@@ -43,6 +44,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 Check = Callable[[datetime | None], bool]
+Instant = Callable[[], datetime | None]
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,13 @@ class Query:
     start: tuple[Check, ...] = ()
     end: tuple[Check, ...] = ()
 
-    def holds(self, texts: Sequence[str], active: bool, start: datetime | None, end: datetime | None) -> bool:
+    def holds(self, texts: Sequence[str], active: bool, start: Instant, end: Instant) -> bool:
+        """start, end: looked at only where times are asked for, of what all else lets through."""
         return (
             self.active in {None, active}
             and all(any(word in text.lower() for text in texts) for word in self.words)
-            and all(check(start) for check in self.start)
-            and all(check(end) for check in self.end)
+            and all(check(start()) for check in self.start)
+            and all(check(end()) for check in self.end)
         )
 
 
@@ -161,12 +164,13 @@ def _job_in_row(wanted: Query, row: Listed) -> Matches | None:
     said = row.entry.searched
     if said is None:
         return None
-    start, end = (None if at is None else from_s(at) for at in (said.start_s, said.end_s))
-    return [0] if wanted.holds((row.entry.name, said.description), row.entry.active, start, end) else []
+    times = partial(_from_s, said.start_s), partial(_from_s, said.end_s)
+    return [0] if wanted.holds((row.entry.name, said.description), row.entry.active, *times) else []
 
 
 def _job_itself(wanted: Query, job: Job) -> Matches:
-    return [0] if wanted.holds((job.name, job.description or ""), job.active, job.start_at, job.end_at) else []
+    texts = job.name, job.description or ""
+    return [0] if wanted.holds(texts, job.active, lambda: job.start_at, lambda: job.end_at) else []
 
 
 def _schedules_in_row(wanted: Query, row: Listed) -> Matches | None:
@@ -181,7 +185,9 @@ def _schedules_in_row(wanted: Query, row: Listed) -> Matches | None:
     return [
         n
         for n, each in enumerate(said.schedules)
-        if wanted.holds((each.description,), each.active and not over, _instant(each.start), _instant(each.end))
+        if wanted.holds(
+            (each.description,), each.active and not over, partial(_instant, each.start), partial(_instant, each.end)
+        )
     ]
 
 
@@ -192,10 +198,14 @@ def _own_matches(wanted: Query, planned: Planned) -> Matches:
         if wanted.holds(
             (str(schedule.attributes.get("description", "")),),
             bodies.is_active(schedule),
-            bodies.instant_of(schedule, "startTime"),
-            bodies.instant_of(schedule, "endTime"),
+            partial(bodies.instant_of, schedule, "startTime"),
+            partial(bodies.instant_of, schedule, "endTime"),
         )
     ]
+
+
+def _from_s(seconds: int | None) -> datetime | None:
+    return None if seconds is None else from_s(seconds)
 
 
 def _instant(text: str | None) -> datetime | None:

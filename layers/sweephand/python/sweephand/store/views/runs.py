@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import chain, islice
@@ -15,7 +15,7 @@ from sweephand.domain.schedule import Schedule
 from sweephand.ids import first_order_at, instant_ms_of_order, order_of
 from sweephand.store import keys, ledger
 from sweephand.store.attempts import attempt_of
-from sweephand.store.conditional import Table
+from sweephand.store.conditional import GROWTH, LARGEST_PAGE, Table
 from sweephand.store.table import ATTENTION, AttemptItem, AttentionItem, Item, RunItem, StatsItem
 
 AFTER_ANY_RUN = keys.run("g")
@@ -145,11 +145,10 @@ RunMark = tuple[str, str]
 
 
 def runs_of(table: Table, tenant: str, owner: str, mark: RunMark | None, page: int) -> Iterator[Run]:
-    """The runs of a schedule (or of a job itself), latest planned first, behind `mark`. page: rows a query reads."""
-    last = AFTER_ANY_RUN if mark is None else keys.run(mark[0])
-    rows = table.query_all(
-        keys.runs(tenant, owner), RunItem.sk.between(keys.run(""), last), forward=False, limit=page, consistent=True
-    )
+    """The runs of a schedule (or of a job itself), latest planned first, behind `mark`. page: rows that are wanted."""
+    last, limit = (AFTER_ANY_RUN, page) if mark is None else (keys.run(mark[0]), page + 1)
+    sort = RunItem.sk.between(keys.run(""), last)
+    rows = table.query_all(keys.runs(tenant, owner), sort, forward=False, limit=limit, consistent=True)
     for row in rows:
         if "state" in row:
             run = ledger.run_of(RunItem.from_raw_data(row))
@@ -178,15 +177,51 @@ class Brief(NamedTuple):
         return self.expires_s is not None and self.expires_s <= epoch_s(now)
 
 
-def briefs_of(table: Table, tenant: str, owner: str, page: int) -> Iterator[Brief]:
-    """As runs_of, from the latest planned: a fraction of the time where thousands are counted, at the same units."""
-    sort = RunItem.sk.between(keys.run(""), AFTER_ANY_RUN)
+_RUN = keys.run("")
+LEAST_AGAIN = 100
+SETTLING = timedelta(minutes=5)
+"""Rows of this age have reached every copy of the table: copies are behind by a second, as a rule."""
+
+
+def briefs_of(table: Table, tenant: str, owner: str, behind: str | None, wanted: int, now: datetime) -> Iterator[Brief]:
+    """As runs_of: a fraction of the time where thousands are counted, and half the units.
+
+    Runs planned before the last minutes are read from any copy of the table. behind: a run's uuid; None: from the top.
+    wanted: how many the caller will most likely take.
+    """
+    newest, bound = AFTER_ANY_RUN, keys.run(_first_uuid_after(epoch_ms(now - SETTLING)))
+    if behind is not None:
+        newest = keys.run(behind)
+    if newest > bound:
+        yield from _briefs(table, tenant, owner, (bound, newest), wanted, consistent=True)
+    yield from _briefs(table, tenant, owner, (keys.run(""), min(bound, newest)), wanted, consistent=False)
+
+
+def _briefs(
+    table: Table, tenant: str, owner: str, places: tuple[str, str], wanted: int, *, consistent: bool
+) -> Iterator[Brief]:
+    """Between two places, but for a run that is the later one. Rows of attempts lie among them: for what falls
+    short, the next query asks for few, as every row is paid for; but for many where the caller leaves most briefs out.
+    """
+    pk, sort, last = keys.runs(tenant, owner), RunItem.sk.between(*places), places[1]
     only = (RunItem.sk, RunItem.state, RunItem.range_count, RunItem.expires_at)
-    for row in table.query_all(keys.runs(tenant, owner), sort, forward=False, limit=page, consistent=True, only=only):
-        if "state" in row:
-            expires_s = int(row["expires_at"]["N"]) if "expires_at" in row else None
-            uuid, state = row["sk"]["S"][len(keys.run("")) :], State(row["state"]["S"])
-            yield Brief(uuid, state, "range_count" in row, expires_s)
+    start, given, limit = None, 0, wanted + 1
+    while True:
+        rows, start = table.query(pk, sort, forward=False, limit=limit, start=start, consistent=consistent, only=only)
+        for row in rows:
+            place = row["sk"]["S"]
+            if "state" in row and place != last:
+                given += 1
+                yield _brief(place, row)
+        if start is None:
+            return
+        more = wanted - given if given < wanted else min(limit * GROWTH, LARGEST_PAGE)
+        limit = max(LEAST_AGAIN, more)
+
+
+def _brief(place: str, row: Mapping[str, Mapping[str, str]]) -> Brief:
+    expires_s = int(row["expires_at"]["N"]) if "expires_at" in row else None
+    return Brief(place[len(_RUN) :], State(row["state"]["S"]), "range_count" in row, expires_s)
 
 
 def merged_runs(table: Table, tenant: str, owners: Sequence[str], mark: RunMark | None, page: int) -> Iterator[Run]:
