@@ -177,6 +177,12 @@ def test_an_open_run_whose_schedule_is_gone_is_cancelled(state: State) -> None:
         assert gate(run=run(state), **gone) == End(State.CANCELLED, Reason.OWNER_GONE)
 
 
+def test_a_call_under_way_whose_schedule_is_gone_is_waited_for() -> None:
+    for gone in ({"job": None}, {"schedule": None}):
+        assert gate(run=run(lease_until=NOW + SECOND), **gone) == Later(NOW + SECOND)
+        assert gate(run=run(lease_until=NOW), **gone) == End(State.CANCELLED, Reason.OWNER_GONE)
+
+
 def test_a_run_of_the_job_itself_needs_no_schedule() -> None:
     manual = run(State.QUEUED, schedule_id=None, kind=Kind.MANUAL)
 

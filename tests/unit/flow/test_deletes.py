@@ -5,14 +5,15 @@ from typing import Any
 
 import pytest
 
-from sweephand.domain.run import Reason, State
+from sweephand.domain.run import Outcome, Reason, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import NotFound, PreconditionFailed
 from sweephand.flow import cleaning, plan
 from sweephand.flow.plan import Planned
 from sweephand.flow.wishes import Wish
 from sweephand.store import jobs, keys
-from tests.support.endpoint import ACCEPTED, BUSY
+from tests.support.aws import URLS
+from tests.support.endpoint import ACCEPTED, BUSY, OK
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before
 from tests.unit.flow.common import NOON, SECOND, fixed, once
@@ -112,6 +113,29 @@ def test_a_near_retry_in_the_queue_ends_when_its_job_is_gone(stage: Stage) -> No
 
     assert stage.only_run(planned).state is State.CANCELLED
     assert len(stage.endpoint.received) == 1
+
+
+@pytest.mark.parametrize("answer", [OK, BUSY])
+def test_what_a_call_comes_to_counts_whose_job_is_deleted_meanwhile(stage: Stage, answer: Outcome) -> None:
+    """Though a copy of its message comes before it has ended."""
+    planned = stage.create(once())
+    stage.tick()
+    stage.clock.advance(60)
+    assert len(stage.sqs.bodies(URLS[Lane.FAST])) == 2
+
+    def deleted_meanwhile(_call: object) -> Outcome:
+        stage.delete(planned)
+        stage.deliver(most=1)
+        return answer
+
+    stage.endpoint.answer = deleted_meanwhile
+    stage.deliver(most=1)
+    stage.run(120)
+
+    run = stage.only_run(planned)
+    assert (run.state, run.http_status) == (State.SUCCESS if answer is OK else State.ERROR, answer.http_status)
+    assert len(stage.endpoint.received) == 1
+    assert stage.waiting() == {}
 
 
 def test_what_an_executor_reports_within_its_lease_still_counts(stage: Stage) -> None:

@@ -215,13 +215,13 @@ def _forbidden(job: Job, schedule: Schedule, *, enabled: bool) -> End | None:
 def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run: Run, now: datetime) -> Admission:  # noqa: PLR0911 - as above
     if run.finished:
         return Effects()
+    if run.state is State.TRIGGERED and run.lease_until is not None and run.lease_until > now:
+        return Later(run.lease_until)  # what its holder reports counts, though its job may be gone
     if job is None or (run.schedule_id is not None and schedule is None):
         return End(State.CANCELLED, Reason.OWNER_GONE)
     if run.kind in REACTIONS and job.reaction(run.kind) is None and run.state in CLAIMABLE:
         return End(State.CANCELLED, Reason.OWNER_GONE)
     if run.state is State.TRIGGERED:
-        if run.lease_until is not None and run.lease_until > now:
-            return Later(run.lease_until)
         most = 0 if policies_of(job, schedule).get("delivery") == "at_most_once" else MAX_LOST_ATTEMPTS
         return TakeOver() if run.lost < most else EndLost()
     if run.state in AWAITING_RESULT:
