@@ -14,9 +14,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from sweephand.domain import series
 from sweephand.domain.instants import from_s
@@ -27,6 +26,7 @@ from sweephand.flow.plan import Planned
 from sweephand.schedules.timing import between, load
 from sweephand.store import jobs
 from tests.faults.at_calls import Faults, surviving
+from tests.faults.playing import play
 from tests.support.stage import TENANT, stage
 from tests.unit.flow.common import exact
 
@@ -218,16 +218,11 @@ def within(line: Run, at: datetime) -> bool:
     return line.range_until is not None and line.planned_at <= at <= line.range_until
 
 
-MODEL = {"deadline": None, "suppress_health_check": list(HealthCheck)}
-
-
 def test_any_history_of_changes_ends_with_every_instant_accounted_for() -> None:
     """The same histories each time."""
-    run_state_machine_as_test(
-        Changes, settings=settings(max_examples=100, stateful_step_count=12, derandomize=True, **MODEL)
-    )
+    play(Changes, examples=100, steps=12, derandomize=True)
 
 
 @pytest.mark.long
 def test_any_history_of_changes_at_length() -> None:
-    run_state_machine_as_test(Changes, settings=settings(max_examples=1_500, stateful_step_count=18, **MODEL))
+    play(Changes, examples=1_500, steps=18, derandomize=False)

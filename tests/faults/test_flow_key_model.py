@@ -15,9 +15,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from sweephand.actions.call import Call
 from sweephand.domain.circuits import READ_EACH_S
@@ -32,6 +31,7 @@ from sweephand.store import flow_keys as store
 from sweephand.store import ledger
 from sweephand.store.table import RunItem
 from tests.faults.at_calls import KINDS, fits, surviving
+from tests.faults.playing import play
 from tests.support.aws import URLS
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage, stage
@@ -365,24 +365,10 @@ class FlowKeys(RuleBasedStateMachine):
         assert not store.line(self.scene.world.table, stile, "", "", 1)
 
 
-def play(examples: int, steps: int, *, derandomize: bool) -> None:
-    run_state_machine_as_test(
-        FlowKeys,
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
-            deadline=None,
-            derandomize=derandomize,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
-
-
 def test_whatever_happens_the_terms_hold_and_every_run_ends() -> None:
-    play(60, 20, derandomize=True)
+    play(FlowKeys, examples=60, steps=20, derandomize=True)
 
 
 @pytest.mark.long
 def test_the_same_in_many_more_histories() -> None:
-    play(600, 35, derandomize=False)
+    play(FlowKeys, examples=600, steps=35, derandomize=False)

@@ -7,15 +7,15 @@ from contextlib import ExitStack
 from datetime import datetime, timedelta
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from sweephand.domain.run import Reason, State
 from sweephand.errors import SweephandError
 from sweephand.flow import sweep, tenancy
 from sweephand.flow.plan import Planned
 from sweephand.store import suspended
+from tests.faults.playing import play
 from tests.support.sources import START
 from tests.support.stage import TENANT, Stage, stage
 from tests.support.taps import Act, Crash, Fault, Passing, crash_after, crash_before
@@ -156,24 +156,10 @@ def _minutes(after: datetime, until: datetime) -> list[datetime]:
     return [first + n * MINUTE for n in range(int((until - first) / MINUTE) + 1)] if first <= until else []
 
 
-def play(examples: int, steps: int, *, derandomize: bool) -> None:
-    run_state_machine_as_test(
-        HeldSchedules,
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
-            deadline=None,
-            derandomize=derandomize,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
-
-
 def test_what_is_disabled_loses_doubles_and_hides_no_occurrence() -> None:
-    play(12, 12, derandomize=True)
+    play(HeldSchedules, examples=40, steps=14, derandomize=True)
 
 
 @pytest.mark.long
 def test_what_is_disabled_loses_doubles_and_hides_no_occurrence_in_many_histories() -> None:
-    play(150, 25, derandomize=False)
+    play(HeldSchedules, examples=150, steps=25, derandomize=False)

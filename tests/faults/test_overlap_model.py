@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
     invariant,
     rule,
-    run_state_machine_as_test,
 )
 
 from sweephand.domain.job import Pause
@@ -32,6 +30,7 @@ from sweephand.flow.plan import Planned
 from sweephand.store import keys, ledger
 from sweephand.store.table import RunItem
 from tests.faults.at_calls import KINDS, fits, surviving
+from tests.faults.playing import play
 from tests.support.aws import URLS
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage, stage
@@ -254,25 +253,10 @@ class Overlaps(RuleBasedStateMachine):
         assert Reason.OVERLAP not in reasons or not self.policies <= {"allow"}
 
 
-def play(examples: int, steps: int, *, derandomize: bool) -> None:
-    checks = list(HealthCheck)
-    run_state_machine_as_test(
-        Overlaps,
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
-            deadline=None,
-            derandomize=derandomize,
-            database=None,
-            suppress_health_check=checks,
-        ),
-    )
-
-
 def test_whatever_happens_one_run_at_a_time_and_every_run_ends() -> None:
-    play(200, 25, derandomize=True)
+    play(Overlaps, examples=200, steps=25, derandomize=True)
 
 
 @pytest.mark.long
 def test_the_same_in_many_more_histories() -> None:
-    play(1_000, 40, derandomize=False)
+    play(Overlaps, examples=1_000, steps=40, derandomize=False)
