@@ -9,9 +9,10 @@ import pytest
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState
+from sweephand.flow import tenancy
 from sweephand.flow.plan import Planned
 from tests.support import aws
-from tests.support.stage import Stage
+from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, crash_before
 from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, minutes
 from tests.unit.flow.test_outages import time_goes_by
@@ -229,6 +230,22 @@ def test_one_is_sent_for_all_that_was_missed_also_where_the_first_look_was_cut_o
     if change:
         stage.change(planned, name="another")
     time_goes_by(stage, stage.clock.now() + 5 * MINUTE)
+
+    told = [run.range_count or 1 for run in stage.runs(planned)]
+    assert sum(told) == (stage.clock.now() - NOON) // MINUTE
+    lived_on(stage, planned)
+
+
+def test_what_a_look_sent_that_was_cut_off_does_not_run_once_it_is_left_out_as_disabled(stage):
+    planned = made(stage, {"cron": "* * * * *"}, "sap")
+    stage.pass_time(3_700)
+    with pytest.raises(Crash), stage.taps.once("dynamodb.TransactWriteItems", crash_before):
+        stage.tick()
+
+    tenancy.switch_tenant(stage.world, TENANT, on=False)
+    tenancy.switch_tenant(stage.world, TENANT, on=True)
+    stage.tick()
+    stage.run(300, most=1)
 
     told = [run.range_count or 1 for run in stage.runs(planned)]
     assert sum(told) == (stage.clock.now() - NOON) // MINUTE

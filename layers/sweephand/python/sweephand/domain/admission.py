@@ -133,7 +133,7 @@ def needs_line(pointer: Pointer, seen: Seen, now: datetime) -> bool:
     """May more than what was left out last decide on it? Only on a late one from before that."""
     if seen.run is not None or seen.schedule is None or pointer.kind is not Kind.SCHEDULED:
         return False
-    if pointer.decided and seen.schedule.missed_but is None:
+    if pointer.decided and seen.schedule.left_out_to is None:
         return False  # of a catch-up, most likely: one read for each would be many
     last = seen.schedule.missed_from
     return last is not None and pointer.instant < last and now - pointer.instant >= FRESH
@@ -169,8 +169,8 @@ def _superseded(pointer: Pointer, schedule: Schedule) -> Drop | None:
         return None
     if not pointer.decided:
         return Drop("the catch-up decides on it")
-    if schedule.missed_but is not None and pointer.instant != schedule.missed_but:
-        return Drop("a later look sent another one for all that was missed")
+    if schedule.left_out_to is not None and pointer.instant <= schedule.left_out_to:
+        return Drop("a look that was cut off sent it, and a later one left it out")
     return None
 
 

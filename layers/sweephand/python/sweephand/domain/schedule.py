@@ -60,8 +60,8 @@ class Schedule:
     last_planned_at: the last counted instant. planned_total: occurrences sent so far. first_at: the first occurrence of
     this generation, where its rule has none there.
     missed_from, missed_to: what was last decided not to be sent one by one: a late message of it is dropped. Without
-    missed_from, all that was planned before it too. missed_but: the one of it that was sent after all, where the policy
-    runs one.
+    missed_from, all that was planned before it too. left_out_to: up to where lines tell of it and nothing is sent,
+    unless all of it is.
     collection: of its job, as the sweeper knows it. held_from: while its collection or tenant is disabled, the
     earliest instant not yet sent; next_run_at is then only when it is looked at again. completed_at: once COMPLETED.
     unreachable: since when its target is out of reach (domain.deactivation.Streak); None while it answers.
@@ -91,7 +91,7 @@ class Schedule:
     next_run_at: datetime | None = None
     missed_from: datetime | None = None
     missed_to: datetime | None = None
-    missed_but: datetime | None = None
+    left_out_to: datetime | None = None
     first_at: datetime | None = None
     collection: str | None = None
     held_from: datetime | None = None

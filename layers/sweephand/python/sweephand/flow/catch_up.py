@@ -134,7 +134,7 @@ def _schedule_op(
         assign(ScheduleItem.planned_total, planned_total),
         assign(ScheduleItem.missed_from, epoch_s(missed.span.first)),
         assign(ScheduleItem.missed_to, epoch_s(missed.span.last)),
-        assign(ScheduleItem.missed_but, epoch_s(missed.latest) if missed.latest else None),
+        assign(ScheduleItem.left_out_to, epoch_s(missed.left_out[-1].span.last) if missed.left_out else None),
     ]
     if over:
         actions += [

@@ -107,7 +107,7 @@ def let_go(world: World, row: WaitingRow, until: datetime) -> WaitingRow | None:
         actions = [
             assign(ScheduleItem.missed_from, epoch_s(begin)),
             assign(ScheduleItem.missed_to, epoch_s(last)),
-            assign(ScheduleItem.missed_but, None),
+            assign(ScheduleItem.left_out_to, epoch_s(last)),
             assign(ScheduleItem.planned_total, planned_total),
         ]
         beside = timing.rule.last_until(first) != first  # a first occurrence that the rule does not have

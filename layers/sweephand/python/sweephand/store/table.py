@@ -1,7 +1,7 @@
 """The models: the only schema of the one table. Attribute names, types and (de)serialisation come from here alone.
 
 Instants: `_at` of runs and jobs are epoch milliseconds, those that an index sorts or the sweep compares (next_run_at,
-last_planned_at, first_at, began_at, through_at, ended_at, missed_from, missed_to, missed_but, expires_at) epoch
+last_planned_at, first_at, began_at, through_at, ended_at, missed_from, missed_to, left_out_to, expires_at) epoch
 seconds. User JSON is stored as text.
 """
 
@@ -117,7 +117,7 @@ class ScheduleItem(Item):
     last_planned_at = Integer(null=True)
     missed_from = Integer(null=True)
     missed_to = Integer(null=True)
-    missed_but = Integer(null=True)
+    left_out_to = Integer(null=True)
     first_at = Integer(null=True)
     unreachable = UnicodeAttribute(null=True)
     hooks = UnicodeAttribute(null=True)
