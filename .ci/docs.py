@@ -33,7 +33,7 @@ from sweephand.local.template import load
 from sweephand.schedules.cautions import CAUTIONS
 from sweephand.schedules.reasons import REASON_CODES
 from sweephand.security.caller import PROVIDER_ALL, PROVIDER_SCOPES, TENANT_SCOPES
-from sweephand.store import directory_items, flow_items, table
+from sweephand.store import directory_items, flow_items, table, turns
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "layers" / "sweephand" / "python" / "sweephand"
@@ -296,7 +296,7 @@ def attributes() -> str:
     """The models in the order of the module; `?` marks what an item may lack."""
     lines = []
     inherited = set(table.Item.get_attributes())
-    for number, module in enumerate((table, directory_items, flow_items)):
+    for number, module in enumerate((table, directory_items, flow_items, turns)):
         for name, model in inspect.getmembers(module, inspect.isclass):
             if issubclass(model, table.Item) and model.__module__ == module.__name__ and model is not table.Item:
                 attributes = model.get_attributes().items()

@@ -22,13 +22,14 @@ from sweephand.domain.event import EventType
 from sweephand.domain.failure import Group
 from sweephand.domain.flow_keys import CircuitRule, FlowKey, Rate
 from sweephand.domain.instants import EPOCH, epoch_ms, text
-from sweephand.domain.job import Pause, Payload, integer_id
+from sweephand.domain.job import Job, Pause, Payload, integer_id
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Outcome, State
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.errors import Conflict, NotFound
 from sweephand.flow import (
     calendars,
+    change,
     drafts,
     edits,
     failures,
@@ -51,8 +52,9 @@ from sweephand.flow.unless_active import run_unless_active
 from sweephand.schedules import calendar_content
 from sweephand.store import flow_keys as flow_key_rows
 from sweephand.store import keys
+from sweephand.store.jobs import job_of
 from sweephand.store.operations import operation_of
-from sweephand.store.table import OperationItem
+from sweephand.store.table import JobItem, OperationItem
 from sweephand.store.views import failures as views
 from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes
 from tests.support.ecs import ACTION as TASK
@@ -814,6 +816,31 @@ class QueueOne(Scenario):
 
     def check(self, at: Play) -> None:
         assert at.faults or [run.state for run in at.runs()].count(State.SKIPPED) == 1
+
+
+class TakingTurns(Scenario):
+    """While one changes the job, another change comes between: the first takes a turn, and both hold in the end."""
+
+    name = "taking-turns"
+
+    def history(self, at: Play) -> None:
+        job = at.create(counted(1))
+        at.expect(job, minutes(1))
+        met: list[Job] = []
+
+        def edit(there: Job) -> Job:
+            if not met:
+                met.append(there)
+                at.aside(lambda: at.scene.change(job, policies={"overlap": "skip"}))
+            return replace(there, description="mine")
+
+        at.ask(lambda: change.set_state(at.scene.world, TENANT, job.job.id, edit, None))
+        at.go_to(2)
+
+    def check(self, at: Play) -> None:
+        (row,) = (row for row in at.scene.items() if row["sk"]["S"] == keys.JOB)
+        job = job_of(JobItem.from_raw_data(row))
+        assert (job.description, job.policies) == ("mine", {"overlap": "skip"})
 
 
 class Replace(Scenario):

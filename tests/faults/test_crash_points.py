@@ -42,7 +42,6 @@ ELSEWHERE = {
     "store/flow_keys.forget delete": "tests/unit/flow/test_flow_keys.py: a key goes whose target had failed",
     "store/flow_keys.forget_circuits delete": "tests/unit/flow/test_flow_keys.py: circuits are switched off",
     "store/flow_keys.let_go put": "tests/unit/flow/test_flow_keys.py: whatever call of a look goes wrong",
-    "store/history.is_written get": "under a fault: the answer to a change was lost, or another came first",
     "store/counting._end_late transact": "tests/unit/flow: a run that ends days after its instant",
     "store/counting.late_ends get": "the same",
     "store/rates.count increase": "a count of requests, which no run waits for: tests of the API's rates",

@@ -112,6 +112,19 @@ def test_twenty_creates_of_one_name_at_once_make_one_job(http: httpx.Client) -> 
     assert (listed["total"], len(listed["results"])) == (1, 1)
 
 
+def test_twenty_schedules_of_one_job_at_once_all_come_to_be(http: httpx.Client) -> None:
+    where = f"/scheduler/jobs/{made(http, 'many-at-once')['_id']}/schedules"
+
+    def create(n: int) -> httpx.Response:
+        return http.post(where, json={"active": True, "repeatInterval": f"{n + 1} hours"})
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        answers = list(pool.map(create, range(AT_ONCE)))
+
+    assert [answer.status_code for answer in answers] == [201] * AT_ONCE
+    assert http.get(where).json()["total"] == AT_ONCE + 1
+
+
 def test_what_a_search_found_is_in_the_answers_own_links(http: httpx.Client) -> None:
     for n in range(3):
         made(http, f"linked-{n}", description="tea & cake")

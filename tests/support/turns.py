@@ -64,10 +64,14 @@ class Turns:
 
 @contextmanager
 def at_once(stage: Stage) -> Iterator[Callable[[Sequence[Callable[[], Any]]], list[Any]]]:
-    """Yields Turns.run. While it lasts, a transaction holds its items, and another one that wants them is refused."""
-    turns, held = Turns(stage), set[tuple[str, str]]()
+    """Yields Turns.run. While it lasts, a transaction holds its items, and another one that wants them is refused.
 
-    def take_time(passing: Passing, act: Act) -> Any:
+    A fault that is at the taps already stays: it is met where the call's time is over.
+    """
+    turns, held, there = Turns(stage), set[tuple[str, str]](), stage.taps.fault
+
+    def take_time(passing: Passing, carry_out: Act) -> Any:
+        act = carry_out if there is None else lambda: there(passing, carry_out)
         if passing.operation != "TransactWriteItems":
             turns.wait(CALL_S)
             return act()
@@ -83,10 +87,11 @@ def at_once(stage: Stage) -> Iterator[Callable[[Sequence[Callable[[], Any]]], li
             held.difference_update(wanted)
 
     sleep, stage.clock.sleep = stage.clock.sleep, turns.wait  # type: ignore[method-assign]
+    stage.taps.fault = take_time
     try:
-        with stage.taps.faulty(take_time):
-            yield turns.run
+        yield turns.run
     finally:
+        stage.taps.fault = there
         stage.clock.sleep = sleep  # type: ignore[method-assign]
 
 

@@ -11,6 +11,7 @@ from sweephand.flow import tenancy
 from sweephand.security.caller import TENANT_SCOPES
 from tests.contract.native.api import basic
 from tests.contract.sap.api import JOB, TENANT
+from tests.support.turns import at_once
 
 
 @pytest.mark.parametrize(("method", "path"), [(method, path) for method, path, *_ in TABLE])
@@ -69,6 +70,38 @@ def test_twenty_creates_of_one_name_at_once_make_one_job(api):
     assert sorted(statuses) == [201, *[400] * 19]
     assert api.get("/jobs").json["total"] == 1
     assert api.get("/jobCount").json == {"active": 1, "inactive": 0}
+
+
+@pytest.mark.parametrize(("many", "within_s"), [(20, 4), (50, 8)])
+def test_schedules_of_one_job_that_are_created_at_once_all_come_to_be(api, many, within_s):
+    made, began = api.create(), api.stage.clock.monotonic()
+    where = f"/jobs/{made['_id']}/schedules"
+
+    def create(n):
+        return lambda: api("POST", where, {"active": True, "repeatInterval": f"{n + 1} hours"})
+
+    with at_once(api.stage) as run:
+        replies = run([create(n) for n in range(many)])
+
+    assert [reply.status for reply in replies] == [201] * many
+    assert api.stage.clock.monotonic() - began < within_s, "its client waits 15 s"
+    assert {reply.json["scheduleId"] for reply in replies} == {
+        each["scheduleId"] for each in api.get(where).json["results"]
+    }
+    (listed,) = api.get("/jobs").json["results"]
+    assert (listed["ACTIVECOUNT"], listed["INACTIVECOUNT"]) == (many, 0)
+
+
+def test_schedules_that_are_created_at_once_do_not_exceed_the_quota(api):
+    made = api.create()
+    assert api.native("PATCH", "/v1/tenants/acme", {"quota": {"maxSchedules": 5}}, caller="provider").status == 200
+    body = {"active": True, "repeatInterval": "1 hour"}
+
+    with at_once(api.stage) as run:
+        replies = run([lambda: api("POST", f"/jobs/{made['_id']}/schedules", body)] * 20)
+
+    assert sorted(reply.status for reply in replies) == [201] * 5 + [403] * 15
+    assert api.get(f"/jobs/{made['_id']}/schedules").json["total"] == 5
 
 
 def test_twenty_puts_of_one_name_at_once_make_one_job(api):

@@ -16,6 +16,7 @@ from sweephand.flow import cleaning, drafts, endings, following, pausing, plan, 
 from sweephand.flow.history import BY_SERVICE, By, Operation, entry
 from sweephand.flow.plan import IN_JOBS_TRANSACTION, TRIES, Planned
 from sweephand.flow.steps import Effect
+from sweephand.flow.turns import Turns
 from sweephand.flow.wishes import Scene, Wish
 from sweephand.flow.world import World
 from sweephand.store import directory, history, jobs
@@ -25,10 +26,9 @@ if TYPE_CHECKING:
     from sweephand.domain.calendar import Calendar
 
 SCHEDULES_MOST = 1_000
-TRIED_S = 5.0
-"""Where something always comes between, no further try begins after so long: a request has 15 s."""
+TRIED_S = 9.0
+"""Where something always comes between, no further try begins after so long: a request has 14 s with its cold start."""
 TRIES_MOST = 40
-LONGEST_WAIT_S = 0.5
 
 Edit = Callable[[Planned, Mapping[str, Payload]], JobDraft]
 
@@ -130,23 +130,24 @@ def _retried(
 ) -> Planned:
     """Reads, changes, and starts again where the sweeper or another change came between.
 
-    Many changes of one job at once come through one after the other; who has tried for so long says so while its own
-    caller still waits. Schedules that still follow an earlier change do so first.
+    Many changes of one job at once take turns; who has tried for so long says so while its own caller still waits.
+    Schedules that still follow an earlier change do so first.
     """
     until = world.clock.monotonic() + TRIED_S
-    for tries in range(TRIES_MOST):
-        if tries >= TRIES and world.clock.monotonic() > until:
-            break
-        planned = plan.find(world, tenant, job_id)
-        if planned.job.open_change is not None:
-            following.finish(world, planned.job)
+    with Turns(world, tenant, job_id) as turns:
+        for tries in range(TRIES_MOST):
+            if tries >= TRIES and world.clock.monotonic() > until:
+                break
             planned = plan.find(world, tenant, job_id)
-        if if_match is not None and planned.job.revision != if_match:
-            raise PreconditionFailed(f"the job is at revision {planned.job.revision}")
-        try:
-            return step(planned)
-        except _CameBetween:
-            world.clock.sleep(world.chance.uniform(0.0, min(LONGEST_WAIT_S, 0.02 * 2**tries)))
+            if planned.job.open_change is not None:
+                following.finish(world, planned.job)
+                planned = plan.find(world, tenant, job_id)
+            if if_match is not None and planned.job.revision != if_match:
+                raise PreconditionFailed(f"the job is at revision {planned.job.revision}")
+            try:
+                return step(planned)
+            except _CameBetween:
+                turns.wait(until)
     raise Unavailable("the job was changed by others all the time")
 
 

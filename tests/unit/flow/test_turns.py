@@ -1,0 +1,165 @@
+"""Many changes of one job at once: whoever has lost a try waits for a turn, and nobody starves."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from sweephand.errors import Unavailable
+from sweephand.flow import plan
+from sweephand.flow.plan import Planned
+from sweephand.flow.turns import LASTS
+from sweephand.flow.wishes import Wish
+from sweephand.store import keys, turns
+from tests.support.stage import TENANT, Stage
+from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, refused
+from tests.support.turns import at_once
+
+HOURLY = {"cron": "0 * * * *"}
+
+
+def add_schedule(stage: Stage, planned: Planned, n: int = 0) -> Planned:
+    return stage.change_schedules(planned, lambda _: [Wish(None, stage.schedule({"every": f"PT{n + 1}H"}))])
+
+
+def about_turns(passing: Passing) -> str | None:
+    """The operation, of a call that is about a turn."""
+    key = passing.request.get("Item") or passing.request.get("Key") or {}
+    return passing.operation if key.get("sk", {}).get("S") == keys.TURN else None
+
+
+def calls_about_turns(stage: Stage) -> list[str]:
+    return [operation for passing in stage.taps.passed if (operation := about_turns(passing))]
+
+
+def disturbed(stage: Stage, planned: Planned, fault: Any = None, of: str = "") -> Any:
+    """Somebody else changes the job before the first transaction. fault: of the first such call about turns."""
+    met: set[str] = set()
+
+    def once(passing: Passing, act: Act) -> Any:
+        if passing.operation == "TransactWriteItems" and "change" not in met:
+            met.add("change")
+            mine, stage.taps.fault = stage.taps.fault, None
+            stage.set_state(planned, description=f"other than {stage.job(planned).revision}")
+            stage.taps.fault = mine
+        if fault is not None and about_turns(passing) == of and of not in met:
+            met.add(of)
+            return fault(passing, act)
+        return act()
+
+    return stage.taps.faulty(once)
+
+
+def schedules(stage: Stage, planned: Planned) -> int:
+    return len(plan.find(stage.world, TENANT, planned.job.id).schedules)
+
+
+def take(stage: Stage, planned: Planned, owner: str) -> bool:
+    return turns.take(stage.world.table, TENANT, planned.job.id, owner, stage.clock.now(), LASTS)
+
+
+@pytest.mark.parametrize(("many", "within_s", "seed"), [(20, 4, 0), (20, 4, 1), (50, 8, 0)])
+def test_all_of_many_at_once_come_through(stage: Stage, many: int, within_s: float, seed: int) -> None:
+    stage.world.chance._seed = seed  # type: ignore[attr-defined]
+    planned = stage.create()
+    began = stage.clock.monotonic()
+
+    with at_once(stage) as run:
+        done = run([lambda n=n: add_schedule(stage, planned, n) for n in range(many)])
+
+    assert [each for each in done if isinstance(each, Exception)] == []
+    assert stage.clock.monotonic() - began < within_s
+    there = plan.find(stage.world, TENANT, planned.job.id)
+    assert (len(there.schedules), there.job.schedule_count, there.job.revision) == (many, many, many + 1)
+    assert not any(item["sk"]["S"] == keys.TURN for item in stage.items())
+
+
+def test_a_change_that_nobody_disturbs_takes_no_turn(stage: Stage) -> None:
+    add_schedule(stage, stage.create(HOURLY))
+
+    assert calls_about_turns(stage) == []
+
+
+def test_a_change_that_was_disturbed_takes_a_turn_and_gives_it_back(stage: Stage) -> None:
+    planned = stage.create(HOURLY)
+
+    with disturbed(stage, planned):
+        add_schedule(stage, planned)
+
+    assert calls_about_turns(stage) == ["PutItem", "DeleteItem"]
+    assert (schedules(stage, planned), stage.job(planned).description) == (2, "other than 1")
+
+
+def test_a_turn_whose_answer_was_lost_is_one_s_own(stage: Stage) -> None:
+    planned = stage.create(HOURLY)
+    began = stage.clock.now()
+
+    with disturbed(stage, planned, answer_lost, "PutItem"):
+        add_schedule(stage, planned)
+
+    assert calls_about_turns(stage) == ["PutItem", "DeleteItem"]
+    assert stage.clock.now() - began < timedelta(seconds=1)
+
+
+def test_who_dies_within_a_turn_holds_the_others_up_for_seconds(stage: Stage) -> None:
+    planned = stage.create(HOURLY)
+    with disturbed(stage, planned, crash_after, "PutItem"), suppress(Crash):
+        add_schedule(stage, planned)
+    began = stage.clock.now()
+
+    with disturbed(stage, planned):
+        add_schedule(stage, planned)
+
+    assert LASTS <= stage.clock.now() - began < LASTS + timedelta(seconds=1)
+    assert schedules(stage, planned) == 2
+
+
+def test_a_turn_that_cannot_be_given_back_ends_by_itself_and_the_change_holds(stage: Stage) -> None:
+    planned = stage.create(HOURLY)
+
+    with disturbed(stage, planned, refused, "DeleteItem"):
+        changed = add_schedule(stage, planned)
+
+    assert len(changed.schedules) == schedules(stage, planned) == 2
+    assert stage.journal.at("warning") == ["a turn was not given back: it ends by itself"]
+    stage.clock.advance(LASTS.total_seconds())
+    assert take(stage, planned, "another")
+
+
+def test_a_turn_is_one_s_own_until_it_is_over(stage: Stage) -> None:
+    planned = stage.create(HOURLY)
+
+    assert [take(stage, planned, owner) for owner in ("one", "other", "one")] == [True, False, True]
+
+    stage.clock.advance(LASTS.total_seconds())
+    assert take(stage, planned, "other")
+
+
+def test_only_one_s_own_turn_is_given_back(stage: Stage) -> None:
+    planned = stage.create(HOURLY)
+    take(stage, planned, "one")
+
+    turns.give_back(stage.world.table, TENANT, planned.job.id, "other")
+    assert not take(stage, planned, "other")
+
+    turns.give_back(stage.world.table, TENANT, planned.job.id, "one")
+    assert take(stage, planned, "other")
+
+
+def test_a_change_that_is_refused_gives_its_turn_back(stage: Stage) -> None:
+    planned = stage.create(HOURLY)
+    tries = iter(range(2))
+
+    def wish(there: Planned) -> list[Wish]:
+        if next(tries):
+            raise Unavailable("for a reason")
+        return [Wish(None, replace(stage.schedule(HOURLY), name="another"))]
+
+    with disturbed(stage, planned), pytest.raises(Unavailable):
+        stage.change_schedules(planned, wish)
+
+    assert take(stage, planned, "another")
