@@ -31,12 +31,13 @@ def _create(ctx: Context, tenant: str, draft: JobDraft) -> Planned:
     """The first job of a tenant makes its collection."""
     wanted = replace(draft, ordinal=ctx.ordinals.give(tenant))
     try:
-        return plan.create_job(ctx.world, tenant, wanted, by=ctx.by(Operation.CREATE))
-    except InvalidRequest as refused:
-        if refused.field != "collection":
-            raise
-        make_collection(ctx, tenant)
-        return plan.create_job(ctx.world, tenant, wanted, by=ctx.by(Operation.CREATE))
+        try:
+            return plan.create_job(ctx.world, tenant, wanted, by=ctx.by(Operation.CREATE))
+        except InvalidRequest as refused:
+            if refused.field != "collection":
+                raise
+            make_collection(ctx, tenant)
+            return plan.create_job(ctx.world, tenant, wanted, by=ctx.by(Operation.CREATE))
     except Conflict as refused:
         if refused.code == "NAME_TAKEN":
             raise _name_taken(draft.name) from refused
