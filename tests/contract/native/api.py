@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import unquote_to_bytes, urlencode
 
 from sweephand.domain.json_text import Number, dumps
 from sweephand.facades.native.problems import STATUS
@@ -177,10 +178,22 @@ class Api:
         return str(self.stage.journal.lines)
 
 
+def _as_gateway(path: str) -> str:
+    """An HTTP API hands a path over decoded, but for `%25`: `a%2Fb` arrives as `a/b`, `a%252Fb` as it is.
+
+    So what is read once more is decoded once, and no name can hold a slash. Source: captures of live gateways, which
+    the embedded emulator follows too (its `decode_http_api_path`).
+    """
+    return re.sub(
+        r"(?:%(?!25)[0-9A-Fa-f]{2})+", lambda found: unquote_to_bytes(found[0]).decode("utf-8", "replace"), path
+    )
+
+
 def event(
     method: str, path: str, query: str = "", headers: Mapping[str, str] | None = None, body: str | bytes | None = None
 ) -> dict[str, Any]:
-    """API Gateway's payload 2.0; bytes as a body come base64-encoded."""
+    """API Gateway's payload 2.0; bytes as a body come base64-encoded. path: as the caller writes it."""
+    path = _as_gateway(path)
     built: dict[str, Any] = {
         "version": "2.0",
         "routeKey": "ANY /v1/{proxy+}",

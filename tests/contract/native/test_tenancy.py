@@ -8,6 +8,7 @@ from functools import partial
 from unittest import mock
 from urllib.parse import urlencode
 
+import jwt
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
@@ -309,12 +310,20 @@ def test_a_token_is_exchanged_for_a_secret_in_either_place(api):
     for reply in (by_basic, by_form):
         assert reply.status == 200
         assert reply.headers["cache-control"] == "no-store"
-        assert reply.json.keys() == {"access_token", "token_type", "expires_in", "scope"}
+        assert reply.json.keys() == {"access_token", "token_type", "expires_in", "scope", "jti"}
         assert (reply.json["token_type"], reply.json["expires_in"]) == ("bearer", 3_600)
         assert reply.json["scope"] == "jobs:read runs:write"
         bearer = {"authorization": f"Bearer {reply.json['access_token']}"}
         assert api.get("/v1/jobs", caller=None, headers=bearer).status == 200
         assert api("POST", "/v1/jobs", JOB, caller=None, headers=bearer).code == "SCOPE_MISSING"
+
+
+def test_a_token_says_its_own_id_which_is_no_other_s(api):
+    issued = [token(api).json for _ in range(3)]
+
+    claims = [jwt.decode(each["access_token"], options={"verify_signature": False}) for each in issued]
+    assert [each["jti"] for each in claims] == [each["jti"] for each in issued]
+    assert len({each["jti"] for each in issued}) == 3
 
 
 def test_a_token_may_have_fewer_scopes_than_its_credential(api):

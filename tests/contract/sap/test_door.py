@@ -59,6 +59,26 @@ def test_an_unknown_route_is_404(api, method, path):
     assert api(method, path).status == 404
 
 
+@pytest.mark.parametrize(
+    ("written", "status", "why"),
+    [
+        ("re%70ort", 200, ""),
+        ("re%2570ort", 400, "the name in the path and the name of the job differ"),
+        ("a%20b", 400, "the name in the path and the name of the job differ"),
+        ("a%2Fb", 404, "no such path"),
+        ("a%2fb", 404, "no such path"),
+        ("a%252Fb", 400, "the name in the path and the name of the job differ"),
+        ("%ff", 400, "the name in the path and the name of the job differ"),
+    ],
+)
+def test_a_name_in_the_path_is_decoded_once_and_holds_no_slash(api, written, status, why):
+    api.create()
+
+    reply = api("PUT", f"/jobs/{written}", {**JOB, "schedules": []})
+
+    assert (reply.status, reply.json.get("message", "").removeprefix("Error while configuring job: ")) == (status, why)
+
+
 @pytest.mark.parametrize("first", [True, False])
 def test_twenty_creates_of_one_name_at_once_make_one_job(api, first):
     """first: of the tenant, so that they also make its collection."""

@@ -62,7 +62,11 @@ class Answer:
 
 
 def read_request(event: Mapping[str, Any], request_id: str) -> Request:
-    """Raises InvalidRequest(INVALID_QUERY) for a path, query or body that is no UTF-8 or names a parameter twice."""
+    """Raises InvalidRequest(INVALID_QUERY) for a path, query or body that is no UTF-8 or names a parameter twice.
+
+    API Gateway's HTTP APIs hand the path over decoded, all but `%25`: the pass over the segments does that one, so that
+    what the caller wrote is decoded once. A `%2F` is a slash by then, and part of no name.
+    """
     http = event["requestContext"]["http"]
     headers = {name.lower(): value for name, value in event.get("headers", {}).items()}
     domain = event["requestContext"].get("domainName", "")

@@ -153,8 +153,10 @@ class Door:
             raise _nobody()
         return Caller(tenant, RUN_TARGET, frozenset({"runs:write"}))
 
-    def issue(self, caller: Caller, now: datetime, wanted: Iterable[str] = ()) -> tuple[str, frozenset[str]]:
-        """A token of one hour and its scopes: those wanted, else all of the caller's.
+    def issue(
+        self, caller: Caller, now: datetime, wanted: Iterable[str] = (), token_id: str = ""
+    ) -> tuple[str, frozenset[str]]:
+        """A token of one hour and its scopes: those wanted, else all of the caller's. token_id: its `jti`.
 
         Raises InvalidRequest for a scope that does not exist, Forbidden for one that the caller lacks.
         """
@@ -164,7 +166,7 @@ class Door:
                 raise InvalidRequest("scope", "is not a scope")
             caller.require(scope)
         claims = AccessClaims(caller.tenant, caller.credential_id, caller.generation, scopes)
-        return tokens.issue(self._keys, claims, now), scopes
+        return tokens.issue(self._keys, claims, now, token_id), scopes
 
     def _by_token(self, token: str, now: datetime) -> Caller:
         if self._by_foreign_token is not None and not tokens.names_own_algorithm(token):

@@ -199,11 +199,18 @@ def token(ctx: Context) -> Answer:
             tenancy.require_active(ctx.world, caller.tenant)
     except Forbidden:
         return _refused("unauthorized_client", 400)
+    token_id = ctx.world.chance.new_id(ctx.now).replace("-", "")
     try:
-        issued, scopes = door.issue(caller, ctx.now, form.get("scope", "").split())
+        issued, scopes = door.issue(caller, ctx.now, form.get("scope", "").split(), token_id)
     except (InvalidRequest, Forbidden):
         return _refused("invalid_scope", 400)
-    body = {"access_token": issued, "token_type": "bearer", "expires_in": 3_600, "scope": " ".join(sorted(scopes))}
+    body = {
+        "access_token": issued,
+        "token_type": "bearer",
+        "expires_in": 3_600,
+        "scope": " ".join(sorted(scopes)),
+        "jti": token_id,
+    }
     return Answer(200, body, {"Cache-Control": "no-store"})
 
 

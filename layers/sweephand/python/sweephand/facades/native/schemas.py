@@ -308,6 +308,7 @@ SCHEMAS: dict[str, Schema] = {
             "token_type": {"const": "bearer"},
             "expires_in": whole(1, description="Seconds."),
             "scope": TEXT,
+            "jti": text(description="The token's own id, which it also holds."),
         }
     ),
     "OAuthError": answer(
