@@ -184,6 +184,7 @@ def test_the_log_comes_newest_first_in_pages_and_beside_a_run(api):
     newer = api.get(where, query={"page_size": 3, "prev": at}).json
     assert older["results"] == whole["results"][6:9]
     assert newer["results"] == whole["results"][2:5]
+    assert older["total"] == newer["total"] == page["total"] == whole["total"]
     assert api.get(where, query={"next": "x"}).status == 400
 
 

@@ -81,15 +81,17 @@ def _briefs(ctx: Context, schedule: Schedule, behind: str | None, page: int, but
 
 
 def _beside(ctx: Context, schedule: Schedule, page: Page, where: str, way: str, run_id: str) -> dict[str, Any]:
-    """A page behind a run (older), or before it (newer)."""
+    """A page behind a run (older), or before it (newer). `total` is that of the log, as on every page."""
     size = page.size or MOST
     planned = _planned(ctx, schedule)
     first = [planned["runId"]] if planned else []
+    counted = COUNTED - len(first)
+    total = len(first) + sum(1 for _ in islice(_briefs(ctx, schedule, None, counted, first), counted))
     if way == "next":
         older = list(islice(_runs(ctx, schedule, (run_id, schedule.id), size + 1, first), size + 1))
         found, more = older[:size], len(older) > size
         return {
-            "total": len(found),
+            "total": max(total, len(found)),
             "results": found,
             "prev_url": f"{where}?page_size={size}&prev={found[0]['runId']}" if found else None,
             "next_url": f"{where}?page_size={size}&next={found[-1]['runId']}" if more else None,
@@ -99,7 +101,7 @@ def _beside(ctx: Context, schedule: Schedule, page: Page, where: str, way: str, 
     newer = [*islice(_told(ctx, after, first), size + 1), *top][: size + 1]
     found = newer[:size][::-1]
     return {
-        "total": len(found),
+        "total": max(total, len(found)),
         "results": found,
         "prev_url": f"{where}?page_size={size}&prev={found[0]['runId']}" if len(newer) > size else None,
         "next_url": f"{where}?page_size={size}&next={found[-1]['runId']}" if found else None,
