@@ -22,6 +22,10 @@ SAVE_EVERY_S = 5.0
 # Saving a large state competes with the emulator for the interpreter: at most a tenth of the time goes into it.
 REST_PER_SAVING = 9.0
 SAVE_ATTEMPTS = 5
+TABLES = "dynamodb"
+READING = ("Get", "BatchGet", "Query", "Scan", "Describe", "List")
+# What changes without a request: rows that expire, settings by a deployment.
+SAVE_ANYWAY_S = 600.0
 KEPT_STREAMS = 100  # one stream an invocation
 KEPT_POINTS = 2_000
 LOOK_EVERY_S = 0.2
@@ -46,6 +50,39 @@ def save(snapshots: Snapshots, write: Callable[[str, dict[str, Any]], None]) -> 
     return missed
 
 
+class TableChanges:
+    """Whether the tables are worth saving: their copy and its text hold up all requests, for seconds where they are
+    large, and most requests only read.
+    """
+
+    def __init__(self) -> None:
+        self._changed = True
+        self._saved_at = 0.0
+
+    def watch(self, table_service: Any) -> None:
+        """table_service: MiniStack's module of DynamoDB."""
+        own_way = table_service.handle_request
+
+        async def carry_out(method: str, path: str, headers: Mapping[str, str], *rest: Any) -> Any:
+            try:
+                return await own_way(method, path, headers, *rest)
+            finally:  # behind the change: a copy that was made before it is not the last one
+                if not headers.get("x-amz-target", "").rpartition(".")[2].startswith(READING):
+                    self._changed = True
+
+        table_service.handle_request = carry_out
+
+    def due(self, now_s: float) -> bool:
+        """Asked before each saving. now_s: monotonic."""
+        if not self._changed and now_s - self._saved_at < SAVE_ANYWAY_S:
+            return False
+        self._changed, self._saved_at = False, now_s
+        return True
+
+    def not_saved(self) -> None:
+        self._changed = True
+
+
 def trim_logs(groups: Any) -> None:
     """Forgets all but the latest streams of each log group. groups: MiniStack's store, streams in order of creation."""
     for _, group in list(groups.all_items()):
@@ -60,7 +97,7 @@ def trim_metrics(metrics: Any) -> None:
         del points[:-KEPT_POINTS]
 
 
-def _autosave(clock: Clock, guard: threading.Lock) -> None:
+def _autosave(clock: Clock, guard: threading.Lock, tables: TableChanges) -> None:
     from ministack import app  # noqa: PLC0415 - reads its environment at import
     from ministack.core.persistence import save_state  # noqa: PLC0415
 
@@ -69,8 +106,13 @@ def _autosave(clock: Clock, guard: threading.Lock) -> None:
         clock.sleep(pause)
         began = clock.monotonic()
         _trim()
+        snapshots = app._build_persistence_save_dict()  # noqa: SLF001 - there is no public name
+        if not tables.due(began):
+            snapshots.pop(TABLES, None)
         with guard:
-            missed = save(app._build_persistence_save_dict(), save_state)  # noqa: SLF001 - there is no public name
+            missed = save(snapshots, save_state)
+        if TABLES in missed:
+            tables.not_saved()
         if missed:
             sys.stderr.write(f"autosave: no quiet moment for {', '.join(missed)}\n")
         pause = max(SAVE_EVERY_S, REST_PER_SAVING * (clock.monotonic() - began))
@@ -135,7 +177,9 @@ def main() -> None:
 
     app.save_all = save_all_alone
     app._resolve_port = lambda: os.environ["SWEEPHAND_EMULATOR_PORT"]  # noqa: SLF001
-    threading.Thread(target=_autosave, args=(SystemClock(), guard), name="autosave", daemon=True).start()
+    tables = TableChanges()
+    tables.watch(dynamodb)
+    threading.Thread(target=_autosave, args=(SystemClock(), guard, tables), name="autosave", daemon=True).start()
     if "SWEEPHAND_EMULATOR_ALSO_ON" in os.environ:
         from hypercorn.config import Config  # noqa: PLC0415
 
