@@ -1,9 +1,53 @@
-"""How the models under tests/faults are played."""
+"""What the models under tests/faults have in common, and how they are played."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from hypothesis import HealthCheck, settings
-from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+
+from sweephand.domain.schedule import Lane
+from tests.support.aws import URLS
+from tests.support.stage import Stage
+
+QUEUE = URLS[Lane.FAST]
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What befalls the call of this number. kind: of at_calls.KINDS, or one that the model has beside them."""
+
+    call: int
+    kind: str
+
+
+class Days(RuleBasedStateMachine):
+    """What goes on around runs whatever the model is of: time, batches, messages that come twice or never."""
+
+    scene: Stage
+
+    @rule()
+    def deliver_a_batch(self) -> None:
+        self.scene.deliver(most=10)
+
+    @rule(seconds=st.sampled_from([1, 6, 20, 36, 61]))
+    def wait(self, seconds: int) -> None:
+        self.scene.pass_time(seconds)
+
+    @rule(minutes=st.integers(1, 2))
+    def go_on(self, minutes: int) -> None:
+        self.scene.run(60 * minutes, most=1)
+
+    @rule()
+    def copy_messages(self) -> None:
+        if len(self.scene.sqs.bodies(QUEUE)) < 8:
+            self.scene.sqs.duplicate(QUEUE)
+
+    @rule()
+    def purge(self) -> None:
+        self.scene.sqs.purge(QUEUE)
 
 
 def play(machine: type[RuleBasedStateMachine], *, examples: int, steps: int, derandomize: bool) -> None:

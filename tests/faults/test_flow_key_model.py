@@ -16,14 +16,13 @@ from typing import Any
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import initialize, invariant, rule
 
 from sweephand.actions.call import Call
 from sweephand.domain.circuits import READ_EACH_S
 from sweephand.domain.flow_keys import TOGETHER, CircuitRule, FlowKey, Rate, Turnstile, holder
 from sweephand.domain.instants import EPOCH
 from sweephand.domain.run import AWAITING_RESULT, Kind, Outcome, Run, State
-from sweephand.domain.schedule import Lane
 from sweephand.flow import flow_key_changes, manual, results
 from sweephand.flow.plan import Planned
 from sweephand.flow.world import FlowMemory
@@ -31,13 +30,11 @@ from sweephand.store import flow_keys as store
 from sweephand.store import ledger
 from sweephand.store.table import RunItem
 from tests.faults.at_calls import KINDS, fits, surviving
-from tests.faults.playing import play
-from tests.support.aws import URLS
+from tests.faults.playing import QUEUE, Days, Trouble, play
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage, stage
 from tests.support.taps import Act, Crash, Passing
 
-QUEUE = URLS[Lane.FAST]
 ANSWERS = {"ok": OK, "busy": BUSY, "accepted": ACCEPTED, "wrong": WRONG}
 TERMS: dict[str, dict[str, Any]] = {
     "one": {"parallelism": 1},
@@ -53,14 +50,6 @@ LATE = {"misfire": {"type": "all", "maxLatenessSeconds": 90}}
 """Of one of the jobs: its occurrences that wait for longer end without a call."""
 ACT_S = 15
 """How long an executor that died may have left its call under way."""
-
-
-@dataclass(frozen=True)
-class Trouble:
-    """What befalls the call of this number. kind: of KINDS, or one of WITHIN."""
-
-    call: int
-    kind: str
 
 
 WITHIN = ("second executor", "result", "cancel")
@@ -82,7 +71,7 @@ class Calls:
     probes: set[tuple[str, datetime]] = field(default_factory=set)
 
 
-class FlowKeys(RuleBasedStateMachine):
+class FlowKeys(Days):
     planned: list[Planned]
 
     @initialize(terms=st.sampled_from(sorted(TERMS)), answer=st.sampled_from(sorted(ANSWERS)))
@@ -116,10 +105,6 @@ class FlowKeys(RuleBasedStateMachine):
     def deliver(self, trouble: Trouble | None) -> None:
         self.under(trouble, lambda: self.scene.deliver(most=1))
 
-    @rule()
-    def deliver_a_batch(self) -> None:
-        self.scene.deliver(most=10)
-
     @rule(seconds=st.sampled_from([1, 11, 26, 61]))
     def die_in_a_call(self, seconds: int) -> None:
         self.dies = True
@@ -137,23 +122,6 @@ class FlowKeys(RuleBasedStateMachine):
     @rule(trouble=TROUBLE)
     def tick(self, trouble: Trouble | None) -> None:
         self.under(trouble, self.scene.tick)
-
-    @rule(seconds=st.sampled_from([1, 6, 20, 36, 61]))
-    def wait(self, seconds: int) -> None:
-        self.scene.pass_time(seconds)
-
-    @rule(minutes=st.integers(1, 2))
-    def go_on(self, minutes: int) -> None:
-        self.scene.run(60 * minutes, most=1)
-
-    @rule()
-    def copy_messages(self) -> None:
-        if len(self.scene.sqs.bodies(QUEUE)) < 8:
-            self.scene.sqs.duplicate(QUEUE)
-
-    @rule()
-    def purge(self) -> None:
-        self.scene.sqs.purge(QUEUE)
 
     @rule(answer=st.sampled_from(sorted(ANSWERS)))
     def answer(self, answer: str) -> None:

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
     initialize,
     invariant,
     rule,
@@ -24,30 +22,20 @@ from hypothesis.stateful import (
 
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Kind, Reason, Run, State
-from sweephand.domain.schedule import Lane, ScheduleState
+from sweephand.domain.schedule import ScheduleState
 from sweephand.flow import manual, results
 from sweephand.flow.plan import Planned
 from sweephand.store import keys, ledger
 from sweephand.store.table import RunItem
 from tests.faults.at_calls import KINDS, fits, surviving
-from tests.faults.playing import play
-from tests.support.aws import URLS
+from tests.faults.playing import QUEUE, Days, Trouble, play
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage, stage
 from tests.support.taps import Act, Passing
 
 OCCURRENCES = 5
-QUEUE = URLS[Lane.FAST]
 ANSWERS = {"ok": OK, "busy": BUSY, "accepted": ACCEPTED, "wrong": WRONG}
 EXCLUDING = ("skip", "queue_one", "replace")
-
-
-@dataclass(frozen=True)
-class Trouble:
-    """What befalls the call of this number. kind: of KINDS, or one of WITHIN."""
-
-    call: int
-    kind: str
 
 
 WITHIN = ("second executor", "frozen", "frozen, second executor", "callback", "cancel")
@@ -55,7 +43,7 @@ WITHIN = ("second executor", "frozen", "frozen, second executor", "callback", "c
 TROUBLE = st.none() | st.builds(Trouble, st.integers(0, 9), st.sampled_from([*KINDS, *WITHIN]))
 
 
-class Overlaps(RuleBasedStateMachine):
+class Overlaps(Days):
     planned: Planned
 
     @initialize(policy=st.sampled_from(EXCLUDING), answer=st.sampled_from(sorted(ANSWERS)))
@@ -90,30 +78,9 @@ class Overlaps(RuleBasedStateMachine):
         if died:
             self.scene.pass_time(seconds)
 
-    @rule()
-    def deliver_a_batch(self) -> None:
-        self.scene.deliver(most=10)
-
     @rule(trouble=TROUBLE)
     def tick(self, trouble: Trouble | None) -> None:
         self.under(trouble, self.scene.tick)
-
-    @rule(seconds=st.sampled_from([1, 20, 36, 61]))
-    def wait(self, seconds: int) -> None:
-        self.scene.pass_time(seconds)
-
-    @rule(minutes=st.integers(1, 2))
-    def go_on(self, minutes: int) -> None:
-        self.scene.run(60 * minutes, most=1)
-
-    @rule()
-    def copy_messages(self) -> None:
-        if len(self.scene.sqs.bodies(QUEUE)) < 8:
-            self.scene.sqs.duplicate(QUEUE)
-
-    @rule()
-    def purge(self) -> None:
-        self.scene.sqs.purge(QUEUE)
 
     @rule(answer=st.sampled_from(sorted(ANSWERS)))
     def answer(self, answer: str) -> None:

@@ -9,6 +9,16 @@ from sweephand.schedules.picks import at_positions
 from sweephand.values import value
 
 
+def _counted(days: Days, first: int, last: int) -> int:
+    """One by one, where the days of a set follow no arithmetic."""
+    found = 0
+    day = days.next(first)
+    while day is not None and day <= last:
+        found += 1
+        day = days.next(day + 1)
+    return found
+
+
 @value
 class Both:
     """The days that are in `first` and in `second`. A search looks at no more days than the smaller set has."""
@@ -33,12 +43,7 @@ class Both:
             day = other
 
     def count(self, first: int, last: int) -> int:
-        found = 0
-        day = self.next(first)
-        while day is not None and day <= last:
-            found += 1
-            day = self.next(day + 1)
-        return found
+        return _counted(self, first, last)
 
     def shortest_gap(self) -> int:
         """One that is certain, not always the smallest."""
@@ -82,12 +87,7 @@ class PickedOfWeeks:
         return None
 
     def count(self, first: int, last: int) -> int:
-        found = 0
-        day = self.next(first)
-        while day is not None and day <= last:
-            found += 1
-            day = self.next(day + 1)
-        return found
+        return _counted(self, first, last)
 
     def shortest_gap(self) -> int:
         """One that is certain, not always the smallest."""
