@@ -25,7 +25,7 @@ from sweephand.domain.instants import EPOCH, epoch_ms, text
 from sweephand.domain.job import Job, Pause, Payload, integer_id
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Outcome, State
-from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
+from sweephand.domain.schedule import Lane, Schedule, ScheduleState, StateReason
 from sweephand.errors import Conflict, NotFound
 from sweephand.flow import (
     calendars,
@@ -56,7 +56,7 @@ from sweephand.store.jobs import job_of
 from sweephand.store.operations import operation_of
 from sweephand.store.table import JobItem, OperationItem
 from sweephand.store.views import failures as views
-from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes
+from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes, surviving
 from tests.support.ecs import ACTION as TASK
 from tests.support.ecs import GUARD, Cluster
 from tests.support.endpoint import ACCEPTED, BUSY, DOWN, OK, WRONG
@@ -465,6 +465,30 @@ class ExportedRuns(Scenario):
                 assert found == failed[::-1]
             else:  # of an index, which may be a moment behind
                 assert set(found) <= set(failed)
+
+
+class CancelledExport(Scenario):
+    """A file in pieces that is cancelled halfway: nothing of it stays."""
+
+    name = "cancelled-export"
+    constants = {**ExportedRuns.constants, "flow.operations.carry_on.STRETCH_S": -1.0}  # noqa: RUF012 - as declared
+
+    def history(self, at: Play) -> None:
+        at.scene.bucket.least = 1_500
+        job = at.create(counted(4))
+        at.expect(job, minutes(1, 2, 3, 4))
+        at.go_to(5)
+        wanted, once, world = {"jobId": job.job.id, "format": "jsonl"}, at.key(), at.scene.world
+        begun = at.ask(lambda: begin_export(world, TENANT, wanted, None, actor="me", once=once))
+        surviving(lambda: at.scene.deliver(Lane.OPERATIONS, most=1))
+        with suppress(Conflict):  # under a fault another message may have come to its end
+            at.ask(lambda: operations.cancel(world, begun))
+        at.go(1_500)
+
+    def check(self, at: Play) -> None:
+        (row,) = (OperationItem.from_raw_data(item) for item in at.scene.items() if item["sk"]["S"].startswith("OP#"))
+        assert operation_of(row).state in {OperationState.CANCELLED, OperationState.DONE}
+        assert row.state == OperationState.DONE or at.scene.bucket.objects == {}
 
 
 def all_fail(at: Play, count: int) -> Planned:

@@ -10,16 +10,17 @@ import pytest
 
 from sweephand.domain import run_file
 from sweephand.domain.instants import epoch_s
-from sweephand.domain.operation import Operation, OperationState
+from sweephand.domain.operation import LAST_PAGE, Operation, OperationState
 from sweephand.domain.run import Outcome, Reason, Run, State, Verdict
 from sweephand.domain.run_file import Format
 from sweephand.domain.schedule import Lane
-from sweephand.errors import NotFound, QuotaExceeded
+from sweephand.errors import NotFound, QuotaExceeded, Unavailable
 from sweephand.flow import subscriptions
 from sweephand.flow.idempotency import Once
-from sweephand.flow.operations import export_runs, verbs
+from sweephand.flow.operations import carry_on, export_runs, verbs
 from sweephand.flow.plan import Planned
 from sweephand.store import keys
+from sweephand.store import operations as store
 from sweephand.store.views.runs import RunMark
 from tests.support import aws
 from tests.support.stage import TENANT, Stage
@@ -291,6 +292,80 @@ def test_a_cancelled_one_writes_no_more_and_leaves_no_upload(stage: Stage, job: 
     assert stage.taps.count("s3.PutObject") == written
     assert stage.bucket.uploads == {}
     assert export_runs.link(stage.world, there) is None
+
+
+@pytest.mark.usefixtures("small")
+def test_the_pieces_of_a_cancelled_one_go_once_nobody_can_be_at_work_on_it(stage: Stage, job: Planned) -> None:
+    operation = half_written(stage, job)
+    verbs.cancel(stage.world, operation)
+    other = half_written(stage, job)
+
+    stage.clock.advance(LAST_PAGE.total_seconds() - 1)
+    stage.deliver(Lane.OPERATIONS)
+    assert pieces_of(stage, operation)
+
+    stage.run(2)
+    assert (pieces_of(stage, operation), len(pieces_of(stage, other)) > 0) == ([], True)
+    assert operation.id not in str(stage.waiting())
+    assert stored(stage, operation).state is OperationState.CANCELLED
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("fault", [crash_before, crash_after, refused, answer_lost])
+@pytest.mark.parametrize(
+    "call",
+    ["dynamodb.UpdateItem", "sqs.SendMessageBatch", "s3.ListObjectsV2", "s3.DeleteObjects"],
+)
+def test_the_pieces_of_a_cancelled_one_go_whatever_is_cut_off(
+    stage: Stage, job: Planned, fault: Any, call: str
+) -> None:
+    operation = half_written(stage, job)
+
+    with stage.taps.once(call, fault):
+        with suppress(Crash, Unavailable):
+            verbs.cancel(stage.world, operation)
+        verbs.cancel(stage.world, operation)
+        with suppress(Crash):
+            stage.run(300)
+    stage.run(1_800)
+
+    assert pieces_of(stage, operation) == []
+    assert stage.waiting() == {}
+
+
+@pytest.mark.usefixtures("small")
+def test_the_clearing_of_a_cancelled_one_is_not_lost_with_its_message(stage: Stage, job: Planned) -> None:
+    operation = half_written(stage, job)
+    verbs.cancel(stage.world, operation)
+    for url in aws.URLS.values():
+        stage.sqs.purge(url)
+
+    stage.run(1_800)
+
+    assert pieces_of(stage, operation) == []
+
+
+@pytest.mark.usefixtures("small")
+def test_a_cancelled_one_is_not_failed_by_a_dead_letter(stage: Stage, job: Planned) -> None:
+    operation = half_written(stage, job)
+    cancelled = verbs.cancel(stage.world, operation)
+
+    carry_on.dead(stage.world, store.pointer_to(cancelled, stage.clock.now()))
+
+    assert stored(stage, operation).state is OperationState.CANCELLED
+
+
+def half_written(stage: Stage, job: Planned) -> Operation:
+    """With pieces, and nobody at work on it: whoever was has died."""
+    operation = begin(stage, job)
+    with stage.taps.once("s3.PutObject", crash_after, skip=2), suppress(Crash):
+        stage.deliver(Lane.OPERATIONS)
+    assert pieces_of(stage, operation)
+    return stored(stage, operation)
+
+
+def pieces_of(stage: Stage, operation: Operation) -> list[str]:
+    return [key for key in stage.bucket.objects if operation.id in key]
 
 
 # Bounds

@@ -10,6 +10,8 @@ from typing import Any
 
 KEPT = timedelta(days=30)
 """An operation that has ended is shown so long."""
+LAST_PAGE = timedelta(minutes=3)
+"""No page lasts longer: the function has two minutes."""
 
 
 class OperationKind(StrEnum):
@@ -41,7 +43,8 @@ class Operation:
 
     step: how often it was moved on; a message is for one step. done, failed: of its things, failed ones among the done;
     total: None while it is not known. due_at: before which the next page does not begin. cause: why it failed, in
-    words. result: what came of it, by the kind. actor: the caller's client id. by: who moved it on last.
+    words. result: what came of it, by the kind. actor: the caller's client id. by: who moved it on last. leaves: it was
+    cancelled, and what it had written is still to be cleared away.
     """
 
     tenant: str | None
@@ -62,6 +65,13 @@ class Operation:
     actor: str | None = None
     by: str | None = None
     expires_at: datetime | None = None
+    leaves: bool = False
+
+    @property
+    def cleared_at(self) -> datetime:
+        """Of one that was cancelled: whoever was at work on a page has come to an end by then."""
+        assert self.ended_at is not None
+        return self.ended_at + LAST_PAGE
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ def operation_of(item: OperationItem) -> Operation:
         actor=item.actor,
         by=item.by,
         expires_at=None if item.expires_at is None else from_s(item.expires_at),
+        leaves=item.state == OperationState.CANCELLED.value and item.next_run_at is not None,
     )
 
 
@@ -147,8 +148,8 @@ def _as_it_is(before: Operation) -> Condition:
 
 
 def _standing(after: Operation, now: datetime, shards: int) -> list[Action]:
-    """The state, and the wake that only an operation which runs has."""
-    runs = after.state is OperationState.RUNNING
+    """The state, and the wake that only an operation has which runs, or which has something to clear away."""
+    runs = after.state is OperationState.RUNNING or after.leaves
     return [
         assign(OperationItem.state, after.state.value),
         assign(OperationItem.cause, after.cause),
@@ -165,7 +166,8 @@ def _write(table: Table, before: Operation, actions: list[Action], condition: Co
 
 
 def _wake_s(operation: Operation, now: datetime) -> int:
-    return epoch_s(up_to_second(max(now, operation.due_at or now) + WAKE))
+    due_at = operation.cleared_at if operation.leaves else operation.due_at
+    return epoch_s(up_to_second(max(now, due_at or now) + WAKE))
 
 
 def _text(value: Mapping[str, Any]) -> str:

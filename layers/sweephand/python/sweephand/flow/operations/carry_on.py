@@ -15,7 +15,7 @@ from sweephand.errors import SweephandError, Unavailable
 from sweephand.flow import announce
 from sweephand.flow.execute import AGAIN, DONE, Delivered, Verdict
 from sweephand.flow.operations import verbs
-from sweephand.flow.operations.kinds import work_of
+from sweephand.flow.operations.kinds import clear, work_of
 from sweephand.flow.world import World
 from sweephand.store import operations as store
 from sweephand.store.conditional import Refused
@@ -65,7 +65,11 @@ def one(world: World, by: str, message: Delivered) -> Verdict:
         failures.look(world, pointer)
         return DONE
     operation = _meant(world, pointer)
-    return DONE if operation is None else _tried(world, by, operation, message.receive_count)
+    if operation is None:
+        return DONE
+    if operation.leaves:
+        return _cleared(world, operation)
+    return _tried(world, by, operation, message.receive_count)
 
 
 def _tried(world: World, by: str, operation: Operation, tries: int) -> Verdict:
@@ -86,7 +90,7 @@ def _tried(world: World, by: str, operation: Operation, tries: int) -> Verdict:
 def dead(world: World, pointer: Pointer) -> None:
     """Its message was received ten times and never settled: whatever carried out this page died each time."""
     operation = _meant(world, pointer)
-    if operation is not None:
+    if operation is not None and not operation.leaves:
         verbs.give_up(world, operation, "what carried it out was cut off, again and again")
 
 
@@ -99,7 +103,18 @@ def _meant(world: World, pointer: Pointer) -> Operation | None:
         return None
     if operation.state is OperationState.FAILED:  # whoever gave it up may have died before it told of that
         announce.operation_failed(world, operation)
-    return operation if operation.state is OperationState.RUNNING else None
+    return operation if operation.state is OperationState.RUNNING or operation.leaves else None
+
+
+def _cleared(world: World, operation: Operation) -> Verdict:
+    """What a cancelled one had written goes; its wake stays until it has. Raises Unavailable.
+
+    A message that comes too early, of a page that was begun before, leaves it to the one that was sent for this.
+    """
+    if world.clock.now() >= operation.cleared_at:
+        clear(world, operation)
+        store.turn(world.table, operation, replace(operation, leaves=False), world.clock.now(), world.settings.shards)
+    return DONE
 
 
 def _stretch(world: World, by: str, operation: Operation) -> Verdict:

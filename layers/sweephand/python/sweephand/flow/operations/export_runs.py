@@ -141,6 +141,11 @@ def _joined(world: World, operation: Operation) -> Page:
     return Page(None, total=operation.done, result=result)
 
 
+def clear(world: World, operation: Operation) -> None:
+    """The pieces of one that was cancelled. Raises Unavailable."""
+    world.files.clear(_key(operation, ""))
+
+
 def _pieces(operation: Operation) -> list[Piece]:
     return [(name, size) for name, size in operation.cursor.get("pieces", ())]
 

@@ -88,11 +88,17 @@ def resume(world: World, operation: Operation) -> Operation:
 
 
 def cancel(world: World, operation: Operation) -> Operation:
-    """What is done stays done. Raises Conflict where it has ended otherwise, and of a kind that is for good."""
+    """What is done stays done. Raises Conflict where it has ended otherwise, and of a kind that is for good.
+
+    What it wrote for itself alone goes once nobody can be at work on it any more.
+    """
     if KINDS[operation.kind].for_good:
         raise Conflict("what it has begun cannot be undone: it can be paused")
     open_ = frozenset({OperationState.RUNNING, OperationState.PAUSED, OperationState.FAILED})
-    return _turn(world, operation, OperationState.CANCELLED, open_)
+    cancelled = _turn(world, operation, OperationState.CANCELLED, open_)
+    if cancelled.leaves:
+        send(world, cancelled)
+    return cancelled
 
 
 def give_up(world: World, operation: Operation, cause: str) -> Operation | None:
@@ -114,7 +120,7 @@ def give_up(world: World, operation: Operation, cause: str) -> Operation | None:
 
 def send(world: World, operation: Operation) -> None:
     """The message of its next page, for its time. One that does not go out is sent by its wake."""
-    at = operation.due_at or world.clock.now()
+    at = operation.cleared_at if operation.leaves else operation.due_at or world.clock.now()
     try:
         world.queue.send_one(Delivery(store.pointer_to(operation, at), at, Lane.OPERATIONS))
     except Unavailable:
@@ -143,4 +149,4 @@ def _turned(world: World, operation: Operation, wanted: OperationState) -> Opera
     if wanted is not OperationState.CANCELLED:
         return replace(operation, state=wanted, cause=None, ended_at=None, expires_at=None)
     now = world.clock.now()
-    return replace(operation, state=wanted, ended_at=now, expires_at=now + KEPT)
+    return replace(operation, state=wanted, ended_at=now, expires_at=now + KEPT, leaves=KINDS[operation.kind].leaves)
