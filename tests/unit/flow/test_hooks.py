@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -11,35 +10,21 @@ import pytest
 from sweephand import actions
 from sweephand.actions.call import Call
 from sweephand.domain.job import JobDraft, Pause
-from sweephand.domain.run import Kind, Outcome, Reason, Run, State
+from sweephand.domain.run import Kind, Outcome, Reason, State
 from sweephand.flow import manual, plan, results
 from sweephand.flow.plan import Planned
 from sweephand.security.guard import GuardSettings
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Crash, answer_lost, crash_after, crash_before, refused
+from tests.support.taps import Fault
 from tests.unit.flow.common import MINUTE, NOON, exact, fixed, once
-
-HOOKS = (Kind.ON_SUCCESS, Kind.ON_FAILURE, Kind.ON_MISSED)
-MINUTELY = {"cron": "* * * * *"}
-
-
-def target(stage: Stage, name: str, **fields: Any) -> Any:
-    return stage.action(url=f"https://example.org/{name}", **fields)
+from tests.unit.flow.hooked import FAULTS, MINUTELY, OPERATIONS, called, hook_runs, runs_once, target
 
 
 def job(stage: Stage, timing: dict[str, Any] | None = None, **members: Any) -> Planned:
     """With all three hooks, each with a target of its own."""
     hooks = {name: target(stage, name) for name in ("onSuccess", "onFailure", "onMissed")}
     return stage.create(timing or once(), **{"hooks": hooks, **members})
-
-
-def called(stage: Stage) -> list[str]:
-    return [received.params["url"].rpartition("/")[2] for received in stage.endpoint.received]
-
-
-def hook_runs(stage: Stage, planned: Planned) -> list[Run]:
-    return [run for run in stage.runs(planned) if run.kind in HOOKS]
 
 
 @pytest.mark.parametrize(
@@ -253,21 +238,10 @@ def test_an_error_action_that_was_taken_away_never_runs_the_job(stage: Stage) ->
     assert [run.state for run in stage.runs(planned, Kind.ERROR_ACTION)] == [State.CANCELLED]
 
 
-@pytest.mark.parametrize("operation", ["dynamodb.PutItem", "sqs.SendMessageBatch"])
-@pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused])
-def test_a_hook_that_is_cut_off_still_runs_once(stage: Stage, operation: str, fault: Any) -> None:
-    planned = job(stage)
-    stage.run(50)
-    skip = 1 if operation == "dynamodb.PutItem" else 0
-
-    with stage.taps.once(operation, fault, skip=skip):
-        for _ in range(10):
-            with suppress(Crash):
-                stage.run(30)
-
-    assert [run.state for run in hook_runs(stage, planned)] == [State.SUCCESS]
-    assert called(stage) == ["run", "onSuccess"]
-    exact(stage, planned)
+@OPERATIONS
+@FAULTS
+def test_a_hook_that_is_cut_off_still_runs_once(stage: Stage, operation: str, fault: Fault) -> None:
+    runs_once(stage, job(stage), "onSuccess", operation, fault)
 
 
 def test_a_copy_of_the_message_starts_no_second_hook(stage: Stage) -> None:

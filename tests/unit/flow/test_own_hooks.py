@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from sweephand.domain.job import ActionDraft, JobDraft, ScheduleDraft
-from sweephand.domain.run import Kind, Outcome, Reason, Run, State
+from sweephand.domain.run import Kind, Outcome, Reason, State
 from sweephand.errors import InvalidRequest
 from sweephand.flow import drafts, plan, rerun
 from sweephand.flow.plan import Planned
@@ -18,16 +17,10 @@ from sweephand.flow.wishes import Wish
 from sweephand.store import keys, own_hooks
 from tests.support.endpoint import BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Crash, answer_lost, crash_after, crash_before, refused
+from tests.support.taps import Fault, answer_lost
 from tests.unit.flow.common import MINUTE, NOON, exact, fixed, once
+from tests.unit.flow.hooked import FAULTS, MINUTELY, OPERATIONS, called, hook_runs, runs_once, target
 from tests.unit.flow.test_dead_letters import dead
-
-MINUTELY = {"cron": "* * * * *"}
-OF_HOOKS = (Kind.ON_SUCCESS, Kind.ON_FAILURE, Kind.ON_MISSED)
-
-
-def target(stage: Stage, name: str, **fields: Any) -> ActionDraft:
-    return stage.action(url=f"https://example.org/{name}", **fields)
 
 
 def job(stage: Stage, own: dict[str, ActionDraft], *timings: dict[str, Any], **members: Any) -> Planned:
@@ -36,14 +29,6 @@ def job(stage: Stage, own: dict[str, ActionDraft], *timings: dict[str, Any], **m
     schedules = stage.schedule(first, "first", hooks=own), *(stage.schedule(other) for other in others)
     draft = JobDraft(None, members.pop("action", None) or stage.action(), schedules=schedules, **members)
     return plan.create_job(stage.world, TENANT, draft)
-
-
-def called(stage: Stage) -> list[str]:
-    return [received.params["url"].rpartition("/")[2] for received in stage.endpoint.received]
-
-
-def hook_runs(stage: Stage, planned: Planned) -> list[Run]:
-    return [run for run in stage.runs(planned) if run.kind in OF_HOOKS]
 
 
 def bring(stage: Stage, planned: Planned, **hooks: ActionDraft) -> Planned:
@@ -319,21 +304,10 @@ def test_its_row_stays_small_and_an_end_without_its_hook_reads_nothing(stage: St
     assert wanted == []
 
 
-@pytest.mark.parametrize("operation", ["dynamodb.PutItem", "sqs.SendMessageBatch"])
-@pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused])
-def test_a_hook_that_is_cut_off_still_runs_once(stage: Stage, operation: str, fault: Any) -> None:
-    planned = job(stage, {"onSuccess": target(stage, "own")})
-    stage.run(50)
-    skip = 1 if operation == "dynamodb.PutItem" else 0
-
-    with stage.taps.once(operation, fault, skip=skip):
-        for _ in range(10):
-            with suppress(Crash):
-                stage.run(30)
-
-    assert [run.state for run in hook_runs(stage, planned)] == [State.SUCCESS]
-    assert called(stage) == ["run", "own"]
-    exact(stage, planned)
+@OPERATIONS
+@FAULTS
+def test_a_hook_that_is_cut_off_still_runs_once(stage: Stage, operation: str, fault: Fault) -> None:
+    runs_once(stage, job(stage, {"onSuccess": target(stage, "own")}), "own", operation, fault)
 
 
 def test_a_dead_letter_of_it_leaves_it_to_its_wake(stage: Stage) -> None:
