@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
+
+from tests.contract.sap.api import OTHER
+from tests.support.endpoint import WRONG
+
 HOURLY = {"repeatInterval": "1 hour", "data": {"a": 1}, "description": "d"}
 
 
@@ -30,3 +37,45 @@ def test_a_native_change_keeps_what_only_this_facade_knows(api):
     assert patched.status == 200
     assert (after["description"], after["ansConfig"]) == ("natively", {"onError": True})
     assert after["schedules"][0]["description"] == "d"
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_the_native_filters_by_job_take_the_integer_id_too(api, failed):
+    api.native.create()
+    if failed:
+        api.stage.endpoint.script.append(WRONG)
+    made, other = (api.create({"time": "now"}, name=name) for name in ("one", "other"))
+    api.stage.run(120)
+    (native,) = api.native.get("/v1/jobs", query={"collection": "sap", "name": "one"}).json["items"]
+
+    def both(path):
+        """What the integer and the native id give."""
+        query = [{"jobId": made["_id"]}, {"jobId": native["id"]}]
+        replies = [api.native.get(path, query=each) for each in query]
+        assert [reply.status for reply in replies] == [200, 200], replies[0].text
+        return replies[0].text, replies[1].text
+
+    runs = both("/v1/runs")
+    assert runs[0] == runs[1]
+    assert [run["jobId"] for run in json.loads(runs[0])["items"]] == [native["id"]]
+    assert len({*both("/v1/runs:export")}) == len({*both("/v1/errors")}) == 1
+    assert len(json.loads(both("/v1/errors")[0])["items"]) == failed
+    begun = api.native("POST", "/v1/runs:export", {"jobId": str(made["_id"])})
+    api.stage.run(60)
+    assert api.native.get(f"/v1/operations/{begun.json['id']}").json["result"]["runs"] == 1
+    assert other["_id"] != made["_id"]
+
+
+@pytest.mark.parametrize("integer", ["4711", "2000000001", "9999999999999999"])
+@pytest.mark.parametrize("path", ["/v1/runs", "/v1/errors", "/v1/runs:export"])
+def test_an_integer_that_no_job_has_is_unknown_also_that_of_another_tenant(api, path, integer):
+    made = api.create(HOURLY)
+    natively = api.native.create(name="natively")
+    number = made["_id"] + 1
+    assert natively["id"]
+
+    for given in (integer, number):
+        assert api.native.get(path, query={"jobId": given}).status == 404
+    assert api.native.get(path, query={"jobId": made["_id"]}, caller=OTHER).status == 404
+    for wrong in ("0", "-1", "1.0", "\u0661", "1e3", "9" * 17):
+        assert api.native.get(path, query={"jobId": wrong}).status == 400

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from sweephand.domain.job import ordinal_and_number
+from sweephand.domain.job import Job, ordinal_and_number
+from sweephand.errors import NotFound
 from sweephand.flow.world import World
-from sweephand.store import directory, ordinals
+from sweephand.store import directory, jobs, ordinals
 
 
 class Ordinals:
@@ -48,3 +49,12 @@ class Ordinals:
                 return None
             self._tenant_of[ordinal] = there
         return self._tenant_of[ordinal]
+
+
+def job_with(world: World, tenant: str, integer: int) -> Job:
+    """The tenant's job with this integer id. Raises NotFound, also for the number of a job that has no such id."""
+    found = Ordinals(world).find(integer, tenant)
+    job = None if found is None else jobs.read_job(world.table, *found)
+    if job is None or job.integer_id != integer:
+        raise NotFound("no such job")
+    return job

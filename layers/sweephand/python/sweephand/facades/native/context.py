@@ -28,6 +28,7 @@ MOST_HOPS = 3
 _ETAG = re.compile(r'(?:W/)?"([0-9]{1,15})"', re.ASCII)
 _HOP = re.compile(r"[0-9]{1,4}", re.ASCII)
 RUN_ID = re.compile(r"([0-9a-f-]{36})_([0-9a-f-]{36})", re.ASCII)
+_INTEGER = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
 _KEY = re.compile(r"[!-~]{1,255}", re.ASCII)
 
 
@@ -63,6 +64,19 @@ class Context:
         if not is_uuid(given):
             raise NotFound(f"no such {name}")
         return given
+
+    def job_of(self, given: object, *, code: str | None = None) -> str:
+        """The id of the job that a filter `jobId` names: an id, or the integer one of a job that SAP's API made.
+
+        Raises InvalidRequest; NotFound for an integer that no job of the tenant has.
+        """
+        if isinstance(given, str) and is_uuid(given):
+            return given
+        if isinstance(given, str) and _INTEGER.fullmatch(given):
+            from sweephand.flow import ordinals  # noqa: PLC0415 - jobs of the native API have none
+
+            return ordinals.job_with(self.world, self.tenant, int(given)).id
+        raise InvalidRequest("jobId", "is not an id", code=code)
 
     def run(self, name: str = "run") -> tuple[str, str]:
         """Owner and uuid of the run that a path parameter names."""

@@ -39,9 +39,8 @@ def list_all(ctx: Context) -> Answer:
 
 
 def _groups(ctx: Context, behind: tuple[int, str] | None) -> Iterator[tuple[Group, Standing]]:
-    job_id = ctx.query.get("jobId")
-    if job_id is not None and not is_uuid(job_id):
-        raise InvalidRequest("jobId", "is not an id", code="INVALID_QUERY")
+    given = ctx.query.get("jobId")
+    job_id = None if given is None else ctx.job_of(given, code="INVALID_QUERY")
     rows = islice(views.groups(ctx.world.table, ctx.tenant), MOST_GROUPS)
     ordered = sorted(((epoch_ms(group.last_at), group.id, group) for group in rows), key=lambda each: each[:2])
     for last_at, group_id, group in reversed(ordered):

@@ -27,7 +27,7 @@ def begin(ctx: Context) -> Answer:
     """As the query of the same list, but with members. cursor: `nextCursor` of the file before."""
     once = ctx.once()
     given = fields.members(ctx.body(), "", MEMBERS)
-    wanted = {name: _member(name, value) for name, value in given.items()}
+    wanted = {name: _member(ctx, name, value) for name, value in given.items()}
     mark = cursors.read(ctx.place, wanted, is_uuid, is_uuid)
     behind = None if mark is None else (mark[0], mark[1])
     params = {name: value for name, value in wanted.items() if name != "cursor"}
@@ -35,11 +35,13 @@ def begin(ctx: Context) -> Answer:
     return Answer(202, operations.body(operation), {"Location": f"/v1/operations/{operation.id}"})
 
 
-def _member(name: str, value: object) -> str:
+def _member(ctx: Context, name: str, value: object) -> str:
     if name in CHOICES:
         return fields.one_of(value, name, CHOICES[name])
     if name == "cursor":
         return fields.text(value, name, 1, LONGEST_CURSOR)
+    if name == "jobId":
+        return ctx.job_of(value)
     if not isinstance(value, str) or not is_uuid(value):
         raise InvalidRequest(name, "is not an id")
     return value

@@ -18,7 +18,7 @@ from sweephand.facades.native.job_list import LIST_INCLUDES
 from sweephand.facades.native.json_schema import Schema, items, one_of, ref, text, whole
 from sweephand.facades.native.problems import STATUS, problem
 from sweephand.facades.native.routes import READ, ROUTES
-from sweephand.facades.native.schema_words import GIVEN_INSTANT, ID, PLAIN_NAME, RUN_ID, TENANT_NAME
+from sweephand.facades.native.schema_words import GIVEN_INSTANT, ID, JOB_FILTER, PLAIN_NAME, RUN_ID, TENANT_NAME
 from sweephand.facades.native.schemas import SCHEMAS
 
 PROBLEM, JSON = "application/problem+json", "application/json"
@@ -93,7 +93,7 @@ QUERY: Mapping[str, Schema] = {
     "resourceId": text(1, 256),
     "name": text(1, 128),
     "scheduleId": ID,
-    "jobId": ID,
+    "jobId": JOB_FILTER,
     "dryRun": one_of(("true", "false"), default="false", description="Only says how many it would be."),
     "expectedCount": whole(0, 10**9, description="Refused (412) if it were another number; needed but with `dryRun`."),
     "kind": one_of(Kind),

@@ -20,7 +20,7 @@ from sweephand.facades.native.json_schema import (
     text,
     whole,
 )
-from sweephand.facades.native.schema_words import ANYTHING, FLAG, ID, INSTANT, INSTANT_MS, RUN_ID, TEXT
+from sweephand.facades.native.schema_words import ANYTHING, FLAG, ID, INSTANT, INSTANT_MS, JOB_FILTER, RUN_ID, TEXT
 from sweephand.flow.operations import redrive
 
 _RATE = whole(1, redrive.MOST_RATE, default=redrive.USUAL_RATE, description="Runs a minute.")
@@ -97,7 +97,7 @@ SCHEMAS: dict[str, Schema] = {
     "ExportRequest": request(
         {
             "format": one_of(Format, default="csv"),
-            "jobId": ID,
+            "jobId": JOB_FILTER,
             "scheduleId": ID,
             "state": one_of(state for state in State if state is not State.SCHEDULED),
             "kind": one_of(Kind),

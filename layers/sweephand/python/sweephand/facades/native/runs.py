@@ -45,8 +45,8 @@ def select(ctx: Context, last: RunMark | None, limit: int) -> tuple[list[Run], R
     wanted = run_lists.Wanted(
         state=ctx.choice("state", STATES),
         kind=ctx.choice("kind", KINDS),
-        job_id=_query_id(ctx, "jobId"),
-        schedule_id=_query_id(ctx, "scheduleId"),
+        job_id=_query_job(ctx),
+        schedule_id=_query_schedule(ctx),
     )
     found: list[Run] = []
     runs = run_lists.listed(ctx.world, ctx.tenant, wanted, last, limit + 1, ctx.now)
@@ -60,10 +60,15 @@ def select(ctx: Context, last: RunMark | None, limit: int) -> tuple[list[Run], R
     return found, None
 
 
-def _query_id(ctx: Context, name: str) -> str | None:
-    given = ctx.query.get(name)
+def _query_job(ctx: Context) -> str | None:
+    given = ctx.query.get("jobId")
+    return None if given is None else ctx.job_of(given, code="INVALID_QUERY")
+
+
+def _query_schedule(ctx: Context) -> str | None:
+    given = ctx.query.get("scheduleId")
     if given is not None and not is_uuid(given):
-        raise InvalidRequest(name, "is not an id", code="INVALID_QUERY")
+        raise InvalidRequest("scheduleId", "is not an id", code="INVALID_QUERY")
     return given
 
 

@@ -18,6 +18,10 @@ _HEX = "[0-9a-f]"
 _UUID = "-".join(f"{_HEX}{{{size}}}" for size in (8, 4, 4, 4, 12))
 _DAY_AND_TIME = "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"
 ID = text(format="uuid", pattern=f"^{_UUID}$")
+JOB_FILTER = text(
+    pattern=f"^({_UUID}|[1-9][0-9]{{0,15}})$",
+    description="An id; of a job that SAP's API made also its integer `_id`.",
+)
 RUN_ID = text(pattern=f"^{_UUID}_{_UUID}$", description="`<scheduleId>_<uuid>`; without a schedule `<jobId>_<uuid>`.")
 INSTANT = text(format="date-time", pattern=f"^{_DAY_AND_TIME}Z$")
 INSTANT_MS = text(format="date-time", pattern=rf"^{_DAY_AND_TIME}\.[0-9]{{3}}Z$")
