@@ -44,6 +44,7 @@ LOADED_LATER = {
     "aws_xray_sdk",
     "boto3",
     "cryptography",
+    "h11",
     "httpcore",
     "httpx",
     "jwt",

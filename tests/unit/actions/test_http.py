@@ -27,7 +27,8 @@ from sweephand.domain.retry import retry_after_s
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.security import outbound as outbound_module
 from sweephand.security import signing
-from sweephand.security.guard import GuardSettings, Outbound, networks
+from sweephand.security.guard import CallFailed, Deadline, GuardSettings, Outbound, check_url, networks
+from sweephand.security.outbound import exchange
 from sweephand.sources import SystemClock
 from tests.unit.endpoints import Authority, Script, answering, dripping, listening, read_request, silent, unused_port
 
@@ -141,6 +142,33 @@ def test_the_callers_headers_win_over_ours() -> None:
     assert headers["X-A"] == "b"
     assert headers["user-agent"] == "mine"
     assert headers["content-type"] == "application/xml"
+
+
+@pytest.mark.parametrize(
+    "token", ["t\r\nX-Evil: 1", "t\nX-Evil: 1", "t\r", "t\0", "t\x7f", "t\u20ac", "t\r\n\r\nGET /"]
+)
+def test_what_would_end_a_header_s_line_is_never_sent(token: str) -> None:
+    """A token may be what another server said. Seen failing without the check of values."""
+    requests: list[bytes] = []
+    with listening(answering(OK, requests)) as endpoint:
+        made = params(endpoint.url(), authentication=Authentication("bearer"))
+        outcome = perform(made, replace(CALL, secrets={"authentication.token": token}), Outbound(LOCAL))
+
+    assert requests == []
+    assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, Reason.GUARD, False)
+    assert "Evil" not in str(outcome.message)
+
+
+@pytest.mark.parametrize(("name", "target"), [("X-A: 1\r\nX-B", "/"), ("X A", "/"), ("X-A", "/ HTTP/1.1\r\nX-B: 1")])
+def test_what_would_end_a_line_by_its_name_or_target_is_never_sent(name: str, target: str) -> None:
+    requests: list[bytes] = []
+    deadline = Deadline(5.0, lambda: 0.0)
+    with listening(answering(OK, requests)) as endpoint:
+        there = replace(check_url(endpoint.url(), LOCAL), target=target)
+        with pytest.raises(CallFailed, match="none can hold"):
+            exchange(there, "GET", [(name, "1")], None, Outbound(LOCAL), deadline, with_credentials=False)
+
+    assert requests == []
 
 
 @pytest.mark.parametrize("name", ["idempotency-key", "User-Agent"])

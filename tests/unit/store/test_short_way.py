@@ -20,11 +20,15 @@ from botocore.exceptions import ConnectTimeoutError, NoCredentialsError, ReadTim
 from botocore.httpsession import URLLib3Session
 from moto import mock_aws
 
+from sweephand.domain.schedule import Lane
 from sweephand.errors import Unavailable
+from sweephand.messaging.run_queue import RunQueue
+from sweephand.settings import Settings
 from sweephand.sources import SystemChance, SystemClock
 from sweephand.store import short_way
 from sweephand.store.conditional import Cancelled, Refused, Table, Written, assign
 from sweephand.store.table import AttemptItem, Item, StatsItem
+from sweephand.wiring import build
 from tests.support import aws
 
 NOW = datetime(2027, 3, 1, 12, 30, 5, tzinfo=UTC)
@@ -252,6 +256,58 @@ def test_a_botocore_without_that_session_goes_the_long_way(network: Network) -> 
     short_way.lay(hidden, table.session.get_credentials(), StillClock())
 
     assert table.put(item()) == Written()
+    assert network.ways() == ["long"]
+
+
+@pytest.fixture
+def queue(network: Network) -> RunQueue:
+    """As a function has it."""
+    assert network
+    urls = {Lane.FAST: "https://queue/fast", Lane.SLOW: "https://queue/slow"}
+    settings = Settings(
+        "sweephand", "bench", region="eu-west-1", queue_urls=urls, archive_queue_url="https://queue/archive"
+    )
+    return build(settings, clock=StillClock(), chance=SystemChance()).queue
+
+
+def test_a_batch_s_messages_are_put_off_the_short_way(queue: RunQueue, network: Network) -> None:
+    """As botocore does it, but for what it counts: its first request is the model of the next."""
+    network.answers = [(200, b'{"Successful": [], "Failed": []}', {})] * 2
+
+    queue.postpone(Lane.FAST, {"first": 25})
+    queue.postpone(Lane.SLOW, {"a": 1, "b": 70_000})
+
+    assert network.ways() == ["short", "short"]
+    first, second = network.requests
+    assert {first.url, second.url} == {"https://sqs.eu-west-1.amazonaws.com/"}
+    assert second.headers["X-Amz-Target"] == "AmazonSQS.ChangeMessageVisibilityBatch"
+    assert first.headers.keys() == second.headers.keys()
+    assert "/eu-west-1/sqs/aws4_request" in second.headers["Authorization"]
+    assert json.loads(second.body) == {
+        "QueueUrl": "https://queue/slow",
+        "Entries": [
+            {"Id": "0", "ReceiptHandle": "a", "VisibilityTimeout": 1},
+            {"Id": "1", "ReceiptHandle": "b", "VisibilityTimeout": 43_200},
+        ],
+    }
+
+
+def test_what_sqs_refuses_is_asked_of_botocore_and_then_left(queue: RunQueue, network: Network) -> None:
+    gone = 400, json.dumps({"__type": "com.amazonaws.sqs#QueueDoesNotExist", "message": "no"}).encode(), {}
+    network.after_the_first(lambda: queue.postpone(Lane.FAST, {"first": 25}))
+    network.answers = [gone, gone]
+
+    queue.postpone(Lane.FAST, {"a": 1})
+
+    assert network.ways() == ["short", "long"]
+
+
+def test_other_calls_of_the_queue_are_botocore_s(queue: RunQueue, network: Network) -> None:
+    network.after_the_first(lambda: queue.postpone(Lane.FAST, {"first": 25}))
+    network.answers = [(200, b'{"MessageId": "m", "MD5OfMessageBody": "0"}', {})]
+
+    queue.archive("a letter")
+
     assert network.ways() == ["long"]
 
 

@@ -18,6 +18,7 @@ from sweephand.flow.world import World
 from sweephand.messaging.run_queue import RunQueue
 from sweephand.settings import Settings, from_environment
 from sweephand.sources import SystemChance, SystemClock
+from sweephand.store import short_way
 from sweephand.store.conditional import Table
 from sweephand.telemetry import Telemetry
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from sweephand.store.files import Files
     from sweephand.store.standing import Standing
 
+POSTPONE = "ChangeMessageVisibilityBatch"
+
 
 def build(settings: Settings | None = None, *, clock: Clock | None = None, chance: Chance | None = None) -> World:
     """The world of a function, by its environment; tests give their own clock and chance."""
@@ -46,6 +49,7 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
     table.session.register_component("data_loader", ServiceData())
     table.open()
     clients = Clients(table, settings)
+    sqs = Later(lambda: _shortened(clients.sqs, table, clock))
     return World(
         settings=settings,
         clock=clock,
@@ -53,7 +57,7 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
         table=table,
         standing=cast("Standing", Later(lambda: _standing(table, clock))),
         queue=RunQueue(
-            Later(lambda: clients.sqs),
+            sqs,
             settings.queue_urls,
             clock,
             dead_letter_url=settings.dead_letter_queue_url,
@@ -86,6 +90,12 @@ class Later:
                 if self._made is None:
                     self._made = self._make()
         return getattr(self._made, name)
+
+
+def _shortened(sqs: Any, table: Table, clock: Clock) -> Any:
+    """With which each batch of the executor begins; nothing hangs on it, and a second time changes nothing."""
+    way = short_way.lay(sqs, table.session.get_credentials(), clock, [POSTPONE])
+    return sqs if way is None else short_way.Shortened(sqs, way, POSTPONE)
 
 
 def _standing(table: Table, clock: Clock) -> Standing:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -18,13 +18,14 @@ from sweephand.domain.message import Pointer, Subject, Unreadable, decode
 from sweephand.domain.run import AWAITING_RESULT, FAILED, UNREACHABLE, Kind, Outcome, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import Unavailable
-from sweephand.flow import actual_start, cleaning, effects, endings, seeing, settle
+from sweephand.flow import actual_start, effects, endings, seeing, settle
 from sweephand.flow.acting import act
 from sweephand.flow.world import World
 from sweephand.store import gate, ledger
 from sweephand.store.conditional import Refused, Written
 from sweephand.telemetry import where
 from sweephand.threads import Threads
+from sweephand.values import replace
 
 CLAIM_MARGIN_S = 5
 SHORT_WAIT = timedelta(seconds=2)
@@ -146,9 +147,11 @@ def _look(world: World, pointer: Pointer) -> None:
         case Subject.SCHEDULE:
             endings.look(world, pointer)
         case Subject.CLEAN_UP:
+            from sweephand.flow import cleaning  # noqa: PLC0415 - too rare for a cold start to pay for it
+
             cleaning.clean(world, pointer)
         case Subject.RESUME:
-            from sweephand.flow import pausing  # noqa: PLC0415 - too rare for a cold start to pay for it
+            from sweephand.flow import pausing  # noqa: PLC0415 - as above
 
             pausing.look(world, pointer)
         case Subject.CHANGE:

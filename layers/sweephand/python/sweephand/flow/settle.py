@@ -5,7 +5,6 @@ in the order that a crash may cut anywhere.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sweephand.domain import retry, settlement
@@ -20,6 +19,7 @@ from sweephand.store import ledger
 from sweephand.store.attempts import attempt_item
 from sweephand.store.conditional import Condition, Refused, Written
 from sweephand.store.table import AttemptItem
+from sweephand.values import replace
 
 ANSWER_BYTES = 16_384
 FAST_ANSWER_S = 15

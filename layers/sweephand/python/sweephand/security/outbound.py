@@ -1,25 +1,26 @@
 """One guarded HTTP exchange: to judged addresses only, under one deadline, with a bound on every byte that comes back.
 
-httpcore without httpx: a third of its import time, and no cookie jar, redirects, proxies, netrc or rewritten URL that
-two tenants' calls could share. One connection a call: an idle one is half dead after Lambda's freeze, and a POST that
-meets it cannot be told from one that was lost. Import this module at the first call only.
+h11, and no HTTP client: no cookie jar, redirects, proxies, netrc or rewritten URL that tenants could share. It only
+reads what comes back; what goes out is written here, because h11 takes longer to judge a dozen headers than to read
+the answer (decision 0049). One connection a call: an idle one is half dead after Lambda's freeze, and a POST that meets
+it cannot be told from one that was lost. Import this module at the first call only.
 """
 
 from __future__ import annotations
 
 import errno
 import functools
-import logging
 import os
+import re
 import socket
 import ssl
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
-from typing import Any
 
 import certifi
-import httpcore
+import h11
 
 from sweephand.domain.run import Reason
 from sweephand.security.guard import Address, CallFailed, Deadline, Outbound, Target, resolve
@@ -27,10 +28,13 @@ from sweephand.security.guard import Address, CallFailed, Deadline, Outbound, Ta
 MAX_BODY = 65_536
 _MAX_RECEIVED = 524_288
 """Everything of one exchange: heads, 1xx answers and chunk framing count too."""
+_MAX_HEAD = 102_400
+_PIECE = 65_536
+_EXACT_S = 0.01
 _MAX_ADDRESSES = 6
-
-# At DEBUG it writes header values.
-logging.getLogger("httpcore").setLevel(logging.INFO)
+_NAMES = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
+_VALUES = re.compile(r"[\t -~]*", re.ASCII)
+_TARGET = re.compile(r"[!-~]+", re.ASCII)
 _context_lock = threading.Lock()
 
 
@@ -66,21 +70,14 @@ def exchange(
     Raises CallFailed, and nothing else, for whatever a network or an endpoint does.
     """
     addresses = resolve(target, outbound, deadline, with_credentials=with_credentials)
-    context = (ssl_context or shared_ssl_context(outbound.authorities)) if target.scheme == "https" else None
-    request = httpcore.Request(
-        method,
-        httpcore.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.target),
-        headers=[("Host", target.host_header), ("Connection", "close"), *headers, *_length(method, content)],
-        content=content,
-    )
-    network = _JudgedAddresses(target.host, addresses, deadline)
-    with httpcore.HTTPConnection(request.url.origin, ssl_context=context, network_backend=network) as connection:
-        try:
-            response = connection.handle_request(request)
-        except (httpcore.ProtocolError, httpcore.NetworkError) as wrong:
-            raise network.broken_answer() from wrong
-        body, failure = _read_body(response, network)
-    return Answer(response.status, _texts(response.headers), body, failure)
+    message = _message(method, target, headers, content)
+    with closing(_Connection(_opened(target, addresses, deadline), deadline)) as connection:
+        if target.scheme == "https":
+            connection.start_tls(ssl_context or shared_ssl_context(outbound.authorities), target.host)
+        # Some servers refuse a body before they have read it: there may be an answer all the same.
+        with suppress(OSError):
+            connection.write(message)
+        return _read_answer(connection, method)
 
 
 def shared_ssl_context(authorities: str | None = None) -> ssl.SSLContext:
@@ -91,12 +88,23 @@ def shared_ssl_context(authorities: str | None = None) -> ssl.SSLContext:
 
 def new_ssl_context(authorities: str | None) -> ssl.SSLContext:
     """authorities: as PEM; None for those of certifi."""
-    if authorities is not None:
-        return ssl.create_default_context(cadata=authorities)
-    return ssl.create_default_context(cafile=certifi.where())
+    given = {"cafile": certifi.where()} if authorities is None else {"cadata": authorities}
+    context = ssl.create_default_context(**given)  # type: ignore[arg-type]
+    context.set_alpn_protocols(["http/1.1"])
+    return context
 
 
 _shared = functools.lru_cache(maxsize=8)(new_ssl_context)
+
+
+def _message(method: str, target: Target, headers: Sequence[tuple[str, str]], content: bytes | None) -> bytes:
+    """The request as it is sent. Raises CallFailed where a header would end its line: it may come from outside."""
+    sent = [("Host", target.host_header), ("Connection", "close"), *headers, *_length(method, content)]
+    names, values = "".join([name for name, _ in sent]), "".join([value for _, value in sent])
+    if not (_NAMES.fullmatch(names) and _VALUES.fullmatch(values) and _TARGET.fullmatch(target.target)):
+        raise CallFailed(Reason.GUARD, "a header holds what none can hold")
+    lines = "".join([f"{name}: {value}\r\n" for name, value in sent])
+    return f"{method} {target.target} HTTP/1.1\r\n{lines}\r\n".encode("ascii") + (content or b"")
 
 
 def _length(method: str, content: bytes | None) -> list[tuple[str, str]]:
@@ -105,64 +113,58 @@ def _length(method: str, content: bytes | None) -> list[tuple[str, str]]:
     return [("Content-Length", str(len(content)))]
 
 
-def _read_body(response: httpcore.Response, network: _JudgedAddresses) -> tuple[bytes, CallFailed | None]:
-    """Up to MAX_BODY bytes, and why it ended early if that was not our doing."""
-    body = bytearray()
+@functools.lru_cache(maxsize=16)
+def _asked(method: str) -> h11.Request:
+    """What h11 must know of a request to read its answer: whether that has a body, and that nothing follows."""
+    return h11.Request(method=method, target="/", headers=[("Host", "asked"), ("Connection", "close")])
+
+
+def _read_answer(connection: _Connection, method: str) -> Answer:
+    """Up to MAX_BODY bytes of body, and why it ended early if that was not our doing."""
+    http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD)
+    http.send(_asked(method))
+    http.send(h11.EndOfMessage())
     try:
-        for chunk in response.iter_stream():
-            body += chunk
-            if len(body) >= MAX_BODY:
-                break
+        event = _next(http, connection)
+        while isinstance(event, h11.InformationalResponse):
+            event = _next(http, connection)
+    except h11.RemoteProtocolError as wrong:
+        raise connection.broken_answer() from wrong
+    assert isinstance(event, h11.Response)
+    headers = tuple([(name.decode("latin-1"), value.decode("latin-1")) for name, value in event.headers])
+    body, failure = bytearray(), None
+    try:
+        while len(body) < MAX_BODY and isinstance(piece := _next(http, connection), h11.Data):
+            body += piece.data
     except CallFailed as wrong:
-        return bytes(body[:MAX_BODY]), wrong
-    except (httpcore.ProtocolError, httpcore.NetworkError):
-        return bytes(body), network.broken_answer()
-    return bytes(body[:MAX_BODY]), None
+        failure = wrong
+    except h11.RemoteProtocolError:
+        failure = connection.broken_answer()
+    return Answer(event.status_code, headers, bytes(body[:MAX_BODY]), failure)
 
 
-def _texts(headers: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
-    return tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in headers)
+def _next(http: h11.Connection, connection: _Connection) -> h11.Event | type[h11.PAUSED]:
+    while (event := http.next_event()) is h11.NEED_DATA:
+        http.receive_data(connection.read(_PIECE))
+    return event  # type: ignore[return-value]  # no other class of h11's stands for an event
 
 
-class _JudgedAddresses(httpcore.NetworkBackend):
-    """Connects to the addresses that the guard has judged, whatever host it is asked for."""
-
-    def __init__(self, host: str, addresses: Sequence[Address], deadline: Deadline) -> None:
-        self._host = host
-        self._addresses = addresses[:_MAX_ADDRESSES]
-        self._deadline = deadline
-        self._stream: _BoundedStream | None = None
-
-    def broken_answer(self) -> CallFailed:
-        """What to say of an answer that cannot be read. httpcore has one error for an early end and for nonsense."""
-        early = self._stream is not None and self._stream.ended
-        return CallFailed(
-            Reason.NO_ANSWER, "the connection ended before the answer did" if early else "what came back is not HTTP"
-        )
-
-    def connect_tcp(
-        self,
-        host: str,  # noqa: ARG002 - only judged addresses count
-        port: int,
-        *_: Any,
-        **__: Any,
-    ) -> httpcore.NetworkStream:
-        """The first address that answers; those still to be tried share the time that is left."""
-        message = f"no connection to {self._host}:{port} in time"
-        for tried, address in enumerate(self._addresses):
-            left = self._deadline.left()
-            if left <= 0:
-                break
-            try:
-                connection = _connected(address, port, left / (len(self._addresses) - tried))
-            except TimeoutError:
-                message = f"no connection to {self._host}:{port} in time"
-            except OSError as wrong:
-                message = f"no connection to {self._host}:{port}: {_system_text(wrong)}"
-            else:
-                self._stream = _BoundedStream(connection, self._deadline)
-                return self._stream
-        raise CallFailed(Reason.CONNECT, message)
+def _opened(target: Target, addresses: Sequence[Address], deadline: Deadline) -> socket.socket:
+    """The first of the judged addresses that answers; those still to be tried share the time that is left."""
+    to = f"{target.host}:{target.port}"
+    tried = addresses[:_MAX_ADDRESSES]
+    message = f"no connection to {to} in time"
+    for n, address in enumerate(tried):
+        left = deadline.left()
+        if left <= 0:
+            break
+        try:
+            return _connected(address, target.port, left / (len(tried) - n))
+        except TimeoutError:
+            message = f"no connection to {to} in time"
+        except OSError as wrong:
+            message = f"no connection to {to}: {_system_text(wrong)}"
+    raise CallFailed(Reason.CONNECT, message)
 
 
 def _connected(address: Address, port: int, timeout_s: float) -> socket.socket:
@@ -178,19 +180,25 @@ def _connected(address: Address, port: int, timeout_s: float) -> socket.socket:
     return connection
 
 
-class _BoundedStream(httpcore.NetworkStream):
-    """A connection under the deadline of its call, with a bound on what it brings: httpcore limits single reads."""
+class _Connection:
+    """A connection under the deadline of its call, with a bound on what it brings."""
 
     def __init__(self, connection: socket.socket, deadline: Deadline) -> None:
-        self.ended = False
+        self._ended = False
         self._socket = connection
         self._deadline = deadline
+        self._armed_s = connection.gettimeout() or 0.0
         self._received = 0
 
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002 - the deadline rules
+    def broken_answer(self) -> CallFailed:
+        """What to say of an answer that cannot be read. h11 has one error for an early end and for nonsense."""
+        why = "the connection ended before the answer did" if self._ended else "what came back is not HTTP"
+        return CallFailed(Reason.NO_ANSWER, why)
+
+    def read(self, most: int) -> bytes:
         self._arm()
         try:
-            piece = self._socket.recv(max_bytes)
+            piece = self._socket.recv(most)
         except TimeoutError as wrong:
             raise _silence() from wrong
         except ssl.SSLError as wrong:
@@ -199,46 +207,41 @@ class _BoundedStream(httpcore.NetworkStream):
             raise CallFailed(reason, f"the TLS connection broke: {_tls_text(wrong)}") from wrong
         except OSError as wrong:
             raise CallFailed(Reason.NO_ANSWER, f"the connection broke: {_system_text(wrong)}") from wrong
-        self.ended = not piece
+        self._ended = not piece
         self._received += len(piece)
         if self._received > _MAX_RECEIVED:
             raise CallFailed(Reason.NO_ANSWER, "the answer is too large")
         return piece
 
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002 - the deadline rules
-        view = memoryview(buffer)
+    def write(self, message: bytes) -> None:
+        """Raises OSError if the other side takes no more, CallFailed if it is too slow."""
+        view = memoryview(message)
         while view:
             self._arm()
             try:
                 view = view[self._socket.send(view) :]
             except TimeoutError as wrong:
                 raise _silence() from wrong
-            except OSError as wrong:
-                # httpcore then looks for an answer: some servers refuse a body before they have read it.
-                raise httpcore.WriteError(_system_text(wrong)) from wrong
 
-    def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ARG002 - the deadline rules
-    ) -> httpcore.NetworkStream:
+    def start_tls(self, context: ssl.SSLContext, host: str) -> None:
         try:
-            self._socket.settimeout(max(0.001, self._deadline.left()))
-            self._socket = ssl_context.wrap_socket(self._socket, server_hostname=server_hostname)
+            self._armed_s = max(0.001, self._deadline.left())
+            self._socket.settimeout(self._armed_s)
+            self._socket = context.wrap_socket(self._socket, server_hostname=host)
         except OSError as wrong:
-            self.close()
-            raise CallFailed(Reason.TLS, f"no TLS connection to {server_hostname}: {_tls_text(wrong)}") from wrong
-        return self
+            raise CallFailed(Reason.TLS, f"no TLS connection to {host}: {_tls_text(wrong)}") from wrong
 
     def close(self) -> None:
         self._socket.close()
 
     def _arm(self) -> None:
+        """What the socket may wait for at most. To set it is a call of the system, so a hundredth is not corrected."""
         left = self._deadline.left()
         if left <= 0:
             raise _silence()
-        self._socket.settimeout(left)
+        if not left <= self._armed_s <= left + _EXACT_S:
+            self._socket.settimeout(left)
+            self._armed_s = left
 
 
 def _silence() -> CallFailed:

@@ -29,7 +29,9 @@ def headers(secrets: Iterable[str], message_id: str, at: datetime, body: bytes) 
     signed = f"{message_id}.{stamp}.".encode() + body
     signatures = [
         "v1,"
-        + base64.b64encode(hmac.digest(base64.b64decode(secret.removeprefix(PREFIX)), signed, hashlib.sha256)).decode()
+        + base64.b64encode(
+            hmac.new(base64.b64decode(secret.removeprefix(PREFIX)), signed, hashlib.sha256).digest()
+        ).decode()
         for secret in secrets
     ]
     if not signatures:

@@ -1,10 +1,10 @@
-"""The short way of a call to DynamoDB: its arguments, which are JSON as they are, are signed, sent, and read as JSON.
+"""The short way of a call to DynamoDB or SQS: its arguments, JSON as they are, are signed, sent, and read as JSON.
 
-Of the 0.3 ms of CPU that a call takes, most goes into what a call to DynamoDB never needs: rules for its address, a
+Of the 0.3 ms of CPU that a call takes, most goes into what such a call never needs: rules for its address, a
 walk through its arguments by a schema, two texts of the user agent, copies of headers, a signer made anew. Where to and
 under which headers is what botocore made of the first call of an operation; the next are made alike. Only plain answers
 come this way; whatever else happens, botocore makes the same request once more its own way, with its waits, its repeats
-and its errors. So a lost answer is met as with any repeat of the SDK's (decisions 0042 and 0048).
+and its errors. So a lost answer is met as with any repeat of the SDK's (decisions 0042, 0048 and 0049).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import hashlib
 import hmac
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -56,8 +56,8 @@ class Like:
     region: str
 
 
-def lay(client: Any, credentials: Any, clock: Clock) -> ShortWay | None:
-    """From now on the client's plain calls go the short way.
+def lay(client: Any, credentials: Any, clock: Clock, operations: Iterable[str] = OPERATIONS) -> ShortWay | None:
+    """From now on the client's plain calls of these operations go the short way.
 
     credentials: of its session; None where there are none. What is used of botocore beside its documented events is
     the client's HTTP session: where another version has none by that name, all calls go the long way, and this is None.
@@ -66,15 +66,34 @@ def lay(client: Any, credentials: Any, clock: Clock) -> ShortWay | None:
     if http is None or credentials is None:
         return None
     way = ShortWay(client, http, credentials, clock)
-    for operation in OPERATIONS:
-        client.meta.events.register(f"before-call.dynamodb.{operation}", way.answer)
+    for operation in operations:
+        client.meta.events.register(f"before-call.{way.service}.{operation}", way.answer)
     return way
+
+
+class Shortened:
+    """A botocore client of which one operation goes the short way as a whole; all else is its own."""
+
+    def __init__(self, client: Any, way: ShortWay, operation: str) -> None:
+        """operation: as in the service's API; of those that the way was laid for."""
+        self._client = client
+        method = next(name for name, api in client.meta.method_to_api_mapping.items() if api == operation)
+
+        def call(**request: Any) -> Any:
+            answer = way.call(operation, request)
+            return getattr(client, method)(**request) if answer is None else answer
+
+        setattr(self, method, call)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
 
 
 class ShortWay:
     """Safe for threads."""
 
     def __init__(self, client: Any, http: Any, credentials: Any, clock: Clock) -> None:
+        self.service = client.meta.service_model.service_name
         self._client = client
         self._events = client.meta.events
         self._http = http
@@ -112,7 +131,7 @@ class ShortWay:
         request = self._signed(like, body)
         try:
             # As botocore does it, for those who answer in the place of the network.
-            given = self._events.emit(f"before-send.dynamodb.{operation}", request=request)
+            given = self._events.emit(f"before-send.{self.service}.{operation}", request=request)
             response = next((each for _, each in given if each is not None), None) or self._http.send(request)
         except BotoCoreError:
             return None, None
@@ -129,7 +148,7 @@ class ShortWay:
         wanted = (now.access_key, now.secret_key, now.token, region)
         signer = self._signer
         if signer is None or signer.of != wanted:
-            self._signer = signer = Signer(*wanted)
+            self._signer = signer = Signer(*wanted, self.service)
         return signer
 
 
@@ -144,7 +163,7 @@ class Signer:
     ) -> None:
         self.of = (access_key, secret_key, token, region)
         self._service = service
-        self._key_of_day: tuple[str, bytes] = ("", b"")
+        self._keyed: tuple[str, hmac.HMAC] | None = None
 
     def headers(self, url: str, headers: Mapping[str, str], body: bytes, now: datetime) -> dict[str, str]:
         """What is to be added to the headers that will be sent. now: aware UTC."""
@@ -155,20 +174,21 @@ class Signer:
         canonical = f"{before}{stamp}{after}{hashlib.sha256(body).hexdigest()}"
         scope = f"{stamp[:8]}/{region}/{self._service}/aws4_request"
         text = f"AWS4-HMAC-SHA256\n{stamp}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
-        signature = hmac.digest(self._key(stamp[:8]), text.encode(), "sha256").hex()
+        # Not hmac.digest(), which gives the interpreter away to another thread, for a microsecond.
+        signed = self._keyed_of(stamp[:8]).copy()
+        signed.update(text.encode())
         credential = f"AWS4-HMAC-SHA256 Credential={access_key}/{scope}"
         added["X-Amz-Date"] = stamp
-        return added | {"Authorization": f"{credential}, SignedHeaders={listed}, Signature={signature}"}
+        return added | {"Authorization": f"{credential}, SignedHeaders={listed}, Signature={signed.hexdigest()}"}
 
-    def _key(self, day: str) -> bytes:
-        """The same for a day."""
-        of_day, key = self._key_of_day
-        if of_day != day:
+    def _keyed_of(self, day: str) -> hmac.HMAC:
+        """Begun with the day's key, and never used but by its copies."""
+        if self._keyed is None or self._keyed[0] != day:
             key = f"AWS4{self.of[1]}".encode()
             for part in (day, self.of[3], self._service, "aws4_request"):
                 key = hmac.digest(key, part.encode(), "sha256")
-            self._key_of_day = day, key
-        return key
+            self._keyed = day, hmac.new(key, digestmod="sha256")
+        return self._keyed[1]
 
 
 @lru_cache(maxsize=64)
