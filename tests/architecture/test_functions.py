@@ -90,6 +90,7 @@ OWN_LOADED_LATER = {
         "security.outbound",
         "security.secrets",
         "security.tokens",
+        "store.attempts",
         "store.credentials",
         "store.waiting",
     },

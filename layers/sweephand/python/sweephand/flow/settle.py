@@ -16,7 +16,6 @@ from sweephand.flow.retention import run_expiry
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import ledger
-from sweephand.store.attempts import attempt_item
 from sweephand.store.conditional import Condition, Refused, Written
 from sweephand.store.table import AttemptItem
 from sweephand.values import replace
@@ -198,6 +197,8 @@ def _attempts(
     longer = answer is not None and answer != settlement.excerpt(answer)
     if not longer and after.state is not State.RETRY_WAIT and not (failed and run.attempt > 1):
         return []
+    from sweephand.store.attempts import attempt_item  # noqa: PLC0415 - most runs succeed at once, with a short answer
+
     made = replace(
         run,
         finished_at=now,

@@ -14,7 +14,6 @@ from sweephand.domain.run import TERMINAL, Attempt, Kind, Run, State
 from sweephand.domain.schedule import Schedule
 from sweephand.ids import first_order_at, instant_ms_of_order, order_of
 from sweephand.store import keys, ledger
-from sweephand.store.attempts import attempt_of
 from sweephand.store.conditional import GROWTH, LARGEST_PAGE, Table
 from sweephand.store.table import ATTENTION, AttemptItem, AttentionItem, Item, RunItem, StatsItem
 
@@ -284,6 +283,8 @@ def read(table: Table, tenant: str, owner: str, uuid: str) -> Run | None:
 
 def attempts_of(table: Table, run: Run) -> list[Attempt]:
     """What is known of the attempts before the last, in order."""
+    from sweephand.store.attempts import attempt_of  # noqa: PLC0415 - the executor, which loads this module, asks for none
+
     first = keys.attempt(run.uuid, 0)
     rows = table.query_all(
         keys.runs(run.tenant, run.schedule_id or run.job_id),
