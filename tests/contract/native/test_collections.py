@@ -127,7 +127,8 @@ def test_where_a_job_does_not_say_how_long_it_waits_its_collection_does_or_else_
         api("PATCH", "/v1/collections/default", {"callbackTimeoutSeconds": 60})
     else:
         world = api.stage.world
-        api.facade.world = replace(world, settings=replace(world.settings, callback_timeout_s=60))
+        api.stage.world = replace(world, settings=replace(world.settings, callback_timeout_s=60))
+        api.facade.world = api.stage.world
     http = {"type": "http", "url": "https://example.org/run", "outcome": {"on202": "wait"}}
 
     made = api.create(action=http, errorAction=EVENT, hooks={"onFailure": EVENT})
@@ -139,10 +140,57 @@ def test_where_a_job_does_not_say_how_long_it_waits_its_collection_does_or_else_
     assert [each["outcome"]["callbackTimeoutSeconds"] for each in waits] == [60, 60, 60]
     assert says["action"]["outcome"]["callbackTimeoutSeconds"] == 90
     api.stage.endpoint.answer = ACCEPTED
+    api.stage.pass_time(3)
     started = api("POST", f"/v1/jobs/{made['id']}/run").json
     api.stage.deliver_all()
     run = api.get(f"/v1/runs/{started['runId']}").json
-    assert (run["state"], run["callbackDeadlineAt"]) == ("ACK_RECVD", "2027-03-01T12:01:01.000Z")
+    assert (run["state"], run["callbackDeadlineAt"]) == ("ACK_RECVD", "2027-03-01T12:01:04.000Z")
+
+
+def test_how_long_a_job_waits_that_does_not_say_follows_its_collection(api):
+    """Also of one that was read and sent back meanwhile."""
+    api.stage.endpoint.answer = ACCEPTED
+    http = {"type": "http", "url": "https://example.org/run", "outcome": {"on202": "wait"}}
+    hooks = {"onFailure": EVENT}
+    made = api.create(action=http, schedules=[{"cron": "0 4 * * *", "hooks": hooks}])
+    path = f"/v1/jobs/{made['id']}"
+    says = api.create(action={**http, "outcome": {"on202": "wait", "callbackTimeoutSeconds": 1_800}})
+    same = api("PUT", path, made)
+    schedule = made["schedules"][0]
+    as_shown = api("PUT", f"{path}/schedules/{schedule['id']}", schedule)
+    api("PATCH", path, {"description": "new"})
+
+    api("PATCH", "/v1/collections/default", {"callbackTimeoutSeconds": 60})
+    api.stage.pass_time(3)
+    started = api("POST", f"{path}/run").json
+    api.stage.deliver_all()
+
+    assert (same.status, same.revision, as_shown.revision) == (200, 1, 1)
+    assert made["action"]["outcome"]["callbackTimeoutSeconds"] == 1_800
+    there = api.get(path, query={"include": "schedules"}).json
+    own = there["schedules"][0]["hooks"]["onFailure"]
+    assert [each["outcome"]["callbackTimeoutSeconds"] for each in (there["action"], own)] == [60, 60]
+    listed = {
+        each["id"]: each["action"]["outcome"]["callbackTimeoutSeconds"] for each in api.get("/v1/jobs").json["items"]
+    }
+    assert listed == {made["id"]: 60, says["id"]: 1_800}
+    run = api.get(f"/v1/runs/{started['runId']}").json
+    assert (run["state"], run["callbackDeadlineAt"]) == ("ACK_RECVD", "2027-03-01T12:01:04.000Z")
+
+
+def test_who_says_how_long_a_job_waits_has_that_kept(api):
+    made = api.create(action={"type": "http", "url": "https://example.org/run"})
+    path = f"/v1/jobs/{made['id']}"
+    api("PATCH", path, {"action": {"outcome": {"callbackTimeoutSeconds": 90}}})
+    api("PATCH", "/v1/collections/default", {"callbackTimeoutSeconds": 60})
+
+    kept = api.get(path).json["action"]["outcome"]["callbackTimeoutSeconds"]
+    api("PATCH", path, {"action": {"outcome": {"callbackTimeoutSeconds": None}}})
+
+    assert kept == 90
+    assert api.get(path).json["action"]["outcome"]["callbackTimeoutSeconds"] == 60
+    (first, *_) = api.get(f"{path}/changes").json["items"]
+    assert [(each["old"], each["new"]) for each in first["changes"]] == [(90, None)]
 
 
 def test_later_defaults_do_not_change_what_is_there(api):

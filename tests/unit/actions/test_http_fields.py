@@ -48,7 +48,7 @@ def test_the_defaults_are_those_of_the_reference() -> None:
             "successStatuses": ["2xx"],
             "on202": None,
             "onNoAnswer": "fail",
-            "callbackTimeoutSeconds": 1_800,
+            "callbackTimeoutSeconds": None,
         },
     }
 

@@ -14,7 +14,7 @@ from sweephand.actions.headers import MASK
 from sweephand.actions.payloads import check_size, parse_payload
 from sweephand.domain import fields as read
 from sweephand.domain import statuses
-from sweephand.domain.collection import CALLBACK_S, LONGEST_CALLBACK_S
+from sweephand.domain.collection import LONGEST_CALLBACK_S
 from sweephand.domain.fields import below
 from sweephand.domain.job import Payload
 from sweephand.errors import InvalidRequest
@@ -40,7 +40,7 @@ class OutcomeRules:
     success_statuses: tuple[str, ...] = ("2xx",)
     on202: str | None = None
     on_no_answer: str = "fail"
-    callback_timeout_s: int | None = CALLBACK_S
+    callback_timeout_s: int | None = None
 
     def is_success(self, status: int) -> bool:
         return statuses.holds(self.success_statuses, status)
@@ -225,13 +225,13 @@ def _parse_outcome(value: object, field: str) -> OutcomeRules:
         on_no_answer=read.one_of(
             given.get("onNoAnswer", default.on_no_answer), below(field, "onNoAnswer"), ("fail", "wait")
         ),
-        callback_timeout_s=read.whole(
-            given.get("callbackTimeoutSeconds", default.callback_timeout_s),
-            below(field, "callbackTimeoutSeconds"),
-            1,
-            LONGEST_CALLBACK_S,
-        ),
+        callback_timeout_s=_callback_timeout_s(given, field),
     )
+
+
+def _callback_timeout_s(given: Mapping[str, Any], field: str) -> int | None:
+    name = "callbackTimeoutSeconds"
+    return read.whole(given[name], below(field, name), 1, LONGEST_CALLBACK_S) if name in given else None
 
 
 def _parse_statuses(value: object, field: str) -> tuple[str, ...]:

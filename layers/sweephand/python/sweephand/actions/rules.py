@@ -8,7 +8,7 @@ from typing import Any
 
 from sweephand.actions.call import Call
 from sweephand.domain import fields as read
-from sweephand.domain.collection import CALLBACK_S, LONGEST_CALLBACK_S
+from sweephand.domain.collection import LONGEST_CALLBACK_S
 from sweephand.domain.fields import below
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.security.guard import GuardSettings
@@ -21,17 +21,20 @@ ON_ACCEPTED = ("success", "wait")
 
 @dataclass(frozen=True)
 class Rules:
-    """on_accepted None: `wait` if the job asks for callback tokens, else `success`."""
+    """on_accepted None: `wait` if the job asks for callback tokens, else `success`.
+
+    callback_timeout_s None: as its collection has it, whenever that changes.
+    """
 
     answer_timeout_s: int = 15
     on_accepted: str | None = None
-    callback_timeout_s: int = CALLBACK_S
+    callback_timeout_s: int | None = None
 
 
 def parse(value: object, field: str) -> Rules:
     given = read.members(value, field, MEMBERS)
     usual = Rules()
-    on_accepted = given.get("onAccepted")
+    on_accepted, waits = given.get("onAccepted"), "callbackTimeoutSeconds"
     return Rules(
         read.whole(
             given.get("answerTimeoutSeconds", usual.answer_timeout_s),
@@ -39,11 +42,7 @@ def parse(value: object, field: str) -> Rules:
             *ANSWER_TIMEOUT_S,
         ),
         None if on_accepted is None else read.one_of(on_accepted, below(field, "onAccepted"), ON_ACCEPTED),
-        read.whole(
-            given.get("callbackTimeoutSeconds", usual.callback_timeout_s),
-            below(field, "callbackTimeoutSeconds"),
-            *CALLBACK_TIMEOUT_S,
-        ),
+        read.whole(given[waits], below(field, waits), *CALLBACK_TIMEOUT_S) if waits in given else None,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sweephand.domain.collection import CALLBACK_S, Collection, CollectionState, Events, Tenant, TenantState, Usage
+from sweephand.domain.collection import Collection, CollectionState, Events, Tenant, TenantState, Usage
 from sweephand.domain.job import DEFAULT_COLLECTION, Job
 from sweephand.errors import (
     Conflict,
@@ -213,10 +213,7 @@ def open_with_usage(world: World, tenant: str, name: str) -> tuple[Collection, U
 def defaults_of(world: World, tenant: str, name: str) -> Mapping[str, Any]:
     """What a new job of this collection gets where its caller says nothing; of one that is not there, nothing."""
     collection = tenants.read_collection(world.table, tenant, name)
-    if collection is None:
-        return {}
-    waits = collection.callback_timeout_s or world.settings.callback_timeout_s
-    return collection.defaults if waits == CALLBACK_S else {**collection.defaults, "callbackTimeoutSeconds": waits}
+    return {} if collection is None else collection.defaults
 
 
 def create_collection(world: World, wanted: Collection) -> Collection:

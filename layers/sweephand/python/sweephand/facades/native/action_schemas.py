@@ -16,6 +16,14 @@ _OUTCOME: Members = {
     "onAccepted": one_of(rules.ON_ACCEPTED, description="Whether the run is over once the target has it, or waits."),
     "callbackTimeoutSeconds": whole(*rules.CALLBACK_TIMEOUT_S),
 }
+SHOWN_WAIT: Members = {
+    "callbackTimeoutSeconds": or_null(
+        whole(
+            *rules.CALLBACK_TIMEOUT_S,
+            description="Where the action does not say, as its collection or the stack has it now; null in changes.",
+        )
+    )
+}
 _GROUP = text(1, 128, pattern="^[!-~]+$", description="Of a FIFO target; without one, the job's id.")
 _DETAIL_TYPE = text(1, events.MAX_DETAIL_TYPE)
 _AWS: Members = {
@@ -124,8 +132,11 @@ def names(prefix: str = "") -> list[Schema]:
 
 
 def schemas() -> dict[str, Schema]:
-    made: dict[str, Schema] = {"TakenOutcome": request(_OUTCOME), "ShownTakenOutcome": answer(_OUTCOME)}
-    made |= {"TaskOutcome": request(_TASK_OUTCOME), "ShownTaskOutcome": answer(_TASK_OUTCOME)}
+    made: dict[str, Schema] = {
+        "TakenOutcome": request(_OUTCOME),
+        "ShownTakenOutcome": answer({**_OUTCOME, **SHOWN_WAIT}),
+    }
+    made |= {"TaskOutcome": request(_TASK_OUTCOME), "ShownTaskOutcome": answer({**_TASK_OUTCOME, **SHOWN_WAIT})}
     made["SharedAccessKey"] = request(_KEY, ("type", "sasKeyName"))
     made["ShownSharedAccessKey"] = answer({**_KEY, "sasKey": {"const": headers.MASK}})
     made["BrokeredMessageProperties"] = request(_PROPERTIES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,6 +15,7 @@ from sweephand.facades.native.context import Context
 from sweephand.flow import plan
 from sweephand.flow.plan import Planned
 from sweephand.store.views import runs as views
+from sweephand.store.views import tenants
 from sweephand.store.views.runs import Totals
 
 INCLUDES = frozenset({"schedules"})
@@ -32,8 +33,24 @@ def whole(ctx: Context, planned: Planned, *, include: frozenset[str], fresh: boo
     payloads = plan.payloads_of(ctx.world, planned)
     full = "schedules" in include
     shown, total = schedule_bodies(ctx, planned.job, planned.schedules, payloads, fresh=fresh, full=full)
-    body = bodies.job_body(planned.job, planned.schedules, ctx.now, payloads=payloads, totals=total, shown=shown)
+    waits_s = waits_of(ctx, planned.job)
+    body = bodies.job_body(
+        planned.job, planned.schedules, ctx.now, payloads=payloads, totals=total, shown=shown, waits_s=waits_s
+    )
     return Answer(200, body, {"ETag": f'"{planned.job.revision}"'})
+
+
+def waits_of(ctx: Context, job: Job) -> int:
+    """How long a run of this job waits for its result where it does not say: seconds, one read."""
+    return waits_of_all(ctx, [job])[job.collection]
+
+
+def waits_of_all(ctx: Context, jobs: Iterable[Job]) -> Mapping[str, int]:
+    """By collection, as each has it now, or else the stack; one read for each hundred."""
+    names = {job.collection for job in jobs}
+    usual = ctx.world.settings.callback_timeout_s
+    said = tenants.callback_timeouts(ctx.world.table, ctx.tenant, names)
+    return {name: said.get(name) or usual for name in names}
 
 
 def one_schedule(ctx: Context, planned: Planned, schedule_id: str) -> Answer:

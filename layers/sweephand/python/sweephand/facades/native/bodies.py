@@ -13,7 +13,7 @@ from sweephand.domain.job_state import ended_state, state_of
 from sweephand.domain.run import Run
 from sweephand.domain.schedule import OVER, Schedule, StateReason
 from sweephand.facades.native import defaults
-from sweephand.facades.native.defaults import payload_value
+from sweephand.facades.native.defaults import Filling, payload_value
 from sweephand.flow import replan
 from sweephand.schedules.explain import MovedBy
 from sweephand.schedules.timing import load_or_never
@@ -31,8 +31,13 @@ def job_body(
     payloads: Mapping[str, Payload] | None = None,
     totals: Totals | None = None,
     shown: Sequence[dict[str, Any]] | None = None,
+    waits_s: int | None = None,
 ) -> dict[str, Any]:
-    """payloads None: of a list, which leaves them out. shown: the bodies of the schedules, if they are asked for."""
+    """payloads None: of a list, which leaves them out. shown: the bodies of the schedules, if they are asked for.
+
+    waits_s: see defaults.Filling.
+    """
+    filling = Filling(job.policies, waits_s)
     body: dict[str, Any] = {
         "id": job.id,
         "name": job.name,
@@ -51,9 +56,9 @@ def job_body(
         "startTime": _text(job.start_at),
         "endTime": _text(job.end_at),
         "nextRunAt": _text(min((at for each in schedules if (at := next_run_at(each, now))), default=None)),
-        "action": action_body(job, job.action, "action", payloads),
-        "errorAction": action_body(job, job.error_action, "errorAction", payloads) if job.error_action else None,
-        "hooks": {name: action_body(job, hook, hook_owner(name), payloads) for name, hook in job.hooks.items()},
+        "action": action_body(job.action, "action", payloads, filling),
+        "errorAction": action_body(job.error_action, "errorAction", payloads, filling) if job.error_action else None,
+        "hooks": {name: action_body(hook, hook_owner(name), payloads, filling) for name, hook in job.hooks.items()},
         "policies": defaults.shown_policies(job.policies),
     }
     if totals is not None:
@@ -63,9 +68,9 @@ def job_body(
     return body
 
 
-def editable(job: Job, payloads: Mapping[str, Payload]) -> dict[str, Any]:
+def editable(job: Job, payloads: Mapping[str, Payload], waits_s: int | None = None) -> dict[str, Any]:
     """What a merge patch is applied to: the members that a caller may set."""
-    body = job_body(job, (), job.modified_at, payloads=payloads)
+    body = job_body(job, (), job.modified_at, payloads=payloads, waits_s=waits_s)
     wanted = "name description collection active resourceId tags startTime endTime action errorAction hooks policies"
     return {name: body[name] for name in wanted.split() if body[name] is not None}
 
@@ -94,8 +99,10 @@ def job_state_reason(job: Job, schedules: Sequence[Schedule]) -> str | None:
             return job.state_reason or StateReason.BY_USER.value
 
 
-def action_body(job: Job, action: ActionSpec, owner: str, payloads: Mapping[str, Payload] | None) -> dict[str, Any]:
-    body = defaults.shown_action(action, job.policies)
+def action_body(
+    action: ActionSpec, owner: str, payloads: Mapping[str, Payload] | None, filling: Filling
+) -> dict[str, Any]:
+    body = defaults.shown_action(action, filling)
     if payloads is not None:
         body |= {"payload": None, "body": None}
         payload = payloads.get(owner)

@@ -15,6 +15,7 @@ from sweephand.domain.revision import Entry
 from sweephand.domain.schedule import Schedule
 from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies
+from sweephand.facades.native.answers import waits_of
 from sweephand.facades.native.context import Context
 from sweephand.flow import plan
 from sweephand.flow.plan import Planned
@@ -110,7 +111,8 @@ def _before(ctx: Context, entry: Entry) -> dict[str, Any] | None:
     there = [before for before, _ in entry.schedules if before is not None]
     payloads = _payloads(ctx, entry.before, there)
     had = _hooks_of(ctx, entry.before, there)
-    return {**_job(entry.before, payloads), "schedules": [_schedule(each, payloads, had) for each in there]}
+    waits_s = waits_of(ctx, entry.before)
+    return {**_job(entry.before, payloads, waits_s), "schedules": [_schedule(each, payloads, had) for each in there]}
 
 
 def _payloads(ctx: Context, job: Job, schedules: Sequence[Schedule | None]) -> dict[str, Payload]:
@@ -134,9 +136,9 @@ def _few(schedules: Sequence[Schedule | None], member: str) -> tuple[Schedule, .
     return tuple(islice(there, SCHEDULES_AT_ONCE))
 
 
-def _job(job: Job, payloads: Mapping[str, Payload]) -> dict[str, Any]:
-    """What a caller may set, and the pause."""
-    return {**bodies.editable(job, payloads), "pause": bodies.pause_body(job.pause)}
+def _job(job: Job, payloads: Mapping[str, Payload], waits_s: int | None = None) -> dict[str, Any]:
+    """What a caller may set, and the pause. waits_s: see defaults.Filling."""
+    return {**bodies.editable(job, payloads, waits_s), "pause": bodies.pause_body(job.pause)}
 
 
 def _schedule(schedule: Schedule | None, payloads: Mapping[str, Payload], known: There | None) -> dict[str, Any] | None:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sweephand.actions import KINDS
 from sweephand.domain import fields, retry
 from sweephand.domain.collection import LONGEST_CALLBACK_S, Collection, Events, Quota, Retention
 from sweephand.domain.instants import text_ms
@@ -21,7 +20,6 @@ LONGEST_INTERVAL_S = 548 * 86_400
 LEAST_RUN_DAYS = 15
 MOST_DAYS = 3_650
 READ_ONLY = ("state", "revision", "jobCount", "createdAt", "modifiedAt")
-_THAT_MAY_WAIT = KINDS.keys() - {"job"}
 SETTINGS = ("quota", "retention", "events", "defaults", "callbackTimeoutSeconds", "redirects", "flowKey")
 
 
@@ -143,27 +141,10 @@ def with_defaults(job: Any, defaults: Mapping[str, Any]) -> Any:
         filled["policies"] = _under(job.get("policies"), defaults["policies"])
     if "retry" in defaults:
         filled["action"] = _under(job.get("action"), {"retry": defaults["retry"]})
-    if "callbackTimeoutSeconds" in defaults:
-        filled |= _all_waiting(filled, defaults["callbackTimeoutSeconds"])
     schedules = job.get("schedules")
     if isinstance(schedules, Sequence) and not isinstance(schedules, str):
         filled["schedules"] = [schedule_with_defaults(each, defaults) for each in schedules]
     return filled
-
-
-def _all_waiting(job: Mapping[str, Any], seconds: int) -> dict[str, Any]:
-    made = {name: _waiting(job[name], seconds) for name in ("action", "errorAction") if name in job}
-    hooks = job.get("hooks")
-    if isinstance(hooks, Mapping):
-        made["hooks"] = {name: _waiting(hook, seconds) for name, hook in hooks.items()}
-    return made
-
-
-def _waiting(action: Any, seconds: int) -> Any:
-    """An action whose outcome waits so long where it does not say."""
-    if not isinstance(action, Mapping) or action.get("type") not in _THAT_MAY_WAIT:
-        return action
-    return {**action, "outcome": _under(action.get("outcome"), {"callbackTimeoutSeconds": seconds})}
 
 
 def schedule_with_defaults(schedule: Any, defaults: Mapping[str, Any]) -> Any:

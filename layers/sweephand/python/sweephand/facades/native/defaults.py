@@ -6,10 +6,10 @@ So a body that was read can be sent back as it is, and changes nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from sweephand.domain import json_text
-from sweephand.domain.collection import CALLBACK_S
 from sweephand.domain.job import HOOK_KINDS, ActionSpec, Payload
 from sweephand.schedules.timing import zone_of_text
 
@@ -96,22 +96,33 @@ def payload_value(payload: Payload) -> Any:
     return json_text.loads(payload.text) if payload.is_json else payload.text
 
 
-def shown_action(action: ActionSpec, policies: Mapping[str, Any]) -> dict[str, Any]:
-    """on202, or onAccepted, follows the policy callbackToken where the action does not say."""
+@dataclass(frozen=True)
+class Filling:
+    """What an answer shows in the place of what an action's outcome leaves unsaid.
+
+    policies: of its job, or schedule. waits_s: as its collection has it, or the stack; None leaves that null.
+    """
+
+    policies: Mapping[str, Any] = field(default_factory=dict)
+    waits_s: int | None = None
+
+    def of(self, outcome: Mapping[str, Any]) -> dict[str, Any]:
+        """on202, or onAccepted, follows the policy callbackToken."""
+        usual = "wait" if self.policies.get("callbackToken") else "success"
+        shown = {**dict.fromkeys(FOLLOWING, usual), "callbackTimeoutSeconds": self.waits_s}
+        return {name: value for name, value in shown.items() if name in outcome and outcome[name] is None}
+
+
+def shown_action(action: ActionSpec, filling: Filling) -> dict[str, Any]:
     params = {name: value for name, value in action.params.items() if name != "dialect"}
     if "outcome" in params:
-        params["outcome"] = {**params["outcome"], **_filled(params["outcome"], policies)}
+        params["outcome"] = {**params["outcome"], **filling.of(params["outcome"])}
     return {"type": action.kind, **params, "retry": dict(action.retry)}
 
 
-def unsaid(params: Mapping[str, Any], stored: ActionSpec, policies: Mapping[str, Any]) -> Mapping[str, Any]:
+def unsaid(params: Mapping[str, Any], stored: ActionSpec, filling: Filling) -> Mapping[str, Any]:
     """The params of a change without what was filled in for the stored action, if it came back as it was shown."""
-    outcome, before = params.get("outcome", {}), stored.params.get("outcome", {})
-    shown = {"callbackTimeoutSeconds": CALLBACK_S, **_filled(before, policies)}
-    silent = [name for name in before if before[name] is None and outcome.get(name) == shown.get(name)]
+    outcome = params.get("outcome", {})
+    shown = filling.of(stored.params.get("outcome", {}))
+    silent = [name for name, value in shown.items() if outcome.get(name) == value]
     return {**params, "outcome": {**outcome, **dict.fromkeys(silent)}} if silent else params
-
-
-def _filled(outcome: Mapping[str, Any], policies: Mapping[str, Any]) -> dict[str, Any]:
-    usual = "wait" if policies.get("callbackToken") else "success"
-    return {name: usual for name in FOLLOWING if outcome.get(name, usual) is None}

@@ -12,7 +12,7 @@ from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies, cursors
-from sweephand.facades.native.answers import INCLUDES, schedule_bodies
+from sweephand.facades.native.answers import INCLUDES, schedule_bodies, waits_of_all
 from sweephand.facades.native.context import Context
 from sweephand.store.views import jobs as views
 from sweephand.store.views.jobs import Filters
@@ -38,10 +38,10 @@ def list_all(ctx: Context) -> Answer:
     except views.TooMany as many:
         raise InvalidRequest(widest(ctx), TOO_MANY, code="INVALID_QUERY") from many
     found = views.jobs_with_schedules(ctx.world.table, ctx.tenant, [row.job_id for row in page[:limit]])
+    shown = [(job, schedules) for job, schedules in found if filters.hold_now(job, schedules)]
+    waits_s = waits_of_all(ctx, [job for job, _ in shown])
     body = {
-        "items": [
-            _listed_body(ctx, job, schedules, include) for job, schedules in found if filters.hold_now(job, schedules)
-        ],
+        "items": [_listed_body(ctx, job, schedules, include, waits_s[job.collection]) for job, schedules in shown],
         "nextCursor": ctx.cursor(page[limit - 1].place) if len(page) > limit else None,
     }
     return Answer(200, body if total is None else {**body, "total": total})
@@ -78,8 +78,10 @@ def _is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None
 
 
-def _listed_body(ctx: Context, job: Job, schedules: Sequence[Schedule], include: frozenset[str]) -> dict[str, Any]:
+def _listed_body(
+    ctx: Context, job: Job, schedules: Sequence[Schedule], include: frozenset[str], waits_s: int
+) -> dict[str, Any]:
     if "schedules" not in include:
-        return bodies.job_body(job, schedules, ctx.now)
+        return bodies.job_body(job, schedules, ctx.now, waits_s=waits_s)
     shown, total = schedule_bodies(ctx, job, schedules, None)
-    return bodies.job_body(job, schedules, ctx.now, totals=total, shown=shown)
+    return bodies.job_body(job, schedules, ctx.now, totals=total, shown=shown, waits_s=waits_s)

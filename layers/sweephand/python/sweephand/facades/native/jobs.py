@@ -13,7 +13,7 @@ from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies, collection_fields, shapes
-from sweephand.facades.native.answers import INCLUDES, changed, whole
+from sweephand.facades.native.answers import INCLUDES, changed, waits_of, whole
 from sweephand.facades.native.context import Context
 from sweephand.flow import change, manual, plan, tenancy
 from sweephand.flow.history import Operation
@@ -101,7 +101,7 @@ def _draft(ctx: Context, body: Any, planned: Planned, stored: Any) -> JobDraft:
         from sweephand.facades.native import own_hooks  # noqa: PLC0415 - few schedules bring any
 
         there = own_hooks.there(ctx, planned.job, planned.schedules)
-    draft = shapes.job_draft(body, ctx.guard, planned.job, there)
+    draft = shapes.job_draft(body, ctx.guard, planned.job, there, waits_of(ctx, planned.job))
     _require_scope(ctx, draft, planned.job, stored)
     _check_hooks(ctx, draft, there)
     return draft

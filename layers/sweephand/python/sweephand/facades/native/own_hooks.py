@@ -10,7 +10,9 @@ from sweephand.domain.job import TASK_KINDS, ActionDraft, ActionSpec, Job, Sched
 from sweephand.domain.schedule import Schedule, policies_of
 from sweephand.errors import InvalidRequest
 from sweephand.facades.native import defaults
+from sweephand.facades.native.answers import waits_of
 from sweephand.facades.native.context import Context
+from sweephand.facades.native.defaults import Filling
 from sweephand.facades.native.tasks import SCOPE
 from sweephand.flow import own_hooks as flow
 
@@ -24,13 +26,14 @@ class There:
     """The schedules that a change may speak of, each with its policies and the hooks that it brings.
 
     A schedule is found by its id, else by its name, as the change itself finds it. single: there is one, however the
-    caller names it.
+    caller names it. waits_s: see defaults.Filling.
     """
 
     job: Job
     schedules: Sequence[Schedule] = ()
     hooks: Mapping[str, ByName] = field(default_factory=dict)
     single: bool = False
+    waits_s: int | None = None
 
     def find(self, schedule_id: object, name: object) -> Schedule | None:
         if self.single:
@@ -42,20 +45,21 @@ class There:
 
     def shown(self, schedule: Schedule) -> dict[str, Any]:
         """Its hooks by name, with payloads; secrets as `***`."""
-        policies, hooks = self.of(schedule)
-        return {name: _body(hook, policies) for name, hook in hooks.items()}
+        filling, hooks = self.of(schedule)
+        return {name: _body(hook, filling) for name, hook in hooks.items()}
 
-    def of(self, schedule: Schedule | None) -> tuple[Mapping[str, Any], ByName]:
+    def of(self, schedule: Schedule | None) -> tuple[Filling, ByName]:
         """What its hooks are shown by, and are."""
-        return policies_of(self.job, schedule), self.hooks.get(schedule.id, {}) if schedule is not None else {}
+        hooks = self.hooks.get(schedule.id, {}) if schedule is not None else {}
+        return Filling(policies_of(self.job, schedule), self.waits_s), hooks
 
 
 def there(ctx: Context, job: Job, schedules: Sequence[Schedule], *, single: bool = False) -> There:
-    return There(job, schedules, flow.stored(ctx.world, schedules), single)
+    return There(job, schedules, flow.stored(ctx.world, schedules), single, waits_of(ctx, job))
 
 
-def _body(hook: ActionSpec, policies: Mapping[str, Any]) -> dict[str, Any]:
-    body = {**defaults.shown_action(hook, policies), "payload": None, "body": None}
+def _body(hook: ActionSpec, filling: Filling) -> dict[str, Any]:
+    body = {**defaults.shown_action(hook, filling), "payload": None, "body": None}
     payload = hook.beside.payload if hook.beside is not None else None
     if payload is not None:
         body["payload" if payload.is_json else "body"] = defaults.payload_value(payload)

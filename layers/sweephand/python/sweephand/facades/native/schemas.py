@@ -9,7 +9,6 @@ The service never imports this module: it serves the finished file.
 
 from __future__ import annotations
 
-from sweephand.domain.collection import LONGEST_CALLBACK_S
 from sweephand.domain.job import HOOK_KINDS, SCHEDULES_AT_ONCE, JobState
 from sweephand.domain.schedule import Lane, StateReason
 from sweephand.facades.native import (
@@ -212,14 +211,7 @@ SCHEMAS: dict[str, Schema] = {
     "ListedAction": {"oneOf": [ref("ListedHttpAction"), *action_schemas.names("Listed")]},
     "ListedHttpAction": answer(SHOWN_ACTION),
     "ShownAuthentication": shown_authentication(),
-    "ShownOutcome": answer(
-        {
-            **OUTCOME,
-            "callbackTimeoutSeconds": or_null(
-                whole(1, LONGEST_CALLBACK_S, description="null: as the collection has it, whenever that changes.")
-            ),
-        }
-    ),
+    "ShownOutcome": answer({**OUTCOME, **action_schemas.SHOWN_WAIT}),
     "ShownRetry": retry_shown(),
     "ShownPolicies": answer({**POLICIES, "misfire": answer(SHOWN_MISFIRE), "flowKey": or_null(POLICIES["flowKey"])}),
     "OwnPolicies": answer({**POLICIES, "misfire": answer(MISFIRE, MISFIRE)}, POLICIES),

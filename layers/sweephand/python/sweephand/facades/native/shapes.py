@@ -25,6 +25,7 @@ from sweephand.domain.job import (
 from sweephand.domain.lateness import Misfire
 from sweephand.errors import InvalidRequest
 from sweephand.facades.native import defaults
+from sweephand.facades.native.defaults import Filling
 from sweephand.ids import is_uuid
 from sweephand.schedules.instants import parse_instant
 from sweephand.schedules.timing import TIMING_MEMBERS
@@ -64,10 +65,17 @@ LEAST_LATENESS_S, MOST_LATENESS_S = 10, 345_600
 """Less would expire runs in normal operation; a message more than 4 days late is not acted on anyway."""
 
 
-def job_draft(body: object, guard: GuardSettings, before: Job | None = None, there: There | None = None) -> JobDraft:
+def job_draft(
+    body: object,
+    guard: GuardSettings,
+    before: Job | None = None,
+    there: There | None = None,
+    waits_s: int | None = None,
+) -> JobDraft:
     """POST, PUT, and PATCH after its merge. before: the job that is replaced, whose secrets may be kept.
 
-    there: its schedules with the hooks that they bring; of a change that brings schedules.
+    there: its schedules with the hooks that they bring; of a change that brings schedules. waits_s: see
+    defaults.Filling.
 
     Members that only answers have are let through unread in a change, so that what was read can be sent back.
     """
@@ -75,7 +83,7 @@ def job_draft(body: object, guard: GuardSettings, before: Job | None = None, the
     given = fields.members(body, "", known)
     if before is not None and given.get("id", before.id) != before.id:
         raise InvalidRequest("id", "cannot be changed")
-    shown_by = before.policies if before else {}
+    shown_by = Filling(before.policies if before else {}, waits_s)
     action = _action(_required(given, "action"), "action", guard, shown_by, before.action if before else None)
     error_action = None
     if "errorAction" in given:
@@ -102,9 +110,9 @@ def job_draft(body: object, guard: GuardSettings, before: Job | None = None, the
 
 
 def _action(
-    given: object, field: str, guard: GuardSettings, shown_by: Mapping[str, Any], stored: ActionSpec | None
+    given: object, field: str, guard: GuardSettings, shown_by: Filling, stored: ActionSpec | None
 ) -> ActionDraft:
-    """stored: the action that this one replaces. What was only shown of it, by these policies, stays unsaid."""
+    """stored: the action that this one replaces. What was only shown of it, by this filling, stays unsaid."""
     draft = actions.draft(given, field=field, guard=guard, stored=stored)
     if stored is None:
         return draft
@@ -112,7 +120,7 @@ def _action(
 
 
 def _hooks(
-    value: object, field: str, guard: GuardSettings, shown_by: Mapping[str, Any], stored: Mapping[str, ActionSpec]
+    value: object, field: str, guard: GuardSettings, shown_by: Filling, stored: Mapping[str, ActionSpec]
 ) -> dict[str, ActionDraft]:
     given = fields.members(value, field, tuple(HOOK_KINDS))
     return {name: _action(hook, below(field, name), guard, shown_by, stored.get(name)) for name, hook in given.items()}
@@ -169,10 +177,10 @@ def schedule_draft(
     )
 
 
-def _shown(given: Mapping[str, Any], there: There | None) -> tuple[Mapping[str, Any], Mapping[str, ActionSpec]]:
-    """Of the schedule that a change speaks of: by which policies its hooks were shown, and these."""
+def _shown(given: Mapping[str, Any], there: There | None) -> tuple[Filling, Mapping[str, ActionSpec]]:
+    """Of the schedule that a change speaks of: by what its hooks were shown, and these."""
     if there is None or not given.get("hooks"):
-        return {}, {}
+        return Filling(), {}
     return there.of(there.find(given.get("id"), given.get("name")))
 
 

@@ -145,9 +145,7 @@ def _action(given: Mapping[str, Any], guard: GuardSettings, before: Job | None) 
         draft = actions.draft(members, field="action", guard=guard, stored=before.action if before else None)
     except InvalidRequest as wrong:
         raise InvalidRequest(_FIELDS.get(wrong.field or "", "action"), wrong.reason, code=wrong.code) from wrong
-    # How long it waits is a global parameter, also for the jobs that are there.
-    outcome = {**draft.params["outcome"], "callbackTimeoutSeconds": None}
-    return replace(draft, params={**draft.params, "outcome": outcome, "dialect": FACADE})
+    return replace(draft, params={**draft.params, "dialect": FACADE})
 
 
 def _authentication(given: Mapping[str, Any], before: Job | None) -> Mapping[str, Any]:

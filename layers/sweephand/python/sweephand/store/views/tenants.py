@@ -46,6 +46,13 @@ def usage_of_many(table: Table, tenants: Iterable[str]) -> dict[str, Usage]:
     return usage.read_many(table, tenants)
 
 
+def callback_timeouts(table: Table, tenant: str, names: Iterable[str]) -> dict[str, int | None]:
+    """How long runs of these collections wait where their jobs do not say; None: as the stack has it."""
+    found = table.batch_get((keys.tenant(tenant), keys.collection(name)) for name in names)
+    there = (store.collection_of(CollectionItem.from_raw_data(row)) for row in found.values())
+    return {collection.name: collection.callback_timeout_s for collection in there}
+
+
 def collections(table: Table, tenant: str, after: str | None, page: int) -> Iterator[Collection]:
     """A tenant's collections by name, behind `after`."""
     first = keys.collection(after) if after is not None else "COL#"
