@@ -109,7 +109,7 @@ COUNT_CLIENTS = (
     "import botocore.session as b; made = []; create = b.Session.create_client;"
     " b.Session.create_client = lambda self, name, *a, **k: made.append(name) or create(self, name, *a, **k)"
 )
-MOST_OWN_MODULES = {"api": 126, "sweeper": 50, "executor": 56, "auditor": 64, "operations": 66}
+MOST_OWN_MODULES = {"api": 126, "sweeper": 50, "executor": 57, "auditor": 64, "operations": 66}
 
 
 def test_every_folder_has_its_handler():
