@@ -68,9 +68,13 @@ def _by_offset(ctx: Context, schedule: Schedule, page: Page) -> tuple[int, list[
     if len(lines) == len(found):
         return end, found
     last = found[-1]["runId"] if wanted else None
-    left = max(1, COUNTED - end)
-    counted = sum(1 for _ in islice(_briefs(ctx, schedule, last, left, but), left)) if left > 1 else 1
-    return end + max(1, counted), found
+    left = COUNTED - end
+    return end + max(1, _count(ctx, schedule, last, left, but) if left > 1 else 1), found
+
+
+def _count(ctx: Context, schedule: Schedule, behind: str | None, most: int, but: Sequence[str]) -> int:
+    """How many lines there are behind a run, or in all; not further than `most`."""
+    return sum(1 for _ in islice(_briefs(ctx, schedule, behind, most, but), most))
 
 
 def _briefs(ctx: Context, schedule: Schedule, behind: str | None, page: int, but: Sequence[str]) -> Iterator[str]:
@@ -85,8 +89,7 @@ def _beside(ctx: Context, schedule: Schedule, page: Page, where: str, way: str, 
     size = page.size or MOST
     planned = _planned(ctx, schedule)
     first = [planned["runId"]] if planned else []
-    counted = COUNTED - len(first)
-    total = len(first) + sum(1 for _ in islice(_briefs(ctx, schedule, None, counted, first), counted))
+    total = len(first) + _count(ctx, schedule, None, COUNTED - len(first), first)
     if way == "next":
         older = list(islice(_runs(ctx, schedule, (run_id, schedule.id), size + 1, first), size + 1))
         found, more = older[:size], len(older) > size
