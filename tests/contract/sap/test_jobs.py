@@ -67,6 +67,10 @@ def test_active_may_be_written_in_several_ways(api, active):
         ({"active": "yes"}, "active: must be true or false"),
         ({"schedules": {}}, "Schedules must be an array"),
         ({"schedules": None}, "schedules: is required"),
+        ({"schedules": [{"active": True, **EVERY_HOUR}, 5]}, "schedules[1]: must be an object"),
+        ({"user": "joe"}, "password: is required"),
+        ({"password": "canary"}, "user: is required"),
+        ({"user": "", "password": "canary"}, "user: is required"),
         ({"schedules": [{"cron": "* * * * * * *"}]}, "schedules[0].active: is required"),
         ({"schedules": [{"active": True}]}, "one of cron, time, repeatInterval, repeatAt is required"),
         (
@@ -654,3 +658,33 @@ def test_a_password_never_follows_to_another_host_or_user(api):
             reply = api("PUT", f"/jobs/{made['_id']}", change)
             assert (reply.status, "password: is required" in reply.json["message"]) == (400, True), reply.text
     assert api("PUT", f"/jobs/{made['_id']}", {"user": "joe", "description": "same"}).status == 200
+
+
+def test_a_password_alone_is_another_one_of_the_same_user(api):
+    made = api.create({"repeatInterval": "1 minute"}, user="joe", password="canary-old")
+    where = f"/jobs/{made['_id']}"
+
+    assert api("PUT", where, {"password": "canary-new"}).status == 200
+    api.stage.run(90)
+
+    assert api.get(where).json["user"] == "joe"
+    (called,) = api.stage.endpoint.received
+    assert list(called.call.secrets.values()) == ["canary-new"]
+
+
+@pytest.mark.parametrize("password", ["canary", 5, ["x"]])
+def test_a_password_without_a_user_is_refused_and_not_dropped(api, password):
+    made = api.create()
+
+    with api.native.unchanged():
+        reply = api("PUT", f"/jobs/{made['_id']}", {"password": password})
+
+    assert (reply.status, "user: is required" in reply.json["message"]) == (400, True)
+
+
+def test_a_password_that_is_no_text_is_refused(api):
+    made = api.create(user="joe", password="canary")
+
+    reply = api("PUT", f"/jobs/{made['_id']}", {"password": 5})
+
+    assert (reply.status, "password: must be a text" in reply.json["message"]) == (400, True)

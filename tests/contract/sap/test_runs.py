@@ -311,3 +311,12 @@ def test_what_was_skipped_is_no_line_of_the_log_and_none_of_its_total(api):
     log = api.get(f"{path(made)}/runs").json
     assert {line["runState"] for line in log["results"]} == {"SUCCESS", "SCHEDULED"}
     assert log["total"] == len(log["results"])
+
+
+def test_a_result_of_a_run_that_has_not_begun_is_refused_as_that(api):
+    made = api.create({"repeatInterval": "1 hour"})
+    (planned,) = api.get(f"{path(made)}/runs").json["results"]
+
+    reply = api("PUT", f"{path(made)}/runs/{planned['runId']}", {"success": True})
+
+    assert (reply.status, reply.json["message"]) == (400, "Error while configuring job: the run has not begun")

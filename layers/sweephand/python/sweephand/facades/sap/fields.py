@@ -149,16 +149,20 @@ def _action(given: Mapping[str, Any], guard: GuardSettings, before: Job | None) 
 
 
 def _authentication(given: Mapping[str, Any], before: Job | None) -> Mapping[str, Any]:
-    """Basic with the caller's user; else what is stored; else none, and a call shows the stack's own token while there
-    is one (actions/proof.py).
+    """Basic with the caller's user; else what is stored, with another password if one was sent; else none, and a call
+    shows the stack's own token while there is one (actions/proof.py).
     """
-    if given.get("user") not in (None, ""):
-        password = given.get("password") or (MASK if before else None)
-        return {"type": "basic", "username": given["user"], "password": password}
+    user, password = given.get("user"), given.get("password")
+    if user not in (None, ""):
+        return {"type": "basic", "username": user, "password": password or (MASK if before else None)}
     if before is not None and "user" not in given:
         stored: Mapping[str, Any] = before.action.params["authentication"]
-        if stored["type"] != STACK.type:
+        if stored["type"] == "basic":
+            return {**stored, "password": password or MASK}
+        if stored["type"] != STACK.type and not password:
             return stored
+    if password:
+        raise InvalidRequest("user", "is required: a password alone is nobody's")
     return {"type": "none"}
 
 
@@ -210,6 +214,8 @@ def _schedules(given: Mapping[str, Any], action: Target, now: datetime) -> tuple
         raise InvalidRequest(None, "Schedules must be an array")
     drafts = []
     for n, each in enumerate(wanted):
+        if not isinstance(each, Mapping):
+            raise InvalidRequest(f"schedules[{n}]", "must be an object")
         try:
             drafts.append(new_schedule(each, action, now))
         except InvalidRequest as wrong:

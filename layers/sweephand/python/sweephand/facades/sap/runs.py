@@ -179,10 +179,13 @@ def put(ctx: Context) -> Answer:
     message = given.get("message")
     if message is not None:
         message = members.text(message, "message", 0, MAX_BODY)[:LONGEST_MESSAGE]
-    owner = schedule.tenant, schedule.id
+    owner, run_id = (schedule.tenant, schedule.id), _run_id(ctx)
     try:
-        results.record(ctx.world, *owner, _run_id(ctx), success=success, message=message, message_counts=False)
+        results.record(ctx.world, *owner, run_id, success=success, message=message, message_counts=False)
     except (NotFound, StandsForMany) as unknown:
+        planned = _planned(ctx, schedule)
+        if planned is not None and planned["runId"] == run_id:
+            raise InvalidRequest(None, "the run has not begun") from unknown
         raise NotFound("Run Not Found") from unknown
     except Conflict as ended:
         raise InvalidRequest(None, f"the run has a result already: {ended.reason}") from ended
