@@ -1,4 +1,4 @@
-"""Many changes of one job at once take turns, once the first of them has come between.
+"""Many changes of one job at once take turns, once the first of them has come between (decision 0052).
 
 A change that nobody disturbs knows nothing of it. Who has lost a try waits for a turn (two write units), so that of
 fifty at once one works and the others look now and then, instead of all working in vain. A turn ends by itself: who
