@@ -156,7 +156,7 @@ def test_a_change_that_leaves_nothing_ends_the_series(stage: Stage) -> None:
 
     changed = stage.change(planned, timings=[{**A, "count": 2}]).schedules[0]
 
-    assert (changed.state, changed.planned_total) == (ScheduleState.ENDING, 2)
+    assert (changed.state, changed.planned_total) == (ScheduleState.COMPLETED, 2)
     ended_by(stage, planned)
     assert stage.stored(planned).state_reason == StateReason.COUNT_REACHED
     assert stage.endpoint.planned == minutes(1, 2)

@@ -172,6 +172,32 @@ def test_a_smaller_count_than_was_sent_ends_the_series_at_once(stage: Stage) -> 
     exact(stage, planned)
 
 
+def test_a_change_that_leaves_nothing_to_run_ends_the_series_at_once(stage: Stage) -> None:
+    planned = stage.create(EACH_MINUTE)
+    stage.run(2 * 60 + 10)
+
+    changed = stage.change(planned, timings=[{**EACH_MINUTE, "count": 2}])
+
+    assert [each.state for each in changed.schedules] == [ScheduleState.COMPLETED]
+    assert stage.stored(planned).completed_at == stage.clock.now().replace(microsecond=0)
+    stage.run(1_300)
+    assert stage.endpoint.planned == minutes(1, 2)
+    exact(stage, planned)
+
+
+def test_a_change_that_leaves_a_run_open_does_not(stage: Stage) -> None:
+    stage.endpoint.script = [OK, BUSY]
+    planned = stage.create(EACH_MINUTE, action=stage.action(retry=fixed(300)))
+    stage.run(2 * 60 + 10)
+
+    changed = stage.change(planned, timings=[{**EACH_MINUTE, "count": 2}])
+
+    assert [each.state for each in changed.schedules] == [ScheduleState.ENDING]
+    stage.run(1_300)
+    assert stage.stored(planned).state is ScheduleState.COMPLETED
+    exact(stage, planned)
+
+
 def test_a_completed_job_that_is_switched_off_and_on_stays_completed(stage: Stage) -> None:
     planned = stage.create(once())
     stage.run(1_300)

@@ -208,7 +208,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
             _look_for_end(world, after)
         if collection.state is CollectionState.ENABLED:
             replan.send_ahead(world, carried.ahead)
-        changed = plan.completed(world, Planned(after, plan.by_creation(carried.schedules)))
+        changed = plan.completed(world, Planned(after, plan.by_creation(carried.schedules)), planned.schedules)
     if collection.events is Events.ALL:
         _tell(world, new)
     return changed

@@ -98,9 +98,12 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
     return planned
 
 
-def completed(world: World, planned: Planned) -> Planned:
-    """Schedules that were over before they began are so at once; where that fails, their wakes see to it."""
-    over = [each for each in planned.schedules if each.state is ScheduleState.ENDING and not each.planned_total]
+def completed(world: World, planned: Planned, before: Sequence[Schedule] = ()) -> Planned:
+    """Schedules to which this write has left nothing are over at once, unless a run of theirs is open; where that
+    fails, their wakes see to it. before: as they were.
+    """
+    ending = {each.id for each in before if each.state is ScheduleState.ENDING}
+    over = [each for each in planned.schedules if each.state is ScheduleState.ENDING and each.id not in ending]
     if not over:
         return planned
     from sweephand.flow import endings  # noqa: PLC0415 - few schedules are made too late
