@@ -23,7 +23,7 @@ def test_a_job_made_here_can_be_read_and_put_back_natively(api):
 
     assert put.status == 200
     assert native["facade"] == "sap"
-    assert native["action"]["outcome"]["callbackTimeoutSeconds"] is None
+    assert native["action"]["outcome"]["callbackTimeoutSeconds"] == 1_800
     assert api.get(f"/jobs/{made['_id']}", query={"displaySchedules": "true"}).json == before
 
 
