@@ -44,7 +44,9 @@ def test_the_native_filters_by_job_take_the_integer_id_too(api, failed):
     api.native.create()
     if failed:
         api.stage.endpoint.script.append(WRONG)
-    made, other = (api.create({"time": "now"}, name=name) for name in ("one", "other"))
+    made = api.create({"time": "now"}, name="one")
+    api.stage.run(5)
+    other = api.create({"time": "now"}, name="other")
     api.stage.run(120)
     (native,) = api.native.get("/v1/jobs", query={"collection": "sap", "name": "one"}).json["items"]
 
