@@ -39,6 +39,7 @@ ELSEWHERE = {
     "store/failures.forget_group delete": "tests/unit/flow/test_failures.py: a look that is cut off is made again",
     "store/failures.in_ledger batch_get": "a count before a redrive of chosen runs begins: it only reads",
     "store/failures.look_again update": "the same",
+    "store/flow_keys.entries batch_get": "tests/unit/flow/test_flow_keys.py: who ended while it waited, or came late",
     "store/flow_keys.forget delete": "tests/unit/flow/test_flow_keys.py: a key goes whose target had failed",
     "store/flow_keys.forget_circuits delete": "tests/unit/flow/test_flow_keys.py: circuits are switched off",
     "store/flow_keys.let_go put": "tests/unit/flow/test_flow_keys.py: whatever call of a look goes wrong",
