@@ -108,6 +108,78 @@ def test_a_large_job_resumes_by_itself_too(stage: Stage, monkeypatch: pytest.Mon
     assert {stage.stored(each).state for each in planned.schedules} == {ScheduleState.ACTIVE}
 
 
+# An outage at its end
+
+
+def away(stage: Stage, minutes: int, *, executors_only: bool) -> None:
+    """The service is out, or ticks while nothing takes its messages."""
+    if not executors_only:
+        stage.pass_time(60 * minutes)
+        return
+    for _ in range(minutes):
+        stage.pass_time(60)
+        stage.tick()
+
+
+@pytest.mark.parametrize("executors_only", [False, True])
+@pytest.mark.parametrize(("misfire", "left_out", "late_calls"), [("sap", 169, 1), ("latest", 169, 1), ("skip", 170, 0)])
+def test_an_outage_at_its_end_is_one_as_any_other(
+    stage: Stage, misfire: str, left_out: int, late_calls: int, *, executors_only: bool
+) -> None:
+    """One line for what the policy leaves out, the rest by the policy, and what is fresh waits for neither."""
+    planned = stage.create(EACH_MINUTE, policies={"misfire": {"type": misfire}})
+    paused(stage, planned)
+    at(stage, UNTIL - 5 * MINUTE)
+    back_at = UNTIL + 172 * MINUTE - 20 * SECOND
+
+    away(stage, 176, executors_only=executors_only)
+    stage.clock.move_to(back_at)
+    stage.run(200, tick_in_s=1)
+
+    pause, missed = [run for run in stage.runs(planned) if run.range_count is not None]
+    assert (pause.state, pause.range_until) == (State.SKIPPED, UNTIL - MINUTE)
+    assert (missed.state, missed.planned_at) == (State.MISSED, UNTIL)
+    # Where nothing ticked, the pause itself is found with the first tick, and what was missed with the second.
+    assert missed.range_count == left_out + (not executors_only)
+    late = [received for received in stage.endpoint.received if received.at - received.call.planned_at > 2 * MINUTE]
+    assert len(late) == late_calls
+    fresh = [received for received in stage.endpoint.received if received.call.planned_at > back_at]
+    assert [received.at - received.call.planned_at < SECOND for received in fresh] == [True] * 4
+    stage.set_state(planned, active=False)
+    stage.run(200)
+    exact(stage, planned)
+
+
+def test_what_is_caught_up_after_an_outage_at_its_end_goes_out_paced(stage: Stage) -> None:
+    policy = {"type": "all", "ratePerMinute": 6, "maxLatenessSeconds": 7_200}
+    planned = stage.create(EACH_MINUTE, policies={"misfire": policy})
+    paused(stage, planned)
+    at(stage, UNTIL - 5 * MINUTE)
+    stage.pass_time(60 * 185)
+
+    stage.run(240, tick_in_s=1)
+
+    pause, expired = [run for run in stage.runs(planned) if run.range_count is not None]
+    assert (pause.state, expired.state, expired.reason) == (State.SKIPPED, State.EXPIRED, Reason.MAX_LATENESS)
+    late = [received.at for received in stage.endpoint.received if received.at - received.call.planned_at > 3 * MINUTE]
+    assert len(late) == 12
+    assert late[-1] - late[0] >= 110 * SECOND
+
+
+@pytest.mark.parametrize(("count", "misfire", "calls"), [(3, "latest", 3), (3, "all", 3), (400, "all", 400)])
+def test_an_outage_at_its_end_runs_no_more_than_a_count(stage: Stage, count: int, misfire: str, calls: int) -> None:
+    planned = stage.create(EACH_MINUTE | {"count": count}, policies={"misfire": {"type": misfire}})
+    paused(stage, planned)
+    at(stage, UNTIL - 5 * MINUTE)
+    stage.pass_time(60 * 185)
+
+    stage.run(400 * 60 if count == 400 else 600, tick_in_s=1)
+
+    assert len(stage.endpoint.received) == calls
+    assert stage.stored(planned).state is ScheduleState.COMPLETED
+    assert stage.totals(planned).planned == count
+
+
 # What comes first
 
 

@@ -242,15 +242,24 @@ def send_ahead(world: World, schedules: Sequence[Schedule]) -> None:
     until = now + timedelta(seconds=world.settings.look_ahead_s + LOOK_FURTHER_S)
     deliveries: list[Delivery] = []
     for schedule in schedules:
-        if (
-            schedule.state is ScheduleState.ACTIVE
-            and schedule.next_run_at is not None
-            and schedule.next_run_at <= until
-        ):
-            stretch = series.due(load(schedule.packed), schedule.next_run_at, until, schedule.planned_total, now)
-            for instant in stretch.instants[:MOST_POINTERS]:
-                pointer = occurrence(schedule.tenant, schedule.job_id, schedule.id, instant, schedule.generation)
-                deliveries.append(Delivery(pointer, instant, schedule.lane))
+        for instant in _due_soon(schedule, now, until)[:MOST_POINTERS]:
+            pointer = occurrence(schedule.tenant, schedule.job_id, schedule.id, instant, schedule.generation)
+            deliveries.append(Delivery(pointer, instant, schedule.lane))
     unsent = world.queue.send(deliveries)
     if unsent:
         world.journal.warning("the next tick sends what did not go out", left=len(unsent))
+
+
+def _due_soon(schedule: Schedule, now: datetime, until: datetime) -> tuple[datetime, ...]:
+    """What is due up to `until`. Where the plan begins so long ago that occurrences were missed (a pause that ended in
+    an outage), only what is fresh: on those the policy decides, with the next tick.
+
+    Of a count nothing then, because what is caught up may use it up.
+    """
+    if schedule.state is not ScheduleState.ACTIVE or schedule.next_run_at is None or schedule.next_run_at > until:
+        return ()
+    timing = load(schedule.packed)
+    begin: datetime | None = schedule.next_run_at
+    if has_missed(schedule, now):
+        begin = timing.rule.next_after(now) if timing.count is None else None
+    return () if begin is None else series.due(timing, begin, until, schedule.planned_total, now).instants
