@@ -334,6 +334,46 @@ def test_a_switch_that_was_cut_off_is_ended_by_the_next_one(api):
     assert active_in(api) == {TENANT: [False], OTHER: [True]}
 
 
+@pytest.mark.parametrize("option", ["switch", "inactive"])
+def test_what_has_been_switched_is_left_alone_by_a_second_run(api, option):
+    """Once off, the old service has no run planned any more; and what leads is the copy."""
+    api.create({"time": "in 2 hours"}, HOURLY)
+    imported(api, inactive=True)
+    imported(api, switch=True)
+    (there,) = api.get("/jobs", caller=OTHER).json["results"]
+    assert api("PUT", f"/jobs/{there['_id']}", {"description": "edited here"}, caller=OTHER).status == 200
+    before = shown(api, OTHER)
+    api.stage.clock.advance(600)
+
+    with api.native.unchanged():
+        status, lines = imported(api, **{option: True})
+
+    assert (status, lines) == (
+        0,
+        ["unchanged  report  switched already", "created 0, changed 0, unchanged 1, failed 0"],
+    )
+    assert shown(api, OTHER) == before
+    once = api.get(f"/jobs/{there['_id']}/schedules", caller=OTHER).json["results"][0]["scheduleId"]
+    api.stage.run(6_660)
+    runs = api.get(f"/jobs/{there['_id']}/schedules/{once}/runs", caller=OTHER).json["results"]
+    assert [run["runStatus"] for run in runs] == ["COMPLETED"]
+
+
+def test_a_single_time_is_kept_where_the_old_job_went_off_before_the_switch(api):
+    """What its words meant, only the copy knows now."""
+    words = {"time": "in 2 hours", "description": "once", "data": {"n": 1}}
+    made = api.create(words, {**words, "data": {"n": 2}}, HOURLY)
+    imported(api, inactive=True)
+    before = shown(api, OTHER)
+    assert [each["time"] is None for each in before[0]["schedules"]] == [False, False, True]
+    api("PUT", f"/jobs/{made['_id']}", {"active": False})
+
+    with api.native.unchanged():
+        assert imported(api, switch=True)[1][-1] == "created 0, changed 0, unchanged 1, failed 0"
+
+    assert shown(api, OTHER) == before
+
+
 def test_a_job_without_its_password_is_not_switched(api):
     api.create(HOURLY, user="joe", password="canary-secret")
     imported(api)

@@ -179,12 +179,23 @@ class Copying:
         try:
             job = self.source.job(listed.get("_id", listed.get("jobId")))
             place = Place(self.target, self._tenant_of(listed) if by_tenant else None)
-            wanted = form(job, self.source.clock.now())
-            verdict, remarks = self._copy(place, job, wanted)
+            there = place.marked(marked(self.source.base_url, job["_id"]))
+            if self._is_switched(job, there):
+                return "unchanged", f"{name}  switched already"
+            wanted = form(job, self.source.clock.now(), there)
+            verdict, remarks = self._copy(place, job, wanted, there)
         except (Failed, InvalidRequest) as failed:
             return "failed", f"{name}  {failed}"
         shown = "; ".join([*wanted.remarks, *remarks])
         return verdict, f"{name}  ({len(wanted.body['schedules'])} schedules)  {shown}"
+
+    def _is_switched(self, job: Mapping[str, Any], there: Any) -> bool:
+        """On here and off there: what leads is the copy, and what has been changed of it is nobody's to undo.
+
+        A run with neither option copies that a job went off.
+        """
+        on_here = there is not None and bool(there["active"])
+        return on_here and not job.get("active") and (self.switch or self.inactive)
 
     def _tenant_of(self, listed: Mapping[str, Any]) -> str:
         """Where a job goes. Raises Failed."""
@@ -210,10 +221,9 @@ class Copying:
             return failed.status == 403
         return True
 
-    def _copy(self, place: Place, job: Mapping[str, Any], wanted: Form) -> tuple[str, list[str]]:
-        """created, changed or unchanged, and what the owner must know. Raises Failed."""
+    def _copy(self, place: Place, job: Mapping[str, Any], wanted: Form, there: Any) -> tuple[str, list[str]]:
+        """created, changed or unchanged, and what the owner must know. there: the copy. Raises Failed."""
         mark = marked(self.source.base_url, job["_id"])
-        there = place.marked(mark)
         self._check_name(place, wanted.body["name"], mark, there)
         secret_missing = bool(job.get("user")) and (there is None or there.get("user") != job["user"])
         active = self._active(job, there, secret_missing=secret_missing)
@@ -250,8 +260,6 @@ class Copying:
         on = bool(job.get("active"))
         if there is None:
             return on and not (self.inactive or secret_missing)
-        if self.switch and not on:
-            return bool(there["active"])  # switched by an earlier run
         if self.inactive or secret_missing or (job.get("user") and not self.switch):
             return on and bool(there["active"])
         return on

@@ -42,10 +42,12 @@ class Form:
         return found
 
 
-def form(job: Mapping[str, Any], now: datetime) -> Form:
+def form(job: Mapping[str, Any], now: datetime, there: Mapping[str, Any] | None = None) -> Form:
     """What is over is left out, and a single instant is told as an instant, whatever its words were: "in 2 hours"
-    would be other hours here. Raises InvalidRequest for what the target would not take.
+    would be other hours here. there: the copy; it may know an instant that was planned once, and is not any more.
+    Raises InvalidRequest for what the target would not take.
     """
+    instants = [each for each in (there or {}).get("schedules") or () if each.get("time")]
     body = {name: job.get(name) if job.get(name) is not None else USUAL.get(name) for name in AS_SHOWN}
     for name in ("ansConfig", "calmConfig"):
         body[name] = {**USUAL[name], **(job.get(name) or {})}
@@ -54,7 +56,7 @@ def form(job: Mapping[str, Any], now: datetime) -> Form:
         body[name] = _shown(job.get(name), name, now)
     kept, over, in_words = [], 0, 0
     for given in job.get("schedules") or ():
-        schedule = _schedule(given, now)
+        schedule = _schedule(given, now, instants)
         if schedule is None:
             in_words += 1
         elif _is_over(schedule, body, now):
@@ -74,8 +76,8 @@ def _shown(value: object, name: str, now: datetime) -> str | None:
     return None if value in (None, "") else times.shown(times.read(value, name, now))
 
 
-def _schedule(given: Mapping[str, Any], now: datetime) -> dict[str, Any] | None:
-    """None where nobody knows any more which instant is meant."""
+def _schedule(given: Mapping[str, Any], now: datetime, instants: list[Any]) -> dict[str, Any] | None:
+    """None where nobody knows any more which instant is meant. instants: single ones of the copy; used up."""
     mode = next((name for name in MODES if given.get(name) not in (None, "")), None)
     if mode is None:
         raise InvalidRequest(None, f"schedule {given.get('scheduleId')} has none of {', '.join(MODES)}")
@@ -84,7 +86,7 @@ def _schedule(given: Mapping[str, Any], now: datetime) -> dict[str, Any] | None:
         try:
             value = _shown(given.get("nextRunAt") or value, "time", now)
         except InvalidRequest:
-            return None
+            value = None
     schedule = {
         mode: value,
         "active": bool(given.get("active")),
@@ -92,7 +94,18 @@ def _schedule(given: Mapping[str, Any], now: datetime) -> dict[str, Any] | None:
         "data": _data(given.get("data")),
     }
     ends = {name: _shown(given.get(name), name, now) for name in ("startTime", "endTime")}
-    return {name: value for name, value in {**schedule, **ends}.items() if value is not None}
+    schedule = {name: value for name, value in {**schedule, **ends}.items() if value is not None}
+    return schedule if mode in schedule else _with_instant(schedule, instants, now)
+
+
+def _with_instant(schedule: Mapping[str, Any], instants: list[Any], now: datetime) -> dict[str, Any] | None:
+    """A time in words with no run planned, whose copy was made while there was one."""
+    for n, each in enumerate(instants):
+        copy = _schedule(each, now, [])
+        if copy is not None and {**copy, "time": None, "active": None} == {**schedule, "time": None, "active": None}:
+            del instants[n]
+            return {**schedule, "time": copy["time"]}
+    return None
 
 
 def _data(given: Any) -> Any:
