@@ -9,8 +9,9 @@ import pytest
 
 from sweephand.domain.collection import Collection
 from sweephand.flow import tenancy
+from sweephand.store import keys
 from tests.contract.native import shapes
-from tests.contract.native.api import JOB, example
+from tests.contract.native.api import JOB, TENANT, example
 
 ACTION = {"action": JOB["action"]}
 
@@ -199,7 +200,7 @@ def test_offsets_count_what_is_there_and_not_what_was(api, small_blocks):
             assert names(page["items"]) == whole[offset : offset + limit]
 
 
-def test_the_last_page_reads_little_more_than_itself(api, small_blocks):
+def test_the_last_page_reads_no_further_than_its_block(api, small_blocks):
     filled(api, 29)
     api.stage.taps.passed.clear()
 
@@ -207,7 +208,34 @@ def test_the_last_page_reads_little_more_than_itself(api, small_blocks):
 
     assert names(page["items"]) == ["job-027", "job-028"]
     limits = [passing.request.get("Limit") for passing in api.stage.taps.passed if passing.operation == "Query"]
-    assert limits == [None, 2]
+    assert limits[0] is None
+    assert limits[1:] == [14], "eight of its block are skipped, five asked for, one tells whether more follow"
+
+
+@pytest.mark.parametrize("offset", [9, 12, 14, 15])
+@pytest.mark.parametrize("change", ["create", "delete"])
+def test_what_happens_behind_a_page_while_it_is_read_shifts_nothing(api, small_blocks, change, offset):
+    """Between the counts of the blocks and the rows: all stand where they stood."""
+    filled(api, 17)
+    last = api.get("/v1/jobs", query="offset=16&limit=1").json["items"][0]
+
+    usual, happened = api.stage.taps.fault, []
+
+    def meanwhile(passing, act):
+        if not happened and keys.directory_block(TENANT, 1) in str(passing.request):
+            happened.append(change)
+            if change == "create":
+                api.create(ACTION, name="job-017")
+            else:
+                assert api("DELETE", f"/v1/jobs/{last['id']}").status == 204
+        return usual(passing, act)
+
+    api.stage.taps.fault = meanwhile
+    page = api.get("/v1/jobs", query=f"limit=3&offset={offset}").json
+
+    assert happened
+    there = 18 if change == "create" else 16
+    assert names(page["items"]) == [f"job-{n:03d}" for n in range(offset, min(offset + 3, there))]
 
 
 def test_a_walk_goes_on_from_an_offset(api, small_blocks):

@@ -140,14 +140,19 @@ def count(table: Table, tenant: str, filters: Filters) -> int:
 
 
 def blocks(table: Table, tenant: str) -> list[Block]:
-    """What each block holds, a line for each facade that has jobs in it, in order."""
-    rows = table.query_all(keys.directory(tenant), BlockItem.sk.startswith("BLOCK#"))
+    """What each block holds, a line for each facade that has jobs in it, in order.
+
+    Read as they are now: behind the directory, an offset into the next block would skip a job of it.
+    """
+    rows = table.query_all(keys.directory(tenant), BlockItem.sk.startswith("BLOCK#"), consistent=True)
     return [block for row in rows if (block := directory.block_count_of(row)).live > 0]
 
 
 def _directory(table: Table, tenant: str, facade: str | None, after: int, page: int, skip: int) -> Iterator[Row]:
-    """All jobs (of a facade) by creation. The counts of the blocks say where an offset lies: it is read to from the
-    nearer end.
+    """All jobs (of a facade) by creation. The counts of the blocks say in which one an offset lies.
+
+    That one is read from its beginning: counted from its end, the page would shift with what is created and deleted
+    behind it after the counts were read.
     """
     first = directory.block_of(after + 1)
     for number, grouped in groupby(blocks(table, tenant), key=lambda block: block.number):
@@ -159,11 +164,7 @@ def _directory(table: Table, tenant: str, facade: str | None, after: int, page: 
             skip -= live
             continue
         most = skip + page if facade is None or len(lines) == 1 else None
-        entries = _of_facade(_block(table, tenant, number, after, limit=most), facade)
-        if skip > live // 2 and not after:
-            rest = _of_facade(_block(table, tenant, number, limit=most and live - skip, forward=False), facade)
-            entries, skip = reversed(list(islice(rest, live - skip))), 0
-        for entry in entries:
+        for entry in _of_facade(_block(table, tenant, number, after, limit=most), facade):
             if skip:
                 skip -= 1
             else:
@@ -179,20 +180,13 @@ def _row(entry: Entry) -> Row:
 
 
 def _block(
-    table: Table,
-    tenant: str,
-    block: int,
-    after: int = 0,
-    limit: int | None = None,
-    *,
-    forward: bool = True,
-    search: bool = False,
+    table: Table, tenant: str, block: int, after: int = 0, limit: int | None = None, *, search: bool = False
 ) -> Iterator[Entry]:
-    """The block's jobs with a number behind `after`; forward False: the last first. search: with what it looks at."""
+    """The block's jobs with a number behind `after`. search: with what it looks at."""
     inside = directory.block_of(after + 1) == block
     sort = Item.sk >= keys.job_entry(after + 1) if inside and after else None
     only = (DirectoryItem.sk, DirectoryItem.entry, DirectoryItem.ended, *([DirectoryItem.search] if search else []))
-    for row in table.query_all(keys.directory_block(tenant, block), sort, limit=limit, forward=forward, only=only):
+    for row in table.query_all(keys.directory_block(tenant, block), sort, limit=limit, only=only):
         yield directory.entry_of(row)
 
 
