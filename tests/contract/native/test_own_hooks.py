@@ -124,3 +124,21 @@ def test_the_change_log_tells_what_became_of_them(api, made):
     assert lines == [[("hooks.onSuccess.method", "POST", "PUT")], [("hooks.secrets", "***", "***")]]
     assert method["before"]["schedules"][0]["hooks"] == made["schedules"][0]["hooks"]
     assert CANARY not in json.dumps([secret, method])
+
+
+def test_no_reaction_runs_its_own_job(api, made):
+    itself = {"type": "job", "jobId": made["id"]}
+    place = f"/v1/jobs/{made['id']}"
+    asked = [
+        (place, {"errorAction": itself}, "errorAction.jobId"),
+        (place, {"hooks": {"onFailure": itself}}, "hooks.onFailure.jobId"),
+        (place_of(made), {"hooks": {"onFailure": itself}}, "hooks.onFailure.jobId"),
+    ]
+
+    replies = [api("PATCH", path, body) for path, body, _ in asked]
+    added = api("POST", f"{place}/schedules", {"every": "PT1H", "hooks": {"onMissed": itself}})
+
+    assert [(reply.status, reply.fields) for reply in replies] == [(422, [field]) for _, _, field in asked]
+    assert (added.status, added.fields) == (422, ["hooks.onMissed.jobId"])
+    assert api.get(place).json["revision"] == 1
+    assert api("PATCH", place, {"errorAction": {"type": "job", "jobId": api.create()["id"]}}).status == 200

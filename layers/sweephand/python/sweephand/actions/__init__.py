@@ -75,6 +75,12 @@ def check_lasting(draft: ActionDraft, field: str, now: datetime) -> None:
         authentication.check_lasting(authentication.from_json(shown), below(field, "authentication"), now)
 
 
+def check_reaction(draft: ActionDraft, field: str, job_id: str) -> None:
+    """An error action or a hook of the job. Raises InvalidRequest where it would run the job itself, over and over."""
+    if draft.kind == "job" and draft.params["jobId"] == job_id:
+        raise InvalidRequest(below(field, "jobId"), "is the job itself: what follows from its runs is another job's")
+
+
 def check_payload(kind: str, params: Mapping[str, Any], payload: Payload | None, field: str) -> None:
     """Can a schedule's payload take the place of the action's? Raises InvalidRequest if not."""
     action = _module(kind)

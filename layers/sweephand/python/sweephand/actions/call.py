@@ -19,9 +19,9 @@ class Call:
 
     run_id: the native id. payload: text as it is sent, of the schedule, else of the action. secrets: in the clear, by
     their field within the action. signing_secrets: of the collection, by which the call is signed. hop: the number to
-    send. deadline_s: seconds that the whole attempt may take; the action's own limit may be shorter. on202: `success`
-    or `wait`, where the action itself does not say. integer_job_id: where the job's facade has such ids. base_url: of
-    the service itself.
+    send. closes_circle: see Run. deadline_s: seconds that the whole attempt may take; the action's own limit may be
+    shorter. on202: `success` or `wait`, where the action itself does not say. integer_job_id: where the job's facade
+    has such ids. base_url: of the service itself.
 
     put_event: (detail type, detail) to the stack's own bus, in the tenant's name; returns why it was not taken.
     start_job: starts a run of another job of the tenant, by the job's id; returns the run's id, None if there is none.
@@ -43,6 +43,7 @@ class Call:
     callback_token: str | None = field(default=None, repr=False)
     signing_secrets: tuple[str, ...] = field(default=(), repr=False)
     hop: int = 1
+    closes_circle: bool = False
     on202: str = "success"
     integer_job_id: int | None = None
     base_url: str | None = None

@@ -67,6 +67,8 @@ def perform(params: JobParams, call: Call, outbound: Outbound) -> Outcome:  # no
     assert call.start_job is not None
     if call.hop > MOST_HOPS:
         return failed(Reason.GUARD, f"{MOST_HOPS} jobs in a row have run each other already", retryable=False)
+    if call.closes_circle:
+        return failed(Reason.GUARD, "its job had a run in this chain before: a circle goes round once", retryable=False)
     started = call.start_job(params.job_id)
     if started is None:
         return failed(Reason.NO_TARGET, f"there is no job {params.job_id}", retryable=False)

@@ -158,7 +158,8 @@ class Run:
     """One row of the ledger.
 
     uuid: computed (ids.run_uuid); schedule_id None: a run of the job itself. parent_uuid: of the run that started it,
-    its whole id where that belongs to another job. hop: runs before it in a chain of jobs that run jobs.
+    its whole id where that belongs to another job. hop: runs before it in a chain of jobs that run jobs; chain: the
+    jobs of those.
 
     attempt: the one under way or last made, from 1. lost: attempts whose executor vanished. owner and lease_until: of
     the executor that holds it, only while TRIGGERED. not_before: of the next attempt. wake_at: when the sweeper sends
@@ -212,6 +213,7 @@ class Run:
     task: str | None = None
     flow_key: str | None = None
     line_at: datetime | None = None
+    chain: frozenset[str] = frozenset()
 
     @property
     def id(self) -> str:
@@ -224,6 +226,13 @@ class Run:
         if self.parent_uuid is None or "_" in self.parent_uuid:
             return self.parent_uuid
         return f"{self.schedule_id or self.job_id}_{self.parent_uuid}"
+
+    @property
+    def closes_circle(self) -> bool:
+        """A reaction of a job that has a run further up the chain: were it to go on, the chain would branch each time
+        round, and one run would become thousands.
+        """
+        return self.kind in REACTIONS and self.job_id in self.chain
 
     @property
     def finished(self) -> bool:

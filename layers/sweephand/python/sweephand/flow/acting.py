@@ -59,6 +59,7 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
         integer_job_id=job.integer_id,
         base_url=world.settings.public_base_url or None,
         hop=run.hop + 1,
+        closes_circle=run.closes_circle,
         job_name=job.name,
         collection=job.collection,
         resource_id=job.resource_id,

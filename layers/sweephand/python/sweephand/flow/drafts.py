@@ -57,10 +57,12 @@ def job_from(
     """
     parts = Parts()
     parts.add_action(ACTION, draft.action, now)
+    reactions = {hook_owner(name): hook for name, hook in draft.hooks.items()}
     if draft.error_action is not None:
-        parts.add_action(ERROR_ACTION, draft.error_action, now)
-    for name, hook in draft.hooks.items():
-        parts.add_action(hook_owner(name), hook, now)
+        reactions = {ERROR_ACTION: draft.error_action, **reactions}
+    for owner, reaction in reactions.items():
+        actions.check_reaction(reaction, owner, job_id)
+        parts.add_action(owner, reaction, now)
     job = Job(
         tenant=tenant,
         id=job_id,

@@ -106,6 +106,7 @@ def start_reaction(world: World, ended: Run, job: Job, kind: Kind) -> None:
         generation=ended.generation,
         parent_uuid=ended.uuid,
         hop=ended.hop,
+        chain=ended.chain,
         wake_at=now + WAKE,
     )
     own_lane = lane_of(action_of(job, kind))

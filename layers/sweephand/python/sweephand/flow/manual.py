@@ -94,6 +94,7 @@ def run_from(world: World, parent: Run, job_id: str) -> str | None:
         parent_uuid=parent.id,
         wake_at=now + WAKE,
         hop=parent.hop + 1,
+        chain=parent.chain | {parent.job_id},
     )
     lane = drafts.lane_of(job)
     ledger.claim_first(world.table, started, shards=world.settings.shards, lane=lane)

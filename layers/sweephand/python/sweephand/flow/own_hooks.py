@@ -77,6 +77,7 @@ def sealed(
 def _sealed(
     world: World, job: Job, schedule_id: str, name: str, draft: ActionDraft, there: ActionSpec | None, path: str
 ) -> ActionSpec:
+    actions.check_reaction(draft, below(path, f"hooks.{name}"), job.id)
     actions.check_lasting(draft, below(path, f"hooks.{name}"), world.clock.now())
     kept = there.beside.sealed if there is not None and there.beside is not None else {}
     texts: dict[str, str] = {}

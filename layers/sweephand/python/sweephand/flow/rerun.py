@@ -178,6 +178,7 @@ def _new(
         parent_uuid=old.parent_uuid if kind in REACTIONS else None,
         wake_at=max(now, due or now) + WAKE,
         hop=max(old.hop, by.hop),
+        chain=old.chain,
         rerun_of=old.id,
         occurrence_at=old.occurrence_at or old.planned_at,
     )

@@ -70,6 +70,7 @@ def run_of(item: RunItem) -> Run:
         task=item.task,
         flow_key=item.flow_key,
         line_at=_ms(item.line_at),
+        chain=frozenset(item.chain or ()),
     )
 
 
@@ -107,6 +108,7 @@ def item_of(run: Run, *, shards: int, lane: Lane) -> RunItem:
         occurrence_at=_to_ms(run.occurrence_at),
         edited=run.edited or None,
         flow_key=run.flow_key,
+        chain=run.chain or None,
     )
     if run.wake_at is not None:
         item.shard = shard_of(run.uuid, shards)

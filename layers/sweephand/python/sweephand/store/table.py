@@ -399,7 +399,8 @@ class LastStartItem(Item):
 class RunItem(Item):
     """shard and next_run_at: only while a wake is set. attention_day and attention_at (the order of its id): unless it
     simply succeeded. slotted: it has been in its schedule's slot. flow_key: under which it was claimed last.
-    line_at: when it joined the line of that key, if it ever did. task: the ARN of its ECS task."""
+    line_at: when it joined the line of that key, if it ever did. task: the ARN of its ECS task. chain: the ids of the
+    jobs before it, where a job ran its job."""
 
     job_id = UnicodeAttribute()
     schedule = UnicodeAttribute(null=True)
@@ -443,6 +444,7 @@ class RunItem(Item):
     task = UnicodeAttribute(null=True)
     flow_key = UnicodeAttribute(null=True)
     line_at = Integer(null=True)
+    chain = UnicodeSetAttribute(null=True)
 
 
 class EditItem(Item):
