@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sweephand.actions import authentication as auth
 from sweephand.actions.authentication import Authentication
@@ -89,6 +89,17 @@ def prove(
         case "sweephand":
             return _own(call, sending.target, outbound, deadline)
     raise CallFailed(Reason.GUARD, f"this version knows no authentication {how.type}")
+
+
+def told_by_secret(stored: Mapping[str, Any], secrets: Mapping[str, str]) -> tuple[str, ...]:
+    """What a call by this authentication says beside the secrets themselves, as it may be said back later.
+
+    stored: the authentication as it is kept. Whatever is fetched for a call (the token of an OAuth server) is not known
+    any more.
+    """
+    how = auth.from_json(stored)
+    plain = how.type in {"basic", "bearer", "apiKey"} and all(name in secrets for name in how.secret_fields)
+    return _by_secret(how, secrets).told if plain else ()
 
 
 def _by_secret(how: Authentication, secrets: Mapping[str, str]) -> Proof:

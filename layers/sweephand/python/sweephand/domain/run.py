@@ -166,7 +166,8 @@ class Run:
     its pointer again. range_until and range_count: of a row that stands for many occurrences. slotted: it began, or
     waits, as the one run of its schedule. attempt_planned_at, attempt_enqueued_at: of an attempt beyond the first,
     which has the run's. flow_key: under which its calls pass, line_at: since when it stands in that key's line, or did.
-    task: the ARN of the ECS task that it waits for, or has waited for.
+    task: the ARN of the ECS task that it waits for, or has waited for. reported: the message of its target as it came,
+    which nobody is shown: it may repeat a secret of the job. The executor makes the message of it.
 
     rerun_of: the whole id of the run that this one repeats, whose instant occurrence_at is; rerun_by: the whole id of
     the last run that repeats this one. edited: a row of its own says what is sent in the place of what the job says.
@@ -194,6 +195,7 @@ class Run:
     http_status: int | None = None
     answer: str | None = None
     message: str | None = None
+    reported: str | None = None
     result_digest: str | None = None
     deadline_at: datetime | None = None
     parent_uuid: str | None = None

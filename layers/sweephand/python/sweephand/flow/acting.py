@@ -32,7 +32,7 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
         from sweephand.flow import edits  # noqa: PLC0415 - few runs are repeated with another payload
 
         action, payload = edits.applied(world, run, action, payload)
-    secrets = _secrets(world, run, job, action)
+    secrets = secrets_of(world, run, job, action)
     assert run.lease_until is not None
     left_s = (run.lease_until - world.clock.now()).total_seconds() - LEASE_MARGIN_S
     if left_s <= 0:
@@ -53,8 +53,8 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
         payload_is_json=payload.is_json if payload else False,
         secrets=secrets,
         callback_url=_callback_url(world, run),
-        signing_secrets=_signing_secrets(world, job),
-        callback_token=_callback_token(world, run) if reports else None,
+        signing_secrets=signing_secrets(world, job),
+        callback_token=token_of(world, run) if reports else None,
         on202="wait" if reports else "success",
         integer_job_id=job.integer_id,
         base_url=world.settings.public_base_url or None,
@@ -89,7 +89,7 @@ def payload_of(world: World, run: Run, job: Job, schedule: Schedule | None) -> P
     return None if version is None else jobs.read_payload(world.table, job.tenant, job.id, owner, version)
 
 
-def _secrets(world: World, run: Run, job: Job, action: ActionSpec) -> dict[str, str]:
+def secrets_of(world: World, run: Run, job: Job, action: ActionSpec) -> dict[str, str]:
     """The action's secrets in the clear, by their field within the action.
 
     One that cannot be opened is left out: the action then says which it misses.
@@ -110,7 +110,7 @@ def _secrets(world: World, run: Run, job: Job, action: ActionSpec) -> dict[str, 
     return opened
 
 
-def _signing_secrets(world: World, job: Job) -> tuple[str, ...]:
+def signing_secrets(world: World, job: Job) -> tuple[str, ...]:
     if not world.standing.of(job.tenant, job.collection).signing:
         return ()
     from sweephand.flow import signing  # noqa: PLC0415 - of collections that have keys
@@ -118,7 +118,7 @@ def _signing_secrets(world: World, job: Job) -> tuple[str, ...]:
     return signing.opened(world, job.tenant, job.collection)
 
 
-def _callback_token(world: World, run: Run) -> str:
+def token_of(world: World, run: Run) -> str:
     from sweephand.security.tokens import callback_token  # noqa: PLC0415 - few jobs ask for one
 
     return callback_token(world.stack_keys(), run.tenant, run.id)

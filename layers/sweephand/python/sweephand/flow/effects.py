@@ -28,6 +28,10 @@ _ALERTS = {"ansConfig", "calmConfig"}
 
 def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
     """The effects of a finished run, then its wake goes. Raises Unavailable: the message then comes back."""
+    if run.reported is not None:
+        from sweephand.flow import reports  # noqa: PLC0415 - few targets report, and few of those with a message
+
+        run = reports.read_over(world, run, job, schedule)
     if run.kind not in REACTIONS and job is not None:
         _react(world, run, job, schedule)
     if run.slotted:

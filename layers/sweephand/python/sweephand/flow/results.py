@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from sweephand.domain.run import Reason, Run, State, success_reason
 from sweephand.errors import Conflict, NotFound, Unavailable
-from sweephand.flow import ranges, settle
+from sweephand.flow import ranges, reports, settle
 from sweephand.flow.retention import run_expiry
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
@@ -32,27 +32,40 @@ def record(
     success: bool,
     message: str | None,
     message_counts: bool = True,
+    token: str | None = None,
 ) -> Run:
     """The result that a target reports, also before its 202 was recorded. The same result again changes nothing.
 
     owner: the schedule's id, or the job's for a run without a schedule. Raises NotFound; Conflict(RESULT_CONFLICT)
     where the run has ended otherwise: what came later is kept as a note, with its message; Conflict for a line that
-    stands for many occurrences. message_counts: with another message it is another result.
+    stands for many occurrences. message_counts: with another message it is another result. token: by which its target
+    reports, if by one.
+
+    Nobody is shown a message that may repeat a secret until the executor has read it over; of one that came later such
+    a note says nothing.
     """
     run = _found(world, tenant, owner, uuid)
     told = (message or "") if message_counts else ""
     digest = hashlib.sha256(f"{success}\x00{told}".encode()).hexdigest()[:32]
+    if message and token:
+        message = reports.without(message, [token])
     now = world.clock.now()
     state, reason = (State.SUCCESS, success_reason(run)) if success else (State.ERROR, Reason.CALLBACK)
     ended = replace(run, state=state, reason=reason, message=message, result_digest=digest)
     there = end_from_outside(world, ended, now)
     if there.result_digest != digest or there.state is not state:
-        said = "success" if success else "failure"
-        ledger.note(
-            world.table, there, f"result after the end: {said}" + (f": {message[:LONGEST_NOTE]}" if message else "")
-        )
+        ledger.note(world.table, there, _late(world, there, message, success=success))
         raise Conflict(f"the run has ended as {there.state}", code="RESULT_CONFLICT")
     return there
+
+
+def _late(world: World, there: Run, message: str | None, *, success: bool) -> str:
+    said = f"result after the end: {'success' if success else 'failure'}"
+    if not message:
+        return said
+    job = jobs.read_job(world.table, there.tenant, there.job_id)
+    kept = reports.NOT_KEPT if reports.may_repeat_a_secret(world, there, job) else message[:LONGEST_NOTE]
+    return f"{said}: {kept}"
 
 
 def cancel(world: World, tenant: str, owner: str, uuid: str) -> Run:
@@ -86,6 +99,8 @@ def end_from_outside(world: World, wanted: Run, now: datetime) -> Run:
         lease_until=None,
         wake_at=now + WAKE,
     )
+    if ended.message and ended.result_digest is not None and reports.may_repeat_a_secret(world, ended, job):
+        ended = replace(ended, message=None, reported=ended.message)
     lane = settle.lane_of(settle.action_of(job, ended.kind)) if job else world.settings.lane
     result = ledger.finish_from_outside(
         world.table, ended, shards=world.settings.shards, lane=lane, counts=settle.counts_of(ended)

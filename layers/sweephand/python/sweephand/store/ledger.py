@@ -51,6 +51,7 @@ def run_of(item: RunItem) -> Run:
         http_status=item.http_status,
         answer=item.answer,
         message=item.message,
+        reported=item.reported,
         result_digest=item.result_digest,
         deadline_at=_ms(item.deadline_at),
         parent_uuid=item.parent_uuid,
@@ -270,6 +271,7 @@ def end_from_outside_op(table: Table, name: str, run: Run, *, shards: int, lane:
     actions = [
         *_ending(run),
         assign(RunItem.result_digest, run.result_digest),
+        *([assign(RunItem.reported, run.reported)] if run.reported is not None else []),
         *wake_actions(run, run.wake_at, shards=shards, lane=lane),
     ]
     if run.state is not State.SUCCESS:
@@ -336,8 +338,10 @@ def tell_task(table: Table, run: Run, task: str) -> Written | Refused:
 
 
 def drop_wake(table: Table, run: Run) -> Written | Refused:
-    """After the effects are done: nothing waits for this run any more."""
+    """After the effects are done: nothing waits for this run any more, and what was reported has become its message."""
     actions = [assign(RunItem.shard, None), assign(RunItem.sweep, None), assign(RunItem.next_run_at, None)]
+    if run.reported is not None:
+        actions += [assign(RunItem.message, run.message), assign(RunItem.reported, None)]
     return table.update(*key_of(run), actions, RunItem.state.is_in(*TERMINAL_TEXTS))
 
 

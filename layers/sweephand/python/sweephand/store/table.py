@@ -400,7 +400,8 @@ class RunItem(Item):
     """shard and next_run_at: only while a wake is set. attention_day and attention_at (the order of its id): unless it
     simply succeeded. slotted: it has been in its schedule's slot. flow_key: under which it was claimed last.
     line_at: when it joined the line of that key, if it ever did. task: the ARN of its ECS task. chain: the ids of the
-    jobs before it, where a job ran its job."""
+    jobs before it, where a job ran its job. reported: the message of its target until it has been read over for
+    secrets."""
 
     job_id = UnicodeAttribute()
     schedule = UnicodeAttribute(null=True)
@@ -422,6 +423,7 @@ class RunItem(Item):
     http_status = Integer(null=True)
     answer = UnicodeAttribute(null=True)
     message = UnicodeAttribute(null=True)
+    reported = UnicodeAttribute(null=True)
     result_digest = UnicodeAttribute(null=True)
     deadline_at = Integer(null=True)
     parent_uuid = UnicodeAttribute(null=True)

@@ -14,7 +14,7 @@ from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.run_body import run_body
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import InvalidRequest, NotFound
-from sweephand.facades.http import Answer
+from sweephand.facades.http import RUN_TOKEN_HEADER, Answer
 from sweephand.facades.native import bodies
 from sweephand.facades.native.context import Context
 from sweephand.flow import plan, results, run_lists
@@ -85,7 +85,8 @@ def put_result(ctx: Context) -> Answer:
     success = fields.flag(given["success"], "success")
     message = fields.text(given["message"], "message", 0, 1_000) if "message" in given else None
     owner, uuid = ctx.run()
-    run = results.record(ctx.world, ctx.tenant, owner, uuid, success=success, message=message)
+    token = ctx.request.headers.get(RUN_TOKEN_HEADER.lower())
+    run = results.record(ctx.world, ctx.tenant, owner, uuid, success=success, message=message, token=token)
     return Answer(200, run_body(run))
 
 
