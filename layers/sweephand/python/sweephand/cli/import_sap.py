@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, TextIO
 from urllib.parse import quote
 
-from sweephand.cli.sap_form import Form, differing, form
+from sweephand.cli.sap_form import Form, differing, form, is_on, schedule_changes
+from sweephand.cli.sap_place import Place
 from sweephand.cli.sap_service import Access, Failed, Service, service_key
 from sweephand.errors import InvalidRequest
 from sweephand.sources import SystemClock
@@ -70,6 +71,10 @@ def run(options: argparse.Namespace) -> int:
 def _accesses(options: argparse.Namespace) -> tuple[Access, Access]:
     """Source and target. Raises Failed for what is missing."""
     if options.service_key is not None:
+        for name in ("source", "credentials", "token_url"):
+            if getattr(options, name) is not None:
+                shown = "--from" if name == "source" else f"--{name.replace('_', '-')}"
+                raise Failed(f"{shown} and --service-key are given: the key takes its place")
         source = service_key(options.service_key)
     else:
         pair = options.credentials or os.environ.get("SWEEPHAND_IMPORT_CREDENTIALS")
@@ -85,43 +90,6 @@ def _access(url: tuple[str, str | None], pair: tuple[str, str | None], token_url
             raise Failed(f"{name} is missing")
     client_id, _, secret = (pair[1] or "").partition(":")
     return Access(url[1] or "", client_id, secret, token_url)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where copies go: the name space of a credential, or with one of provider level that of a tenant."""
-
-    service: Service
-    tenant: str | None
-
-    @property
-    def _query(self) -> dict[str, str]:
-        return {} if self.tenant is None else {"tenantId": self.tenant}
-
-    def marked(self, mark: str) -> Any:
-        """The copy that an earlier run made, as SAP's API shows it."""
-        headers = {} if self.tenant is None else {"Sweephand-Tenant": self.tenant}
-        found = self.service.call("GET", "/v1/jobs", headers=headers, query={"resourceId": mark})["items"]
-        return self.named(found[0]["name"]) if found else None
-
-    def named(self, name: str) -> Any:
-        query = {"name": name, "displaySchedules": "true", **self._query}
-        try:
-            return self.service.call("GET", "/scheduler/jobs", query=query)
-        except Failed as failed:
-            if failed.status != 404:
-                raise
-            return None
-
-    def create(self, body: Mapping[str, Any]) -> None:
-        """A name that is taken in the same moment is refused, but for a tenant by a credential of provider level."""
-        if self.tenant is None:
-            self.service.call("POST", "/scheduler/jobs", body)
-        else:
-            self.service.call("PUT", f"/scheduler/jobs/{body['name']}", body, query=self._query)
-
-    def change(self, job_id: object, members: Mapping[str, Any]) -> None:
-        self.service.call("PUT", f"/scheduler/jobs/{job_id}", members)
 
 
 @dataclass
@@ -195,7 +163,7 @@ class Copying:
         A run with neither option copies that a job went off.
         """
         on_here = there is not None and bool(there["active"])
-        return on_here and not job.get("active") and (self.switch or self.inactive)
+        return on_here and not is_on(job) and (self.switch or self.inactive)
 
     def _tenant_of(self, listed: Mapping[str, Any]) -> str:
         """Where a job goes. Raises Failed."""
@@ -226,24 +194,26 @@ class Copying:
         mark = marked(self.source.base_url, job["_id"])
         self._check_name(place, wanted.body["name"], mark, there)
         secret_missing = bool(job.get("user")) and (there is None or there.get("user") != job["user"])
-        active = self._active(job, there, secret_missing=secret_missing)
+        active = self._active(wanted.body["active"], job, there, secret_missing=secret_missing)
         remarks = [NO_PASSWORD.format(job["user"])] if secret_missing else []
         body = {**wanted.body, "active": active, "resourceId": mark}
         if there is None:
             verdict = "created"
             if not self.dry_run:
-                self._create(place, body, mark)
+                place.create(body, mark)
         else:
-            changes = differing({**wanted.body, "active": active}, form(there, self.source.clock.now()).body)
-            verdict = "changed" if changes else "unchanged"
-            if changes and not self.dry_run:
-                place.change(there["_id"], changes)
-        if self.switch and job.get("active"):
+            found = form(there, self.source.clock.now())
+            changes = differing({**wanted.body, "active": active}, found.body)
+            schedules = schedule_changes(wanted, found)
+            verdict = "changed" if changes or schedules else "unchanged"
+            if not self.dry_run:
+                place.change(there["_id"], changes, wanted, schedules)
+        if self.switch and wanted.body["active"]:
             if secret_missing:
                 raise Failed(f"not switched: {remarks[0]}, or the job off")
             if not self.dry_run:
                 self.source.call("PUT", f"/scheduler/jobs/{job['_id']}", {"active": False})
-            remarks.append("switched")
+            remarks.append("to be switched" if self.dry_run else "switched")
         return verdict, remarks
 
     def _check_name(self, place: Place, name: str, mark: str, there: Any) -> None:
@@ -255,22 +225,13 @@ class Copying:
         if holder != mark or (other is not None and (there is None or other["_id"] != there["_id"])):
             raise Failed("its name is taken by a job that is no copy of it: rename one of them")
 
-    def _active(self, job: Mapping[str, Any], there: Any, *, secret_missing: bool) -> bool:
-        """What a copy may not be by itself, its owner may have made it."""
-        on = bool(job.get("active"))
+    def _active(self, on: bool, job: Mapping[str, Any], there: Any, *, secret_missing: bool) -> bool:
+        """What a copy may not be by itself, its owner may have made it. on: the job itself."""
         if there is None:
             return on and not (self.inactive or secret_missing)
         if self.inactive or secret_missing or (job.get("user") and not self.switch):
             return on and bool(there["active"])
         return on
-
-    def _create(self, place: Place, body: Mapping[str, Any], mark: str) -> None:
-        """A repeated request may find what the one before it made, whose answer was lost."""
-        try:
-            place.create(body)
-        except Failed:
-            if place.marked(mark) is None:
-                raise
 
 
 def marked(base_url: str, job_id: object) -> str:

@@ -6,14 +6,17 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from ipaddress import ip_network
 from typing import Any
 
 from sweephand.domain.instants import epoch_s
+from sweephand.domain.job import ActionDraft
 from sweephand.errors import InvalidRequest
 from sweephand.facades.sap import times
-from sweephand.facades.sap.fields import MODES
+from sweephand.facades.sap.fields import MODES, flag, new_job, new_schedule
 from sweephand.schedules import timing
 from sweephand.schedules.duration import read_interval
+from sweephand.security.guard import GuardSettings
 
 AS_SHOWN = ("name", "description", "action", "httpMethod")
 USUAL: Mapping[str, Any] = {
@@ -24,11 +27,20 @@ USUAL: Mapping[str, Any] = {
 }
 
 
+SHOWN_WHEN_REFUSED = frozenset({*MODES, "startTime", "endTime", "httpMethod"})
+EVERYWHERE = tuple(ip_network(each) for each in ("0.0.0.0/0", "::/0"))
+LENIENT = GuardSettings(private=EVERYWHERE, plain_http=True)
+"""What a stack may allow: which addresses this one does, it says itself."""
+
+
 @dataclass(frozen=True)
 class Form:
-    """body: of POST; `active` is the job's own. over, in_words: how many schedules it leaves out, by why."""
+    """body: of POST; `active` is the job's own. ids: of its schedules, in their order. over, in_words: how many
+    schedules it leaves out, by why.
+    """
 
     body: dict[str, Any]
+    ids: tuple[str, ...] = ()
     over: int = 0
     in_words: int = 0
 
@@ -50,26 +62,106 @@ def form(job: Mapping[str, Any], now: datetime, there: Mapping[str, Any] | None 
     instants = [each for each in (there or {}).get("schedules") or () if each.get("time")]
     body = {name: job.get(name) if job.get(name) is not None else USUAL.get(name) for name in AS_SHOWN}
     for name in ("ansConfig", "calmConfig"):
-        body[name] = {**USUAL[name], **(job.get(name) or {})}
-    body["active"] = bool(job.get("active"))
+        body[name] = _with_usual(job.get(name), name)
+    if isinstance(body["httpMethod"], str):
+        body["httpMethod"] = body["httpMethod"].upper()
+    body["active"] = is_on(job)
     for name in ("startTime", "endTime"):
         body[name] = _shown(job.get(name), name, now)
-    kept, over, in_words = [], 0, 0
-    for given in job.get("schedules") or ():
-        schedule = _schedule(given, now, instants)
-        if schedule is None:
-            in_words += 1
-        elif _is_over(schedule, body, now):
-            over += 1
-        else:
-            kept.append(schedule)
+    action = _checked(body, now)
+    kept: list[dict[str, Any]] = []
+    ids: list[str] = []
+    over = in_words = 0
+    for n, given in enumerate(job.get("schedules") or ()):
+        try:
+            schedule = _schedule(given, now, instants)
+            if schedule is None:
+                in_words += 1
+            elif _is_over(schedule, body, now):
+                over += 1
+            else:
+                new_schedule(schedule, action, now)
+                kept.append(schedule)
+                ids.append(str(given.get("scheduleId")))
+        except InvalidRequest as refused:
+            raise InvalidRequest(
+                None, f"schedules[{n}] {given.get('scheduleId')}: {_told(refused, given)}"
+            ) from refused
     body["schedules"] = kept
-    return Form(body, over, in_words)
+    return Form(body, tuple(ids), over, in_words)
+
+
+def is_on(job: Mapping[str, Any]) -> bool:
+    """Raises InvalidRequest."""
+    given = job.get("active")
+    return given is not None and flag(given, "active")
+
+
+def _with_usual(given: object, name: str) -> dict[str, Any]:
+    if not isinstance(given, Mapping | None):
+        raise InvalidRequest(None, f"{name} is no object")
+    return {**USUAL[name], **{member: value for member, value in (given or {}).items() if value is not None}}
+
+
+def _checked(body: Mapping[str, Any], now: datetime) -> ActionDraft:
+    """The action of a job without its schedules. Raises InvalidRequest."""
+    try:
+        draft = new_job({**body, "schedules": []}, LENIENT, now)
+    except InvalidRequest as refused:
+        raise InvalidRequest(None, _told(refused, body)) from refused
+    assert isinstance(draft.action, ActionDraft)
+    return draft.action
+
+
+def _told(refused: InvalidRequest, given: Mapping[str, Any]) -> str:
+    """With the member, and its value where that is no secret."""
+    if refused.field is None:
+        return refused.reason
+    member = {native: mode for mode, native in MODES.items()}.get(refused.field, refused.field)
+    value = f" {json.dumps(given[member])[:100]}" if member in SHOWN_WHEN_REFUSED and member in given else ""
+    return f"{member}{value}: {refused.reason}"
 
 
 def differing(wanted: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, Any]:
-    """The members to change, so that schedules that are the same keep their rhythm."""
-    return {name: value for name, value in wanted.items() if there.get(name) != value}
+    """The members of a job to change, but for its schedules."""
+    return {name: value for name, value in wanted.items() if name != "schedules" and there.get(name) != value}
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Of the schedules of a copy. changed: ids with members, None for one that goes. gone: ids."""
+
+    new: Sequence[dict[str, Any]]
+    changed: Sequence[tuple[str, dict[str, Any]]]
+    gone: Sequence[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.new or self.changed or self.gone)
+
+
+def schedule_changes(wanted: Form, there: Form) -> Changes:
+    """Those that are the same stay as they are; one of the same kind as another is changed into it."""
+    new: list[dict[str, Any]] = list(wanted.body["schedules"])
+    left: list[tuple[str, dict[str, Any]]] = []
+    for schedule_id, schedule in zip(there.ids, there.body["schedules"], strict=True):
+        if schedule in new:
+            new.remove(schedule)
+        else:
+            left.append((schedule_id, schedule))
+    changed, gone = [], []
+    for schedule_id, schedule in left:
+        twin = next((each for each in new if _mode(each) == _mode(schedule)), None)
+        if twin is None:
+            gone.append(schedule_id)
+        else:
+            new.remove(twin)
+            members = {name: twin.get(name) for name in (*schedule, *twin) if twin.get(name) != schedule.get(name)}
+            changed.append((schedule_id, members))
+    return Changes(new, changed, gone)
+
+
+def _mode(schedule: Mapping[str, Any]) -> str:
+    return next(name for name in MODES if name in schedule)
 
 
 def _shown(value: object, name: str, now: datetime) -> str | None:
@@ -80,7 +172,7 @@ def _schedule(given: Mapping[str, Any], now: datetime, instants: list[Any]) -> d
     """None where nobody knows any more which instant is meant. instants: single ones of the copy; used up."""
     mode = next((name for name in MODES if given.get(name) not in (None, "")), None)
     if mode is None:
-        raise InvalidRequest(None, f"schedule {given.get('scheduleId')} has none of {', '.join(MODES)}")
+        raise InvalidRequest(None, f"has none of {', '.join(MODES)}")
     value = given[mode]
     if mode == "time":
         try:
@@ -89,7 +181,7 @@ def _schedule(given: Mapping[str, Any], now: datetime, instants: list[Any]) -> d
             value = None
     schedule = {
         mode: value,
-        "active": bool(given.get("active")),
+        "active": is_on(given),
         "description": given.get("description") or "",
         "data": _data(given.get("data")),
     }
@@ -119,7 +211,7 @@ def _data(given: Any) -> Any:
 
 def _is_over(schedule: Mapping[str, Any], job: Mapping[str, Any], now: datetime) -> bool:
     """Does nothing of it lie ahead?"""
-    mode = next(name for name in MODES if name in schedule)
+    mode = _mode(schedule)
     members: dict[str, Any] = {MODES[mode]: schedule[mode]}
     if mode == "repeatInterval":
         members = {"every": f"PT{read_interval(schedule[mode], mode)}S", "align": "actual_start"}

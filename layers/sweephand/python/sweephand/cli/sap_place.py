@@ -1,0 +1,109 @@
+"""Where copies of an import go: the SAP facade of a stack. A request makes at most 40 schedules, of at most 100 KB."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sweephand.cli.sap_form import Changes, Form, form, schedule_changes
+from sweephand.cli.sap_service import Failed, Service
+from sweephand.domain.job import SCHEDULES_AT_ONCE
+
+LONGEST_BODY = 100_000
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where copies go: the name space of a credential, or with one of provider level that of a tenant."""
+
+    service: Service
+    tenant: str | None
+
+    @property
+    def _query(self) -> dict[str, str]:
+        return {} if self.tenant is None else {"tenantId": self.tenant}
+
+    def marked(self, mark: str) -> Any:
+        """The copy that an earlier run made, as SAP's API shows it."""
+        headers = {} if self.tenant is None else {"Sweephand-Tenant": self.tenant}
+        found = self.service.call("GET", "/v1/jobs", headers=headers, query={"resourceId": mark})["items"]
+        return self.named(found[0]["name"]) if found else None
+
+    def named(self, name: str) -> Any:
+        query = {"name": name, "displaySchedules": "true", **self._query}
+        try:
+            return self.service.call("GET", "/scheduler/jobs", query=query)
+        except Failed as failed:
+            if failed.status != 404:
+                raise
+            return None
+
+    def create(self, body: Mapping[str, Any], mark: str) -> None:
+        """With more schedules than a request may have it is switched on when it has them all; who is cut off before
+        that finds it switched off, with what is missing. mark: what it is found again by.
+        """
+        first, rest = first_of(body)
+        job_id = self._create({**body, "active": body["active"] and not rest, "schedules": first}, mark)
+        if rest:
+            self.change(job_id, {"active": True} if body["active"] else {}, Form(dict(body)), Changes(rest, (), ()))
+
+    def _create(self, body: Mapping[str, Any], mark: str) -> object:
+        """Its id. A name that is taken in the same moment is refused, but for a tenant by a credential of provider
+        level. A repeated request may find what the one before it made, whose answer was lost.
+        """
+        try:
+            if self.tenant is None:
+                return self.service.call("POST", "/scheduler/jobs", body)["_id"]
+            return self.service.call("PUT", f"/scheduler/jobs/{body['name']}", body, query=self._query)["_id"]
+        except Failed:
+            there = self.marked(mark)
+            if there is None:
+                raise
+            return there["_id"]
+
+    def change(self, job_id: object, members: Mapping[str, Any], wanted: Form, schedules: Changes) -> None:
+        """What is switched off goes off first, what is switched on when all else is there. Schedules that are not
+        named in `schedules` keep their rhythm.
+        """
+        last = {"active": True} if schedules and members.get("active") else {}
+        first = {name: value for name, value in members.items() if name not in last}
+        where = f"/scheduler/jobs/{job_id}"
+        if first:
+            self.service.call("PUT", where, first)
+        self._remove(job_id, schedules.gone)
+        for schedule_id, changed in schedules.changed:
+            self.service.call("PUT", f"{where}/schedules/{schedule_id}", changed)
+        for schedule in schedules.new:
+            self.service.call("POST", f"{where}/schedules", schedule)
+        if schedules.new:
+            # One whose answer was lost was asked for again, and may be there twice.
+            there = form(self.service.job(job_id), self.service.clock.now())
+            self._remove(job_id, schedule_changes(wanted, there).gone)
+        if last:
+            self.service.call("PUT", where, last)
+
+    def _remove(self, job_id: object, schedule_ids: Sequence[str]) -> None:
+        for schedule_id in schedule_ids:
+            try:
+                self.service.call("DELETE", f"/scheduler/jobs/{job_id}/schedules/{schedule_id}")
+            except Failed as failed:
+                if failed.status != 404:  # gone already
+                    raise
+
+
+def first_of(body: Mapping[str, Any]) -> tuple[list[Any], Sequence[Any]]:
+    """The schedules that go along with a new job, and the others."""
+    schedules: list[Any] = body["schedules"]
+    size, fitting = _size({**body, "schedules": []}), 0
+    for schedule in schedules[:SCHEDULES_AT_ONCE]:
+        size += _size(schedule) + 1
+        if size > LONGEST_BODY:
+            break
+        fitting += 1
+    return schedules[:fitting], schedules[fitting:]
+
+
+def _size(value: object) -> int:
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())

@@ -1,0 +1,231 @@
+"""The import of jobs that the stack takes in several requests, changes in part, or does not take."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from sweephand.cli import main
+from sweephand.cli.import_sap import Copying
+from sweephand.cli.sap_place import first_of
+from sweephand.cli.sap_service import Service
+from tests.contract.sap.api import OTHER, Sap
+from tests.contract.sap.test_import import BRIEF, HOURLY, NIGHTLY, imported, service, shown
+
+MANY = 45
+
+
+def old_job(*schedules: dict[str, Any], **members: Any) -> dict[str, Any]:
+    """As the old service shows it."""
+    job = {"_id": 7, "name": "odd", "description": "", "action": "https://example.org/run", "active": True}
+    kept = [{"scheduleId": f"s{n}", "active": True, **each} for n, each in enumerate(schedules)]
+    return {**job, "httpMethod": "POST", "schedules": kept, **members}
+
+
+def copied(api: Sap, *jobs: dict[str, Any], **options: Any) -> list[str]:
+    """The lines. jobs: all that the old service has."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/scheduler/jobs":
+            return httpx.Response(200, json={"total": len(jobs), "results": jobs, "next_url": None})
+        return httpx.Response(200, json=next(job for job in jobs if request.url.path.endswith(f"/{job['_id']}")))
+
+    client = httpx.Client(base_url="https://sap.example", transport=httpx.MockTransport(answer))
+    source = Service("https://sap.example", client, api.stage.clock)
+    out = io.StringIO()
+    Copying(source, service(api, "https://here.example", OTHER), **options).run(out, out)
+    return out.getvalue().splitlines()
+
+
+# Many schedules
+
+
+def many() -> dict[str, Any]:
+    return old_job(*({"cron": f"* * * * 2 {n} 0", "description": str(n), "data": None} for n in range(MANY)))
+
+
+def test_a_job_of_more_schedules_than_a_request_takes_is_copied(api):
+    assert copied(api, many())[0] == f"created    odd  ({MANY} schedules)"
+
+    (job,) = shown(api, OTHER)
+    assert {each["description"] for each in job["schedules"]} == {str(n) for n in range(MANY)}
+    assert job["active"]
+    with api.native.unchanged():
+        assert copied(api, many())[0] == f"unchanged  odd  ({MANY} schedules)"
+
+
+def losing(api: Sap, monkeypatch: Any, path: str, nth: int, *, for_good: bool = False) -> None:
+    """The nth answer to POST of a path's end is lost, or the service is out of order from then on."""
+    handle, seen = api.facade.handle, []
+
+    def lossy(request: Any, name: str) -> Any:
+        if for_good and len(seen) >= nth:
+            return {"statusCode": 500, "headers": {}, "body": "{}"}
+        answer = handle(request, name)
+        if request["requestContext"]["http"]["method"] == "POST" and request["rawPath"].endswith(path):
+            seen.append(path)
+            if len(seen) == nth:
+                return {**answer, "statusCode": 502}
+        return answer
+
+    monkeypatch.setattr(api.facade, "handle", lossy)
+
+
+@pytest.mark.parametrize("nth", [1, 5])
+def test_a_schedule_whose_answer_was_lost_is_not_there_twice(api, monkeypatch, nth):
+    losing(api, monkeypatch, "/schedules", nth)
+
+    assert copied(api, many())[0] == f"created    odd  ({MANY} schedules)"
+
+    assert len(shown(api, OTHER)[0]["schedules"]) == MANY
+
+
+def test_a_copy_that_was_cut_off_is_off_and_the_next_run_ends_it(api, monkeypatch):
+    with monkeypatch.context() as patch:
+        losing(api, patch, "/schedules", 3, for_good=True)
+        assert copied(api, many())[0].startswith("failed     odd  POST ")
+    (job,) = shown(api, OTHER)
+    assert (job["active"], len(job["schedules"])) == (False, 43)
+
+    assert copied(api, many())[0] == f"changed    odd  ({MANY} schedules)"
+
+    (job,) = shown(api, OTHER)
+    assert (job["active"], len(job["schedules"])) == (True, MANY)
+
+
+def test_a_job_of_many_that_is_copied_switched_off_stays_off_until_the_switch(api):
+    copied(api, many(), inactive=True)
+
+    assert not shown(api, OTHER)[0]["active"]
+
+
+@pytest.mark.parametrize(("size", "fitting"), [(100, 40), (30_000, 3), (200_000, 0)])
+def test_a_request_takes_40_schedules_and_100_kb(size, fitting):
+    body = {"name": "big", "schedules": [{"cron": "* * * * 2 0 0", "data": {"a": "x" * size}} for _ in range(50)]}
+
+    first, rest = first_of(body)
+
+    assert (len(first), len(rest)) == (fitting, 50 - fitting)
+    assert [*first, *rest] == body["schedules"]
+
+
+def test_large_data_of_several_schedules_is_copied(api):
+    data = json.dumps({"a": "ü" * 20_000})
+
+    lines = copied(api, old_job(*({"repeatInterval": f"{n} hours", "data": data} for n in (1, 2, 3, 4))))
+
+    assert lines[0] == "created    odd  (4 schedules)"
+    assert {len(each["data"]) for each in shown(api, OTHER)[0]["schedules"]} == {len('{"a":""}') + 20_000}
+
+
+# Changes of one schedule
+
+
+def test_one_changed_schedule_leaves_the_rhythm_of_the_others(api):
+    made = api.create(HOURLY, NIGHTLY, BRIEF)
+    imported(api)
+    before = shown(api, OTHER)[0]["schedules"]
+    api.stage.clock.advance(300)
+    where = f"/jobs/{made['_id']}/schedules"
+    changes = {"cron": "* * * * 3 0 0", "description": "later", "startTime": None, "data": {"a": 1}}
+    assert api("PUT", f"{where}/{made['schedules'][1]['scheduleId']}", changes).status == 200
+
+    assert imported(api)[1][-1] == "created 0, changed 1, unchanged 0, failed 0"
+
+    after = shown(api, OTHER)[0]["schedules"]
+    assert [after[0], after[2]] == [before[0], before[2]]
+    assert after == shown(api, "acme")[0]["schedules"]
+    with api.native.unchanged():
+        assert imported(api)[1][-1] == "created 0, changed 0, unchanged 1, failed 0"
+
+
+def test_what_a_schedule_no_longer_says_goes(api):
+    made = api.create({**HOURLY, "endTime": "2030-01-01 00:00:00"})
+    imported(api)
+    where = f"/jobs/{made['_id']}/schedules/{made['schedules'][0]['scheduleId']}"
+    assert api("PUT", where, {"data": None, "description": "", "endTime": None}).status == 200
+
+    imported(api)
+
+    (schedule,) = shown(api, OTHER)[0]["schedules"]
+    assert (schedule["data"], schedule["description"], schedule["endTime"]) == (None, "", None)
+
+
+# What is not taken
+
+
+GOOD = {"repeatInterval": "2 hours"}
+REFUSED = [
+    (old_job(GOOD, name="with blanks"), "name: must have letters, digits, - and _ only, and not be a number"),
+    (old_job(GOOD, ansConfig={"foo": True}), "'foo' is not an allowed property for object 'ansConfig'"),
+    (old_job(GOOD, httpMethod="PATCH"), 'httpMethod "PATCH": must be one of DELETE, GET, POST, PUT'),
+    (
+        old_job(GOOD, {**GOOD, "description": "d" * 1_500}),
+        "schedules[1] s1: description: must have 0 to 1000 characters",
+    ),
+    (old_job({**GOOD, "data": "[1]"}), "schedules[0] s0: data: must be an object"),
+    (
+        old_job({**GOOD, "data": json.dumps({"a": "x" * 70_000})}),
+        "schedules[0] s0: data: must have at most 65,536 bytes",
+    ),
+    (
+        old_job(GOOD, {"repeatInterval": "two hours"}),
+        'schedules[1] s1: repeatInterval "two hours": expected a number of seconds, minutes, hours, days, weeks,'
+        ' months or years, such as "2 hours"',
+    ),
+    (
+        old_job({"cron": "* * 40 * * * *"}),
+        'schedules[0] s0: cron "* * 40 * * * *": day: 40 is outside -31..31',
+    ),
+    (old_job(GOOD, {}), "schedules[1] s1: has none of cron, time, repeatInterval, repeatAt"),
+]
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize(("job", "why"), REFUSED)
+def test_a_dry_run_refuses_what_the_run_does_and_says_where(api, job, why, dry_run):
+    with api.native.unchanged():
+        lines = copied(api, job, dry_run=dry_run)
+
+    assert lines[0] == f"failed     {job['name']}  {why}"
+
+
+def test_a_method_in_small_letters_is_the_same_method(api):
+    assert copied(api, old_job(GOOD, httpMethod="post"))[0].startswith("created")
+
+    assert shown(api, OTHER)[0]["httpMethod"] == "POST"
+    assert copied(api, old_job(GOOD, httpMethod="post"))[0].startswith("unchanged")
+
+
+def test_a_member_of_the_alerts_that_is_null_is_as_if_it_were_not_there(api):
+    job = old_job(GOOD, ansConfig={"onSuccess": None, "onError": True}, calmConfig={"enabled": None})
+    copied(api, job)
+
+    with api.native.unchanged():
+        assert copied(api, job)[0].startswith("unchanged")
+    assert shown(api, OTHER)[0]["ansConfig"] == {"onSuccess": False, "onError": True}
+
+
+def test_a_job_that_says_false_in_words_is_copied_switched_off(api):
+    copied(api, old_job({**GOOD, "active": "false"}, active="false"))
+
+    (job,) = shown(api, OTHER)
+    assert (job["active"], job["schedules"][0]["active"]) == (False, False)
+
+
+def test_a_dry_run_of_the_switch_says_what_is_to_be_switched(api):
+    with api.native.unchanged():
+        lines = copied(api, old_job(GOOD), switch=True, dry_run=True)
+
+    assert lines[0] == "created    odd  (1 schedules)  to be switched"
+
+
+@pytest.mark.parametrize("other", ["--from", "--credentials", "--token-url"])
+def test_a_key_and_what_it_takes_the_place_of_are_not_both_given(tmp_path, capsys, other):
+    assert main(["import", "sap", "--service-key", str(tmp_path / "key.json"), other, "x"]) == 2
+
+    assert capsys.readouterr().err == f"{other} and --service-key are given: the key takes its place\n"
