@@ -159,6 +159,7 @@ def test_what_a_schedule_no_longer_says_goes(api):
 
 
 GOOD = {"repeatInterval": "2 hours"}
+WORDS = 'a number of seconds, minutes, hours, days, weeks, months or years, such as "2 hours"'
 REFUSED = [
     (old_job(GOOD, name="with blanks"), "name: must have letters, digits, - and _ only, and not be a number"),
     (old_job(GOOD, ansConfig={"foo": True}), "'foo' is not an allowed property for object 'ansConfig'"),
@@ -174,8 +175,7 @@ REFUSED = [
     ),
     (
         old_job(GOOD, {"repeatInterval": "two hours"}),
-        'schedules[1] s1: repeatInterval "two hours": expected a number of seconds, minutes, hours, days, weeks,'
-        ' months or years, such as "2 hours"',
+        f'schedules[1] s1: repeatInterval "two hours": expected {WORDS}',
     ),
     (
         old_job({"cron": "* * 40 * * * *"}),
