@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.contract.native.api import JOB
+from tests.contract.native.api import JOB, basic
 
 ACME = "/v1/tenants/acme"
 
@@ -127,6 +127,60 @@ def test_after_it_the_tenant_can_come_back_as_new(api):
     assert made.status == 201
     assert api.get(f"/v1/jobs/{old['id']}", caller="provider", headers=acting).status == 404
     assert api.get("/v1/jobs").status == 401, "its old credentials are gone"
+
+
+def bearer_of(api, tenant):
+    form = {"content-type": "application/x-www-form-urlencoded", "authorization": api.credentials[tenant]}
+    answer = api("POST", "/oauth/token", raw="grant_type=client_credentials", caller=None, headers=form)
+    return {"authorization": f"Bearer {answer.json['access_token']}"}
+
+
+def every_identity(api, bearer, method="GET", body=None):
+    """The answers to the old credential, as it is and for a token, and to the old token."""
+    form = {"content-type": "application/x-www-form-urlencoded", "authorization": api.credentials["acme"]}
+    return [
+        api(method, "/v1/jobs", body).status,
+        api(method, "/v1/jobs", body, caller=None, headers=bearer).status,
+        api("POST", "/oauth/token", raw="grant_type=client_credentials", caller=None, headers=form).status,
+    ]
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["gone", "made again"])
+def test_old_credentials_open_neither_a_deleted_tenant_nor_the_next_of_its_name(api, again):
+    """Seen by the function that let them in a moment ago, at each second of a minute and a half."""
+    subscribe(api)
+    bearer = bearer_of(api, "acme")
+    assert every_identity(api, bearer) == [200, 200, 200]
+    unsubscribe(api)
+    seen = []
+    for _ in range(90):
+        api.stage.run(1)
+        gone = api.get(ACME, caller="provider").status == 404
+        if gone and again:
+            assert subscribe(api).status == 200
+        seen.append(every_identity(api, bearer))
+
+    assert [403, 403, 400] in seen, "while it was being deleted"
+    assert seen[-75:] == [[401, 401, 401]] * 75
+    assert all(each in ([200, 200, 200], [403, 403, 400], [401, 401, 401]) for each in seen)
+    assert api.get(ACME, caller="provider").status == (200 if again else 404)
+
+
+def test_a_credential_of_the_next_tenant_of_a_name_holds_at_once(api):
+    subscribe(api)
+    assert api.get("/v1/jobs").status == 200
+    unsubscribe(api)
+    api.stage.run(20)
+    assert api.get("/v1/jobs").status == 401, "which the function keeps in mind for a second"
+    api.stage.clock.advance(1)
+    subscribe(api)
+    made = api("POST", "/v1/credentials", {}, caller="provider", headers={"sweephand-tenant": "acme"}).json
+    api.credentials["acme"] = basic(made["clientId"], made["secret"])
+
+    assert [api.get("/v1/jobs").status, api.get("/v1/jobs", caller=None, headers=bearer_of(api, "acme")).status] == [
+        200,
+        200,
+    ]
 
 
 def test_a_tenant_that_is_not_subscribed_is_deleted_by_its_name(api):

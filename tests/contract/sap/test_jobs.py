@@ -355,10 +355,12 @@ def test_while_a_tenant_is_deleted_no_job_and_no_schedule_is_made_for_it(api):
             api("PUT", "/jobs/late", {**JOB, "name": "late", "schedules": []}, caller="provider", query=query),
             api("POST", "/jobs", {**JOB, "name": "late", "schedules": []}, caller="provider", query=query),
             api("POST", f"/jobs/{made['_id']}/schedules", EVERY_HOUR | {"active": True}, caller="provider"),
+            api("PUT", "/globalParameters", {"ASYNC_EXEC_TIMEOUT": "7"}, caller="provider", query=query),
         ]
 
-    assert [reply.status for reply in refused] == [400] * 3
+    assert [reply.status for reply in refused] == [400] * 4
     assert all("the tenant is being deleted" in reply.json["message"] for reply in refused)
+    assert api.get("/globalParameters", caller="provider", query=query).status == 200
 
 
 @pytest.mark.parametrize("name", ["x" * 256, "x" * 1_020, "\u00fc" * 520, "x" * 6_000])

@@ -121,12 +121,13 @@ class Collection:
 class Terms:
     """What its collection and its tenant mean for a run. enabled: both are. tenant_active: the tenant is.
 
-    purging: the tenant is being deleted, with all that it has.
+    purging: the tenant is being deleted, with all that it has. tenant_since: when it was made; None: it is not there.
     """
 
     enabled: bool = True
     tenant_active: bool = True
     purging: bool = False
+    tenant_since: datetime | None = None
     events: Events = Events.FAILURES
     retention: Retention = Retention()
     signing: tuple[SigningKey, ...] = ()

@@ -94,8 +94,7 @@ class Api(ABC):
         try:
             if route.scope is not None:
                 caller = self._identify(request, parameters["run"] if route.run_token else None)
-                if caller.tenant is not None:
-                    tenancy.require_active(self.world, caller.tenant)
+                tenancy.require_active(self.world, caller)
                 if not any(caller.allows(scope) for scope in route.also):
                     caller.require(route.scope)
             return route, caller, self.operate(Visit(request, route, parameters, caller))

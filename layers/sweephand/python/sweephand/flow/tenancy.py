@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sweephand.domain.collection import Collection, CollectionState, Events, Tenant, TenantState, Usage
@@ -16,17 +16,24 @@ from sweephand.errors import (
     NotFound,
     PreconditionFailed,
     QuotaExceeded,
+    Unauthenticated,
     Unavailable,
 )
 from sweephand.flow.world import World
 from sweephand.schedules.timing import Timing, with_count
 from sweephand.security import caller
-from sweephand.security.caller import Credential
+from sweephand.security.caller import Caller, Credential
 from sweephand.store import credentials, tenants, usage
 from sweephand.store.conditional import Cancelled, Op
 
 TRIES = 5
 TENANT_KEPT_S = 10.0
+REFUSED_KEPT_S = 1.0
+"""Who is refused is looked at again sooner: the tenant may have been enabled, or made, a moment ago."""
+NOTICED = timedelta(seconds=TENANT_KEPT_S + 5)
+"""After this long every function knows how a tenant stands, and what it had let in before has done its writes."""
+SKEW = timedelta(seconds=5)
+"""Of two functions' clocks. Less than a tenant's end takes, so a credential of before it is never within."""
 
 
 def named(tenant: str, name: str) -> Collection:
@@ -71,13 +78,27 @@ def began_at(world: World, name: str) -> datetime | None:
     return None if tenant is None else tenant.created_at
 
 
-def require_active(world: World, name: str) -> None:
-    """Raises Forbidden for the caller of a tenant that is disabled, within 10 seconds of that everywhere.
+def require_active(world: World, who: Caller) -> None:
+    """Raises Forbidden for the caller of a tenant that is disabled or being deleted, within 10 seconds of that
+    everywhere; Unauthenticated for the caller of one that is gone, also where another has its name now.
 
     The provider may go on acting for it.
     """
-    if not world.standing.of(name, DEFAULT_COLLECTION, kept_s=TENANT_KEPT_S).tenant_active:
-        raise Forbidden("the tenant is disabled: only its provider can enable it", code="TENANT_DISABLED")
+    if who.tenant is None:
+        return
+    refused = _refused(world, who, who.tenant, TENANT_KEPT_S) and _refused(world, who, who.tenant, REFUSED_KEPT_S)
+    if refused:
+        raise refused
+
+
+def _refused(world: World, who: Caller, tenant: str, kept_s: float) -> Forbidden | Unauthenticated | None:
+    terms = world.standing.of(tenant, DEFAULT_COLLECTION, kept_s=kept_s)
+    if not terms.tenant_active:
+        return Forbidden("the tenant is disabled: only its provider can enable it", code="TENANT_DISABLED")
+    if tenant == caller.PROVIDER:  # by the token of a run: its own name space is no tenant
+        return None
+    earlier = who.since is not None and terms.tenant_since is not None and who.since + SKEW < terms.tenant_since
+    return Unauthenticated("valid credentials are needed") if terms.tenant_since is None or earlier else None
 
 
 def change_tenant(world: World, name: str, description: str | None, most_schedules: int | None) -> Tenant:

@@ -58,13 +58,17 @@ class BearerToken:
 
 @dataclass(frozen=True)
 class Credential:
-    """As it is stored. secret_hash: SHA-256 in hex; the secret has 256 random bits, so no salt and no slow hash."""
+    """As it is stored. secret_hash: SHA-256 in hex; the secret has 256 random bits, so no salt and no slow hash.
+
+    since: when it was made; None for the stack's own.
+    """
 
     tenant: str | None
     id: str
     secret_hash: str
     scopes: frozenset[str]
     generation: int = 1
+    since: datetime | None = field(default=None, compare=False)
 
     @property
     def client_id(self) -> str:
@@ -73,12 +77,16 @@ class Credential:
 
 @dataclass(frozen=True)
 class Caller:
-    """A verified identity. tenant None: provider level, which names the tenant that it acts for with each request."""
+    """A verified identity. tenant None: provider level, which names the tenant that it acts for with each request.
+
+    since: when its credential was made; None: it has none of ours.
+    """
 
     tenant: str | None
     credential_id: str
     scopes: frozenset[str]
     generation: int = 1
+    since: datetime | None = field(default=None, compare=False)
 
     @property
     def provider(self) -> bool:
@@ -144,7 +152,7 @@ class Door:
         credential = self._credential(
             given.tenant, given.id, now, lambda found: hmac.compare_digest(found.secret_hash, hashed)
         )
-        return Caller(credential.tenant, credential.id, credential.scopes, credential.generation)
+        return Caller(credential.tenant, credential.id, credential.scopes, credential.generation, credential.since)
 
     def by_run_token(self, token: str, run_id: str) -> Caller:
         """The target of a run, by the token that was sent to it. Raises Unauthenticated."""
@@ -178,7 +186,7 @@ class Door:
         # A scope that was taken from the credential is taken from its tokens too.
         present = Caller(credential.tenant, credential.id, credential.scopes)
         scopes = frozenset(scope for scope in claims.scopes if present.allows(scope))
-        return Caller(credential.tenant, credential.id, scopes, credential.generation)
+        return Caller(credential.tenant, credential.id, scopes, credential.generation, credential.since)
 
     def _credential(
         self, tenant: str | None, name: str, now: datetime, fits: Callable[[Credential], bool]

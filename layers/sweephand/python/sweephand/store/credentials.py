@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sweephand.domain.instants import epoch_ms
+from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.security.caller import Credential
 from sweephand.store import keys
 from sweephand.store.conditional import Table
@@ -19,7 +19,12 @@ def credential_key(tenant: str | None, credential_id: str) -> tuple[str, str]:
 
 def credential_of(item: CredentialItem) -> Credential:
     return Credential(
-        item.tenant, item.credential_id, item.secret_hash, frozenset(item.scopes.split()), item.generation
+        item.tenant,
+        item.credential_id,
+        item.secret_hash,
+        frozenset(item.scopes.split()),
+        item.generation,
+        from_ms(item.created_at),
     )
 
 

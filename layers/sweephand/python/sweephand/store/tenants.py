@@ -213,18 +213,20 @@ def read_terms(table: Table, tenant: str, collection: str) -> Terms:
     """What tenant and collection mean for a run, in one read. What is not there disables nothing."""
     tenant_key, collection_key = (keys.tenant(tenant), keys.TENANT), (keys.tenant(tenant), keys.collection(collection))
     rows = table.batch_get([tenant_key, collection_key])
-    active, purging, found = True, False, None
+    active, purging, since, found = True, False, None, None
     if tenant_key in rows:
+        since = from_ms(int(rows[tenant_key]["created_at"]["N"]))
         state = rows[tenant_key]["state"]["S"]
         active, purging = state == TenantState.ACTIVE, state == TenantState.PURGING
     if collection_key in rows:
         found = collection_of(CollectionItem.from_raw_data(rows[collection_key]))
     if found is None:
-        return Terms(active, active, purging)
+        return Terms(active, active, purging, since)
     return Terms(
         enabled=active and found.state is CollectionState.ENABLED,
         tenant_active=active,
         purging=purging,
+        tenant_since=since,
         events=found.events,
         retention=found.retention,
         signing=found.signing,

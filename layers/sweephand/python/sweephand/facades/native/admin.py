@@ -190,15 +190,14 @@ def token(ctx: Context) -> Answer:
             caller = door.identify(header, ctx.now) if _is_basic(header) else None
         else:
             caller = door.by_secret(client_secret(form.get("client_id", ""), form.get("client_secret", "")), ctx.now)
+        if caller is not None:
+            tenancy.require_active(ctx.world, caller)
     except Unauthenticated:
         caller = None
-    if caller is None:
-        return _refused("invalid_client", 401, {"WWW-Authenticate": 'Basic realm="sweephand"'})
-    try:
-        if caller.tenant is not None:
-            tenancy.require_active(ctx.world, caller.tenant)
     except Forbidden:
         return _refused("unauthorized_client", 400)
+    if caller is None:
+        return _refused("invalid_client", 401, {"WWW-Authenticate": 'Basic realm="sweephand"'})
     token_id = ctx.world.chance.new_id(ctx.now).replace("-", "")
     try:
         issued, scopes = door.issue(caller, ctx.now, form.get("scope", "").split(), token_id)

@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,15}", re.ASCII)
 
 
 def read(ctx: Context) -> Answer:
-    tenant = ctx.tenant_there()
+    tenant = ctx.tenant_there(stays=False)
     try:
         collection = tenancy.find_collection(ctx.world, tenant, COLLECTION)
     except NotFound:

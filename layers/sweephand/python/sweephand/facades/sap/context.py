@@ -52,13 +52,18 @@ class Context:
         """Whose names are meant: the caller's own, or those of the tenant that a caller of provider level names."""
         return self.named_tenant() or self.own
 
-    def tenant_there(self) -> str:
-        """The same, for what writes: a tenant that is named must be there. Raises NotFound."""
+    def tenant_there(self, *, stays: bool = True) -> str:
+        """The same, where a tenant that is named must be there. stays: for what writes.
+
+        Raises NotFound, or Conflict for one that is being deleted.
+        """
         if self.meant != self.own:
             try:
-                tenancy.find_tenant(self.world, self.meant)
+                named = tenancy.find_tenant(self.world, self.meant)
             except NotFound as unknown:
                 raise NotFound("Tenant Not Found") from unknown
+            if stays and named.purge is not None:
+                raise tenancy.being_purged(named)
         return self.meant
 
     @property

@@ -3,6 +3,9 @@
 Nothing new can come to it meanwhile (tenants.stays_op, and jobs need a collection): so a collection that was deleted
 while it was empty says that no job is left. What stays is its numbers, so that no integer id is given out again, and
 runs of jobs that were deleted before, until their retention is over. (Decision 0037.)
+
+Its own row goes once every function has noticed that it is being deleted, or what one still takes for the tenant would
+let its callers into the next one of that name.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from itertools import islice
 
 from sweephand.domain.operation import Operation, Page
 from sweephand.errors import Conflict, NotFound
-from sweephand.flow import calendars, plan
+from sweephand.flow import calendars, plan, tenancy
 from sweephand.flow.world import World
 from sweephand.store import keys, suspended, tenants
 from sweephand.store.conditional import Cancelled
@@ -39,6 +42,9 @@ def page(world: World, operation: Operation) -> Page:
     if _delete_jobs(world, name):
         return Page({"round": 0}, done=_done(world, name, operation))
     left = _left(world, name)
+    noticed_at = operation.started_at + tenancy.NOTICED
+    if left is None and world.clock.now() < noticed_at:
+        return Page({"round": 0}, done=_done(world, name, operation), due_at=noticed_at)
     if left is None:
         _forget(world, name, operation.id)
         return _last(operation)
