@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import time
 from html import escape
 from urllib.parse import quote, quote_plus
 from xml.sax import saxutils
@@ -38,6 +39,16 @@ SPELLINGS = {
     "JSON in JSON": json.dumps(json.dumps({"said": SECRET})),
     "JSON in HTML": escape(json.dumps(SECRET)),
     "a query in JSON of .NET": quote_plus(SECRET).replace("+", "\\u002B"),
+    "a path in a query": quote(quote(SECRET, safe=""), safe=""),
+    "JSON in a query": quote(json.dumps(SECRET), safe=""),
+    "HTML in a query": quote(escape(SECRET), safe=""),
+    "a query, each letter by its bytes": "".join(f"%{each:02X}" for each in SECRET.encode()),
+    "a query in Latin-1": quote(SECRET.encode("latin-1")),
+    "a query of Java": quote_plus(SECRET, safe="*").replace("~", "%7E"),
+    "JavaScript, some letters": SECRET.replace("\\", "\\\\").replace("&", r"\x26").replace("'", r"\x27"),
+    "JavaScript, each letter": "".join(f"\\x{ord(each):02x}" for each in SECRET),
+    "Python": repr(SECRET),
+    "bytes of Python": repr(SECRET.encode()),
 }
 BASE64 = {
     "padded": base64.b64encode(SECRET.encode()).decode(),
@@ -58,6 +69,48 @@ def test_a_secret_is_hidden_in_every_spelling(how: str) -> None:
 @pytest.mark.parametrize("how", BASE64)
 def test_a_secret_is_hidden_in_base64(how: str) -> None:
     assert hidden(f"you said <{BASE64[how]}> to me", [SECRET]).rstrip() == "you said <***> to me"
+
+
+@pytest.mark.parametrize(
+    ("secret", "said"),
+    [
+        ("S3cr!t+key", "S3cr!t%2Bkey"),
+        ("pa(1)&x", "pa(1)%26x"),
+        ("to~ken=1", "to%7Eken%3D1"),
+        ("a*b+c 1", "a*b%2Bc+1"),
+        ("p@ss:wo rd", "p@ss:wo%20rd"),
+        ("a;b,c d", "a;b,c%20d"),
+        ("a%41b&c", "a%41b\\u0026c"),
+    ],
+)
+def test_what_an_address_may_hold_as_it_is_hides_no_secret(secret: str, said: str) -> None:
+    assert hidden(f"echo {said} back", [secret]) == "echo *** back"
+
+
+PLAIN = st.characters(categories=("L", "N", "P", "S"), exclude_characters="*&%\\+")
+
+
+@given(st.text(PLAIN, min_size=4), st.data())
+def test_a_secret_is_found_whichever_of_its_letters_an_address_escapes(secret: str, data: st.DataObject) -> None:
+    escaped = data.draw(st.lists(st.booleans(), min_size=len(secret), max_size=len(secret)))
+    said = "".join(quote(each, safe="") if yes else each for each, yes in zip(secret, escaped, strict=True))
+
+    assert hidden(f"<{said}>", [secret]) == "<***>"
+
+
+@pytest.mark.parametrize("said", ["7Kqw%", "7Kqw%C", "7Kqw%C3", "7Kqw%C3%", r"7Kqw\xc", r"7Kqw\x", "7Kqw%C3%BC%"])
+def test_a_text_that_breaks_off_within_a_byte_does_not_tell_the_beginning(said: str) -> None:
+    assert hidden(f"you said {said}", ["7Kqwü/and-more"]) == "you said ***"
+
+
+@pytest.mark.parametrize("said", ["\\" * 65_536, "%41" * 21_845, r"\u0061" * 10_922])
+def test_an_answer_of_nothing_but_escapes_costs_little(said: str) -> None:
+    def cost_s() -> float:
+        begun = time.process_time()
+        hidden(said, ["s3cret-+&<value>", "x" * 100])
+        return time.process_time() - begun
+
+    assert min(cost_s() for _ in range(5)) < 0.02
 
 
 def test_only_the_secret_goes_from_a_text_with_escapes() -> None:

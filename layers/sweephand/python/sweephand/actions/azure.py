@@ -112,7 +112,7 @@ def post(
 
 def _judge(answer: Answer, rules: Rules, call: Call, told: Sequence[str]) -> Outcome:
     """201 is what both services say; every other 2xx is taken for it."""
-    text = hidden(answer.body.decode("utf-8", "replace"), told)
+    text = hidden(answer.body.decode("utf-8", "replace")[:MAX_ANSWER], told)
     said = text.encode()[:MAX_ANSWER].decode("utf-8", "ignore") or None
     if 200 <= answer.status <= 299:
         return taken(rules, call, said, answer.status)

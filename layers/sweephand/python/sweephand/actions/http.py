@@ -58,7 +58,14 @@ GONE = 410
 ACCEPTED = 202
 UNAUTHORIZED = 401
 _CHARSET = re.compile(r';\s*charset="?([A-Za-z0-9._-]{1,40})', re.ASCII)
-_CHARSETS = {"us-ascii": "ascii", "iso-8859-1": "latin-1", "windows-1252": "cp1252"}
+_CHARSETS = {
+    "us-ascii": "ascii",
+    "iso-8859-1": "latin-1",
+    "windows-1252": "cp1252",
+    "utf-16": "utf-16",
+    "utf-16le": "utf-16-le",
+    "utf-16be": "utf-16-be",
+}
 
 
 def perform(params: HttpParams, call: Call, outbound: Outbound) -> Outcome:
@@ -231,4 +238,5 @@ def _answer_text(answer: Answer, secrets: Sequence[str]) -> str | None:
         return f"({len(answer.body):,} bytes, not decoded: {coding[:40]})"
     charset = _CHARSET.search(answer.header("content-type") or "")
     text = answer.body.decode(_CHARSETS.get(charset[1].lower() if charset else "", "utf-8"), "replace")
-    return hidden(text, secrets).encode()[:MAX_ANSWER].decode("utf-8", "ignore")
+    # Only what is kept is looked through: a long answer of nothing but escapes costs CPU.
+    return hidden(text[:MAX_ANSWER], secrets).encode()[:MAX_ANSWER].decode("utf-8", "ignore")

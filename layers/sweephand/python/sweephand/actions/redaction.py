@@ -6,8 +6,9 @@ import base64
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import parse_qsl, quote, quote_plus
 
 from sweephand.actions.headers import MASK, MAX_SECRET
@@ -18,12 +19,17 @@ SHORTEST = 4
 
 READINGS = 3
 """Texts within texts: JSON in JSON, in HTML."""
-_ESCAPE = re.compile(
-    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\[\"\\/bfnrt]"
-    r"|&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});"
-    r"|(?:\\(?:u[0-9a-fA-F]{0,3})?|&#?[0-9A-Za-z]{0,8})\Z"
-)
-"""One letter as JSON or HTML writes it, perhaps broken off by the end of the text."""
+_BEGINS = "\\%&"
+_HEX = "[0-9a-fA-F]"
+_BYTES = rf"(?:%{_HEX}{{2}})+(?:%{_HEX}?\Z)?|(?:\\x{_HEX}{{2}})+(?:\\(?:x{_HEX}?)?\Z)?"
+_REFERENCE = rf"&(?:#[0-9]{{1,7}}|#[xX]{_HEX}{{1,6}}|[A-Za-z]{{2,8}});"
+_BROKEN_OFF = rf"(?:\\(?:u{_HEX}{{0,3}}|x{_HEX}?)?|%{_HEX}?|&#?[0-9A-Za-z]{{0,8}})\Z"
+_PAIR = rf"\\u[dD][89abAB]{_HEX}{{2}}\\u[dD][c-fC-F]{_HEX}{{2}}"
+_ESCAPE = re.compile(rf"{_PAIR}|\\u{_HEX}{{4}}|\\[\"'\\/bfnrt]|{_BYTES}|{_REFERENCE}|{_BROKEN_OFF}")
+"""One letter as JSON, HTML or JavaScript writes it, or letters as addresses write their bytes; perhaps broken off by
+the end of the text."""
+_ESCAPES = re.compile(rf"(?:\\\\)+|(?:\\u{_HEX}{{4}})+|\\[\"'/bfnrt]|{_BYTES}|{_REFERENCE}|{_BROKEN_OFF}")
+"""The same, as many of a kind as follow each other: whoever sends a text of nothing else shall not cost us much."""
 
 
 @dataclass(frozen=True)
@@ -39,21 +45,41 @@ class _Reading:
 
 
 def hidden(text: str, secrets: Iterable[str]) -> str:
-    """The text with `***` in the place of each secret: as it is, in Base64, and as JSON, an address or XML would write
-    it, whichever of its letters they escape, and how.
+    """The text with `***` in the place of each secret: as it is, in Base64, and as JSON, an address, XML or JavaScript
+    would write it, whichever of its letters they escape, and how.
 
     The beginning of one goes too where the text breaks off in it. NULs go: they are what a text in UTF-16 has between
     its letters, and would part those of a secret.
     """
     text = text.replace("\0", "")
-    kept = {each for secret in secrets if len(secret) >= SHORTEST for each in _spellings(secret)}
+    kept = {each for secret in secrets for each in _spellings(secret) if len(each) >= SHORTEST}
     spellings = sorted(kept, key=len, reverse=True)
     for each in spellings:
         text = text.replace(each, MASK)
         cut = _cut_off(text, each)
         text = text if cut is None else text[:cut] + MASK
-    spans = [span for reading in _readings(text) for span in _found(reading, spellings)] if spellings else []
-    return _masked(text, spans)
+    if not _says(text, spellings):
+        return text
+    return _masked(text, [span for reading in _readings(text) for span in _found(reading, spellings)])
+
+
+def _says(text: str, spellings: Sequence[str]) -> bool:
+    """One of them stands in a reading of the text. Where is another question, which costs more."""
+    for _ in range(READINGS if spellings else 0):
+        read = _read(text)
+        if read == text:
+            return False
+        if any(each in read or _cut_off(read, each) is not None for each in spellings):
+            return True
+        text = read
+    return False
+
+
+def _read(text: str) -> str:
+    """What a text says once its escapes are resolved."""
+    if not any(each in text for each in _BEGINS):
+        return text
+    return _ESCAPES.sub(lambda found: _said(found[0], last=found.end() == len(text)), text)
 
 
 def _cut_off(text: str, secret: str) -> int | None:
@@ -67,7 +93,7 @@ def _cut_off(text: str, secret: str) -> int | None:
 
 
 def _readings(text: str) -> Iterator[_Reading]:
-    places = list(range(len(text))) if _ESCAPE.search(text) else []
+    places = list(range(len(text)))
     reading = _Reading(text, places, [at + 1 for at in places])
     for _ in range(READINGS):
         if not _ESCAPE.search(reading.text):
@@ -83,27 +109,69 @@ def _resolved(read: _Reading) -> _Reading:
     at = 0
     for found in _ESCAPE.finditer(read.text):
         first, behind = found.span()
-        if first == behind:
-            continue
-        letter = _letter(found[0])
-        letters += [read.text[at:first], letter]
-        begins += [*read.begins[at:first], *[read.begins[first]] * len(letter)]
-        ends += [*read.ends[at:first], *[read.ends[behind - 1]] * len(letter)]
+        letters.append(read.text[at:first])
+        begins += read.begins[at:first]
+        ends += read.ends[at:first]
+        at = first
+        for letter, length in _letters(found[0], last=behind == len(read.text)):
+            letters.append(letter)
+            begins += [read.begins[at]] * len(letter)
+            ends += [read.ends[at + length - 1]] * len(letter)
+            at += length
         at = behind
     return _Reading("".join([*letters, read.text[at:]]), begins + read.begins[at:], ends + read.ends[at:])
 
 
-def _letter(escape: str) -> str:
-    """What it stands for; none for one that is broken off."""
-    if escape[0] == "&":
-        from html import unescape  # noqa: PLC0415 - its table is large, and few answers are HTML
+def _letters(escape: str, *, last: bool) -> Iterator[tuple[str, int]]:
+    """What it stands for, each with how much of it says so."""
+    said = _said(escape, last=last)
+    digits = _digits(escape)
+    if digits is None:
+        yield said, len(escape)
+        return
+    width = len("%ff") if escape[0] == "%" else len("\\xff")
+    one = len(said) == len(digits) // 2
+    for letter in said:
+        yield letter, width * (1 if one else len(letter.encode()))
 
-        return unescape(escape) if escape[-1] == ";" else ""
+
+def _said(escape: str, *, last: bool) -> str:
+    """What escapes of one kind stand for; nothing for one that is broken off. last: the text ends with them."""
+    if escape[0] == "&":
+        return _referred(escape) if escape[-1] == ";" else ""
+    if escape == "\\'":
+        return "'"
+    digits = _digits(escape)
+    if digits is not None:
+        return _decoded(bytes.fromhex(digits[: len(digits) // 2 * 2]), last=last)
     try:
         read: str = json.loads(f'"{escape}"')
     except ValueError:
         return ""
     return read
+
+
+def _digits(escape: str) -> str | None:
+    """Of bytes; None of what stands for letters."""
+    if escape[0] == "%":
+        return escape.replace("%", "")
+    return escape.replace("\\", "").replace("x", "") if escape[1:2] == "x" else None
+
+
+def _decoded(read: bytes, *, last: bool) -> str:
+    try:
+        return read.decode()
+    except UnicodeDecodeError as broken:
+        if last and broken.end == len(read):
+            return read[: broken.start].decode()
+        return read.decode("latin-1")
+
+
+@lru_cache(1_024)
+def _referred(reference: str) -> str:
+    from html import unescape  # noqa: PLC0415 - its table is large, and few answers are HTML
+
+    return unescape(reference)
 
 
 def _found(reading: _Reading, spellings: Iterable[str]) -> Iterator[tuple[int, int]]:
@@ -127,9 +195,14 @@ def _masked(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 
 def _spellings(secret: str) -> Iterator[str]:
+    if len(secret) < SHORTEST:
+        return
     yield secret
     if len(secret) > MAX_SECRET:
         return  # a private key, which no target is told: 10 ms of CPU for each call
+    # Who reads all escapes of a text reads those that are letters of the secret too; forms write a space so.
+    once = _whole(secret)
+    yield from (once, _whole(once), secret.replace(" ", "+"))
     for escapes in (True, False):
         written = json.dumps(secret, ensure_ascii=escapes)[1:-1]
         yield from (written, written.replace("/", "\\/"))
@@ -140,6 +213,11 @@ def _spellings(secret: str) -> Iterator[str]:
         in_base64 = coded(secret.encode("utf-8", "surrogatepass")).decode()
         yield from (in_base64, in_base64.rstrip("="))
     yield from (marked_up, marked_up.replace('"', "&quot;"), marked_up.replace('"', "&quot;").replace("'", "&#x27;"))
+
+
+def _whole(secret: str) -> str:
+    """As _read, of a text that breaks off nowhere."""
+    return _read(secret + "\n").removesuffix("\n")
 
 
 def _small(written: str) -> str:
