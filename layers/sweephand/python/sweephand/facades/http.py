@@ -72,7 +72,7 @@ def read_request(event: Mapping[str, Any], request_id: str) -> Request:
     domain = event["requestContext"].get("domainName", "")
     return Request(
         method=http["method"].upper(),
-        path=tuple(_decoded(piece, None) for piece in event["rawPath"].split("/")[1:]),
+        path=tuple(_decoded(piece, None, "the path ") for piece in event["rawPath"].split("/")[1:]),
         query=_query(event.get("rawQueryString", "")),
         headers=headers,
         body=_body(event),
@@ -100,22 +100,23 @@ def _query(raw: str) -> dict[str, str]:
     if len(raw) > LONGEST_QUERY:
         raise InvalidRequest(None, f"the query is longer than {LONGEST_QUERY} characters", code="INVALID_QUERY")
     found: dict[str, str] = {}
-    for pair in raw.split("&") if raw else ():
+    for pair in filter(None, raw.split("&")):
         name, _, value = pair.partition("=")
-        name = _decoded(name.replace("+", " "), None)
+        name = _decoded(name.replace("+", " "), None, "the name of a parameter ")
         if name in found:
             raise InvalidRequest(name[:100], "is given twice", code="INVALID_QUERY")
         found[name] = _decoded(value.replace("+", " "), name)
     return found
 
 
-def _decoded(text: str, name: str | None) -> str:
+def _decoded(text: str, name: str | None, subject: str = "") -> str:
+    """subject: what a refusal speaks of, where no parameter has a name."""
     try:
         decoded = unquote_to_bytes(text).decode()
     except (UnicodeDecodeError, UnicodeEncodeError) as wrong:
-        raise InvalidRequest(name and name[:100], "is not UTF-8", code="INVALID_QUERY") from wrong
+        raise InvalidRequest(name and name[:100], f"{subject}is not UTF-8", code="INVALID_QUERY") from wrong
     if any(character < " " or character == "\x7f" for character in decoded):
-        raise InvalidRequest(name and name[:100], "holds a control character", code="INVALID_QUERY")
+        raise InvalidRequest(name and name[:100], f"{subject}holds a control character", code="INVALID_QUERY")
     return decoded
 
 

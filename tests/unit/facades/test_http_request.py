@@ -1,0 +1,32 @@
+"""What of a request cannot be read."""
+
+from __future__ import annotations
+
+import pytest
+
+from sweephand.errors import InvalidRequest
+from sweephand.facades.http import read_request
+from tests.contract.native.api import event
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "field", "reason"),
+    [
+        ("/scheduler/jobs/a%00b", "", None, "the path holds a control character"),
+        ("/v1/jobs", "a%00=b", None, "the name of a parameter holds a control character"),
+        ("/v1/jobs", "q=%00", "q", "holds a control character"),
+        ("/v1/jobs", "a=1&b=2&a=3", "a", "is given twice"),
+    ],
+)
+def test_a_refusal_says_what_it_speaks_of(path, query, field, reason):
+    with pytest.raises(InvalidRequest) as refused:
+        read_request(event("GET", path, query, {}, None), "request")
+
+    assert (refused.value.field, refused.value.reason) == (field, reason)
+
+
+@pytest.mark.parametrize("query", ["&&&", "&a=1&&b=2&"])
+def test_what_stands_between_no_parameters_is_none(query):
+    request = read_request(event("GET", "/v1/jobs", query, {}, None), "request")
+
+    assert request.query == ({"a": "1", "b": "2"} if "a" in query else {})
