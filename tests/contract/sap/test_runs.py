@@ -99,6 +99,26 @@ def test_what_an_outcome_is_here(api, outcome, state):
     assert line["runText"] == (outcome.message or line["runText"])
 
 
+@pytest.mark.parametrize(
+    ("status", "answer", "shown"),
+    [
+        (500, '{"error": "disk full"}', '{"error": "disk full"}'),
+        (404, "x" * 5_000, "x" * 200),
+        (500, None, "the target answered with status 500"),
+    ],
+)
+def test_a_run_that_failed_shows_what_its_target_answered(api, status, answer, shown):
+    made = api.create({"repeatInterval": "10 minutes"})
+    message = f"the target answered with status {status}"
+    refused = Outcome(Verdict.FAILED, Reason.HTTP_STATUS, http_status=status, message=message, answer=answer)
+    api.stage.endpoint.script.append(refused)
+    api.stage.run(660)
+
+    line = api.get(f"{path(made)}/runs").json["results"][1]
+
+    assert (line["httpStatus"], line["runText"]) == (status, shown)
+
+
 @pytest.mark.parametrize(("success", "state"), [(True, "SUCCESS"), (False, "ERROR")])
 def test_an_asynchronous_run_ends_with_what_it_reports(api, success, state):
     made = api.create({"repeatInterval": "10 minutes"})

@@ -126,6 +126,15 @@ def test_what_was_read_can_be_sent_back(api):
     assert all(reply.json["message"].startswith("Error while configuring job: data: must") for reply in wrong)
 
 
+def test_a_cron_that_can_be_read_but_has_no_run_left_is_not_called_invalid(api):
+    body = {"active": True, "cron": "2028 * * * 2 30 0", "endTime": "2027-02-01"}
+
+    reply = api("POST", f"/jobs/{api.create()['_id']}/schedules", body)
+
+    assert reply.status == 400
+    assert reply.json["message"] == "Error while creating job: cron: fires at no instant until 2027-02-01T00:00:00Z"
+
+
 @pytest.mark.parametrize(
     ("body", "why"),
     [

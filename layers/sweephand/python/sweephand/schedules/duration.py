@@ -14,8 +14,12 @@ from sweephand.schedules import members
 EXPECTED = 'a duration such as "10 seconds" or "PT10S"'
 INTERVAL = 'a number of seconds, minutes, hours, days, weeks, months or years, such as "2 hours"'
 LONGEST_WORDS = 100
+_ONE_SECOND: int = 10**LONGEST_WORDS  # so that every decimal is whole
 _WORDS = re.compile(r"([0-9]+) +([a-z]+)", re.ASCII | re.IGNORECASE)
+_PART = re.compile(r"([0-9]+)(?:\.([0-9]+))? +([a-z]+)", re.ASCII | re.IGNORECASE)
+_SUM = re.compile(rf"{_PART.pattern}(?:(?:, *| +and +){_PART.pattern})*", re.ASCII | re.IGNORECASE)
 _UNIT_S = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
+_INTERVAL_S = {**_UNIT_S, "month": 2_592_000, "year": 31_536_000}
 _DATE_PART = {"Y": ("months", 12), "M": ("months", 1), "W": ("seconds", 604_800), "D": ("seconds", 86_400)}
 _TIME_PART = {"H": ("seconds", 3600), "M": ("seconds", 60), "S": ("seconds", 1)}
 _TIME_SPAN = re.compile(r"(?:([0-9]{1,9})\.)?([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]{1,7})?", re.ASCII)
@@ -68,19 +72,24 @@ def read_interval(value: object, field: str) -> int:
     """Seconds of SAP's repeatInterval: a number and a unit, where a month is 30 days and a year 365 days.
 
     `every` with the align `actual_start` does what SAP's service does with it: write the result as PT<seconds>S.
-    Raises InvalidRequest for zero, what is negative, numbers in words and any other unit.
+    Decimals are taken, and sums: "1.5 hours", "1 hour and 30 minutes".
+    Raises InvalidRequest for less than a second, what is negative, numbers in words and any other unit.
     """
     text = members.text(value, field, INTERVAL, longest=LONGEST_WORDS)
-    found = _WORDS.fullmatch(text.strip())
+    lead = len(text) - len(text.lstrip())
+    found = _SUM.fullmatch(text.strip())
     if found is None:
         raise InvalidRequest(field, f"expected {INTERVAL}", position=0)
-    unit_s = {**_UNIT_S, "month": 2_592_000, "year": 31_536_000}.get(found[2].lower().removesuffix("s"))
-    if unit_s is None or int(found[1]) == 0:
-        wrong = 2 if unit_s is None else 1
-        reason = f"expected {INTERVAL}" if unit_s is None else "expected 1 or more"
-        lead = len(text) - len(text.lstrip())
-        raise InvalidRequest(field, reason, position=lead + found.start(wrong))
-    return int(found[1]) * unit_s
+    total = 0
+    for part in _PART.finditer(text):
+        unit_s = _INTERVAL_S.get(part[3].lower().removesuffix("s"))
+        if unit_s is None:
+            raise InvalidRequest(field, f"expected {INTERVAL}", position=part.start(3))
+        total += int(part[1] + (part[2] or "").ljust(LONGEST_WORDS, "0")) * unit_s
+    if total < _ONE_SECOND:
+        reason = "expected 1 or more" if total == 0 else "expected a second or more"
+        raise InvalidRequest(field, reason, position=lead)
+    return -(-total // _ONE_SECOND)
 
 
 def _words(text: str, field: str) -> Duration:

@@ -119,7 +119,7 @@ def run_body(run: Run) -> dict[str, Any]:
     assert status is not None
     return {
         "runId": run.uuid,
-        "runText": run.message or run.answer or "",
+        "runText": _text_of(run),
         "httpStatus": run.http_status,
         "executionTimestamp": shown(run.first_started_at or run.started_at),
         "scheduleTimestamp": shown(run.planned_at),
@@ -127,6 +127,12 @@ def run_body(run: Run) -> dict[str, Any]:
         "runStatus": status[0],
         "runState": status[1],
     }
+
+
+def _text_of(run: Run) -> str:
+    """What the job reported; else what its target answered. That its status was 500, httpStatus says already."""
+    refused = run.http_status is not None and run.http_status >= 400
+    return (run.answer if refused else None) or run.message or run.answer or ""
 
 
 def planned_body(uuid: str, at: datetime) -> dict[str, Any]:

@@ -64,11 +64,13 @@ NAMES = {"sapCron": "cron", "every": "repeatInterval"}
 
 
 def _of_field(error: InvalidRequest) -> str:
-    """With the path of the field. Of a cron: the documented text, and the word that clients look for."""
+    """With the path of the field. Of a cron that cannot be read: the documented text, and the word that clients look
+    for. One that can be read, but has no run left, is told as every other field.
+    """
     if not error.field:
         return error.reason
     above, _, name = error.field.rpartition(".")
     name = NAMES.get(name, name)
-    if name == "cron":
+    if name == "cron" and error.code != "NEVER_FIRES":
         return f"Invalid cron specified (xscron: {error.reason})"
     return f"{above}.{name}: {error.reason}" if above else f"{name}: {error.reason}"

@@ -244,16 +244,23 @@ def _of_weekdays(items: list[Span | Nth], length: int, first: int) -> int:
 
 
 def _not_seven(text: str, found: int) -> str:
-    """SAP's own documents once showed six fields; that form lacked the Day of Week."""
+    """SAP's own documents once showed six fields: one form lacked the Day of Week, another, which they have corrected
+    since, the Second. A text may be read as either.
+    """
     reason = f"expected {EXPECTED}; found {found}"
     if found != 6:
         return reason
-    whole = "* " + " ".join(text.split())
+    six = " ".join(text.split())
+    meant = [f'"{whole}"' for whole in (f"{six} 0", f"* {six}") if len(whole) <= 100 and _is_read(whole)]
+    return f"{reason}: did you mean {' or '.join(meant)}?" if meant else reason
+
+
+def _is_read(text: str) -> bool:
     try:
-        parse(whole)
+        parse(text)
     except InvalidRequest:
-        return reason
-    return f'{reason}: did you mean "{whole}"?' if len(whole) <= 100 else reason
+        return False
+    return True
 
 
 def _summary(text: str, zone: str) -> str:
