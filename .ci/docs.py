@@ -92,7 +92,10 @@ REASONS: Mapping[Reason, tuple[str, str]] = {
     Reason.CALENDAR: ("SKIPPED", "A calendar excludes the day."),
     Reason.BY_HAND: ("SKIPPED", "Somebody skipped this one occurrence."),
     Reason.QUOTA: ("SKIPPED", "A quota was used up."),
-    Reason.SERVICE_OUTAGE: ("MISSED", "The service did not tick."),
+    Reason.SERVICE_OUTAGE: (
+        "MISSED",
+        "The service was out, and its policy left it out: nothing ticked, or an executor met it late (see `message`).",
+    ),
     Reason.CONSUMER_AWAY: ("MISSED", "The consumer was away for too long."),
     Reason.MAX_LATENESS: ("EXPIRED", "Later than the schedule's `maxLatenessSeconds`."),
     Reason.MAX_AGE: (

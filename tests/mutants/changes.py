@@ -122,9 +122,7 @@ CHANGES = {
     "an-instant-ahead-runs-now": Change(
         "domain/admission.py", "_without_row", "if pointer.instant > now:", "if False:"
     ),
-    "late-messages-run": Change(
-        "domain/admission.py", "_too_late", "return End(*too_late) if too_late is not None else None", "return None"
-    ),
+    "late-messages-run": Change("domain/admission.py", "_too_late", "if too_late is None:", "if True:"),
     "what-a-change-took-back-runs": Change(
         "domain/admission.py", "_superseded", "if pointer.instant.timestamp() > ended_at:", "if False:"
     ),

@@ -136,5 +136,7 @@ def test_after_an_outage_of_the_executors_the_policy_judges_each_by_its_age(
             **dict.fromkeys(missed[run], (State.SUCCESS, Reason.LATE)),
         }
         assert all(line.range_count is None for line in scene.runs(planned))
+        for at in left_out:
+            assert str(runs[at].message).startswith("an executor met its message ")
         assert scene.totals(planned).missed_sent == len(left_out)
         nothing_else_happened(scene, planned, missed)

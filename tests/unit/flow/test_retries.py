@@ -36,6 +36,29 @@ def test_a_failed_attempt_is_made_again_after_its_delay(stage: Stage) -> None:
     assert (stage.totals(planned).failed_attempts, stage.totals(planned).failed) == (2, 0)
 
 
+@pytest.mark.parametrize(
+    ("answers", "changed", "ends_at"),
+    [
+        ([BUSY] * 5, 4, (State.ERROR, 5, 5)),
+        ([BUSY] * 4, 4, (State.SUCCESS, 5, 5)),
+        ([BUSY] * 2, 1, (State.ERROR, 2, 2)),
+    ],
+)
+def test_how_many_attempts_there_may_be_follows_the_job(
+    stage: Stage, answers: list[Outcome], changed: int, ends_at: tuple[State, int, int]
+) -> None:
+    """The job is changed while the run waits for its second attempt."""
+    stage.endpoint.script = list(answers)
+    planned = stage.create(once(), action=stage.action(retry=fixed(60, 1 if changed > 1 else 5)))
+    stage.run(90)
+
+    stage.change(planned, action=stage.action(retry=fixed(60, changed)))
+    stage.run(600)
+
+    run = stage.only_run(planned)
+    assert (run.state, run.attempt, run.max_attempts) == ends_at
+
+
 def test_every_attempt_but_the_last_has_a_row_of_its_own(stage: Stage) -> None:
     stage.endpoint.script = [BUSY, WRONG]
     planned = stage.create(once(), action=stage.action(retry=fixed(30)))

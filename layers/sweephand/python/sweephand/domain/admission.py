@@ -33,10 +33,14 @@ class Drop:
 
 @dataclass(frozen=True)
 class End:
-    """End it without acting: as a new row, or [not terminal] where there is one."""
+    """End it without acting: as a new row, or [not terminal] where there is one.
+
+    message: for people; it decides nothing.
+    """
 
     state: State
     reason: Reason
+    message: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -200,7 +204,11 @@ def _too_late(
         too_late = misfire.comes_too_late(load(packed), policy, pointer.instant, now, sent_at=sent_at, through=through)
     except ValueError:
         return None  # the sweep takes such a schedule out of service; what it sent before runs all the same
-    return End(*too_late) if too_late is not None else None
+    if too_late is None:
+        return None
+    return End(
+        *too_late, f"an executor met its message {(now - pointer.instant).total_seconds():.0f} s after its instant"
+    )
 
 
 def _forbidden(job: Job, schedule: Schedule, *, enabled: bool) -> End | None:

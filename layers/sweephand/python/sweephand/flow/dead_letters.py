@@ -76,7 +76,8 @@ def _end(world: World, pointer: Pointer, seen: Seen) -> Verdict:
     if end is None:
         return _left_open(world, admitted, seen)
     collection = seen.job.collection if seen.job else None
-    ended = settle.end_unacted(world, _lane(seen), pointer, seen.run, end.state, end.reason, collection=collection)
+    lane, how = _lane(seen), (end.state, end.reason, end.message)
+    ended = settle.end_unacted(world, lane, pointer, seen.run, *how, collection=collection)
     if isinstance(ended, Refused):
         return AGAIN
     effects.after(world, ended, seen.job, seen.schedule)

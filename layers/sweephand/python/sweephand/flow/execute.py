@@ -196,8 +196,8 @@ def _attempt(  # noqa: PLR0911 - one line for each answer of the gate
             effects.after(world, seen.run, seen.job, seen.schedule)
             # What its target reported ended it outside of any executor, and its pointer brings that here.
             return replace(DONE, ended=seen.run if seen.run.result_digest is not None else None)
-        case admission.End(state, reason):
-            return _end(world, lane, pointer, seen, state, reason)
+        case admission.End(state, reason, why):
+            return _end(world, lane, pointer, seen, state, reason, why)
         case admission.EndLost():
             return _end(world, lane, pointer, seen, State.UNKNOWN, Reason.EXECUTOR_LOST)
         case admission.EndUnanswered(state):

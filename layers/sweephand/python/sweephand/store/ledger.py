@@ -253,7 +253,7 @@ def finish(
     table: Table, run: Run, condition: Condition, counts: dict[str, int], attempts: Sequence[AttemptItem]
 ) -> Written | Refused:
     """Any other end, with its counts and what is known of the attempts: one transaction. run: as it shall be."""
-    actions = _ending(run)
+    actions = [*_ending(run), assign(RunItem.max_attempts, run.max_attempts)]
     if run.state in _NEEDS_ATTENTION:
         actions += attention(run)
     return counting.write(table, run, table.update_op("run", *key_of(run), actions, condition), counts, attempts)
