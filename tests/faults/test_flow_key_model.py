@@ -63,11 +63,13 @@ class Calls:
 
     begun: since the terms were set. unsure: runs whose own executor met trouble, so that their place may have lapsed
     while their target still works. probes: when the next one might try, as each call that tried a circuit left it.
+    placeless: they began while the key had no places to give.
     """
 
     under_way: dict[str, datetime | None] = field(default_factory=dict)
     begun: list[datetime] = field(default_factory=list)
     unsure: set[str] = field(default_factory=set)
+    placeless: set[str] = field(default_factory=set)
     probes: set[tuple[str, datetime]] = field(default_factory=set)
 
 
@@ -200,6 +202,9 @@ class FlowKeys(Days):
         assert there is not None
         if there.rate != self.key.rate:
             self.calls.begun = []
+        if self.key.parallelism is None:  # what began without a place has none
+            begun = self.calls.under_way.keys() | {run.uuid for run in self.rows() if run.state in AWAITING_RESULT}
+            self.calls.placeless |= {uuid for uuid in begun if holder(uuid) not in self.stile().places}
         self.key = there
 
     # What a call of the target must find
@@ -238,7 +243,7 @@ class FlowKeys(Days):
         stile = self.stile()
         assert holder(uuid) in stile.places, "a call without a place"
         awaited = {run.uuid for run in self.rows() if self.holds_for_its_result(run, now)} - self.calls.unsure
-        others = (self.calls.under_way.keys() | awaited) - {uuid}
+        others = (self.calls.under_way.keys() | awaited) - {uuid} - self.calls.placeless
         held = {other for other in others if holder(other) in stile.places}
         assert others == held, "a place was given away while its call was under way"
         assert len(others) < self.key.parallelism or len(stile.places) > self.key.parallelism, "too many at once"
