@@ -26,7 +26,7 @@ NEVER = {
     **{(kind, OWN, "unproven"): "the stack's own" for kind in ("ecs", "event", "job")},
     ("job", OWN, "silence"): "nothing is waited for",
     ("job", OWN, "wait"): "nothing is waited for",
-    ("job", OWN, "unreachable"): "a row beside its own",
+    ("job", OWN, "unreachable"): "the other job is found in the service's own table",
 }
 """Cells of what cannot be."""
 Cell = tuple[str, str, str]

@@ -172,3 +172,16 @@ def test_a_report_is_read_over_again_where_that_was_cut_short(api, monkeypatch, 
 
     assert len(asked) > 1
     assert api.get(f"/v1/runs/{run}").json["message"] == "upstream refused Bearer ***, 3 rows"
+
+
+def test_a_job_whose_target_learns_no_address_shows_that_its_runs_do_not_wait(api):
+    action = {"type": "event", "payload": {"a": 1}}
+    hooks = {"onSuccess": {"type": "event"}}
+
+    made = api.create(action=action, hooks=hooks, schedules=[], policies={"callbackToken": True})
+    body = api.get(f"/v1/jobs/{made['id']}").json
+
+    assert body["action"]["outcome"]["onAccepted"] == "success"
+    assert body["hooks"]["onSuccess"]["outcome"]["onAccepted"] == "success"
+    said = action | {"outcome": {"onAccepted": "wait"}}
+    assert api.create(action=said, schedules=[])["action"]["outcome"]["onAccepted"] == "wait"

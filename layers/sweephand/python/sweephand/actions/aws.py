@@ -12,7 +12,7 @@ from sweephand.actions import rules as outcome_rules
 from sweephand.actions.call import Call, run_as_payload
 from sweephand.actions.payloads import BadPayloadError, check_size, parse_payload
 from sweephand.actions.redaction import hidden
-from sweephand.actions.rules import Rules, failed, taken
+from sweephand.actions.rules import Rules, failed, taken, tells_its_run
 from sweephand.domain import fields as read
 from sweephand.domain.fields import below
 from sweephand.domain.job import Payload
@@ -30,7 +30,8 @@ THROTTLES = frozenset(
     {
         *("Throttling", "ThrottlingException", "ThrottledException", "Throttled", "RequestThrottled"),
         *("RequestThrottledException", "TooManyRequestsException", "RequestLimitExceeded", "SlowDown"),
-        *("EC2ThrottledException", "KMSThrottlingException", "KmsThrottled", "ExecutionLimitExceeded"),
+        *("KMSThrottling", "KMSThrottlingException", "KmsThrottlingException", "KMS.ThrottlingException"),
+        *("KmsThrottled", "KMS.Throttling", "EC2ThrottledException", "ExecutionLimitExceeded"),
         *("BandwidthLimitExceeded", "PriorRequestNotComplete", "TransactionInProgressException"),
     }
 )
@@ -197,7 +198,8 @@ def _attempted(
         return replace(why, message=f"the role could not be assumed: {why.message}")
     except (ClientError, BotoCoreError) as error:
         return failure_of(error)
-    return taken(params.rules, call, sent.answer, sent.http_status)
+    told = tells_its_run(params.kind, params.options, with_payload=call.payload is not None)
+    return taken(params.rules, call, sent.answer, sent.http_status, told=told)
 
 
 def _send(params: AwsParams, call: Call, outbound: Outbound, service: str, send: Callable[[Any, Arn], Sent]) -> Sent:

@@ -115,7 +115,7 @@ def _judge(answer: Answer, rules: Rules, call: Call, told: Sequence[str]) -> Out
     text = hidden(answer.body.decode("utf-8", "replace")[:MAX_ANSWER], told)
     said = text.encode()[:MAX_ANSWER].decode("utf-8", "ignore") or None
     if 200 <= answer.status <= 299:
-        return taken(rules, call, said, answer.status)
+        return taken(rules, call, said, answer.status, told=call.payload is None)
     return Outcome(
         Verdict.FAILED,
         Reason.HTTP_STATUS,

@@ -69,7 +69,7 @@ def perform(params: EventParams, call: Call, outbound: Outbound) -> Outcome:  # 
     refused = call.put_event(params.detail_type, dumps(_detail(call)))
     if refused is not None:
         return failed(Reason.TARGET_ERROR, f"the event bus did not take the event: {refused}", retryable=True)
-    return taken(params.rules, call, None)
+    return taken(params.rules, call, None, told=False)
 
 
 def _detail(call: Call) -> dict[str, Any]:

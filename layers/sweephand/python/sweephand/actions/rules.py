@@ -59,9 +59,26 @@ def kept_secrets(_new: object, _old: object, *, field: str, guard: GuardSettings
     return frozenset()
 
 
-def taken(rules: Rules, call: Call, answer: str | None, http_status: int | None = None) -> Outcome:
-    """The target has it. Then the run is a success, or waits for what the target will report."""
-    waits = (rules.on_accepted or call.on202) == "wait"
+def tells_its_run(kind: str, options: Mapping[str, Any], *, with_payload: bool) -> bool:
+    """Is the target of such an action told where and by which token it reports? options: of the action.
+
+    Some have no place for it but the payload; an asynchronous function is not given its context (AWS, Invoke).
+    """
+    if kind == "event":
+        return False
+    if kind == "lambda" and (options.get("invocation") == "sync" or options.get("envelope") is True):
+        return True
+    return not with_payload or not (kind in {"lambda", "events", "states"} or kind.startswith("azure_"))
+
+
+def taken(
+    rules: Rules, call: Call, answer: str | None, http_status: int | None = None, *, told: bool = True
+) -> Outcome:
+    """The target has it. Then the run is a success, or waits for what the target will report.
+
+    told: where and by which token. Who was not told does not report unless the action says that it does.
+    """
+    waits = (rules.on_accepted or (call.on202 if told else "success")) == "wait"
     return Outcome(Verdict.ACCEPTED if waits else Verdict.SUCCEEDED, http_status=http_status, answer=answer)
 
 

@@ -123,7 +123,7 @@ _OUTCOME_OF = {"ecs": "TaskOutcome"}
 _JSON_ONLY = {"events", "lambda", "states"}
 _NO_PAYLOAD = {"job"}
 _DESCRIBED = {
-    "ecs": "Who makes, changes or takes away such an action needs the scope `tasks:write` beside the operation's own."
+    "ecs": "Who makes or changes such an action, or takes it from a job that stays, needs the scope `tasks:write` too."
 }
 
 

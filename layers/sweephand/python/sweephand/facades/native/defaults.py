@@ -106,23 +106,31 @@ class Filling:
     policies: Mapping[str, Any] = field(default_factory=dict)
     waits_s: int | None = None
 
-    def of(self, outcome: Mapping[str, Any]) -> dict[str, Any]:
-        """on202, or onAccepted, follows the policy callbackToken."""
-        usual = "wait" if self.policies.get("callbackToken") else "success"
+    def of(self, action: ActionSpec) -> dict[str, Any]:
+        """on202, or onAccepted, follows the policy callbackToken where the target is told of its run."""
+        outcome = action.params.get("outcome", {})
+        usual = "wait" if self.policies.get("callbackToken") and _tells_its_run(action) else "success"
         shown = {**dict.fromkeys(FOLLOWING, usual), "callbackTimeoutSeconds": self.waits_s}
         return {name: value for name, value in shown.items() if name in outcome and outcome[name] is None}
+
+
+def _tells_its_run(action: ActionSpec) -> bool:
+    from sweephand.actions.rules import tells_its_run  # noqa: PLC0415 - few jobs ask for callback tokens
+
+    beside = action.beside is not None and action.beside.payload is not None
+    return tells_its_run(action.kind, action.params, with_payload=beside or action.payload_version is not None)
 
 
 def shown_action(action: ActionSpec, filling: Filling) -> dict[str, Any]:
     params = {name: value for name, value in action.params.items() if name != "dialect"}
     if "outcome" in params:
-        params["outcome"] = {**params["outcome"], **filling.of(params["outcome"])}
+        params["outcome"] = {**params["outcome"], **filling.of(action)}
     return {"type": action.kind, **params, "retry": dict(action.retry)}
 
 
 def unsaid(params: Mapping[str, Any], stored: ActionSpec, filling: Filling) -> Mapping[str, Any]:
     """The params of a change without what was filled in for the stored action, if it came back as it was shown."""
     outcome = params.get("outcome", {})
-    shown = filling.of(stored.params.get("outcome", {}))
+    shown = filling.of(stored)
     silent = [name for name, value in shown.items() if outcome.get(name) == value]
     return {**params, "outcome": {**outcome, **dict.fromkeys(silent)}} if silent else params

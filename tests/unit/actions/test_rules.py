@@ -1,0 +1,51 @@
+"""Whose runs wait for a report by default: those whose targets are told how to report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sweephand.actions import event
+from sweephand.actions.rules import Rules, taken, tells_its_run
+from sweephand.domain.run import Verdict
+from tests.unit.actions.test_http import CALL
+
+ASKED = replace(CALL, callback_token="t", on202="wait")
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "with_payload", "told"),
+    [
+        ("http", {}, True, True),
+        ("sqs", {}, True, True),
+        ("sns", {}, True, True),
+        ("ecs", {}, True, True),
+        ("event", {}, True, False),
+        ("event", {}, False, False),
+        ("events", {}, True, False),
+        ("events", {}, False, True),
+        ("states", {}, True, False),
+        ("states", {}, False, True),
+        ("azure_storage_queue", {}, True, False),
+        ("azure_service_bus_topic", {}, False, True),
+        ("lambda", {"invocation": "sync", "envelope": False}, True, True),
+        ("lambda", {"invocation": "async", "envelope": False}, True, False),
+        ("lambda", {"invocation": "async", "envelope": False}, False, True),
+        ("lambda", {"invocation": "async", "envelope": True}, True, True),
+    ],
+)
+def test_a_target_is_told_how_to_report_where_its_kind_has_a_place_for_it(kind, options, with_payload, told):
+    assert tells_its_run(kind, options, with_payload=with_payload) is told
+
+
+def test_who_was_not_told_is_waited_for_only_if_the_action_says_so():
+    assert taken(Rules(), ASKED, None, told=False).verdict is Verdict.SUCCEEDED
+    assert taken(Rules(), ASKED, None).verdict is Verdict.ACCEPTED
+    assert taken(Rules(on_accepted="wait"), ASKED, None, told=False).verdict is Verdict.ACCEPTED
+
+
+def test_an_event_is_over_once_the_bus_has_it():
+    call = replace(ASKED, put_event=lambda *_: None)
+
+    assert event.perform(event.EventParams("x"), call, None).verdict is Verdict.SUCCEEDED
