@@ -42,6 +42,8 @@ def test_all_callers_together_have_a_limit_of_their_own(api):
     assert statuses(api, 2) + statuses(api, 3, OTHER) == [200, 200, 200, 200, 503]
     reply = api.get("/jobs")
     assert (reply.json["type"], int(reply.headers["retry-after"])) == ("Service Unavailable", reply.json["retryAfter"])
+    assert int(reply.headers["throttling"]) == reply.json["retryAfter"] * 1000
+    assert reply.json["message"].startswith("Error while fetching list of jobs: ")
 
 
 def test_near_a_limit_an_answer_comes_later_and_says_by_how_much(api):

@@ -138,6 +138,21 @@ def test_an_asynchronous_run_ends_with_what_it_reports(api, success, state):
     assert api.get(run).json == line
 
 
+@pytest.mark.parametrize(("status", "success"), [(200, True), (500, False)])
+def test_a_report_that_says_what_the_answer_said_changes_nothing(api, status, success):
+    made = api.create({"repeatInterval": "10 minutes"})
+    verdict = Verdict.SUCCEEDED if success else Verdict.FAILED
+    api.stage.endpoint.script.append(Outcome(verdict, http_status=status))
+    api.stage.run(660)
+    run = f"{path(made)}/runs/{api.get(f'{path(made)}/runs').json['results'][1]['runId']}"
+    line = api.get(run).json
+
+    assert api("PUT", run, {"success": success, "message": "told once more"}).status == 200
+    assert api("PUT", run, {"success": not success}).status == 400
+    assert api.get(run).json == line
+    assert line["runState"] == ("SUCCESS" if success else "ERROR")
+
+
 @pytest.mark.parametrize("length", [1_001, 10_001, 90_000])
 def test_of_a_long_message_the_beginning_is_kept(api, length):
     made = api.create({"repeatInterval": "10 minutes"})

@@ -31,6 +31,8 @@ def some(api):
         ("NUMBERS night", ["nightly-report"]),
         ("active:false", ["old"]),
         ("active:true numbers", ["nightly-report", "import"]),
+        ("active:true active:true numbers", ["nightly-report", "import"]),
+        ("active:true active:false", []),
         ("startTime:>2027-03-01", ["import"]),
         ("startTime:>=2027-04-01T00:00:00 endTime:<=2027-06-01", ["import"]),
         ("startTime:<2027-04-01", []),

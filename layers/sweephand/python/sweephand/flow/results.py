@@ -38,8 +38,8 @@ def record(
 
     owner: the schedule's id, or the job's for a run without a schedule. Raises NotFound; Conflict(RESULT_CONFLICT)
     where the run has ended otherwise: what came later is kept as a note, with its message; Conflict for a line that
-    stands for many occurrences. message_counts: with another message it is another result. token: by which its target
-    reports, if by one.
+    stands for many occurrences. message_counts: with another message it is another result; without,
+    whatever ended the run in the same way said the same. token: by which its target reports, if by one.
 
     Nobody is shown a message that may repeat a secret until the executor has read it over; of one that came later such
     a note says nothing.
@@ -53,7 +53,8 @@ def record(
     state, reason = (State.SUCCESS, success_reason(run)) if success else (State.ERROR, Reason.CALLBACK)
     ended = replace(run, state=state, reason=reason, message=message, result_digest=digest)
     there = end_from_outside(world, ended, now)
-    if there.result_digest != digest or there.state is not state:
+    same = there.result_digest == digest or not message_counts
+    if not same or there.state is not state:
         ledger.note(world.table, there, _late(world, there, message, success=success))
         raise Conflict(f"the run has ended as {there.state}", code="RESULT_CONFLICT")
     return there

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sweephand.errors import InvalidRequest, SweephandError
+from sweephand.errors import InvalidRequest, SweephandError, Unavailable
 from sweephand.facades.api import Api, Visit
 from sweephand.facades.http import Answer, Operation, Route, Routes
 from sweephand.facades.sap import action_logs, config, jobs, runs, schedules, search
@@ -68,10 +68,14 @@ class SapApi(Api):
         )
 
     def operate(self, visit: Visit) -> Answer:
-        """Near a limit of requests the answer comes later, and says by how much."""
+        """Near a limit of requests the answer comes later, and says by how much; over that of all it says until when."""
         assert visit.caller is not None
         context = Context(self.world, self.guard, self.door, *visit[:3], visit.caller, self._ordinals)
-        waits_ms = self._rates.let_in(context.own)
+        try:
+            waits_ms = self._rates.let_in(context.own)
+        except Unavailable as over:
+            answer = self.refusal(over, visit.request.request_id, visit.route)
+            return replace(answer, headers={**answer.headers, "throttling": str(over.retry_after_s * 1000)})
         if not waits_ms:
             return _operated(visit.route, context)
         self.world.clock.sleep(waits_ms / 1000)

@@ -49,17 +49,17 @@ Instant = Callable[[], datetime | None]
 
 @dataclass(frozen=True)
 class Query:
-    """words: in lower case. active None: both."""
+    """words: in lower case. active: all that are asked for; two that differ are never both there."""
 
     words: tuple[str, ...] = ()
-    active: bool | None = None
+    active: frozenset[bool] = frozenset()
     start: tuple[Check, ...] = ()
     end: tuple[Check, ...] = ()
 
     def holds(self, texts: Sequence[str], active: bool, start: Instant, end: Instant) -> bool:
         """start, end: looked at only where times are asked for, of what all else lets through."""
         return (
-            self.active in {None, active}
+            self.active <= {active}
             and all(any(word in text.lower() for text in texts) for word in self.words)
             and all(check(start()) for check in self.start)
             and all(check(end()) for check in self.end)
@@ -71,7 +71,7 @@ def parse(text: str) -> Query:
     if len(text) > LONGEST:
         raise InvalidRequest(None, f"the query is longer than {LONGEST} characters")
     words: list[str] = []
-    active: bool | None = None
+    active: set[bool] = set()
     times: dict[str, list[Check]] = {"startTime": [], "endTime": []}
     for token in text.split():
         name, colon, value = token.partition(":")
@@ -80,12 +80,12 @@ def parse(text: str) -> Query:
         elif name == "active":
             if value not in {"true", "false"}:
                 raise InvalidRequest(None, "active must be true or false")
-            active = value == "true"
+            active.add(value == "true")
         elif name in times:
             times[name].append(_check(name, value))
         else:
             raise InvalidRequest(None, "Field not recognized")
-    return Query(tuple(words), active, tuple(times["startTime"]), tuple(times["endTime"]))
+    return Query(tuple(words), frozenset(active), tuple(times["startTime"]), tuple(times["endTime"]))
 
 
 def _check(name: str, value: str) -> Check:
@@ -180,7 +180,7 @@ def _schedules_in_row(wanted: Query, row: Listed) -> Matches | None:
         return None
     over = row.entry.ended is not None
     some_may_be_over = not over and len(said.schedules) > 1 and any(each.active for each in said.schedules)
-    if wanted.active is not None and some_may_be_over:
+    if wanted.active and some_may_be_over:
         return None
     return [
         n
