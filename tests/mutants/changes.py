@@ -117,7 +117,7 @@ CHANGES = {
         "flow/settle.py", "_write", "mine = ledger.own_lease(run.owner)", "mine = ledger.RunItem.pk.exists()"
     ),
     "a-second-result-is-taken-for-the-first": Change(
-        "flow/results.py", "record", "if there.result_digest != digest or there.state is not state:", "if False:"
+        "flow/results.py", "record", "if not same or there.state is not state:", "if False:"
     ),
     "an-instant-ahead-runs-now": Change(
         "domain/admission.py", "_without_row", "if pointer.instant > now:", "if False:"

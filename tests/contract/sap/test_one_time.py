@@ -58,7 +58,6 @@ CASES = [
     ("off, past", {"active": True}, AT_ONCE),
     ("off, past", {"time": AHEAD, "active": True}, AHEAD),
     ("off, past", {"time": "in 1 minute", "active": True}, 60),
-    ("off, ended", {"active": True}, NEVER),
 ]
 
 
@@ -92,7 +91,7 @@ def test_a_change_runs_it_when_the_table_says(api, how, sent, then):
     assert reply.status == 200, reply.text
     if then not in {NEVER, AT_ONCE}:
         assert (reply.json["active"], reply.json["nextRunAt"]) == (True, planned(api, then))
-    elif then is NEVER and how != "off, ended":
+    elif then is NEVER:
         assert (reply.json["active"], reply.json["nextRunAt"]) == (False, None)
     api.stage.run(50)
     runs = api.stage.endpoint.received[ran:]
@@ -120,7 +119,7 @@ def test_it_can_be_switched_on_and_used_up_any_number_of_times(api):
     assert (later["active"], later["nextRunAt"]) == (True, api.now(241))
 
 
-@pytest.mark.parametrize("how", ["off", "off, past", "off, ended", "ran", "waiting"])
+@pytest.mark.parametrize("how", ["off", "off, past", "ran", "waiting"])
 def test_all_are_switched_on_by_the_same_rule(api, how):
     made, ran = stands(api, how)
     where = f"/jobs/{made['_id']}/schedules/activationStatus"
@@ -131,6 +130,17 @@ def test_all_are_switched_on_by_the_same_rule(api, how):
     assert len(api.stage.endpoint.received) - ran == (how in {"off, past", "ran"})
     planned_next = {"off": f"{AHEAD[:10]} 00:00:00", "waiting": f"{AHEAD[:10]} 00:00:00"}
     assert api.get(path_of(made)).json["nextRunAt"] == planned_next.get(how)
+
+
+def test_behind_its_end_it_is_not_switched_on(api):
+    made, _ = stands(api, "off, ended")
+    where = f"/jobs/{made['_id']}/schedules/activationStatus"
+
+    with api.native.unchanged():
+        refused = [api("PUT", path_of(made), {"active": True}), api("POST", where, {"activationStatus": True})]
+
+    assert [reply.status for reply in refused] == [400, 400]
+    assert all("endTime" in reply.json["message"] for reply in refused)
 
 
 def test_the_same_switching_on_twice_runs_it_once(api):

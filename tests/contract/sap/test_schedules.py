@@ -342,3 +342,61 @@ def test_another_tenant_s_schedules_stay_apart(api):
     api.create({"repeatInterval": "2 hours", "description": "mine"})
 
     assert api.get("/search/schedules", caller=OTHER, query={"q": "mine"}).json["total"] == 0
+
+
+# After the end
+
+
+@pytest.mark.parametrize("of", ["schedule", "job"])
+def test_a_schedule_whose_end_came_stays_off_with_another_end_until_it_is_switched_on(api, of):
+    ended = {"endTime": api.now(300)}
+    made = api.create({"repeatInterval": "1 minute", "data": {"n": 1}}, {"cron": "* * * * * */2 0"}, name="ends")
+    job = f"/jobs/{made['_id']}"
+    places = [f"{job}/schedules/{each['scheduleId']}" for each in made["schedules"]]
+    for place in places if of == "schedule" else [job]:
+        assert api("PUT", place, ended).status == 200
+    api.stage.run(600)
+    assert [api.get(place).json["active"] for place in places] == [False, False]
+
+    for place in places if of == "schedule" else [job]:
+        assert api("PUT", place, {"endTime": None}).status == 200
+    calls = len(api.stage.endpoint.received)
+    api.stage.run(600)
+
+    seen = [api.get(place).json for place in places]
+    assert [(each["active"], each["nextRunAt"], each["data"]) for each in seen] == [
+        (False, None, '{"n":1}'),
+        (False, None, None),
+    ]
+    assert len(api.stage.endpoint.received) == calls
+    assert [api("PUT", place, {"active": True}).json["active"] for place in places] == [True, True]
+    api.stage.run(300)
+    assert len(api.stage.endpoint.received) > calls
+
+
+def test_nothing_is_switched_on_behind_its_end(api):
+    made = api.create({"repeatInterval": "1 minute", "endTime": api.now(300)}, name="ends")
+    place = f"/jobs/{made['_id']}/schedules/{made['schedules'][0]['scheduleId']}"
+    api.stage.run(600)
+
+    with api.native.unchanged():
+        refused = [
+            api("PUT", place, {"active": True}),
+            api("POST", f"/jobs/{made['_id']}/schedules/activationStatus", {"activationStatus": True}),
+        ]
+
+    assert [reply.status for reply in refused] == [400, 400]
+    assert all("endTime" in reply.json["message"] for reply in refused)
+    assert api("PUT", place, {"active": True, "endTime": api.now(600)}).json["active"] is True
+
+
+def test_of_several_schedules_those_that_can_run_are_switched_on(api):
+    made = api.create({"repeatInterval": "1 minute", "endTime": api.now(300)}, {"repeatAt": "4.40pm"}, name="ends")
+    status = f"/jobs/{made['_id']}/schedules/activationStatus"
+    api.stage.run(600)
+    assert api("POST", status, {"activationStatus": False}).status == 200
+
+    assert api("POST", status, {"activationStatus": True}).status == 200
+
+    shown = api.get(f"/jobs/{made['_id']}/schedules").json["results"]
+    assert [each["active"] for each in shown] == [False, True]

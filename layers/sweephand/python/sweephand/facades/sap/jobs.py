@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from sweephand.domain.collection import Collection, Retention
-from sweephand.domain.job import JobDraft
+from sweephand.domain.job import JobDraft, Payload
 from sweephand.errors import Conflict, InvalidRequest, NotFound
 from sweephand.facades.http import Answer
-from sweephand.facades.sap import bodies, fields, job_list
+from sweephand.facades.sap import bodies, fields, job_list, over
 from sweephand.facades.sap.context import COLLECTION, FACADE, Context
 from sweephand.facades.sap.pages import envelope, page_of
 from sweephand.flow import change, plan, tenancy
@@ -128,8 +129,8 @@ def put(ctx: Context) -> Answer:
 def _update(ctx: Context) -> Answer:
     planned, body = ctx.find(), ctx.body()
 
-    def edit(there: Planned, _stored: object) -> JobDraft:
-        return fields.changed_job(body, there.job, ctx.guard, ctx.now)
+    def edit(there: Planned, stored: Mapping[str, Payload]) -> JobDraft:
+        return over.staying_with(there, stored, fields.changed_job(body, there.job, ctx.guard, ctx.now))
 
     job = planned.job
     try:

@@ -11,7 +11,7 @@
 | switched off          | -          | any                   | stays off, with the new time                          |
 | any                   | false      | any                   | is off                                                |
 
-"-": not sent. Nothing runs behind the end of the schedule or of its job.
+"-": not sent. Nothing runs behind the end of the schedule or of its job: over.py refuses to switch it on there.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from typing import Any
 from sweephand.domain.instants import text, up_to_second
 from sweephand.domain.job import Job, ScheduleDraft
 from sweephand.domain.schedule import Schedule
-from sweephand.facades.sap import bodies
-from sweephand.schedules.instants import parse_instant
+from sweephand.facades.sap import bodies, over
 from sweephand.schedules.timing import load_or_never, parse
 
 
@@ -39,15 +38,9 @@ def as_sent(
     """
     timing = load_or_never(before.packed)
     switched_on = given.get("active") is not None and wanted.active and not bodies.is_active(before)
-    if timing.recurring or not switched_on or _is_past_its_end(wanted, job, now):
+    if timing.recurring or not switched_on or over.is_past_its_end(wanted, job, now):
         return wanted
     at = parse({"time": given["time"]}, now=now).once_at if given.get("time") is not None else timing.written_at
     if at is None or at <= now:
         at = up_to_second(now)
     return replace(wanted, timing={**wanted.timing, "time": text(at)})
-
-
-def _is_past_its_end(wanted: ScheduleDraft, job: Job, now: datetime) -> bool:
-    own = wanted.timing.get("endTime")
-    ends = [job.end_at, None if own is None else parse_instant(own, "endTime")]
-    return any(end is not None and end < now for end in ends)

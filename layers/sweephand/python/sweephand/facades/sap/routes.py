@@ -68,7 +68,7 @@ class SapApi(Api):
         )
 
     def operate(self, visit: Visit) -> Answer:
-        """Near a limit of requests the answer comes later, and says by how much; over that of all it says until when."""
+        """Near a limit of requests the answer comes later, and says by how much; over that of all, it says how long."""
         assert visit.caller is not None
         context = Context(self.world, self.guard, self.door, *visit[:3], visit.caller, self._ordinals)
         try:

@@ -9,7 +9,7 @@ from sweephand.domain.job import ScheduleDraft
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
-from sweephand.facades.sap import bodies, fields, one_time, runs
+from sweephand.facades.sap import bodies, fields, one_time, over, runs
 from sweephand.facades.sap.context import Context
 from sweephand.facades.sap.jobs import OK, schedule_bodies
 from sweephand.facades.sap.pages import envelope, page_of
@@ -60,15 +60,30 @@ def switch_all(ctx: Context) -> Answer:
 
     def wish(there: Planned) -> list[Wish]:
         stored = _stored(ctx, there, there.schedules)
-        return [
-            Wish(each, one_time.as_sent({"active": on}, each, replace(draft, active=on), there.job, ctx.now))
+        switched = [
+            (each, replace(draft, active=on))
             for each, draft in zip(there.schedules, stored, strict=True)
             if bodies.is_active(each) is not on
+        ]
+        if on:
+            switched = _that_can_run(ctx, there, switched)
+        return [
+            Wish(each, one_time.as_sent({"active": on}, each, wanted, there.job, ctx.now)) for each, wanted in switched
         ]
 
     operation = Operation.ACTIVATE_SCHEDULE if on else Operation.DEACTIVATE_SCHEDULE
     _commit(ctx, ctx.find(), wish, operation)
     return Answer(200, OK)
+
+
+def _that_can_run(
+    ctx: Context, there: Planned, switched: list[tuple[Schedule, ScheduleDraft]]
+) -> list[tuple[Schedule, ScheduleDraft]]:
+    """Of those that are to be switched on. Raises InvalidRequest where then none of the job's schedules would be on."""
+    can = [pair for pair in switched if not over.is_past_its_end(pair[1], there.job, ctx.now)]
+    if switched and not can and len(switched) == len(there.schedules):
+        raise InvalidRequest("activationStatus", "cannot be true: the endTime of each schedule or of the job is past")
+    return can
 
 
 def read(ctx: Context) -> Answer:
@@ -88,6 +103,9 @@ def put(ctx: Context) -> Answer:
         before = plan.find_schedule(there, schedule_id)
         (stored,) = _stored(ctx, there, (before,))
         wanted = fields.changed_schedule(body, stored, there.job.action, ctx.now)
+        wanted = over.staying(body, before, wanted)
+        if body.get("active") is not None and wanted.active and not bodies.is_active(before):
+            over.check_can_run(wanted, there.job, ctx.now)
         return [Wish(before, one_time.as_sent(body, before, wanted, there.job, ctx.now))]
 
     after = _commit(ctx, planned, wish, Operation.PATCH_SCHEDULE)
