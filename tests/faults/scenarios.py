@@ -433,6 +433,37 @@ class Redrive(Scenario):
         assert open_errors(at) == 0
 
 
+class OneAfterTheOther(Scenario):
+    """Two runs that failed, of a schedule that skips: the first is run again, and cancelled, then the other."""
+
+    name = "one-after-the-other"
+
+    def history(self, at: Play) -> None:
+        job = all_fail(at, 2, policies={"overlap": "skip"}, action=at.scene.action(outcome={"on202": "wait"}))
+        world, once = at.scene.world, at.key()
+        at.scene.endpoint.answer = lambda call: ACCEPTED if call.planned_at in minutes(1) else OK
+        runs = [f"{job.schedules[0].id}_{run_at(job.schedules[0], minute)}" for minute in (1, 2)]
+        params = {"runs": runs, "ratePerMinute": 60}
+        at.ask(lambda: operations.begin(world, TENANT, OperationKind.REDRIVE, params, actor=None, total=2, once=once))
+        at.go(30)
+        at.ask(lambda: self._cancel(at))
+        at.go(1_500)
+
+    def _cancel(self, at: Play) -> None:
+        first = next((run for run in at.runs(Kind.MANUAL) if run.occurrence_at in minutes(1)), None)
+        if first is not None and not first.finished:
+            results.cancel(at.scene.world, TENANT, str(first.schedule_id), first.uuid)
+
+    def check(self, at: Play) -> None:
+        first, second = sorted(at.runs(Kind.MANUAL), key=lambda run: run.occurrence_at or run.planned_at)
+        assert second.state is State.SUCCESS
+        (row,) = [item for item in at.scene.items() if item["sk"]["S"].startswith("OP#")]
+        did_not_run = first.state is State.CANCELLED
+        assert (row["state"]["S"], row["done"]["N"], row["failed"]["N"]) == ("DONE", "2", str(int(did_not_run)))
+        assert open_errors(at) == 1
+        assert did_not_run or at.faults
+
+
 class ExportedRuns(Scenario):
     """Two files of what failed, of the job and of the whole tenant, each in pieces that are joined."""
 
@@ -491,10 +522,11 @@ class CancelledExport(Scenario):
         assert row.state == OperationState.DONE or at.scene.bucket.objects == {}
 
 
-def all_fail(at: Play, count: int) -> Planned:
+def all_fail(at: Play, count: int, **members: Any) -> Planned:
     """A job of so many occurrences, all of which have failed; from now on its target answers well."""
     at.scene.endpoint.answer = lambda _: WRONG
-    job = at.create(counted(count), action=at.scene.action(payload={"n": 1}))
+    members.setdefault("action", at.scene.action(payload={"n": 1}))
+    job = at.create(counted(count), **members)
     at.expect(job, dict.fromkeys(minutes(*range(1, count + 1)), State.REQUEST_ERROR))
     at.go_to(count + 0.5)
     for _ in range(30):

@@ -175,7 +175,8 @@ def furnish(api: Api, tenant: str) -> Things:
     names = {"job": made["id"], "schedule": made["schedules"][1]["id"], "run": run}
     assert api("POST", "/v1/calendars", {"name": "spare"}, caller=tenant).status == 201
     names |= {"calendar": "spare", "version": "1"}
-    work = api("POST", "/v1/errors:redrive", {"runs": [NO_RUN]}, caller=tenant).json
+    _, to_repeat = failed(api, tenant, made["id"])
+    work = api("POST", "/v1/errors:redrive", {"runs": [to_repeat]}, caller=tenant).json
     names["operation"] = work["operation"]["id"]
     names["leaving"] = f"{tenant}-leaving"  # a tenant without subscriptions
     assert api("POST", "/v1/tenants", {"tenant": names["leaving"]}, caller="provider").status == 201

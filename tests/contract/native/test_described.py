@@ -124,7 +124,7 @@ def _names(api) -> dict[str, str]:
     assert api("POST", "/v1/collections", {"name": collection}).status == 201
     assert api("POST", "/v1/calendars", {"name": collection}).status == 201
     assert api("POST", "/v1/calendars", {"name": "holidays"}).status in {201, 409}  # an example names it
-    selection = {"runs": [f"{job['id']}_{job['id']}"]}
+    selection = {"runs": [everything.failed(api, "acme", job["id"])[1]]}
     assert api("POST", "/v1/flow-keys", {"name": collection}).status == 201
     return {
         **dict(zip(("error", "failed_run"), everything.failed(api, "acme", job["id"]), strict=True)),

@@ -47,13 +47,67 @@ def test_of_a_selection_those_count_that_would_be_run_again(api: Api) -> None:
     assert (begun.status, begun.json["count"]) == (202, 1)
     api.stage.run(5)
     there = api("GET", f"/v1/operations/{begun.json['operation']['id']}").json
-    assert there["progress"] == {"done": 5, "total": 5, "failed": 4}
+    assert there["progress"] == {"done": 5, "total": 5, "failed": 4, "waitsFor": None}
 
 
 def test_nobody_counts_the_runs_of_another_tenant(api: Api) -> None:
     runs = failed(api, 1)
 
     assert api("POST", "/v1/errors:redrive", {"runs": runs, "dryRun": True}, caller="globex").json["count"] == 0
+
+
+def test_what_would_run_nothing_again_begins_nothing(api: Api) -> None:
+    runs = failed(api, 1)
+    (group,) = api("GET", "/v1/errors").json["items"]
+
+    foreign = api("POST", "/v1/errors:redrive", {"runs": runs}, caller="globex")
+    assert api("POST", f"/v1/errors/{group['id']}/archive", {"reason": "known"}).status == 200
+    seen_to = redrive(api, group=group["id"])
+
+    assert [(each.status, each.json) for each in (foreign, seen_to)] == [(202, {"count": 0, "operation": None})] * 2
+    for caller in ("acme", "globex"):
+        assert api("GET", "/v1/operations", caller=caller).json["items"] == []
+
+
+def test_while_its_tenant_is_disabled_nothing_begins(api: Api) -> None:
+    runs = failed(api, 4)
+    operation = redrive(api, runs=runs, ratePerMinute=6).json["operation"]["id"]
+    api.stage.run(1)
+    assert api("POST", "/v1/tenants/acme/disable", caller="provider").status == 200
+    for_acme = {"caller": "provider", "headers": {"sweephand-tenant": "acme"}}
+    calls = len(api.stage.endpoint.received)
+    api.stage.run(3_600)
+
+    assert len(api.stage.endpoint.received) == calls
+    there = api("GET", f"/v1/operations/{operation}", **for_acme).json
+    assert (there["state"], there["progress"]["waitsFor"]) == ("RUNNING", "the tenant is disabled")
+    assert api("POST", "/v1/tenants/acme/enable", caller="provider").status == 200
+    api.stage.run(120)
+    there = api("GET", f"/v1/operations/{operation}").json
+    assert there["state"] == "DONE"
+    assert there["progress"] == {"done": 4, "total": 4, "failed": 0, "waitsFor": None}
+    assert len(api.stage.endpoint.received) == calls + 3
+
+
+def test_what_the_job_does_not_do_any_more_is_not_run_again(api: Api) -> None:
+    action = {"type": "http", "url": "https://example.com/"}
+    job = api.create({"action": action, "errorAction": {**action, "url": "https://example.com/alarm"}})
+    api.stage.endpoint.answer = lambda _: WRONG
+    run(api, job)
+    (group,) = (each for each in api("GET", "/v1/errors").json["items"] if each["action"] == "errorAction")
+    (alarm,) = (each["runId"] for each in api("GET", f"/v1/errors/{group['id']}/runs").json["items"])
+    assert api("PATCH", f"/v1/jobs/{job['id']}", {"errorAction": None}).status == 200
+
+    single = api("POST", f"/v1/runs/{alarm}/rerun")
+    operation = redrive(api, group=group["id"]).json["operation"]["id"]
+    api.stage.run(10)
+
+    why = "its job has no errorAction any more"
+    assert (single.status, single.json["detail"]) == (409, why)
+    there = api("GET", f"/v1/operations/{operation}").json
+    assert there["progress"] == {"done": 1, "total": 1, "failed": 1, "waitsFor": None}
+    assert there["result"] == {"notRun": [{"runId": alarm, "reason": why}]}
+    assert api("GET", f"/v1/errors/{group['id']}").json["count"] == 1
 
 
 @pytest.mark.parametrize("by", ["runs", "group"])
@@ -74,9 +128,12 @@ def _keyed(api: Api, body: dict[str, Any]) -> Any:
 
 
 def test_what_was_asked_for_is_shown_with_instants_as_everywhere(api: Api) -> None:
-    failed(api, 1)
+    (first,) = failed(api, 1)
     (group,) = api("GET", "/v1/errors").json["items"]
     assert api("POST", f"/v1/errors/{group['id']}/archive", {"reason": "known"}).status == 200
+    api.stage.run(1)
+    api.stage.endpoint.answer = lambda _: WRONG
+    run(api, {"id": first.partition("_")[0]})
     begun = redrive(api, group=group["id"]).json["operation"]
 
     asked = api("GET", f"/v1/operations/{begun['id']}").json["request"]

@@ -58,7 +58,7 @@ def walk() -> Walk:
         _schedules(step, job)
         _runs(step, job)
         _errors(step, job)
-        _operations(step)
+        _operations(step, job)
         step("DELETE", "/v1/jobs/{job}", job=job)
         return step
 
@@ -200,9 +200,10 @@ def _errors(step: Walk, job: str) -> None:
     step("DELETE", redirect, job=job)
 
 
-def _operations(step: Walk) -> None:
-    """The redrive of the examples names no run that is there: it has ended when its first page has."""
-    operation = step.each("POST", "/v1/errors:redrive", "RedriveRequest")["operation"]["id"]
+def _operations(step: Walk, job: str) -> None:
+    """The redrive of the examples names no run that is there, so nothing begins by it."""
+    step.each("POST", "/v1/errors:redrive", "RedriveRequest")
+    operation = _redrive(step, job)
     place = "/v1/operations/{operation}"
     for verb in ("pause", "resume"):
         step.each("POST", f"{place}/{verb}", "Nothing", operation=operation)
@@ -210,8 +211,16 @@ def _operations(step: Walk) -> None:
     step("GET", place, operation=operation)
     step("GET", "/v1/operations", query="limit=1")
     step.each("POST", "/v1/runs:export", "ExportRequest")
-    other = step.each("POST", "/v1/errors:redrive", "RedriveRequest")["operation"]["id"]
-    step.each("POST", f"{place}/cancel", "Nothing", operation=other)
+    step.each("POST", f"{place}/cancel", "Nothing", operation=_redrive(step, job))
+
+
+def _redrive(step: Walk, job: str) -> str:
+    """Of a run that failed."""
+    run = step("POST", "/v1/jobs/{job}/run", job=job)["runId"]
+    step("PUT", "/v1/runs/{run}/result", body={"success": False, "message": "no rows"}, run=run)
+    step.api.stage.run(1)
+    operation: str = step("POST", "/v1/errors:redrive", body={"runs": [run]})["operation"]["id"]
+    return operation
 
 
 def _hidden(body: Any) -> Any:

@@ -11,10 +11,13 @@ import pytest
 from sweephand import ids
 from sweephand.domain.event import EventType
 from sweephand.domain.failure import Failure, Group, normalised, signature_of
+from sweephand.domain.job import Payload
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Outcome, Reason, Run, State, Verdict
 from sweephand.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from sweephand.flow import failures, plan, rerun
+from sweephand.flow.change import Wish
+from sweephand.flow.edits import Edit
 from sweephand.flow.operations import verbs
 from sweephand.flow.plan import Planned
 from sweephand.store import failures as store
@@ -472,23 +475,50 @@ def test_what_is_archived_meanwhile_is_not_run_again(stage: Stage) -> None:
 # Redirects
 
 
-def test_the_failures_of_a_job_that_is_gone_are_run_again_as_another_s(stage: Stage) -> None:
+def test_the_failures_of_a_job_are_run_again_as_another_s_with_what_they_would_have_sent(stage: Stage) -> None:
     planned, (failed,) = failed_runs(stage, 1, action=stage.action(payload={"n": 1}))
-    other = stage.create(name="other")
+    other = stage.create(name="other", action=stage.action(payload={"own": 1}))
     owner = failed.schedule_id or ""
     failures.redirect(stage.world, TENANT, planned.job.id, other.job.id, "acme.me")
 
     rerun.rerun(stage.world, TENANT, owner, failed.uuid)
     stage.run(1)
     stage.delete(planned)
-    rerun.rerun(stage.world, TENANT, owner, failed.uuid)
+    with pytest.raises(Conflict, match="went with its job"):
+        rerun.rerun(stage.world, TENANT, owner, failed.uuid)
+    rerun.rerun(stage.world, TENANT, owner, failed.uuid, edit=Edit(Payload('{"n":2}', is_json=True)))
     stage.run(1)
 
     new = stage.runs(other.job.id)
     assert [(run.job_id, run.schedule_id, run.rerun_of, run.state) for run in new] == [
         (other.job.id, None, failed.id, State.SUCCESS)
     ] * 2
-    assert {each.call.payload for each in stage.endpoint.received[-2:]} == {'{"n":1}', None}
+    assert [each.call.payload for each in stage.endpoint.received[-2:]] == ['{"n":1}', '{"n":2}']
+
+
+@pytest.mark.parametrize("gone", ["schedule", "errorAction"])
+def test_what_is_redirected_never_sends_the_other_job_s_own_payload(stage: Stage, gone: str) -> None:
+    stage.endpoint.answer = lambda _: WRONG
+    alarm = stage.action(url="https://example.org/alarm", payload={"alarm": 1})
+    planned = stage.create(
+        {"every": "PT1M", "count": 1}, {"every": "PT1H"}, action=stage.action(payload={"n": 1}), error_action=alarm
+    )
+    other = stage.create(name="other", action=stage.action(payload={"own": 1}))
+    stage.run(70)
+    kind = Kind.SCHEDULED if gone == "schedule" else Kind.ERROR_ACTION
+    (failed,) = stage.runs(planned.schedules[0], kind)
+    failures.redirect(stage.world, TENANT, planned.job.id, other.job.id, None)
+    if gone == "schedule":
+        stage.change_schedules(planned, lambda there: [Wish(there.schedules[0], None, delete=True)])
+    else:
+        stage.change(planned, error_action=None)
+    calls = len(stage.endpoint.received)
+
+    with pytest.raises(Conflict, match=f"went with its (job's )?{gone}"):
+        rerun.rerun(stage.world, TENANT, failed.schedule_id or "", failed.uuid)
+    stage.run(5)
+
+    assert len(stage.endpoint.received) == calls
 
 
 def test_no_redirect_makes_a_chain_or_leads_nowhere(stage: Stage) -> None:

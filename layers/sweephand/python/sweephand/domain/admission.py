@@ -157,7 +157,7 @@ def _without_row(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime 
         _superseded(pointer, seen.schedule)
         or _too_late(pointer, seen.schedule, seen.left, now, sent_at)
         or _forbidden(seen.job, seen.schedule, enabled=seen.terms.enabled)
-        or Claim(1, contested=_contested(seen.job, seen.schedule))
+        or Claim(1, contested=contested(seen.job, seen.schedule))
     )
 
 
@@ -241,7 +241,7 @@ def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run:
     if run.not_before is not None and run.not_before > now:
         return _still_ahead(run, run.not_before)
     begins = run.state is State.QUEUED and run.kind not in REACTIONS
-    return Claim(run.attempt, contested=begins and (run.slotted or _contested(job, schedule)))
+    return Claim(run.attempt, contested=begins and (run.slotted or contested(job, schedule)))
 
 
 def _is_task(job: Job, run: Run) -> bool:
@@ -250,7 +250,7 @@ def _is_task(job: Job, run: Run) -> bool:
     return run.task is not None or (action is not None and action.kind in TASK_KINDS)
 
 
-def _contested(job: Job, schedule: Schedule | None) -> bool:
+def contested(job: Job, schedule: Schedule | None) -> bool:
     """Do runs of the schedule exclude each other? A run of the job itself excludes none."""
     return schedule is not None and policies_of(job, schedule).get("overlap", "allow") != "allow"
 

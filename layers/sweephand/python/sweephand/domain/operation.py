@@ -13,6 +13,9 @@ KEPT = timedelta(days=30)
 LAST_PAGE = timedelta(minutes=3)
 """No page lasts longer: the function has two minutes."""
 
+WAITS_FOR = "waitsFor"
+"""In a cursor: for what the next page waits, in words, where that is more than its pace."""
+
 
 class OperationKind(StrEnum):
     REDRIVE = "redrive"

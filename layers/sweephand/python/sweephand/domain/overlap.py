@@ -91,7 +91,8 @@ Contest = Take | Queue | Replace | Busy | Wait | Clear
 
 def contend(policy: Overlap, me: Run, slot: Slot, rows: Mapping[str, Run], *, queued_before: bool) -> Contest:
     """What a run may do that is about to begin its first attempt. queued_before: once queued, it waits for its turn
-    under any policy.
+    under any policy. One that repeats an earlier run does so from the start: it is neither what the policy leaves out
+    because it will come again, nor newer than what is active.
 
     rows: those of the other runs in the slot, by uuid. One without a row ended so long ago that the ledger has
     forgotten it.
@@ -104,9 +105,10 @@ def contend(policy: Overlap, me: Run, slot: Slot, rows: Mapping[str, Run], *, qu
     active = rows[str(slot.active)]
     if queued_before or slot.queued == me.uuid:  # perhaps since the row was read: by another copy of its message
         return Wait(active)
-    if policy is Overlap.QUEUE_ONE and slot.queued is None:
+    repeats = me.rerun_of is not None
+    if (repeats or policy is Overlap.QUEUE_ONE) and slot.queued is None:
         return Queue(replace(slot, queued=me.uuid), active)
-    if policy is Overlap.REPLACE and all(run.planned_at <= me.planned_at for run in rows.values()):
+    if not repeats and policy is Overlap.REPLACE and all(run.planned_at <= me.planned_at for run in rows.values()):
         return Replace(replace(slot, active=me.uuid, queued=None), tuple(rows.values()))
     return Busy(active)
 

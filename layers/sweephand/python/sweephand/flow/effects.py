@@ -19,6 +19,7 @@ from sweephand.store import ledger
 
 WAKE = timedelta(seconds=60)
 """A run that is written before its message is looked at again after this long."""
+RAN = FAILED | {State.SUCCESS}
 STOPS_ITS_TASK = frozenset({State.CANCELLED, State.TIMEOUT})
 
 
@@ -51,6 +52,10 @@ def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
         from sweephand.flow import failures  # noqa: PLC0415 - most runs succeed
 
         failures.noted(world, run, job)
+    if run.rerun_of is not None and run.state not in RAN:
+        from sweephand.flow import reopening  # noqa: PLC0415 - most runs repeat none, and what repeats one runs
+
+        reopening.reopen(world, run, job)
     of_attempt(world, run, job, schedule)
     if schedule is not None and schedule.state is ScheduleState.ENDING:
         endings.complete_if_over(world, schedule, job)

@@ -55,6 +55,20 @@ def noted(world: World, run: Run, job: Job | None) -> None:
     raise Unavailable("the group of a failure came and went")
 
 
+def with_group(world: World, run: Run, job: Job | None) -> None:
+    """A failed run that nobody has seen to after all has its group, however long ago that one went.
+
+    job: where it is known.
+    """
+    if store.read_group(world.table, run.tenant, signature_of(run).id) is not None:
+        return
+    job = job or jobs.read_job(world.table, run.tenant, run.job_id)
+    now = world.clock.now()
+    collection = job.collection if job is not None else DEFAULT_COLLECTION
+    fresh = Group(run.tenant, signature_of(run), collection, now, now, run.id)
+    store.begin_group(world.table, fresh, now + LOOK, world.settings.shards)
+
+
 def find(world: World, tenant: str, group_id: str) -> Group:
     group = store.read_group(world.table, tenant, group_id)
     if group is None:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sweephand import ids
+from sweephand.domain.admission import contested
 from sweephand.domain.instants import epoch_ms, from_ms
-from sweephand.domain.job import Job
+from sweephand.domain.job import Job, owner_of
 from sweephand.domain.run import FAILED, REACTIONS, Kind, Run, State
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import Conflict, NotFound, Unavailable
@@ -43,13 +44,17 @@ class Asking:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A run that is to come into being. old: the one that it repeats; lane: of its message. by: who asks."""
+    """A run that is to come into being. old: the one that it repeats; lane: of its message. by: who asks.
+
+    alone: it runs only while no other run of its schedule does.
+    """
 
     run: Run
     old: Run
     lane: Lane
     by: Asking
     edit: Edit | None = None
+    alone: bool = False
 
     @property
     def delivery(self) -> Delivery:
@@ -70,8 +75,7 @@ def rerun(
     """The id of the new run, or of the one that an earlier request of the same key made.
 
     owner: the schedule's id, or the job's for a run without a schedule. actor: the caller's client id. Raises NotFound;
-    Conflict where the run has not ended, or its schedule is gone; InvalidRequest for an edit that the action cannot
-    send.
+    Conflict where the run has not ended, or as `prepared`; InvalidRequest for an edit that the action cannot send.
     """
     old = find(world, tenant, owner, uuid)
     if once is not None and (there := earlier(world, tenant, once)) is not None:
@@ -110,7 +114,8 @@ def prepared(
     """The run that repeats `old`. at: its planned instant, the same for the same asking; due: when it may begin.
 
     Without an edit of its own it takes over that of the old run. Raises NotFound where the job is gone and not
-    redirected, Conflict where the schedule is gone, InvalidRequest for the edit.
+    redirected; Conflict where the schedule is gone, or the reaction that the run was, or what a redirected run would
+    have sent; InvalidRequest for the edit.
     """
     redirect = failures.read_redirect(world.table, old.tenant, old.job_id)
     if edit is None and old.edited:
@@ -123,14 +128,19 @@ def prepared(
         kind = old.kind if old.kind in REACTIONS else Kind.MANUAL
     if job is None:
         raise NotFound("its job is gone" if redirect is None else "the job that its errors are redirected to is gone")
+    schedule = None
     if schedule_id is not None:
         schedule = jobs.read_schedule(world.table, old.tenant, job.id, schedule_id)
         if schedule is None:
             raise Conflict("its schedule is gone")
         job = _with_own_hooks(world, job, schedule, kind)
+    if kind in REACTIONS and job.reaction(kind) is None:
+        raise Conflict(f"its job has no {owner_of(kind)} any more")
     if edit is not None:
         edits.check(action_of(job, kind), edit)
-    return Wanted(_new(world, old, job, schedule_id, kind, by, at, due), old, lane_of(action_of(job, kind)), by, edit)
+    run = _new(world, old, job, schedule_id, kind, by, at, due)
+    alone = kind not in REACTIONS and contested(job, schedule)
+    return Wanted(run, old, lane_of(action_of(job, kind)), by, edit, alone)
 
 
 def _with_own_hooks(world: World, job: Job, schedule: Schedule | None, kind: Kind) -> Job:
@@ -142,14 +152,22 @@ def _with_own_hooks(world: World, job: Job, schedule: Schedule | None, kind: Kin
 
 
 def _with_payload(world: World, old: Run, edit: Edit | None) -> Edit | None:
-    """What goes to another job takes along what it would have sent; of a job that is gone, nobody knows that."""
+    """What goes to another job takes along what it would have sent: never the other job's own in its place.
+
+    Raises Conflict where nobody knows that any more.
+    """
     if edit is not None and edit.payload is not None:
         return edit
     job = jobs.read_job(world.table, old.tenant, old.job_id)
     if job is None:
-        return edit
+        raise Conflict("what it would have sent went with its job: it can be run again with a payload given")
     schedule = jobs.read_schedule(world.table, old.tenant, job.id, old.schedule_id) if old.schedule_id else None
-    payload = payload_of(world, old, _with_own_hooks(world, job, schedule, old.kind), schedule)
+    if old.schedule_id is not None and schedule is None:
+        raise Conflict("what it would have sent went with its schedule: it can be run again with a payload given")
+    job = _with_own_hooks(world, job, schedule, old.kind)
+    if old.kind in REACTIONS and job.reaction(old.kind) is None:
+        raise Conflict(f"what it would have sent went with its job's {owner_of(old.kind)}")
+    payload = payload_of(world, old, job, schedule)
     return edit if payload is None else replace(edit or Edit(), payload=payload)
 
 

@@ -130,6 +130,19 @@ def rerun_op(table: Table, run: Run, by: str, at: datetime, actor: str | None, o
     return table.update_op("error", key["pk"], key["sk"], actions)
 
 
+def not_rerun_op(table: Table, run: Run, noted_at: datetime, by: str) -> Op:
+    """Nobody has seen to it after all [it knows of `by`, and of none that came later]. noted_at: as it shall be."""
+    key = _of(run)
+    actions = [
+        assign(ErrorRunItem.at, epoch_ms(noted_at)),
+        assign(ErrorRunItem.rerun_by, None),
+        assign(ErrorRunItem.rerun_at, None),
+        assign(ErrorRunItem.actor, None),
+        assign(ErrorRunItem.operation, None),
+    ]
+    return table.update_op("error", key["pk"], key["sk"], actions, ErrorRunItem.rerun_by == by)
+
+
 def _of(run: Run) -> dict[str, Any]:
     expires_at = None if run.expires_at is None else epoch_s(run.expires_at)
     pk = keys.error_runs(run.tenant, signature_of(run).id)

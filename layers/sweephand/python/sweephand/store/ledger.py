@@ -290,6 +290,11 @@ def rerun_op(table: Table, run: Run, by: str) -> Op:
     return table.update_op("old", *key_of(run), [assign(RunItem.rerun_by, by)], RunItem.pk.exists())
 
 
+def not_rerun_op(table: Table, run: Run, by: str) -> Op:
+    """That run did not run [the row knows of it, and of none that came later]."""
+    return table.update_op("old", *key_of(run), [assign(RunItem.rerun_by, None)], RunItem.rerun_by == by)
+
+
 def finish_without_attempt(
     table: Table, run: Run, *, shards: int, lane: Lane, counts: dict[str, int]
 ) -> Written | Refused:

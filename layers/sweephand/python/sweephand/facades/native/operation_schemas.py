@@ -39,6 +39,7 @@ _OPERATION: Members = {
             "done": whole(description="Things that were seen to."),
             "total": or_null(whole(description="null while it is not known.")),
             "failed": whole(description="Of those that were seen to."),
+            "waitsFor": or_null(text(description="Why nothing begins now, where that is more than its pace.")),
         }
     ),
     "cause": or_null(text(description="Why it failed.")),

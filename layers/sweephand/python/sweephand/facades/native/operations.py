@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from sweephand.domain.instants import from_ms, text, text_ms
-from sweephand.domain.operation import Operation, OperationKind, OperationState
+from sweephand.domain.operation import WAITS_FOR, Operation, OperationKind, OperationState
 from sweephand.facades.http import Answer
 from sweephand.facades.native.context import TENANT_HEADER, Context
 from sweephand.flow.operations import verbs
@@ -99,7 +99,7 @@ def body(operation: Operation) -> dict[str, Any]:
         "id": operation.id,
         "kind": operation.kind.value,
         "state": operation.state.value,
-        "progress": {"done": operation.done, "total": operation.total, "failed": operation.failed},
+        "progress": _progress(operation),
         "cause": operation.cause,
         "request": _request(operation),
         "result": _result(operation),
@@ -108,6 +108,12 @@ def body(operation: Operation) -> dict[str, Any]:
         "endedAt": None if operation.ended_at is None else text_ms(operation.ended_at),
         "expiresAt": None if operation.expires_at is None else text(operation.expires_at),
     }
+
+
+def _progress(operation: Operation) -> dict[str, Any]:
+    runs = operation.state is OperationState.RUNNING
+    waits_for = operation.cursor.get(WAITS_FOR) if runs else None
+    return {"done": operation.done, "total": operation.total, "failed": operation.failed, WAITS_FOR: waits_for}
 
 
 def _request(operation: Operation) -> Mapping[str, Any]:

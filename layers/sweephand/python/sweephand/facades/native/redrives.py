@@ -55,7 +55,10 @@ def _headers(value: object) -> dict[str, str | None]:
 
 
 def redrive_errors(ctx: Context) -> Answer:
-    """Of a selection, or of what nobody has seen to in a group. dryRun: how many it would be, and nothing begins."""
+    """Of a selection, or of what nobody has seen to in a group. dryRun: how many it would be, and nothing begins.
+
+    Nor does anything begin where it would be none.
+    """
     once = ctx.once()
     given = fields.members(ctx.body(), "", ("runs", "group", "ratePerMinute", "dryRun", "expectedCount"))
     if ("runs" in given) == ("group" in given):
@@ -67,7 +70,7 @@ def redrive_errors(ctx: Context) -> Answer:
     begun = None if only_count else verbs.begun_before(ctx.world, ctx.tenant, once)
     if begun is None and expected not in {None, count}:
         raise PreconditionFailed(f"it would be {count} runs", code="COUNT_MISMATCH")
-    if only_count:
+    if only_count or (count == 0 and begun is None):
         return Answer(202, {"count": count, "operation": None})
     operation = verbs.begin(
         ctx.world,
