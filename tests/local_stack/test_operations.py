@@ -48,7 +48,7 @@ def test_what_failed_is_run_again_as_a_group(stack: LocalStack) -> None:
     begun = client.post("/v1/errors:redrive", json=body).raise_for_status()
     operation = until(lambda: get(begun.headers["location"]), lambda there: there["state"] == "DONE")
 
-    assert operation["progress"] == {"done": 2, "total": 2, "failed": 0}
+    assert operation["progress"] == {"done": 2, "total": 2, "failed": 0, "waitsFor": None}
     runs = until(
         lambda: get(f"/v1/runs?jobId={job}")["items"],
         lambda found: len(found) == 4 and all(run["status"] == "COMPLETED" for run in found),
@@ -131,7 +131,7 @@ def test_a_tenant_of_many_jobs_goes_with_all_that_it_has(stack: LocalStack) -> N
     operation = until(look, lambda there: there["state"] != "RUNNING")
 
     assert operation["state"] == "DONE", operation
-    assert operation["progress"] == {"done": JOBS, "total": JOBS, "failed": 0}
+    assert operation["progress"] == {"done": JOBS, "total": JOBS, "failed": 0, "waitsFor": None}
     assert seen == sorted(seen), "it only ever comes further"
     assert provider.get("/v1/tenants/umbrella").status_code == 404
     left = (

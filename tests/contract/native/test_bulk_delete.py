@@ -111,7 +111,7 @@ def test_a_page_that_comes_twice_deletes_nothing_else_and_counts_in_the_end(api,
     api.stage.run(60)
 
     done = api.get(begun.headers["location"]).json
-    assert (done["state"], done["progress"]) == ("DONE", {"done": 3, "total": 3, "failed": 0})
+    assert (done["state"], done["progress"]) == ("DONE", {"done": 3, "total": 3, "failed": 0, "waitsFor": None})
     assert there(api) == {other}
 
 

@@ -52,7 +52,7 @@ def test_the_file_is_what_the_pages_are_together(api: Api, job: str, form: str) 
     operation = ended(api, reply)
 
     assert content(api, operation) == "".join(pages(api, f"jobId={job}&format={form}"))
-    assert operation["progress"] == {"done": 10, "total": 10, "failed": 0}
+    assert operation["progress"] == {"done": 10, "total": 10, "failed": 0, "waitsFor": None}
     result = operation["result"]
     assert (result["runs"], result["bytes"]) == (10, len(content(api, operation)))
     assert result["nextCursor"] is None

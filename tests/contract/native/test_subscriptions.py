@@ -52,7 +52,7 @@ def test_the_last_subscription_ends_with_an_operation_that_deletes_the_tenant(ap
 
     api.stage.run(600)
     done = api.get(begun.headers["location"], caller="provider").json
-    assert (done["state"], done["progress"]) == ("DONE", {"done": 1, "total": 1, "failed": 0})
+    assert (done["state"], done["progress"]) == ("DONE", {"done": 1, "total": 1, "failed": 0, "waitsFor": None})
     assert done["result"] == {"tenant": "acme", "jobs": 1}
     assert api.get(ACME, caller="provider").status == 404
     assert unsubscribe(api, "reports").status == 404

@@ -48,6 +48,18 @@ def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
 
         flow_keys.leave(world, run, own=False)
     _tell(world, run, job, schedule)
+    _note_errors(world, run, job)
+    of_attempt(world, run, job, schedule)
+    if schedule is not None and schedule.state is ScheduleState.ENDING:
+        endings.complete_if_over(world, schedule, job)
+    elif schedule is not None and schedule.state in OVER and run.kind is Kind.SCHEDULED:
+        endings.tell(world, schedule, job)
+    if run.wake_at is not None:
+        ledger.drop_wake(world.table, run)
+
+
+def _note_errors(world: World, run: Run, job: Job | None) -> None:
+    """A run that failed, or one that was to make a failed run good and did not run."""
     if run.state in FAILED:
         from sweephand.flow import failures  # noqa: PLC0415 - most runs succeed
 
@@ -56,13 +68,6 @@ def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
         from sweephand.flow import reopening  # noqa: PLC0415 - most runs repeat none, and what repeats one runs
 
         reopening.reopen(world, run, job)
-    of_attempt(world, run, job, schedule)
-    if schedule is not None and schedule.state is ScheduleState.ENDING:
-        endings.complete_if_over(world, schedule, job)
-    elif schedule is not None and schedule.state in OVER and run.kind is Kind.SCHEDULED:
-        endings.tell(world, schedule, job)
-    if run.wake_at is not None:
-        ledger.drop_wake(world.table, run)
 
 
 def _react(world: World, run: Run, job: Job, schedule: Schedule | None) -> None:
