@@ -152,7 +152,7 @@ def _with_own_hooks(world: World, job: Job, schedule: Schedule | None, kind: Kin
 
 
 def _with_payload(world: World, old: Run, edit: Edit | None) -> Edit | None:
-    """What goes to another job takes along what it would have sent: never the other job's own in its place.
+    """What goes to another job takes along what it would have sent. If that was nothing, the other job's own goes.
 
     Raises Conflict where nobody knows that any more.
     """
