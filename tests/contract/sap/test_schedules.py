@@ -126,6 +126,47 @@ def test_what_was_read_can_be_sent_back(api):
     assert all(reply.json["message"].startswith("Error while configuring job: data: must") for reply in wrong)
 
 
+def test_a_job_that_was_read_can_be_sent_back_and_its_schedules_stay(api):
+    made = api.create(
+        {"repeatInterval": "1 hour"}, {"time": "in 3 hours"}, {"cron": "* * * * 16 40 0", "data": {"a": 1}}
+    )
+    api.stage.run(1_800)
+    read = api("GET", f"/jobs/{made['_id']}", query={"displaySchedules": "true"}).json
+
+    assert api("PUT", f"/jobs/{made['_id']}", {**read, "description": "another"}).status == 200
+
+    after = api("GET", f"/jobs/{made['_id']}", query={"displaySchedules": "true"}).json
+    assert after["description"] == "another"
+    assert after["schedules"] == read["schedules"]
+
+
+def test_a_schedule_that_is_sent_with_its_id_is_changed_within_its_job(api):
+    made = api.create({"repeatInterval": "1 hour"}, {"cron": "* * * * 16 40 0"})
+    hourly, daily = made["schedules"]
+    sent = [
+        {"scheduleId": daily["scheduleId"], "cron": "* * * * 17 40 0"},
+        {"repeatInterval": "2 hours", "active": True},
+    ]
+
+    assert api("PUT", f"/jobs/{made['_id']}", {"schedules": sent}).status == 200
+
+    first, second = api("GET", f"/jobs/{made['_id']}/schedules").json["results"]
+    assert (first["scheduleId"], first["nextRunAt"]) == (daily["scheduleId"], "2027-03-01 17:40:00")
+    assert second["scheduleId"] not in {hourly["scheduleId"], daily["scheduleId"]}
+
+
+def test_a_schedule_is_not_sent_twice_nor_another_s_changed(api):
+    made, other = api.create({"repeatInterval": "1 hour"}), api.create({"repeatInterval": "3 hours"}, name="other")
+    own, foreign = (each["schedules"][0]["scheduleId"] for each in (made, other))
+    twice = [{"scheduleId": own, "active": True}] * 2
+    stranger = [{"scheduleId": foreign, "repeatInterval": "2 hours", "active": True}]
+
+    assert api("PUT", f"/jobs/{made['_id']}", {"schedules": twice}).status == 400
+    assert api("PUT", f"/jobs/{made['_id']}", {"schedules": stranger}).status == 200
+
+    assert api("GET", f"/jobs/{other['_id']}/schedules").json["results"][0]["scheduleId"] == foreign
+
+
 def test_a_cron_that_can_be_read_but_has_no_run_left_is_not_called_invalid(api):
     body = {"active": True, "cron": "2028 * * * 2 30 0", "endTime": "2027-02-01"}
 

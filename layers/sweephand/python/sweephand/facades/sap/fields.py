@@ -7,7 +7,7 @@ tables of its REST documentation.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -48,6 +48,9 @@ _NAME = re.compile(r"(?![0-9]+\Z)[A-Za-z0-9_-]+", re.ASCII)
 _FLAGS: Mapping[object, bool] = {"true": True, "false": False, 1: True, 0: False}
 
 
+Changed = Callable[[Mapping[str, Any], Target], ScheduleDraft | None]
+"""Of a schedule's members as they were sent: the schedule of the job that they change; None if they name none."""
+
 # Jobs
 
 
@@ -57,11 +60,13 @@ def new_job(body: object, guard: GuardSettings, now: datetime) -> JobDraft:
     schedules = given.get("schedules")
     if schedules is None:
         raise InvalidRequest("schedules", "is required")
-    return _draft(given, {"active": False, "httpMethod": "POST"}, guard, now, None)
+    return _draft(given, {"active": False, "httpMethod": "POST"}, guard, now, None, lambda *_: None)
 
 
-def changed_job(body: object, before: Job, guard: GuardSettings, now: datetime) -> JobDraft:
-    """PUT by id: what is not sent stays."""
+def changed_job(body: object, before: Job, guard: GuardSettings, now: datetime, changed: Changed) -> JobDraft:
+    """PUT by id: what is not sent stays. A schedule that is sent with its id is changed, so that a job can be sent back
+    as it was read; all others are new.
+    """
     params = before.action.params
     stored: dict[str, Any] = {
         "name": before.name,
@@ -76,11 +81,16 @@ def changed_job(body: object, before: Job, guard: GuardSettings, now: datetime) 
     given = _object(body, "", nulls=True)
     if not given:
         raise InvalidRequest(None, "at least one field of the job is required")
-    return _draft(given, stored, guard, now, before)
+    return _draft(given, stored, guard, now, before, changed)
 
 
 def _draft(
-    given: Mapping[str, Any], usual: Mapping[str, Any], guard: GuardSettings, now: datetime, before: Job | None
+    given: Mapping[str, Any],
+    usual: Mapping[str, Any],
+    guard: GuardSettings,
+    now: datetime,
+    before: Job | None,
+    changed: Changed,
 ) -> JobDraft:
     wanted = {**usual, **given}
     _check_kind(given.get("jobType"))
@@ -88,7 +98,7 @@ def _draft(
     if start is not None and end is not None and end < start:
         raise InvalidRequest("endTime", "is before startTime")
     action = _action(wanted, guard, before)
-    schedules = None if before and given.get("schedules") is None else _schedules(wanted, action, now)
+    schedules = None if before and given.get("schedules") is None else _schedules(wanted, action, now, changed)
     return JobDraft(
         name=_name(wanted.get("name")),
         description=_description(wanted.get("description")),
@@ -208,7 +218,7 @@ def _calm_config(value: object) -> dict[str, bool]:
 # Schedules
 
 
-def _schedules(given: Mapping[str, Any], action: Target, now: datetime) -> tuple[ScheduleDraft, ...]:
+def _schedules(given: Mapping[str, Any], action: Target, now: datetime, changed: Changed) -> tuple[ScheduleDraft, ...]:
     wanted = given["schedules"]
     if not isinstance(wanted, Sequence) or isinstance(wanted, str):
         raise InvalidRequest(None, "Schedules must be an array")
@@ -217,7 +227,7 @@ def _schedules(given: Mapping[str, Any], action: Target, now: datetime) -> tuple
         if not isinstance(each, Mapping):
             raise InvalidRequest(f"schedules[{n}]", "must be an object")
         try:
-            drafts.append(new_schedule(each, action, now))
+            drafts.append(changed(each, action) or new_schedule(each, action, now))
         except InvalidRequest as wrong:
             raise (wrong.within(f"schedules[{n}]") if wrong.field else wrong) from wrong
     return tuple(drafts)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from sweephand.domain.collection import Collection, Retention
-from sweephand.domain.job import JobDraft, Payload
+from sweephand.domain.job import JobDraft, Payload, ScheduleDraft
 from sweephand.errors import Conflict, InvalidRequest, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.sap import bodies, fields, job_list, over
 from sweephand.facades.sap.context import COLLECTION, FACADE, Context
 from sweephand.facades.sap.pages import envelope, page_of
+from sweephand.facades.sap.schedule_edits import edited
 from sweephand.flow import change, plan, tenancy
 from sweephand.flow.history import Operation
 from sweephand.flow.plan import Planned
@@ -130,7 +132,13 @@ def _update(ctx: Context) -> Answer:
     planned, body = ctx.find(), ctx.body()
 
     def edit(there: Planned, stored: Mapping[str, Payload]) -> JobDraft:
-        return over.staying_with(there, stored, fields.changed_job(body, there.job, ctx.guard, ctx.now))
+        def changed(given: Mapping[str, Any], action: fields.Target) -> ScheduleDraft | None:
+            before = next((each for each in there.schedules if each.id == given.get("scheduleId")), None)
+            if before is None:
+                return None
+            return edited(there.job, before, stored.get(before.id), given, action, ctx.now)
+
+        return over.staying_with(there, stored, fields.changed_job(body, there.job, ctx.guard, ctx.now, changed))
 
     job = planned.job
     try:

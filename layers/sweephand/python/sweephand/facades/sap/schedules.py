@@ -13,6 +13,7 @@ from sweephand.facades.sap import bodies, fields, one_time, over, runs
 from sweephand.facades.sap.context import Context
 from sweephand.facades.sap.jobs import OK, schedule_bodies
 from sweephand.facades.sap.pages import envelope, page_of
+from sweephand.facades.sap.schedule_edits import edited
 from sweephand.flow import change, drafts, plan
 from sweephand.flow.history import Operation
 from sweephand.flow.plan import Planned
@@ -102,11 +103,7 @@ def put(ctx: Context) -> Answer:
     def wish(there: Planned) -> list[Wish]:
         before = plan.find_schedule(there, schedule_id)
         (stored,) = _stored(ctx, there, (before,))
-        wanted = fields.changed_schedule(body, stored, there.job.action, ctx.now)
-        wanted = over.staying(body, before, wanted)
-        if body.get("active") is not None and wanted.active and not bodies.is_active(before):
-            over.check_can_run(wanted, there.job, ctx.now)
-        return [Wish(before, one_time.as_sent(body, before, wanted, there.job, ctx.now))]
+        return [Wish(before, edited(there.job, before, stored.payload, body, there.job.action, ctx.now))]
 
     after = _commit(ctx, planned, wish, Operation.PATCH_SCHEDULE)
     return Answer(200, _told(ctx, after, schedule_id))
