@@ -441,3 +441,21 @@ def test_of_several_schedules_those_that_can_run_are_switched_on(api):
 
     shown = api.get(f"/jobs/{made['_id']}/schedules").json["results"]
     assert [each["active"] for each in shown] == [False, True]
+
+
+def test_a_deactivation_stays_in_the_action_log_when_the_schedule_goes_on(api):
+    ending = {"repeatInterval": "10 minutes", "endTime": "2027-03-01T12:30:00Z"}
+    made = api.create(ending, {"time": "in 5 minutes"})
+    api.stage.run(3_600)
+
+    def deactivations():
+        logs = api.get("/actionLogs", query={"jobId": made["_id"]}).json["results"]
+        return sorted((line["type"], line["time"]) for line in logs if line["type"].startswith("DEACTIVATION"))
+
+    told = deactivations()
+    assert [kind for kind, _ in told] == ["DEACTIVATION_ENDTIME_REACHED", "DEACTIVATION_ON_COMPLETION"]
+    for description in ("another", "yet another"):
+        assert api("PUT", path(made), {"description": description}).status == 200
+    assert api("PUT", path(made), {"endTime": None, "active": True}).status == 200
+    assert api("PUT", path(made, 1), {"time": "in 5 minutes", "active": True}).status == 200
+    assert deactivations() == told

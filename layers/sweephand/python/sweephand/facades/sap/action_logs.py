@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -52,9 +53,9 @@ def list_all(ctx: Context) -> Answer:
     if schedule_id is not None:
         schedules = [ctx.find_schedule(planned, schedule_id)]
     job = planned.job
-    entries = changes.newest_first(ctx.world.table, job.tenant, job.id, None, MOST)
+    entries = list(islice(changes.newest_first(ctx.world.table, job.tenant, job.id, None, MOST), MOST))
     told = list(islice(_of_entries(entries, schedule_id), MOST))
-    told += [line for schedule in schedules if (line := _ended(schedule)) is not None]
+    told += _ended([*schedules, *_replaced(entries, schedule_id)])
     told.sort(key=lambda line: line[0], reverse=True)
     return Answer(200, {"total": len(told), "results": [line for _, line in told[:MOST]]})
 
@@ -63,7 +64,7 @@ Line = tuple[int, dict[str, Any]]
 """With the instant to sort by, in epoch milliseconds."""
 
 
-def _of_entries(entries: Iterator[Entry], schedule_id: str | None) -> Iterator[Line]:
+def _of_entries(entries: Iterable[Entry], schedule_id: str | None) -> Iterator[Line]:
     for entry in entries:
         at = epoch_ms(entry.at)
         common = {"time": shown(entry.at), "user": entry.actor}
@@ -83,10 +84,20 @@ def _kind(before: Schedule | None, after: Schedule | None) -> str:
     return "SCHEDULE_DELETION" if after is None else "SCHEDULE_UPDATE"
 
 
-def _ended(schedule: Schedule) -> Line | None:
-    """The service's own deactivation."""
-    if schedule.completed_at is None or schedule.state_reason not in BY_ITSELF:
-        return None
-    kind = BY_ITSELF[StateReason(schedule.state_reason)]
-    line = {"type": kind, "time": shown(schedule.completed_at), "user": None, "scheduleId": schedule.id}
-    return epoch_ms(schedule.completed_at), line
+def _replaced(entries: Iterable[Entry], schedule_id: str | None) -> Iterator[Schedule]:
+    """Schedules as changes found them: what one had ended with is told also when it goes on."""
+    for entry in entries:
+        for before, _ in entry.schedules:
+            if before is not None and schedule_id in {None, before.id}:
+                yield before
+
+
+def _ended(states: Iterable[Schedule]) -> Iterable[Line]:
+    """The service's own deactivations, each once, however many changes found a schedule like that."""
+    found: dict[tuple[str, datetime], Line] = {}
+    for each in states:
+        if each.completed_at is not None and each.state_reason in BY_ITSELF:
+            kind = BY_ITSELF[StateReason(each.state_reason)]
+            line = {"type": kind, "time": shown(each.completed_at), "user": None, "scheduleId": each.id}
+            found[each.id, each.completed_at] = epoch_ms(each.completed_at), line
+    return found.values()
