@@ -34,6 +34,11 @@ def lived_on(stage: Stage, *plans: Planned) -> None:
         exact(stage, planned)
 
 
+def told(stage: Stage, planned: Planned) -> int:
+    """How many occurrences the ledger tells of, by a row each or by lines."""
+    return sum(run.range_count or 1 for run in stage.runs(planned))
+
+
 # A count
 
 
@@ -199,8 +204,7 @@ def test_messages_from_before_two_outages_are_told_of_once(stage, policy, rest):
         time_goes_by(stage, stage.clock.now() + rest * MINUTE, executing=False)
     time_goes_by(stage, stage.clock.now() + 5 * MINUTE)
 
-    told = [run.range_count or 1 for run in stage.runs(planned)]
-    assert sum(told) == (stage.clock.now() - NOON) // MINUTE
+    assert told(stage, planned) == (stage.clock.now() - NOON) // MINUTE
     lived_on(stage, planned)
 
 
@@ -231,8 +235,7 @@ def test_one_is_sent_for_all_that_was_missed_also_where_the_first_look_was_cut_o
         stage.change(planned, name="another")
     time_goes_by(stage, stage.clock.now() + 5 * MINUTE)
 
-    told = [run.range_count or 1 for run in stage.runs(planned)]
-    assert sum(told) == (stage.clock.now() - NOON) // MINUTE
+    assert told(stage, planned) == (stage.clock.now() - NOON) // MINUTE
     lived_on(stage, planned)
 
 
@@ -247,6 +250,5 @@ def test_what_a_look_sent_that_was_cut_off_does_not_run_once_it_is_left_out_as_d
     stage.tick()
     stage.run(300, most=1)
 
-    told = [run.range_count or 1 for run in stage.runs(planned)]
-    assert sum(told) == (stage.clock.now() - NOON) // MINUTE
+    assert told(stage, planned) == (stage.clock.now() - NOON) // MINUTE
     lived_on(stage, planned)

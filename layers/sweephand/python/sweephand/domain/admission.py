@@ -128,19 +128,25 @@ def admit(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime | None 
 
 def needs_left(pointer: Pointer, seen: Seen, now: datetime) -> bool:
     """Is the plan that sent the message needed to judge it? Only of a late one whose schedule was changed since."""
-    if seen.run is not None or seen.schedule is None or pointer.decided or pointer.kind is not Kind.SCHEDULED:
-        return False
-    return pointer.generation < seen.schedule.generation and now - pointer.instant >= FRESH
+    schedule = _late_without_row(pointer, seen, now)
+    return schedule is not None and not pointer.decided and pointer.generation < schedule.generation
 
 
 def needs_line(pointer: Pointer, seen: Seen, now: datetime) -> bool:
     """May more than what was left out last decide on it? Only on a late one from before that."""
-    if seen.run is not None or seen.schedule is None or pointer.kind is not Kind.SCHEDULED:
+    schedule = _late_without_row(pointer, seen, now)
+    if schedule is None or schedule.missed_from is None:
         return False
-    if pointer.decided and seen.schedule.left_out_to is None:
+    if pointer.decided and schedule.left_out_to is None:
         return False  # of a catch-up, most likely: one read for each would be many
-    last = seen.schedule.missed_from
-    return last is not None and pointer.instant < last and now - pointer.instant >= FRESH
+    return pointer.instant < schedule.missed_from
+
+
+def _late_without_row(pointer: Pointer, seen: Seen, now: datetime) -> Schedule | None:
+    """The schedule of a planned occurrence that comes late and has no row yet; None for all others."""
+    if seen.run is not None or pointer.kind is not Kind.SCHEDULED or now - pointer.instant < FRESH:
+        return None
+    return seen.schedule
 
 
 def _without_row(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime | None) -> Admission:
