@@ -6,18 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from sweephand import actions
 from sweephand.actions.job import MOST_HOPS
 from sweephand.domain.job import ActionDraft
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.errors import InvalidRequest
 from sweephand.flow import rerun
 from sweephand.flow.plan import Planned
-from sweephand.security.guard import GuardSettings
 from tests.support.stage import TENANT, Stage, stage
 from tests.unit.flow.common import once
-
-NOBODY = "01890000-0000-7000-8000-000000000000"
+from tests.unit.flow.test_inner_actions import NOBODY, draft
 
 
 @pytest.fixture
@@ -25,10 +22,6 @@ def there() -> Iterator[Stage]:
     with stage() as made:
         made.act_for_real()
         yield made
-
-
-def draft(**fields: object) -> ActionDraft:
-    return actions.draft(fields, field="action", guard=GuardSettings())
 
 
 FAILS = draft(type="job", jobId=NOBODY)

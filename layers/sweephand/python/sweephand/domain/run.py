@@ -56,6 +56,7 @@ TERMINAL = frozenset(
     }
 )
 FAILED = frozenset({State.ERROR, State.REQUEST_ERROR, State.UNKNOWN, State.TIMEOUT})
+RAN = FAILED | {State.SUCCESS}
 AWAITING_RESULT = frozenset({State.ACK_RECVD, State.ACK_NOT_RECVD})
 CLAIMABLE = frozenset({State.RETRY_WAIT, State.QUEUED, State.HELD})
 

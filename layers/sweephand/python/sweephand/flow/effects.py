@@ -9,7 +9,7 @@ from sweephand import ids
 from sweephand.domain.collection import Events
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import Job
-from sweephand.domain.run import FAILED, REACTIONS, Kind, Run, State
+from sweephand.domain.run import FAILED, RAN, REACTIONS, Kind, Run, State
 from sweephand.domain.schedule import OVER, Schedule, ScheduleState
 from sweephand.flow import endings
 from sweephand.flow.settle import action_of, lane_of, max_attempts
@@ -19,7 +19,6 @@ from sweephand.store import ledger
 
 WAKE = timedelta(seconds=60)
 """A run that is written before its message is looked at again after this long."""
-RAN = FAILED | {State.SUCCESS}
 STOPS_ITS_TASK = frozenset({State.CANCELLED, State.TIMEOUT})
 
 

@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import replace
 
 from sweephand import actions
-from sweephand.domain.admission import Seen
 from sweephand.domain.fields import below
 from sweephand.domain.job import HOOKS, ActionDraft, ActionSpec, Beside, Job
 from sweephand.domain.own_hooks import OwnHooks
@@ -50,11 +49,6 @@ def job_for(world: World, job: Job, run: Run) -> Job:
     if run.kind not in HOOKS or run.schedule_id is None:
         return job
     return job_of(world, job, jobs.read_schedule(world.table, job.tenant, job.id, run.schedule_id), run.kind)
-
-
-def seen_by(world: World, seen: Seen, kind: Kind) -> Seen:
-    """What the gate judges a run of such a hook by."""
-    return seen if seen.job is None else replace(seen, job=job_of(world, seen.job, seen.schedule, kind))
 
 
 def secret_field(schedule_id: str, name: str, field: str) -> str:

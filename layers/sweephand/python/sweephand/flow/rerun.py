@@ -15,13 +15,14 @@ from sweephand.domain.admission import contested
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.job import Job, owner_of
 from sweephand.domain.run import FAILED, REACTIONS, Kind, Run, State
-from sweephand.domain.schedule import Lane, Schedule
+from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, NotFound, Unavailable
 from sweephand.flow import edits, ranges
 from sweephand.flow.acting import payload_of
 from sweephand.flow.edits import Edit
 from sweephand.flow.effects import WAKE
 from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
+from sweephand.flow.seeing import with_hooks
 from sweephand.flow.settle import action_of, lane_of, max_attempts
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
@@ -133,7 +134,7 @@ def prepared(
         schedule = jobs.read_schedule(world.table, old.tenant, job.id, schedule_id)
         if schedule is None:
             raise Conflict("its schedule is gone")
-        job = _with_own_hooks(world, job, schedule, kind)
+        job = with_hooks(world, job, schedule, kind)
     if kind in REACTIONS and job.reaction(kind) is None:
         raise Conflict(f"its job has no {owner_of(kind)} any more")
     if edit is not None:
@@ -141,14 +142,6 @@ def prepared(
     run = _new(world, old, job, schedule_id, kind, by, at, due)
     alone = kind not in REACTIONS and contested(job, schedule)
     return Wanted(run, old, lane_of(action_of(job, kind)), by, edit, alone)
-
-
-def _with_own_hooks(world: World, job: Job, schedule: Schedule | None, kind: Kind) -> Job:
-    if schedule is None or schedule.hooks is None:
-        return job
-    from sweephand.flow import own_hooks  # noqa: PLC0415 - few schedules bring any
-
-    return own_hooks.job_of(world, job, schedule, kind)
 
 
 def _with_payload(world: World, old: Run, edit: Edit | None) -> Edit | None:
@@ -164,7 +157,7 @@ def _with_payload(world: World, old: Run, edit: Edit | None) -> Edit | None:
     schedule = jobs.read_schedule(world.table, old.tenant, job.id, old.schedule_id) if old.schedule_id else None
     if old.schedule_id is not None and schedule is None:
         raise Conflict("what it would have sent went with its schedule: it can be run again with a payload given")
-    job = _with_own_hooks(world, job, schedule, old.kind)
+    job = with_hooks(world, job, schedule, old.kind)
     if old.kind in REACTIONS and job.reaction(old.kind) is None:
         raise Conflict(f"what it would have sent went with its job's {owner_of(old.kind)}")
     payload = payload_of(world, old, job, schedule)

@@ -7,8 +7,10 @@ from datetime import datetime
 
 from sweephand.domain import admission
 from sweephand.domain.admission import Seen
-from sweephand.domain.job import HOOKS
+from sweephand.domain.job import HOOKS, Job
 from sweephand.domain.message import Pointer
+from sweephand.domain.run import Kind
+from sweephand.domain.schedule import Schedule
 from sweephand.flow.world import World
 from sweephand.store import gate
 
@@ -42,11 +44,18 @@ def _with_line(world: World, pointer: Pointer, seen: Seen, now: datetime) -> See
 
 
 def _with_hooks(world: World, pointer: Pointer, seen: Seen) -> Seen:
-    if seen.schedule is None or seen.schedule.hooks is None or pointer.kind not in HOOKS:
+    if seen.job is None or pointer.kind not in HOOKS:
         return seen
+    return replace(seen, job=with_hooks(world, seen.job, seen.schedule, pointer.kind))
+
+
+def with_hooks(world: World, job: Job, schedule: Schedule | None, kind: Kind) -> Job:
+    """The job as a run of this kind sees it: with its schedule's own hook, if there is one. Raises Unavailable."""
+    if schedule is None or schedule.hooks is None:
+        return job
     from sweephand.flow import own_hooks  # noqa: PLC0415 - few schedules bring any
 
-    return own_hooks.seen_by(world, seen, pointer.kind)
+    return own_hooks.job_of(world, job, schedule, kind)
 
 
 SENT_AHEAD = 1_000

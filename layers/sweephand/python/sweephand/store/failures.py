@@ -173,9 +173,11 @@ def failure_of(item: ErrorRunItem) -> Failure:
     )
 
 
-def in_ledger(table: Table, tenant: str, runs: Iterable[tuple[str, str]]) -> list[Run]:
-    """Those of these runs that are there, by owner and uuid."""
-    found = table.batch_get((keys.runs(tenant, owner), keys.run(uuid)) for owner, uuid in runs)
+def in_ledger(table: Table, tenant: str, runs: Iterable[str]) -> list[Run]:
+    """Those of these runs that are there, by their whole ids."""
+    found = table.batch_get(
+        (keys.runs(tenant, owner), keys.run(uuid)) for owner, uuid in (each.split("_") for each in runs)
+    )
     return [ledger.run_of(RunItem.from_raw_data(row)) for row in found.values()]
 
 

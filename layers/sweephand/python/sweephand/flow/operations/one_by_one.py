@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from sweephand.domain.operation import WAITS_FOR, Operation
-from sweephand.domain.run import FAILED, Run, State
+from sweephand.domain.run import RAN, Run
 from sweephand.flow.rerun import Wanted
 from sweephand.flow.world import World
 from sweephand.store import failures as store
 from sweephand.store import slots
 
-RAN = FAILED | {State.SUCCESS}
 FIRST_LOOK_S, LONGEST_LOOK_S = 1, 60
 MOST_OPEN = 100
 """Of as many schedules: more wait. The cursor names them all."""
@@ -57,10 +56,7 @@ def look(world: World, operation: Operation, runs: Sequence[str]) -> tuple[tuple
     One that the ledger has no more has ended.
     """
     assert operation.tenant is not None
-    there = store.in_ledger(
-        world.table, operation.tenant, [(owner, uuid) for owner, uuid in (r.split("_") for r in runs)]
-    )
-    by_id = {run.id: run for run in there}
+    by_id = {run.id: run for run in store.in_ledger(world.table, operation.tenant, runs)}
     found = [by_id[each] for each in runs if each in by_id]
     return tuple(run.id for run in found if not run.finished), [
         {"runId": str(run.rerun_of), "reason": _why(run)} for run in found if run.finished and run.state not in RAN

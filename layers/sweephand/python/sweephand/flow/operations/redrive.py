@@ -98,7 +98,7 @@ def repeatable(world: World, tenant: str, runs: Sequence[str]) -> int:
     whether job and schedule are still there, and their payload, if none is edited.
     """
     now = world.clock.now()
-    there = store.in_ledger(world.table, tenant, [(owner, uuid) for owner, uuid in (each.split("_") for each in runs)])
+    there = store.in_ledger(world.table, tenant, runs)
     fit = [run for run in there if _fits(run, now)]
     of_one_kind: dict[tuple[str, str | None, Kind, bool], list[Run]] = {}
     for run in fit:
