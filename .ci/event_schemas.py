@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from sweephand.actions import event as event_action
 from sweephand.domain.collection import CollectionState
 from sweephand.domain.event import JOB_EXECUTION, OF_LINE, OF_STATE, SOURCE, VERSION, EventType, Finding
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Reason, State
 from sweephand.domain.schedule import ScheduleState, StateReason
 from sweephand.facades.native.json_schema import Members, Schema, answer, items, one_of, or_null, text, whole
+from sweephand.flow.acting import JOBS_SPEAK_AS
 
 FOLDER = Path(__file__).resolve().parent.parent / "events" / "schemas"
 
@@ -134,6 +136,8 @@ ALERT = answer(
     },
     description="The event as SAP Alert Notification takes it.",
 )
+OF_JOBS = "job"
+"""The file of what jobs tell."""
 BEST_EFFORT = ("job.", "collection.", "audit.", "circuit.")
 """Sent after what they tell of, and not again if the function dies between."""
 COMPLETIONS = (
@@ -251,9 +255,47 @@ def schema(kind: EventType) -> Schema:
     }
 
 
+def of_jobs() -> Schema:
+    """Of what jobs themselves put on the bus by the action `event`; `detail-type` is each job's own choice."""
+    detail: Members = {
+        "id": {**RUN_ID, "description": "The run's: a repeat has the same."},
+        "tenant": text(1, 64),
+        "jobId": ID,
+        "jobScheduleId": {**ID, "description": "The job's, as `jobId`: the id that its creation returned."},
+        "scheduleId": or_null({**ID, "description": "null: a run of the job itself, as by hand."}),
+        "resourceId": JOB["resourceId"],
+        "tag": or_null(text(1, 128, description="The first of `tags`.")),
+        "tags": JOB["tags"],
+        "jobTime": text(
+            format="date-time",
+            pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
+            description="The instant that was planned.",
+        ),
+        "firedAt": {**INSTANT, "description": "When this attempt was made."},
+        "attempt": whole(1),
+        "payload": {"description": "The action's or the schedule's: JSON, or a text; null if there is none."},
+        "traceparent": text(pattern="^00-[0-9a-f]{32}-[0-9a-f]{16}-00$", description="Of the W3C's Trace Context."),
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": OF_JOBS,
+        "description": "What a job with the action `event` puts on the bus at its instant.",
+        "type": "object",
+        "properties": {
+            "source": text(pattern=f"^{JOBS_SPEAK_AS}[.]", description="Whose job it is."),
+            "detail-type": text(
+                1, event_action.MAX_DETAIL_TYPE, description=f"`{event_action.USUAL_TYPE}` by default."
+            ),
+            "detail": {**answer(detail), "additionalProperties": True},
+        },
+        "required": ["source", "detail-type", "detail"],
+    }
+
+
 def files() -> dict[Path, str]:
     """Path -> text."""
-    return {FOLDER / f"{kind.value}.json": _written(schema(kind)) for kind in EventType}
+    told = {kind.value: schema(kind) for kind in EventType} | {OF_JOBS: of_jobs()}
+    return {FOLDER / f"{name}.json": _written(each) for name, each in told.items()}
 
 
 def _written(value: Any) -> str:

@@ -62,7 +62,7 @@ class VirtualBus:
         entries = request["Entries"]
         if not 0 < len(entries) <= MOST_ENTRIES:
             raise ClientError({"Error": {"Code": "ValidationException", "Message": "entries"}}, "PutEvents")
-        self.of_jobs += [entry for entry in entries if entry["Source"] != SOURCE]
+        self.of_jobs += [_of_job(entry) for entry in entries if entry["Source"] != SOURCE]
         self.told += [self._read(entry) for entry in entries if entry["Source"] == SOURCE]
         return {"FailedEntryCount": 0, "Entries": [{"EventId": str(n)} for n, _ in enumerate(entries)]}
 
@@ -88,6 +88,15 @@ class VirtualBus:
     def only(self, kind: EventType) -> Mapping[str, Any]:
         (detail,) = self.of(kind)
         return detail
+
+
+def _of_job(entry: dict[str, Any]) -> Mapping[str, Any]:
+    detail = json.loads(entry["Detail"])
+    event = {"source": entry["Source"], "detail-type": entry["DetailType"], "detail": detail}
+    problems = [error.message for error in validator("job").iter_errors(event)]
+    assert not problems, f"{entry['DetailType']}: {problems}"
+    assert detail.keys() == validator("job").schema["properties"]["detail"]["properties"].keys()
+    return entry
 
 
 def refused_by_bus(passing: Passing, _act: Callable[[], Any]) -> Any:

@@ -15,12 +15,12 @@ from sweephand.actions.job import MOST_HOPS
 from sweephand.domain.collection import Events
 from sweephand.domain.job import ActionDraft
 from sweephand.domain.run import Kind, Outcome, Reason, Run, State, Verdict
-from sweephand.flow import plan
+from sweephand.flow import manual, plan
 from sweephand.security.guard import GuardSettings
 from sweephand.sources import SystemClock
 from tests.support import taps
 from tests.support.bus import refused_by_bus
-from tests.support.stage import Stage, stage
+from tests.support.stage import TENANT, Stage, stage
 from tests.support.taps import Act, Crash, Passing, refused
 from tests.unit.actions.test_aws import refusal
 from tests.unit.flow.common import fixed, once
@@ -198,7 +198,8 @@ def test_a_job_puts_an_event_on_the_stack_s_bus_in_its_tenant_s_name(there: Stag
         "id": run.id,
         "tenant": "acme",
         "jobId": planned.job.id,
-        "jobScheduleId": planned.schedules[0].id,
+        "jobScheduleId": planned.job.id,
+        "scheduleId": planned.schedules[0].id,
         "resourceId": "inv-4711",
         "tag": "a",
         "tags": ["a", "b"],
@@ -209,6 +210,19 @@ def test_a_job_puts_an_event_on_the_stack_s_bus_in_its_tenant_s_name(there: Stag
     }
     assert re.fullmatch("00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-00", detail["traceparent"], re.ASCII)
     assert run.state is State.SUCCESS
+
+
+def test_a_run_by_hand_names_the_job_like_any_other(there: Stage) -> None:
+    """`jobScheduleId` is what create returned: a listener edits or deletes by it."""
+    there.tell(Events.NONE)
+    planned = there.create(action=draft(type="event"))
+
+    manual.run_now(there.world, TENANT, planned.job.id, None, None)
+    there.run(10)
+
+    (detail,) = told(there)
+    assert (detail["jobScheduleId"], detail["scheduleId"]) == (planned.job.id, None)
+    assert (detail["resourceId"], detail["tag"], detail["tags"], detail["payload"]) == (None, None, [], None)
 
 
 def test_the_attempts_of_a_run_are_spans_of_one_trace(there: Stage) -> None:

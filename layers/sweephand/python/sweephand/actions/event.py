@@ -73,7 +73,11 @@ def perform(params: EventParams, call: Call, outbound: Outbound) -> Outcome:  # 
 
 
 def _detail(call: Call) -> dict[str, Any]:
-    """Source: the events of Root JobScheduler, whose names are kept (`jobScheduleId`, `tag`, `jobTime`)."""
+    """As events/schemas/job.json has it.
+
+    Source: the events of Root JobScheduler, whose names are kept (`jobScheduleId`, `tag`, `jobTime`). Its
+    `jobScheduleId` is the id that create returned and that edit and delete take: here the job's, of every run.
+    """
     payload = None
     if call.payload is not None:
         payload = loads(call.payload) if call.payload_is_json else call.payload
@@ -81,7 +85,8 @@ def _detail(call: Call) -> dict[str, Any]:
         "id": call.run_id,
         "tenant": call.tenant,
         "jobId": call.job_id,
-        "jobScheduleId": call.schedule_id,
+        "jobScheduleId": call.job_id,
+        "scheduleId": call.schedule_id,
         "resourceId": call.resource_id,
         "tag": call.tags[0] if call.tags else None,
         "tags": list(call.tags),
