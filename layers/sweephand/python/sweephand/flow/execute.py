@@ -18,7 +18,7 @@ from sweephand.domain.message import Pointer, Subject, Unreadable, decode
 from sweephand.domain.run import AWAITING_RESULT, FAILED, UNREACHABLE, Kind, Outcome, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import Unavailable
-from sweephand.flow import actual_start, effects, endings, seeing, settle
+from sweephand.flow import actual_start, effects, seeing, settle
 from sweephand.flow.acting import act
 from sweephand.flow.world import World
 from sweephand.store import gate, ledger
@@ -118,7 +118,9 @@ def one(world: World, lane: Lane, request_id: str, message: Delivered, rows: gat
     except Unreadable as unreadable:
         return _other(world, message, str(unreadable))
     if pointer.subject is not Subject.RUN:
-        _look(world, pointer)
+        from sweephand.flow import looks  # noqa: PLC0415 - most messages are of runs
+
+        looks.look(world, pointer)
         return DONE
     if timedelta(0) < pointer.instant - world.clock.now() <= SHORT_WAIT:
         world.clock.sleep((pointer.instant - world.clock.now()).total_seconds())
@@ -139,41 +141,6 @@ def _other(world: World, message: Delivered, reason: str) -> Verdict:
         return DONE
     world.journal.error("a message cannot be read", reason=reason)
     return AGAIN
-
-
-def _look(world: World, pointer: Pointer) -> None:
-    """What waits in the index and is no run."""
-    match pointer.subject:
-        case Subject.SCHEDULE:
-            endings.look(world, pointer)
-        case Subject.CLEAN_UP:
-            from sweephand.flow import cleaning  # noqa: PLC0415 - too rare for a cold start to pay for it
-
-            cleaning.clean(world, pointer)
-        case Subject.RESUME:
-            from sweephand.flow import pausing  # noqa: PLC0415 - as above
-
-            pausing.look(world, pointer)
-        case Subject.CHANGE:
-            from sweephand.flow import following  # noqa: PLC0415 - as above
-
-            following.look(world, pointer)
-        case Subject.RELEASE:
-            from sweephand.flow import releasing  # noqa: PLC0415 - as above
-
-            releasing.go_on(world, pointer)
-        case Subject.REPLAN:
-            from sweephand.flow import replanning  # noqa: PLC0415 - as above
-
-            replanning.go_on(world, pointer)
-        case Subject.FLOW:
-            from sweephand.flow import flow_key_lines  # noqa: PLC0415 - as above
-
-            flow_key_lines.look(world, pointer)
-        case Subject.ENDED:
-            from sweephand.flow import ended_jobs  # noqa: PLC0415 - as above
-
-            ended_jobs.look(world, pointer)
 
 
 def _attempt(  # noqa: PLR0911 - one line for each answer of the gate
