@@ -32,7 +32,7 @@ from sweephand.security.caller import TENANT_SCOPES, Door
 from sweephand.security.tokens import derive_keys
 from sweephand.settings import from_environment
 from sweephand.sources import SystemChance, SystemClock
-from sweephand.store import credentials, directory, keys, ledger
+from sweephand.store import credentials, directory, keys, run_rows
 from sweephand.store.directory_items import BlockItem
 from sweephand.store.views import jobs as views
 from sweephand.wiring import build
@@ -165,7 +165,7 @@ def runs(world: World, tenant: str, schedule: Schedule, count: int) -> Iterator[
         uuid = run_uuid(tenant, schedule.id, epoch_ms(at), Kind.SCHEDULED.value)
         state, reason = (State.ERROR, Reason.HTTP_STATUS) if n % 2 else (State.SUCCESS, Reason.ON_TIME)
         run = Run(tenant, schedule.job_id, schedule.id, uuid, Kind.SCHEDULED, state, at, reason=reason, finished_at=at)
-        yield ledger.item_of(run, shards=world.settings.shards, lane=Lane.FAST)
+        yield run_rows.item_of(run, shards=world.settings.shards, lane=Lane.FAST)
 
 
 def _lean_rows(count: int) -> Iterator[Any]:

@@ -22,7 +22,7 @@ from sweephand.flow.idempotency import Once
 from sweephand.flow.plan import Planned
 from sweephand.schedules import calendars
 from sweephand.schedules.timing import load
-from sweephand.store import ledger
+from sweephand.store import run_rows
 from sweephand.store.table import RunItem
 from tests.faults import invariants, sites
 from tests.faults.memory import Memory, in_memory
@@ -248,7 +248,7 @@ class Play:
     def runs(self, kind: Kind | None = None) -> list[Run]:
         """All rows of the ledger, of whatever schedule."""
         rows = [row for row in self.scene.items() if "state" in row and "attempt" in row and "kind" in row]
-        found = [ledger.run_of(RunItem.from_raw_data(row)) for row in rows if row["sk"]["S"].startswith("RUN#")]
+        found = [run_rows.run_of(RunItem.from_raw_data(row)) for row in rows if row["sk"]["S"].startswith("RUN#")]
         return sorted((run for run in found if kind in (None, run.kind)), key=lambda run: (run.uuid, run.id))
 
     # How it goes on

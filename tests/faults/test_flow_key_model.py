@@ -27,7 +27,7 @@ from sweephand.flow import flow_key_changes, manual, results
 from sweephand.flow.plan import Planned
 from sweephand.flow.world import FlowMemory
 from sweephand.store import flow_keys as store
-from sweephand.store import ledger
+from sweephand.store import run_rows
 from sweephand.store.table import RunItem
 from tests.faults.at_calls import KINDS, fits, surviving
 from tests.faults.playing import QUEUE, Days, Trouble, play
@@ -282,7 +282,7 @@ class FlowKeys(Days):
 
     def rows(self) -> list[Run]:
         rows = [row for row in self.scene.items() if "state" in row and row["sk"]["S"].startswith("RUN#")]
-        return sorted((ledger.run_of(RunItem.from_raw_data(row)) for row in rows), key=lambda run: run.uuid)
+        return sorted((run_rows.run_of(RunItem.from_raw_data(row)) for row in rows), key=lambda run: run.uuid)
 
     @invariant()
     def every_call_found_what_it_must(self) -> None:

@@ -25,7 +25,7 @@ from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import ScheduleState
 from sweephand.flow import manual, results
 from sweephand.flow.plan import Planned
-from sweephand.store import keys, ledger
+from sweephand.store import keys, run_rows
 from sweephand.store.table import RunItem
 from tests.faults.at_calls import KINDS, fits, surviving
 from tests.faults.playing import QUEUE, Days, Trouble, play
@@ -156,7 +156,9 @@ class Overlaps(Days):
         """All rows of the schedule, and its slot: {} where there is none."""
         items = self.scene.items()
         own = keys.runs(TENANT, self.planned.schedules[0].id)
-        runs = [ledger.run_of(RunItem.from_raw_data(row)) for row in items if row["pk"]["S"] == own and "state" in row]
+        runs = [
+            run_rows.run_of(RunItem.from_raw_data(row)) for row in items if row["pk"]["S"] == own and "state" in row
+        ]
         slots = [item for item in items if item["sk"]["S"].startswith("SLOT#")]
         assert len(slots) <= 1
         slot = {name: slots[0][name]["S"] for name in ("active", "queued") if slots and name in slots[0]}

@@ -36,7 +36,7 @@ from sweephand.security.identity import Identity
 from sweephand.security.secrets import SecretBox
 from sweephand.security.tokens import derive_keys
 from sweephand.settings import Settings
-from sweephand.store import jobs, keys, ledger
+from sweephand.store import jobs, keys, run_rows
 from sweephand.store.conditional import Table
 from sweephand.store.files import Files
 from sweephand.store.standing import Standing
@@ -301,7 +301,7 @@ class Stage:
             owner = owner.schedules[0]
         owner_id = owner if isinstance(owner, str) else owner.id
         rows = [row for row in self.items() if row["pk"]["S"] == keys.runs(TENANT, owner_id)]
-        found = [ledger.run_of(RunItem.from_raw_data(row)) for row in rows if "state" in row]
+        found = [run_rows.run_of(RunItem.from_raw_data(row)) for row in rows if "state" in row]
         return sorted((run for run in found if kind in (None, run.kind)), key=lambda run: run.uuid)
 
     def only_run(self, owner: Planned | Schedule | str) -> Run:

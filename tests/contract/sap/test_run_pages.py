@@ -15,7 +15,7 @@ from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.facades.sap import bodies, runs
 from sweephand.ids import run_uuid
-from sweephand.store import keys, ledger
+from sweephand.store import keys, run_rows
 from sweephand.store.attempts import attempt_item
 from sweephand.store.table import Item
 from sweephand.store.views.runs import SETTLING
@@ -85,7 +85,7 @@ class Log:
     @staticmethod
     def _rows(made: Sequence[Run]) -> Iterator[Item]:
         for run in made:
-            yield ledger.item_of(run, shards=1, lane=Lane.FAST)
+            yield run_rows.item_of(run, shards=1, lane=Lane.FAST)
             if run.state is not State.SUCCESS:
                 yield attempt_item(run, reason=Reason.HTTP_STATUS, answer=None)
 

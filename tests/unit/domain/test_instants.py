@@ -5,7 +5,20 @@ from datetime import UTC, datetime, timedelta, timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.domain.instants import EPOCH, epoch_ms, epoch_s, from_ms, from_s, text, text_ms, up_to_second
+from sweephand.domain.instants import (
+    EPOCH,
+    epoch_ms,
+    epoch_s,
+    from_ms,
+    from_ms_if_any,
+    from_s,
+    from_s_if_any,
+    ms_if_any,
+    s_if_any,
+    text,
+    text_ms,
+    up_to_second,
+)
 
 AWARE = st.builds(
     lambda microseconds, zone: (EPOCH + timedelta(microseconds=microseconds)).astimezone(zone),
@@ -19,6 +32,18 @@ def test_seconds_and_milliseconds_are_rounded_down_and_come_back(instant: dateti
     assert from_s(epoch_s(instant)) <= instant < from_s(epoch_s(instant) + 1)
     assert from_ms(epoch_ms(instant)) <= instant < from_ms(epoch_ms(instant) + 1)
     assert epoch_ms(instant) // 1_000 == epoch_s(instant)
+
+
+@given(AWARE)
+def test_what_may_be_absent_is_written_as_what_is_there(instant: datetime) -> None:
+    assert (s_if_any(instant), ms_if_any(instant)) == (epoch_s(instant), epoch_ms(instant))
+    assert from_s_if_any(epoch_s(instant)) == from_s(epoch_s(instant))
+    assert from_ms_if_any(epoch_ms(instant)) == from_ms(epoch_ms(instant))
+
+
+def test_what_is_absent_stays_so_and_the_first_instant_of_all_is_not_absent() -> None:
+    assert [convert(None) for convert in (s_if_any, ms_if_any, from_s_if_any, from_ms_if_any)] == [None] * 4
+    assert (s_if_any(EPOCH), ms_if_any(EPOCH), from_s_if_any(0), from_ms_if_any(0)) == (0, 0, EPOCH, EPOCH)
 
 
 def test_no_instant_of_the_range_loses_a_millisecond_to_floats() -> None:

@@ -14,7 +14,7 @@ from sweephand.domain.schedule import Lane
 from sweephand.flow import manual, plan, results
 from sweephand.flow.change import Wish
 from sweephand.flow.plan import Planned
-from sweephand.store import ledger
+from sweephand.store import run_rows
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, answer_lost, conflict, crash_after, crash_before, refused
@@ -629,7 +629,7 @@ def test_an_end_without_its_effects_does_not_hold_up_the_next_run(stage: Stage) 
 
 def test_a_holder_whose_row_the_ledger_has_forgotten_holds_nothing(stage: Stage) -> None:
     planned, holder = held(stage, "skip")
-    stage.world.table.delete(*ledger.key_of(holder))
+    stage.world.table.delete(*run_rows.key_of(holder))
     lose_messages_of(stage, holder)
 
     stage.run(60)

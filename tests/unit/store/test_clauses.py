@@ -18,7 +18,20 @@ from sweephand.domain.instants import epoch_ms
 from sweephand.domain.overlap import Slot
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.store import calendars, directory, jobs, keys, ledger, ordinals, parts, slots, stats, suspended, tenants
+from sweephand.store import (
+    calendars,
+    directory,
+    jobs,
+    keys,
+    ledger,
+    ordinals,
+    parts,
+    run_rows,
+    slots,
+    stats,
+    suspended,
+    tenants,
+)
 from sweephand.store.conditional import Cancelled, Refused, Table, Written, add, assign
 from sweephand.store.parts import Part
 from sweephand.store.slots import Move
@@ -359,7 +372,7 @@ def test_a_slot_moves_only_from_what_was_read(table: Table, there: Slot, read: S
 def test_a_turn_passes_to_a_run_that_still_waits(table: Table, state: State) -> None:
     before = replace(SLOT, active="me", queued=QUEUED.uuid)
     slots.move(table, SLOT, before)
-    table.put(ledger.item_of(replace(QUEUED, state=state), **HERE))
+    table.put(run_rows.item_of(replace(QUEUED, state=state), **HERE))
 
     done = slots.pass_on(table, before, replace(SLOT, active=QUEUED.uuid), QUEUED, NOW, **HERE)
 
@@ -370,7 +383,7 @@ def test_a_turn_passes_to_a_run_that_still_waits(table: Table, state: State) -> 
 def test_a_place_is_given_to_a_run_that_still_waits(table: Table, state: State) -> None:
     before = replace(SLOT, active="me")
     slots.move(table, SLOT, before)
-    table.put(ledger.item_of(replace(QUEUED, state=state), **HERE))
+    table.put(run_rows.item_of(replace(QUEUED, state=state), **HERE))
 
     done = slots.queue(table, Move(before, replace(before, queued=QUEUED.uuid), QUEUED, QUEUED), **HERE)
 
@@ -404,7 +417,7 @@ def test_a_late_end_is_counted_against_what_is_settled_as_it_is_written(
     if settled_to is not None:
         stats.settle(table, read, settled_to, ended=0, planned=0)
     there = run(State.TRIGGERED, owner="me")
-    table.put(ledger.item_of(there, **HERE))
+    table.put(run_rows.item_of(there, **HERE))
     late = replace(there, state=State.SUCCESS, finished_at=NOW + 40 * 24 * 60 * MINUTE, expires_at=NOW)
     assert late.ends_late
 
@@ -429,7 +442,7 @@ def noted(table: Table, one: Run) -> tuple[str, ...]:
 
 def test_a_run_keeps_its_first_twenty_notes(table: Table) -> None:
     one = run(State.SUCCESS)
-    table.put(ledger.item_of(one, **HERE))
+    table.put(run_rows.item_of(one, **HERE))
 
     for n in range(25):
         ledger.note(table, one, f"note {n:02d}")
@@ -442,4 +455,4 @@ def test_no_note_is_kept_of_a_run_that_is_gone(table: Table) -> None:
 
     ledger.note(table, one, "too late")
 
-    assert table.get(RunItem, *ledger.key_of(one)) is None
+    assert table.get(RunItem, *run_rows.key_of(one)) is None

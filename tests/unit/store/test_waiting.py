@@ -11,7 +11,7 @@ import pytest
 from sweephand.domain.instants import epoch_s
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
 from sweephand.domain.waiting import SweepText, Waits
-from sweephand.store import jobs, keys, ledger, waiting
+from sweephand.store import jobs, keys, ledger, run_rows, waiting
 from sweephand.store.conditional import Table
 from sweephand.store.table import CatchUpItem
 from sweephand.store.waiting import Advance, Advanced, WaitingRow
@@ -96,7 +96,7 @@ def test_only_what_waits_is_in_the_index_and_only_what_is_enabled_in_the_catalog
 
 def test_a_runs_row_names_its_owner_and_itself(table: Table) -> None:
     one = run(wake_at=NOW)
-    table.put(ledger.item_of(one, shards=1, lane=Lane.FAST))
+    table.put(run_rows.item_of(one, shards=1, lane=Lane.FAST))
 
     found = row(table)
 
@@ -213,7 +213,7 @@ def test_a_batch_holds_25_rows_in_one_call(table: Table, stage: Stage) -> None:
 
 def test_a_run_row_moves_without_a_count(table: Table) -> None:
     one = run(wake_at=NOW)
-    table.put(ledger.item_of(one, shards=1, lane=Lane.FAST))
+    table.put(run_rows.item_of(one, shards=1, lane=Lane.FAST))
 
     moved = waiting.advance(table, [Advance(row(table), NOW + MINUTE)])
 

@@ -34,6 +34,22 @@ def from_ms(milliseconds: int) -> datetime:
     return EPOCH + timedelta(milliseconds=milliseconds)
 
 
+def s_if_any(instant: datetime | None) -> int | None:
+    return None if instant is None else epoch_s(instant)
+
+
+def ms_if_any(instant: datetime | None) -> int | None:
+    return None if instant is None else epoch_ms(instant)
+
+
+def from_s_if_any(seconds: int | None) -> datetime | None:
+    return None if seconds is None else from_s(seconds)
+
+
+def from_ms_if_any(milliseconds: int | None) -> datetime | None:
+    return None if milliseconds is None else from_ms(milliseconds)
+
+
 def text(instant: datetime) -> str:
     """RFC 3339 in UTC with whole seconds: 2027-01-01T09:00:00Z."""
     return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

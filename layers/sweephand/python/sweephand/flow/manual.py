@@ -14,7 +14,7 @@ from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
 from sweephand.flow.settle import max_attempts
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.store import jobs, ledger
+from sweephand.store import jobs, ledger, run_rows
 from sweephand.store.conditional import Cancelled, Op
 
 
@@ -65,7 +65,7 @@ def new_run(world: World, job: Job, schedule_id: str | None, once: Once | None, 
 
 def start_ops(world: World, job: Job, run: Run, once: Once | None) -> list[Op]:
     """The parts `run` and `once` of the transaction that starts it."""
-    item = ledger.item_of(run, shards=world.settings.shards, lane=drafts.lane_of(job))
+    item = run_rows.item_of(run, shards=world.settings.shards, lane=drafts.lane_of(job))
     ops = [world.table.put_op("run", item, ledger.ABSENT)]
     if once is not None:
         ops.append(once_op(world, run.tenant, once, run.id))

@@ -13,7 +13,7 @@ from sweephand.errors import Conflict
 from sweephand.flow.retention import run_expiry
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.store import ledger
+from sweephand.store import ledger, run_rows
 from sweephand.store.conditional import Op
 
 WRITTEN_WITHIN = timedelta(seconds=30)
@@ -68,7 +68,7 @@ def op(world: World, run: Run, collection: str | None) -> Op:
     """
     assert run.finished_at is not None
     run = replace(run, expires_at=run_expiry(world, run.tenant, collection, run.finished_at))
-    item = ledger.item_of(run, shards=world.settings.shards, lane=Lane.FAST)
+    item = run_rows.item_of(run, shards=world.settings.shards, lane=Lane.FAST)
     return world.table.put_op(f"range {run.schedule_id}", item)
 
 

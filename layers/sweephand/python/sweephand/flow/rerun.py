@@ -26,7 +26,7 @@ from sweephand.flow.seeing import with_hooks
 from sweephand.flow.settle import action_of, lane_of, max_attempts
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.store import failures, jobs, ledger
+from sweephand.store import failures, jobs, ledger, run_rows
 from sweephand.store.conditional import Cancelled, Op
 
 
@@ -202,7 +202,7 @@ def ops(world: World, wanted: Wanted) -> list[Op]:
     table, now = world.table, world.clock.now()
     run = replace(wanted.run, edited=wanted.edit is not None)
     found = [
-        table.put_op("run", ledger.item_of(run, shards=world.settings.shards, lane=wanted.lane), ledger.ABSENT),
+        table.put_op("run", run_rows.item_of(run, shards=world.settings.shards, lane=wanted.lane), ledger.ABSENT),
         ledger.rerun_op(table, wanted.old, run.id),
     ]
     if wanted.edit is not None:

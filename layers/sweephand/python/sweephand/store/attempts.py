@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from sweephand.domain.instants import epoch_ms, epoch_s, from_ms
+from sweephand.domain.instants import epoch_ms, from_ms, from_ms_if_any, ms_if_any, s_if_any
 from sweephand.domain.run import Attempt, Reason, Run
 from sweephand.store import keys
 from sweephand.store.table import AttemptItem
@@ -17,15 +15,15 @@ def attempt_item(run: Run, *, reason: Reason | None, answer: str | None) -> Atte
         pk=keys.runs(run.tenant, run.schedule_id or run.job_id),
         sk=keys.attempt(run.uuid, run.attempt),
         attempt=run.attempt,
-        planned_at=_to_ms(run.attempt_planned_at),
-        enqueued_at=_to_ms(run.attempt_enqueued_at),
+        planned_at=ms_if_any(run.attempt_planned_at),
+        enqueued_at=ms_if_any(run.attempt_enqueued_at),
         started_at=epoch_ms(started),
         finished_at=epoch_ms(run.finished_at or started),
         reason=reason.value if reason else None,
         http_status=run.http_status,
         message=run.message,
         answer=answer,
-        expires_at=None if run.expires_at is None else epoch_s(run.expires_at),
+        expires_at=s_if_any(run.expires_at),
     )
 
 
@@ -38,10 +36,6 @@ def attempt_of(item: AttemptItem) -> Attempt:
         http_status=item.http_status,
         message=item.message,
         answer=item.answer,
-        planned_at=None if item.planned_at is None else from_ms(item.planned_at),
-        enqueued_at=None if item.enqueued_at is None else from_ms(item.enqueued_at),
+        planned_at=from_ms_if_any(item.planned_at),
+        enqueued_at=from_ms_if_any(item.enqueued_at),
     )
-
-
-def _to_ms(value: datetime | None) -> int | None:
-    return None if value is None else epoch_ms(value)

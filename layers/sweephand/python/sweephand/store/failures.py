@@ -8,12 +8,20 @@ from datetime import datetime
 from typing import Any
 
 from sweephand.domain.failure import Archived, Failure, Group, Note, Redirect, Signature, signature_of
-from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s
+from sweephand.domain.instants import (
+    epoch_ms,
+    epoch_s,
+    from_ms,
+    from_ms_if_any,
+    from_s_if_any,
+    ms_if_any,
+    s_if_any,
+)
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.ids import shard_of
-from sweephand.store import keys, ledger
+from sweephand.store import keys, run_rows
 from sweephand.store.conditional import Condition, Op, Refused, Table, Written, assign, every
 from sweephand.store.table import ErrorGroupItem, ErrorRunItem, RedirectItem, RunItem
 
@@ -37,7 +45,7 @@ def group_of(item: ErrorGroupItem) -> Group:
         last_at=from_ms(item.last_at),
         last_run=item.last_run,
         notes=tuple(Note(text, by, from_ms(at)) for text, by, at in json.loads(item.notes or "[]")),
-        closed_through=None if item.closed_through is None else from_ms(item.closed_through),
+        closed_through=from_ms_if_any(item.closed_through),
         closed_by=item.closed_by,
         closed_reason=item.closed_reason,
         revision=item.revision,
@@ -81,7 +89,7 @@ def seen_again(table: Table, group: Group, run: Run, now: datetime) -> Written |
 def change_group(table: Table, before: Group, after: Group) -> Written | Refused:
     """What users write about it [as read]."""
     notes = [[note.text, note.by, epoch_ms(note.at)] for note in after.notes]
-    closed = None if after.closed_through is None else epoch_ms(after.closed_through)
+    closed = ms_if_any(after.closed_through)
     actions = [
         assign(ErrorGroupItem.notes, json.dumps(notes, ensure_ascii=False) if notes else None),
         assign(ErrorGroupItem.closed_through, closed),
@@ -144,7 +152,7 @@ def not_rerun_op(table: Table, run: Run, noted_at: datetime, by: str) -> Op:
 
 
 def _of(run: Run) -> dict[str, Any]:
-    expires_at = None if run.expires_at is None else epoch_s(run.expires_at)
+    expires_at = s_if_any(run.expires_at)
     pk = keys.error_runs(run.tenant, signature_of(run).id)
     return {"pk": pk, "sk": keys.run(run.uuid), "expires_at": expires_at}
 
@@ -163,10 +171,10 @@ def failure_of(item: ErrorRunItem) -> Failure:
     return Failure(
         run_id=item.run_id,
         uuid=keys.parts(item.sk)[1],
-        expires_at=None if item.expires_at is None else from_s(item.expires_at),
-        at=None if item.at is None else from_ms(item.at),
+        expires_at=from_s_if_any(item.expires_at),
+        at=from_ms_if_any(item.at),
         rerun_by=item.rerun_by,
-        rerun_at=None if item.rerun_at is None else from_ms(item.rerun_at),
+        rerun_at=from_ms_if_any(item.rerun_at),
         actor=item.actor,
         operation=item.operation,
         archived=None if closed_at is None else Archived(from_ms(closed_at), item.closed_by, item.closed_reason),
@@ -178,7 +186,7 @@ def in_ledger(table: Table, tenant: str, runs: Iterable[str]) -> list[Run]:
     found = table.batch_get(
         (keys.runs(tenant, owner), keys.run(uuid)) for owner, uuid in (each.split("_") for each in runs)
     )
-    return [ledger.run_of(RunItem.from_raw_data(row)) for row in found.values()]
+    return [run_rows.run_of(RunItem.from_raw_data(row)) for row in found.values()]
 
 
 def read_run(table: Table, tenant: str, group_id: str, uuid: str) -> Failure | None:

@@ -22,7 +22,7 @@ from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.ids import shard_of
-from sweephand.store import keys, ledger
+from sweephand.store import keys, ledger, run_rows
 from sweephand.store.conditional import Action, Cancelled, Op, Refused, Table, Written, add, assign, every
 from sweephand.store.flow_items import CircuitItem, FlowKeyItem, LineItem, TurnstileItem
 from sweephand.store.table import RunItem
@@ -323,10 +323,10 @@ def join(
         assign(RunItem.first_started_at, None if run.first_started_at is None else epoch_ms(run.first_started_at)),
         assign(RunItem.flow_key, run.flow_key),
         assign(RunItem.line_at, epoch_ms(run.line_at)),
-        *ledger.attention(run),
+        *run_rows.attention(run),
     ]
     ops = [
-        table.update_op("run", *ledger.key_of(run), actions, ledger.own_lease(run.owner)),
+        table.update_op("run", *run_rows.key_of(run), actions, ledger.own_lease(run.owner)),
         table.put_op("entry", entry),
     ]
     if left is not None and left.flow_key is not None and left.flow_key != run.flow_key:
@@ -364,7 +364,7 @@ def rows_of(table: Table, tenant: str, entries: Sequence[Entry]) -> dict[str, Ru
     """The runs' rows, by their entry's order; those that are gone are missing."""
     wanted = {(keys.runs(tenant, entry.owner), keys.run(entry.uuid)): entry.order for entry in entries}
     found = table.batch_get(wanted)
-    return {wanted[key]: ledger.run_of(RunItem.from_raw_data(row)) for key, row in found.items()}
+    return {wanted[key]: run_rows.run_of(RunItem.from_raw_data(row)) for key, row in found.items()}
 
 
 def drop(table: Table, tenant: str, name: str, orders: Iterable[str]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from sweephand.domain.admission import Seen
 from sweephand.domain.collection import Terms
 from sweephand.domain.message import Pointer
-from sweephand.store import jobs, keys, ledger
+from sweephand.store import jobs, keys, run_rows
 from sweephand.store.conditional import Table
 from sweephand.store.standing import Standing
 from sweephand.store.table import JobItem, RunItem, ScheduleItem
@@ -41,7 +41,7 @@ def look(table: Table, standing: Standing, pointer: Pointer, known: Rows | None 
     return Seen(
         job=job,
         schedule=jobs.schedules_of(table, [ScheduleItem.from_raw_data(schedule_row)])[0] if schedule_row else None,
-        run=ledger.run_of(RunItem.from_raw_data(run_row)) if run_row else None,
+        run=run_rows.run_of(RunItem.from_raw_data(run_row)) if run_row else None,
         terms=terms,
     )
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
-from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s
+from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s_if_any, s_if_any
 from sweephand.domain.job import ActionSpec, Job, Pause, Payload
 from sweephand.domain.schedule import LIVE, OVER, Lane, Schedule, ScheduleState, names_calendars
 from sweephand.domain.waiting import SweepText, Waits
@@ -42,8 +41,8 @@ def job_of(item: JobItem) -> Job:
         description=item.description,
         facade=item.facade,
         active=item.active,
-        start_at=_s(item.start_at),
-        end_at=_s(item.end_at),
+        start_at=from_s_if_any(item.start_at),
+        end_at=from_s_if_any(item.end_at),
         resource_id=item.resource_id,
         tags=tuple(json.loads(item.tags)) if item.tags else (),
         error_action=action_of(error) if error else None,
@@ -51,7 +50,7 @@ def job_of(item: JobItem) -> Job:
         policies=json.loads(item.policies),
         secret_version=item.secret_version,
         revision=item.revision,
-        pause=Pause(from_ms(pause["since"]), pause.get("note"), _s(pause.get("until"))) if pause else None,
+        pause=Pause(from_ms(pause["since"]), pause.get("note"), from_s_if_any(pause.get("until"))) if pause else None,
         state_reason=item.state_reason,
         schedule_ids=schedule_ids,
         many_schedules=bool(item.many_schedules),
@@ -84,14 +83,14 @@ def schedule_of(item: ScheduleItem) -> Schedule:
         generation=item.generation,
         ended_at={int(g): at for g, at in json.loads(item.ended_at).items()} if item.ended_at else {},
         planned_total=item.planned_total,
-        last_planned_at=_s(item.last_planned_at),
+        last_planned_at=from_s_if_any(item.last_planned_at),
         payload_version=item.payload_version,
         policies=json.loads(item.policies) if item.policies else {},
-        next_run_at=None if state in OVER else _s(item.next_run_at),
-        missed_from=_s(item.missed_from),
-        missed_to=_s(item.missed_to),
-        left_out_to=_s(item.left_out_to),
-        first_at=_s(item.first_at),
+        next_run_at=None if state in OVER else from_s_if_any(item.next_run_at),
+        missed_from=from_s_if_any(item.missed_from),
+        missed_to=from_s_if_any(item.missed_to),
+        left_out_to=from_s_if_any(item.left_out_to),
+        first_at=from_s_if_any(item.first_at),
         collection=sweep.collection,
         held_from=sweep.since if sweep.waits is Waits.HELD else None,
         completed_at=sweep.since if state in OVER else None,
@@ -119,8 +118,8 @@ def job_item(job: Job) -> JobItem:
         description=job.description,
         facade=job.facade,
         active=job.active,
-        start_at=_to_s(job.start_at),
-        end_at=_to_s(job.end_at),
+        start_at=s_if_any(job.start_at),
+        end_at=s_if_any(job.end_at),
         resource_id=job.resource_id,
         tags=_json(job.tags) if job.tags else None,
         action=_json(action_json(job.action)),
@@ -149,7 +148,7 @@ def schedule_item(schedule: Schedule, shards: int) -> ScheduleItem:
         pk=keys.job(schedule.tenant, schedule.job_id),
         sk=keys.schedule(schedule.id),
         shard=shard_of(schedule.id, shards),
-        next_run_at=_to_s(schedule.next_run_at),
+        next_run_at=s_if_any(schedule.next_run_at),
         schedule_id=schedule.id if live else None,
         sweep=sweep_text(schedule),
         name=schedule.name,
@@ -161,11 +160,11 @@ def schedule_item(schedule: Schedule, shards: int) -> ScheduleItem:
         generation=schedule.generation,
         ended_at=_json(schedule.ended_at) if schedule.ended_at else None,
         planned_total=schedule.planned_total,
-        last_planned_at=_to_s(schedule.last_planned_at),
-        missed_from=_to_s(schedule.missed_from),
-        missed_to=_to_s(schedule.missed_to),
-        left_out_to=_to_s(schedule.left_out_to),
-        first_at=_to_s(schedule.first_at),
+        last_planned_at=s_if_any(schedule.last_planned_at),
+        missed_from=s_if_any(schedule.missed_from),
+        missed_to=s_if_any(schedule.missed_to),
+        left_out_to=s_if_any(schedule.left_out_to),
+        first_at=s_if_any(schedule.first_at),
         unreachable=schedule.unreachable,
         hooks=schedule.hooks,
         payload_version=schedule.payload_version,
@@ -335,12 +334,4 @@ def action_json(action: ActionSpec) -> dict[str, Any]:
 
 
 def _pause_json(pause: Pause) -> dict[str, Any]:
-    return {"since": epoch_ms(pause.since), "note": pause.note, "until": _to_s(pause.until)}
-
-
-def _s(value: int | None) -> datetime | None:
-    return None if value is None else from_s(value)
-
-
-def _to_s(value: datetime | None) -> int | None:
-    return None if value is None else epoch_s(value)
+    return {"since": epoch_ms(pause.since), "note": pause.note, "until": s_if_any(pause.until)}

@@ -9,119 +9,17 @@ from datetime import datetime
 from pynamodb.expressions.condition import Condition, size
 from pynamodb.expressions.update import Action
 
-from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s
+from sweephand.domain.instants import epoch_ms, epoch_s, from_s, ms_if_any, s_if_any
 from sweephand.domain.message import Pointer
-from sweephand.domain.run import CLAIMABLE, TERMINAL, Kind, Reason, Run, State
+from sweephand.domain.run import CLAIMABLE, TERMINAL, Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.domain.waiting import SweepText, WaitingRun, Waits
-from sweephand.ids import order_of, shard_of
 from sweephand.store import counting, keys
 from sweephand.store.conditional import Op, Refused, Table, Written, assign, every
+from sweephand.store.run_rows import NEEDS_ATTENTION, attention, item_of, key_of, run_of, wake_actions
 from sweephand.store.table import AttemptItem, RunItem
 
 MOST_NOTES = 20
 TERMINAL_TEXTS = tuple(sorted(TERMINAL))
-
-
-# Rows and runs
-
-
-def run_of(item: RunItem) -> Run:
-    tenant = keys.parts(item.pk)[1]
-    return Run(
-        tenant=tenant,
-        job_id=item.job_id,
-        schedule_id=item.schedule,
-        uuid=keys.parts(item.sk)[1],
-        kind=Kind(item.kind),
-        state=State(item.state),
-        planned_at=from_ms(item.planned_at),
-        reason=Reason(item.reason) if item.reason else None,
-        enqueued_at=_ms(item.enqueued_at),
-        first_started_at=_ms(item.first_started_at),
-        started_at=_ms(item.started_at),
-        finished_at=_ms(item.finished_at),
-        attempt=item.attempt,
-        max_attempts=item.max_attempts or 1,
-        lost=item.lost or 0,
-        owner=item.owner,
-        lease_until=_ms(item.lease_until),
-        not_before=_ms(item.not_before),
-        generation=item.generation or 0,
-        http_status=item.http_status,
-        answer=item.answer,
-        message=item.message,
-        reported=item.reported,
-        result_digest=item.result_digest,
-        deadline_at=_ms(item.deadline_at),
-        parent_uuid=item.parent_uuid,
-        wake_at=_s(item.next_run_at),
-        expires_at=_s(item.expires_at),
-        range_until=_ms(item.range_until),
-        range_count=item.range_count,
-        notes=tuple(sorted(item.notes)) if item.notes else (),
-        slotted=bool(item.slotted),
-        hop=item.hop or 0,
-        rerun_of=item.rerun_of,
-        rerun_by=item.rerun_by,
-        occurrence_at=_ms(item.occurrence_at),
-        edited=bool(item.edited),
-        attempt_planned_at=_ms(item.attempt_planned_at),
-        attempt_enqueued_at=_ms(item.attempt_enqueued_at),
-        task=item.task,
-        flow_key=item.flow_key,
-        line_at=_ms(item.line_at),
-        chain=frozenset(item.chain or ()),
-    )
-
-
-def item_of(run: Run, *, shards: int, lane: Lane) -> RunItem:
-    """A new row. A wake puts it into the next-run index; a state other than plain success into `attention`."""
-    item = RunItem(
-        pk=keys.runs(run.tenant, run.schedule_id or run.job_id),
-        sk=keys.run(run.uuid),
-        job_id=run.job_id,
-        schedule=run.schedule_id,
-        kind=run.kind.value,
-        state=run.state.value,
-        reason=run.reason.value if run.reason else None,
-        planned_at=epoch_ms(run.planned_at),
-        enqueued_at=_to_ms(run.enqueued_at),
-        first_started_at=_to_ms(run.first_started_at),
-        started_at=_to_ms(run.started_at),
-        finished_at=_to_ms(run.finished_at),
-        attempt=run.attempt,
-        max_attempts=run.max_attempts if run.max_attempts != 1 else None,
-        owner=run.owner,
-        lease_until=_to_ms(run.lease_until),
-        not_before=_to_ms(run.not_before),
-        generation=run.generation or None,
-        http_status=run.http_status,
-        answer=run.answer,
-        message=run.message,
-        parent_uuid=run.parent_uuid,
-        range_until=_to_ms(run.range_until),
-        range_count=run.range_count,
-        expires_at=_to_s(run.expires_at),
-        slotted=run.slotted or None,
-        hop=run.hop or None,
-        rerun_of=run.rerun_of,
-        occurrence_at=_to_ms(run.occurrence_at),
-        edited=run.edited or None,
-        flow_key=run.flow_key,
-        chain=run.chain or None,
-    )
-    if run.wake_at is not None:
-        item.shard = shard_of(run.uuid, shards)
-        item.sweep = wake_text(run, lane)
-        item.next_run_at = epoch_s(run.wake_at)
-    if run.state in _NEEDS_ATTENTION:
-        item.attention_day = keys.attention_day(run.tenant, run.planned_at)
-        item.attention_at = order_of(run.uuid)
-    return item
-
-
-_NEEDS_ATTENTION = frozenset(set(State) - {State.SUCCESS, State.TRIGGERED, State.SCHEDULED})
 
 
 def run_in(refused: Refused) -> Run | None:
@@ -160,7 +58,7 @@ def lease_as_read(run: Run) -> Condition:
         RunItem.state == State.TRIGGERED.value,
         RunItem.attempt == run.attempt,
         RunItem.owner == run.owner,
-        RunItem.lease_until == _to_ms(run.lease_until),
+        RunItem.lease_until == ms_if_any(run.lease_until),
     )
 
 
@@ -213,8 +111,8 @@ def claiming(run: Run, lease: Lease) -> list[Action]:
         assign(RunItem.not_before, None),
     ]
     if run.attempt > 1:
-        actions.append(assign(RunItem.attempt_planned_at, _to_ms(lease.planned_at)))
-        actions.append(assign(RunItem.attempt_enqueued_at, _to_ms(lease.enqueued_at)))
+        actions.append(assign(RunItem.attempt_planned_at, ms_if_any(lease.planned_at)))
+        actions.append(assign(RunItem.attempt_enqueued_at, ms_if_any(lease.enqueued_at)))
     return actions
 
 
@@ -254,7 +152,7 @@ def finish(
 ) -> Written | Refused:
     """Any other end, with its counts and what is known of the attempts: one transaction. run: as it shall be."""
     actions = [*_ending(run), assign(RunItem.max_attempts, run.max_attempts)]
-    if run.state in _NEEDS_ATTENTION:
+    if run.state in NEEDS_ATTENTION:
         actions += attention(run)
     return counting.write(table, run, table.update_op("run", *key_of(run), actions, condition), counts, attempts)
 
@@ -318,9 +216,9 @@ def wait(
         assign(RunItem.state, run.state.value),
         assign(RunItem.reason, run.reason.value if run.reason else None),
         assign(RunItem.attempt, run.attempt),
-        assign(RunItem.not_before, _to_ms(run.not_before)),
-        assign(RunItem.deadline_at, _to_ms(run.deadline_at)),
-        assign(RunItem.finished_at, _to_ms(run.finished_at)),
+        assign(RunItem.not_before, ms_if_any(run.not_before)),
+        assign(RunItem.deadline_at, ms_if_any(run.deadline_at)),
+        assign(RunItem.finished_at, ms_if_any(run.finished_at)),
         assign(RunItem.http_status, run.http_status),
         assign(RunItem.answer, run.answer),
         assign(RunItem.message, run.message),
@@ -350,13 +248,6 @@ def drop_wake(table: Table, run: Run) -> Written | Refused:
     return table.update(*key_of(run), actions, RunItem.state.is_in(*TERMINAL_TEXTS))
 
 
-def attention(run: Run) -> list[Action]:
-    return [
-        assign(RunItem.attention_day, keys.attention_day(run.tenant, run.planned_at)),
-        assign(RunItem.attention_at, order_of(run.uuid)),
-    ]
-
-
 def _ending(run: Run) -> list[Action]:
     """Whoever ends a run without its lease sets a wake, so that somebody does the effects:
     it stays until they are done.
@@ -364,11 +255,11 @@ def _ending(run: Run) -> list[Action]:
     actions = [
         assign(RunItem.state, run.state.value),
         assign(RunItem.reason, run.reason.value if run.reason else None),
-        assign(RunItem.finished_at, _to_ms(run.finished_at)),
+        assign(RunItem.finished_at, ms_if_any(run.finished_at)),
         assign(RunItem.http_status, run.http_status),
         assign(RunItem.answer, run.answer),
         assign(RunItem.message, run.message),
-        assign(RunItem.expires_at, _to_s(run.expires_at)),
+        assign(RunItem.expires_at, s_if_any(run.expires_at)),
         assign(RunItem.owner, None),
         assign(RunItem.lease_until, None),
         assign(RunItem.not_before, None),
@@ -391,36 +282,3 @@ def pointer_to(run: Run) -> Pointer:
         generation=run.generation,
         decided=True,
     )
-
-
-def key_of(run: Run) -> tuple[str, str]:
-    return keys.runs(run.tenant, run.schedule_id or run.job_id), keys.run(run.uuid)
-
-
-def _ms(value: int | None) -> datetime | None:
-    return None if value is None else from_ms(value)
-
-
-def _s(value: int | None) -> datetime | None:
-    return None if value is None else from_s(value)
-
-
-def _to_ms(value: datetime | None) -> int | None:
-    return None if value is None else epoch_ms(value)
-
-
-def _to_s(value: datetime | None) -> int | None:
-    return None if value is None else epoch_s(value)
-
-
-def wake_text(run: Run, lane: Lane) -> str:
-    return str(SweepText(Waits.RUN, lane, packed=str(WaitingRun.of(run))))
-
-
-def wake_actions(run: Run, wake_at: datetime, *, shards: int, lane: Lane) -> list[Action]:
-    """Somebody will look at this run at `wake_at`."""
-    return [
-        assign(RunItem.shard, shard_of(run.uuid, shards)),
-        assign(RunItem.sweep, wake_text(run, lane)),
-        assign(RunItem.next_run_at, epoch_s(wake_at)),
-    ]

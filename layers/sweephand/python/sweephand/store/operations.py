@@ -7,7 +7,16 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s, up_to_second
+from sweephand.domain.instants import (
+    epoch_ms,
+    epoch_s,
+    from_ms,
+    from_ms_if_any,
+    from_s_if_any,
+    ms_if_any,
+    s_if_any,
+    up_to_second,
+)
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.operation import OVER, Operation, OperationKind, OperationState
 from sweephand.domain.schedule import Lane
@@ -37,13 +46,13 @@ def operation_of(item: OperationItem) -> Operation:
         done=item.done,
         failed=item.failed,
         total=item.total,
-        due_at=None if item.due_at is None else from_ms(item.due_at),
-        ended_at=None if item.ended_at is None else from_ms(item.ended_at),
+        due_at=from_ms_if_any(item.due_at),
+        ended_at=from_ms_if_any(item.ended_at),
         cause=item.cause,
         result=None if item.result is None else json.loads(item.result),
         actor=item.actor,
         by=item.by,
-        expires_at=None if item.expires_at is None else from_s(item.expires_at),
+        expires_at=from_s_if_any(item.expires_at),
         leaves=item.state == OperationState.CANCELLED.value and item.next_run_at is not None,
     )
 
@@ -83,7 +92,7 @@ def move_on(table: Table, before: Operation, after: Operation, now: datetime, sh
         assign(OperationItem.done, after.done),
         assign(OperationItem.failed, after.failed),
         assign(OperationItem.total, after.total),
-        assign(OperationItem.due_at, None if after.due_at is None else epoch_ms(after.due_at)),
+        assign(OperationItem.due_at, ms_if_any(after.due_at)),
         assign(OperationItem.result, None if after.result is None else _text(after.result)),
         assign(OperationItem.by, after.by),
         *_standing(after, now, shards),
@@ -153,8 +162,8 @@ def _standing(after: Operation, now: datetime, shards: int) -> list[Action]:
     return [
         assign(OperationItem.state, after.state.value),
         assign(OperationItem.cause, after.cause),
-        assign(OperationItem.ended_at, None if after.ended_at is None else epoch_ms(after.ended_at)),
-        assign(OperationItem.expires_at, None if after.expires_at is None else epoch_s(after.expires_at)),
+        assign(OperationItem.ended_at, ms_if_any(after.ended_at)),
+        assign(OperationItem.expires_at, s_if_any(after.expires_at)),
         assign(OperationItem.shard, shard_of(after.id, shards) if runs else None),
         assign(OperationItem.next_run_at, _wake_s(after, now) if runs else None),
         assign(OperationItem.sweep, _SWEEP if runs else None),

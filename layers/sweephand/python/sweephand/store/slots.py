@@ -13,7 +13,7 @@ from pynamodb.attributes import Attribute
 from sweephand.domain.overlap import Slot
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.store import counting, keys, ledger
+from sweephand.store import counting, keys, ledger, run_rows
 from sweephand.store.conditional import Cancelled, Condition, Op, Refused, Table, Written, assign, every
 from sweephand.store.table import RunItem, SlotItem
 
@@ -28,7 +28,7 @@ def look(table: Table, run: Run) -> tuple[Slot, dict[str, Run]]:
         return slot, {}
     pk = keys.runs(run.tenant, run.schedule_id)
     found = table.batch_get([(pk, keys.run(uuid)) for uuid in others if uuid])
-    rows = [ledger.run_of(RunItem.from_raw_data(row)) for row in found.values()]
+    rows = [run_rows.run_of(RunItem.from_raw_data(row)) for row in found.values()]
     return slot, {row.uuid: row for row in rows}
 
 
@@ -93,12 +93,12 @@ class Move:
 def claim(table: Table, move: Move, *, shards: int, lane: Lane) -> Written | Cancelled:
     """The slot and the first attempt in one transaction; those who lose their turn end in it [not terminal]."""
     if move.there is None:
-        run_op = table.put_op("run", ledger.item_of(move.run, shards=shards, lane=lane), ledger.ABSENT)
+        run_op = table.put_op("run", run_rows.item_of(move.run, shards=shards, lane=lane), ledger.ABSENT)
     else:
         lease = ledger.Lease.of(move.run)
         actions = [*ledger.claiming(move.there, lease), assign(RunItem.slotted, value=True)]
         claimable = ledger.claimable(move.there.attempt, lease.taken_at)
-        run_op = table.update_op("run", *ledger.key_of(move.run), actions, claimable)
+        run_op = table.update_op("run", *run_rows.key_of(move.run), actions, claimable)
     ops = [run_op, _move_op(table, move.before, move.after)]
     ops += [ledger.end_from_outside_op(table, f"ended {old.uuid}", old, shards=shards, lane=lane) for old in move.ended]
     late, same = counting.late_ends(table, move.ended)
@@ -113,10 +113,10 @@ def queue(table: Table, move: Move, *, shards: int, lane: Lane) -> Written | Can
     A run that was written before its message has its wake already.
     """
     if move.there is None:
-        run_op = table.put_op("run", ledger.item_of(move.run, shards=shards, lane=lane), ledger.ABSENT)
+        run_op = table.put_op("run", run_rows.item_of(move.run, shards=shards, lane=lane), ledger.ABSENT)
     else:
         actions = [assign(RunItem.slotted, value=True)]
-        run_op = table.update_op("run", *ledger.key_of(move.run), actions, STILL_QUEUED)
+        run_op = table.update_op("run", *run_rows.key_of(move.run), actions, STILL_QUEUED)
     return table.transact([run_op, _move_op(table, move.before, move.after)])
 
 
@@ -124,11 +124,11 @@ def pass_on(
     table: Table, before: Slot, after: Slot, queued: Run, wake_at: datetime, *, shards: int, lane: Lane
 ) -> Written | Cancelled:
     """The turn goes to the run that waits [its state = QUEUED], which is looked at again at `wake_at`."""
-    actions = ledger.wake_actions(queued, wake_at, shards=shards, lane=lane)
+    actions = run_rows.wake_actions(queued, wake_at, shards=shards, lane=lane)
     return table.transact(
         [
             _move_op(table, before, after),
-            table.update_op("queued", *ledger.key_of(queued), actions, STILL_QUEUED),
+            table.update_op("queued", *run_rows.key_of(queued), actions, STILL_QUEUED),
         ]
     )
 

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from sweephand.domain.instants import from_s
+from sweephand.domain.instants import from_s_if_any
 from sweephand.domain.job import Job
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
@@ -164,7 +164,7 @@ def _job_in_row(wanted: Query, row: Listed) -> Matches | None:
     said = row.entry.searched
     if said is None:
         return None
-    times = partial(_from_s, said.start_s), partial(_from_s, said.end_s)
+    times = partial(from_s_if_any, said.start_s), partial(from_s_if_any, said.end_s)
     return [0] if wanted.holds((row.entry.name, said.description), row.entry.active, *times) else []
 
 
@@ -202,10 +202,6 @@ def _own_matches(wanted: Query, planned: Planned) -> Matches:
             partial(bodies.instant_of, schedule, "endTime"),
         )
     ]
-
-
-def _from_s(seconds: int | None) -> datetime | None:
-    return None if seconds is None else from_s(seconds)
 
 
 def _instant(text: str | None) -> datetime | None:

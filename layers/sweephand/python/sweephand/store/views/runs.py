@@ -13,7 +13,7 @@ from sweephand.domain.instants import epoch_ms, epoch_s, from_ms
 from sweephand.domain.run import TERMINAL, Attempt, Kind, Run, State
 from sweephand.domain.schedule import Schedule
 from sweephand.ids import first_order_at, instant_ms_of_order, order_of
-from sweephand.store import keys, ledger
+from sweephand.store import keys, ledger, run_rows
 from sweephand.store.conditional import GROWTH, LARGEST_PAGE, Table
 from sweephand.store.table import ATTENTION, AttemptItem, AttentionItem, Item, RunItem, StatsItem
 
@@ -99,7 +99,7 @@ def planned_between(
     rows = table.query_all(keys.runs(tenant, schedule_id), RunItem.sk.between(first, last), consistent=consistent)
     for row in rows:
         if "state" in row and row["kind"]["S"] == Kind.SCHEDULED.value:
-            yield ledger.run_of(RunItem.from_raw_data(row))
+            yield run_rows.run_of(RunItem.from_raw_data(row))
 
 
 def line_over(table: Table, tenant: str, schedule_id: str, instant: datetime, *, back: int | None = None) -> Run | None:
@@ -115,7 +115,7 @@ def line_over(table: Table, tenant: str, schedule_id: str, instant: datetime, *,
         limit=back or LOOKED_BACK,
         consistent=back is not None,
     )
-    runs = (ledger.run_of(RunItem.from_raw_data(row)) for row in rows if "range_until" in row)
+    runs = (run_rows.run_of(RunItem.from_raw_data(row)) for row in rows if "range_until" in row)
     return next((run for run in runs if run.range_until is not None and run.range_until >= instant), None)
 
 
@@ -124,7 +124,7 @@ def between(table: Table, tenant: str, owner: str, since: datetime, until: datet
     first, last = (keys.run(_first_uuid_after(bound)) for bound in (epoch_ms(since) - 1, epoch_ms(until)))
     for row in table.query_all(keys.runs(tenant, owner), RunItem.sk.between(first, last), consistent=True):
         if "state" in row:
-            yield ledger.run_of(RunItem.from_raw_data(row))
+            yield run_rows.run_of(RunItem.from_raw_data(row))
 
 
 LOOKED_BACK = 5
@@ -150,7 +150,7 @@ def runs_of(table: Table, tenant: str, owner: str, mark: RunMark | None, page: i
     rows = table.query_all(keys.runs(tenant, owner), sort, forward=False, limit=limit, consistent=True)
     for row in rows:
         if "state" in row:
-            run = ledger.run_of(RunItem.from_raw_data(row))
+            run = run_rows.run_of(RunItem.from_raw_data(row))
             if mark is None or (run.uuid, owner) < mark:
                 yield run
 
@@ -160,7 +160,7 @@ def runs_after(table: Table, tenant: str, owner: str, uuid: str, page: int) -> I
     sort = RunItem.sk.between(f"{keys.run(uuid)}~", AFTER_ANY_RUN)
     for row in table.query_all(keys.runs(tenant, owner), sort, limit=page, consistent=True):
         if "state" in row:
-            yield ledger.run_of(RunItem.from_raw_data(row))
+            yield run_rows.run_of(RunItem.from_raw_data(row))
 
 
 class Brief(NamedTuple):
@@ -272,7 +272,7 @@ def _attention_runs(table: Table, entries: Iterator[dict[str, dict[str, str]]], 
     while batch := [(entry["pk"]["S"], entry["sk"]["S"]) for entry in islice(entries, page)]:
         found = table.batch_get(batch)
         for key in batch:
-            if key in found and (run := ledger.run_of(RunItem.from_raw_data(found[key]))).state is not State.SUCCESS:
+            if key in found and (run := run_rows.run_of(RunItem.from_raw_data(found[key]))).state is not State.SUCCESS:
                 yield run
 
 
