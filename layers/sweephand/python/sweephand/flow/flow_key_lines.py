@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sweephand.domain import admission, flow_keys
+from sweephand.domain import admission, flow_key_lines, flow_keys
 from sweephand.domain.flow_keys import holder
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.run import Run
@@ -40,18 +40,18 @@ def call_next(world: World, tenant: str, name: str) -> None:
             return
         now = world.clock.now()
         shut = _shut(world, stile)
-        if flow_keys.wakes(stile, now):
+        if flow_key_lines.wakes(stile, now):
             _see_off(world, stile, shut, now)
         elif stile.terms.paused:
             return
         entries: Entries = {}
         if stile.terms.paused:
-            calls = flow_keys.Calls(flow_keys.rest(stile, now))
+            calls = flow_key_lines.Calls(flow_key_lines.rest(stile, now))
         else:
             entries, line = _line(world, stile, shut, now)
-            calls = flow_keys.call(stile, line, shut, now)
+            calls = flow_key_lines.call(stile, line, shut, now)
         if not entries and not store.line(world.table, stile, "", "", 1):
-            calls = flow_keys.Calls(flow_keys.empty(stile))
+            calls = flow_key_lines.Calls(flow_keys.empty(stile))
         met = store.move(world.table, stile, calls.stile, turnstiles.new_turn(world), shards=world.settings.shards)
         if not isinstance(met, Refused):
             _send(world, stile, entries, calls)
@@ -121,10 +121,10 @@ def _shut(world: World, stile: flow_keys.Turnstile) -> dict[str, datetime]:
 
 def _line(
     world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime], now: datetime
-) -> tuple[Entries, flow_keys.Line]:
+) -> tuple[Entries, flow_key_lines.Line]:
     """Who is looked at, with the rows; what is left over goes."""
     before: list[store.Entry] = []
-    if flow_keys.mark_is_over(stile, now) and stile.mark:
+    if flow_key_lines.mark_is_over(stile, now) and stile.mark:
         before = store.line(world.table, stile, "", stile.mark, PAGE)
     if stile.called and any(probe_at <= now for probe_at in shut.values()):
         passed = store.line(world.table, stile, "", stile.called, PAGE * PAGES)
@@ -135,12 +135,12 @@ def _line(
     entries = _borne_out(world, stile, [*before, *behind])
     again = tuple(_waiting(entry) for entry in before if entry.order in entries)
     fresh = tuple(_waiting(entry) for entry in behind if entry.order in entries)
-    return entries, flow_keys.Line(again, fresh, more=len(behind) == PAGE * PAGES)
+    return entries, flow_key_lines.Line(again, fresh, more=len(behind) == PAGE * PAGES)
 
 
 def _triers(entries: list[store.Entry], shut: dict[str, datetime], now: datetime) -> list[store.Entry]:
     """Of each target whose circuit is open the first one that may still try it, and all who may not any more."""
-    soon = now + flow_keys.COMES_LATE
+    soon = now + flow_key_lines.COMES_LATE
     first: dict[str, store.Entry] = {}
     over = []
     for entry in entries:
@@ -153,11 +153,11 @@ def _triers(entries: list[store.Entry], shut: dict[str, datetime], now: datetime
     return sorted((*first.values(), *over), key=lambda entry: entry.order)
 
 
-def _waiting(entry: store.Entry) -> flow_keys.Waiting:
-    return flow_keys.Waiting(entry.order, holder(entry.uuid), entry.target, entry.patience)
+def _waiting(entry: store.Entry) -> flow_key_lines.Waiting:
+    return flow_key_lines.Waiting(entry.order, holder(entry.uuid), entry.target, entry.patience)
 
 
-def _send(world: World, stile: flow_keys.Turnstile, entries: Entries, calls: flow_keys.Calls) -> None:
+def _send(world: World, stile: flow_keys.Turnstile, entries: Entries, calls: flow_key_lines.Calls) -> None:
     """A message that does not go out is one that was lost: its run is called again."""
     deliveries = []
     for called in calls.called:

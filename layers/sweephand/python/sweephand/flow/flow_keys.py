@@ -15,7 +15,8 @@ from datetime import datetime, timedelta
 from sweephand.domain import circuits, flow_keys
 from sweephand.domain.admission import MAX_AGE, Seen
 from sweephand.domain.circuits import Circuit, Sign
-from sweephand.domain.flow_keys import Enter, Go, Join, Leave, Patience, Stay, Wait, Why, holder
+from sweephand.domain.flow_key_lines import Patience
+from sweephand.domain.flow_keys import Enter, Go, Join, Leave, Stay, Wait, Why, holder
 from sweephand.domain.job import Job
 from sweephand.domain.lateness import Policy
 from sweephand.domain.run import WAITS, Kind, Outcome, Reason, Run, State

@@ -15,7 +15,8 @@ from typing import Any
 from pynamodb.expressions.condition import Condition
 
 from sweephand.domain.circuits import KEPT, Circuit
-from sweephand.domain.flow_keys import ENDLESS, CircuitRule, FlowKey, Holds, Patience, Place, Rate, Terms, Turnstile
+from sweephand.domain.flow_key_lines import ENDLESS, Patience
+from sweephand.domain.flow_keys import CircuitRule, FlowKey, Holds, Place, Rate, Terms, Turnstile
 from sweephand.domain.instants import EPOCH, epoch_ms, epoch_s, from_ms, from_s
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Run, State

@@ -1,0 +1,26 @@
+"""What an attempt says of its target."""
+
+from __future__ import annotations
+
+import pytest
+
+from sweephand.domain.circuits import Sign, sign_of
+from sweephand.domain.run import Outcome, Reason, Verdict
+
+
+@pytest.mark.parametrize(
+    ("outcome", "sign"),
+    [
+        (Outcome(Verdict.SUCCEEDED, http_status=200), Sign.ALIVE),
+        (Outcome(Verdict.ACCEPTED, http_status=202), Sign.ALIVE),
+        (Outcome(Verdict.SILENT), Sign.NONE),
+        (Outcome(Verdict.FAILED, Reason.HTTP_STATUS, http_status=503, retryable=True), Sign.FAILED),
+        (Outcome(Verdict.FAILED, Reason.HTTP_STATUS, http_status=404), Sign.ALIVE),
+        (Outcome(Verdict.FAILED, Reason.CONNECT), Sign.FAILED),
+        (Outcome(Verdict.FAILED, Reason.NO_ANSWER), Sign.FAILED),
+        (Outcome(Verdict.FAILED, Reason.BAD_PAYLOAD), Sign.NONE),
+        (Outcome(Verdict.FAILED, Reason.GUARD), Sign.NONE),
+    ],
+)
+def test_what_an_attempt_says_of_its_target(outcome, sign):
+    assert sign_of(outcome) is sign
