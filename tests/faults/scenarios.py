@@ -50,8 +50,8 @@ from sweephand.flow.ordinals import Ordinals
 from sweephand.flow.plan import Planned
 from sweephand.flow.unless_active import run_unless_active
 from sweephand.schedules import calendar_content
+from sweephand.store import circuits, keys
 from sweephand.store import flow_keys as flow_key_rows
-from sweephand.store import keys
 from sweephand.store.jobs import job_of
 from sweephand.store.operations import operation_of
 from sweephand.store.table import JobItem, OperationItem
@@ -1040,7 +1040,7 @@ class FlowKeyCircuit(Scenario):
     def check(self, at: Play) -> None:
         passed_in_order(at)
         assert at.faults or at.scene.endpoint.received[1].at > NOON + 1.4 * TICK
-        left = list(flow_key_rows.circuits(at.scene.world.table, TENANT, "k"))
+        left = list(circuits.listed(at.scene.world.table, TENANT, "k"))
         assert at.faults or not left
 
 

@@ -26,8 +26,9 @@ from sweephand.domain.run import AWAITING_RESULT, Kind, Outcome, Run, State
 from sweephand.flow import flow_key_changes, manual, results
 from sweephand.flow.plan import Planned
 from sweephand.flow.world import FlowMemory
+from sweephand.store import circuits, run_rows
+from sweephand.store import flow_key_lines as lines
 from sweephand.store import flow_keys as store
-from sweephand.store import run_rows
 from sweephand.store.table import RunItem
 from tests.faults.at_calls import KINDS, fits, surviving
 from tests.faults.playing import QUEUE, Days, Trouble, play
@@ -264,7 +265,7 @@ class FlowKeys(Days):
     def check_circuit(self, uuid: str, now: datetime) -> None:
         (run,) = [run for run in self.rows() if run.uuid == uuid]
         (url,) = {each.params["url"] for each in self.scene.endpoint.received if each.run_id.endswith(uuid)}
-        for target, circuit in store.circuits(self.scene.world.table, TENANT, "k"):
+        for target, circuit in circuits.listed(self.scene.world.table, TENANT, "k"):
             mine = circuit.target.endswith(url.rpartition("/")[2]) and run.flow_key == "k"
             if not mine or circuit.opened_at is None or circuit.probe_at is None or self.key.circuit is None:
                 continue
@@ -295,10 +296,10 @@ class FlowKeys(Days):
         if not hasattr(self, "planned"):
             return
         with self.scene.untapped():
-            entries = {entry.order for entry in store.line(self.scene.world.table, self.stile(), "", "", 100)}
+            entries = {entry.order for entry in lines.line(self.scene.world.table, self.stile(), "", "", 100)}
             woken = self.stile().wake_at is not None
         waiting = [run for run in self.rows() if run.in_line and run.state is State.QUEUED]
-        assert {store.order_of(run) for run in waiting} <= entries, "a run waits where nobody looks"
+        assert {lines.order_of(run) for run in waiting} <= entries, "a run waits where nobody looks"
         messages = "".join(self.scene.sqs.bodies(QUEUE))
         assert woken or all(run.uuid in messages for run in waiting), "nobody will look at the line"
 
@@ -336,7 +337,7 @@ class FlowKeys(Days):
         assert self.scene.waiting() == {}
         stile, now = self.stile(), self.scene.clock.now()
         assert (stile.running(now), stile.wake_at) == (0, None), "a place, or the line, is held for ever"
-        assert not store.line(self.scene.world.table, stile, "", "", 1)
+        assert not lines.line(self.scene.world.table, stile, "", "", 1)
 
 
 def test_whatever_happens_the_terms_hold_and_every_run_ends() -> None:

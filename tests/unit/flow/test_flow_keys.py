@@ -22,6 +22,8 @@ from sweephand.errors import Conflict, InvalidRequest
 from sweephand.flow import flow_key_changes, flow_key_lines, manual, plan, results, tenancy, turnstiles
 from sweephand.flow.plan import Planned
 from sweephand.flow.world import FlowMemory
+from sweephand.store import circuits
+from sweephand.store import flow_key_lines as lines
 from sweephand.store import flow_keys as store
 from tests.support.aws import URLS
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
@@ -433,8 +435,8 @@ def test_the_turn_of_a_run_that_is_cancelled_is_another_one_s(stage):
     key(stage, rate=Rate(1, 40))
     planned = jobs(stage, 3)
     stage.run(65)
-    waiting = sorted((run for run in map(stage.only_run, planned) if run.state is State.QUEUED), key=store.order_of)
-    assert stile(stage).called >= store.order_of(waiting[0])
+    waiting = sorted((run for run in map(stage.only_run, planned) if run.state is State.QUEUED), key=lines.order_of)
+    assert stile(stage).called >= lines.order_of(waiting[0])
 
     results.cancel(stage.world, TENANT, str(waiting[0].schedule_id), waiting[0].uuid)
     stage.run(45)
@@ -527,7 +529,7 @@ def test_runs_that_exclude_each_other_keep_their_turn_while_they_wait(stage):
 
 
 def failures(stage: Stage) -> list[Any]:
-    return [each for _, each in store.circuits(stage.world.table, TENANT, "k")]
+    return [each for _, each in circuits.listed(stage.world.table, TENANT, "k")]
 
 
 def test_ten_failures_in_a_row_open_the_circuit_and_one_call_each_five_seconds_tries_it(stage):

@@ -28,14 +28,6 @@ def key(table) -> FlowKey:
     return KEY
 
 
-def circuit(table):
-    return store.read_circuit(table, TENANT, "k", "there")
-
-
-def failed(table) -> int:
-    return store.count_failure(table, TENANT, "k", "there", "CONNECT", NOON)
-
-
 def test_a_key_is_created_once(table, key):
     done = table.transact(store.create_ops(table, replace(key, parallelism=9), "t1"))
 
@@ -106,34 +98,3 @@ def test_a_key_that_is_gone_is_not_called_anew(stage, table):
     store.call_anew(table, TENANT, "k", "t1")
 
     assert [item for item in stage.items() if "KEY#" in item["pk"]["S"]] == []
-
-
-def test_a_circuit_is_opened_once_and_only_while_its_failures_stand(table, key):
-    assert isinstance(store.open_circuit(table, TENANT, "k", "there", NOON, NOON), Refused)
-    assert failed(table) == 1
-
-    assert store.open_circuit(table, TENANT, "k", "there", NOON, NOON + SECOND) == Written()
-    assert isinstance(store.open_circuit(table, TENANT, "k", "there", NOON + SECOND, NOON), Refused)
-    assert (circuit(table).opened_at, circuit(table).probe_at) == (NOON, NOON + SECOND)
-
-
-def test_one_call_tries_an_open_circuit_when_it_may_be_tried(table, key):
-    failed(table)
-    assert isinstance(store.take_probe(table, TENANT, "k", "there", NOON, NOON), Refused)
-    store.open_circuit(table, TENANT, "k", "there", NOON, NOON + SECOND)
-
-    assert isinstance(store.take_probe(table, TENANT, "k", "there", NOON, NOON + 9 * SECOND), Refused)
-    assert store.take_probe(table, TENANT, "k", "there", NOON + SECOND, NOON + 6 * SECOND) == Written()
-    assert isinstance(store.take_probe(table, TENANT, "k", "there", NOON + SECOND, NOON + 6 * SECOND), Refused)
-
-
-def test_whoever_closes_an_open_circuit_is_told_and_nobody_else(table, key):
-    failed(table)
-    assert store.close_circuit(table, TENANT, "k", "there") is None
-
-    failed(table)
-    store.open_circuit(table, TENANT, "k", "there", NOON, NOON)
-    opened = circuit(table)
-    assert store.close_circuit(table, TENANT, "k", "there") == opened
-    assert store.close_circuit(table, TENANT, "k", "there") is None
-    assert circuit(table).failures == 0

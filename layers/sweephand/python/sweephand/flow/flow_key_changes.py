@@ -14,6 +14,7 @@ from sweephand.errors import Conflict, NotFound, PreconditionFailed, Unavailable
 from sweephand.flow import turnstiles
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
+from sweephand.store import circuits
 from sweephand.store import flow_keys as store
 from sweephand.store.conditional import Cancelled
 
@@ -51,7 +52,7 @@ def change(world: World, tenant: str, name: str, edit: Callable[[FlowKey], FlowK
         ops = store.change_ops(world.table, before, after, turnstiles.new_turn(world))
         if not isinstance(world.table.transact(ops), Cancelled) or _is_written(world, after):
             if before.circuit is not None and after.circuit is None:
-                store.forget_circuits(world.table, tenant, name)
+                circuits.forget_circuits(world.table, tenant, name)
             _call(world, tenant, name)
             return after
     raise Unavailable("the flow key was changed by others all the time")

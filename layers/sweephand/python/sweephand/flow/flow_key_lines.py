@@ -14,8 +14,9 @@ from sweephand.errors import Unavailable
 from sweephand.flow import turnstiles
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
+from sweephand.store import circuits, gate, ledger
+from sweephand.store import flow_key_lines as lines
 from sweephand.store import flow_keys as store
-from sweephand.store import gate, ledger
 from sweephand.store.conditional import Refused
 
 PAGE = 100
@@ -50,7 +51,7 @@ def call_next(world: World, tenant: str, name: str) -> None:
         else:
             entries, line = _line(world, stile, shut, now)
             calls = flow_key_lines.call(stile, line, shut, now)
-        if not entries and not store.line(world.table, stile, "", "", 1):
+        if not entries and not lines.line(world.table, stile, "", "", 1):
             calls = flow_key_lines.Calls(flow_keys.empty(stile))
         met = store.move(world.table, stile, calls.stile, turnstiles.new_turn(world), shards=world.settings.shards)
         if not isinstance(met, Refused):
@@ -64,7 +65,7 @@ def _see_off(world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime]
     """Whoever has nothing to wait for is sent for, wherever it stands: its time is over, its job is gone or names this
     key no longer. It takes no turn; what becomes of it, its own delivery decides.
     """
-    found = store.line(world.table, stile, "", "", MOST_SEEN)
+    found = lines.line(world.table, stile, "", "", MOST_SEEN)
     leaving = _leaving(world, stile, found)
     over, unwanted = [], []
     for entry in found:
@@ -73,7 +74,7 @@ def _see_off(world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime]
         elif entry.owner in leaving:
             unwanted.append(entry)
     for entry in unwanted[: PAGE * PAGES]:
-        store.let_go(world.table, stile.tenant, stile.name, entry, now)
+        lines.let_go(world.table, stile.tenant, stile.name, entry, now)
     there = _borne_out(world, stile, [*over, *unwanted][: PAGE * PAGES])
     pointers = [Delivery(ledger.pointer_to(run), now, entry.lane) for entry, run in there.values()]
     unsent = world.queue.send(pointers)
@@ -81,7 +82,7 @@ def _see_off(world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime]
         world.journal.warning("who waits under a flow key in vain is sent for again", left=len(unsent))
 
 
-def _leaving(world: World, stile: flow_keys.Turnstile, found: Sequence[store.Entry]) -> set[str]:
+def _leaving(world: World, stile: flow_keys.Turnstile, found: Sequence[lines.Entry]) -> set[str]:
     """Owners whose runs do not wait under this key any more, by the first run of each."""
     first = list({entry.owner: entry for entry in reversed(found)}.values())[-PAGE * PAGES :]
     there = _borne_out(world, stile, first).values()
@@ -96,18 +97,18 @@ def _leaving(world: World, stile: flow_keys.Turnstile, found: Sequence[store.Ent
     return leaving
 
 
-Entries = dict[str, tuple[store.Entry, Run]]
+Entries = dict[str, tuple[lines.Entry, Run]]
 """By their order."""
 
 
-def _borne_out(world: World, stile: flow_keys.Turnstile, entries: Sequence[store.Entry]) -> Entries:
+def _borne_out(world: World, stile: flow_keys.Turnstile, entries: Sequence[lines.Entry]) -> Entries:
     """Those whose rows say the same, in the order given; what is left over in the line goes."""
-    rows = store.rows_of(world.table, stile.tenant, entries)
+    rows = lines.rows_of(world.table, stile.tenant, entries)
     there = {
-        entry.order: (entry, rows[entry.order]) for entry in entries if store.still_queued(rows.get(entry.order), entry)
+        entry.order: (entry, rows[entry.order]) for entry in entries if lines.still_queued(rows.get(entry.order), entry)
     }
-    gone = [entry.order for entry in entries if entry.order not in there and not store.at_work(rows.get(entry.order))]
-    store.drop(world.table, stile.tenant, stile.name, gone)
+    gone = [entry.order for entry in entries if entry.order not in there and not lines.at_work(rows.get(entry.order))]
+    lines.drop(world.table, stile.tenant, stile.name, gone)
     return there
 
 
@@ -115,7 +116,7 @@ def _shut(world: World, stile: flow_keys.Turnstile) -> dict[str, datetime]:
     """Targets whose circuit is open, and when the next call may try each."""
     if stile.terms.circuit is None:
         return {}
-    found = store.circuits(world.table, stile.tenant, stile.name)
+    found = circuits.listed(world.table, stile.tenant, stile.name)
     return {target: each.probe_at for target, each in found if each.opened_at and each.probe_at}
 
 
@@ -123,25 +124,25 @@ def _line(
     world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime], now: datetime
 ) -> tuple[Entries, flow_key_lines.Line]:
     """Who is looked at, with the rows; what is left over goes."""
-    before: list[store.Entry] = []
+    before: list[lines.Entry] = []
     if flow_key_lines.mark_is_over(stile, now) and stile.mark:
-        before = store.line(world.table, stile, "", stile.mark, PAGE)
+        before = lines.line(world.table, stile, "", stile.mark, PAGE)
     if stile.called and any(probe_at <= now for probe_at in shut.values()):
-        passed = store.line(world.table, stile, "", stile.called, PAGE * PAGES)
+        passed = lines.line(world.table, stile, "", stile.called, PAGE * PAGES)
         before += _triers(passed, shut, now)
-    found = {entry.order: entry for entry in (*before, *store.entries(world.table, stile, stile.late))}
+    found = {entry.order: entry for entry in (*before, *lines.entries(world.table, stile, stile.late))}
     before = [found[order] for order in sorted(found)]
-    behind = store.line(world.table, stile, stile.called, "", PAGE * PAGES)
+    behind = lines.line(world.table, stile, stile.called, "", PAGE * PAGES)
     entries = _borne_out(world, stile, [*before, *behind])
     again = tuple(_waiting(entry) for entry in before if entry.order in entries)
     fresh = tuple(_waiting(entry) for entry in behind if entry.order in entries)
     return entries, flow_key_lines.Line(again, fresh, more=len(behind) == PAGE * PAGES)
 
 
-def _triers(entries: list[store.Entry], shut: dict[str, datetime], now: datetime) -> list[store.Entry]:
+def _triers(entries: list[lines.Entry], shut: dict[str, datetime], now: datetime) -> list[lines.Entry]:
     """Of each target whose circuit is open the first one that may still try it, and all who may not any more."""
     soon = now + flow_key_lines.COMES_LATE
-    first: dict[str, store.Entry] = {}
+    first: dict[str, lines.Entry] = {}
     over = []
     for entry in entries:
         if entry.target not in shut:
@@ -153,7 +154,7 @@ def _triers(entries: list[store.Entry], shut: dict[str, datetime], now: datetime
     return sorted((*first.values(), *over), key=lambda entry: entry.order)
 
 
-def _waiting(entry: store.Entry) -> flow_key_lines.Waiting:
+def _waiting(entry: lines.Entry) -> flow_key_lines.Waiting:
     return flow_key_lines.Waiting(entry.order, holder(entry.uuid), entry.target, entry.patience)
 
 

@@ -27,6 +27,8 @@ from sweephand.flow import effects, settle, turnstiles
 from sweephand.flow.execute import AGAIN, DONE, Verdict
 from sweephand.flow.flow_key_lines import call_next
 from sweephand.flow.world import World
+from sweephand.store import circuits as circuit_rows
+from sweephand.store import flow_key_lines as lines
 from sweephand.store import flow_keys as store
 from sweephand.store import ledger
 from sweephand.store.conditional import Refused
@@ -58,7 +60,7 @@ def stopped(world: World, lane: Lane, mine: Run, seen: Seen) -> Verdict | None:
     if why is None:
         if order:
             with suppress(Unavailable):  # whoever looks at the line finds an entry that is left over
-                store.drop(world.table, mine.tenant, mine.flow_key, [order])
+                lines.drop(world.table, mine.tenant, mine.flow_key, [order])
         return None
     return _join(world, lane, mine, seen, target, why)
 
@@ -67,7 +69,7 @@ def _place_in_line(before: Run | None, name: str) -> str:
     """The order of the entry of a run as it was before its claim; "": it has none in this key's line."""
     if before is None or before.line_at is None or before.flow_key != name:
         return ""
-    return store.order_of(before) if before.state in {State.QUEUED, State.TRIGGERED} else ""
+    return lines.order_of(before) if before.state in {State.QUEUED, State.TRIGGERED} else ""
 
 
 def _pass(world: World, mine: Run, circuit: Circuit, order: str) -> Why | None:
@@ -101,12 +103,12 @@ def _join(world: World, lane: Lane, mine: Run, seen: Seen, target: str, why: Why
         first_started_at=before.first_started_at if before else None,
         line_at=before.line_at if before is not None and stands else world.clock.now(),
     )
-    if isinstance(store.join(world.table, waiting, before, store.target_hash(target), lane, patience), Refused):
+    if isinstance(lines.join(world.table, waiting, before, circuit_rows.target_hash(target), lane, patience), Refused):
         there = ledger.read(world.table, mine.tenant, mine.schedule_id or mine.job_id, mine.uuid)
         if there is None or not there.in_line or there.line_at != waiting.line_at:
             return AGAIN  # ended, or taken over: its next delivery sees to it
     world.journal.info("waits", run=mine.uuid, reason=why.name)
-    joined = Join(holder(mine.uuid), store.order_of(waiting), stands)
+    joined = Join(holder(mine.uuid), lines.order_of(waiting), stands)
     if turnstiles.ask(world, mine.tenant, mine.flow_key, joined):
         call_next(world, mine.tenant, mine.flow_key)
     return DONE
@@ -203,9 +205,9 @@ def _leave_line(world: World, run: Run, name: str) -> str:
     in_vain = run.state is State.EXPIRED or run.reason is Reason.CIRCUIT_OPEN
     if run.line_at is None or not (in_vain or run.started_at is None or run.started_at < run.line_at):
         return ""
-    order = store.order_of(run)
-    there = store.entries(world.table, flow_keys.Turnstile(run.tenant, name), [order])
-    store.drop(world.table, run.tenant, name, [entry.order for entry in there])
+    order = lines.order_of(run)
+    there = lines.entries(world.table, flow_keys.Turnstile(run.tenant, name), [order])
+    lines.drop(world.table, run.tenant, name, [entry.order for entry in there])
     now, shut = world.clock.now(), run.reason is Reason.CIRCUIT_OPEN
     return order if any(entry.patience.over_at(now, shut=shut) is None for entry in there) else ""
 
@@ -224,7 +226,7 @@ def _circuit(world: World, tenant: str, name: str, target: str) -> Circuit:
 
 def _know(world: World, tenant: str, name: str, target: str, circuit: Circuit | None = None) -> Circuit:
     """circuit: as it is known to be; else it is read."""
-    found = circuit or store.read_circuit(world.table, tenant, name, target)
+    found = circuit or circuit_rows.read_circuit(world.table, tenant, name, target)
     with world.memory.lock:
         if len(world.memory.circuits) >= REMEMBERED:
             world.memory.circuits.clear()
@@ -243,7 +245,7 @@ def _takes_probe(world: World, tenant: str, name: str, circuit: Circuit) -> bool
         return True
     now = world.clock.now()
     probe_at = circuits.next_probe(rule, now)
-    taken = store.take_probe(world.table, tenant, name, circuit.target, now, probe_at)
+    taken = circuit_rows.take_probe(world.table, tenant, name, circuit.target, now, probe_at)
     if isinstance(taken, Refused) and taken.old is None:
         return True  # it was closed since it was read
     _know(world, tenant, name, circuit.target, replace(circuit, probe_at=probe_at))
@@ -263,7 +265,7 @@ def _note(world: World, mine: Run, outcome: Outcome, target: str) -> Turned | No
         case Sign.FAILED:
             return _failed(world, tenant, name, target, outcome.reason or Reason.NO_ANSWER)
         case Sign.ALIVE if circuit.failures or circuit.opened_at is not None:
-            opened = store.close_circuit(world.table, tenant, name, target)
+            opened = circuit_rows.close_circuit(world.table, tenant, name, target)
             _know(world, tenant, name, target, Circuit(target))
             if opened is None:
                 return None
@@ -280,10 +282,10 @@ def _failed(world: World, tenant: str, name: str, target: str, reason: Reason) -
     if rule is None:
         return None
     now = world.clock.now()
-    failures = store.count_failure(world.table, tenant, name, target, reason, now)
+    failures = circuit_rows.count_failure(world.table, tenant, name, target, reason, now)
     turned = False
     if circuits.opens(failures, rule):
-        opened = store.open_circuit(world.table, tenant, name, target, now, circuits.next_probe(rule, now))
+        opened = circuit_rows.open_circuit(world.table, tenant, name, target, now, circuits.next_probe(rule, now))
         turned = not isinstance(opened, Refused)
     there = _know(world, tenant, name, target)
     if not turned:

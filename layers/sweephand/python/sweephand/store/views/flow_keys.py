@@ -8,8 +8,9 @@ from itertools import islice
 
 from sweephand.domain.circuits import Circuit
 from sweephand.domain.flow_keys import FlowKey, Turnstile
+from sweephand.store import circuits, keys
+from sweephand.store import flow_key_lines as lines
 from sweephand.store import flow_keys as store
-from sweephand.store import keys
 from sweephand.store.conditional import Table
 from sweephand.store.flow_items import FlowKeyItem
 
@@ -37,5 +38,5 @@ class Live:
 
 def live(table: Table, tenant: str, name: str) -> Live:
     stile = store.read_stile(table, tenant, name) or Turnstile(tenant, name)
-    shown = list(islice((circuit for _, circuit in store.circuits(table, tenant, name)), MOST_CIRCUITS))
-    return Live(stile, store.waiting(table, tenant, name, MOST_COUNTED), shown)
+    shown = list(islice((circuit for _, circuit in circuits.listed(table, tenant, name)), MOST_CIRCUITS))
+    return Live(stile, lines.waiting(table, tenant, name, MOST_COUNTED), shown)
