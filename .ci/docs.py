@@ -33,7 +33,7 @@ from sweephand.local.template import load
 from sweephand.schedules.cautions import CAUTIONS
 from sweephand.schedules.reasons import REASON_CODES
 from sweephand.security.caller import PROVIDER_ALL, PROVIDER_SCOPES, TENANT_SCOPES
-from sweephand.store import directory_items, flow_items, table, turns
+from sweephand.store import calendar_items, directory_items, failure_items, flow_items, operation_items, table, turns
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "layers" / "sweephand" / "python" / "sweephand"
@@ -296,10 +296,11 @@ def _keys(schema: Iterable[Mapping[str, str]]) -> tuple[str, str]:
 
 
 def attributes() -> str:
-    """The models in the order of the module; `?` marks what an item may lack."""
+    """The models in the order of their modules; `?` marks what an item may lack."""
     lines = []
     inherited = set(table.Item.get_attributes())
-    for number, module in enumerate((table, directory_items, flow_items, turns)):
+    modules = table, directory_items, calendar_items, flow_items, failure_items, operation_items, turns
+    for number, module in enumerate(modules):
         for name, model in inspect.getmembers(module, inspect.isclass):
             if issubclass(model, table.Item) and model.__module__ == module.__name__ and model is not table.Item:
                 attributes = model.get_attributes().items()

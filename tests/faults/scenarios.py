@@ -53,8 +53,9 @@ from sweephand.schedules import calendar_content
 from sweephand.store import circuits, keys
 from sweephand.store import flow_keys as flow_key_rows
 from sweephand.store.jobs import job_of
+from sweephand.store.operation_items import OperationItem
 from sweephand.store.operations import operation_of
-from sweephand.store.table import JobItem, OperationItem
+from sweephand.store.table import JobItem
 from sweephand.store.views import failures as views
 from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes, surviving
 from tests.support.ecs import ACTION as TASK

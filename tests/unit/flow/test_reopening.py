@@ -17,7 +17,7 @@ from sweephand.flow.plan import Planned
 from sweephand.store import failures as store
 from sweephand.store import ledger
 from sweephand.store.conditional import Cancelled, Written, assign
-from sweephand.store.table import ErrorRunItem
+from sweephand.store.failure_items import ErrorRunItem
 from sweephand.store.views import failures as views
 from tests.support.endpoint import ACCEPTED, OK, WRONG
 from tests.support.stage import TENANT, Stage

@@ -18,15 +18,15 @@ from sweephand.domain.waiting import SweepText, Waits
 from sweephand.ids import shard_of
 from sweephand.schedules import calendars
 from sweephand.store import keys
-from sweephand.store.conditional import Op, Refused, Table, Written, add, assign, every
-from sweephand.store.packed import pack, unpack
-from sweephand.store.table import (
+from sweephand.store.calendar_items import (
     CalendarItem,
     CalendarTextItem,
     CalendarUseItem,
     CalendarVersionItem,
     ReplanItem,
 )
+from sweephand.store.conditional import Op, Refused, Table, Written, add, assign, every
+from sweephand.store.packed import pack, unpack
 
 ABSENT: Condition = CalendarItem.pk.does_not_exist()
 KEPT_BEHIND = timedelta(days=40)

@@ -23,7 +23,8 @@ from sweephand.domain.waiting import SweepText, Waits
 from sweephand.ids import shard_of
 from sweephand.store import keys, run_rows
 from sweephand.store.conditional import Condition, Op, Refused, Table, Written, assign, every
-from sweephand.store.table import ErrorGroupItem, ErrorRunItem, RedirectItem, RunItem
+from sweephand.store.failure_items import ErrorGroupItem, ErrorRunItem, RedirectItem
+from sweephand.store.table import RunItem
 
 _SWEEP = str(SweepText(Waits.ERRORS, Lane.OPERATIONS))
 _THERE: Condition = ErrorGroupItem.pk.exists()

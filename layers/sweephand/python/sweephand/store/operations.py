@@ -24,7 +24,7 @@ from sweephand.domain.waiting import SweepText, Waits
 from sweephand.ids import shard_of
 from sweephand.store import keys
 from sweephand.store.conditional import Action, Condition, Op, Refused, Table, Written, assign, every
-from sweephand.store.table import OperationItem, OperationPlaceItem
+from sweephand.store.operation_items import OperationItem, OperationPlaceItem
 
 PROVIDER = "provider"
 """In the place of the tenant in a pointer to the provider's own operations; no tenant may have this name."""

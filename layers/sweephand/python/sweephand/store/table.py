@@ -2,7 +2,7 @@
 
 Instants: `_at` of runs and jobs are epoch milliseconds, those that an index sorts or the sweep compares (next_run_at,
 last_planned_at, first_at, began_at, through_at, ended_at, missed_from, missed_to, left_out_to, expires_at) epoch
-seconds. User JSON is stored as text.
+seconds. User JSON is stored as text. Models of rarer rows, which a function loads with the first one: `*_items.py`.
 """
 
 from __future__ import annotations
@@ -197,133 +197,6 @@ class ReleaseItem(Item):
     until = Integer()
     round = Integer(default=1)
     cursor = UnicodeAttribute(null=True)
-
-
-class CalendarItem(Item):
-    """users: jobs that name it. open_version: there while some of these still go by an earlier one."""
-
-    name = UnicodeAttribute()
-    description = UnicodeAttribute(null=True)
-    version = Integer()
-    reference = UnicodeAttribute()
-    users = Integer(default=0)
-    open_version = Integer(null=True)
-    created_at = Integer()
-    modified_at = Integer()
-
-
-class CalendarVersionItem(Item):
-    """One version of a calendar: who made it, and where its content is."""
-
-    reference = UnicodeAttribute()
-    at = Integer()
-    actor = UnicodeAttribute(null=True)
-    description = UnicodeAttribute(null=True)
-
-
-class CalendarTextItem(Item):
-    """The content of a version, which never changes. text: packed JSON, the caller's members and what they come to."""
-
-    text = UnicodeAttribute()
-
-
-class CalendarUseItem(Item):
-    """A job, some of whose schedules name a calendar. All is in its key."""
-
-
-class ReplanItem(Item):
-    """Users of a changed calendar that are to go by its version. cursor: the last job that was seen to. left: one that
-    could not be, so that all are looked at once more.
-    """
-
-    shard = Integer()
-    next_run_at = Integer()
-    sweep = UnicodeAttribute()
-    version = Integer()
-    cursor = UnicodeAttribute(null=True)
-    left = BooleanAttribute(null=True)
-
-
-class OperationItem(Item):
-    """Long work. params, cursor, result: JSON. generation: its step. shard, next_run_at, sweep: only while it runs."""
-
-    kind = UnicodeAttribute()
-    state = UnicodeAttribute()
-    params = UnicodeAttribute()
-    cursor = UnicodeAttribute()
-    generation = Integer()
-    done = Integer(default=0)
-    failed = Integer(default=0)
-    total = Integer(null=True)
-    due_at = Integer(null=True)
-    started_at = Integer()
-    ended_at = Integer(null=True)
-    cause = UnicodeAttribute(null=True)
-    result = UnicodeAttribute(null=True)
-    actor = UnicodeAttribute(null=True)
-    by = UnicodeAttribute(null=True)
-    shard = Integer(null=True)
-    next_run_at = Integer(null=True)
-    sweep = UnicodeAttribute(null=True)
-
-
-class OperationPlaceItem(Item):
-    """operation: the id of the one that took this place last; it is free once that one has ended."""
-
-    operation = UnicodeAttribute()
-
-
-class ErrorGroupItem(Item):
-    """Failures that are the same. action, error_state, reason, http_status, text: what makes them so. notes: JSON.
-    error_action: in rows older than `action`.
-
-    closed_through: what failed up to then is archived. It always waits: to tell of runs that expire.
-    """
-
-    job = UnicodeAttribute()
-    action = UnicodeAttribute(null=True)
-    error_action = BooleanAttribute(null=True)
-    error_state = UnicodeAttribute()
-    reason = UnicodeAttribute(null=True)
-    http_status = Integer(null=True)
-    text = UnicodeAttribute()
-    collection = UnicodeAttribute()
-    first_at = Integer()
-    last_at = Integer()
-    last_run = UnicodeAttribute()
-    notes = UnicodeAttribute(null=True)
-    closed_through = Integer(null=True)
-    closed_by = UnicodeAttribute(null=True)
-    closed_reason = UnicodeAttribute(null=True)
-    revision = Integer(default=1)
-    shard = Integer()
-    next_run_at = Integer()
-    sweep = UnicodeAttribute()
-
-
-class ErrorRunItem(Item):
-    """A failed run in its group. at: absent where it was run again before it was noted. closed_at: archived alone.
-
-    rerun_at: when it was run again (epoch ms).
-    """
-
-    run_id = UnicodeAttribute()
-    at = Integer(null=True)
-    rerun_by = UnicodeAttribute(null=True)
-    rerun_at = Integer(null=True)
-    actor = UnicodeAttribute(null=True)
-    operation = UnicodeAttribute(null=True)
-    closed_at = Integer(null=True)
-    closed_by = UnicodeAttribute(null=True)
-    closed_reason = UnicodeAttribute(null=True)
-
-
-class RedirectItem(Item):
-    """Failed runs of one job are run again as runs of another."""
-
-    to = UnicodeAttribute()
-    actor = UnicodeAttribute(null=True)
-    at = Integer()
 
 
 class CleanUpItem(Item):

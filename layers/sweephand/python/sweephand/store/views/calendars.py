@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from sweephand.domain.calendar import Calendar, Version
 from sweephand.store import calendars as store
 from sweephand.store import keys
+from sweephand.store.calendar_items import CalendarItem, CalendarVersionItem
 from sweephand.store.conditional import Table
-from sweephand.store.table import CalendarItem, CalendarVersionItem
 
 
 def listed(table: Table, tenant: str, after: str | None, page: int) -> Iterator[Calendar]:

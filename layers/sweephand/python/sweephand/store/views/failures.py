@@ -8,7 +8,7 @@ from sweephand.domain.failure import Group, Redirect
 from sweephand.store import failures as store
 from sweephand.store import keys
 from sweephand.store.conditional import Table
-from sweephand.store.table import ErrorGroupItem, RedirectItem
+from sweephand.store.failure_items import ErrorGroupItem, RedirectItem
 
 
 def groups(table: Table, tenant: str) -> Iterator[Group]:

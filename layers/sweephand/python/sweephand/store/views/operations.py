@@ -8,7 +8,7 @@ from sweephand.domain.operation import Operation
 from sweephand.store import keys
 from sweephand.store import operations as store
 from sweephand.store.conditional import Table
-from sweephand.store.table import OperationItem
+from sweephand.store.operation_items import OperationItem
 
 
 def listed(table: Table, tenant: str | None, before: str | None, page: int) -> Iterator[Operation]:
