@@ -16,7 +16,8 @@ from sweephand.flow.operations import verbs
 from sweephand.flow.plan import Planned
 from sweephand.store import failures as store
 from sweephand.store import ledger
-from sweephand.store.conditional import Cancelled, Written, assign
+from sweephand.store.conditional import Cancelled, Written
+from sweephand.store.expressions import assign
 from sweephand.store.failure_items import ErrorRunItem
 from sweephand.store.views import failures as views
 from tests.support.endpoint import ACCEPTED, OK, WRONG

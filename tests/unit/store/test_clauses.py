@@ -32,7 +32,8 @@ from sweephand.store import (
     suspended,
     tenants,
 )
-from sweephand.store.conditional import Cancelled, Refused, Table, Written, add, assign
+from sweephand.store.conditional import Cancelled, Refused, Table, Written
+from sweephand.store.expressions import add, assign
 from sweephand.store.parts import Part
 from sweephand.store.slots import Move
 from sweephand.store.table import JobItem, ReleaseItem, RunItem, StatsItem

@@ -9,17 +9,8 @@ from botocore.exceptions import ClientError, ConnectTimeoutError
 from pynamodb.expressions.condition import Condition
 
 from sweephand.errors import Unavailable
-from sweephand.store.conditional import (
-    BATCH_GET_MOST,
-    TRANSACTION_TRIES,
-    Cancelled,
-    Refused,
-    Table,
-    Written,
-    add,
-    assign,
-    every,
-)
+from sweephand.store.conditional import BATCH_GET_MOST, TRANSACTION_TRIES, Cancelled, Refused, Table, Written
+from sweephand.store.expressions import add, assign
 from sweephand.store.table import AttemptItem, Item, StatsItem
 from tests.support.stage import Stage
 from tests.support.taps import Act, Passing, answer_lost, conflict
@@ -76,25 +67,6 @@ def test_a_failed_condition_on_nothing_says_that_there_was_nothing(table: Table)
     assert refused.read(AttemptItem) is None
 
 
-def test_assigning_none_removes_the_attribute(table: Table) -> None:
-    table.put(item(message="n", answer="c"))
-
-    table.update(PK, "a", [assign(AttemptItem.message, None), assign(AttemptItem.answer, "d")])
-
-    found = table.get(AttemptItem, PK, "a")
-    assert found is not None
-    assert (found.message, found.answer) == (None, "d")
-
-
-def test_every_clause_must_hold(table: Table) -> None:
-    table.put(item(message="n"))
-    both = every(AttemptItem.reason == "j", AttemptItem.message == "n")
-    one = every(AttemptItem.reason == "j", AttemptItem.message == "m")
-
-    assert isinstance(table.update(PK, "a", [assign(AttemptItem.answer, "c")], one), Refused)
-    assert table.update(PK, "a", [assign(AttemptItem.answer, "c")], both) == Written()
-
-
 # Transactions
 
 
@@ -116,17 +88,6 @@ def test_a_transaction_is_all_or_nothing_and_names_what_refused(table: Table) ->
     assert there is not None
     assert there.reason == "first"
     assert table.get(AttemptItem, PK, "free") is None
-
-
-def test_a_count_in_a_transaction_starts_at_nought(table: Table) -> None:
-    op = table.update_op("stats", PK, "s", [add(StatsItem.failed, 2)])
-
-    assert table.transact([op]) == Written()
-    assert table.transact([op]) == Written()
-
-    found = table.get(StatsItem, PK, "s")
-    assert found is not None
-    assert found.failed == 4
 
 
 def test_a_transaction_repeated_by_the_sdk_meets_its_own_conditions(table: Table, stage: Stage) -> None:

@@ -26,7 +26,8 @@ from sweephand.messaging.run_queue import RunQueue
 from sweephand.settings import Settings
 from sweephand.sources import SystemChance, SystemClock
 from sweephand.store import short_way
-from sweephand.store.conditional import Cancelled, Refused, Table, Written, assign
+from sweephand.store.conditional import Cancelled, Refused, Table, Written
+from sweephand.store.expressions import assign
 from sweephand.store.table import AttemptItem, Item, StatsItem
 from sweephand.wiring import build
 from tests.support import aws

@@ -10,7 +10,7 @@ from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import Unavailable
 from sweephand.flow.world import World
 from sweephand.store import jobs, keys
-from sweephand.store.conditional import assign
+from sweephand.store.expressions import assign
 from sweephand.store.table import ScheduleItem
 
 ALIGN = '"actual_start"'

@@ -12,7 +12,7 @@ from sweephand.flow.retention import expiry
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import ledger
-from sweephand.store.conditional import Condition, assign
+from sweephand.store.expressions import Condition, assign
 from sweephand.store.table import ScheduleItem
 from sweephand.store.waiting import WaitingRow
 

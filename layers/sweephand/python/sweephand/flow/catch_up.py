@@ -25,7 +25,8 @@ from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.timing import between, load
 from sweephand.store import jobs, keys
-from sweephand.store.conditional import Op, Written, add, assign, every
+from sweephand.store.conditional import Op, Written
+from sweephand.store.expressions import add, assign, every
 from sweephand.store.table import CatchUpItem, ScheduleItem, StatsItem
 from sweephand.store.views import runs as views
 from sweephand.store.waiting import WaitingRow

@@ -18,7 +18,8 @@ from sweephand.flow import effects, settle
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import keys, ledger
-from sweephand.store.conditional import Op, Refused, assign
+from sweephand.store.conditional import Op, Refused
+from sweephand.store.expressions import assign
 from sweephand.store.table import CleanUpItem, ScheduleItem
 from sweephand.store.views import runs as views
 

@@ -18,7 +18,7 @@ from sweephand.errors import NotFound, PreconditionFailed
 from sweephand.flow import unused
 from sweephand.flow.world import World
 from sweephand.store import jobs, keys
-from sweephand.store.conditional import assign
+from sweephand.store.expressions import assign
 from sweephand.store.table import ScheduleItem
 
 

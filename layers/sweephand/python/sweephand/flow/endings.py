@@ -16,7 +16,8 @@ from sweephand.errors import Unavailable
 from sweephand.flow import retention
 from sweephand.flow.world import World
 from sweephand.store import jobs, keys, stats
-from sweephand.store.conditional import Refused, assign
+from sweephand.store.conditional import Refused
+from sweephand.store.expressions import assign
 from sweephand.store.standing import KEPT_S
 from sweephand.store.table import ScheduleItem
 from sweephand.store.views import runs as views

@@ -21,7 +21,8 @@ from sweephand.flow.plan import TRIES
 from sweephand.flow.steps import CALLERS, Effect, Step
 from sweephand.flow.world import World
 from sweephand.store import jobs, keys, parts
-from sweephand.store.conditional import Cancelled, Op, assign
+from sweephand.store.conditional import Cancelled, Op
+from sweephand.store.expressions import assign
 from sweephand.store.parts import Part, PartStep
 from sweephand.store.table import JobItem
 

@@ -24,7 +24,8 @@ from sweephand.flow import ranges
 from sweephand.flow.world import World
 from sweephand.schedules.timing import Rule, load
 from sweephand.store import jobs, keys
-from sweephand.store.conditional import Op, Written, assign, every
+from sweephand.store.conditional import Op, Written
+from sweephand.store.expressions import assign, every
 from sweephand.store.table import ScheduleItem
 from sweephand.store.views import runs as views
 from sweephand.store.waiting import Advance, WaitingRow

@@ -9,7 +9,8 @@ from sweephand.domain.instants import epoch_s
 from sweephand.errors import Conflict, InvalidRequest
 from sweephand.flow.world import World
 from sweephand.store import keys
-from sweephand.store.conditional import Condition, Op, Refused
+from sweephand.store.conditional import Op, Refused
+from sweephand.store.expressions import Condition
 from sweephand.store.table import IdempotencyItem
 
 KEPT = timedelta(hours=24)

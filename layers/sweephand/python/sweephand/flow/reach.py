@@ -18,7 +18,8 @@ from sweephand.domain.schedule import Schedule, ScheduleState, StateReason, poli
 from sweephand.errors import NotFound, Unavailable
 from sweephand.flow.world import World
 from sweephand.store import jobs, keys
-from sweephand.store.conditional import Written, assign, every
+from sweephand.store.conditional import Written
+from sweephand.store.expressions import assign, every
 from sweephand.store.table import ScheduleItem
 
 

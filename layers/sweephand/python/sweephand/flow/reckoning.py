@@ -24,7 +24,8 @@ from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.timing import Timing, load
 from sweephand.store import generations, jobs, keys, ledger, stats, waiting
-from sweephand.store.conditional import Action, Refused, Written, add, assign
+from sweephand.store.conditional import Refused, Written
+from sweephand.store.expressions import Action, add, assign
 from sweephand.store.table import RunItem, ScheduleItem, StatsItem
 from sweephand.store.views import runs as views
 

@@ -16,7 +16,8 @@ from sweephand.flow.retention import run_expiry
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import ledger
-from sweephand.store.conditional import Condition, Refused, Written
+from sweephand.store.conditional import Refused, Written
+from sweephand.store.expressions import Condition
 from sweephand.store.table import AttemptItem
 from sweephand.values import replace
 

@@ -13,7 +13,8 @@ from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState, wante
 from sweephand.flow import drafts, plan, ranges, replan, unused
 from sweephand.flow.world import World
 from sweephand.store import generations, jobs, keys
-from sweephand.store.conditional import Op, every
+from sweephand.store.conditional import Op
+from sweephand.store.expressions import every
 from sweephand.store.table import ScheduleItem
 
 if TYPE_CHECKING:

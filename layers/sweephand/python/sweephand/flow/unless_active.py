@@ -17,7 +17,8 @@ from sweephand.flow import drafts, manual
 from sweephand.flow.idempotency import Once, earlier, earlier_answer
 from sweephand.flow.world import World
 from sweephand.store import jobs, keys, ledger
-from sweephand.store.conditional import Cancelled, Condition, Op
+from sweephand.store.conditional import Cancelled, Op
+from sweephand.store.expressions import Condition
 from sweephand.store.table import LastStartItem
 from sweephand.store.views import runs as views
 

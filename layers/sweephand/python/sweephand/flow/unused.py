@@ -20,7 +20,8 @@ from sweephand.flow.history import By, Operation
 from sweephand.flow.world import World
 from sweephand.schedules.timing import load_or_never
 from sweephand.store import jobs, keys, parts
-from sweephand.store.conditional import Action, Op, assign
+from sweephand.store.conditional import Op
+from sweephand.store.expressions import Action, assign
 from sweephand.store.table import JobWakeItem, ScheduleItem
 
 if TYPE_CHECKING:

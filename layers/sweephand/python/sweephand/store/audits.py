@@ -9,7 +9,8 @@ from datetime import datetime
 
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.store import keys
-from sweephand.store.conditional import Table, assign
+from sweephand.store.conditional import Table
+from sweephand.store.expressions import assign
 from sweephand.store.table import AuditItem
 
 

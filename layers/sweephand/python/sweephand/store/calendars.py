@@ -25,7 +25,8 @@ from sweephand.store.calendar_items import (
     CalendarVersionItem,
     ReplanItem,
 )
-from sweephand.store.conditional import Op, Refused, Table, Written, add, assign, every
+from sweephand.store.conditional import Op, Refused, Table, Written
+from sweephand.store.expressions import add, assign, every
 from sweephand.store.packed import pack, unpack
 
 ABSENT: Condition = CalendarItem.pk.does_not_exist()

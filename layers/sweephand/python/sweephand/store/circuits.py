@@ -9,7 +9,8 @@ from datetime import datetime
 from sweephand.domain.circuits import KEPT, Circuit
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms_if_any
 from sweephand.store import keys
-from sweephand.store.conditional import Refused, Table, Written, assign, every
+from sweephand.store.conditional import Refused, Table, Written
+from sweephand.store.expressions import assign, every
 from sweephand.store.flow_items import CircuitItem
 
 _SHOWN_TARGET = 200

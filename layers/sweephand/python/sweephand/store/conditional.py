@@ -16,19 +16,14 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from pynamodb.attributes import Attribute
 from pynamodb.connection import Connection
-from pynamodb.expressions.condition import Condition
-from pynamodb.expressions.operand import Path
 from pynamodb.expressions.projection import create_projection_expression
-from pynamodb.expressions.update import Action, AddAction, RemoveAction, SetAction, Update
-from pynamodb.expressions.util import get_value_placeholder
 
 from sweephand import __version__
 from sweephand.errors import Unavailable
 from sweephand.sources import Chance, Clock
 from sweephand.store import short_way
+from sweephand.store.expressions import Action, Condition, add, in_request, names_of
 from sweephand.store.table import Item
-
-__all__ = ["Action", "Cancelled", "Condition", "Op", "Refused", "Table", "Written", "add", "assign", "every", "key"]
 
 USER_AGENT = f"Sweephand/{__version__} Botocore/{botocore_version}"
 CONFLICT_TRIES = 5
@@ -198,7 +193,7 @@ class Table:
             kwargs["ConsistentRead"] = True
         if only:
             kwargs["ProjectionExpression"] = create_projection_expression(list(only), names)
-        kwargs["ExpressionAttributeNames"] = _names(names)
+        kwargs["ExpressionAttributeNames"] = names_of(names)
         answer = self.call("query", **kwargs)
         return answer["Items"], answer.get("LastEvaluatedKey")
 
@@ -238,13 +233,13 @@ class Table:
         also: what else the item shall have.
         """
         kwargs = {"TableName": self.name, "Key": key(pk, sk), "ReturnValues": "UPDATED_NEW"}
-        answer = self.call("update_item", **kwargs, **_expressions(None, [add(attribute, by), *also]))
+        answer = self.call("update_item", **kwargs, **in_request(None, [add(attribute, by), *also]))
         return int(answer["Attributes"][attribute.attr_name]["N"])
 
     def _single(
         self, operation: str, kwargs: dict[str, Any], condition: Condition | None, actions: Sequence[Action] = ()
     ) -> Written | Refused:
-        kwargs |= _expressions(condition, actions)
+        kwargs |= in_request(condition, actions)
         if condition is not None:
             kwargs["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
         try:
@@ -274,7 +269,7 @@ class Table:
     def _op(
         self, name: str, verb: str, request: dict[str, Any], condition: Condition | None, actions: Sequence[Action] = ()
     ) -> Op:
-        request |= {"TableName": self.name} | _expressions(condition, actions)
+        request |= {"TableName": self.name} | in_request(condition, actions)
         if condition is not None:
             request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
         return Op(name, {verb: request})
@@ -348,75 +343,5 @@ def key(pk: str, sk: str) -> dict[str, dict[str, str]]:
     return {"pk": {"S": pk}, "sk": {"S": sk}}
 
 
-def every(*clauses: Condition) -> Condition:
-    """All clauses must hold."""
-    whole = clauses[0]
-    for clause in clauses[1:]:
-        whole = whole & clause
-    return whole
-
-
 def _is_server_fault(error: ClientError) -> bool:
     return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) >= 500
-
-
-def _names(placeholders: Mapping[str, str]) -> dict[str, str]:
-    return {placeholder: name for name, placeholder in placeholders.items()}
-
-
-def _expressions(condition: Condition | None, actions: Sequence[Action]) -> dict[str, Any]:
-    names: dict[str, str] = {}
-    values: dict[str, Any] = {}
-    kwargs: dict[str, Any] = {}
-    if condition is not None:
-        kwargs["ConditionExpression"] = condition.serialize(names, values)
-    if actions:
-        kwargs["UpdateExpression"] = Update(*actions).serialize(names, values)
-    if names:
-        kwargs["ExpressionAttributeNames"] = _names(names)
-    if values:
-        kwargs["ExpressionAttributeValues"] = values
-    return kwargs
-
-
-def assign(attribute: Attribute[Any], value: Any) -> Action:
-    """Set the attribute, or remove it where the value is None."""
-    return _Remove(attribute) if value is None else _Set(attribute, value)
-
-
-class _Set(SetAction):
-    """Without PynamoDB's operands, which know paths and sums: a write sets a dozen attributes."""
-
-    def __init__(self, attribute: Attribute[Any], value: Any) -> None:
-        self._name = attribute.attr_name
-        self._value = {attribute.attr_type: attribute.serialize(value)}
-
-    def serialize(self, placeholder_names: dict[str, str], expression_attribute_values: dict[str, Any]) -> str:
-        value = get_value_placeholder(self._value, expression_attribute_values)
-        return f"{_placeholder(self._name, placeholder_names)} = {value}"
-
-
-class _Remove(RemoveAction):
-    """As _Set."""
-
-    def __init__(self, attribute: Attribute[Any]) -> None:
-        self._name = attribute.attr_name
-
-    def serialize(self, placeholder_names: dict[str, str], _expression_attribute_values: dict[str, Any]) -> str:
-        return _placeholder(self._name, placeholder_names)
-
-
-def _placeholder(name: str, placeholders: dict[str, str]) -> str:
-    return placeholders.setdefault(name, f"#{len(placeholders)}")
-
-
-def add(attribute: Attribute[Any], amount: int) -> AddAction:
-    """Add to a number, from 0 if absent. Only inside a transaction whose condition lets it happen once."""
-    path: Path = Path(attribute)
-    return AddAction(path, path._to_operand(_typed(attribute, amount)))  # noqa: SLF001
-
-
-def _typed(attribute: Attribute[Any], value: Any) -> Any:
-    from pynamodb.expressions.operand import Value  # noqa: PLC0415 - beside its only use
-
-    return Value(value, attribute=attribute)

@@ -11,7 +11,8 @@ from sweephand.domain.instants import epoch_ms
 from sweephand.domain.run import Run
 from sweephand.errors import Unavailable
 from sweephand.store import keys
-from sweephand.store.conditional import Op, Refused, Table, Written, add
+from sweephand.store.conditional import Op, Refused, Table, Written
+from sweephand.store.expressions import add
 from sweephand.store.table import AttemptItem, StatsItem
 
 LATE_TRIES = 3

@@ -17,8 +17,9 @@ from sweephand.domain.job_state import ended_state, state_of
 from sweephand.domain.schedule import OVER, Schedule
 from sweephand.errors import Unavailable
 from sweephand.store import keys
-from sweephand.store.conditional import Op, Refused, Table, add, assign
+from sweephand.store.conditional import Op, Refused, Table
 from sweephand.store.directory_items import BlockItem, DirectoryItem, EntryItem, NumberItem
+from sweephand.store.expressions import add, assign
 
 if TYPE_CHECKING:
     from sweephand.store.searching import Searched

@@ -22,7 +22,8 @@ from sweephand.domain.schedule import Lane
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.ids import shard_of
 from sweephand.store import keys, run_rows
-from sweephand.store.conditional import Condition, Op, Refused, Table, Written, assign, every
+from sweephand.store.conditional import Op, Refused, Table, Written
+from sweephand.store.expressions import Condition, assign, every
 from sweephand.store.failure_items import ErrorGroupItem, ErrorRunItem, RedirectItem
 from sweephand.store.table import RunItem
 

@@ -12,7 +12,8 @@ from sweephand.domain.instants import epoch_ms, from_ms_if_any, ms_if_any
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.store import keys, ledger, run_rows
-from sweephand.store.conditional import Cancelled, Refused, Table, Written, assign
+from sweephand.store.conditional import Cancelled, Refused, Table, Written
+from sweephand.store.expressions import assign
 from sweephand.store.flow_items import LineItem
 from sweephand.store.table import RunItem
 

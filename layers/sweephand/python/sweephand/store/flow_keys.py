@@ -19,7 +19,8 @@ from sweephand.domain.schedule import Lane
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.ids import shard_of
 from sweephand.store import keys
-from sweephand.store.conditional import Action, Op, Refused, Table, Written, add, assign, every
+from sweephand.store.conditional import Op, Refused, Table, Written
+from sweephand.store.expressions import Action, add, assign, every
 from sweephand.store.flow_items import FlowKeyItem, TurnstileItem
 
 ABSENT: Condition = FlowKeyItem.pk.does_not_exist()

@@ -15,7 +15,8 @@ from sweephand.domain.schedule import LIVE, OVER, Lane, Schedule, ScheduleState,
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.ids import shard_of
 from sweephand.store import keys
-from sweephand.store.conditional import Op, Table, assign, every
+from sweephand.store.conditional import Op, Table
+from sweephand.store.expressions import assign, every
 from sweephand.store.table import (
     JobItem,
     PayloadItem,

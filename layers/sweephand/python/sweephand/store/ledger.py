@@ -14,7 +14,8 @@ from sweephand.domain.message import Pointer
 from sweephand.domain.run import CLAIMABLE, TERMINAL, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.store import counting, keys
-from sweephand.store.conditional import Op, Refused, Table, Written, assign, every
+from sweephand.store.conditional import Op, Refused, Table, Written
+from sweephand.store.expressions import assign, every
 from sweephand.store.run_rows import NEEDS_ATTENTION, attention, item_of, key_of, run_of, wake_actions
 from sweephand.store.table import AttemptItem, RunItem
 

@@ -23,7 +23,8 @@ from sweephand.domain.schedule import Lane
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.ids import shard_of
 from sweephand.store import keys
-from sweephand.store.conditional import Action, Condition, Op, Refused, Table, Written, assign, every
+from sweephand.store.conditional import Op, Refused, Table, Written
+from sweephand.store.expressions import Action, Condition, assign, every
 from sweephand.store.operation_items import OperationItem, OperationPlaceItem
 
 PROVIDER = "provider"

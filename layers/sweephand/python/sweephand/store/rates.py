@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from sweephand.store import keys
-from sweephand.store.conditional import Table, assign
+from sweephand.store.conditional import Table
+from sweephand.store.expressions import assign
 from sweephand.store.table import RateItem
 
 KEPT_S = 3_600

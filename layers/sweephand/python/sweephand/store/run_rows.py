@@ -20,7 +20,7 @@ from sweephand.domain.schedule import Lane
 from sweephand.domain.waiting import SweepText, WaitingRun, Waits
 from sweephand.ids import order_of, shard_of
 from sweephand.store import keys
-from sweephand.store.conditional import assign
+from sweephand.store.expressions import assign
 from sweephand.store.table import RunItem
 
 NEEDS_ATTENTION = frozenset(set(State) - {State.SUCCESS, State.TRIGGERED, State.SCHEDULED})

@@ -14,7 +14,8 @@ from sweephand.domain.overlap import Slot
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.store import counting, keys, ledger, run_rows
-from sweephand.store.conditional import Cancelled, Condition, Op, Refused, Table, Written, assign, every
+from sweephand.store.conditional import Cancelled, Op, Refused, Table, Written
+from sweephand.store.expressions import Condition, assign, every
 from sweephand.store.table import RunItem, SlotItem
 
 

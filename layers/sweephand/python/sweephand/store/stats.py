@@ -9,7 +9,8 @@ from pynamodb.attributes import Attribute
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.schedule import Schedule
 from sweephand.store import keys
-from sweephand.store.conditional import Condition, Refused, Table, Written, assign, every
+from sweephand.store.conditional import Refused, Table, Written
+from sweephand.store.expressions import Condition, assign, every
 from sweephand.store.table import StatsItem
 
 

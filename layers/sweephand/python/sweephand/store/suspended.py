@@ -11,7 +11,8 @@ from sweephand.domain.suspension import Key, Suspension, Suspensions
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.ids import shard_of
 from sweephand.store import keys
-from sweephand.store.conditional import Condition, Op, Refused, Table, Written, assign, every
+from sweephand.store.conditional import Op, Refused, Table, Written
+from sweephand.store.expressions import Condition, assign, every
 from sweephand.store.table import ReleaseItem, SuspensionItem
 
 

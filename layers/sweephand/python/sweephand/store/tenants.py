@@ -23,7 +23,8 @@ from sweephand.domain.collection import (
 )
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.store import keys, usage
-from sweephand.store.conditional import Op, Table, add, assign, every
+from sweephand.store.conditional import Op, Table
+from sweephand.store.expressions import add, assign, every
 from sweephand.store.table import CollectionItem, Item, TenantItem
 
 ABSENT: Condition = Item.pk.does_not_exist()

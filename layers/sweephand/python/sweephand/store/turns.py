@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 
 from sweephand.domain.instants import epoch_ms, epoch_s
 from sweephand.store import keys
-from sweephand.store.conditional import Condition, Refused, Table
+from sweephand.store.conditional import Refused, Table
+from sweephand.store.expressions import Condition
 from sweephand.store.flat import Integer, UnicodeAttribute
 from sweephand.store.table import Item
 

@@ -9,7 +9,8 @@ from pynamodb.expressions.condition import Condition
 
 from sweephand.domain.collection import Usage
 from sweephand.store import keys
-from sweephand.store.conditional import Op, Table, add, assign, every
+from sweephand.store.conditional import Op, Table
+from sweephand.store.expressions import add, assign, every
 from sweephand.store.table import UsageItem
 
 PART = "usage"

@@ -1,0 +1,86 @@
+"""What a write asks for and changes: conditions and actions of PynamoDB, and the members of a request that say so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pynamodb.attributes import Attribute
+from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.operand import Path
+from pynamodb.expressions.update import Action, AddAction, RemoveAction, SetAction, Update
+from pynamodb.expressions.util import get_value_placeholder
+
+__all__ = ["Action", "Condition", "add", "assign", "every", "in_request", "names_of"]
+
+
+def every(*clauses: Condition) -> Condition:
+    """All clauses must hold."""
+    whole = clauses[0]
+    for clause in clauses[1:]:
+        whole = whole & clause
+    return whole
+
+
+def assign(attribute: Attribute[Any], value: Any) -> Action:
+    """Set the attribute, or remove it where the value is None."""
+    return _Remove(attribute) if value is None else _Set(attribute, value)
+
+
+class _Set(SetAction):
+    """Without PynamoDB's operands, which know paths and sums: a write sets a dozen attributes."""
+
+    def __init__(self, attribute: Attribute[Any], value: Any) -> None:
+        self._name = attribute.attr_name
+        self._value = {attribute.attr_type: attribute.serialize(value)}
+
+    def serialize(self, placeholder_names: dict[str, str], expression_attribute_values: dict[str, Any]) -> str:
+        value = get_value_placeholder(self._value, expression_attribute_values)
+        return f"{_placeholder(self._name, placeholder_names)} = {value}"
+
+
+class _Remove(RemoveAction):
+    """As _Set."""
+
+    def __init__(self, attribute: Attribute[Any]) -> None:
+        self._name = attribute.attr_name
+
+    def serialize(self, placeholder_names: dict[str, str], _expression_attribute_values: dict[str, Any]) -> str:
+        return _placeholder(self._name, placeholder_names)
+
+
+def _placeholder(name: str, placeholders: dict[str, str]) -> str:
+    return placeholders.setdefault(name, f"#{len(placeholders)}")
+
+
+def add(attribute: Attribute[Any], amount: int) -> AddAction:
+    """Add to a number, from 0 if absent. Only inside a transaction whose condition lets it happen once."""
+    path: Path = Path(attribute)
+    return AddAction(path, path._to_operand(_typed(attribute, amount)))  # noqa: SLF001
+
+
+def _typed(attribute: Attribute[Any], value: Any) -> Any:
+    from pynamodb.expressions.operand import Value  # noqa: PLC0415 - beside its only use
+
+    return Value(value, attribute=attribute)
+
+
+def in_request(condition: Condition | None, actions: Sequence[Action]) -> dict[str, Any]:
+    """The members of a write's request."""
+    names: dict[str, str] = {}
+    values: dict[str, Any] = {}
+    kwargs: dict[str, Any] = {}
+    if condition is not None:
+        kwargs["ConditionExpression"] = condition.serialize(names, values)
+    if actions:
+        kwargs["UpdateExpression"] = Update(*actions).serialize(names, values)
+    if names:
+        kwargs["ExpressionAttributeNames"] = names_of(names)
+    if values:
+        kwargs["ExpressionAttributeValues"] = values
+    return kwargs
+
+
+def names_of(placeholders: Mapping[str, str]) -> dict[str, str]:
+    """ExpressionAttributeNames, from what serialised conditions and actions have written down."""
+    return {placeholder: name for name, placeholder in placeholders.items()}
