@@ -12,7 +12,7 @@ world = build()
 if world.settings.facade == "sap":
     from sweephand.facades.sap.routes import SapApi as Facade
 else:
-    from sweephand.facades.native.routes import NativeApi as Facade  # type: ignore[assignment]
+    from sweephand.facades.native.api import NativeApi as Facade  # type: ignore[assignment]
 
 facade = Facade(world, guard_settings(world.settings), Doorkeeper(world).door)
 cold_start.over()

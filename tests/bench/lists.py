@@ -23,7 +23,7 @@ from unittest import mock
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule
-from sweephand.facades.native.routes import NativeApi
+from sweephand.facades.native.api import NativeApi
 from sweephand.flow import tenancy
 from sweephand.flow.world import World
 from sweephand.ids import run_uuid

@@ -17,7 +17,7 @@ from unittest import mock
 
 from sweephand.domain.collection import Collection
 from sweephand.domain.job import integer_id
-from sweephand.facades.native.routes import NativeApi
+from sweephand.facades.native.api import NativeApi
 from sweephand.facades.sap.context import COLLECTION
 from sweephand.facades.sap.routes import SapApi
 from sweephand.flow import tenancy

@@ -15,8 +15,8 @@ from typing import Any
 from urllib.parse import unquote_to_bytes, urlencode
 
 from sweephand.domain.json_text import Number, dumps
+from sweephand.facades.native.api import NativeApi
 from sweephand.facades.native.problems import STATUS
-from sweephand.facades.native.routes import NativeApi
 from sweephand.flow import tenancy
 from sweephand.security import guard
 from sweephand.security.caller import TENANT_SCOPES, Door

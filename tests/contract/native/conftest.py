@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from sweephand.facades.native.routes import NativeApi
+from sweephand.facades.native.api import NativeApi
 from tests.contract.native import described
 from tests.contract.native.api import Api
 from tests.contract.native.api import api as made

@@ -133,7 +133,7 @@ def test_the_schemas_of_requests_name_what_is_read():
 
 
 def test_a_cold_start_loads_neither_the_schemas_nor_the_builder():
-    program = "import sys, sweephand.facades.native.routes; print(*(name for name in sys.modules if 'native' in name))"
+    program = "import sys, sweephand.facades.native.api; print(*(name for name in sys.modules if 'native' in name))"
     environment = os.environ | {"PYTHONPATH": str(ROOT / "layers" / "sweephand" / "python")}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
 

@@ -12,7 +12,7 @@ import jwt
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from sweephand.facades.native.routes import NativeApi
+from sweephand.facades.native.api import NativeApi
 from sweephand.security import guard
 from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, Door
 from sweephand.security.tokens import derive_keys

@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from sweephand.facades.native.routes import NativeApi
+from sweephand.facades.native.api import NativeApi
 from sweephand.facades.sap.errors import TYPES
 from sweephand.facades.sap.routes import SapApi
 from sweephand.store.keys import TURN

@@ -17,7 +17,8 @@ from sweephand.facades.native.examples import REQUESTS
 from sweephand.facades.native.job_list import LIST_INCLUDES
 from sweephand.facades.native.json_schema import Schema, items, one_of, ref, text, whole
 from sweephand.facades.native.problems import STATUS, problem
-from sweephand.facades.native.routes import READ, ROUTES
+from sweephand.facades.native.route_kinds import READ
+from sweephand.facades.native.routes import ROUTES
 from sweephand.facades.native.schema_words import GIVEN_INSTANT, ID, JOB_FILTER, PLAIN_NAME, RUN_ID, TENANT_NAME
 from sweephand.facades.native.schemas import SCHEMAS
 
