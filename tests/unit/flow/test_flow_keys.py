@@ -19,7 +19,7 @@ from sweephand.domain.job import DEFAULT_COLLECTION, Pause
 from sweephand.domain.run import Kind, Reason, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, InvalidRequest
-from sweephand.flow import flow_key_changes, flow_key_lines, manual, plan, results, tenancy, turnstiles
+from sweephand.flow import flow_key_changes, flow_key_lines, flow_keys, manual, plan, results, tenancy, turnstiles
 from sweephand.flow.plan import Planned
 from sweephand.flow.world import FlowMemory
 from sweephand.store import circuits
@@ -566,6 +566,24 @@ def open_circuit(stage: Stage, waiting: int) -> list[Planned]:
     assert stands(stage, later) == [State.QUEUED] * waiting
     assert {stage.only_run(each).reason for each in later} == {Reason.CIRCUIT_OPEN}
     return later
+
+
+def test_how_old_what_is_known_of_a_circuit_is_counts_from_before_it_was_read(stage):
+    key(stage, circuit=CircuitRule(failures=2, probe_s=30))
+
+    def slowly(passing: Passing, act: Act) -> Any:
+        answer = act()
+        stage.clock.advance(4)
+        return answer
+
+    with stage.taps.faulty(slowly):
+        flow_keys._circuit(stage.world, TENANT, "k", "x")
+    stage.clock.advance(1)
+    stage.taps.passed.clear()
+
+    flow_keys._circuit(stage.world, TENANT, "k", "x")
+
+    assert stage.taps.names() == ["dynamodb.GetItem"]
 
 
 def test_a_success_closes_the_circuit_and_all_who_wait_go(stage):

@@ -226,11 +226,12 @@ def _circuit(world: World, tenant: str, name: str, target: str) -> Circuit:
 
 def _know(world: World, tenant: str, name: str, target: str, circuit: Circuit | None = None) -> Circuit:
     """circuit: as it is known to be; else it is read."""
+    now = world.clock.monotonic()
     found = circuit or circuit_rows.read_circuit(world.table, tenant, name, target)
     with world.memory.lock:
         if len(world.memory.circuits) >= REMEMBERED:
             world.memory.circuits.clear()
-        world.memory.circuits[tenant, name, target] = world.clock.monotonic(), found
+        world.memory.circuits[tenant, name, target] = now, found
     return found
 
 
