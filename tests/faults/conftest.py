@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.examples import by_steps
+
+by_steps()
+
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     from tests.faults.crash_points import COUNTS, PLAYED  # noqa: PLC0415 - a run that plays none needs nothing of it

@@ -80,14 +80,14 @@ SWEPT = moves(["all works", "nothing works", "no sweeper", "no executor", "sweep
 POLICIES = st.sampled_from([{"type": "sap"}, {"type": "sap", "ratePerMinute": 3}, {"type": "latest"}])
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
+@settings(max_examples=60, derandomize=True)
 @given(SWEPT, POLICIES)
 def test_whoever_was_out_each_instant_has_one_end(history: list[Move], policy: dict[str, Any]) -> None:
     swept(history, policy)
 
 
 @pytest.mark.long
-@settings(max_examples=3_000, deadline=None)
+@settings(max_examples=3_000, derandomize=False)
 @given(SWEPT, POLICIES)
 def test_whoever_was_out_each_instant_has_one_end_at_length(history: list[Move], policy: dict[str, Any]) -> None:
     swept(history, policy)
@@ -183,7 +183,7 @@ EXECUTED = moves(
 )
 
 
-@settings(max_examples=100, derandomize=True, deadline=None)
+@settings(max_examples=100, derandomize=True)
 @given(EXECUTED, ANSWERS, RETRIES, st.booleans())
 def test_whatever_befalls_it_each_run_has_one_end(
     history: list[Move], answers: list[str], retry: dict[str, Any], error_action: bool
@@ -192,7 +192,7 @@ def test_whatever_befalls_it_each_run_has_one_end(
 
 
 @pytest.mark.long
-@settings(max_examples=5_000, deadline=None)
+@settings(max_examples=5_000, derandomize=False)
 @given(EXECUTED, ANSWERS, RETRIES, st.booleans())
 def test_whatever_befalls_it_each_run_has_one_end_at_length(
     history: list[Move], answers: list[str], retry: dict[str, Any], error_action: bool

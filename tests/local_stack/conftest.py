@@ -19,7 +19,8 @@ from sweephand.local.deploy import Aws
 from sweephand.local.failures import NotRunning
 from sweephand.local.folder import StateFolder
 from sweephand.local.settings import CHECKOUT, Settings
-from sweephand.sources import SystemClock
+from tests.local_stack.waiting import CLOCK
+from tests.support.examples import by_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from sweephand.local.stack_file import StackFile
 
 SAMPLE = Path(__file__).parent / "sample"
-CLOCK = SystemClock()
+by_steps()
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 """A shell that starts tests in the background lets all their children ignore Ctrl-C, which some of them are sent."""

@@ -1,12 +1,26 @@
-"""How many random examples a test takes: few in the ordinary run, many under `make test-long`."""
+"""Which random examples a test takes: in the ordinary run few and each time the same, `make test-long` many others."""
 
 from __future__ import annotations
 
 import os
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 TIMES = int(os.environ.get("EXAMPLES_TIMES", "1"))
+
+
+def by_steps() -> None:
+    """What holds where a test says nothing else, for all tests of the process. Tests bound steps, not milliseconds: a
+    busy machine is no failure.
+    """
+    settings.register_profile(
+        "by steps",
+        max_examples=100 * TIMES,
+        derandomize=TIMES == 1,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    )
+    settings.load_profile("by steps")
 
 
 def examples(count: int) -> settings:

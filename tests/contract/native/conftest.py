@@ -6,18 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from sweephand.facades.native.api import NativeApi
 from tests.contract.native import described
 from tests.contract.native.api import Api
 from tests.contract.native.api import api as made
+from tests.support.examples import by_steps
 
-# Tests bound steps, not milliseconds: a busy machine is no failure.
-settings.register_profile(
-    "contract", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-)
-settings.load_profile("contract")
+by_steps()
 
 
 @pytest.fixture(autouse=True, scope="session")

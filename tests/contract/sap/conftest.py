@@ -7,6 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.contract.sap.api import Sap, sap
+from tests.support.examples import by_steps
+
+by_steps()
 
 
 @pytest.fixture
