@@ -266,10 +266,10 @@ def test_the_outbound_guard_judges_azure_s_hosts_too(there: AzureServer, fields:
 def test_silence_ends_with_the_deadline_and_is_repeated(there: AzureServer, fields: dict[str, Any]) -> None:
     there.hangs.clear()
 
-    outcome = performed(there, fields, replace(CALL, deadline_s=0.2))
+    outcome = performed(there, fields, replace(CALL, deadline_s=0.5))
 
     there.hangs.set()
-    assert (outcome.reason, outcome.retryable, outcome.message) == (Reason.NO_ANSWER, True, "no answer within 0.2 s")
+    assert (outcome.reason, outcome.retryable, outcome.message) == (Reason.NO_ANSWER, True, "no answer within 0.5 s")
 
 
 @pytest.mark.action("azure_storage_queue azure_service_bus_queue azure_service_bus_topic", "key", "unreachable")

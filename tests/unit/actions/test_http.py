@@ -36,6 +36,8 @@ LOCAL = GuardSettings(private=networks("127.0.0.0/8,::1/128"), plain_http=True)
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 ANSWERING_OK = answering(OK)
 SHORT_S = 0.2
+HEAD_COMES_S = 1.5
+"""What has been sent when the deadline passes is there, on a busy machine too."""
 BEFORE_THE_ENDPOINT_S = 9
 """The endpoints give up after 10 s: what ends before was ended by the deadline, on a busy machine too."""
 PLANNED = datetime(2027, 3, 1, 12, 0, tzinfo=UTC)
@@ -568,12 +570,12 @@ def test_the_jobs_own_limit_is_a_deadline_too() -> None:
             lambda: perform(params(endpoint.url(), outcome=rules), replace(CALL, deadline_s=30), Outbound(LOCAL))
         )
 
-    assert 0.9 < took_s < 5
+    assert 0.9 < took_s < BEFORE_THE_ENDPOINT_S
     assert outcome.message == "no answer within 1 s"
 
 
 def test_an_error_status_is_a_status_although_its_body_never_ends() -> None:
-    outcome = outcome_of(dripping(b"HTTP/1.1 503 X\r\nRetry-After: 9\r\n\r\n", b"x", 0.05), deadline_s=SHORT_S)
+    outcome = outcome_of(dripping(b"HTTP/1.1 503 X\r\nRetry-After: 9\r\n\r\n", b"x", 0.05), deadline_s=HEAD_COMES_S)
 
     assert (outcome.reason, outcome.http_status, outcome.retry_after_s) == (Reason.HTTP_STATUS, 503, 9)
 
@@ -581,7 +583,7 @@ def test_an_error_status_is_a_status_although_its_body_never_ends() -> None:
 def test_a_202_is_taken_although_its_body_never_ends() -> None:
     script = dripping(b"HTTP/1.1 202 X\r\n\r\n", b"x", 0.05)
 
-    assert outcome_of(script, OutcomeRules(on202="wait"), deadline_s=SHORT_S).verdict is Verdict.ACCEPTED
+    assert outcome_of(script, OutcomeRules(on202="wait"), deadline_s=HEAD_COMES_S).verdict is Verdict.ACCEPTED
 
 
 def reset(connection: socket.socket, _: threading.Event) -> None:
@@ -846,7 +848,7 @@ def over_tls(
 ) -> Outcome:
     outbound = Outbound(LOCAL, MovingName(["127.0.0.1"]), authority.pem)
     with listening(script, tls=server) as endpoint:
-        return perform(params(endpoint.url(scheme="https", host=host)), replace(CALL, deadline_s=2), outbound)
+        return perform(params(endpoint.url(scheme="https", host=host)), replace(CALL, deadline_s=8), outbound)
 
 
 def test_the_certificate_is_checked_against_the_name_although_we_connect_to_an_address(authority: Authority) -> None:

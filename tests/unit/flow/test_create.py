@@ -291,7 +291,7 @@ def at_once(stage: Stage, make: Callable[[int], Planned], times: int = 20) -> li
 
     def wait_for_all(passing: Passing, act: Act) -> Any:
         if passing.operation == "TransactWriteItems":
-            together.wait(10)
+            together.wait(60)
         return act()
 
     def one(n: int) -> Planned | SweephandError:

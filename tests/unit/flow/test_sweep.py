@@ -182,7 +182,7 @@ def test_two_sweepers_on_one_minute_are_as_good_as_one(stage: Stage) -> None:
     def both_have_read(passing: Passing, act: Act) -> Any:
         if passing.name == SEND and get_ident() not in met:
             met.add(get_ident())
-            together.wait(5)
+            together.wait(60)
         return act()
 
     with stage.taps.faulty(both_have_read):

@@ -404,7 +404,7 @@ def test_a_hanging_resolver_ends_with_the_deadline() -> None:
     release.set()
 
     assert caught.value.reason is Reason.DNS
-    assert took_s < 2
+    assert took_s < 9  # it would give up after ten
 
 
 def test_the_origin_tells_destinations_apart() -> None:

@@ -58,12 +58,12 @@ def test_who_cannot_wait_for_another_makes_it_too() -> None:
 
     def slow() -> Pass:
         begun.set()
-        go_on.wait(10)
+        go_on.wait(60)
         return made("slow")
 
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(passes.get, "k", NOW, slow, wait_s=1)
-        begun.wait(10)
+        begun.wait(60)
         assert passes.get("k", NOW, lambda: made("quick"), wait_s=0.01) == ("quick", False)
         go_on.set()
         assert first.result() == ("slow", False)
