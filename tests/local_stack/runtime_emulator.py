@@ -19,7 +19,7 @@ from sweephand.sources import SystemClock
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "layers" / "sweephand" / "python"
 MACHINES = {"x86_64": "x86_64", "aarch64": "arm64"}
-READY_WITHIN_S = 20.0
+READY_WITHIN_S = 120.0
 
 
 def binary(folder):
@@ -39,7 +39,7 @@ class Runtime:
         self._url = f"http://{address}/2015-03-31/functions/function/invocations"
 
     def invoke(self, event):
-        answer = httpx.post(self._url, content=json.dumps(event), timeout=60, trust_env=False)
+        answer = httpx.post(self._url, content=json.dumps(event), timeout=180, trust_env=False)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
@@ -65,7 +65,7 @@ def running(emulator, folder, handler, variables, log):
             yield Runtime(address)
         finally:
             process.terminate()
-            process.wait(timeout=20)
+            process.wait(timeout=60)
 
 
 def free_port():

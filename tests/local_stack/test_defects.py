@@ -12,8 +12,8 @@ import pytest
 
 from sweephand.local import deploy
 from sweephand.local import template as templates
-from sweephand.sources import SystemClock
 from tests.local_stack.conftest import SAMPLE, LocalStack
+from tests.local_stack.waiting import CLOCK, until
 
 pytestmark = pytest.mark.emulator
 
@@ -29,7 +29,7 @@ def bare(probe: LocalStack) -> deploy.Stack:
         probe.boto("s3").put_object(Bucket=deploy.BUCKET, Key=key, Body=content)
     probe.boto("s3").put_object(Bucket=deploy.BUCKET, Key="bare.json", Body=json.dumps(packed, default=str).encode())
     url = f"{probe.aws.endpoint_url}/{deploy.BUCKET}/bare.json"
-    deploy._put_stack(probe.aws, SystemClock(), BARE, deploy._request(BARE, url, {}, "bare"))
+    deploy._put_stack(probe.aws, CLOCK, BARE, deploy._request(BARE, url, {}, "bare"))
     yield deploy.read_stack(probe.aws, BARE)
     probe.boto("cloudformation").delete_stack(StackName=BARE)
 
@@ -81,17 +81,18 @@ def test_a_concurrency_from_a_parameter_stops_the_polls(probe, bare):
     # Only a poll shows it: the SDK reads the text as a number.
     queue, table = bare.physical["RunQueue"], bare.physical["Table"]
 
-    def got(text: str) -> bool:
+    def send(text: str) -> None:
         probe.boto("sqs").send_message(QueueUrl=queue, MessageBody=text)
-        for _ in range(40):
-            if "Item" in probe.boto("dynamodb").get_item(TableName=table, Key={"pk": {"S": f"got {text}"}}):
-                return True
-            SystemClock().sleep(0.05)
-        return False
 
+    def got(text: str) -> bool:
+        return "Item" in probe.boto("dynamodb").get_item(TableName=table, Key={"pk": {"S": f"got {text}"}})
+
+    send("before")
+    CLOCK.sleep(2.0)  # that nothing comes cannot be awaited
     assert not got("before"), REPAIRED
     deploy.repair_concurrency(probe.aws)
-    assert got("after")
+    send("after")
+    until(lambda: got("after"))
 
 
 def test_the_root_of_an_api_answers_only_below_a_long_path(probe, repaired):

@@ -14,7 +14,7 @@ import pytest
 
 from sweephand.domain.instants import text
 from sweephand.local.settings import CHECKOUT
-from tests.local_stack.conftest import CLOCK
+from tests.local_stack.waiting import CLOCK, WITHIN_S
 from tests.support.bus import validator
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.emulator, pytest.mark.usefixtures("collection")]
 
-WITHIN_S = 90.0
 PATTERN = {"source": ["sweephand"], "detail": {"collection": ["heard"]}}
 
 
@@ -41,7 +40,7 @@ def listening(stack: LocalStack) -> Iterator[subprocess.Popen[str]]:
         try:
             yield process
             process.send_signal(signal.SIGINT)
-            assert process.wait(20) == 0
+            assert process.wait(WITHIN_S) == 0
         finally:
             deaf.cancel()
             process.kill()

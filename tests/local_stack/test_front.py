@@ -80,7 +80,7 @@ def front(recorder):
 
 def exchange(front: Front, raw: bytes, *, close: bool = True) -> bytes:
     """All that the front answers to these bytes until it, or we, close."""
-    with socket.create_connection(("127.0.0.1", front.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", front.port), timeout=60) as connection:
         connection.sendall(raw)
         if close:
             connection.shutdown(socket.SHUT_WR)
@@ -208,7 +208,7 @@ def test_what_is_no_request_is_refused_and_the_next_client_is_served(front, reco
 
 
 def test_a_client_that_waits_for_leave_to_send_gets_it(front, recorder):
-    with socket.create_connection(("127.0.0.1", front.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", front.port), timeout=60) as connection:
         connection.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
         assert connection.recv(100).startswith(b"HTTP/1.1 100 ")
         connection.sendall(b"abc")

@@ -17,19 +17,10 @@ from sweephand.local.failures import DeployFailed, EmulatorFailed, ForeignState,
 from sweephand.local.folder import held, holder, read_json, write_private
 from sweephand.local.settings import PACKAGE_ROOT, Settings
 from sweephand.local.template import data_shape, load
-from sweephand.sources import SystemClock
 from tests.local_stack.conftest import SAMPLE
+from tests.local_stack.waiting import CLOCK, until
 
 pytestmark = pytest.mark.emulator
-
-CLOCK = SystemClock()
-
-
-def until(condition, within_s=15.0):
-    end = CLOCK.monotonic() + within_s
-    while not condition():
-        assert CLOCK.monotonic() < end, "it did not come to pass"
-        CLOCK.sleep(0.05)
 
 
 def children_of(process):
@@ -58,7 +49,7 @@ def command(sample, *arguments, **environment):
         },
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
@@ -132,12 +123,20 @@ def test_a_restart_keeps_data_credentials_and_routes_and_takes_new_code(sample):
     stack.close()
 
 
+def has_been_saved(folder, text):
+    """Whether this stands in the tables as they are saved, and all else was saved with them: stacks are saved before
+    tables, and the next saving has begun."""
+    stacks, tables = (folder.emulator / "state" / f"{service}.json" for service in ("cloudformation", "dynamodb"))
+    written = stacks.exists() and tables.exists() and text in tables.read_bytes()
+    return written and stacks.stat().st_mtime_ns > tables.stat().st_mtime_ns
+
+
 def test_what_was_there_5_seconds_before_a_kill_is_there_after_it(sample):
     stack = sample.start()
     stack.client().put("/v1/note", content=b"kept", headers={"Content-Type": "text/plain"})
     before = stack.file
     stack.close()
-    CLOCK.sleep(6.0)  # the promise itself: one autosave
+    until(lambda: has_been_saved(sample.place.folder, b"kept"))  # in 5 s, or as soon as the machine can
     service = holder(sample.place.folder)
     everything = [
         service,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -13,22 +12,12 @@ from sweephand.errors import NotFound
 from sweephand.local.deploy import read_stack
 from sweephand.store import keys
 from sweephand.store.files import LEAST_PIECE, Files
-from tests.local_stack.conftest import CLOCK
+from tests.local_stack.waiting import until
 
 if TYPE_CHECKING:
     from tests.local_stack.conftest import LocalStack
 
 pytestmark = pytest.mark.emulator
-
-WITHIN_S = 60.0
-
-
-def until(look: Callable[[], Any], wanted: Callable[[Any], bool]) -> Any:
-    deadline = CLOCK.monotonic() + WITHIN_S
-    while not wanted(there := look()):
-        assert CLOCK.monotonic() < deadline, there
-        CLOCK.sleep(0.2)
-    return there
 
 
 def test_what_failed_is_run_again_as_a_group(stack: LocalStack) -> None:

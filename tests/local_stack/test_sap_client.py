@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any
@@ -18,13 +19,13 @@ from typing import Any
 import pytest
 
 from sweephand.local.settings import CHECKOUT
-from tests.local_stack.conftest import CLOCK, LocalStack
+from tests.local_stack.conftest import LocalStack
+from tests.local_stack.waiting import CLOCK, WITHIN_S, until
 
 pytestmark = pytest.mark.emulator
 
 INSTALLED = CHECKOUT / ".cache" / "sap-client"
 DRIVE = CHECKOUT / "tests" / "contract" / "sap" / "client" / "drive.js"
-WITHIN_S = 60.0
 NAMES = (f"job-{n}" for n in count(1))
 
 
@@ -122,15 +123,6 @@ def made(client: Client) -> dict[str, Any]:
     return client("createJob", job=job("https://example.org/run", hourly, nightly))
 
 
-def eventually(look: Any) -> Any:
-    """What `look` gives once it gives something."""
-    end = CLOCK.monotonic() + WITHIN_S
-    while not (found := look()):
-        assert CLOCK.monotonic() < end, "did not happen in time"
-        CLOCK.sleep(0.5)
-    return found
-
-
 # Jobs
 
 
@@ -199,7 +191,8 @@ def test_jobs_are_listed_counted_and_searched(client, made):
 
 def test_schedules_are_created_changed_switched_and_deleted(client, made):
     id_ = made["_id"]
-    new = client("createJobSchedule", jobId=id_, schedule={"repeatAt": "4.40pm", "active": True, "data": {"a": 1}})
+    in_half_a_day = f"{CLOCK.now() + timedelta(hours=12):%H:%M}"  # the test ends before
+    new = client("createJobSchedule", jobId=id_, schedule={"repeatAt": in_half_a_day, "active": True, "data": {"a": 1}})
     where = {"jobId": id_, "scheduleId": new["scheduleId"]}
 
     assert len(client("fetchJobSchedules", jobId=id_)["results"]) == 3
@@ -252,7 +245,7 @@ def test_a_job_is_called_on_its_time_and_its_run_is_in_the_log(client, endpoint)
     made = client("createJob", job=body)
     where = {"jobId": made["_id"], "scheduleId": made["schedules"][0]["scheduleId"]}
 
-    run = eventually(lambda: _ended(client, where))
+    run = until(lambda: _ended(client, where))
 
     (headers, sent) = next(
         (headers, sent) for _, headers, sent in endpoint.received if headers["x-sap-job-id"] == str(made["_id"])
@@ -269,7 +262,7 @@ def test_a_job_that_fails_is_an_error(client, endpoint):
     made = client("createJob", job=job(f"{endpoint.url}/fails", {"time": "now"}))
     where = {"jobId": made["_id"], "scheduleId": made["schedules"][0]["scheduleId"]}
 
-    run = eventually(lambda: _ended(client, where))
+    run = until(lambda: _ended(client, where))
 
     assert (run["runState"], run["httpStatus"]) == ("ERROR", 500)
 
@@ -277,10 +270,10 @@ def test_a_job_that_fails_is_an_error(client, endpoint):
 def test_an_asynchronous_job_reports_by_the_same_client_to_where_its_headers_say(client, endpoint):
     made = client("createJob", job=job(f"{endpoint.url}/later", {"time": "now"}))
     mine = lambda: [each for each in endpoint.received if each[1]["x-sap-job-id"] == str(made["_id"])]  # noqa: E731
-    _, headers, _ = eventually(mine)[0]
+    _, headers, _ = until(mine)[0]
     where = {"jobId": int(headers["x-sap-job-id"]), "scheduleId": headers["x-sap-job-schedule-id"]}
     run_id = headers["x-sap-job-run-id"]
-    eventually(lambda: client("getRunLogsById", **where, runId=run_id)["runState"] == "ACK_RECVD")
+    until(lambda: client("getRunLogsById", **where, runId=run_id)["runState"] == "ACK_RECVD")
 
     there = Client({**client.options, "baseURL": headers["x-sap-scheduler-host"]})
     reported = there("updateJobRunLog", **where, runId=run_id, data={"success": True, "message": "4711 rows"})

@@ -8,9 +8,9 @@ import jwt
 import pytest
 
 from sweephand.local import control
-from sweephand.sources import SystemClock
 from tests.local_stack.conftest import start
 from tests.local_stack.test_other_issuers import place
+from tests.local_stack.waiting import CLOCK, until
 from tests.unit.endpoints import answering, listening
 from tests.unit.security.test_signing import RECEIVER
 
@@ -19,18 +19,12 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.emulator
 
-CLOCK = SystemClock()
 ACCEPTED = b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
-WITHIN_S = 30
 
 
 def received(requests: list[bytes]) -> tuple[dict[str, str], bytes]:
     """The first request: its headers, with names in lower case, and its body."""
-    until = CLOCK.monotonic() + WITHIN_S
-    while not requests:
-        assert CLOCK.monotonic() < until, "the target was not called"
-        CLOCK.sleep(0.1)
-    head, _, body = requests[0].partition(b"\r\n\r\n")
+    head, _, body = until(lambda: requests)[0].partition(b"\r\n\r\n")
     pairs = (line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
     return {name.lower(): value for name, value in pairs}, body
 

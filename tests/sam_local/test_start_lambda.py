@@ -12,7 +12,7 @@ from botocore.config import Config
 
 from tests.local_stack.conftest import CLOCK
 
-ARRIVES_WITHIN_S = 20
+ARRIVES_WITHIN_S = 120
 
 
 @pytest.fixture(scope="module")
