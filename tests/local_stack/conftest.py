@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,11 +20,11 @@ from sweephand.local.deploy import Aws
 from sweephand.local.failures import NotRunning
 from sweephand.local.folder import StateFolder
 from sweephand.local.settings import CHECKOUT, Settings
-from tests.local_stack.waiting import CLOCK
+from tests.local_stack.waiting import CLOCK, WITHIN_S, until
 from tests.support.examples import by_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from sweephand.local.stack_file import StackFile
 
@@ -54,12 +55,12 @@ class LocalStack:
         return self._client(self.file.provider.client_id, self.file.provider.secret, headers=headers)
 
     def anonymous(self) -> httpx.Client:
-        return self._remember(httpx.Client(base_url=self.base_url, timeout=30, trust_env=False))
+        return self._remember(httpx.Client(base_url=self.base_url, timeout=WITHIN_S, trust_env=False))
 
     def _client(self, client_id: str, secret: str, **more: Any) -> httpx.Client:
         auth = httpx.BasicAuth(client_id, secret)
         return self._remember(
-            httpx.Client(**{"base_url": self.base_url, "auth": auth, "timeout": 30, "trust_env": False, **more})
+            httpx.Client(**{"base_url": self.base_url, "auth": auth, "timeout": WITHIN_S, "trust_env": False, **more})
         )
 
     def _remember(self, client: httpx.Client) -> httpx.Client:
@@ -81,6 +82,20 @@ class LocalStack:
     def close(self) -> None:
         for client in self._clients:
             client.close()
+
+
+def patiently(send: Callable[[], httpx.Response]) -> httpx.Response:
+    """As a client that comes again when it is told so: many at once may take a busy machine longer than one waits."""
+    return until(send, lambda answer: answer.status_code != 503)
+
+
+def warm(client: httpx.Client, path: str, at_once: int) -> None:
+    """Has as many functions started as will be asked at once. The emulator starts each in a process of its own: done
+    meanwhile, that would take from the others the time that they have to answer. path: to read.
+    """
+    with ThreadPoolExecutor(at_once) as pool:
+        reads = lambda _: until(lambda: client.get(path), lambda answer: answer.status_code < 500)  # noqa: E731
+        list(pool.map(reads, range(at_once)))
 
 
 def start(place: Settings) -> tuple[control.Running, LocalStack]:

@@ -12,6 +12,7 @@ from sweephand.errors import NotFound
 from sweephand.local.deploy import read_stack
 from sweephand.store import keys
 from sweephand.store.files import LEAST_PIECE, Files
+from tests.local_stack.conftest import patiently, warm
 from tests.local_stack.waiting import until
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ def test_pieces_as_large_as_s3_wants_them_are_joined_by_it(stack: LocalStack) ->
 
 JOBS = 60
 """More than two pages of them."""
+AT_ONCE = 8
 
 
 def test_a_tenant_of_many_jobs_goes_with_all_that_it_has(stack: LocalStack) -> None:
@@ -103,9 +105,10 @@ def test_a_tenant_of_many_jobs_goes_with_all_that_it_has(stack: LocalStack) -> N
 
     def create(number: int) -> None:
         body = {"name": f"job-{number}", "action": {"type": "event"}, "schedules": [{"every": "PT1H"}]}
-        acting.post("/v1/jobs", json=body).raise_for_status()
+        patiently(lambda: acting.post("/v1/jobs", json=body)).raise_for_status()
 
-    with ThreadPoolExecutor(8) as pool:
+    warm(acting, "/v1/jobs", AT_ONCE)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(create, range(JOBS)))
 
     begun = provider.delete("/v1/tenants/umbrella/subscriptions/app").raise_for_status()

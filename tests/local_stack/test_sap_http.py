@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.local_stack.conftest import LocalStack
-from tests.local_stack.waiting import until
+from tests.local_stack.conftest import LocalStack, patiently, warm
 
 pytestmark = pytest.mark.emulator
 
@@ -19,7 +17,7 @@ AT_ONCE = 20
 
 @pytest.fixture
 def http(stack: LocalStack) -> httpx.Client:
-    return stack.client("globex", timeout=60)
+    return stack.client("globex")
 
 
 def job(name: str, **more: Any) -> dict[str, Any]:
@@ -32,11 +30,6 @@ def made(http: httpx.Client, name: str, **more: Any) -> dict[str, Any]:
     assert answer.status_code == 201, answer.text
     body: dict[str, Any] = answer.json()
     return body
-
-
-def patiently(send: Callable[[], httpx.Response]) -> httpx.Response:
-    """As a client that comes again when it is told so: twenty at once may take a busy machine longer than one waits."""
-    return until(send, lambda answer: answer.status_code != 503)
 
 
 def message(answer: httpx.Response) -> str:
@@ -111,6 +104,8 @@ def test_whoever_is_not_known_is_401_with_a_message(stack: LocalStack, authoriza
 
 
 def test_twenty_creates_of_one_name_at_once_make_one_job(http: httpx.Client) -> None:
+    warm(http, "/scheduler/jobCount", AT_ONCE)
+
     with ThreadPoolExecutor(AT_ONCE) as pool:
         create = lambda _: patiently(lambda: http.post("/scheduler/jobs", json=job("only-one")))  # noqa: E731
         answers = list(pool.map(create, range(AT_ONCE)))
@@ -123,6 +118,7 @@ def test_twenty_creates_of_one_name_at_once_make_one_job(http: httpx.Client) -> 
 
 def test_twenty_schedules_of_one_job_at_once_all_come_to_be(http: httpx.Client) -> None:
     where = f"/scheduler/jobs/{made(http, 'many-at-once')['_id']}/schedules"
+    warm(http, "/scheduler/jobCount", AT_ONCE)
 
     def create(n: int) -> httpx.Response:
         return patiently(lambda: http.post(where, json={"active": True, "repeatInterval": f"{n + 1} hours"}))
