@@ -21,7 +21,7 @@ from sweephand.domain.collection import Collection, Events, Retention
 from sweephand.domain.event import EventType
 from sweephand.domain.failure import Group
 from sweephand.domain.flow_keys import CircuitRule, FlowKey, Rate
-from sweephand.domain.instants import EPOCH, epoch_ms, text
+from sweephand.domain.instants import EPOCH, epoch_ms, text, up_to_second
 from sweephand.domain.job import Job, Pause, Payload, integer_id
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Outcome, State
@@ -597,6 +597,36 @@ class EditOfWhatIsOwed(Scenario):
         timing = {"cron": "*/2 * * * *", "endTime": text(NOON + 9 * TICK)}
         at.ask(lambda: at.scene.change(job, timings=[timing]))
         at.go_to(10)
+
+
+class OnceMore(Scenario):
+    """A one-time schedule whose run goes on is asked for once more: at once, beside the first, which then reports."""
+
+    name = "once-more"
+    callbacks = True
+
+    def history(self, at: Play) -> None:
+        at.scene.endpoint.answer = lambda call: ACCEPTED if call.planned_at in minutes(1) else OK
+        action = at.scene.action(outcome={"on202": "wait", "callbackTimeoutSeconds": 1_800})
+        job = at.create({"at": text(NOON + TICK)}, action=action)
+        schedule = job.schedules[0]
+        at.go_to(1.5)
+        at.go_until(lambda: at.scene.endpoint.received)
+        again = up_to_second(at.scene.clock.now())
+        at.expect(job, [*minutes(1), again])
+        at.ask(lambda: at.scene.change(job, timings=[{"at": text(again)}], action=action))
+        at.go_to(3)
+        at.ask(
+            lambda: results.record(
+                at.scene.world, TENANT, schedule.id, run_at(schedule, 1), success=True, message="done"
+            )
+        )
+        at.go_to(6)
+
+    def check(self, at: Play) -> None:
+        with at.scene.untapped():
+            states = {item["state"]["S"] for item in at.scene.items() if item["sk"]["S"].startswith("SCH#")}
+        assert states == {ScheduleState.COMPLETED.value}
 
 
 class EditOfWhatIsMissed(Scenario):

@@ -7,12 +7,15 @@ from datetime import timedelta
 import pytest
 
 from tests.contract.sap.api import FORM
+from tests.support.endpoint import ACCEPTED
 
 AHEAD, OTHER, PAST = "2030-01-01T00:00:00Z", "2031-01-01T00:00:00Z", "2027-02-01T00:00:00Z"
+DATE = "2027-03-01T12:01:00Z"
 MADE = {
     "waiting": {"time": AHEAD, "active": True},
     "ran": {"time": "in 1 minute", "active": True},
     "ran at once": {"time": "now", "active": True},
+    "ran at a date": {"time": DATE, "active": True},
     "ran, then off": {"time": "in 1 minute", "active": True},
     "off": {"time": AHEAD, "active": False},
     "off, past": {"time": "in 1 minute", "active": False},
@@ -30,7 +33,8 @@ CASES = [
     ("ran", {"description": "x"}, NEVER),
     ("ran", {"data": {"a": 1}}, NEVER),
     ("ran", {"endTime": "2029-01-01"}, NEVER),
-    ("ran", {"time": "in 1 minute"}, NEVER),
+    ("ran", {"time": "in 1 minute"}, 60),
+    ("ran", {"time": "in 1 minute", "modifiedAt": "2027-03-01 12:00:00"}, NEVER),
     ("ran", {"time": AHEAD}, AHEAD),
     ("ran", {"time": AHEAD, "active": True}, AHEAD),
     ("ran", {"time": PAST}, AT_ONCE),
@@ -42,11 +46,16 @@ CASES = [
     ("ran", {"active": False}, NEVER),
     ("ran", {"time": AHEAD, "active": False}, NEVER),
     ("ran at once", {"description": "x"}, NEVER),
+    ("ran at once", {"time": "now"}, AT_ONCE),
     ("ran at once", {"time": "now", "active": True}, AT_ONCE),
     ("ran at once", {"time": "in 4 minutes", "active": True}, 240),
     ("ran at once", {"active": True}, AT_ONCE),
     ("ran, then off", {"description": "x"}, NEVER),
     ("ran, then off", {"time": AHEAD}, NEVER),
+    ("ran, then off", {"time": "in 1 minute"}, NEVER),
+    ("ran at a date", {"time": DATE}, NEVER),
+    ("ran at a date", {"time": "2027-03-01 12:01:00 +0000"}, NEVER),
+    ("ran at a date", {"time": DATE, "active": True}, AT_ONCE),
     ("ran, then off", {"time": AHEAD, "active": True}, AHEAD),
     ("ran, then off", {"active": True}, AT_ONCE),
     ("off", {"active": True}, AHEAD),
@@ -155,3 +164,132 @@ def test_the_same_switching_on_twice_runs_it_once(api):
     assert first["active"] is second["active"] is True
     assert first["nextRunAt"] == f"{api.stage.endpoint.received[-1].call.planned_at:{FORM}}"
     assert len(api.stage.endpoint.received) == ran + 1
+
+
+# Used up: its run has begun, and it still stands as switched on
+
+STANDS = {
+    "ran, no tick since": (None, {"seconds": 3, "tick_in_s": 40}),
+    "goes on, no tick since": (ACCEPTED, {"seconds": 3, "tick_in_s": 40}),
+    "goes on": (ACCEPTED, {"seconds": 100}),
+}
+USED_UP = [
+    ("now", {"time": "now"}, AT_ONCE),
+    ("now", {"time": "now", "active": True}, AT_ONCE),
+    ("now", {"active": True}, AT_ONCE),
+    ("now", {"active": True, "description": "x"}, AT_ONCE),
+    ("now", {"time": "in 1 minute"}, 60),
+    ("now", {"time": "in 4 minutes", "active": True}, 240),
+    ("now", {"time": PAST}, AT_ONCE),
+    ("now", {"time": PAST, "active": True}, AT_ONCE),
+    ("now", {"time": AHEAD}, AHEAD),
+    ("now", {"description": "x"}, NEVER),
+    ("now", {"data": {"a": 1}}, NEVER),
+    ("now", {"time": "now", "active": False}, NEVER),
+    ("now", {"active": False}, NEVER),
+    ("now", {"endTime": "2029-01-01"}, NEVER),
+    (PAST, {"time": PAST}, NEVER),
+    (PAST, {"time": PAST, "active": True}, NEVER),
+    (PAST, {"active": True}, AT_ONCE),
+    ("2027-03-01T12:00:02Z", {"time": "2027-03-01T12:00:02Z", "active": True}, NEVER),
+    ("2027-03-01T12:00:02Z", {"time": "now"}, AT_ONCE),
+]
+
+
+def used_up(api, how, time="now"):
+    answer, passed = STANDS[how]
+    api.stage.endpoint.script[:] = [answer] if answer else []
+    made = api.create({"time": time})
+    api.stage.run(**passed)
+    shown = api.get(path_of(made)).json
+    assert (shown["active"], shown["nextRunAt"], len(api.stage.endpoint.received)) == (True, None, 1)
+    return made
+
+
+@pytest.mark.parametrize("how", STANDS)
+@pytest.mark.parametrize(("time", "sent", "then"), USED_UP)
+def test_one_that_is_used_up_runs_once_more_when_the_table_says(api, how, time, sent, then):
+    made = used_up(api, how, time)
+
+    reply = api("PUT", path_of(made), sent)
+    answered_at = api.stage.clock.now()
+
+    assert reply.status == 200, reply.text
+    if then not in {NEVER, AT_ONCE}:
+        assert (reply.json["active"], reply.json["nextRunAt"]) == (True, planned(api, then))
+    api.stage.run(400)
+    later = api.stage.endpoint.received[1:]
+    assert len(later) == (then == AT_ONCE or isinstance(then, int))
+    if then == AT_ONCE:
+        assert all(each.at - answered_at < timedelta(seconds=3) for each in later)
+    assert len(set(api.stage.endpoint.run_ids)) == 1 + len(later)
+
+
+@pytest.mark.parametrize("how", STANDS)
+def test_all_that_are_used_up_are_switched_on_too(api, how):
+    made = used_up(api, how)
+
+    assert api("POST", f"/jobs/{made['_id']}/schedules/activationStatus", {"activationStatus": True}).status == 200
+    api.stage.run(200)
+
+    assert len(api.stage.endpoint.received) == 2
+
+
+@pytest.mark.parametrize("how", STANDS)
+def test_a_job_or_schedule_sent_back_as_it_was_read_runs_nothing_once_more(api, how):
+    made = used_up(api, how)
+    job = api.get(f"/jobs/{made['_id']}", query="displaySchedules=true").json
+
+    assert api("PUT", path_of(made), api.get(path_of(made)).json | {"description": "x"}).status == 200
+    assert api("PUT", f"/jobs/{made['_id']}", job | {"description": "x"}).status == 200
+    api.stage.run(400)
+
+    assert len(api.stage.endpoint.received) == 1
+
+
+@pytest.mark.parametrize("sent", [{"time": "now"}, {"active": True}, {"time": "now", "active": True}])
+@pytest.mark.parametrize("waits_s", [0, 0.25, 0.5, 2])
+def test_a_run_that_was_sent_and_has_not_begun_is_the_one_that_is_asked_for(api, sent, waits_s):
+    made = api.create({"time": "now"})
+    api.stage.clock.advance(waits_s)
+
+    for _ in range(3):
+        assert api("PUT", path_of(made), sent).status == 200
+    api.stage.run(400)
+
+    assert len(api.stage.endpoint.received) == 1
+    assert api.get(path_of(made)).json["active"] is False
+
+
+@pytest.mark.parametrize("tick_in_s", [0, 1, 4, 30])
+@pytest.mark.parametrize("again_s", [0, 0.1, 1, 8])
+def test_each_request_after_its_run_began_is_one_run_more(api, tick_in_s, again_s):
+    made = api.create({"time": "now"})
+    api.stage.run(1, tick_in_s=tick_in_s)  # to the very second of its run
+
+    for n in range(1, 6):
+        assert len(api.stage.endpoint.received) == n
+        assert api("PUT", path_of(made), {"time": "now", "active": True}).status == 200
+        api.stage.run(1 + again_s)
+    api.stage.run(400)
+
+    assert len(set(api.stage.endpoint.run_ids)) == 6
+    assert len(api.stage.endpoint.received) == 6
+    totals = api.stage.runs(made["schedules"][0]["scheduleId"])
+    assert [run.state for run in totals] == ["SUCCESS"] * 6
+    assert api.get(path_of(made)).json["active"] is False
+    events = [each["type"] for each in api.get("/actionLogs", query=f"jobId={made['_id']}").json["results"]]
+    assert "DEACTIVATION_ON_COMPLETION" in events
+
+
+def test_behind_its_end_one_that_is_used_up_does_not_run_once_more(api):
+    api.stage.endpoint.script[:] = [ACCEPTED]
+    made = api.create({"time": "now", "endTime": "2027-03-01T12:01:00Z"})
+    api.stage.run(100)
+    switch = f"/jobs/{made['_id']}/schedules/activationStatus"
+
+    with api.native.unchanged():
+        refused = [api("PUT", path_of(made), sent) for sent in ({"active": True}, {"time": "now"})]
+        refused.append(api("POST", switch, {"activationStatus": True}))
+
+    assert [reply.status for reply in refused] == [400, 400, 400]

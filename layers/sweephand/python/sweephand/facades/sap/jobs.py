@@ -136,7 +136,7 @@ def _update(ctx: Context) -> Answer:
             before = next((each for each in there.schedules if each.id == given.get("scheduleId")), None)
             if before is None:
                 return None
-            return edited(there.job, before, stored.get(before.id), given, action, ctx.now)
+            return edited(there.job, before, stored.get(before.id), given, action, ctx.world)
 
         return over.staying_with(there, stored, fields.changed_job(body, there.job, ctx.guard, ctx.now, changed))
 

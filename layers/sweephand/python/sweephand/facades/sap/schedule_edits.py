@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from sweephand.domain.job import Job, Payload, ScheduleDraft
 from sweephand.domain.schedule import Schedule
 from sweephand.facades.sap import bodies, fields, one_time, over
 from sweephand.flow import drafts
+from sweephand.flow.world import World
 
 
 def edited(
-    job: Job, before: Schedule, payload: Payload | None, given: Mapping[str, Any], action: fields.Target, now: datetime
+    job: Job, before: Schedule, payload: Payload | None, given: Mapping[str, Any], action: fields.Target, world: World
 ) -> ScheduleDraft:
     """given: what was sent; what was not stays. payload: its own, as it is stored. Raises InvalidRequest."""
+    now = world.clock.now()
     wanted = fields.changed_schedule(given, drafts.as_stored(before, payload), action, now)
     wanted = over.staying(given, before, wanted)
     if given.get("active") is not None and wanted.active and not bodies.is_active(before):
         over.check_can_run(wanted, job, now)
-    return one_time.as_sent(given, before, wanted, job, now)
+    return one_time.as_sent(given, before, wanted, job, now, world)

@@ -64,12 +64,14 @@ def switch_all(ctx: Context) -> Answer:
         switched = [
             (each, replace(draft, active=on))
             for each, draft in zip(there.schedules, stored, strict=True)
-            if bodies.is_active(each) is not on
+            if bodies.is_active(each) is not on or (on and one_time.is_used_up(each, ctx.world))
         ]
         if on:
             switched = _that_can_run(ctx, there, switched)
+        given = {"active": on}
         return [
-            Wish(each, one_time.as_sent({"active": on}, each, wanted, there.job, ctx.now)) for each, wanted in switched
+            Wish(each, one_time.as_sent(given, each, wanted, there.job, ctx.now, ctx.world))
+            for each, wanted in switched
         ]
 
     operation = Operation.ACTIVATE_SCHEDULE if on else Operation.DEACTIVATE_SCHEDULE
@@ -103,7 +105,7 @@ def put(ctx: Context) -> Answer:
     def wish(there: Planned) -> list[Wish]:
         before = plan.find_schedule(there, schedule_id)
         (stored,) = _stored(ctx, there, (before,))
-        return [Wish(before, edited(there.job, before, stored.payload, body, there.job.action, ctx.now))]
+        return [Wish(before, edited(there.job, before, stored.payload, body, there.job.action, ctx.world))]
 
     after = _commit(ctx, planned, wish, Operation.PATCH_SCHEDULE)
     return Answer(200, _told(ctx, after, schedule_id))
