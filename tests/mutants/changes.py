@@ -86,6 +86,7 @@ CHANGES = {
     "refused-entries-are-forgotten": Change(
         "messaging/run_queue.py", "RunQueue._send_batch", 'answer.get("Failed", [])', "()"
     ),
+    "messages-are-nobody-s": Change("messaging/run_queue.py", "RunQueue._entry", "if self._fair", "if False"),
     "rows-move-without-their-message": Change(
         "flow/sweep.py", "_sweep_group", "if unsent.isdisjoint(step.deliveries)]", "]"
     ),

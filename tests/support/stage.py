@@ -437,6 +437,7 @@ def stage(
                 clock,
                 dead_letter_url=settings.dead_letter_queue_url,
                 archive_url=settings.archive_queue_url,
+                fair=settings.fair_queues,
             ),
             secrets=SecretBox(kms, key_id, clock.monotonic),
             files=Files(bucket, buckets.NAME),

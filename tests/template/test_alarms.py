@@ -130,6 +130,14 @@ def test_the_dashboard_shows_lateness_outcomes_queues_and_throttles(dashboard):
         assert any(word in title for title in titles)
 
 
+def test_the_dashboard_shows_beside_a_queue_s_age_that_of_quiet_tenants(dashboard):
+    (ages,) = (widget["properties"]["metrics"] for widget in dashboard if "Age" in widget["properties"]["title"])
+
+    for queue in ("RunQueue", "SlowQueue"):
+        named = [metric[1] for metric in ages if metric[3] == f"${{{queue}.QueueName}}"]
+        assert named == ["ApproximateAgeOfOldestMessage", "ApproximateAgeOfOldestMessageInQuietGroups"]
+
+
 def test_the_dashboard_s_own_metrics_are_written_and_all_that_are_written_are_shown(dashboard):
     shown = [metric for widget in dashboard for metric in widget["properties"]["metrics"] if metric[0] == NAMESPACE]
 

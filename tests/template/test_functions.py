@@ -9,6 +9,7 @@ from tests.template.cloudformation import ROOT, of_type
 
 FILES = {"FILES_BUCKET"}
 EVERYWHERE = {"STACK_NAME", "TABLE_NAME", "POWERTOOLS_SERVICE_NAME", "POWERTOOLS_LOG_LEVEL", "PYTHONTZPATH"}
+EVERYWHERE |= {"FAIR_QUEUES"}
 SENDS = {"SHARDS", "FAST_QUEUE_URL", "SLOW_QUEUE_URL"}
 ASKS = {"OPERATIONS_QUEUE_URL"}
 CALLS_HTTP = {"ALLOWED_PRIVATE_TARGETS", "PLAIN_HTTP_TARGETS", "KEY_ID", "STACK_SECRET_ID"}
@@ -97,6 +98,17 @@ def test_every_variable_of_the_template_is_read_by_the_settings(stack, function)
     settings.from_environment(variables)
 
     assert variables.keys() - variables.read == read_by_others
+
+
+@pytest.mark.parametrize(("said", "fair"), [("on", True), ("off", False)])
+@pytest.mark.parametrize("function", FOLDERS)
+def test_every_function_says_whose_its_messages_are_but_where_a_parameter_wants_none_of_it(
+    deployed, function, said, fair
+):
+    environment = _environment(deployed(FairQueues=said), function)
+
+    assert settings.from_environment({"TABLE_NAME": "t", "FAIR_QUEUES": environment["FAIR_QUEUES"]}).fair_queues is fair
+    assert settings.from_environment({"TABLE_NAME": "t"}).fair_queues
 
 
 @pytest.mark.parametrize("function", FOLDERS)

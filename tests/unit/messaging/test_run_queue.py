@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -73,6 +74,30 @@ def test_each_lane_has_its_queue(queues: Queues) -> None:
     queues.queue.send([*deliveries(2), *deliveries(3, Lane.SLOW)])
 
     assert (len(queues.instants(FAST)), len(queues.instants(SLOW))) == (2, 3)
+
+
+@pytest.mark.parametrize("lane", Lane)
+def test_each_message_is_of_its_tenant_s_group_also_a_delayed_one_and_one_that_is_sent_again(
+    queues: Queues, lane: Lane
+) -> None:
+    tenants = ["acme", "globex", "acme", "t" * 64]
+    at = NOW + 40 * SECOND
+    wanted = [Delivery(replace(pointer(at), tenant=tenant), at, lane) for tenant in tenants]
+
+    with queues.taps.once("sqs.SendMessageBatch", some_failed):
+        assert queues.queue.send(wanted) == []
+    queues.queue.send_one(wanted[1])
+
+    assert sorted(filter(None, queues.sqs.groups(aws.URLS[lane]))) == sorted([*tenants, "globex"])
+    assert queues.sqs.receive(aws.URLS[lane]) == [], "a group does not take a message's delay away"
+    queues.clock.advance(40)
+    assert len(queues.sqs.receive(aws.URLS[lane])) == 5, "and holds none of its messages back"
+
+
+def test_where_fairness_is_not_wanted_no_message_has_a_group(queues: Queues) -> None:
+    RunQueue(queues.sqs, aws.URLS, queues.clock, fair=False).send(deliveries(2))
+
+    assert queues.sqs.groups(FAST) == [None, None]
 
 
 def test_a_message_becomes_visible_at_its_instant(queues: Queues) -> None:

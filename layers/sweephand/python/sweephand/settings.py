@@ -24,6 +24,7 @@ class Settings:
     queue_urls: Mapping[Lane, str] = field(default_factory=dict)
     dead_letter_queue_url: str = ""
     archive_queue_url: str = ""
+    fair_queues: bool = True
     event_bus_name: str = ""
     files_bucket: str = ""
     key_id: str = ""
@@ -75,6 +76,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         queue_urls={lane: url for lane in Lane if (url := env.get(f"{lane.name}_QUEUE_URL"))},
         dead_letter_queue_url=env.get("DEAD_LETTER_QUEUE_URL", ""),
         archive_queue_url=env.get("ARCHIVE_QUEUE_URL", ""),
+        fair_queues=env.get("FAIR_QUEUES", "on") == "on",
         event_bus_name=env.get("EVENT_BUS_NAME", ""),
         files_bucket=env.get("FILES_BUCKET", ""),
         key_id=env.get("KEY_ID", ""),
