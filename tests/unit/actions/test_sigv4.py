@@ -6,7 +6,7 @@ import hashlib
 import hmac
 from dataclasses import replace
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote_plus, unquote_to_bytes
 
 import pytest
 from botocore.exceptions import ClientError
@@ -43,13 +43,16 @@ def called(
     with listening(answering(answer, requests)) as endpoint:
         method = changes.pop("method", "POST")
         made = HttpParams(method, endpoint.url(path), authentication=signing(service))
-        call = replace(CALL, payload='{"a":1}', payload_is_json=True, **changes)
+        call = replace(CALL, **{"payload": '{"a":1}', "payload_is_json": True, **changes})
         outcome = perform(made, call, Outbound(guard, roles=roles or Roles()))
     return outcome, b"".join(requests)
 
 
 def expected(request: bytes, service: str) -> str:
-    """The signature by AWS's description, over the headers that the request says it signed."""
+    """The signature by AWS's description, over the headers that the request says it signed.
+
+    Names and values of the query, and the path of an object of S3, are read as the service reads them, then encoded.
+    """
     head, _, body = request.partition(b"\r\n\r\n")
     line, *rest = head.decode().split("\r\n")
     method, target, _ = line.split(" ")
@@ -59,8 +62,8 @@ def expected(request: bytes, service: str) -> str:
     canonical = "\n".join(
         [
             method,
-            path if service == "s3" else quote(path, safe="/~"),
-            "&".join(sorted(query.split("&"))),
+            quote(unquote_to_bytes(path) if service == "s3" else path, safe="/"),
+            "&".join("=".join(pair) for pair in sorted(encoded(query))),
             *(f"{name}:{' '.join(headers[name].split())}" for name in signed.split(";")),
             "",
             signed,
@@ -77,6 +80,18 @@ def expected(request: bytes, service: str) -> str:
     return hmac.digest(key, text.encode(), "sha256").hex()
 
 
+def encoded(query: str) -> list[tuple[str, str]]:
+    pairs = (piece.partition("=") for piece in query.split("&") if piece)
+    return [(quote(unquote_plus(name), safe=""), quote(unquote_plus(value), safe="")) for name, _, value in pairs]
+
+
+def signed_right(outcome: Outcome, request: bytes, service: str = "execute-api") -> str:
+    """The address that was sent, and that a service of AWS finds signed."""
+    assert outcome.verdict is Verdict.SUCCEEDED
+    assert f"Signature={expected(request, service)}" in request.decode()
+    return request.decode().split(" ")[1]
+
+
 @pytest.mark.parametrize("service", ["execute-api", "s3"])
 def test_a_service_of_aws_finds_the_signature_that_it_computes_itself(service: str) -> None:
     outcome, request = called(service=service)
@@ -85,6 +100,77 @@ def test_a_service_of_aws_finds_the_signature_that_it_computes_itself(service: s
     assert f"Signature={expected(request, service)}" in request.decode()
     assert b"X-Amz-Security-Token: acme-token\r\n" in request
     assert outcome.answer == "***", "the token of the session is nobody else's"
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "HEAD"])
+@pytest.mark.parametrize(
+    ("payload", "query"),
+    [
+        ('{"q":"a b"}', "q=a%20b"),
+        ('{"a b":"c+d"}', "a%20b=c%2Bd"),
+        ('{"at":"2027-01-01T00:00:00Z","x":"a,b;c=d&/~*"}', "at=2027-01-01T00%3A00%3A00Z&x=a%2Cb%3Bc%3Dd%26%2F~%2A"),
+        ('{"o":{"k":"v w"}}', "o=%7B%22k%22%3A%22v%20w%22%7D"),
+        ('{"e":"","n":null,"u":"é"}', "e=&u=%C3%A9"),
+        ('{"b":["z","a",""],"a":1,"aa":2,"a-":3,"B":4}', "b=z&b=a&b=&a=1&aa=2&a-=3&B=4"),
+    ],
+    ids=["blank", "blank in a name", "signs", "object", "empty", "repeated and unsorted"],
+)
+def test_a_payload_that_becomes_the_query_is_signed_as_the_service_reads_it(
+    method: str, payload: str, query: str
+) -> None:
+    outcome, request = called("/p", method=method, payload=payload)
+
+    assert signed_right(outcome, request) == f"/p?{query}"
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ("/p?t=00:00&f=a,b", "/p?t=00%3A00&f=a%2Cb"),
+        ("/p?f=a/b@c", "/p?f=a%2Fb%40c"),
+        ("/p?f=%c3%a9&g=é&h=%7e", "/p?f=%C3%A9&g=%C3%A9&h=~"),
+        ("/p?f=a+b&g=a%2Bb", "/p?f=a%20b&g=a%2Bb"),
+        ("/p?f=a=b&&g&=h&", "/p?f=a%3Db&g&=h"),
+        ("/p?b=2&a=2&a=1&a-=0&%41=1", "/p?b=2&a=2&a=1&a-=0&A=1"),
+        ("/p?100%&x=%zz", "/p?100%25&x=%25zz"),
+        ("/p?", "/p"),
+        ("/a:b/c+d/%c3%a9?x", "/a:b/c+d/%c3%a9?x"),
+    ],
+)
+def test_the_query_of_an_address_is_signed_as_the_service_reads_it(given: str, sent: str) -> None:
+    """A plus is a blank there, as services of AWS take it; who means a plus writes %2B."""
+    outcome, request = called(given)
+
+    assert signed_right(outcome, request) == sent
+
+
+def test_what_the_address_asks_and_what_the_payload_asks_are_signed_together() -> None:
+    outcome, request = called("/p?t=00:00&", method="GET", payload='{"q":"a b"}')
+
+    assert signed_right(outcome, request) == "/p?t=00%3A00&q=a%20b"
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ("/a%20b/c:d+e", "/a%20b/c%3Ad%2Be"),
+        ("/%c3%a9/é/~x", "/%C3%A9/%C3%A9/~x"),
+        ("/a//b/../c/", "/a//b/../c/"),
+        ("/100%/%25?uploads&prefix=a/b", "/100%25/%25?uploads&prefix=a%2Fb"),
+    ],
+)
+def test_the_name_of_an_object_is_signed_as_s3_reads_it(given: str, sent: str) -> None:
+    outcome, request = called(given, service="s3", method="PUT")
+
+    assert signed_right(outcome, request, "s3") == sent
+
+
+def test_what_is_not_signed_keeps_the_query_of_its_address() -> None:
+    requests: list[bytes] = []
+    with listening(answering(OK, requests)) as endpoint:
+        perform(HttpParams("POST", endpoint.url("/a:b?t=00:00&f=a+b&&%c3")), CALL, Outbound(LOCAL))
+
+    assert requests[0].startswith(b"POST /a:b?t=00:00&f=a+b&&%c3 HTTP/1.1\r\n")
 
 
 def test_a_service_that_refuses_is_a_failure_like_others() -> None:

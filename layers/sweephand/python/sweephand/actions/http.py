@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
-from urllib.parse import quote_plus
+from urllib.parse import quote
 
 from sweephand import __version__
 from sweephand.actions import dialects
@@ -27,7 +27,7 @@ from sweephand.actions.http_fields import (
     to_json,
 )
 from sweephand.actions.payloads import BadPayloadError
-from sweephand.actions.proof import NotProven, Proof, Sending, followed, prove
+from sweephand.actions.proof import NotProven, Proof, Sending, addressed, followed, prove
 from sweephand.actions.proof import secret as secret_of
 from sweephand.actions.redaction import hidden
 from sweephand.domain.json_text import Number, dumps
@@ -88,7 +88,7 @@ def _performed(params: HttpParams, call: Call, outbound: Outbound) -> Outcome:
     try:
         target = check_url(params.url, outbound.settings)
         params = replace(params, authentication=followed(params, target, outbound))
-        target, content, content_type = _content(params, call, target)
+        target, content, content_type = _content(params, call, addressed(params.authentication, target))
         sending = Sending(params.method, target, _headers(params, call, content_type, content), content)
         answer, proof = _proven_exchange(params, call, sending, deadline, outbound)
     except NotProven as unproven:
@@ -151,7 +151,10 @@ def _content(params: HttpParams, call: Call, target: Target) -> tuple[Target, by
 
 
 def _query(text: str) -> str | None:
-    """A JSON object as a query: lists repeat their name, null is left out, objects stay JSON; None for what is none."""
+    """A JSON object as a query: lists repeat their name, null is left out, objects stay JSON; None for what is none.
+
+    Encoded as RFC 3986 and signatures of AWS have it, a blank as %20: every server reads that.
+    """
     members = json.loads(text, parse_float=Number)
     if not isinstance(members, dict):
         return None
@@ -161,7 +164,7 @@ def _query(text: str) -> str | None:
         for item in (member if isinstance(member, list) else [member])
         if item is not None
     ]
-    return "&".join(f"{quote_plus(name)}={quote_plus(value)}" for name, value in pairs)
+    return "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in pairs)
 
 
 def _headers(params: HttpParams, call: Call, content_type: str | None, content: bytes | None) -> list[tuple[str, str]]:

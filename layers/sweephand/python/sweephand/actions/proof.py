@@ -64,6 +64,15 @@ def followed(params: HttpParams, target: Target, outbound: Outbound) -> Authenti
     return auth.STACK
 
 
+def addressed(how: Authentication, target: Target) -> Target:
+    """The target as it is called: where the address is signed, it goes out in the one form that signatures have."""
+    if how.type != "sigv4":
+        return target
+    from sweephand.actions import sigv4  # noqa: PLC0415 - of few jobs
+
+    return sigv4.addressed(how, target)
+
+
 def prove(
     how: Authentication, sending: Sending, call: Call, outbound: Outbound, deadline: Deadline, refused: Proof | None
 ) -> Proof:

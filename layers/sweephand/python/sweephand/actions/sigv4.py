@@ -6,6 +6,7 @@ With them a job could call the stack's own table as the executor does, so there 
 from __future__ import annotations
 
 from dataclasses import replace
+from urllib.parse import quote, unquote_to_bytes
 
 from botocore.auth import S3SigV4Auth, SigV4Auth
 from botocore.awsrequest import AWSRequest
@@ -17,10 +18,29 @@ from sweephand.actions.call import Call
 from sweephand.actions.proof import NotProven, Proof, Sending
 from sweephand.domain.run import Reason
 from sweephand.security.aws_targets import check_role
-from sweephand.security.guard import CallFailed, Outbound
+from sweephand.security.guard import CallFailed, Outbound, Target
 from sweephand.security.target_roles import RoleNotAssumedError
 
 ADDED = ("Authorization", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-SHA256")
+
+
+def addressed(how: Authentication, target: Target) -> Target:
+    """The address in the form in which AWS signs it, so that what is signed is what goes out.
+
+    A service reads names and values and encodes them anew, each octet but letters, digits and -._~; botocore takes the
+    query as it stands. A plus is read as a blank, as forms write it and as these services take it. S3 does the same
+    with the path, in which a plus is a plus; the others sign the path's own octets. Pure.
+    """
+    path, _, query = target.target.partition("?")
+    if how.members["service"] == "s3":
+        path = _encoded(path, "/")
+    parts = (piece.replace("+", " ").partition("=") for piece in query.split("&") if piece)
+    asked = "&".join(f"{_encoded(name)}{sign}{_encoded(value)}" for name, sign, value in parts)
+    return replace(target, target=f"{path}?{asked}" if asked else path)
+
+
+def _encoded(text: str, kept: str = "") -> str:
+    return quote(unquote_to_bytes(text), safe=kept)
 
 
 def prove(how: Authentication, sending: Sending, call: Call, outbound: Outbound) -> Proof:
