@@ -640,9 +640,65 @@ def test_heads_without_end_are_cut_off() -> None:
     def flood(connection: socket.socket, over: threading.Event) -> None:
         read_request(connection)
         while not over.is_set():
-            connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" * 1_000)
+            connection.sendall(b"HTTP/1.1 103 Early Hints\r\nLink: <" + b"x" * 1_000 + b">\r\n\r\n")
 
     assert outcome_of(flood, deadline_s=30).message == "the answer is too large"
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+CRUMBS = "the answer comes in too many small pieces"
+
+
+def whole(size: int, count: int) -> bytes:
+    """A chunked answer of so many chunks of this size."""
+    return CHUNKED + (b"%x\r\n" % size + b"x" * size + b"\r\n") * count + b"0\r\n\r\n"
+
+
+@pytest.mark.parametrize("answer", [whole(1, 65_536), whole(4, 13_000)], ids=["one byte each", "four bytes each"])
+def test_an_answer_in_crumbs_is_read_no_further(answer: bytes) -> None:
+    """Each piece costs the executor time, however little it brings."""
+    outcome = outcome_of(answering(answer))
+
+    assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, Reason.NO_ANSWER, True)
+    assert outcome.http_status == 200
+    assert (outcome.answer or "").startswith("xxx")
+    assert outcome.message == f"status 200 came, but the answer has no end: {CRUMBS}"
+
+
+def test_hints_before_an_answer_are_crumbs_too() -> None:
+    assert outcome_of(answering(b"HTTP/1.1 103 e\r\n\r\n" * 20_000 + OK)).message == CRUMBS
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 20_000 + b"\r\nContent-Length: 0\r\n\r\n", CRUMBS),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n" + b"x" * 20_000,
+            f"status 200 came, but the answer has no end: {CRUMBS}",
+        ),
+    ],
+    ids=["head", "body"],
+)
+def test_so_is_what_comes_byte_by_byte(answer: bytes, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbound_module, "_PIECE", 1)
+
+    assert outcome_of(answering(answer)).message == message
+
+
+@pytest.mark.parametrize(
+    ("size", "count", "piece"),
+    [(8, 8_192, 65_536), (1, 10_000, 65_536), (1, 6_000, 6)],
+    ids=["lines", "dots at once", "dots one by one, a hundred a second for a minute"],
+)
+def test_who_streams_in_small_pieces_is_heard(
+    size: int, count: int, piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbound_module, "_PIECE", piece)
+
+    outcome = outcome_of(answering(whole(size, count)))
+
+    assert (outcome.verdict, outcome.answer) == (Verdict.SUCCEEDED, ("x" * size * count)[:16_384])
 
 
 class LeapingClock(SystemClock):

@@ -28,6 +28,9 @@ from sweephand.security.guard import Address, CallFailed, Deadline, Outbound, Ta
 MAX_BODY = 65_536
 _MAX_RECEIVED = 524_288
 """Everything of one exchange: heads, 1xx answers and chunk framing count too."""
+_MAX_LOOKS = 12_288
+"""How often one answer is looked at, because each look costs CPU, whatever it finds: a chunk, a 1xx answer, no more yet.
+Enough for a chunk every ten milliseconds of the longest call, or for 64 KB in chunks of six bytes."""
 _MAX_HEAD = 102_400
 _PIECE = 65_536
 _EXACT_S = 0.01
@@ -146,6 +149,8 @@ def _read_answer(connection: _Connection, method: str) -> Answer:
 def _next(http: h11.Connection, connection: _Connection) -> h11.Event | type[h11.PAUSED]:
     while (event := http.next_event()) is h11.NEED_DATA:
         http.receive_data(connection.read(_PIECE))
+        connection.looked()
+    connection.looked()
     return event  # type: ignore[return-value]  # no other class of h11's stands for an event
 
 
@@ -189,6 +194,7 @@ class _Connection:
         self._deadline = deadline
         self._armed_s = connection.gettimeout() or 0.0
         self._received = 0
+        self._looks = 0
 
     def broken_answer(self) -> CallFailed:
         """What to say of an answer that cannot be read. h11 has one error for an early end and for nonsense."""
@@ -212,6 +218,12 @@ class _Connection:
         if self._received > _MAX_RECEIVED:
             raise CallFailed(Reason.NO_ANSWER, "the answer is too large")
         return piece
+
+    def looked(self) -> None:
+        """Once more at what came."""
+        self._looks += 1
+        if self._looks > _MAX_LOOKS:
+            raise CallFailed(Reason.NO_ANSWER, "the answer comes in too many small pieces")
 
     def write(self, message: bytes) -> None:
         """Raises OSError if the other side takes no more, CallFailed if it is too slow."""
