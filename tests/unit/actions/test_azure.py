@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from typing import Any
 from urllib.parse import parse_qs, quote_plus
 
 import pytest
+from moto import mock_aws
 
 from sweephand import actions
 from sweephand.actions import redirects
@@ -20,7 +22,7 @@ from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.errors import InvalidRequest
 from sweephand.security.guard import GuardSettings
 from sweephand.sources import SystemClock
-from tests.support.acting import ACCOUNT, GUARD, ROLE, Roles, arn, outbound
+from tests.support.acting import ACCOUNT, GUARD, ROLE, Roles, arn, client, outbound
 from tests.support.azure import KEYS, STORAGE_TOKEN, AzureServer, azure
 from tests.support.sources import VirtualClock
 
@@ -78,7 +80,7 @@ def test_a_storage_queue_gets_the_envelope_that_azure_scheduler_sent(there: Azur
     assert there.storage == [
         {
             "ExecutionTag": RUN.replace("-", ""),
-            "ClientRequestId": RUN,
+            "ClientRequestId": there.storage[0]["ClientRequestId"],
             "ExpectedExecutionTime": "2027-03-01T12:00:00",
             "SchedulerJobId": "night & day",
             "SchedulerJobCollectionId": "jobs",
@@ -86,6 +88,17 @@ def test_a_storage_queue_gets_the_envelope_that_azure_scheduler_sent(there: Azur
             "Message": '<order n="1">ü & so on</order>',
         }
     ]
+
+
+def test_each_attempt_at_a_storage_queue_is_a_request_of_its_own(there: AzureServer) -> None:
+    """Azure Scheduler told attempts apart by it. One that is made twice, after a crash, is still the same."""
+    for attempt in (1, 2, 2):
+        performed(there, STORAGE, replace(CALL, attempt=attempt))
+    performed(there, STORAGE, replace(CALL, run_id=CALL.run_id.replace("01a400f7", "01a400f8")))
+
+    first, second, again, other_run = (uuid.UUID(each["ClientRequestId"]) for each in there.storage)
+    assert second == again
+    assert len({first, second, other_run, uuid.UUID(RUN)}) == 4
 
 
 def test_a_line_ends_in_the_queue_as_it_ended_in_the_job(there: AzureServer) -> None:
@@ -325,6 +338,14 @@ def test_nobody_there_is_a_failure_that_is_repeated(fields: dict[str, Any]) -> N
             "brokeredMessageProperties.contentType",
             "must be visible ASCII",
         ),
+        *(
+            (
+                {**QUEUE, "brokeredMessageProperties": {name: "x" * 129}},
+                f"brokeredMessageProperties.{name}",
+                "must have 1 to 128 characters",
+            )
+            for name in ("messageId", "partitionKey", "replyToSessionId", "sessionId", "viaPartitionKey")
+        ),
         (
             {**QUEUE, "brokeredMessageProperties": {"timeToLiveSeconds": 0}},
             "brokeredMessageProperties.timeToLiveSeconds",
@@ -411,11 +432,13 @@ class Sqs:
         return self.send_message(**request)
 
 
-def redirected(fields: dict[str, Any], place: str, redirect: dict[str, str]) -> tuple[Outcome, list[dict[str, Any]]]:
+def redirected(
+    fields: dict[str, Any], place: str, redirect: dict[str, str], call: Call = CALL
+) -> tuple[Outcome, list[dict[str, Any]]]:
     """What becomes of a job's message where its collection has this one redirect."""
     sqs = Sqs()
     draft = drafted(fields)
-    call = replace(CALL, redirects=redirects.parse({place: redirect}, "redirects", SETTINGS), secrets=draft.secrets)
+    call = replace(call, redirects=redirects.parse({place: redirect}, "redirects", SETTINGS), secrets=draft.secrets)
     there = replace(outbound(Roles({"sqs": sqs, "sns": sqs})), lookup=lambda *_args, **_more: [])
     return actions.perform(draft.kind, draft.params, call, there), sqs.asked
 
@@ -435,6 +458,9 @@ def test_a_redirected_storage_queue_s_envelope_goes_to_sqs() -> None:
     [
         (STORAGE, "acme/orders", {**ELSEWHERE, "format": "raw"}, "MessageBody"),
         (QUEUE, "acmebus/orders", ELSEWHERE, "MessageBody"),
+        (QUEUE, "AcmeBus/ORDERS", ELSEWHERE, "MessageBody"),
+        ({**QUEUE, "queueName": "Orders"}, "acmebus/orders", ELSEWHERE, "MessageBody"),
+        ({**TOPIC, "topicPath": "NEWS"}, "acmebus/News", NEWS, "Message"),
         (TOPIC, "acmebus/news", NEWS, "Message"),
     ],
 )
@@ -443,6 +469,112 @@ def test_the_message_alone_goes_on(fields: dict[str, Any], place: str, redirect:
 
     assert outcome.verdict is Verdict.SUCCEEDED
     assert sent[member] == CALL.payload
+
+
+def test_a_redirect_that_was_stored_in_its_own_spelling_still_leads_on() -> None:
+    sqs = Sqs()
+    call = replace(CALL, redirects={"acmebus/Orders": {**ELSEWHERE, "format": "raw"}})
+
+    outcome = actions.perform(QUEUE["type"], drafted(QUEUE).params, call, outbound(Roles({"sqs": sqs})))  # type: ignore[arg-type]
+
+    assert (outcome.verdict, len(sqs.asked)) == (Verdict.SUCCEEDED, 1)
+
+
+def told(sent: dict[str, Any]) -> dict[str, str]:
+    """The attributes of a message but those that tell of the run."""
+    given = {name: each["StringValue"] for name, each in sent["MessageAttributes"].items()}
+    assert len(given) <= 10, "SQS takes no more"
+    return {name: value for name, value in given.items() if not name.startswith("Sweephand-")}
+
+
+def test_a_redirected_message_keeps_what_its_receivers_route_by() -> None:
+    broker = {"label": "new", "correlationId": "c-ü", "sessionId": "customer-7", "contentType": "application/xml"}
+    fields = {**QUEUE, "brokeredMessageProperties": broker, "customMessageProperties": {"tenant": "acme", "x.y": "ü"}}
+
+    _, (sent,) = redirected(fields, "acmebus/orders", {**ELSEWHERE, "targetArn": arn("sqs", "orders.fifo")})
+
+    brought = told(sent)
+    assert json.loads(brought.pop("BrokerProperties")) == {
+        "MessageId": RUN.replace("-", ""),
+        "Label": "new",
+        "CorrelationId": "c-ü",
+        "SessionId": "customer-7",
+        "ContentType": "application/xml",
+    }
+    assert brought == {"tenant": "acme", "x.y": "ü"}
+    assert (sent["MessageGroupId"], sent["MessageDeduplicationId"]) == ("customer-7", CALL.run_id)
+
+
+def test_a_topic_gets_them_too() -> None:
+    _, (sent,) = redirected({**TOPIC, "customMessageProperties": {"tenant": "acme"}}, "acmebus/news", NEWS)
+
+    assert told(sent) == {"tenant": "acme"}
+    assert "MessageGroupId" not in sent
+
+
+@pytest.mark.parametrize(
+    "custom",
+    [
+        {f"p{n}": str(n) for n in range(5)},
+        {f"p{n}": "v" * 150 for n in range(50)},
+        *({name: "v"} for name in ("a!b", "a..b", ".a", "a.", "AWS.a", "amazon.a")),
+        {"a": ""},
+        {"a": "\ue000\ufffe"},
+        {"a": "\x00"},
+    ],
+)
+def test_properties_that_are_too_many_or_no_attributes_go_along_as_one(custom: dict[str, str]) -> None:
+    _, (sent,) = redirected({**QUEUE, "customMessageProperties": custom}, "acmebus/orders", ELSEWHERE)
+
+    ((name, value),) = told(sent).items()
+    assert name == "CustomMessageProperties"
+    assert json.loads(value) == custom
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("properties", [{}, {"label": "l"}], ids=["alone", "with the broker's"])
+@pytest.mark.parametrize("token", [None, "t" * 43])
+def test_all_runs_of_a_job_bring_them_in_one_form(count: int, properties: dict[str, str], token: str | None) -> None:
+    custom = {f"p{n}": str(n) for n in range(count)}
+    fields = {**QUEUE, "customMessageProperties": custom, "brokeredMessageProperties": properties}
+    call = replace(CALL, callback_url="https://s.example/r", callback_token=token)
+
+    by_schedule, by_hand = (
+        told(redirected(fields, "acmebus/orders", ELSEWHERE, replace(call, schedule_id=schedule))[1][0])
+        for schedule in ("s", None)
+    )
+
+    assert by_schedule == by_hand
+    assert ("p0" in by_hand) == (count <= 3 - (token is not None) - bool(properties))
+
+
+@pytest.mark.parametrize("session", ["two words", "s" * 128 + "\u00fc", "ü"])
+def test_a_session_that_can_be_no_group_leaves_the_job_s_order(session: str) -> None:
+    fields = {**QUEUE, "brokeredMessageProperties": {"sessionId": session[:128]}}
+
+    _, (sent,) = redirected(fields, "acmebus/orders", {**ELSEWHERE, "targetArn": arn("sqs", "orders.fifo")})
+
+    assert sent["MessageGroupId"] == ("s" * 128 if session.startswith("s") else CALL.job_id)
+
+
+@mock_aws()
+def test_sqs_takes_what_is_redirected() -> None:
+    url = client("sqs").create_queue(QueueName="orders")["QueueUrl"]
+    custom = {f"p{n}": "ü" * 20 for n in range(50)}
+    fields = {**QUEUE, "customMessageProperties": custom, "brokeredMessageProperties": {"label": "l"}}
+    call = replace(
+        CALL,
+        callback_url="https://s.example/r",
+        callback_token="t" * 43,
+        redirects=redirects.parse({"acmebus/orders": ELSEWHERE}, "redirects", SETTINGS),
+    )
+
+    outcome = actions.perform(QUEUE["type"], drafted(fields).params, call, outbound())  # type: ignore[arg-type]
+
+    assert outcome.verdict is Verdict.SUCCEEDED
+    (message,) = client("sqs").receive_message(QueueUrl=url, MessageAttributeNames=["All"])["Messages"]
+    assert len(message["MessageAttributes"]) == 10
+    assert json.loads(message["MessageAttributes"]["CustomMessageProperties"]["StringValue"]) == custom
 
 
 @of_each
@@ -459,6 +591,7 @@ def test_another_place_s_redirect_leaves_a_job_alone(fields: dict[str, Any]) -> 
         ([], "redirects", "must be an object"),
         ({"orders": ELSEWHERE}, "redirects.orders", "must be named account/queue"),
         ({"a/b": ELSEWHERE, "A/b": ELSEWHERE}, "redirects.A/b", "stands twice"),
+        ({"a/b": ELSEWHERE, "a/B": ELSEWHERE}, "redirects.a/B", "stands twice"),
         ({"a/b": {"roleArn": ROLE}}, "redirects.a/b.targetArn", "is required"),
         ({"a/b": {**ELSEWHERE, "roleArn": ROLE + "x"}}, "redirects.a/b.roleArn", "is not among the roles"),
         ({"a/b": {**ELSEWHERE, "targetArn": arn("s3", "b")}}, "redirects.a/b.targetArn", "must be an ARN of the form"),

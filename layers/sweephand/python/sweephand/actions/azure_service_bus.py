@@ -42,11 +42,11 @@ ENTITY = {QUEUE: "queueName", TOPIC: "topicPath"}
 SAS_KEY = "authentication.sasKey"
 SIGNED_FOR_S = 300
 TRANSPORTS = ("NotSpecified", "NetMessaging", "AMQP")
-TEXTS = (
-    *("contentType", "correlationId", "label", "messageId", "partitionKey", "replyTo", "replyToSessionId"),
-    *("sessionId", "to", "viaPartitionKey"),
-)
-LONGEST_TEXT = 256
+TEXTS: Mapping[str, int] = {
+    **dict.fromkeys(("contentType", "correlationId", "label", "replyTo", "to"), 256),
+    **dict.fromkeys(("messageId", "partitionKey", "replyToSessionId", "sessionId", "viaPartitionKey"), 128),
+}
+"""The longest of each, in characters. Of what decides on duplicates, partitions and sessions Azure takes no more."""
 LONGEST_LIFE_S = 2**31 - 1
 PROPERTIES = (*TEXTS, "forcePersistence", "scheduledEnqueueTimeUtc", "timeToLiveSeconds")
 OURS = frozenset({"authorization", "brokerproperties", "content-type", "accept", "user-agent"})
@@ -117,7 +117,7 @@ def _authentication(value: object, field: str) -> tuple[str, dict[str, str]]:
 def _properties(value: object, field: str) -> dict[str, Any]:
     given = read.members(value, field, PROPERTIES)
     made: dict[str, Any] = {
-        name: read.text(given[name], below(field, name), 1, LONGEST_TEXT) for name in TEXTS if name in given
+        name: read.text(given[name], below(field, name), 1, longest) for name, longest in TEXTS.items() if name in given
     }
     if not _CONTENT_TYPE.fullmatch(made.get("contentType", "-")):
         raise InvalidRequest(below(field, "contentType"), "must be visible ASCII, without blanks at its ends")
@@ -208,7 +208,10 @@ def carried_over(new: BusParams, _old: BusParams, _kept: frozenset[str]) -> BusP
 def perform(params: BusParams, call: Call, outbound: Outbound) -> Outcome:
     if call.redirects:
         texts = dict.fromkeys(redirects.FORMATS, azure.message(call))
-        elsewhere = redirects.instead(f"{params.namespace}/{params.entity}", texts, params.rules, call, outbound)
+        brought = redirects.brought(_with_content_type(params, call), params.custom, call)
+        session = params.properties.get("sessionId")
+        where = f"{params.namespace}/{params.entity}"
+        elsewhere = redirects.instead(where, texts, params.rules, call, outbound, attributes=brought, session=session)
         if elsewhere is not None:
             return elsewhere
     url = _url(params, outbound.settings)
@@ -250,6 +253,14 @@ def _broker_properties(params: BusParams, call: Call) -> dict[str, Any]:
             case _:
                 made[name[0].upper() + name[1:]] = value
     return made
+
+
+def _with_content_type(params: BusParams, call: Call) -> dict[str, Any]:
+    """The properties of the broker, for a receiver that finds them elsewhere; none where the job names none."""
+    if not params.properties:
+        return {}
+    content_type = params.properties.get("contentType")
+    return _broker_properties(params, call) | ({} if content_type is None else {"ContentType": content_type})
 
 
 def _url(params: BusParams, settings: GuardSettings) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import re
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +17,7 @@ from sweephand.actions import azure, redirects
 from sweephand.actions import rules as outcome_rules
 from sweephand.actions.call import Call
 from sweephand.actions.headers import MASK, MAX_SECRET
-from sweephand.actions.payloads import parse_payload
+from sweephand.actions.payloads import STRANGE, parse_payload
 from sweephand.actions.proof import secret as secret_of
 from sweephand.actions.redaction import of_query
 from sweephand.actions.rules import Rules, failed
@@ -35,7 +36,6 @@ MAX_MESSAGE = 47_000
 _MEMBERS = ("type", "storageAccount", "queueName", SAS_TOKEN, "region", "payload", "body", "outcome", "retry")
 _TOKEN = re.compile(r"[A-Za-z0-9%&=._~:+/*,;!-]+", re.ASCII)
 _NAMESPACES = 'xmlns:xsd="http://www.w3.org/2001/XMLSchema" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
-_NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def _token(value: object, field: str) -> str:
 def check_payload(params: StorageParams, payload: Payload | None, field: str) -> None:  # noqa: ARG001 - one interface for all kinds
     if payload is None:
         return
-    strange = _NOT_IN_XML.search(payload.text)
+    strange = STRANGE.search(payload.text)
     if strange:
         raise InvalidRequest(field, "holds a control character, which the envelope cannot", position=strange.start())
     if len(_escaped(payload.text).encode()) > MAX_MESSAGE:
@@ -153,7 +153,7 @@ def envelope(params: StorageParams, call: Call) -> str:
     run = call.run_id.rpartition("_")[2]
     members = {
         "ExecutionTag": run.replace("-", ""),
-        "ClientRequestId": run,
+        "ClientRequestId": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{run}/{call.attempt}")),
         "ExpectedExecutionTime": f"{call.planned_at:%Y-%m-%dT%H:%M:%S}",
         "SchedulerJobId": call.job_name,
         "SchedulerJobCollectionId": call.collection,

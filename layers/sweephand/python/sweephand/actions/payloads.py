@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,8 @@ from sweephand.domain.json_text import dumps
 from sweephand.errors import InvalidRequest
 
 MAX_PAYLOAD = 65_536
+STRANGE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 cannot write, and SQS does not take."""
 
 
 class BadPayloadError(Exception):

@@ -1,16 +1,19 @@
 """The map of a collection that leads Azure's queues and topics to SQS and SNS, without a change of the jobs.
 
-A key is `account/queue` or `namespace/entity`, without regard to upper and lower case in its first part.
+A key is `account/queue` or `namespace/entity`, without regard to upper and lower case, as Azure takes these names.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from sweephand.actions.call import Call
+from sweephand.actions.dialects import facts
+from sweephand.actions.payloads import STRANGE
 from sweephand.actions.rules import Rules
 from sweephand.domain import fields as read
 from sweephand.domain.fields import below
@@ -22,11 +25,14 @@ from sweephand.security.guard import GuardSettings, Outbound
 MOST = 50
 FORMATS = ("envelope", "raw")
 MEMBERS = ("targetArn", "roleArn", "format")
+MOST_ATTRIBUTES = 10
+"""Of a message of SQS. One of SNS may have more, and is then lost on its way to a queue with raw delivery."""
+_ATTRIBUTE = re.compile(r"(?!(?i:aws|amazon)\.)[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*", re.ASCII)
 _PLACE = re.compile(r"[A-Za-z0-9-]{1,63}/[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,258}[A-Za-z0-9])?", re.ASCII)
 
 
 def parse(value: object, field: str, guard: GuardSettings) -> dict[str, dict[str, str]]:
-    """The map in the API's members, the first part of each key in lower case. Raises InvalidRequest."""
+    """The map in the API's members, its keys in lower case. Raises InvalidRequest."""
     if not isinstance(value, Mapping):
         raise InvalidRequest(field, "must be an object")
     if len(value) > MOST:
@@ -36,9 +42,9 @@ def parse(value: object, field: str, guard: GuardSettings) -> dict[str, dict[str
         path = below(field, place)
         if not _PLACE.fullmatch(place):
             raise InvalidRequest(path, "must be named account/queue or namespace/entity")
-        if key_of(place) in made:
-            raise InvalidRequest(path, "stands twice (upper and lower case are the same before the slash)")
-        made[key_of(place)] = _redirect(given, path, guard)
+        if place.lower() in made:
+            raise InvalidRequest(path, "stands twice (upper and lower case are the same)")
+        made[place.lower()] = _redirect(given, path, guard)
     return made
 
 
@@ -61,29 +67,54 @@ def _redirect(value: object, field: str, guard: GuardSettings) -> dict[str, str]
     return {"targetArn": target, "roleArn": role, "format": form}
 
 
-def key_of(place: str) -> str:
-    first, _, rest = place.partition("/")
-    return f"{first.lower()}/{rest}"
-
-
 def service_of(arn: str) -> str:
     """`sns` or, for everything else, `sqs`."""
     return "sns" if arn.split(":")[2:3] == ["sns"] else "sqs"
 
 
-def instead(place: str, texts: Mapping[str, str], rules: Rules, call: Call, outbound: Outbound) -> Outcome | None:
+def brought(broker: Mapping[str, Any], custom: Mapping[str, str], call: Call) -> dict[str, str]:
+    """What a message of Service Bus brings along as attributes of SQS or SNS.
+
+    broker: its properties, as JSON in BrokerProperties; none, no attribute. custom: the sender's, each under its own
+    name where there is room for all and all can be attributes, else all of them as JSON in CustomMessageProperties.
+    A message has ten attributes, and the room is the same for all runs of a job: a run without a schedule leaves none.
+    """
+    made = {"BrokerProperties": json.dumps(broker, separators=(",", ":"))} if broker else {}
+    room = MOST_ATTRIBUTES - len(made) - len(facts(call)) - (call.schedule_id is None)
+    if len(custom) <= room and all(_can_be_attribute(name, value) for name, value in custom.items()):
+        return made | dict(custom)
+    return made | {"CustomMessageProperties": json.dumps(custom, separators=(",", ":"))}
+
+
+def _can_be_attribute(name: str, value: str) -> bool:
+    return bool(_ATTRIBUTE.fullmatch(name)) and value != "" and not STRANGE.search(value)
+
+
+def instead(
+    place: str,
+    texts: Mapping[str, str],
+    rules: Rules,
+    call: Call,
+    outbound: Outbound,
+    *,
+    attributes: Mapping[str, str] | None = None,
+    session: str | None = None,
+) -> Outcome | None:
     """What becomes of a message that the collection redirects; None if it leaves the place as it is.
 
-    texts: the message by format.
+    texts: the message by format. attributes: beside the run's own. session: the group within a FIFO queue or topic,
+    where it can be one; else that is the job's id.
     """
-    redirect = call.redirects.get(key_of(place))
+    found = {key.lower(): redirect for key, redirect in call.redirects.items()}
+    redirect = found.get(place.lower())
     if redirect is None:
         return None
     from sweephand.actions import sns, sqs  # noqa: PLC0415 - of collections that redirect
     from sweephand.actions.aws import AwsParams  # noqa: PLC0415
 
+    group = session if sqs.GROUP.fullmatch(session or "") else None
     service = service_of(redirect["targetArn"])
-    options: dict[str, Any] = {"messageGroupId": None, "subject": None}
+    options: dict[str, Any] = {"messageGroupId": group, "subject": None, "attributes": attributes or {}}
     params = AwsParams(service, redirect["targetArn"], redirect["roleArn"], options, rules)
     told = replace(call, payload=texts[redirect["format"]], payload_is_json=False)
     outcome: Outcome = (sns if service == "sns" else sqs).perform(params, told, outbound)

@@ -68,7 +68,7 @@ def _send(params: AwsParams, call: Call, client: Any, target: Arn) -> aws.Sent:
     answer = client.publish(
         TopicArn=target.text,
         Message=aws.message(call),
-        MessageAttributes=attributes(call),
+        MessageAttributes=attributes(params, call),
         **({} if subject is None else {"Subject": subject}),
         **in_order(params, call, target),
     )

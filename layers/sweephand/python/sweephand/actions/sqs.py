@@ -15,7 +15,7 @@ from sweephand.actions import aws
 from sweephand.actions.aws import AwsParams, from_json, to_json
 from sweephand.actions.call import Call
 from sweephand.actions.dialects import facts
-from sweephand.actions.payloads import check_size
+from sweephand.actions.payloads import STRANGE, check_size
 from sweephand.actions.rules import kept_secrets
 from sweephand.domain import fields as read
 from sweephand.domain.fields import below
@@ -28,7 +28,6 @@ from sweephand.security.guard import GuardSettings, Outbound
 __all__ = ["check_payload", "from_json", "kept_secrets", "parse", "perform", "to_json"]
 
 GROUP = re.compile(r"[!-~]{1,128}", re.ASCII)
-_NOT_TAKEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def parse(fields: object, *, field: str, guard: GuardSettings) -> AwsParams:
@@ -55,7 +54,7 @@ def check_payload(params: AwsParams, payload: Payload | None, field: str) -> Non
     if payload is None:
         return
     check_size(payload, field)
-    strange = _NOT_TAKEN.search(payload.text)
+    strange = STRANGE.search(payload.text)
     if strange or not payload.text:
         reason = "SQS takes no empty text" if not strange else "holds a control character, which SQS does not take"
         raise InvalidRequest(field, reason, position=strange.start() if strange else None)
@@ -70,14 +69,16 @@ def _send(params: AwsParams, call: Call, client: Any, target: Arn) -> aws.Sent:
         # As SQS itself would give it, without the right to ask for it.
         QueueUrl=f"{client.meta.endpoint_url}/{target.account}/{target.resource}",
         MessageBody=aws.message(call),
-        MessageAttributes=attributes(call),
+        MessageAttributes=attributes(params, call),
         **in_order(params, call, target),
     )
     return aws.told(answer, "MessageId")
 
 
-def attributes(call: Call) -> dict[str, dict[str, str]]:
-    return {name: {"DataType": "String", "StringValue": value} for name, value in facts(call).items()}
+def attributes(params: AwsParams, call: Call) -> dict[str, dict[str, str]]:
+    """What the run is, and what a redirected message brings along."""
+    told = {**params.options.get("attributes", {}), **facts(call)}
+    return {name: {"DataType": "String", "StringValue": value} for name, value in told.items()}
 
 
 def in_order(params: AwsParams, call: Call, target: Arn) -> dict[str, str]:

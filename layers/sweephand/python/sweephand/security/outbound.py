@@ -29,7 +29,7 @@ MAX_BODY = 65_536
 _MAX_RECEIVED = 524_288
 """Everything of one exchange: heads, 1xx answers and chunk framing count too."""
 _MAX_LOOKS = 12_288
-"""How often one answer is looked at, because each look costs CPU, whatever it finds: a chunk, a 1xx answer, no more yet.
+"""How often one answer is looked at: each look costs CPU, whether it finds a chunk, a 1xx answer or no more yet.
 Enough for a chunk every ten milliseconds of the longest call, or for 64 KB in chunks of six bytes."""
 _MAX_HEAD = 102_400
 _PIECE = 65_536

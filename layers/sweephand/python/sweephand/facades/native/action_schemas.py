@@ -42,7 +42,7 @@ _ENVIRONMENT: Schema = {
 }
 _SECRET = text(longest=headers.MAX_SECRET, description="Encrypted; absent or `***` in a change: the stored one.")
 _PROPERTIES: Members = {
-    **{name: text(1, azure_service_bus.LONGEST_TEXT) for name in azure_service_bus.TEXTS},
+    **{name: text(1, longest) for name, longest in azure_service_bus.TEXTS.items()},
     "forcePersistence": {"type": "boolean"},
     "scheduledEnqueueTimeUtc": text(),
     "timeToLiveSeconds": whole(1, azure_service_bus.LONGEST_LIFE_S),
