@@ -444,7 +444,7 @@ def test_of_several_schedules_those_that_can_run_are_switched_on(api):
 
 
 def test_a_deactivation_stays_in_the_action_log_when_the_schedule_goes_on(api):
-    ending = {"repeatInterval": "10 minutes", "endTime": "2027-03-01T12:30:00Z"}
+    ending = {"repeatInterval": "10 minutes", "endTime": "2027-03-01T12:20:01Z"}
     made = api.create(ending, {"time": "in 5 minutes"})
     api.stage.run(3_600)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sweephand.domain.run import Kind
 
 if TYPE_CHECKING:
+    from sweephand.domain.nothing_left import Asked
     from sweephand.domain.schedule import StateReason
 
 DEFAULT_COLLECTION = "default"
@@ -184,7 +185,7 @@ class ScheduleDraft:
 
     book: the references of the calendars that it names, as they are now, by name. because: why the service itself
     switches it off.
-    hooks, attributes None: those that are there stay.
+    hooks, attributes None: those that are there stay. asked: it goes by the rule of domain.nothing_left.
     """
 
     name: str | None
@@ -197,11 +198,12 @@ class ScheduleDraft:
     because: StateReason | None = None
     hooks: Mapping[str, ActionDraft] | None = None
     attributes: Mapping[str, Any] | None = None
+    asked: Asked | None = None
 
 
 @dataclass(frozen=True)
 class JobDraft:
-    """A job that a caller asks for. schedules None: those that are there stay; so attributes."""
+    """A job that a caller asks for. schedules None: those that are there stay; so attributes. asked: of those."""
 
     name: str | None
     action: ActionDraft
@@ -219,3 +221,4 @@ class JobDraft:
     facade: str = "native"
     ordinal: int | None = None
     attributes: Mapping[str, Any] | None = None
+    asked: Asked | None = None

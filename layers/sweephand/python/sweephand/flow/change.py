@@ -24,6 +24,7 @@ from sweephand.store.conditional import Cancelled, Op
 
 if TYPE_CHECKING:
     from sweephand.domain.calendar import Calendar
+    from sweephand.domain.nothing_left import Asked
 
 SCHEDULES_MOST = 1_000
 TRIED_S = 9.0
@@ -35,7 +36,10 @@ Edit = Callable[[Planned, Mapping[str, Payload]], JobDraft]
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What a change asks for. parts: what goes along with the job. stored: the payloads that are there."""
+    """What a change asks for. parts: what goes along with the job. stored: the payloads that are there.
+
+    asked: the rule of the schedules that the request does not name.
+    """
 
     job: Job
     wishes: Sequence[Wish]
@@ -43,6 +47,7 @@ class _Wanted:
     parts: drafts.Parts = field(default_factory=drafts.Parts)
     stored: Mapping[str, Payload] = field(default_factory=dict)
     resumed_at: datetime | None = None
+    asked: Asked | None = None
 
 
 def change_job(
@@ -60,7 +65,7 @@ def change_job(
         now = world.clock.now()
         after, parts = drafts.job_from(draft, tenant, job_id, now, planned.job.revision + 1, planned.job)
         after = drafts.keep_payloads(after, planned.job, parts, stored)
-        return _commit(world, planned, _Wanted(after, wanted, by, parts, stored))
+        return _commit(world, planned, _Wanted(after, wanted, by, parts, stored, asked=draft.asked))
 
     return _retried(world, tenant, job_id, if_match, step)
 
@@ -164,7 +169,8 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     collection = tenancy.open_collection(world, before.tenant, after.collection, for_more=more)
     effect = Effect(replan.effective_at(world.clock.now()), wanted.resumed_at)
     book = _book(world, before, wanted.wishes)
-    steps_to_do = wishes.steps_of(world, wanted.wishes, Scene(before, after, parts, collection, wanted.stored, book))
+    scene = Scene(before, after, parts, collection, wanted.stored, effect.at, wanted.asked, book)
+    steps_to_do = wishes.steps_of(world, wanted.wishes, scene)
     carried = steps.carry_out(world, steps_to_do, after, effect)
     after = plan.with_schedule_ids(after, carried.schedules)
     after, sealed = _sealed(world, after, before, parts)

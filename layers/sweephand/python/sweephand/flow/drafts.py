@@ -15,6 +15,7 @@ from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.flow import settle
 from sweephand.flow.world import World
+from sweephand.schedules.instants import parse_instant
 from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.timing import Timing, counted_from, load_or_never, parse
 from sweephand.store import jobs
@@ -157,35 +158,41 @@ GRID = (*NOTATIONS, "align", "timezone", "startTime")
 """What the rhythm of a series comes from; endTime and count only cut it."""
 
 
-def changed_timing(there: Schedule, draft: ScheduleDraft, before: Job, after: Job, now: datetime) -> Timing:
-    """The timing of a change. What it does not speak of stays: a rhythm that began at creation, a one-time instant."""
+def changed_timing(
+    there: Schedule, draft: ScheduleDraft, before: Job, after: Job, now: datetime, *, may_be_empty: bool = False
+) -> Timing:
+    """The timing of a change. What it does not speak of stays: a rhythm that began at creation, a one-time instant.
+
+    may_be_empty: also one that never fires.
+    """
     timing = load_or_never(there.packed)
-    at = timing.written_at if timing.calendars else timing.once_at
-    if at is not None and _agree(there.timing, draft.timing, (*NOTATIONS, "timezone")):
-        window = {"job_start": after.start_at, "job_end": after.end_at}
-        may = may_be_over(draft, after)
-        return parse(_at(at, draft), now=now, **window, salt=there.id, book=draft.book, may_be_over=may)
+    at = timing.written_at if timing.calendars or draft.asked else timing.once_at
+    if at is not None and same_pattern(there, draft):
+        return _parsed(_at(at, draft), draft, after, there.id, now, after.start_at, may_be_empty=may_be_empty)
     same_start = before.start_at == after.start_at
     if same_start and _agree(there.timing, draft.timing, GRID):
         began = counted_from(there.packed)
         if began is not None:
-            return timing_of(draft, after, there.id, began)
-    return timing_of(draft, after, there.id, now)
+            return timing_of(draft, after, there.id, began, may_be_empty=may_be_empty)
+    return timing_of(draft, after, there.id, now, may_be_empty=may_be_empty)
+
+
+def same_pattern(there: Schedule, draft: ScheduleDraft | Schedule) -> bool:
+    """Is it the same but for its window?"""
+    return _agree(there.timing, draft.timing, (*NOTATIONS, "timezone"))
 
 
 def _agree(one: Mapping[str, Any], other: Mapping[str, Any], names: Sequence[str]) -> bool:
     return all(one.get(name) == other.get(name) for name in names)
 
 
-def timing_of(draft: ScheduleDraft, job: Job, schedule_id: str, now: datetime) -> Timing:
+def timing_of(draft: ScheduleDraft, job: Job, schedule_id: str, now: datetime, *, may_be_empty: bool = False) -> Timing:
     """The parsed timing. A one-time instant over 60 s past is refused, or is now, as the policy onPastStart says; or is
-    past where the schedule may be over.
+    past where the schedule may be over. may_be_empty: nothing is refused because it never fires.
     """
 
     def read(members: Mapping[str, Any], job_start: datetime | None) -> Timing:
-        may = may_be_over(draft, job)
-        window = {"job_start": job_start, "job_end": job.end_at}
-        return parse(members, now=now, **window, salt=schedule_id, book=draft.book, may_be_over=may)
+        return _parsed(members, draft, job, schedule_id, now, job_start, may_be_empty=may_be_empty)
 
     timing = read(draft.timing, job.start_at)
     at = timing.once_at
@@ -193,9 +200,31 @@ def timing_of(draft: ScheduleDraft, job: Job, schedule_id: str, now: datetime) -
         return timing
     if draft.policies.get("onPastStart", job.policies.get("onPastStart")) == "run_now":
         return read(_at(now, draft), None)
-    if not may_be_over(draft, job):
+    if not (may_be_empty or may_be_over(draft, job)):
         raise InvalidRequest(timing.notation, "is over 60 seconds in the past")
     return timing
+
+
+def _parsed(
+    members: Mapping[str, Any],
+    draft: ScheduleDraft,
+    job: Job,
+    schedule_id: str,
+    now: datetime,
+    job_start: datetime | None,
+    *,
+    may_be_empty: bool,
+) -> Timing:
+    return parse(
+        members,
+        now=now,
+        job_start=job_start,
+        job_end=job.end_at,
+        salt=schedule_id,
+        book=draft.book,
+        may_be_over=may_be_over(draft, job),
+        may_be_empty=may_be_empty,
+    )
 
 
 def may_be_over(draft: ScheduleDraft, job: Job) -> bool:
@@ -227,6 +256,12 @@ def first_instant(draft: ScheduleDraft, job: Job, timing: Timing, now: datetime)
 
 
 LAST = datetime.fromisoformat("2199-12-31T23:59:59+00:00")
+
+
+def own_end(timing: Mapping[str, Any]) -> datetime | None:
+    """timing: of a schedule whose times name no zone but their own."""
+    given = timing.get("endTime")
+    return None if given is None else parse_instant(given, "endTime")
 
 
 def unchanged_timing(schedule: Schedule, draft: ScheduleDraft, before: Job, after: Job) -> bool:

@@ -333,7 +333,8 @@ def new_schedule(
 ) -> Schedule:
     schedule_id = world.chance.new_id(minted_at)
     try:
-        timing = drafts.timing_of(draft, job, schedule_id, now)
+        off = draft.asked is not None and not draft.active
+        timing = drafts.timing_of(draft, job, schedule_id, now, may_be_empty=off)
     except InvalidRequest as wrong:
         raise (wrong.within(path) if path else wrong) from wrong
     if draft.payload is not None:

@@ -117,6 +117,15 @@ def change(
     return Plan(changed, deliveries, _silence(before, old, effective), left)
 
 
+def leaves_nothing(
+    before: Schedule, after: Schedule, job: Job, timing: Timing, effective: datetime, at: datetime | None
+) -> bool:
+    """Does a change, as `change` makes it, leave the schedule no occurrence, were it and its job switched on?"""
+    if at is None and _is_late_start(before, after, job, timing, effective):
+        return False
+    return _next(timing, before.planned_total, effective, at, ()) is None
+
+
 def _is_late_start(before: Schedule, after: Schedule, job: Job, timing: Timing, effective: datetime) -> bool:
     """Was it switched off when its next occurrence came, and shall that run as soon as it is on again?
 

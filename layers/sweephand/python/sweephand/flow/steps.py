@@ -122,7 +122,7 @@ def _change(
 ) -> None:
     """Of a row whose series may have gone on since the request: what is the caller's is taken over from `wanted`."""
     changed = replace(there, **{name: getattr(wanted, name) for name in CALLERS})
-    anew = replans(there, changed, job)
+    anew = replans(there, changed, job) and not _stays_over(there, changed, step.at, effect)
     if changed == there and not anew:
         carried.schedules.append(there)
         return
@@ -150,6 +150,7 @@ def _change(
     else:
         condition = ScheduleItem.generation == there.generation
         actions = jobs.description_actions(changed)
+        actions += jobs.packed_actions(changed) if changed.packed != there.packed else []
     carried.schedules.append(changed)
     key = keys.job(job.tenant, job.id), keys.schedule(changed.id)
     row = world.table.update_op(f"schedule {changed.id}", *key, actions, condition)
@@ -176,6 +177,13 @@ def replans(there: Schedule, changed: Schedule, job: Job) -> bool:
     moved = there.collection not in {None, job.collection}
     stands = ScheduleState.ACTIVE if there.state in LIVE else there.state
     return packed or moved or stands is not wanted_state(job, changed.active)[0]
+
+
+def _stays_over(there: Schedule, changed: Schedule, at: datetime | None, effect: Effect) -> bool:
+    """A series that is over, and to which a change leaves nothing either, does not end once more."""
+    if there.state not in OVER or at is not None or not (there.active and changed.active):
+        return False
+    return drafts.stored_timing(changed).rule.next_after(effect.at) is None
 
 
 def _ops_beside(world: World, job: Job, step: Step) -> list[Op]:

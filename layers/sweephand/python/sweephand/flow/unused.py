@@ -45,7 +45,7 @@ def goes_at(schedule: Schedule) -> datetime | None:
     """
     if schedule.state in OVER:
         return None if schedule.completed_at is None else schedule.completed_at + timedelta(seconds=KEPT_S)
-    at = load_or_never(schedule.packed).once_at
+    at = load_or_never(schedule.packed).written_at
     if schedule.state is not ScheduleState.INACTIVE or at is None:
         return None
     return max(at, schedule.modified_at) + timedelta(seconds=KEPT_S)

@@ -19,6 +19,7 @@ from sweephand.schedules.timing import Timing, load_or_never
 
 if TYPE_CHECKING:
     from sweephand.domain.calendar import Calendar
+    from sweephand.domain.nothing_left import Asked
     from sweephand.store.own_hooks import ByName
 
 
@@ -62,7 +63,7 @@ def matched(planned: Planned, wanted: Sequence[ScheduleDraft]) -> list[Wish]:
 class Scene:
     """What every wish of one change is seen against. stored: the payloads of the schedules that are there.
 
-    book: the calendars that they name, by name.
+    asked: the rule of schedules of which the request does not speak. book: the calendars that they name, by name.
     """
 
     before: Job
@@ -70,6 +71,8 @@ class Scene:
     parts: drafts.Parts
     collection: Collection
     stored: Mapping[str, Payload]
+    effective_at: datetime
+    asked: Asked | None = None
     book: Mapping[str, Calendar] = field(default_factory=dict)
 
 
@@ -103,8 +106,12 @@ def _step(world: World, wish: Wish, scene: Scene, now: datetime, n: int) -> Step
 def _change(world: World, wish: Wish, there: Schedule, scene: Scene, now: datetime) -> tuple[Step, Timing]:
     """The schedule with the caller's wishes, and its timing."""
     before, after = scene.before, scene.after
-    draft = wish.draft or drafts.as_stored(there)
-    draft = replace(draft, book=_references(scene))
+    draft = wish.draft or replace(drafts.as_stored(there), asked=scene.asked)
+    draft, keep, strict = replace(draft, book=_references(scene)), False, False
+    if draft.asked is not None:
+        from sweephand.flow import nothing_left  # noqa: PLC0415 - one facade has this rule
+
+        draft, keep, strict = nothing_left.settled(there, draft, before, after, now)
     at = None
     if drafts.unchanged_timing(there, draft, before, after):
         timing = drafts.stored_timing(there)
@@ -113,9 +120,10 @@ def _change(world: World, wish: Wish, there: Schedule, scene: Scene, now: dateti
         elif wish.recast:
             timing = _recast(there, scene)
     else:
-        timing = _changed_timing(wish, there, draft, before, after, now)
+        timing = _changed_timing(wish, there, draft, before, after, now, keep=keep)
         instant = drafts.one_time_instant(timing)
-        before_it = drafts.one_time_instant(drafts.stored_timing(there))
+        stored = drafts.stored_timing(there)
+        before_it = stored.written_at if draft.asked else drafts.one_time_instant(stored)
         if instant is not None and instant != before_it and instant >= now - drafts.PAST_GRACE:
             at = instant
     if draft.timing != there.timing or before.collection != after.collection:
@@ -139,7 +147,19 @@ def _change(world: World, wish: Wish, there: Schedule, scene: Scene, now: dateti
         state_reason=draft.because or there.state_reason,
         attributes=there.attributes if draft.attributes is None else draft.attributes,
     )
+    if strict:
+        _refuse_nothing_left(wish, there, changed, timing, scene, now, at)
     return Step(there, changed, at, payload, hooks), timing
+
+
+def _refuse_nothing_left(
+    wish: Wish, there: Schedule, changed: Schedule, timing: Timing, scene: Scene, now: datetime, at: datetime | None
+) -> None:
+    from sweephand.flow import nothing_left  # noqa: PLC0415 - one facade has this rule
+
+    refused = nothing_left.refusal(there, changed, scene.after, timing, now, scene.effective_at, at)
+    if refused is not None:
+        raise refused.within(wish.path) if wish.path else refused
 
 
 def _new_hooks(world: World, wish: Wish, there: Schedule, job: Job) -> ByName | None:
@@ -166,10 +186,11 @@ def _recast(there: Schedule, scene: Scene) -> Timing:
 
 
 def _changed_timing(
-    wish: Wish, there: Schedule, draft: ScheduleDraft, before: Job, after: Job, now: datetime
+    wish: Wish, there: Schedule, draft: ScheduleDraft, before: Job, after: Job, now: datetime, *, keep: bool
 ) -> Timing:
+    """keep: also one that never fires."""
     try:
-        return drafts.changed_timing(there, draft, before, after, now)
+        return drafts.changed_timing(there, draft, before, after, now, may_be_empty=keep)
     except InvalidRequest as wrong:
         if wish.draft is None:
             # The caller spoke of the job alone: it is its window that leaves the schedule nothing.

@@ -168,6 +168,7 @@ def parse(
     salt: str = "",
     book: Mapping[str, str] | None = None,
     may_be_over: bool = False,
+    may_be_empty: bool = False,
 ) -> Timing:
     """The timing that a caller asks for.
 
@@ -176,6 +177,7 @@ def parse(
     window; the schedule's is cut to it. salt: the schedule's id; the jitter is a hash of it. book: the reference
     of each calendar that the fields name; its content is kept (schedules/calendars.py).
     may_be_over: an end that comes before its first occurrence is no error; a rule that never fires is one.
+    may_be_empty: neither is one.
     Raises InvalidRequest (INVALID_FIELD, or NEVER_FIRES if nothing lies in the window), nothing else. That all its
     occurrences are past is no error here.
     """
@@ -211,7 +213,7 @@ def parse(
     if packed["jitter"]:
         packed["salt"] = salt
     timing = _build({short: value for short, value in packed.items() if value is not None})
-    if timing.rule.after(first - 1) is None and not (may_be_over and _fires_later(timing, first)):
+    if not may_be_empty and timing.rule.after(first - 1) is None and not (may_be_over and _fires_later(timing, first)):
         raise members.never_fires(notation, _why_never(first, last))
     given = fields.get("calendars")
     return timing if given is None else _by_calendars(given, timing, book or {}, first)

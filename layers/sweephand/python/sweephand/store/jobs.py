@@ -312,6 +312,11 @@ def description_actions(schedule: Schedule) -> list[Action]:
     return [assign(getattr(ScheduleItem, name), getattr(item, name)) for name in names.split()]
 
 
+def packed_actions(schedule: Schedule) -> list[Action]:
+    """The timing of a schedule that is over: the row's place in the index stays."""
+    return [assign(ScheduleItem.sweep, sweep_text(schedule))]
+
+
 def job_keys(tenant: str, job_ids: Iterable[str]) -> list[tuple[str, str]]:
     return [(keys.job(tenant, job_id), keys.JOB) for job_id in job_ids]
 

@@ -14,6 +14,7 @@ from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
 from sweephand.facades.sap.context import Context
 from sweephand.facades.sap.times import shown
+from sweephand.schedules.timing import load_or_never
 from sweephand.store.views import changes
 
 MOST = 200
@@ -97,7 +98,15 @@ def _ended(states: Iterable[Schedule]) -> Iterable[Line]:
     found: dict[tuple[str, datetime], Line] = {}
     for each in states:
         if each.completed_at is not None and each.state_reason in BY_ITSELF:
-            kind = BY_ITSELF[StateReason(each.state_reason)]
+            kind = _deactivation(each, each.completed_at)
             line = {"type": kind, "time": shown(each.completed_at), "user": None, "scheduleId": each.id}
             found[each.id, each.completed_at] = epoch_ms(each.completed_at), line
     return found.values()
+
+
+def _deactivation(schedule: Schedule, at: datetime) -> str:
+    """A series is over with its last run, also where the end is still to come before which no other fits."""
+    reason = StateReason(schedule.state_reason or "")
+    if reason is StateReason.END_REACHED and at < load_or_never(schedule.packed).ends_at:
+        reason = StateReason.NO_FUTURE_DATES
+    return BY_ITSELF[reason]

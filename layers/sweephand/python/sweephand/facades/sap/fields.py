@@ -19,6 +19,7 @@ from sweephand.actions.payloads import json_payload
 from sweephand.domain import fields
 from sweephand.domain.instants import text
 from sweephand.domain.job import ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft
+from sweephand.domain.nothing_left import Asked
 from sweephand.errors import InvalidRequest
 from sweephand.facades import strict_json
 from sweephand.facades.sap import times
@@ -113,6 +114,7 @@ def _draft(
         schedules=schedules,
         facade=FACADE,
         attributes=_attributes(wanted),
+        asked=Asked(),
     )
 
 
@@ -246,6 +248,7 @@ def new_schedule(body: object, action: Target, now: datetime) -> ScheduleDraft:
         active=flag(given["active"], "active"),
         payload=_data(given.get("data"), action),
         attributes=_shown(given, mode),
+        asked=Asked(),
     )
 
 
@@ -264,14 +267,16 @@ def changed_schedule(body: object, before: ScheduleDraft, action: Target, now: d
     timing = _timing(mode, merged[mode], merged, now)
     if merged[mode] == stored[mode] and mode == "time":
         timing = {**timing, mode: before.timing[mode]}
+    active = flag(given["active"], "active") if given.get("active") is not None else None
     return ScheduleDraft(
         name=before.name,
         timing=timing,
-        active=flag(given["active"], "active") if given.get("active") is not None else before.active,
+        active=before.active if active is None else active,
         payload=_data(given["data"], action) if "data" in given else before.payload,
         policies=before.policies,
         id=before.id,
         attributes=_shown(merged, mode),
+        asked=Asked(active),
     )
 
 

@@ -10,7 +10,7 @@ from sweephand.domain.collection import Collection, Retention
 from sweephand.domain.job import JobDraft, Payload, ScheduleDraft
 from sweephand.errors import Conflict, InvalidRequest, NotFound
 from sweephand.facades.http import Answer
-from sweephand.facades.sap import bodies, fields, job_list, over
+from sweephand.facades.sap import bodies, fields, job_list
 from sweephand.facades.sap.context import COLLECTION, FACADE, Context
 from sweephand.facades.sap.pages import envelope, page_of
 from sweephand.facades.sap.schedule_edits import edited
@@ -138,7 +138,7 @@ def _update(ctx: Context) -> Answer:
                 return None
             return edited(there.job, before, stored.get(before.id), given, action, ctx.world)
 
-        return over.staying_with(there, stored, fields.changed_job(body, there.job, ctx.guard, ctx.now, changed))
+        return fields.changed_job(body, there.job, ctx.guard, ctx.now, changed)
 
     job = planned.job
     try:

@@ -1,24 +1,19 @@
-"""Recurring schedules that are over: deactivated by the service, as one that ran out, until somebody switches them on.
+"""What is switched on must have something to run: else it would be over at once.
 
-A job or schedule that gets another end does not bring them back: only `active: true` does, or `activationStatus`. Where
-nothing would run then, these are refused.
+A change of a recurring schedule is judged where it is made, with its job as it shall be: domain/nothing_left.py has the
+table. What is left for here is the single instant, and the many that `activationStatus` names at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
-from sweephand.domain.job import Job, JobDraft, Payload, ScheduleDraft
+from sweephand.domain.job import Job, ScheduleDraft
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.sap import bodies
-from sweephand.flow import drafts
-from sweephand.flow.plan import Planned
-from sweephand.schedules.instants import parse_instant
-from sweephand.schedules.timing import load_or_never
+from sweephand.flow import drafts, replan
 
 
 def is_over(schedule: Schedule) -> bool:
@@ -26,37 +21,21 @@ def is_over(schedule: Schedule) -> bool:
     return schedule.active and not bodies.is_active(schedule)
 
 
-def staying(given: Mapping[str, Any], before: Schedule, wanted: ScheduleDraft) -> ScheduleDraft:
-    """The change of a schedule, which does not bring back one that is over. given: the members that were sent."""
-    if given.get("active") is not None or wanted.timing == before.timing or not _recurs(before):
-        return wanted
-    return replace(wanted, active=False) if is_over(before) else wanted
-
-
-def staying_with(there: Planned, stored: Mapping[str, Payload], wanted: JobDraft) -> JobDraft:
-    """The same for another window of their job."""
-    job = there.job
-    if wanted.schedules is not None or (job.start_at, job.end_at) == (wanted.start_at, wanted.end_at):
-        return wanted
-    if not any(is_over(each) and _recurs(each) for each in there.schedules):
-        return wanted
-    kept = [drafts.as_stored(each, stored.get(each.id)) for each in there.schedules]
-    off = [is_over(each) and _recurs(each) for each in there.schedules]
-    schedules = tuple(replace(draft, active=False) if gone else draft for draft, gone in zip(kept, off, strict=True))
-    return replace(wanted, schedules=schedules)
-
-
 def check_can_run(wanted: ScheduleDraft, job: Job, now: datetime) -> None:
-    """Of one that is switched on. Raises InvalidRequest where it would be over at once."""
+    """Of one of a single instant that is switched on. Raises InvalidRequest where it would be over at once."""
     if is_past_its_end(wanted, job, now):
         raise InvalidRequest("active", "cannot be true: the endTime of the schedule or of its job is past")
 
 
+def can_run(there: Schedule, wanted: ScheduleDraft, job: Job, now: datetime) -> bool:
+    """Would it run, were it switched on as it is?"""
+    timing = drafts.stored_timing(there)
+    if not timing.recurring:
+        return not is_past_its_end(wanted, job, now)
+    on = replace(there, active=True)
+    return not replan.leaves_nothing(there, on, job, timing, replan.effective_at(now), None)
+
+
 def is_past_its_end(wanted: ScheduleDraft, job: Job, now: datetime) -> bool:
-    own = wanted.timing.get("endTime")
-    ends = [job.end_at, None if own is None else parse_instant(own, "endTime")]
+    ends = [job.end_at, drafts.own_end(wanted.timing)]
     return any(end is not None and end < now for end in ends)
-
-
-def _recurs(schedule: Schedule) -> bool:
-    return load_or_never(schedule.packed).recurring

@@ -18,7 +18,7 @@ def edited(
     """given: what was sent; what was not stays. payload: its own, as it is stored. Raises InvalidRequest."""
     now = world.clock.now()
     wanted = fields.changed_schedule(given, drafts.as_stored(before, payload), action, now)
-    wanted = over.staying(given, before, wanted)
-    if given.get("active") is not None and wanted.active and not bodies.is_active(before):
+    single = not drafts.stored_timing(before).recurring
+    if single and given.get("active") is not None and wanted.active and not bodies.is_active(before):
         over.check_can_run(wanted, job, now)
     return one_time.as_sent(given, before, wanted, job, now, world)

@@ -83,9 +83,10 @@ def _that_can_run(
     ctx: Context, there: Planned, switched: list[tuple[Schedule, ScheduleDraft]]
 ) -> list[tuple[Schedule, ScheduleDraft]]:
     """Of those that are to be switched on. Raises InvalidRequest where then none of the job's schedules would be on."""
-    can = [pair for pair in switched if not over.is_past_its_end(pair[1], there.job, ctx.now)]
+    can = [pair for pair in switched if over.can_run(*pair, there.job, ctx.now)]
     if switched and not can and len(switched) == len(there.schedules):
-        raise InvalidRequest("activationStatus", "cannot be true: the endTime of each schedule or of the job is past")
+        reason = "cannot be true: of each schedule the endTime, or its job's, is past, or no date is left"
+        raise InvalidRequest("activationStatus", reason)
     return can
 
 

@@ -1,0 +1,78 @@
+"""Recurring schedules to which a change leaves no date: the one rule of callers who see `active` as the service has it.
+
+| it stands               | `active` | another time, or window of its job  | then                                      |
+| ----------------------- | -------- | ----------------------------------- | ----------------------------------------- |
+| on                      | -, true  | its own; with a date                | is planned anew                           |
+| on                      | -, true  | its own; without                    | REFUSED                                   |
+| on                      | -, true  | its job's; without                  | is over, as one that ran out              |
+| over: ran out           | -        | with a date                         | goes on                                   |
+| over: ran out           | -        | without                             | stays over                                |
+| over: its end came      | -        | any                                 | stays off, until somebody switches it on  |
+| over, or switched off   | true     | any, or none; with a date           | is on                                     |
+| over, or switched off   | true     | any, or none; without               | REFUSED                                   |
+| switched off            | -        | any                                 | stays off, with the new time, date or not |
+| any                     | false    | any                                 | is off, with the new time, date or not    |
+
+Ran out: no date fits before its end, which is ahead still. "-": not sent. Whether its end or its job's has come is
+asked before the change. Who has no such rule goes by the policy onNothingLeft. Source: decision 0055.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum, auto
+
+from sweephand.domain.schedule import OVER, Schedule, ScheduleState
+
+
+class Stands(Enum):
+    ON = auto()
+    RAN_OUT = auto()
+    END_CAME = auto()
+    OFF = auto()
+
+
+class NothingLeft(Enum):
+    """What becomes of a change that leaves no date. POLICY: what onNothingLeft says. KEPT: it is made all the same."""
+
+    POLICY = auto()
+    REFUSED = auto()
+    KEPT = auto()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request that goes by this rule. active: what it says of that; None: nothing."""
+
+    active: bool | None = None
+
+
+def stands(schedule: Schedule, ends: Iterable[datetime | None], now: datetime) -> Stands:
+    """ends: its own and its job's, None where there is none."""
+    if not schedule.active:
+        return Stands.OFF
+    if schedule.state not in OVER | {ScheduleState.BROKEN}:
+        return Stands.ON
+    return Stands.END_CAME if any(end is not None and end < now for end in ends) else Stands.RAN_OUT
+
+
+def after_change(how: Stands, asked: Asked, *, own: bool, window: bool) -> tuple[bool, NothingLeft]:
+    """Shall it be on, and what if it has no date then? own: its own members of time change; window: its job's."""
+    on = asked.active
+    if on is None:
+        on = how in {Stands.ON, Stands.RAN_OUT} or (how is Stands.END_CAME and not (own or window))
+    if not on:
+        return False, NothingLeft.KEPT
+    refused = own if how is Stands.ON else asked.active
+    return True, NothingLeft.REFUSED if refused else NothingLeft.KEPT
+
+
+def after_change_of_single(schedule: Schedule, *, on: bool, another: bool) -> NothingLeft:
+    """Of a schedule of one instant, which shall be on or not. another: another instant is asked for.
+
+    What shall run is refused what would take its instant from it; what is off, or has run, is not.
+    """
+    waits = schedule.state in {ScheduleState.ACTIVE, ScheduleState.PAUSED, ScheduleState.INACTIVE}
+    return NothingLeft.POLICY if on and (another or waits) else NothingLeft.KEPT
