@@ -27,7 +27,7 @@ from sweephand.domain.admission import (
 )
 from sweephand.domain.collection import Terms
 from sweephand.domain.job import Pause
-from sweephand.domain.run import CLAIMABLE, REACTIONS, TERMINAL, Kind, Reason, State
+from sweephand.domain.run import CLAIMABLE, REACTIONS, TERMINAL, Kind, LostCall, Reason, State
 from sweephand.domain.schedule import ScheduleState
 from sweephand.schedules.timing import parse
 from tests.unit.domain.nouns import DAY, HOUR, MINUTE, NOW, SECOND, job, pointer, run, schedule
@@ -195,7 +195,14 @@ def test_a_live_lease_is_waited_for() -> None:
 
 def test_a_lease_that_is_over_is_taken_over_once() -> None:
     assert gate(run=run(lease_until=NOW)) == TakeOver()
-    assert gate(run=run(lease_until=NOW, lost=1)) == EndLost()
+    assert gate(run=run(lease_until=NOW, lost_calls=(LostCall(1, NOW),))) == EndLost()
+
+
+def test_a_lease_of_another_attempt_that_was_lost_counts_for_that_attempt_only() -> None:
+    earlier = (LostCall(1, NOW), LostCall(2, NOW))
+
+    assert gate(run=run(lease_until=NOW, attempt=3, lost_calls=earlier)) == TakeOver()
+    assert gate(run=run(lease_until=NOW, attempt=2, lost_calls=earlier)) == EndLost()
 
 
 def test_at_most_once_never_takes_over() -> None:
@@ -264,7 +271,7 @@ runs = st.builds(
     run,
     st.sampled_from(sorted(set(State) - {State.SCHEDULED})),
     attempt=st.integers(1, 3),
-    lost=st.integers(0, 2),
+    lost_calls=st.lists(st.builds(LostCall, st.integers(1, 3), instants), max_size=2).map(tuple),
     lease_until=maybe_instants,
     not_before=maybe_instants,
     deadline_at=maybe_instants,
@@ -302,7 +309,7 @@ def test_nothing_acts_early_twice_or_without_an_owner(
         assert answer.attempt == row.attempt
         assert row.not_before is None or row.not_before <= now
     if isinstance(answer, TakeOver):
-        assert row.lost == 0
+        assert row.lost_in_attempt == 0
         assert row.lease_until is None or row.lease_until <= now
     if row is not None and row.finished:
         assert answer == Effects()

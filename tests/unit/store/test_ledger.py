@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.domain.run import AWAITING_RESULT, CLAIMABLE, TERMINAL, Kind, Reason, Run, State
+from sweephand.domain.run import AWAITING_RESULT, CLAIMABLE, TERMINAL, Kind, LostCall, Reason, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.store import keys, ledger, run_rows
 from sweephand.store.attempts import attempt_item
@@ -37,9 +37,6 @@ def stored(table: Table, one: Run) -> Run:
 def put(table: Table, state: State = State.TRIGGERED, **members: Any) -> Run:
     one = run(state, **members)
     table.put(run_rows.item_of(one, **HERE))
-    if one.deadline_at or one.lost:
-        updates = [ledger.assign(RunItem.lost, one.lost or None)]
-        table.update(keys.runs(TENANT, SCHEDULE_ID), keys.run(one.uuid), updates)
     return stored(table, one)
 
 
@@ -95,12 +92,23 @@ def test_a_row_that_is_not_there_is_not_claimed_again(table: Table) -> None:
 
 
 def test_a_lease_that_is_over_is_taken_over(table: Table) -> None:
-    there = put(table, owner="dead", lease_until=NOW - SECOND, attempt=2)
+    there = put(table, owner="dead", lease_until=NOW - SECOND, attempt=2, started_at=NOW - MINUTE)
 
     assert ledger.take_over(table, there, LEASE) == Written()
 
     mine = stored(table, there)
-    assert (mine.owner, mine.lease_until, mine.lost, mine.attempt) == ("me", LEASE.until, 1, 2)
+    assert (mine.owner, mine.lease_until, mine.started_at, mine.attempt) == ("me", LEASE.until, LEASE.taken_at, 2)
+    assert mine.lost_calls == (LostCall(2, NOW - MINUTE),)
+
+
+def test_calls_that_were_lost_come_back_in_their_order(table: Table) -> None:
+    there = put(table, owner="dead", lease_until=NOW - SECOND, attempt=10, started_at=NOW - MINUTE)
+    earlier = replace(there, attempt=9, started_at=NOW - 2 * MINUTE)
+    table.update(*run_rows.key_of(there), [RunItem.lost_calls.add({run_rows.lost_text(LostCall.of(earlier))})])
+
+    ledger.take_over(table, there, LEASE)
+
+    assert stored(table, there).lost_calls == (LostCall(9, NOW - 2 * MINUTE), LostCall(10, NOW - MINUTE))
 
 
 @pytest.mark.parametrize(

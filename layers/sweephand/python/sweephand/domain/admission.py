@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MAX_AGE = timedelta(days=4)
 """Queues keep messages for 14 days; one this late is ended, not acted on."""
 MAX_LOST_ATTEMPTS = 1
+"""Of each attempt: so many executors may vanish with it, and another makes it again."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class TakeOver:
 
 @dataclass(frozen=True)
 class EndLost:
-    """Too many executors were lost with it."""
+    """Too many executors were lost with this attempt."""
 
 
 @dataclass(frozen=True)
@@ -237,7 +238,7 @@ def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run:
         return End(State.CANCELLED, Reason.OWNER_GONE)
     if run.state is State.TRIGGERED:
         most = 0 if policies_of(job, schedule).get("delivery") == "at_most_once" else MAX_LOST_ATTEMPTS
-        return TakeOver() if run.lost < most else EndLost()
+        return TakeOver() if run.lost_in_attempt < most else EndLost()
     if run.state in AWAITING_RESULT:
         if run.deadline_at is not None and run.deadline_at <= now:
             return EndUnanswered(State.TIMEOUT if _is_task(job, run) else State.UNKNOWN)

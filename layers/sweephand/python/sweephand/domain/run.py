@@ -155,6 +155,19 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class LostCall:
+    """A try whose executor ended without a word: nobody knows what came of it. attempt: which one it was made for."""
+
+    attempt: int
+    started_at: datetime
+
+    @classmethod
+    def of(cls, run: Run) -> LostCall:
+        """Of a run as its executor left it."""
+        return cls(run.attempt, run.started_at or run.planned_at)
+
+
+@dataclass(frozen=True)
 class Run:
     """One row of the ledger.
 
@@ -162,11 +175,12 @@ class Run:
     its whole id where that belongs to another job. hop: runs before it in a chain of jobs that run jobs; chain: the
     jobs of those.
 
-    attempt: the one under way or last made, from 1. lost: attempts whose executor vanished. owner and lease_until: of
-    the executor that holds it, only while TRIGGERED. not_before: of the next attempt. wake_at: when the sweeper sends
-    its pointer again. range_until and range_count: of a row that stands for many occurrences. slotted: it began, or
-    waits, as the one run of its schedule. attempt_planned_at, attempt_enqueued_at: of an attempt beyond the first,
-    which has the run's. flow_key: under which its calls pass, line_at: since when it stands in that key's line, or did.
+    attempt: the one under way or last made, from 1. lost_calls: tries of which another executor took the run over, in
+    order. owner and lease_until: of the executor that holds it, only while TRIGGERED. not_before: of the next attempt.
+    wake_at: when the sweeper sends its pointer again. range_until and range_count: of a row that stands for many
+    occurrences. slotted: it began, or waits, as the one run of its schedule. attempt_planned_at, attempt_enqueued_at:
+    of an attempt beyond the first, which has the run's. flow_key: under which its calls pass, line_at: since when it
+    stands in that key's line, or did.
     task: the ARN of the ECS task that it waits for, or has waited for. reported: the message of its target as it came,
     which nobody is shown: it may repeat a secret of the job. The executor makes the message of it.
 
@@ -188,7 +202,7 @@ class Run:
     first_started_at: datetime | None = None
     attempt: int = 1
     max_attempts: int = 1
-    lost: int = 0
+    lost_calls: tuple[LostCall, ...] = ()
     owner: str | None = None
     lease_until: datetime | None = None
     not_before: datetime | None = None
@@ -240,6 +254,16 @@ class Run:
     @property
     def finished(self) -> bool:
         return self.state in TERMINAL
+
+    @property
+    def lost(self) -> int:
+        """How many executors vanished with it, and another took over."""
+        return len(self.lost_calls)
+
+    @property
+    def lost_in_attempt(self) -> int:
+        """The same, of the attempt under way or last made."""
+        return sum(call.attempt == self.attempt for call in self.lost_calls)
 
     def is_gone(self, now: datetime) -> bool:
         """Its retention is over. DynamoDB deletes such rows within days; until then nobody is shown them."""

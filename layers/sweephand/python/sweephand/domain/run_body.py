@@ -8,13 +8,13 @@ from typing import Any
 
 from sweephand.domain import settlement
 from sweephand.domain.instants import stamp, text, text_ms
-from sweephand.domain.run import AWAITING_RESULT, Attempt, Kind, Reason, Run, State
+from sweephand.domain.run import AWAITING_RESULT, Attempt, Kind, LostCall, Reason, Run, State
 
 MILLISECOND = timedelta(milliseconds=1)
 
 
 def run_body(run: Run, attempts: Sequence[Attempt] = ()) -> dict[str, Any]:
-    """attempts: rows of attempts before the last; the run's own row is the last."""
+    """attempts: rows of attempts before the last; the run's own row has the last, and those whose executor was lost."""
     return {
         "id": run.id,
         "jobId": run.job_id,
@@ -46,11 +46,33 @@ def run_body(run: Run, attempts: Sequence[Attempt] = ()) -> dict[str, Any]:
 
 
 def attempt_bodies(run: Run, rows: Sequence[Attempt]) -> list[dict[str, Any]]:
-    """Those with rows of their own, then the one that the run's row has."""
+    """Those with rows of their own and those whose executor was lost, in order, then the one that the run's row has."""
     shown = [_of_row(run, row) for row in rows]
+    if run.lost_calls:
+        lost = [_of_lost(run, call, rows) for call in run.lost_calls]
+        shown = sorted([*shown, *lost], key=lambda one: (one["attempt"], one["startedAt"]))
     if _is_beside_rows(run, rows):
         shown.append(_of_run(run))
     return shown
+
+
+def _of_lost(run: Run, call: LostCall, rows: Sequence[Attempt]) -> dict[str, Any]:
+    """Made, perhaps, and nobody knows what came of it: its stamps are those of the attempt that it was."""
+    stamps = _further(run) if call.attempt == run.attempt else (None, None)
+    for row in rows:
+        if row.number == call.attempt:
+            stamps = row.planned_at, row.enqueued_at
+    if call.attempt == 1:
+        stamps = run.planned_at, run.enqueued_at
+    return {
+        "attempt": call.attempt,
+        "state": State.UNKNOWN.value,
+        **_stamps(*stamps, call.started_at, None),
+        "reason": Reason.EXECUTOR_LOST.value,
+        "httpStatus": None,
+        "message": "its executor ended without a word",
+        "answer": None,
+    }
 
 
 def _is_beside_rows(run: Run, rows: Sequence[Attempt]) -> bool:
@@ -59,7 +81,8 @@ def _is_beside_rows(run: Run, rows: Sequence[Attempt]) -> bool:
     """
     if run.started_at is None or run.state is State.RETRY_WAIT:
         return False
-    return run.attempt not in {row.number for row in rows} and run.started_at not in {row.started_at for row in rows}
+    begun = {row.started_at for row in rows} | {call.started_at for call in run.lost_calls}
+    return run.attempt not in {row.number for row in rows} and run.started_at not in begun
 
 
 def _of_row(run: Run, row: Attempt) -> dict[str, Any]:

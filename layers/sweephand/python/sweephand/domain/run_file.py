@@ -38,7 +38,7 @@ def head(form: Format) -> str:
 
 
 def lines(form: Format, runs: Iterable[Run]) -> str:
-    """A run a line, without the attempts before its last; a cell may hold ends of lines."""
+    """A run a line, without the attempts that have rows of their own; a cell may hold ends of lines."""
     if form is Format.JSON_LINES:
         return "".join(f"{dumps(run_body(run))}\n" for run in runs)
     return _csv(_cells(run_body(run)) for run in runs)

@@ -15,7 +15,7 @@ from sweephand.domain import admission
 from sweephand.domain.admission import Seen
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer, Subject, Unreadable, decode
-from sweephand.domain.run import AWAITING_RESULT, FAILED, UNREACHABLE, Kind, Outcome, Reason, Run, State
+from sweephand.domain.run import AWAITING_RESULT, FAILED, UNREACHABLE, Kind, LostCall, Outcome, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import Unavailable
 from sweephand.flow import actual_start, effects, seeing, settle
@@ -317,7 +317,7 @@ def _mine(world: World, owner: str, message: Delivered, pointer: Pointer, seen: 
         started_at=now,
         first_started_at=waiting.first_started_at or now,
         not_before=None,
-        lost=waiting.lost + (1 if attempt is None else 0),
+        lost_calls=(*waiting.lost_calls, LostCall.of(waiting)) if attempt is None else waiting.lost_calls,
         flow_key=admission.flow_key_of(waiting.kind, seen),
     )
 

@@ -11,12 +11,12 @@ from pynamodb.expressions.update import Action
 
 from sweephand.domain.instants import epoch_ms, epoch_s, from_s, ms_if_any, s_if_any
 from sweephand.domain.message import Pointer
-from sweephand.domain.run import CLAIMABLE, TERMINAL, Run, State
+from sweephand.domain.run import CLAIMABLE, TERMINAL, LostCall, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.store import counting, keys
 from sweephand.store.conditional import Op, Refused, Table, Written
 from sweephand.store.expressions import assign, every
-from sweephand.store.run_rows import NEEDS_ATTENTION, attention, item_of, key_of, run_of, wake_actions
+from sweephand.store.run_rows import NEEDS_ATTENTION, attention, item_of, key_of, lost_text, run_of, wake_actions
 from sweephand.store.table import AttemptItem, RunItem
 
 MOST_NOTES = 20
@@ -118,8 +118,9 @@ def claiming(run: Run, lease: Lease) -> list[Action]:
 
 
 def take_over(table: Table, run: Run, lease: Lease) -> Written | Refused:
-    """The same attempt again, from an executor whose lease is over."""
-    return table.update(*key_of(run), [*_held_by(lease), assign(RunItem.lost, run.lost + 1)], lease_as_read(run))
+    """The same attempt again, from an executor whose lease is over. The row keeps when that one's call began."""
+    lost = RunItem.lost_calls.add({lost_text(LostCall.of(run))})
+    return table.update(*key_of(run), [*_held_by(lease), lost], lease_as_read(run))
 
 
 def _held_by(lease: Lease) -> list[Action]:

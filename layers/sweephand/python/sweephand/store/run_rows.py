@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from pynamodb.expressions.update import Action
@@ -15,7 +16,7 @@ from sweephand.domain.instants import (
     ms_if_any,
     s_if_any,
 )
-from sweephand.domain.run import Kind, Reason, Run, State
+from sweephand.domain.run import Kind, LostCall, Reason, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.domain.waiting import SweepText, WaitingRun, Waits
 from sweephand.ids import order_of, shard_of
@@ -47,7 +48,7 @@ def run_of(item: RunItem) -> Run:
         finished_at=from_ms_if_any(item.finished_at),
         attempt=item.attempt,
         max_attempts=item.max_attempts or 1,
-        lost=item.lost or 0,
+        lost_calls=_lost_calls(item.lost_calls) if item.lost_calls else (),
         owner=item.owner,
         lease_until=from_ms_if_any(item.lease_until),
         not_before=from_ms_if_any(item.not_before),
@@ -77,6 +78,16 @@ def run_of(item: RunItem) -> Run:
         line_at=from_ms_if_any(item.line_at),
         chain=frozenset(item.chain or ()),
     )
+
+
+def lost_text(call: LostCall) -> str:
+    return f"{call.attempt},{epoch_ms(call.started_at)}"
+
+
+def _lost_calls(texts: Collection[str]) -> tuple[LostCall, ...]:
+    """In order."""
+    pairs = sorted((int(attempt), int(started)) for attempt, started in (text.split(",") for text in texts))
+    return tuple(LostCall(attempt, from_ms(started)) for attempt, started in pairs)
 
 
 def item_of(run: Run, *, shards: int, lane: Lane) -> RunItem:

@@ -288,7 +288,7 @@ class RunItem(Item):
     finished_at = Integer(null=True)
     attempt = Integer()
     max_attempts = Integer(null=True)
-    lost = Integer(null=True)
+    lost_calls = UnicodeSetAttribute(null=True)
     owner = UnicodeAttribute(null=True)
     lease_until = Integer(null=True)
     not_before = Integer(null=True)

@@ -72,7 +72,13 @@ _RUN: Members = {
     "rerunOf": or_null({**RUN_ID, "description": "The run that this one repeats."}),
     "rerunBy": or_null({**RUN_ID, "description": "The last run that repeats this one."}),
     "range": or_null(answer({"until": INSTANT_MS, "count": whole(1)}, description="It stands for many occurrences.")),
-    "attempts": items(ref("Attempt")),
+    "attempts": {
+        **items(ref("Attempt")),
+        "description": (
+            "Each try, in order. One whose executor ended without a word is `UNKNOWN`, `EXECUTOR_LOST`, without an "
+            "end: the call was made, perhaps. It is followed by the same attempt, made again."
+        ),
+    },
     "notes": items(TEXT),
     "expiresAt": or_null(INSTANT),
 }

@@ -1,0 +1,186 @@
+"""What the ledger says of a call whose executor ended without a word: it was made, and nobody knows what came of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from sweephand.domain.instants import text_ms
+from sweephand.domain.run import Reason, Run, State
+from sweephand.domain.run_body import attempt_bodies
+from sweephand.domain.run_file import Format, lines
+from sweephand.flow.plan import Planned
+from sweephand.store.views import runs as views
+from tests.support.endpoint import BUSY, OK
+from tests.support.stage import Stage
+from tests.support.taps import Crash, answer_lost
+from tests.unit.flow.common import fixed
+
+AT_ONE = {"at": "2027-03-01T12:01:00Z"}
+LOST = ("UNKNOWN", "EXECUTOR_LOST")
+
+
+def kill(stage: Stage, *calls: int) -> None:
+    """From now on the calls of these numbers, from 1, take their executor along."""
+    made = 0
+
+    def answer(_call: object) -> Any:
+        nonlocal made
+        made += 1
+        if made in calls:
+            raise Crash
+        return stage.endpoint.script_of.pop(0) if stage.endpoint.script_of else OK  # type: ignore[attr-defined]
+
+    stage.endpoint.script_of = []  # type: ignore[attr-defined]
+    stage.endpoint.answer = answer
+
+
+def go_on(stage: Stage, seconds: int) -> None:
+    for _ in range(seconds):
+        try:
+            stage.deliver_all()
+        except Crash:
+            continue
+        stage.clock.advance(1)
+
+
+def shown(stage: Stage, planned: Planned) -> list[dict[str, Any]]:
+    run = stage.only_run(planned)
+    return attempt_bodies(run, views.attempts_of(stage.world.table, run))
+
+
+def told(stage: Stage, planned: Planned) -> list[tuple[int, str, str | None]]:
+    return [(each["attempt"], each["state"], each["reason"]) for each in shown(stage, planned)]
+
+
+def starts(stage: Stage) -> list[datetime]:
+    return [each.at for each in stage.endpoint.received]
+
+
+def test_a_lost_call_is_an_attempt_of_unknown_end_with_its_own_start(stage: Stage) -> None:
+    planned = stage.create(AT_ONE)
+    kill(stage, 1)
+
+    go_on(stage, 120)
+
+    lost, last = shown(stage, planned)
+    assert [lost["startedAt"], last["startedAt"]] == [text_ms(at) for at in starts(stage)]
+    assert (lost["attempt"], lost["state"], lost["reason"]) == (1, *LOST)
+    assert (lost["finishedAt"], lost["durationMs"], lost["answer"]) == (None, None, None)
+    assert (lost["plannedAt"], lost["enqueuedAt"]) == (last["plannedAt"], last["enqueuedAt"])
+    assert (last["attempt"], last["state"]) == (1, "SUCCESS")
+    assert stage.only_run(planned).state is State.SUCCESS
+
+
+def test_a_lost_call_of_a_further_attempt_stands_between_the_others(stage: Stage) -> None:
+    planned = stage.create(AT_ONE, action=stage.action(retry=fixed(15)))
+    kill(stage, 2)
+    stage.endpoint.script_of += [BUSY, BUSY]  # type: ignore[attr-defined]
+
+    go_on(stage, 180)
+
+    assert told(stage, planned) == [
+        (1, "ERROR", "HTTP_STATUS"),
+        (2, *LOST),
+        (2, "ERROR", "HTTP_STATUS"),
+        (3, "SUCCESS", None),
+    ]
+    bodies = shown(stage, planned)
+    assert [each["startedAt"] for each in bodies] == [text_ms(at) for at in starts(stage)]
+    assert bodies[1]["plannedAt"] == bodies[2]["plannedAt"]
+
+
+def test_a_run_that_ends_as_lost_shows_both_calls(stage: Stage) -> None:
+    planned = stage.create(AT_ONE)
+    kill(stage, 1, 2)
+
+    go_on(stage, 180)
+
+    assert told(stage, planned) == [(1, *LOST), (1, *LOST)]
+    assert [each["startedAt"] for each in shown(stage, planned)] == [text_ms(at) for at in starts(stage)]
+
+
+def test_a_call_at_most_once_that_was_lost_is_one_line(stage: Stage) -> None:
+    planned = stage.create(AT_ONE, policies={"delivery": "at_most_once"})
+    kill(stage, 1)
+
+    go_on(stage, 120)
+
+    assert told(stage, planned) == [(1, *LOST)]
+
+
+def test_while_it_is_made_again_the_lost_call_is_shown(stage: Stage) -> None:
+    planned = stage.create(AT_ONE)
+    kill(stage, 1)
+    go_on(stage, 62)
+    during: list[tuple[int, str, str | None]] = []
+    stage.endpoint.answer = lambda _: (during.extend(told(stage, planned)), OK)[1]
+
+    go_on(stage, 60)
+
+    assert during == [(1, *LOST), (1, "TRIGGERED", None)]
+
+
+def test_a_file_of_runs_tells_of_lost_calls(stage: Stage) -> None:
+    planned = stage.create(AT_ONE)
+    kill(stage, 1)
+
+    go_on(stage, 120)
+
+    assert '"reason":"EXECUTOR_LOST"' in lines(Format.JSON_LINES, [stage.only_run(planned)])
+
+
+def test_a_take_over_is_one_write_and_is_kept_once(stage: Stage) -> None:
+    planned = stage.create(AT_ONE)
+    kill(stage, 1)
+    go_on(stage, 62)
+    stage.pass_time(stage.world.settings.lease_s + 12)
+    stage.taps.passed.clear()
+
+    with stage.taps.once("dynamodb.UpdateItem", answer_lost):
+        stage.deliver()
+
+    writes = [name for name in stage.taps.names() if name in {"dynamodb.UpdateItem", "dynamodb.TransactWriteItems"}]
+    assert writes == ["dynamodb.UpdateItem"] * 2, "the take-over and the success"
+    assert told(stage, planned) == [(1, *LOST), (1, "SUCCESS", None)]
+
+
+# How many may be lost
+
+
+def test_each_attempt_may_be_repeated_once(stage: Stage) -> None:
+    """An executor lost with one attempt takes nothing from the others: each crash is repeated once at most."""
+    planned = stage.create(AT_ONE, action=stage.action(retry=fixed(15)))
+    kill(stage, 1, 3)
+    stage.endpoint.script_of += [BUSY]  # type: ignore[attr-defined]
+
+    go_on(stage, 240)
+
+    assert told(stage, planned) == [(1, *LOST), (1, "ERROR", "HTTP_STATUS"), (2, *LOST), (2, "SUCCESS", None)]
+
+
+def test_two_executors_lost_with_one_attempt_are_the_end_though_attempts_are_left(stage: Stage) -> None:
+    planned = stage.create(AT_ONE, action=stage.action(retry=fixed(15)))
+    kill(stage, 2, 3)
+    stage.endpoint.script_of += [BUSY]  # type: ignore[attr-defined]
+
+    go_on(stage, 240)
+
+    run = stage.only_run(planned)
+    assert (run.state, run.reason, run.attempt) == (State.UNKNOWN, Reason.EXECUTOR_LOST, 2)
+    assert len(stage.endpoint.received) == 3
+
+
+@pytest.mark.parametrize("lost_at", [(1,), (1, 3), (1, 3, 5)])
+def test_calls_are_attempts_and_lost_ones_together(stage: Stage, lost_at: tuple[int, ...]) -> None:
+    planned = stage.create(AT_ONE, action=stage.action(retry=fixed(15)))
+    kill(stage, *lost_at)
+    stage.endpoint.script_of += [BUSY, BUSY]  # type: ignore[attr-defined]
+
+    go_on(stage, 300)
+
+    run: Run = stage.only_run(planned)
+    assert run.lost == len(lost_at)
+    assert len(shown(stage, planned)) == len(stage.endpoint.received) == run.attempt + run.lost
