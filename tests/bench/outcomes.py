@@ -106,7 +106,7 @@ WAYS: dict[str, Way] = {
     "failure after one retry": Way(23, State.ERROR, (BUSY, BUSY), {"retry": RETRY}),
     "failure with an error action": Way(20, State.ERROR, (BUSY,), error_action=True),
     "202, then its callback": Way(13, State.SUCCESS, (ACCEPTED,), WAITING, meanwhile=_report),
-    "202, then its deadline": Way(19, State.UNKNOWN, (ACCEPTED,), WAITING),
+    "202, then its deadline": Way(16, State.UNKNOWN, (ACCEPTED,), WAITING),
     "202, then cancelled": Way(15, State.CANCELLED, (ACCEPTED,), WAITING, meanwhile=_cancel),
     "success under a flow key": Way(7, State.SUCCESS, policies=KEYED),
     "success under a flow key, when another has given its place back": Way(

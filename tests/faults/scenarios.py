@@ -266,6 +266,34 @@ class NoCallback(Scenario):
         at.go_to(5)
 
 
+class NearDeadline(Scenario):
+    """The same with so little time that a message keeps the deadline."""
+
+    name = "near-deadline"
+
+    def history(self, at: Play) -> None:
+        at.scene.endpoint.answer = ACCEPTED
+        action = at.scene.action(outcome={"on202": "wait", "callbackTimeoutSeconds": 20})
+        job = at.create(counted(1), action=action)
+        at.expect(job, dict.fromkeys(minutes(1), State.UNKNOWN))
+        at.go_to(7)
+
+
+class PassedOn(Scenario):
+    """The limit of the call is raised as a run waits for its retry: the next executor passes the message on."""
+
+    name = "passed-on"
+
+    def history(self, at: Play) -> None:
+        at.scene.endpoint.answer = failing(1)
+        job = at.create(counted(1), action=at.scene.action(retry=fixed(40)))
+        at.expect(job, minutes(1))
+        at.go_to(1.3)
+        action = at.scene.action(retry=fixed(40), outcome={"answerTimeoutSeconds": 60})
+        at.ask(lambda: at.scene.change(job, action=action))
+        at.go_to(4)
+
+
 class Tasks(Scenario):
     """Runs that are tasks on ECS: one ends well; the next begins without an answer, and fails; the last never ends."""
 

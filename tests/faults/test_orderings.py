@@ -54,6 +54,7 @@ ORDERINGS = {
     "retry-row-before-message": _ordering(
         "retry", *ENDS, "flow/settle.send_pointer send_one", then="flow/settle.send_pointer send_one"
     ),
+    "deadline-row-before-message": _ordering("near-deadline", *ENDS, then="flow/settle._send_deadline send_one"),
     "error-action-row-before-message": _ordering(
         "error-action", "store/ledger.claim_first put", then="flow/effects.start_reaction send_one"
     ),

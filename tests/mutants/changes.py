@@ -105,6 +105,18 @@ CHANGES = {
     ),
     # Executors
     "executors-are-lost-for-ever": Change("domain/admission.py", "", "MAX_LOST_ATTEMPTS = 1", "MAX_LOST_ATTEMPTS = 99"),
+    "a-lost-executor-counts-for-all-attempts": Change(
+        "domain/admission.py", "_with_row", "run.lost_in_attempt < most", "run.lost < most"
+    ),
+    "a-lost-call-leaves-no-trace": Change("domain/run_body.py", "attempt_bodies", "if run.lost_calls:", "if False:"),
+    "nothing-is-passed-on": Change("flow/execute.py", "_passed_on", "if here is not Lane.FAST or", "if True or"),
+    "a-retry-stays-where-its-message-came": Change(
+        "flow/execute.py", "one", "_attempt(world, home, owner,", "_attempt(world, lane, owner,"
+    ),
+    "a-near-deadline-has-no-wake": Change(
+        "domain/settlement.py", "settle", "deadline + FALLBACK if near", "deadline + 1_000 * FALLBACK if near"
+    ),
+    "near-deadlines-wait-for-a-sweep": Change("domain/settlement.py", "settle", "deadline if near else None", "None"),
     "effects-are-done-once-at-most": Change(
         "flow/execute.py",
         "_attempt",
@@ -131,7 +143,10 @@ CHANGES = {
         "flow/replan.py", "change", "before.planned_total + len(owed) - taken_back", "before.planned_total + len(owed)"
     ),
     "a-lost-executor-is-the-end": Change(
-        "domain/admission.py", "_with_row", "return TakeOver() if run.lost < most else EndLost()", "return EndLost()"
+        "domain/admission.py",
+        "_with_row",
+        "return TakeOver() if run.lost_in_attempt < most else EndLost()",
+        "return EndLost()",
     ),
     "what-has-no-owner-is-cancelled": Change(
         "domain/admission.py",

@@ -51,6 +51,9 @@ BROKEN = {
         outer=True,
     ),
     "retry-row-before-message": TooEarly("flow/settle.py", "settle", "= _write(", "send_pointer(world, lane, after)"),
+    "deadline-row-before-message": TooEarly(
+        "flow/settle.py", "settle", "= _write(", "after.deadline_at and _send_deadline(world, lane, after)"
+    ),
     "error-action-row-before-message": TooEarly(
         "flow/effects.py", "start_reaction", "ledger.claim_first(", SEND.format(run="started", lane="own_lane")
     ),

@@ -14,6 +14,12 @@ from sweephand.values import replace
 
 SHORT_RETRY = timedelta(minutes=15)
 """A retry this near goes out as a delayed message; one further away waits as a row."""
+SHORT_DEADLINE = timedelta(seconds=75)
+"""A deadline this near goes out as a delayed message: it may be over before a sweep, once a minute, sees its row."""
+FALLBACK = timedelta(minutes=3)
+"""So long after such a deadline its row speaks, should the message be lost: beyond what a sweep looks ahead, so that
+none sends a second message for nothing.
+"""
 EXCERPT_BYTES = 200
 
 
@@ -21,7 +27,8 @@ EXCERPT_BYTES = 200
 class Settlement:
     """run: as its row shall be. counts: what the schedule's statistics gain.
 
-    message_at: when the message of a retry within 15 minutes is to arrive, whatever wake row there is besides.
+    message_at: when the message of a retry within 15 minutes, or of a near deadline, is to arrive, whatever wake row
+    there is besides.
     """
 
     run: Run
@@ -56,8 +63,10 @@ def settle(
         case Verdict.ACCEPTED | Verdict.SILENT:
             state = State.ACK_RECVD if outcome.verdict is Verdict.ACCEPTED else State.ACK_NOT_RECVD
             deadline = up_to_second(now + timedelta(seconds=waits_s(action) or callback_timeout_s))
-            waiting = replace(seen, state=state, reason=None, finished_at=None, deadline_at=deadline, wake_at=deadline)
-            return Settlement(replace(waiting, task=outcome.task), {})
+            near = deadline - now <= SHORT_DEADLINE
+            wake_at = deadline + FALLBACK if near else deadline
+            waiting = replace(seen, state=state, reason=None, finished_at=None, deadline_at=deadline, wake_at=wake_at)
+            return Settlement(replace(waiting, task=outcome.task), {}, deadline if near else None)
         case Verdict.FAILED:
             return _failed(seen, outcome, action, now, uniform)
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from sweephand.domain import admission
-from sweephand.domain.admission import Seen
+from sweephand.domain.admission import Admission, Seen
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer, Subject, Unreadable, decode
 from sweephand.domain.run import AWAITING_RESULT, FAILED, UNREACHABLE, Kind, LostCall, Outcome, Reason, Run, State
@@ -21,6 +21,7 @@ from sweephand.errors import Unavailable
 from sweephand.flow import actual_start, effects, seeing, settle
 from sweephand.flow.acting import act
 from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
 from sweephand.store import gate, ledger
 from sweephand.store.conditional import Refused, Written
 from sweephand.telemetry import where
@@ -125,12 +126,30 @@ def one(world: World, lane: Lane, request_id: str, message: Delivered, rows: gat
     if timedelta(0) < pointer.instant - world.clock.now() <= SHORT_WAIT:
         world.clock.sleep((pointer.instant - world.clock.now()).total_seconds())
     seen = seeing.seen_of(world, pointer, rows)
+    home, owner = settle.lane_now(seen.job, pointer.kind, lane), f"{request_id}/{message.receipt[-24:]}"
     for _ in range(LOOKS):
-        verdict = _attempt(world, lane, f"{request_id}/{message.receipt[-24:]}", message, pointer, seen)
+        admitted = admission.admit(pointer, seen, world.clock.now(), message.sent_at)
+        if _passed_on(world, lane, home, pointer, admitted):
+            return DONE
+        verdict = _attempt(world, home, owner, message, pointer, seen, admitted)
         if isinstance(verdict, Verdict):
             return verdict
         seen = replace(seen, run=verdict)
     return Verdict(acknowledged=False, back_in_s=world.chance.uniform(1, 5))
+
+
+def _passed_on(world: World, here: Lane, home: Lane, pointer: Pointer, admitted: Admission) -> bool:
+    """Does another queue answer for the message from here on? These executors would cut the call off before its limit,
+    which was raised while the message was under way.
+
+    Before anything is claimed: a second copy there meets the claim of the first, and one that does not go out (raises
+    Unavailable) comes back here.
+    """
+    if here is not Lane.FAST or home is not Lane.SLOW or not isinstance(admitted, admission.Claim | admission.TakeOver):
+        return False
+    world.queue.send_one(Delivery(pointer, world.clock.now(), home))
+    world.journal.info("passed on to the slow queue", run=pointer.run)
+    return True
 
 
 def _other(world: World, message: Delivered, reason: str) -> Verdict:
@@ -144,11 +163,10 @@ def _other(world: World, message: Delivered, reason: str) -> Verdict:
 
 
 def _attempt(  # noqa: PLR0911 - one line for each answer of the gate
-    world: World, lane: Lane, owner: str, message: Delivered, pointer: Pointer, seen: Seen
+    world: World, lane: Lane, owner: str, message: Delivered, pointer: Pointer, seen: Seen, admitted: Admission
 ) -> Verdict | Run | None:
     """What the gate says, carried out. A Run (or None): another write came first, this is the row as it is now."""
-    now = world.clock.now()
-    match admission.admit(pointer, seen, now, message.sent_at):
+    match admitted:
         case admission.Drop(why) | admission.Acknowledge(why):
             world.journal.info("dropped" if seen.run is None else "acknowledged", run=pointer.run, reason=why)
             return DONE
@@ -161,8 +179,9 @@ def _attempt(  # noqa: PLR0911 - one line for each answer of the gate
         case admission.Effects():
             assert seen.run is not None
             effects.after(world, seen.run, seen.job, seen.schedule)
-            # What its target reported ended it outside of any executor, and its pointer brings that here.
-            return replace(DONE, ended=seen.run if seen.run.result_digest is not None else None)
+            # What its target reported ended it outside of any executor; the wake says that nobody has met that yet.
+            reported = seen.run.result_digest is not None and seen.run.wake_at is not None
+            return replace(DONE, ended=seen.run if reported else None)
         case admission.End(state, reason, why):
             return _end(world, lane, pointer, seen, state, reason, why)
         case admission.EndLost():

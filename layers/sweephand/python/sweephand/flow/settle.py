@@ -12,6 +12,7 @@ from sweephand.domain.job import ActionSpec, Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import FAILED, REACTIONS, WAITS, Kind, Outcome, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule, policies_of
+from sweephand.errors import Unavailable
 from sweephand.flow.retention import run_expiry
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
@@ -39,6 +40,11 @@ def lane_of(action: ActionSpec) -> Lane:
     return Lane.FAST if limit_s <= FAST_ANSWER_S else Lane.SLOW
 
 
+def lane_now(job: Job | None, kind: Kind, here: Lane) -> Lane:
+    """Of a run, by its action as it is now. here: where its message came, and where it stays if its job is gone."""
+    return here if job is None else lane_of(action_of(job, kind))
+
+
 def max_attempts(job: Job | None, kind: Kind) -> int:
     return 1 if job is None else retry.parse(action_of(job, kind).retry, "retry").max_attempts
 
@@ -63,7 +69,8 @@ def settle(world: World, lane: Lane, run: Run, outcome: Outcome, job: Job, sched
             return _ended_elsewhere(world, current, after)
         after = current
     if settled.message_at is not None:
-        send_pointer(world, lane, after)
+        send = send_pointer if after.state is State.RETRY_WAIT else _send_deadline
+        send(world, lane, after)
     return after
 
 
@@ -154,6 +161,15 @@ def end_unacted(
 def send_pointer(world: World, lane: Lane, run: Run) -> None:
     """The message of a run that waits for its next attempt. Raises Unavailable if it did not go out."""
     world.queue.send_one(Delivery(ledger.pointer_to(run), run.not_before or world.clock.now(), lane))
+
+
+def _send_deadline(world: World, lane: Lane, run: Run) -> None:
+    """A deadline that may be over before a sweep looks. One that does not go out is kept by the run's wake."""
+    assert run.deadline_at is not None
+    try:
+        world.queue.send_one(Delivery(ledger.pointer_to(run), run.deadline_at, lane))
+    except Unavailable:
+        world.journal.warning("the deadline follows by the wake", run=run.uuid)
 
 
 def _callback_timeout_s(world: World, job: Job) -> int:
