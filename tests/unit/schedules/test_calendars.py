@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from itertools import count, pairwise
 from typing import Any
@@ -11,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sweephand.errors import Unavailable
-from sweephand.schedules import calendars
+from sweephand.schedules import calendar_content, calendars
 from sweephand.schedules.calendars import MOST_ROLLED_DAYS, Filtered, Mode, Roll, Rolled, Use, applied, left_out
 from sweephand.schedules.coverage import MONDAY, WEEK_S, On, Spans, Stretches, Together, Weekly, spans
 from sweephand.schedules.cycles import Cycle
@@ -21,6 +22,7 @@ from sweephand.schedules.rule import Never, Once, Series, Steps, Window
 from sweephand.schedules.timing import parse
 from sweephand.schedules.wallclock import OnWallClock
 from sweephand.schedules.weeks import rolled_gap_s
+from tests.support.examples import examples
 from tests.unit.schedules.given import ZONES, seconds
 from tests.unit.schedules.oracle import zone_info
 
@@ -216,6 +218,61 @@ def test_what_is_stopped_rolls_to_the_nearest_day_that_is_free_at_its_time(
             assert note.local_time in local
     assert [at for at, _ in left_out(series, begin, end)] == [
         at for at in rule.seconds(begin, end) if moved[at] is None
+    ]
+
+
+@given(
+    st.integers(1, 400),
+    st.integers(0, DAY_S),
+    st.lists(st.tuples(contents(), modes, st.booleans()), max_size=1),
+    st.sampled_from([(range(5), "include"), (range(5, 7), "exclude"), ((0, 3), "include")]),
+    st.sampled_from(["next", "previous"]),
+    st.sampled_from(ZONES),
+)
+@examples(60)
+def test_what_comes_a_few_times_a_year_rolls_like_all_else(
+    step_days: int,
+    offset_s: int,
+    drawn: list[tuple[dict[str, Any], str, bool]],
+    week: tuple[Iterable[int], str],
+    roll: str,
+    by: str,
+) -> None:
+    """Where occurrences are few, it is computed where the next ones come: over years, and each of them."""
+    weekdays = {"week": [(on * DAY_S, (on + 1) * DAY_S) for on in week[0]]}
+    uses = [(weekdays, week[1], roll), *((facts, mode, roll if rolls else "none") for facts, mode, rolls in drawn)]
+    rule = Steps(BEGIN + offset_s, step_days * DAY_S)
+    begin, end = BEGIN + 100 * DAY_S, BEGIN + (100 + min(3_000, 40 * step_days)) * DAY_S
+    around = (MOST_ROLLED_DAYS + 2) * DAY_S
+
+    series = build(rule, *uses, by=by)
+
+    places = {comes(uses, at, by) for at in rule.seconds(begin - around, end + around)}
+    wanted = sorted(at for at in places if at is not None and begin < at <= end)
+    assert list(series.seconds(begin, end)) == wanted
+    back, at = [], series.until(end)
+    while at is not None and at > begin:
+        back.append(at)
+        at = series.until(at - 1)
+    assert back[::-1] == wanted
+
+
+def test_a_quarter_s_tenth_rolls_back_and_none_is_passed_over() -> None:
+    content = {"weekly": [{"days": ["MON", "TUE", "WED", "THU", "FRI"]}]}
+    calendars.keep("quarterly", calendar_content.read(content))
+    fields = {"cron": "0 9 10 */3 *", "calendars": [{"name": "banking", "mode": "include", "roll": "previous"}]}
+    now = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+    timing = parse(fields, now=now, book={"banking": "quarterly"})
+
+    days, at = [], now
+    for _ in range(8):
+        at = timing.rule.next_after(at)
+        assert at is not None
+        days.append(at.date().isoformat())
+    assert days == [
+        *("2027-01-08", "2027-04-09", "2027-07-09", "2027-10-08"),
+        *("2028-01-10", "2028-04-10", "2028-07-10", "2028-10-10"),
     ]
 
 

@@ -160,20 +160,22 @@ class Rolled(ByCalendars):
         return None
 
     def comes(self, second: int) -> int | None:
-        if self.filter.lets(second):
-            return second
-        return min(self._comings(second), default=None)
+        return min(self._places(second), default=None)
 
     def _comings(self, second: int) -> list[int]:
         """When an occurrence that is stopped comes: of one that stands for times in a gap of the clock, each of them at
         its own time of the day.
         """
-        if self.filter.lets(second) or not self.filter.rolls(second):
+        if not self.filter.rolls(second):
             return []
         wall = self.zone.wall(second)
         walls = [] if self.series.only_stands_in(second) else [wall]
         walls += [missing for missing, at in self.series.missing(wall - _NEAR, wall) if at == second]
         return [found for each in walls if (found := self._on_free_day(each)) is not None]
+
+    def _places(self, second: int) -> list[int]:
+        """When an occurrence comes, whether it is stopped or not."""
+        return [second] if self.filter.lets(second) else self._comings(second)
 
     def _on_free_day(self, wall: int) -> int | None:
         """The nearest day on which a time is free, that of its own left out."""
@@ -299,7 +301,7 @@ class Rolled(ByCalendars):
         if len(near) == 3 and abs(near[2] - edge) <= _REACH:
             return edge if rolls_on else nearest((edge, near[0] - way * _REACH), -way)
         near_edge = (each for each in near[:2] if not rolls_on or abs(each - edge) <= _REACH)
-        found: list[int | None] = [at for each in near_edge for at in self._comings(each)]
+        found: list[int | None] = [at for each in near_edge for at in self._places(each)]
         if rolls_on:
             found.append(self._occurrence(edge, way))
         elif len(near) == 3:
