@@ -531,7 +531,7 @@ def test_an_operation_is_never_begun_over_another(stage: Stage) -> None:
 
 
 def test_what_nobody_can_read_comes_back_until_it_is_a_dead_letter(stage: Stage) -> None:
-    stage.sqs._put(QUEUE, "nothing", 0)
+    stage.sqs._put(QUEUE, {"MessageBody": "nothing"})
 
     stage.run(2 * 3_600)
 
