@@ -25,6 +25,8 @@ _ELAPSED_S = {"second": 1, "minute": 60, "hour": 3600}
 _DAYS = {"day": 1, "week": 7}
 _MONTHS = {"month": 1, "year": 12}
 _UNITS = (*_ELAPSED_S, *_DAYS, *_MONTHS)
+_SHORT = {"sec": "second", "min": "minute", "hr": "hour"}
+_ONE = {"a", "an"}
 _LONGEST = {"second": 10**10, "minute": 10**8, "hour": 10**7, "day": 10**5, "week": 10**4, "month": 3_000, "year": 300}
 """More than what is left up to 2199, so that no sum grows without bound."""
 _DAY_S = 86_400
@@ -46,6 +48,12 @@ def read(text: str, field: str, now: int, where: Zone, overlap: Overlap | None =
     if counted or words.counts():
         return _from_now(words, now, where, counted)
     return _on_a_day(words, _Now(now, where, overlap))
+
+
+def _unit(word: str) -> str:
+    """Singular, and in full."""
+    unit = word.removesuffix("s")
+    return _SHORT.get(unit, unit)
 
 
 class _Now(NamedTuple):
@@ -92,26 +100,33 @@ class _Cursor:
     def counts(self) -> bool:
         """Whether a number and a unit begin here."""
         number = _NUMBER.match(self.text, self.position)
-        if number is None:
+        behind = number.end() if number else self.position + len(self._one())
+        if behind == self.position:
             return False
-        blanks = _BLANKS.match(self.text, number.end())
-        unit = _WORD.match(self.text, blanks.end() if blanks else number.end())
-        return unit is not None and unit[0].removesuffix("s") in _UNITS
+        blanks = _BLANKS.match(self.text, behind)
+        unit = _WORD.match(self.text, blanks.end() if blanks else behind)
+        return unit is not None and _unit(unit[0]) in _UNITS
+
+    def _one(self) -> str:
+        """ "a" or "an", which stand for a 1; "" for anything else."""
+        word = self.word()
+        return word if word in _ONE else ""
 
     def amount(self) -> tuple[int, str]:
         """A number and its unit, singular."""
         number = _NUMBER.match(self.text, self.position)
-        if number is None:
+        if number is None and not self._one():
             raise self.refusal("expected a number in digits")
         begun = self.position
-        self._over_blanks(number.end())
-        unit = self.word().removesuffix("s")
+        said = number[0] if number else "1"
+        self._over_blanks(number.end() if number else begun + len(self._one()))
+        unit = _unit(self.word())
         if unit not in _UNITS:
             raise self.refusal(f"expected one of {', '.join(f'{name}s' for name in _UNITS)}")
         self._over_blanks(self.position + len(self.word()))
-        if len(number[0]) > 11 or int(number[0]) > _LONGEST[unit]:
+        if len(said) > 11 or int(said) > _LONGEST[unit]:
             raise InvalidRequest(self.field, "lies after the year 2199", position=begun)
-        return int(number[0]), unit
+        return int(said), unit
 
     def time(self) -> int | None:
         """A time of day in seconds, None if none begins here."""
