@@ -215,6 +215,20 @@ def test_the_interval_of_an_actual_start_is_handed_to_the_caller() -> None:
     assert timing.rule.next_after(NOW) == datetime(2026, 3, 8, tzinfo=UTC)
 
 
+@pytest.mark.parametrize(("own", "jobs"), [("00:05", "00:15"), ("00:15", "00:05")])
+def test_an_interval_from_the_actual_start_begins_at_the_later_of_two_starts(own: str, jobs: str) -> None:
+    start = f"2026-03-08T{own}:00Z"
+    job_start = datetime.fromisoformat(f"2026-03-08T{jobs}:00+00:00")
+
+    timing = parse({"every": "1 hour", "align": "actual_start", "startTime": start}, now=NOW, job_start=job_start)
+    grid = parse({"every": "1 hour", "startTime": start}, now=NOW, job_start=job_start)
+
+    assert timing.rule.next_after(NOW) == datetime(2026, 3, 8, 0, 15, tzinfo=UTC)
+    first = grid.rule.next_after(NOW)
+    assert first is not None
+    assert (first - datetime.fromisoformat(start)) % timedelta(hours=1) == timedelta(0)
+
+
 @pytest.mark.parametrize(
     ("overflow", "expected"),
     [

@@ -17,7 +17,7 @@ from sweephand.flow import settle
 from sweephand.flow.world import World
 from sweephand.schedules.instants import parse_instant
 from sweephand.schedules.notations import NOTATIONS
-from sweephand.schedules.timing import Timing, counted_from, load_or_never, parse
+from sweephand.schedules.timing import Timing, begun_as, counted_from, load_or_never, parse
 from sweephand.store import jobs
 from sweephand.store.conditional import Op
 
@@ -173,7 +173,8 @@ def changed_timing(
     if same_start and _agree(there.timing, draft.timing, GRID):
         began = counted_from(there.packed)
         if began is not None:
-            return timing_of(draft, after, there.id, began, may_be_empty=may_be_empty)
+            timing = timing_of(draft, after, there.id, began, may_be_empty=may_be_empty)
+            return begun_as(timing, there.packed)
     return timing_of(draft, after, there.id, now, may_be_empty=may_be_empty)
 
 
@@ -199,7 +200,7 @@ def timing_of(draft: ScheduleDraft, job: Job, schedule_id: str, now: datetime, *
     if at is None or at >= now - PAST_GRACE:
         return timing
     if draft.policies.get("onPastStart", job.policies.get("onPastStart")) == "run_now":
-        return read(_at(now, draft), None)
+        return read(_at(up_to_second(now), draft), None)
     if not (may_be_empty or may_be_over(draft, job)):
         raise InvalidRequest(timing.notation, "is over 60 seconds in the past")
     return timing

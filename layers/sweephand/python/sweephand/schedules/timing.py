@@ -70,6 +70,9 @@ TIMING_MEMBERS = frozenset(
 _BEATS_START = frozenset({"time"})
 """No startTime binds these: SAP's service runs a one-time schedule when its `time` says."""
 
+_FOLLOWS_STARTS = "actual_start"
+"""The `align` of series without a grid: each occurrence is counted from the start of the one before."""
+
 MOST_COUNT = 2**31 - 1
 MOST_JITTER_S = 3_600
 
@@ -196,7 +199,10 @@ def parse(
         raise InvalidRequest("align", "acts on every only")
     if notation in _BEATS_START:
         start = job_first = None
-    beginning = Beginning(to_second_up(now), job_first if start is None else start, align, unread)
+    begins = job_first if start is None else start
+    if align == _FOLLOWS_STARTS and begins is not None and job_first is not None:
+        begins = max(begins, job_first)  # it has no grid before its first run, which is where both windows are open
+    beginning = Beginning(to_second_up(now), begins, align, unread)
     first = max(limit for limit in (start, job_first, FIRST_SECOND) if limit is not None)
     last = min(limit for limit in (end, job_last, LAST_SECOND) if limit is not None)
     packed = {
@@ -279,6 +285,16 @@ def counted_from(packed: str) -> datetime | None:
     except _UNREADABLE:
         return None
     return None if begun is None else to_instant(begun)
+
+
+def begun_as(timing: Timing, packed: str) -> Timing:
+    """An interval from the actual start, parsed anew, where the same series that is packed has its first occurrence:
+    what runs already keeps its rhythm. All others as they are.
+    """
+    facts, before = json.loads(timing.packed), json.loads(packed)
+    if timing.actual_start_interval_s is None or "anchor" not in before.get("every", {}):
+        return timing
+    return _build({**facts, "every": {**facts["every"], "anchor": before["every"]["anchor"]}})
 
 
 def load_or_never(packed: str) -> Timing:
