@@ -427,6 +427,45 @@ def test_what_is_no_form_is_an_invalid_request(api, raw, headers):
     assert (reply.status, reply.json) == (400, {"error": "invalid_request"})
 
 
+@pytest.mark.parametrize(
+    ("query", "raw"),
+    [
+        ("grant_type=client_credentials", ""),
+        ("grant_type=client_credentials&response_type=token&scope=jobs:read", None),
+        ("scope=jobs:read", "grant_type=client_credentials"),
+    ],
+)
+def test_what_is_no_secret_may_stand_in_the_query(api, query, raw):
+    """Clients that were made for XSUAA send it there."""
+    headers = FORM if raw else {}
+    reply = api("POST", "/oauth/token", query=query, headers=headers, raw=raw)
+
+    assert reply.status == 200, reply.text
+    assert ("jobs:write" in reply.json["scope"]) == ("scope" not in query)
+
+
+@pytest.mark.parametrize(
+    ("query", "error"),
+    [
+        ("grant_type=password", "unsupported_grant_type"),
+        ("response_type=token", "invalid_request"),
+        ("grant_type=client_credentials&client_id=acme.x&client_secret=x", "invalid_request"),
+        ("grant_type=client_credentials&client_secret=x", "invalid_request"),
+        ("grant_type=client_credentials&scope=x", "invalid_scope"),
+    ],
+)
+def test_a_refusal_of_a_token_that_is_asked_for_in_the_query_has_the_form_of_oauth(api, query, error):
+    reply = api("POST", "/oauth/token", query=query)
+
+    assert (reply.status, reply.json) == (400, {"error": error})
+
+
+def test_what_is_said_in_the_query_and_in_the_form_is_an_invalid_request(api):
+    reply = api("POST", "/oauth/token", query=urlencode(GRANT), headers=FORM, raw=urlencode(GRANT))
+
+    assert (reply.status, reply.json) == (400, {"error": "invalid_request"})
+
+
 def test_no_refusal_tells_which_clients_exist(api):
     _, made = issue(api)
     known = {"authorization": basic(made["clientId"], f"{CANARY}-wrong")}
