@@ -130,7 +130,10 @@ CHANGES = {
         "flow/settle.py", "_write", "mine = ledger.own_lease(run.owner)", "mine = ledger.RunItem.pk.exists()"
     ),
     "a-second-result-is-taken-for-the-first": Change(
-        "flow/results.py", "record", "if not same or there.state is not state:", "if False:"
+        "flow/results.py",
+        "record",
+        "if not same or not _is_told_so(there.state, state, message_counts=message_counts):",
+        "if False:",
     ),
     "an-instant-ahead-runs-now": Change(
         "domain/admission.py", "_without_row", "if pointer.instant > now:", "if False:"

@@ -194,7 +194,7 @@ def test_one_job_is_read_by_its_id_and_by_its_name(api):
     assert by_path.keys() == (made.keys() - {"schedules"}) | {"user", "ansConfig", "calmConfig"}
     assert (by_path["user"], by_path["ansConfig"], by_path["calmConfig"]) == (
         "joe",
-        {"onError": True},
+        {"onSuccess": False, "onError": True},
         {"enabled": False},
     )
     assert "schedules" not in by_path

@@ -293,3 +293,15 @@ def test_behind_its_end_one_that_is_used_up_does_not_run_once_more(api):
         refused.append(api("POST", switch, {"activationStatus": True}))
 
     assert [reply.status for reply in refused] == [400, 400, 400]
+
+
+@pytest.mark.parametrize("time", [PAST, {"date": "01/02/2026", "format": "DD/MM/YYYY"}, "now"])
+def test_what_is_past_when_it_is_made_shows_when_it_runs(api, time):
+    made = api.create({"time": time})
+    line = api.get(path_of(made) + "/runs").json["results"][0]
+    api.stage.run(1)
+
+    assert made["schedules"][0]["nextRunAt"] == line["scheduleTimestamp"] == api.now()
+    assert line["runStatus"] == "SCHEDULED"
+    assert [run["runId"] for run in api.get(path_of(made) + "/runs").json["results"]] == [line["runId"]]
+    assert len(api.stage.endpoint.received) == 1

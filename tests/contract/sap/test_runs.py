@@ -138,11 +138,12 @@ def test_an_asynchronous_run_ends_with_what_it_reports(api, success, state):
     assert api.get(run).json == line
 
 
-@pytest.mark.parametrize(("status", "success"), [(200, True), (500, False)])
+@pytest.mark.parametrize(("status", "success"), [(200, True), (500, False), (404, False), (None, False)])
 def test_a_report_that_says_what_the_answer_said_changes_nothing(api, status, success):
     made = api.create({"repeatInterval": "10 minutes"})
     verdict = Verdict.SUCCEEDED if success else Verdict.FAILED
-    api.stage.endpoint.script.append(Outcome(verdict, http_status=status))
+    reason = None if success else Reason.HTTP_STATUS if status else Reason.CONNECT
+    api.stage.endpoint.script.append(Outcome(verdict, reason, http_status=status))
     api.stage.run(660)
     run = f"{path(made)}/runs/{api.get(f'{path(made)}/runs').json['results'][1]['runId']}"
     line = api.get(run).json
@@ -150,7 +151,7 @@ def test_a_report_that_says_what_the_answer_said_changes_nothing(api, status, su
     assert api("PUT", run, {"success": success, "message": "told once more"}).status == 200
     assert api("PUT", run, {"success": not success}).status == 400
     assert api.get(run).json == line
-    assert line["runState"] == ("SUCCESS" if success else "ERROR")
+    assert line["runState"] == ("SUCCESS" if success else "ERROR" if status == 500 else "REQUEST_ERROR")
 
 
 @pytest.mark.parametrize("length", [1_001, 10_001, 90_000])

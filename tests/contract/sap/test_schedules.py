@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 
 import pytest
 
-from tests.contract.sap.api import OTHER
+from sweephand.flow import plan
+from sweephand.schedules.timing import parse
+from sweephand.store import jobs
+from tests.contract.sap.api import FORM, JOB, OTHER, TENANT
 
 
 def path(made, n=0):
@@ -459,3 +464,48 @@ def test_a_deactivation_stays_in_the_action_log_when_the_schedule_goes_on(api):
     assert api("PUT", path(made), {"endTime": None, "active": True}).status == 200
     assert api("PUT", path(made, 1), {"time": "in 5 minutes", "active": True}).status == 200
     assert deactivations() == told
+
+
+@pytest.mark.parametrize(("own_s", "jobs_s"), [(300, 900), (900, 300), (-300, 900), (900, -300)])
+def test_an_interval_first_runs_at_the_later_of_the_two_starts(api, own_s, jobs_s):
+    made = api.create({"repeatInterval": "1 hour", "startTime": api.now(own_s)}, startTime=api.now(jobs_s))
+
+    assert made["schedules"][0]["nextRunAt"] == api.now(900)
+
+
+def test_an_interval_that_runs_already_keeps_the_grid_of_its_own_start(api):
+    """Made before the later of two starts counted."""
+    made = api.create({"repeatInterval": "1 hour", "startTime": api.now(300)}, startTime=api.now(900))
+    schedule = made["schedules"][0]
+    where = f"/jobs/{made['_id']}/schedules/{schedule['scheduleId']}"
+    (stored,) = plan.find(api.stage.world, TENANT, api.native.get("/v1/jobs").json["items"][0]["id"]).schedules
+    old = parse({**stored.timing}, now=stored.created_at)
+    packed = json.dumps({**json.loads(stored.packed), "every": json.loads(old.packed)["every"]}, separators=(",", ":"))
+    due = api.stage.clock.now().replace(microsecond=0) + timedelta(seconds=3_900)
+    sweep = jobs.sweep_text(replace(stored, packed=packed))
+    api.stage.edit_schedule(stored, sweep={"S": sweep}, next_run_at={"N": str(int(due.timestamp()))})
+
+    assert api.get(where).json["nextRunAt"] == f"{due:{FORM}}"
+    for sent in ({"description": "x"}, {"endTime": "2029-01-01"}, {"data": {"a": 1}}):
+        assert api("PUT", where, sent).json["nextRunAt"] == f"{due:{FORM}}", sent
+
+
+@pytest.mark.parametrize("path", ["/jobs/", "/jobs/{job}/", "/jobs/{job}/schedules/"])
+def test_a_slash_at_the_end_of_what_is_read_is_let_through(api, path):
+    made = api.create({"cron": "* * * * * 0 0"})
+    path = path.format(job=made["_id"])
+
+    assert api.get(path).json == api.get(path[:-1]).json
+    with api.native.unchanged():
+        assert api("DELETE", path).status in {404, 405}
+        assert api("PUT", path, {"active": False}).status in {404, 405}
+
+
+def test_a_job_is_made_with_a_slash_at_the_end_too(api):
+    assert api("POST", "/jobs/", {**JOB, "schedules": []}).status == 201
+
+
+def test_a_member_of_ans_config_that_was_not_sent_shows_its_default(api):
+    made = api.create(ansConfig={"onSuccess": True})
+
+    assert api.get(f"/jobs/{made['_id']}").json["ansConfig"] == {"onSuccess": True, "onError": False}

@@ -132,6 +132,10 @@ def test_the_global_parameters_are_read_and_changed(api):
             "Incorrect ASYNC_EXEC_TIMEOUT value - maximum value for ASYNC_EXEC_TIMEOUT is 604800",
         ),
         (
+            {"ASYNC_EXEC_TIMEOUT": "1" * 16},
+            "Incorrect ASYNC_EXEC_TIMEOUT value - maximum value for ASYNC_EXEC_TIMEOUT is 604800",
+        ),
+        (
             {"ASYNC_EXEC_TIMEOUT": "-5"},
             "Incorrect ASYNC_EXEC_TIMEOUT value - value for ASYNC_EXEC_TIMEOUT must be positive (provided -5)",
         ),

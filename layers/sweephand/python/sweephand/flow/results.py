@@ -54,10 +54,15 @@ def record(
     ended = replace(run, state=state, reason=reason, message=message, result_digest=digest)
     there = end_from_outside(world, ended, now)
     same = there.result_digest == digest or not message_counts
-    if not same or there.state is not state:
+    if not same or not _is_told_so(there.state, state, message_counts=message_counts):
         ledger.note(world.table, there, _late(world, there, message, success=success))
         raise Conflict(f"the run has ended as {there.state}", code="RESULT_CONFLICT")
     return there
+
+
+def _is_told_so(there: State, told: State, *, message_counts: bool) -> bool:
+    """Did the run end as it is told? Whoever says no more than that it failed says so of a refused request too."""
+    return there is told or (not message_counts and told is State.ERROR and there is State.REQUEST_ERROR)
 
 
 def _late(world: World, there: Run, message: str | None, *, success: bool) -> str:

@@ -49,7 +49,7 @@ def job_fields(job: Job) -> dict[str, Any]:
 def job_body(job: Job) -> dict[str, Any]:
     return job_fields(job) | {
         "user": user_of(job),
-        "ansConfig": job.attributes.get("ansConfig", {"onSuccess": False, "onError": False}),
+        "ansConfig": {"onSuccess": False, "onError": False} | job.attributes.get("ansConfig", {}),
         "calmConfig": job.attributes.get("calmConfig", {"enabled": False}),
     }
 

@@ -13,7 +13,7 @@ from sweephand.facades.sap.jobs import OK, make_collection
 from sweephand.flow import tenancy
 
 NAME = "ASYNC_EXEC_TIMEOUT"
-_NUMBER = re.compile(r"-?[0-9]{1,15}", re.ASCII)
+_NUMBER = re.compile(r"-?[0-9]{1,400}", re.ASCII)
 
 
 def read(ctx: Context) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -52,10 +53,21 @@ TABLE: list[tuple[str, str, Operation, str, str]] = [
 """Method, path, operation, scope, and what the messages of a refusal begin with."""
 
 
+class _Routes(Routes):
+    """Also with a slash at the end of what is read or made: SAP's samples of lists show such addresses. What changes or
+    deletes may have lost an id there.
+    """
+
+    def find(self, method: str, path: Sequence[str]) -> tuple[Route, dict[str, str]] | frozenset[str]:
+        if method in {"GET", "HEAD", "POST"} and path[-1] == "":
+            path = path[:-1]
+        return super().find(method, path)
+
+
 class SapApi(Api):
     """`/scheduler`. Parameters that a route does not know are let through: its client sends all that it was given."""
 
-    routes = Routes([Route(method, path, operation, scope) for method, path, operation, scope, _ in TABLE])
+    routes = _Routes([Route(method, path, operation, scope) for method, path, operation, scope, _ in TABLE])
 
     def __init__(self, *collaborators: Any) -> None:
         super().__init__(*collaborators)
