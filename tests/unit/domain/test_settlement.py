@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sweephand.domain.job import ActionSpec
 from sweephand.domain.run import Kind, Outcome, Reason, Run, State, Verdict
-from sweephand.domain.settlement import EXCERPT_BYTES, Settlement, excerpt, failure_state, settle
+from sweephand.domain.settlement import EXCERPT_BYTES, FALLBACK, Settlement, excerpt, failure_state, settle
 from tests.unit.domain.nouns import MINUTE, NOW, SECOND, run
 
 HELD = run(owner="me", lease_until=NOW + MINUTE, started_at=NOW, first_started_at=NOW)
@@ -57,11 +57,19 @@ def test_whatever_happened_the_lease_is_given_back(outcome: Outcome, retries: in
     ("verdict", "state"), [(Verdict.ACCEPTED, State.ACK_RECVD), (Verdict.SILENT, State.ACK_NOT_RECVD)]
 )
 def test_a_callback_is_waited_for_until_its_deadline_on_a_whole_second(verdict: Verdict, state: State) -> None:
-    waiting = after(Outcome(verdict, http_status=202), callbackTimeoutSeconds=60).run
+    settled = after(Outcome(verdict, http_status=202), callbackTimeoutSeconds=120)
 
+    waiting = settled.run
     assert waiting.state is state
-    assert waiting.deadline_at == waiting.wake_at == NOW + 62 * SECOND
-    assert waiting.finished_at is None
+    assert waiting.deadline_at == waiting.wake_at == NOW + 122 * SECOND
+    assert (waiting.finished_at, settled.message_at) == (None, None)
+
+
+def test_a_near_deadline_goes_out_as_a_message_and_its_row_speaks_where_that_is_lost() -> None:
+    settled = after(Outcome(Verdict.ACCEPTED, http_status=202), callbackTimeoutSeconds=60)
+
+    assert settled.run.deadline_at == settled.message_at == NOW + 62 * SECOND
+    assert settled.run.wake_at == NOW + 62 * SECOND + FALLBACK
 
 
 def test_without_a_wish_a_callback_has_half_an_hour() -> None:

@@ -809,7 +809,7 @@ def test_an_audit_that_saw_a_run_open_does_not_settle_beyond_its_end(stage: Stag
 
 def test_a_run_beyond_its_deadline_is_looked_at_even_if_its_wake_is_far(stage: Stage) -> None:
     stage.endpoint.answer = ACCEPTED
-    action = stage.action(outcome={"on202": "wait", "callbackTimeoutSeconds": 60})
+    action = stage.action(outcome={"on202": "wait", "callbackTimeoutSeconds": 120})
     planned = stage.create(once(), action=action)
     stage.run(90)
     (run,) = stage.runs(planned)

@@ -39,7 +39,7 @@ PAST, AHEAD = NOON - 7 * MINUTE, NOON + 4 * MINUTE
             [NOW, NOON + 5 * MINUTE, NOON + 20 * MINUTE],
             id="no start, recurrence with schedule",
         ),
-        pytest.param({"at": text(PAST)}, [NOON], id="past start, no recurrence"),
+        pytest.param({"at": text(PAST)}, [NOW], id="past start, no recurrence"),
         pytest.param({"at": text(AHEAD)}, [AHEAD], id="future start, no recurrence"),
     ],
 )
