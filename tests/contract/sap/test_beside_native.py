@@ -35,7 +35,7 @@ def test_a_native_change_keeps_what_only_this_facade_knows(api):
 
     after = api.get(f"/jobs/{made['_id']}", query={"displaySchedules": "true"}).json
     assert patched.status == 200
-    assert (after["description"], after["ansConfig"]) == ("natively", {"onError": True})
+    assert (after["description"], after["ansConfig"]) == ("natively", {"onSuccess": False, "onError": True})
     assert after["schedules"][0]["description"] == "d"
 
 
