@@ -16,7 +16,7 @@ from tests.bench.runtime import Python
 
 ROOT = Path(__file__).resolve().parents[2]
 SAM_DATE = 315_532_800
-ROUNDS = 11
+ROUNDS = 25
 
 ENVIRONMENT = {
     "TABLE_NAME": "bench",
