@@ -38,7 +38,7 @@ from sweephand.facades.sap import bodies, over
 from sweephand.flow import drafts
 from sweephand.flow.world import World
 from sweephand.ids import run_uuid
-from sweephand.schedules.timing import Timing, load_or_never, parse
+from sweephand.schedules.timing import Timing, parse
 from sweephand.store.views import runs as views
 
 ONLY_READ = {"modifiedAt", "nextRunAt"}
@@ -54,14 +54,14 @@ def as_sent(
     Only a run once more needs more than that: an instant that is stored anew is a new plan for the flow, also where the
     old one has run. Recurring schedules are left as they are. Raises InvalidRequest.
     """
-    timing = load_or_never(before.packed)
+    timing = drafts.stored_timing(before)
     if timing.recurring or not wanted.active:
         return wanted
-    if given.get("active") is not None and not bodies.is_active(before):
-        if over.is_past_its_end(wanted, job, now):
-            return wanted
-    elif _asks_for_a_run(given, before, now) and is_used_up(before, world):
-        if given.get("active") is not None:
+    speaks = given.get("active") is not None
+    if (speaks and not bodies.is_active(before)) or (
+        _asks_for_a_run(given, before, timing, now) and is_used_up(before, world)
+    ):
+        if speaks:
             over.check_can_run(wanted, job, now)
     elif _says_as_before(given, timing, now):
         return replace(wanted, timing={**wanted.timing, "time": before.timing["time"]})
@@ -91,12 +91,12 @@ def is_used_up(schedule: Schedule, world: World) -> bool:
     return run is not None and run.state not in TO_COME
 
 
-def _asks_for_a_run(given: Mapping[str, Any], before: Schedule, now: datetime) -> bool:
+def _asks_for_a_run(given: Mapping[str, Any], before: Schedule, timing: Timing, now: datetime) -> bool:
     """Do the members that were sent speak of another instant than that of a schedule that is used up?"""
     time = given.get("time")
     if time is None:
         return given.get("active") is not None
-    if _says_as_before(given, drafts.stored_timing(before), now):
+    if _says_as_before(given, timing, now):
         return False
     if time != before.attributes.get("time"):
         return True

@@ -7,7 +7,7 @@ from typing import Any
 
 from sweephand.domain.job import Job, Payload, ScheduleDraft
 from sweephand.domain.schedule import Schedule
-from sweephand.facades.sap import bodies, fields, one_time, over
+from sweephand.facades.sap import fields, one_time
 from sweephand.flow import drafts
 from sweephand.flow.world import World
 
@@ -18,7 +18,4 @@ def edited(
     """given: what was sent; what was not stays. payload: its own, as it is stored. Raises InvalidRequest."""
     now = world.clock.now()
     wanted = fields.changed_schedule(given, drafts.as_stored(before, payload), action, now)
-    single = not drafts.stored_timing(before).recurring
-    if single and given.get("active") is not None and wanted.active and not bodies.is_active(before):
-        over.check_can_run(wanted, job, now)
     return one_time.as_sent(given, before, wanted, job, now, world)
