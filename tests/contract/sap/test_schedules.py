@@ -173,12 +173,12 @@ def test_a_schedule_is_not_sent_twice_nor_another_s_changed(api):
 
 
 def test_a_cron_that_can_be_read_but_has_no_run_left_is_not_called_invalid(api):
-    body = {"active": True, "cron": "2028 * * * 2 30 0", "endTime": "2027-02-01"}
+    made = api.create({"cron": "* * * * 2 30 0"})
 
-    reply = api("POST", f"/jobs/{api.create()['_id']}/schedules", body)
+    reply = api("PUT", path(made), {"cron": "2028 * * * 2 30 0", "endTime": "2027-02-01"})
 
     assert reply.status == 400
-    assert reply.json["message"] == "Error while creating job: cron: fires at no instant until 2027-02-01T00:00:00Z"
+    assert reply.json["message"] == "Error while configuring job: cron: fires at no instant until 2027-02-01T00:00:00Z"
 
 
 @pytest.mark.parametrize(

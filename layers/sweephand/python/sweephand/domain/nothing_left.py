@@ -12,9 +12,12 @@
 | over, or switched off   | true     | any, or none; without               | REFUSED                                   |
 | switched off            | -        | any                                 | stays off, with the new time, date or not |
 | any                     | false    | any                                 | is off, with the new time, date or not    |
+| new                     | any      | its own; without                    | is stored, and over                       |
+| part of its job's body  | -, true  | its own; without                    | is stored, and over                       |
 
 Ran out: no date fits before its end, which is ahead still. "-": not sent. Whether its end or its job's has come is
-asked before the change. Who has no such rule goes by the policy onNothingLeft. Source: decision 0055.
+asked before the change. An ended schedule never stands in the way of its job: the last two lines go before all others.
+Callers without this rule go by the policy onNothingLeft. Sources: decisions 0055 and 0083.
 """
 
 from __future__ import annotations
@@ -44,9 +47,13 @@ class NothingLeft(Enum):
 
 @dataclass(frozen=True)
 class Asked:
-    """A request that goes by this rule. active: what it says of that; None: nothing."""
+    """A request that goes by this rule.
+
+    active: what the request says about it; None if it says nothing. within_job: the schedule is part of its job's body.
+    """
 
     active: bool | None = None
+    within_job: bool = False
 
 
 def stands(schedule: Schedule, ends: Iterable[datetime | None], now: datetime) -> Stands:
@@ -65,14 +72,20 @@ def after_change(how: Stands, asked: Asked, *, own: bool, window: bool) -> tuple
         on = how in {Stands.ON, Stands.RAN_OUT} or (how is Stands.END_CAME and not (own or window))
     if not on:
         return False, NothingLeft.KEPT
-    refused = own if how is Stands.ON else asked.active
+    refused = (own if how is Stands.ON else asked.active) and not asked.within_job
     return True, NothingLeft.REFUSED if refused else NothingLeft.KEPT
 
 
-def after_change_of_single(schedule: Schedule, *, on: bool, another: bool) -> NothingLeft:
-    """Of a schedule of one instant, which shall be on or not. another: another instant is asked for.
+def after_change_of_single(
+    schedule: Schedule, asked: Asked, *, on: bool, another: bool, has_instant: bool
+) -> NothingLeft:
+    """Returns the verdict on a schedule of one instant that will be on or off.
 
-    What shall run is refused what would take its instant from it; what is off, or has run, is not.
+    another: another instant is asked for. has_instant: its window leaves it the one that is stored. A change that would
+    take its instant from a schedule that waits is refused; one that is off, has run or was made without an instant
+    is not.
     """
+    if asked.within_job or not (another or has_instant):
+        return NothingLeft.KEPT
     waits = schedule.state in {ScheduleState.ACTIVE, ScheduleState.PAUSED, ScheduleState.INACTIVE}
     return NothingLeft.POLICY if on and (another or waits) else NothingLeft.KEPT

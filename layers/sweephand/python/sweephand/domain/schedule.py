@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sweephand.domain.job import Job
+    from sweephand.domain.job import Job, ScheduleDraft
 
 GENERATIONS_KEPT = 20
 
@@ -111,7 +111,7 @@ def names_calendars(packed: str) -> bool:
     return '"cal":[' in packed
 
 
-def policies_of(job: Job, schedule: Schedule | None) -> dict[str, Any]:
+def policies_of(job: Job, schedule: Schedule | ScheduleDraft | None) -> dict[str, Any]:
     """What holds for a run: the job's policies, overridden by the schedule's."""
     return {**job.policies, **(schedule.policies if schedule else {})}
 

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from sweephand import actions
-from sweephand.domain.instants import text, up_to_second
+from sweephand.domain.instants import EPOCH, text, up_to_second
 from sweephand.domain.job import ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft, hook_owner
 from sweephand.domain.lateness import RATE_PER_MINUTE, Misfire, Policy
-from sweephand.domain.schedule import Lane, Schedule
+from sweephand.domain.schedule import OVER, Lane, Schedule, policies_of
 from sweephand.errors import InvalidRequest
 from sweephand.flow import settle
 from sweephand.flow.world import World
@@ -197,7 +197,7 @@ def timing_of(draft: ScheduleDraft, job: Job, schedule_id: str, now: datetime, *
 
     timing = read(draft.timing, job.start_at)
     at = timing.once_at
-    if at is None or at >= now - PAST_GRACE:
+    if at is None or at >= now - PAST_GRACE or (may_be_empty and timing.ends_at < now):
         return timing
     if draft.policies.get("onPastStart", job.policies.get("onPastStart")) == "run_now":
         return read(_at(up_to_second(now), draft), None)
@@ -245,15 +245,44 @@ def one_time_instant(timing: Timing) -> datetime | None:
 
 
 def first_instant(draft: ScheduleDraft, job: Job, timing: Timing, now: datetime) -> datetime | None:
-    """Where the first occurrence of a new schedule is not simply the rule's: one-time, or onCreate run_now.
-
-    Neither where that would be past: long ago, or behind the end.
+    """Returns the first occurrence of a new schedule where it is not simply the rule's: one-time, an interval whose
+    start has passed, or onCreate run_now. None where that would be past: long ago, or after the end.
     """
     if not timing.recurring:
         at = one_time_instant(timing)
-        return at if at is None or at >= now - PAST_GRACE else None
+        return at if at is not None and still_runs(timing, at, now) else None
+    if runs_late(timing, policies_of(job, draft), now):
+        return up_to_second(now)
     policy = draft.policies.get("onCreate", job.policies.get("onCreate", "schedule"))
     return up_to_second(now) if policy == "run_now" and timing.ends_at >= now.replace(microsecond=0) else None
+
+
+def still_runs(timing: Timing, at: datetime, now: datetime) -> bool:
+    """Returns whether a single instant runs: it may just be past, its end may not."""
+    return at >= now - PAST_GRACE and timing.ends_at >= now.replace(microsecond=0)
+
+
+def runs_late(timing: Timing, policies: Mapping[str, Any], now: datetime) -> bool:
+    """Returns whether an interval from the actual start, made active at `now`, runs at once: its start has passed, its
+    end has not, and `onPastStart` is `run_now`.
+    """
+    if timing.actual_start_interval_s is None or policies.get("onPastStart") != "run_now":
+        return False
+    begin = timing.rule.next_after(EPOCH)
+    return begin is not None and begin <= now and up_to_second(now) <= timing.ends_at
+
+
+def restarts(there: Schedule, draft: ScheduleDraft, timing: Timing, job: Job, now: datetime) -> bool:
+    """Returns whether a change makes an interval from the actual start run at once: it gives it another start, which
+    has passed, or switches it on after it was over and missed an occurrence meanwhile. job: as it will be.
+    """
+    if not runs_late(timing, policies_of(job, draft), now):
+        return False
+    if there.state in OVER:
+        over_at = there.completed_at or there.modified_at
+        missed = timing.rule.next_after(over_at)
+        return draft.asked is not None and draft.asked.active is True and missed is not None and missed <= now
+    return timing.rule.next_after(EPOCH) != stored_timing(there).rule.next_after(EPOCH)
 
 
 LAST = datetime.fromisoformat("2199-12-31T23:59:59+00:00")

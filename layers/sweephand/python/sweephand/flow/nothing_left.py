@@ -32,7 +32,10 @@ def settled(
         draft = replace(draft, active=on)
     else:
         another = not drafts.same_pattern(there, draft)
-        verdict = nothing_left.after_change_of_single(there, on=draft.active, another=another)
+        has_instant = drafts.one_time_instant(drafts.stored_timing(there)) is not None
+        verdict = nothing_left.after_change_of_single(
+            there, asked, on=draft.active, another=another, has_instant=has_instant
+        )
     return draft, verdict is NothingLeft.KEPT, verdict is NothingLeft.REFUSED
 
 

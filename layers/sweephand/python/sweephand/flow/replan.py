@@ -83,7 +83,9 @@ def over_at_once(schedule: Schedule, now: datetime) -> Schedule:
 def change(
     before: Schedule, after: Schedule, job: Job, timing: Timing, effective: datetime, at: datetime | None
 ) -> Plan:
-    """The next generation of a schedule. after: with the caller's wishes; at: the instant of a new one-time timing."""
+    """The next generation of a schedule. after: with the caller's wishes. at: the instant of a new one-time timing,
+    or E for an interval that runs at once.
+    """
     old = load_or_never(before.packed)
     owed = _owed(before, old, effective)
     taken_back = _taken_back(before, old, effective)
@@ -215,8 +217,8 @@ def _next(
     if timing.count is not None and planned_total >= timing.count:
         return None
     if at is not None and at <= effective:
-        # A one-time instant that is due at once; if the old plan sent the same instant, that is the run.
-        return None if at in owed else at
+        # What is due at once; if the old plan sent the same instant, that is the run.
+        return series.following(timing, at, at) if at in owed else at
     return timing.rule.next_after(effective)
 
 

@@ -124,8 +124,10 @@ def _change(world: World, wish: Wish, there: Schedule, scene: Scene, now: dateti
         instant = drafts.one_time_instant(timing)
         stored = drafts.stored_timing(there)
         before_it = stored.written_at if draft.asked else drafts.one_time_instant(stored)
-        if instant is not None and instant != before_it and instant >= now - drafts.PAST_GRACE:
+        if instant is not None and instant != before_it and drafts.still_runs(timing, instant, now):
             at = instant
+    if drafts.restarts(there, draft, timing, after, now):
+        at = scene.effective_at
     if draft.timing != there.timing or before.collection != after.collection:
         timing = tenancy.bounded(scene.collection, timing, draft.timing.get("count"), wish.path)
     payload, version = None, there.payload_version

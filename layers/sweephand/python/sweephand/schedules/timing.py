@@ -191,7 +191,7 @@ def parse(
         overlap=_choice_member(fields, "dstOverlap", Overlap),
         month_overflow=_choice_member(fields, "monthOverflow", MonthOverflow),
     )
-    start, end, unread = _limits(fields, rules)
+    start, end, unread = _limits(fields, rules, may_be_empty=may_be_empty)
     job_first = None if job_start is None else to_second_up(job_start)
     job_last = None if job_end is None else to_second(job_end)
     align = fields.get("align")
@@ -385,9 +385,12 @@ def _whole_member(fields: Mapping[str, object], name: str, least: int, most: int
     return None if given is None else members.whole(given, name, least, most)
 
 
-def _limits(fields: Mapping[str, object], rules: Rules) -> tuple[int | None, int | None, int | None]:
-    """(startTime, endTime) in Unix seconds, and the wall time of a startTime that the clock jumps over. Of a wall time
-    that comes twice `both` means the wider window.
+def _limits(
+    fields: Mapping[str, object], rules: Rules, *, may_be_empty: bool
+) -> tuple[int | None, int | None, int | None]:
+    """Returns (startTime, endTime) in Unix seconds, and the wall time of a startTime that the clock jumps over. With
+    `both`, a wall time that comes twice means the wider window. Raises InvalidRequest for an end before its start,
+    unless may_be_empty.
     """
     from sweephand.schedules import instants  # noqa: PLC0415 - a sweeper reads none
 
@@ -404,7 +407,7 @@ def _limits(fields: Mapping[str, object], rules: Rules) -> tuple[int | None, int
         found.append(instants.resolve(written, name, rules.zone, gap, overlap))
         unread = written.unread(rules.zone) if name == "startTime" else unread
     start, end = found
-    if start is not None and end is not None and start > end:
+    if start is not None and end is not None and start > end and not may_be_empty:
         raise InvalidRequest("endTime", "lies before startTime")
     return start, end, unread
 

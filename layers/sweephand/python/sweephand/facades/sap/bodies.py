@@ -75,7 +75,9 @@ def user_of(job: Job) -> str | None:
 
 
 def is_active(schedule: Schedule) -> bool:
-    """Switched on, and not at its end: the service deactivates what has no future."""
+    """Returns whether the schedule is switched on and not at its end: the service deactivates what has no future."""
+    if schedule.state is ScheduleState.ENDING and not schedule.planned_total:
+        return False  # it was made without a date, and its completion is about to be written
     return schedule.active and schedule.state in LIVE | {ScheduleState.PAUSED, ScheduleState.INACTIVE}
 
 

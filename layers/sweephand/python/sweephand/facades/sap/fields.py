@@ -24,6 +24,7 @@ from sweephand.errors import InvalidRequest
 from sweephand.facades import strict_json
 from sweephand.facades.sap import times
 from sweephand.facades.sap.context import COLLECTION, FACADE
+from sweephand.flow.drafts import PAST_GRACE
 from sweephand.schedules.duration import read_interval
 from sweephand.security.guard import GuardSettings
 
@@ -49,8 +50,10 @@ _NAME = re.compile(r"(?![0-9]+\Z)[A-Za-z0-9_-]+", re.ASCII)
 _FLAGS: Mapping[object, bool] = {"true": True, "false": False, 1: True, 0: False}
 
 
-Changed = Callable[[Mapping[str, Any], Target], ScheduleDraft | None]
-"""Of a schedule's members as they were sent: the schedule of the job that they change; None if they name none."""
+Changed = Callable[[Mapping[str, Any], Target, datetime | None], ScheduleDraft | None]
+"""Takes a schedule's members as they were sent, the target and the end of the job as they will be. Returns the changed
+schedule; None if the members name none of the job.
+"""
 
 # Jobs
 
@@ -95,11 +98,9 @@ def _draft(
 ) -> JobDraft:
     wanted = {**usual, **given}
     _check_kind(given.get("jobType"))
-    start, end = _instant(wanted, "startTime", now), _instant(wanted, "endTime", now)
-    if start is not None and end is not None and end < start:
-        raise InvalidRequest("endTime", "is before startTime")
+    start, end = _window(wanted, now)
     action = _action(wanted, guard, before)
-    schedules = None if before and given.get("schedules") is None else _schedules(wanted, action, now, changed)
+    schedules = None if before and given.get("schedules") is None else _schedules(wanted, action, end, now, changed)
     return JobDraft(
         name=_name(wanted.get("name")),
         description=_description(wanted.get("description")),
@@ -220,7 +221,9 @@ def _calm_config(value: object) -> dict[str, bool]:
 # Schedules
 
 
-def _schedules(given: Mapping[str, Any], action: Target, now: datetime, changed: Changed) -> tuple[ScheduleDraft, ...]:
+def _schedules(
+    given: Mapping[str, Any], action: Target, end: datetime | None, now: datetime, changed: Changed
+) -> tuple[ScheduleDraft, ...]:
     wanted = given["schedules"]
     if not isinstance(wanted, Sequence) or isinstance(wanted, str):
         raise InvalidRequest(None, "Schedules must be an array")
@@ -229,7 +232,7 @@ def _schedules(given: Mapping[str, Any], action: Target, now: datetime, changed:
         if not isinstance(each, Mapping):
             raise InvalidRequest(f"schedules[{n}]", "must be an object")
         try:
-            drafts.append(changed(each, action) or new_schedule(each, action, now))
+            drafts.append(changed(each, action, end) or new_schedule(each, action, now))
         except InvalidRequest as wrong:
             raise (wrong.within(f"schedules[{n}]") if wrong.field else wrong) from wrong
     return tuple(drafts)
@@ -252,7 +255,9 @@ def new_schedule(body: object, action: Target, now: datetime) -> ScheduleDraft:
     )
 
 
-def changed_schedule(body: object, before: ScheduleDraft, action: Target, now: datetime) -> ScheduleDraft:
+def changed_schedule(
+    body: object, before: ScheduleDraft, action: Target, now: datetime, *, within_job: bool
+) -> ScheduleDraft:
     """PUT: what is not sent stays. before: what is stored, in the same form. The mode cannot change."""
     given = _object(body, "", nulls=True)
     known = {"active", "description", "data", "startTime", "endTime", *MODES}
@@ -276,7 +281,7 @@ def changed_schedule(body: object, before: ScheduleDraft, action: Target, now: d
         policies=before.policies,
         id=before.id,
         attributes=_shown(merged, mode),
-        asked=Asked(active),
+        asked=Asked(active, within_job),
     )
 
 
@@ -292,8 +297,7 @@ def _timing(mode: str, value: Any, given: Mapping[str, Any], now: datetime) -> d
     timing: dict[str, Any] = {MODES[mode]: value}
     if mode == "repeatInterval":
         timing = {"every": f"PT{read_interval(value, mode)}S", "align": "actual_start"}
-    for name in ("startTime", "endTime"):
-        instant = _instant(given, name, now)
+    for name, instant in zip(("startTime", "endTime"), _window(given, now), strict=True):
         if instant is not None:
             timing[name] = text(instant)
     return timing
@@ -341,6 +345,16 @@ def _object(value: object, field: str, *, nulls: bool = False) -> dict[str, Any]
     if not isinstance(value, Mapping):
         raise InvalidRequest(field or None, "must be an object")
     return {name: member for name, member in value.items() if nulls or member is not None}
+
+
+def _window(given: Mapping[str, Any], now: datetime) -> tuple[datetime | None, datetime | None]:
+    """Returns startTime and endTime. An endTime before its startTime is a mistake while one of them is ahead. Once both
+    are past, job or schedule has ended: its startTime may be `new Date()`, by a clock of its own, next to a fixed end.
+    """
+    start, end = _instant(given, "startTime", now), _instant(given, "endTime", now)
+    if start is not None and end is not None and end < start and max(start - PAST_GRACE, end) >= now:
+        raise InvalidRequest("endTime", f"is before startTime: {text(end)}, where {text(start)} or later fits")
+    return start, end
 
 
 def _instant(given: Mapping[str, Any], name: str, now: datetime) -> datetime | None:

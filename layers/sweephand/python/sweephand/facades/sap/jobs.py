@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from sweephand.domain.collection import Collection, Retention
@@ -132,11 +133,13 @@ def _update(ctx: Context) -> Answer:
     planned, body = ctx.find(), ctx.body()
 
     def edit(there: Planned, stored: Mapping[str, Payload]) -> JobDraft:
-        def changed(given: Mapping[str, Any], action: fields.Target) -> ScheduleDraft | None:
+        def changed(given: Mapping[str, Any], action: fields.Target, end: datetime | None) -> ScheduleDraft | None:
             before = next((each for each in there.schedules if each.id == given.get("scheduleId")), None)
             if before is None:
                 return None
-            return edited(there.job, before, stored.get(before.id), given, action, ctx.world)
+            payload = stored.get(before.id)
+            job = replace(there.job, end_at=end)
+            return edited(job, before, payload, given, action, ctx.world, within_job=True)
 
         return fields.changed_job(body, there.job, ctx.guard, ctx.now, changed)
 

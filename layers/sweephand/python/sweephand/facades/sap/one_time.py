@@ -20,7 +20,8 @@ A run that was sent and has not begun is still to come, and is the one that was 
 "words" are read as seen from now; a date that says the same instant as before is "as it was", and so are words that
 come back beside what only an answer has (`modifiedAt`, `nextRunAt`): a schedule, or its job, is sent as it was read.
 
-Nothing runs behind the end of the schedule or of its job: over.py refuses to switch it on there.
+Nothing runs after the end of the schedule or of its job: over.py refuses to switch it on there. As a part of its job's
+body it is stored and stays over instead: an ended schedule never stands in the way of its job.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ def as_sent(
     timing = drafts.stored_timing(before)
     if timing.recurring or not wanted.active:
         return wanted
+    if wanted.asked is not None and wanted.asked.within_job and over.is_past_its_end(wanted, job, now):
+        return replace(wanted, timing={**wanted.timing, "time": before.timing["time"]})
     speaks = given.get("active") is not None
     if (speaks and not bodies.is_active(before)) or (
         _asks_for_a_run(given, before, timing, now) and is_used_up(before, world)

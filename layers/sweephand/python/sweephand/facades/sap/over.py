@@ -23,7 +23,7 @@ def is_over(schedule: Schedule) -> bool:
 
 def check_can_run(wanted: ScheduleDraft, job: Job, now: datetime) -> None:
     """Of one of a single instant that is switched on. Raises InvalidRequest where it would be over at once."""
-    if _is_past_its_end(wanted, job, now):
+    if is_past_its_end(wanted, job, now):
         raise InvalidRequest("active", "cannot be true: the endTime of the schedule or of its job is past")
 
 
@@ -31,11 +31,12 @@ def can_run(there: Schedule, wanted: ScheduleDraft, job: Job, now: datetime) -> 
     """Would it run, were it switched on as it is?"""
     timing = drafts.stored_timing(there)
     if not timing.recurring:
-        return not _is_past_its_end(wanted, job, now)
+        return not is_past_its_end(wanted, job, now)
     on = replace(there, active=True)
     return not replan.leaves_nothing(there, on, job, timing, replan.effective_at(now), None)
 
 
-def _is_past_its_end(wanted: ScheduleDraft, job: Job, now: datetime) -> bool:
+def is_past_its_end(wanted: ScheduleDraft, job: Job, now: datetime) -> bool:
+    """Returns whether the end of the schedule or of its job has passed."""
     ends = [job.end_at, drafts.own_end(wanted.timing)]
     return any(end is not None and end < now for end in ends)

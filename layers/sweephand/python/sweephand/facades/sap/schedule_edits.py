@@ -13,9 +13,20 @@ from sweephand.flow.world import World
 
 
 def edited(
-    job: Job, before: Schedule, payload: Payload | None, given: Mapping[str, Any], action: fields.Target, world: World
+    job: Job,
+    before: Schedule,
+    payload: Payload | None,
+    given: Mapping[str, Any],
+    action: fields.Target,
+    world: World,
+    *,
+    within_job: bool = False,
 ) -> ScheduleDraft:
-    """given: what was sent; what was not stays. payload: its own, as it is stored. Raises InvalidRequest."""
+    """Returns the wanted schedule. Raises InvalidRequest.
+
+    given: the members that were sent; all others stay. payload: its own, as it is stored. within_job: it was sent as
+    part of its job's body.
+    """
     now = world.clock.now()
-    wanted = fields.changed_schedule(given, drafts.as_stored(before, payload), action, now)
+    wanted = fields.changed_schedule(given, drafts.as_stored(before, payload), action, now, within_job=within_job)
     return one_time.as_sent(given, before, wanted, job, now, world)
