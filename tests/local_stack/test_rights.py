@@ -27,6 +27,7 @@ from sweephand.flow.operations import export_runs
 from sweephand.local.deploy import put_secret
 from sweephand.local.settings import TARGET_ROLE, TASK_CLUSTER, TASK_FAMILY
 from sweephand.sources import SystemClock
+from sweephand.store import keys
 from sweephand.store.files import Files
 from tests.local_stack import aws_calls, quiet
 from tests.local_stack.runtime_emulator import ROOT
@@ -131,6 +132,7 @@ class _Day:
         self.tenant_and_collections()
         self.jobs_and_their_changes()
         self.runs_of_every_kind()
+        self.the_key_of_callbacks()
         self.targets()
         self.tasks()
         self.long_work()
@@ -220,6 +222,19 @@ class _Day:
         self.api("POST", f"/v1/jobs/{self.job}/run", {}, headers={"idempotency-key": "k"}, expect=202)
         self.api("POST", f"/v1/jobs/{self.job}/run", {}, headers={"idempotency-key": "k"}, expect=202)
         self.tick()
+        self.work_off()
+
+    def the_key_of_callbacks(self):
+        """The fast executor has made it. A target reports; the key is lost, and the slow executor makes another."""
+        reporting = {"sweephand-callback-token": "acme." + "x" * 43}
+        (run, *_) = self.api("GET", "/v1/runs")["items"]
+        result = f"/v1/runs/{run['id']}/result"
+        self.api("PUT", result, {"success": True}, headers=reporting, anonymous=True, expect=401)
+        row = {"pk": {"S": keys.STACK_KEYS}, "sk": {"S": keys.CALLBACK_KEY}}
+        self.aws.client("dynamodb").delete_item(TableName=self.table, Key=row)
+        self.later += timedelta(minutes=6)
+        again = self.create("again", "/ok", answerTimeoutSeconds=30, policies={"callbackToken": True})
+        self.api("POST", f"/v1/jobs/{again}/run", {}, expect=202)
         self.work_off()
 
     def targets(self):
@@ -470,13 +485,25 @@ class _Day:
     def sap(self, method, path, body=None, *, query="", expect=200):
         return self.api(method, f"/scheduler{path}", body, query=query, expect=expect, function="SapApiFunction")
 
-    def api(self, method, path, body=None, *, query="", headers=None, form=False, expect=200, function="ApiFunction"):
+    def api(
+        self,
+        method,
+        path,
+        body=None,
+        *,
+        query="",
+        headers=None,
+        form=False,
+        anonymous=False,
+        expect=200,
+        function="ApiFunction",
+    ):
         credential = base64.b64encode(self.basic.encode()).decode()
         event = json.loads((ROOT / "events" / "api" / "get_health.json").read_text())
         event["rawPath"] = event["requestContext"]["http"]["path"] = path
         event["requestContext"]["http"]["method"] = method
         event["rawQueryString"] = query
-        event["headers"] |= {"authorization": f"Basic {credential}"} | (headers or {})
+        event["headers"] |= ({} if anonymous else {"authorization": f"Basic {credential}"}) | (headers or {})
         if body is not None:
             event["headers"]["content-type"] = "application/x-www-form-urlencoded" if form else "application/json"
             event["body"] = body if form else json.dumps(body)

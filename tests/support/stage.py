@@ -22,6 +22,7 @@ from sweephand.domain.run import FAILED, Kind, Outcome, Run, State
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.domain.waiting import Waits
 from sweephand.flow import audit, change, dead_letters, execute, plan, sweep, tenancy
+from sweephand.flow.callback_keys import CallbackKeys
 from sweephand.flow.execute import Delivered
 from sweephand.flow.idempotency import Once
 from sweephand.flow.operations import carry_on
@@ -34,7 +35,6 @@ from sweephand.schedules import calendars
 from sweephand.security import guard
 from sweephand.security.identity import Identity
 from sweephand.security.secrets import SecretBox
-from sweephand.security.tokens import derive_keys
 from sweephand.settings import Settings
 from sweephand.store import jobs, keys, run_rows
 from sweephand.store.conditional import Table
@@ -424,6 +424,7 @@ def stage(
         bus = VirtualBus(tap, settings.event_bus_name)
         bucket = VirtualBucket(tap)
         endpoint = Endpoint(clock, tap)
+        secrets = SecretBox(kms, key_id, clock.monotonic)
         world = World(
             settings=settings,
             clock=clock,
@@ -439,11 +440,11 @@ def stage(
                 archive_url=settings.archive_queue_url,
                 fair=settings.fair_queues,
             ),
-            secrets=SecretBox(kms, key_id, clock.monotonic),
+            secrets=secrets,
             files=Files(bucket, buckets.NAME),
             outbound=guard.Outbound(guard.GuardSettings(), identity=Identity(OwnKey, KEY_ID, BASE_URL)),
             perform=endpoint.perform,
-            stack_keys=lambda: derive_keys("test", STACK_SECRET),
+            callback_keys=CallbackKeys(table, secrets, clock, chance),
             journal=journal,
         )
         tenancy.create_tenant(world, TENANT, None)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sweephand.flow.callback_keys import CONTEXT
+from sweephand.ids import is_uuid
 from tests.template.cloudformation import of_type
 
 READS = {"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"}
@@ -21,7 +23,7 @@ GRANTED = {
         "RunQueue": {"sqs:SendMessage", "sqs:GetQueueAttributes"},
         "SlowQueue": {"sqs:SendMessage", "sqs:GetQueueAttributes"},
         "OperationsQueue": {"sqs:SendMessage", "sqs:GetQueueAttributes"},
-        "Key": {"kms:Encrypt"},
+        "Key": {"kms:Encrypt", "kms:Decrypt"},
         "StackSecret": {"secretsmanager:GetSecretValue"},
         "${FilesBucket.Arn}/*": {"s3:GetObject"},
         "EventBus": {"events:PutEvents"},
@@ -58,8 +60,7 @@ GRANTED = {
         "SlowQueue": {"sqs:SendMessage"},
         "DeadLetterQueue": READS_POINTERS,
         "ArchiveQueue": {"sqs:SendMessage"},
-        "Key": {"kms:Decrypt"},
-        "StackSecret": {"secretsmanager:GetSecretValue"},
+        "Key": {"kms:Decrypt", "kms:Encrypt"},
         "EventBus": {"events:PutEvents"},
     },
     "ExecutorSlowRole": {
@@ -67,8 +68,7 @@ GRANTED = {
         "Table": READS | WRITES | {"dynamodb:DeleteItem"},
         "RunQueue": {"sqs:SendMessage"},
         "SlowQueue": READS_POINTERS | {"sqs:SendMessage"},
-        "Key": {"kms:Decrypt"},
-        "StackSecret": {"secretsmanager:GetSecretValue"},
+        "Key": {"kms:Decrypt", "kms:Encrypt"},
         "EventBus": {"events:PutEvents"},
     },
     "AuditorRole": {
@@ -171,8 +171,13 @@ def test_nobody_may_read_the_whole_table_or_change_the_table_itself(stack, role)
     )
 
 
-def test_who_seals_secrets_cannot_open_them_and_the_reverse(stack):
-    rights = {role: _granted(stack, role).get("Key", set()) for role in GRANTED}
+CALLBACK_KEY_ALONE = {
+    "StringEquals": {"kms:EncryptionContext:job": "stack", "kms:EncryptionContext:field": "callbackKey"}
+}
+
+
+def test_who_seals_secrets_of_jobs_cannot_open_them_and_the_reverse(stack):
+    rights = {role: _on_the_key(stack, role, lambda condition: condition != CALLBACK_KEY_ALONE) for role in GRANTED}
 
     assert rights == {
         "ApiRole": {"kms:Encrypt"},
@@ -182,6 +187,46 @@ def test_who_seals_secrets_cannot_open_them_and_the_reverse(stack):
         "ExecutorSlowRole": {"kms:Decrypt"},
         "AuditorRole": set(),
         "OperationsRole": set(),
+    }
+
+
+def test_the_key_of_callbacks_is_made_by_the_executors_and_opened_by_the_api_too(stack):
+    rights = {role: _on_the_key(stack, role, lambda condition: condition == CALLBACK_KEY_ALONE) for role in GRANTED}
+
+    assert {role: actions for role, actions in rights.items() if actions} == {
+        "ApiRole": {"kms:Decrypt"},
+        "ExecutorRole": {"kms:Encrypt"},
+        "ExecutorSlowRole": {"kms:Encrypt"},
+    }
+
+
+def test_the_condition_is_the_context_in_which_the_key_of_callbacks_is_sealed():
+    context = dict(zip(("tenant", "job", "field"), CONTEXT, strict=True))
+    wanted = {name.rpartition(":")[2]: value for name, value in CALLBACK_KEY_ALONE["StringEquals"].items()}
+
+    assert wanted.items() <= context.items()
+    assert not is_uuid(context["job"])
+
+
+def test_the_functions_that_talk_to_targets_cannot_read_the_stack_s_secret(stack):
+    readers = {role for role in GRANTED if "StackSecret" in _granted(stack, role)}
+    told = {
+        name
+        for name, function in of_type(stack, "AWS::Lambda::Function").items()
+        if "STACK_SECRET_ID" in function["Environment"]["Variables"]
+    }
+
+    assert readers == {"ApiRole", "SapApiRole"}
+    assert told == {"ApiFunction", "SapApiFunction"}
+
+
+def _on_the_key(stack, role, chosen):
+    return {
+        action
+        for statement in _statements(stack, role)
+        if "Key" in [_name(resource) for resource in _listed(statement["Resource"])]
+        and chosen(statement.get("Condition"))
+        for action in _listed(statement["Action"])
     }
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from botocore.exceptions import ClientError
 
-from sweephand.errors import Unavailable
-from sweephand.security.tokens import callback_tenant, callback_token
+from sweephand.errors import Unauthenticated, Unavailable
+from sweephand.security.tokens import AccessClaims, issue, verify
 from sweephand.settings import Settings
 from sweephand.wiring import StackSecret
 from tests.support.sources import VirtualClock
@@ -19,16 +20,22 @@ from tests.support.sources import VirtualClock
 
 @dataclass
 class SecretsManager:
-    """versions: stage -> secret. A stage that is missing is refused."""
+    """versions: stage -> secret. A stage that is missing is refused. made_at: of each version."""
 
     versions: dict[str, str] = field(default_factory=dict)
+    made_at: datetime | None = None
     asked: list[str] = field(default_factory=list)
 
     def get_secret_value(self, *, SecretId: str, VersionStage: str) -> dict[str, Any]:  # noqa: N803 - AWS's names
         self.asked.append(VersionStage)
         if VersionStage not in self.versions:
             raise ClientError({"Error": {"Code": "ResourceNotFoundException"}}, "GetSecretValue")
-        return {"SecretString": json.dumps({"clientId": SecretId, "secret": self.versions[VersionStage]})}
+        said = {"SecretString": json.dumps({"clientId": SecretId, "secret": self.versions[VersionStage]})}
+        return said if self.made_at is None else {**said, "CreatedDate": self.made_at}
+
+    def rotate(self, secret: str, at: datetime) -> None:
+        self.versions = {"AWSCURRENT": secret, "AWSPREVIOUS": self.versions["AWSCURRENT"]}
+        self.made_at = at
 
 
 @pytest.fixture
@@ -58,16 +65,52 @@ def test_it_is_asked_for_every_five_minutes(secret: StackSecret, manager: Secret
     assert manager.asked == ["AWSCURRENT", "AWSPREVIOUS"] * 2
 
 
-def test_what_was_sent_before_a_rotation_holds_after_it(
+CLAIMS = AccessClaims("acme", "x7", 1, frozenset({"jobs:read"}))
+
+
+def test_a_token_of_before_a_rotation_holds_for_an_hour_after_it(
     secret: StackSecret, manager: SecretsManager, clock: VirtualClock
 ) -> None:
-    token = callback_token(secret.keys(), "acme", "run")
-
-    manager.versions = {"AWSCURRENT": "second", "AWSPREVIOUS": "first"}
+    clock.advance(200)
+    token = issue(secret.keys(), CLAIMS, clock.now())
+    manager.rotate("second", clock.now() + timedelta(seconds=-100))
     clock.advance(301)
 
-    assert callback_token(secret.keys(), "acme", "run") != token
-    assert callback_tenant(secret.keys(), "run", token) == "acme"
+    assert verify(secret.keys(), token, clock.now()).former_key
+    assert verify(secret.keys(), issue(secret.keys(), CLAIMS, clock.now()), clock.now()) == CLAIMS
+    clock.advance(3_600 - 401)
+    with pytest.raises(Unauthenticated):
+        verify(secret.keys(), token, clock.now())
+
+
+def test_who_asks_for_it_anew_sees_a_rotation_at_once(
+    secret: StackSecret, manager: SecretsManager, clock: VirtualClock
+) -> None:
+    assert secret.read()[0] == "first"
+    manager.rotate("second", clock.now())
+
+    assert secret.read()[0] == "first"
+    assert secret.read_anew()[0] == "second"
+    assert secret.read()[0] == "second"
+
+
+def test_who_asks_for_it_anew_is_refused_where_it_cannot_be_read(secret: StackSecret, manager: SecretsManager) -> None:
+    secret.read()
+    manager.versions.clear()
+
+    with pytest.raises(Unavailable):
+        secret.read_anew()
+
+
+def test_it_is_asked_for_after_five_minutes_of_the_wall_clock_also_where_the_other_clock_stood_still(
+    secret: StackSecret, manager: SecretsManager, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret.read()
+    monkeypatch.setattr(clock, "monotonic", lambda: 0.0)
+    manager.rotate("second", clock.now())
+    clock.advance(301)
+
+    assert secret.read()[0] == "second"
 
 
 def test_one_that_cannot_be_read_is_the_one_that_was(

@@ -251,7 +251,7 @@ def api(*, guarded: guard.GuardSettings | None = None, **settings: Any) -> Itera
         def find(tenant: str | None, name: str) -> Any:
             return stored.find_credential(world.table, tenant, name)
 
-        door = Door(token_keys, STACK_SECRET, find)
+        door = Door(token_keys, STACK_SECRET, find, callback_key=world.callback_keys.current)
         credentials = {"provider": basic("provider.admin", STACK_SECRET)}
         for tenant in (TENANT, OTHER):
             issued = tenancy.create_credential(world, tenant, None, TENANT_SCOPES)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from sweephand.domain.run import Outcome, Reason, Run, State, Verdict
 from sweephand.errors import Conflict, NotFound, Unavailable
 from sweephand.flow import rerun, results
-from sweephand.security.tokens import StackKeys
+from sweephand.security.tokens import CallbackKey
 from tests.support.endpoint import BUSY
 from tests.support.stage import TENANT, Stage
 
@@ -43,11 +41,13 @@ def test_every_attempt_of_a_run_is_sent_the_same_token(stage: Stage) -> None:
     assert None not in tokens
 
 
-def test_without_the_stack_s_secret_a_run_that_needs_a_token_waits_and_others_go_on(stage: Stage) -> None:
-    def unreadable() -> StackKeys:
-        raise Unavailable("the stack's secret cannot be read")
+def test_without_the_key_of_callbacks_a_run_that_needs_a_token_waits_and_others_go_on(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable() -> CallbackKey:
+        raise Unavailable("the key service does not answer")
 
-    stage.world = replace(stage.world, stack_keys=unreadable)
+    monkeypatch.setattr(stage.world.callback_keys, "current", unreadable)
     asks = stage.create({"every": "PT1H"}, policies={"callbackToken": True})
     other = stage.create({"every": "PT1H"})
 

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import hmac
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,9 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sweephand.domain.collection import LONGEST_CALLBACK_S
 from sweephand.errors import Unauthenticated
 from sweephand.security.tokens import (
+    LONGEST_WAIT,
     AccessClaims,
+    CallbackKey,
+    StackKeys,
+    callback_keys,
     callback_tenant,
     callback_token,
     derive_keys,
@@ -26,6 +32,7 @@ from sweephand.security.tokens import (
 NOW = datetime(2027, 3, 1, 12, 0, tzinfo=UTC)
 KEYS = derive_keys("sweephand", "s" * 48)
 CLAIMS = AccessClaims("acme", "x7", 3, frozenset({"jobs:read", "runs:write"}))
+KEY = b"k" * 32
 RUN = "0190b5a0-0000-7000-8000-000000000000_0190b5a0-0000-8000-8000-000000000000"
 
 
@@ -84,23 +91,53 @@ def test_a_token_holds_for_one_hour(after_s: int, holds: bool) -> None:
             verify(KEYS, token, NOW + seconds(after_s))
 
 
-def test_tokens_and_callbacks_outlive_one_rotation_and_not_two() -> None:
-    token, callback = issue(KEYS, CLAIMS, NOW), callback_token(KEYS, "acme", RUN)
-    once = derive_keys("sweephand", "t" * 48, previous="s" * 48)
-    twice = derive_keys("sweephand", "u" * 48, previous="t" * 48)
+def test_tokens_outlive_one_rotation_and_not_two() -> None:
+    token = issue(KEYS, CLAIMS, NOW)
+    once = derive_keys("sweephand", "t" * 48, previous="s" * 48, rotated_at=NOW)
+    twice = derive_keys("sweephand", "u" * 48, previous="t" * 48, rotated_at=NOW)
 
-    assert verify(once, token, NOW) == CLAIMS
-    assert callback_tenant(once, RUN, callback) == "acme"
+    assert verify(once, token, NOW) == replace(CLAIMS, former_key=True)
     assert issue(once, CLAIMS, NOW) != token
     with pytest.raises(Unauthenticated):
         verify(twice, token, NOW)
-    assert callback_tenant(twice, RUN, callback) is None
 
 
 def forged(
     members: dict[str, Any], *, key: bytes | str = KEYS.current.access, algorithm: str = "HS256", **head: Any
 ) -> str:
     return jwt.encode(members, key, algorithm=algorithm, headers={"kid": KEYS.current.kid, **head})
+
+
+ROTATED = derive_keys("sweephand", "t" * 48, previous="s" * 48, rotated_at=NOW)
+
+
+@pytest.mark.parametrize("issued_before_s", [-60, 0, 1, 3_599, 10**6])
+@pytest.mark.parametrize("lives_s", [60, 3_600, 3_601, 10**9])
+def test_whoever_has_the_former_secret_forges_nothing_an_hour_after_the_rotation(
+    issued_before_s: int, lives_s: int
+) -> None:
+    at = NOW + seconds(3_600)
+    issued = int(at.timestamp()) - issued_before_s
+    token = forged({**GOOD, "iat": issued, "exp": issued + lives_s})
+
+    with pytest.raises(Unauthenticated):
+        verify(ROTATED, token, at)
+
+
+@pytest.mark.parametrize("lives_s", [3_601, 10**9])
+@pytest.mark.parametrize("keys", [KEYS, ROTATED], ids=["current", "former"])
+def test_no_token_lives_longer_than_an_hour_whoever_signed_it(keys: StackKeys, lives_s: int) -> None:
+    token = forged({**GOOD, "exp": GOOD["iat"] + lives_s})
+
+    with pytest.raises(Unauthenticated):
+        verify(keys, token, NOW)
+
+
+def test_a_former_secret_whose_rotation_has_no_date_signs_nothing() -> None:
+    undated = derive_keys("sweephand", "t" * 48, previous="s" * 48)
+
+    with pytest.raises(Unauthenticated):
+        verify(undated, issue(KEYS, CLAIMS, NOW), NOW)
 
 
 GOOD = {
@@ -173,7 +210,7 @@ def test_the_good_one_of_that_list_is_good() -> None:
 def test_whatever_text_comes_only_a_refusal_goes_out(token: str) -> None:
     with pytest.raises(Unauthenticated):
         verify(KEYS, token, NOW)
-    assert callback_tenant(KEYS, RUN, token) is None
+    assert callback_tenant([KEY], RUN, token) is None
 
 
 @given(st.data())
@@ -188,13 +225,30 @@ def test_one_changed_character_is_enough(data: st.DataObject) -> None:
 
 
 def test_a_callback_token_is_for_one_run() -> None:
-    token = callback_token(KEYS, "acme", RUN)
+    token = callback_token(KEY, "acme", RUN)
 
     assert token.startswith("acme.")
     assert len(token) == len("acme.") + 43
-    assert callback_token(KEYS, "acme", RUN) == token
-    assert callback_tenant(KEYS, RUN, token) == "acme"
-    assert callback_tenant(KEYS, RUN[:-1] + "1", token) is None
-    assert callback_tenant(KEYS, RUN, token.replace("acme", "globex")) is None
-    assert callback_tenant(derive_keys("other", "s" * 48), RUN, token) is None
-    assert callback_tenant(KEYS, RUN, token[:-2] + "AA") is None
+    assert callback_token(KEY, "acme", RUN) == token
+    assert callback_tenant([b"other", KEY], RUN, token) == "acme"
+    assert callback_tenant([KEY], RUN[:-1] + "1", token) is None
+    assert callback_tenant([KEY], RUN, token.replace("acme", "globex")) is None
+    assert callback_tenant([b"other"], RUN, token) is None
+    assert callback_tenant([KEY], RUN, token[:-2] + "AA") is None
+
+
+@pytest.mark.parametrize(("after", "holds"), [(timedelta(0), True), (timedelta(days=7), True), (timedelta(8), False)])
+@pytest.mark.parametrize("signed_by", [ROTATED.current.callback, KEYS.current.callback], ids=["current", "former"])
+def test_callback_tokens_of_the_stack_s_secret_hold_as_long_as_a_run_may_wait(
+    after: timedelta, holds: bool, signed_by: bytes
+) -> None:
+    own = CallbackKey(KEY, NOW)
+
+    accepted = callback_keys(own, ROTATED, NOW + after)
+
+    assert callback_tenant(accepted, RUN, callback_token(KEY, "acme", RUN)) == "acme"
+    assert callback_tenant(accepted, RUN, callback_token(signed_by, "acme", RUN)) == ("acme" if holds else None)
+
+
+def test_callback_tokens_are_accepted_for_longer_than_any_run_waits() -> None:
+    assert timedelta(seconds=LONGEST_CALLBACK_S) < LONGEST_WAIT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -25,6 +25,7 @@ from sweephand.telemetry import Telemetry
 if TYPE_CHECKING:
     from sweephand.actions.call import Call
     from sweephand.domain.run import Outcome
+    from sweephand.flow.callback_keys import CallbackKeys
     from sweephand.messaging.event_bus import EventBus
     from sweephand.security.caller import Caller, Door
     from sweephand.security.guard import GuardSettings, Outbound, TaskSettings
@@ -50,6 +51,7 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
     table.open()
     clients = Clients(table, settings)
     sqs = Later(lambda: _shortened(clients.sqs, table, clock))
+    secrets = cast("SecretBox", Later(lambda: _secret_box(clients, settings, clock)))
     return World(
         settings=settings,
         clock=clock,
@@ -65,11 +67,11 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
             fair=settings.fair_queues,
         ),
         bus=cast("EventBus", Later(lambda: _event_bus(clients, settings, clock, chance))),
-        secrets=cast("SecretBox", Later(lambda: _secret_box(clients, settings, clock))),
+        secrets=secrets,
         files=cast("Files", Later(lambda: _files(clients, settings))),
         outbound=cast("Outbound", Later(lambda: _outbound(clients, settings, clock))),
         perform=_perform,
-        stack_keys=StackSecret(clients, settings, clock).keys,
+        callback_keys=cast("CallbackKeys", Later(lambda: _callback_keys(table, secrets, clock, chance))),
         journal=Telemetry(settings.stack_name, clock),
     )
 
@@ -115,6 +117,12 @@ def _secret_box(clients: Clients, settings: Settings, clock: Clock) -> SecretBox
     from sweephand.security.secrets import SecretBox  # noqa: PLC0415 - see Later
 
     return SecretBox(clients.kms, settings.key_id, clock.monotonic)
+
+
+def _callback_keys(table: Table, secrets: SecretBox, clock: Clock, chance: Chance) -> CallbackKeys:
+    from sweephand.flow.callback_keys import CallbackKeys  # noqa: PLC0415 - see Later
+
+    return CallbackKeys(table, secrets, clock, chance)
 
 
 def _files(clients: Clients, settings: Settings) -> Files:
@@ -313,52 +321,75 @@ def foreign_tokens(world: World) -> ForeignTokens:
 class StackSecret:
     """The stack's secret and what is derived from it; read again every 5 minutes, because it may have been rotated.
 
-    Safe for threads.
+    The age is taken by the wall clock: a frozen function's monotonic clock may stand still. Safe for threads.
     """
 
-    KEPT_S = 300.0
+    KEPT = timedelta(minutes=5)
 
     def __init__(self, clients: Clients, settings: Settings, clock: Clock) -> None:
         self._clients = clients
         self._settings = settings
         self._clock = clock
         self._known: tuple[str, StackKeys] | None = None
-        self._asked_at = 0.0
+        self._asked_at: datetime | None = None
         self._lock = Lock()
 
     def keys(self) -> StackKeys:
         return self.read()[1]
 
     def read(self) -> tuple[str, StackKeys]:
-        """The secret and its keys, those of before the last rotation among them.
+        """Returns the secret and its keys, with those of before the last rotation.
 
         Raises Unavailable if it cannot be read and none is known.
         """
         with self._lock:
-            now = self._clock.monotonic()
-            if self._known is None or now - self._asked_at > self.KEPT_S:
+            now = self._clock.now()
+            if self._known is None or self._asked_at is None or not now - self.KEPT <= self._asked_at <= now:
                 self._asked_at = now
-                self._known = self._asked() or self._known
+                self._learn(self._asked())
             if self._known is None:
-                raise Unavailable("the stack's secret cannot be read")
+                raise _unreadable()
             return self._known
 
+    def read_anew(self) -> tuple[str, StackKeys]:
+        """Returns them as they are now. Raises Unavailable if the secret cannot be read, whatever was known before."""
+        with self._lock:
+            asked = self._asked()
+            if asked is None:
+                raise _unreadable()
+            self._asked_at = self._clock.now()
+            return self._learn(asked) or asked
+
+    def _learn(self, asked: tuple[str, StackKeys] | None) -> tuple[str, StackKeys] | None:
+        """Keeps the known object while nothing has changed: whoever compares by identity sees no change."""
+        if asked is not None and asked != self._known:
+            self._known = asked
+        return self._known
+
     def _asked(self) -> tuple[str, StackKeys] | None:
-        from sweephand.security.tokens import derive_keys  # noqa: PLC0415 - of the API, and of jobs with a callback token
+        from sweephand.security.tokens import derive_keys  # noqa: PLC0415 - of the API only
 
-        secret = self._version("AWSCURRENT")
-        if secret is None:
+        current = self._version("AWSCURRENT")
+        if current is None:
             return None
-        return secret, derive_keys(self._settings.stack_name, secret, self._version("AWSPREVIOUS"))
+        secret, rotated_at = current
+        before = self._version("AWSPREVIOUS")
+        previous = None if before is None else before[0]
+        return secret, derive_keys(self._settings.stack_name, secret, previous, rotated_at)
 
-    def _version(self, stage: str) -> str | None:
+    def _version(self, stage: str) -> tuple[str, datetime | None] | None:
+        """The secret of this stage, and when that version was made."""
         try:
             answer = self._clients.secrets_manager.get_secret_value(
                 SecretId=self._settings.stack_secret_id, VersionStage=stage
             )
         except (ClientError, BotoCoreError):
             return None
-        return str(json.loads(answer["SecretString"])["secret"])
+        return str(json.loads(answer["SecretString"])["secret"]), answer.get("CreatedDate")
+
+
+def _unreadable() -> Unavailable:
+    return Unavailable("the stack's secret cannot be read")
 
 
 class Doorkeeper:
@@ -373,7 +404,13 @@ class Doorkeeper:
 
     def door(self) -> Door:
         """Raises Unavailable if the secret cannot be read and none is known."""
-        known = self._secret.read()
+        return self._by(self._secret.read())
+
+    def anew(self) -> Door:
+        """Makes the door by the secret as it is now. Raises Unavailable if the secret cannot be read."""
+        return self._by(self._secret.read_anew())
+
+    def _by(self, known: tuple[str, StackKeys]) -> Door:
         if self._made is None or self._made[0] is not known:
             self._made = known, self._door(*known)
         return self._made[1]
@@ -383,7 +420,8 @@ class Doorkeeper:
         from sweephand.store import credentials  # noqa: PLC0415
 
         foreign = self._by_foreign_token if self._world.settings.oidc_issuers else None
-        return Door(keys, secret, partial(credentials.find_credential, self._world.table), foreign)
+        find = partial(credentials.find_credential, self._world.table)
+        return Door(keys, secret, find, foreign, self._world.callback_keys.current, self.anew)
 
     def _by_foreign_token(self, token: str, now: datetime) -> Caller:
         if self._foreign is None:

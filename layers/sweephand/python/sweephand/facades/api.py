@@ -94,7 +94,9 @@ class Api(ABC):
         try:
             if route.scope is not None:
                 caller = self._identify(request, parameters["run"] if route.run_token else None)
-                tenancy.require_active(self.world, caller)
+                if route.gives_access:
+                    caller = self.door().identify_anew(request.headers.get("authorization"), self.world.clock.now())
+                tenancy.require_active(self.world, caller, anew=route.gives_access)
                 if not any(caller.allows(scope) for scope in route.also):
                     caller.require(route.scope)
             return route, caller, self.operate(Visit(request, route, parameters, caller))
@@ -105,7 +107,7 @@ class Api(ABC):
         """run_id: of the run whose own token is enough, where the caller shows nothing else."""
         token = request.headers.get(RUN_TOKEN_HEADER.lower())
         if run_id is not None and token is not None and "authorization" not in request.headers:
-            return self.door().by_run_token(token, run_id)
+            return self.door().by_run_token(token, run_id, self.world.clock.now())
         return self.door().identify(request.headers.get("authorization"), self.world.clock.now())
 
     def _written(self, answer: Answer, request_id: str, *, head: bool = False) -> dict[str, Any]:

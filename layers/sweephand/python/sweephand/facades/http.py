@@ -152,6 +152,11 @@ class Route:
     media: tuple[str, ...] = ("application/json",)
 
     @property
+    def gives_access(self) -> bool:
+        """Whether it gives or takes access: to credentials, to keys, to tenants. Then the caller is identified anew."""
+        return self.method not in {"GET", "HEAD"} and self.scope in {"admin", "provider:admin"}
+
+    @property
     def scopes(self) -> tuple[str, ...]:
         """Each of which is enough."""
         return tuple(filter(None, (self.scope, *self.also)))

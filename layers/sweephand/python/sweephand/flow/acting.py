@@ -24,7 +24,7 @@ LEASE_MARGIN_S = 2.0
 def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
     """One attempt. Never raises for what the target does.
 
-    Raises Unavailable if the table, the key service or the stack's secret cannot be had.
+    Raises Unavailable if the table or the key service cannot be had.
     """
     action = action_of(job, run.kind)
     payload = payload_of(world, run, job, schedule)
@@ -121,7 +121,7 @@ def signing_secrets(world: World, job: Job) -> tuple[str, ...]:
 def token_of(world: World, run: Run) -> str:
     from sweephand.security.tokens import callback_token  # noqa: PLC0415 - few jobs ask for one
 
-    return callback_token(world.stack_keys(), run.tenant, run.id)
+    return callback_token(world.callback_keys.current().secret, run.tenant, run.id)
 
 
 def _callback_url(world: World, run: Run) -> str | None:

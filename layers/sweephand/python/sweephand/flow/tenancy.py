@@ -78,15 +78,16 @@ def began_at(world: World, name: str) -> datetime | None:
     return None if tenant is None else tenant.created_at
 
 
-def require_active(world: World, who: Caller) -> None:
+def require_active(world: World, who: Caller, *, anew: bool = False) -> None:
     """Raises Forbidden for the caller of a tenant that is disabled or being deleted, within 10 seconds of that
     everywhere; Unauthenticated for the caller of one that is gone, also where another has its name now.
 
-    The provider may go on acting for it.
+    The provider may go on acting for it. anew: the tenant is read now, not remembered.
     """
     if who.tenant is None:
         return
-    refused = _refused(world, who, who.tenant, TENANT_KEPT_S) and _refused(world, who, who.tenant, REFUSED_KEPT_S)
+    kept_s = 0.0 if anew else TENANT_KEPT_S
+    refused = _refused(world, who, who.tenant, kept_s) and _refused(world, who, who.tenant, REFUSED_KEPT_S)
     if refused:
         raise refused
 

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from sweephand.actions.call import Call
     from sweephand.domain.circuits import Circuit
     from sweephand.domain.run import Outcome
+    from sweephand.flow.callback_keys import CallbackKeys
     from sweephand.flow.turnstiles import Group
     from sweephand.messaging.event_bus import EventBus
     from sweephand.messaging.run_queue import RunQueue
     from sweephand.security.guard import Outbound
     from sweephand.security.secrets import SecretBox
-    from sweephand.security.tokens import StackKeys
     from sweephand.settings import Settings
     from sweephand.sources import Chance, Clock
     from sweephand.store.conditional import Table
@@ -54,8 +54,7 @@ class Journal(Protocol):
 class World:
     """perform: carries out one attempt of an action of a kind. standing: of collections, for the executor's gate.
 
-    stack_keys: what is derived from the stack's secret; raises Unavailable if that cannot be read. memory: of flow
-    keys, for as long as the process lives.
+    callback_keys: the key of callback tokens. memory: of flow keys, for as long as the process lives.
     """
 
     settings: Settings
@@ -69,6 +68,6 @@ class World:
     files: Files
     outbound: Outbound
     perform: Callable[[str, Mapping[str, Any], Call, Outbound], Outcome]
-    stack_keys: Callable[[], StackKeys]
+    callback_keys: CallbackKeys
     journal: Journal
     memory: FlowMemory = field(default_factory=FlowMemory)

@@ -12,14 +12,14 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sweephand.errors import Forbidden, InvalidRequest, Unauthenticated
 from sweephand.security import tokens
 from sweephand.security.memory import KNOWN_FOR, UNKNOWN_FOR, Memory
-from sweephand.security.tokens import AccessClaims, StackKeys
+from sweephand.security.tokens import AccessClaims, CallbackKey, StackKeys
 
 if TYPE_CHECKING:
     from sweephand.sources import Chance
@@ -79,7 +79,8 @@ class Credential:
 class Caller:
     """A verified identity. tenant None: provider level, which names the tenant that it acts for with each request.
 
-    since: when its credential was made; None: it has none of ours.
+    since: when its credential was made; None: it has none of ours. former_key: it showed a token that was signed by the
+    secret before the last rotation of the stack's.
     """
 
     tenant: str | None
@@ -87,6 +88,12 @@ class Caller:
     scopes: frozenset[str]
     generation: int = 1
     since: datetime | None = field(default=None, compare=False)
+    former_key: bool = False
+
+    @property
+    def client_id(self) -> str:
+        """Who it is, in change logs, events and log lines."""
+        return f"{self.tenant or PROVIDER}.{self.credential_id}"
 
     @property
     def provider(self) -> bool:
@@ -114,6 +121,7 @@ class Caller:
         return named
 
 
+AT_ONCE = timedelta(0)
 FindCredential = Callable[[str | None, str], Credential | None]
 """(tenant or None for provider level, id) -> what is stored."""
 ByForeignToken = Callable[[str, datetime], Caller]
@@ -129,34 +137,57 @@ class Door:
         first_secret: str,
         find_credential: FindCredential,
         by_foreign_token: ByForeignToken | None = None,
+        callback_key: Callable[[], CallbackKey] | None = None,
+        anew: Callable[[], Door] | None = None,
     ) -> None:
         """first_secret: of provider.admin, whose credential is the stack's own and in no table.
 
-        by_foreign_token: None where no other issuer is trusted.
+        by_foreign_token: None where no other issuer is trusted. callback_key: None where no run reports. anew: the door
+        by the stack's secret as it is now; None where the secret never changes.
         """
         self._keys = keys
+        self._callback_key = callback_key
+        self._anew = anew
         self._first = Credential(None, FIRST_ID, hash_secret(first_secret), frozenset({PROVIDER_ALL}))
         self._stored = Memory[tuple[str | None, str], Credential](lambda key: find_credential(*key))
         self._by_foreign_token = by_foreign_token
 
     def identify(self, authorization: str | None, now: datetime) -> Caller:
         """The caller by the header `Authorization`. Raises Unauthenticated."""
+        return self._identified(authorization, now, KNOWN_FOR)
+
+    def identify_anew(self, authorization: str | None, now: datetime) -> Caller:
+        """The caller by its credential and the stack's secret as they are now, not as they were remembered.
+
+        For what gives or takes access, so that nothing that was revoked makes what outlives it. Raises Unauthenticated,
+        also for a token that was signed by the secret before the last rotation.
+        """
+        door = self if self._anew is None else self._anew()
+        caller = door._identified(authorization, now, AT_ONCE)  # noqa: SLF001 - a door like this one
+        if caller.former_key:
+            raise Unauthenticated("this token was signed before the stack's secret was replaced: get a new token")
+        return caller
+
+    def _identified(self, authorization: str | None, now: datetime, known_for: timedelta) -> Caller:
         match parse_authorization(authorization):
             case ClientSecret() as given:
-                return self.by_secret(given, now)
+                return self.by_secret(given, now, known_for)
             case BearerToken(token):
-                return self._by_token(token, now)
+                return self._by_token(token, now, known_for)
 
-    def by_secret(self, given: ClientSecret, now: datetime) -> Caller:
+    def by_secret(self, given: ClientSecret, now: datetime, known_for: timedelta = KNOWN_FOR) -> Caller:
         hashed = hash_secret(given.secret)
         credential = self._credential(
-            given.tenant, given.id, now, lambda found: hmac.compare_digest(found.secret_hash, hashed)
+            given.tenant, given.id, now, known_for, lambda found: hmac.compare_digest(found.secret_hash, hashed)
         )
         return Caller(credential.tenant, credential.id, credential.scopes, credential.generation, credential.since)
 
-    def by_run_token(self, token: str, run_id: str) -> Caller:
+    def by_run_token(self, token: str, run_id: str, now: datetime) -> Caller:
         """The target of a run, by the token that was sent to it. Raises Unauthenticated."""
-        tenant = tokens.callback_tenant(self._keys, run_id, token)
+        if self._callback_key is None:
+            raise _nobody()
+        accepted = tokens.callback_keys(self._callback_key(), self._keys, now)
+        tenant = tokens.callback_tenant(accepted, run_id, token)
         if tenant is None:
             raise _nobody()
         return Caller(tenant, RUN_TARGET, frozenset({"runs:write"}))
@@ -176,26 +207,27 @@ class Door:
         claims = AccessClaims(caller.tenant, caller.credential_id, caller.generation, scopes)
         return tokens.issue(self._keys, claims, now, token_id), scopes
 
-    def _by_token(self, token: str, now: datetime) -> Caller:
+    def _by_token(self, token: str, now: datetime, known_for: timedelta) -> Caller:
         if self._by_foreign_token is not None and not tokens.names_own_algorithm(token):
             return self._by_foreign_token(token, now)
         claims = tokens.verify(self._keys, token, now)
         credential = self._credential(
-            claims.tenant, claims.credential_id, now, lambda found: found.generation == claims.generation
+            claims.tenant, claims.credential_id, now, known_for, lambda found: found.generation == claims.generation
         )
         # A scope that was taken from the credential is taken from its tokens too.
         present = Caller(credential.tenant, credential.id, credential.scopes)
         scopes = frozenset(scope for scope in claims.scopes if present.allows(scope))
-        return Caller(credential.tenant, credential.id, scopes, credential.generation, credential.since)
+        caller = Caller(credential.tenant, credential.id, scopes, credential.generation, credential.since)
+        return replace(caller, former_key=claims.former_key)
 
     def _credential(
-        self, tenant: str | None, name: str, now: datetime, fits: Callable[[Credential], bool]
+        self, tenant: str | None, name: str, now: datetime, known_for: timedelta, fits: Callable[[Credential], bool]
     ) -> Credential:
         """The stored credential that fits. One that does not is read again, at most every 10 s: it may have changed."""
         if tenant is None and name == FIRST_ID:
             credential: Credential | None = self._first
         else:
-            credential = self._stored.look_up((tenant, name), now, KNOWN_FOR)
+            credential = self._stored.look_up((tenant, name), now, known_for)
             if credential is not None and not fits(credential):
                 credential = self._stored.look_up((tenant, name), now, UNKNOWN_FOR)
         if credential is None or not fits(credential):

@@ -1,7 +1,8 @@
-"""What the stack's secret signs: access tokens of one hour, and the tokens of result callbacks.
+"""Access tokens of one hour, signed by the stack's secret; and tokens of result callbacks, which have their own key.
 
-Keys are derived (HKDF-SHA256, RFC 5869), one a purpose, so that none tells of another or of the secret. Two secrets
-hold at once, so that a rotation breaks nothing; the one before can still sign until the next rotation drops it.
+Signing keys are derived (HKDF-SHA256, RFC 5869), one for each purpose, so that no key reveals another one or the
+secret. After a rotation the former secret's tokens are accepted until they would have ended anyway: one hour at most,
+counted from the rotation. A forger who has the former secret chooses `iat` freely, so `iat` is no bound.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sweephand.errors import Unauthenticated
 
 LIFETIME_S = 3_600
+LONGEST_WAIT = timedelta(days=8)
+"""A run waits for its result for seven days at most (domain.collection.LONGEST_CALLBACK_S)."""
 LONGEST_HEAD = 1_024
 SKEW_S = 60
 _PURPOSES = (b"sweephand/kid/1", b"sweephand/access-token/1", b"sweephand/callback/1")
@@ -31,7 +34,10 @@ _CALLBACK = re.compile(r"([A-Za-z0-9_-]{1,64})\.([A-Za-z0-9_-]{43})", re.ASCII)
 
 @dataclass(frozen=True)
 class StackKey:
-    """kid: names the key without telling of it."""
+    """The keys of one value of the stack's secret. kid: names them without revealing them.
+
+    callback: signed callback tokens until callbacks had a key of their own.
+    """
 
     kid: str
     access: bytes = field(repr=False)
@@ -40,30 +46,54 @@ class StackKey:
 
 @dataclass(frozen=True)
 class StackKeys:
-    """audience: the stack's name; a token of another stack is none here. previous: holds until the next rotation."""
+    """audience: the stack's name; tokens of another stack are refused. previous: of the secret before the last
+    rotation; its access tokens are accepted before `previous_until`.
+    """
 
     audience: str
     current: StackKey
     previous: StackKey | None = None
+    previous_until: datetime | None = None
 
     def all(self) -> tuple[StackKey, ...]:
         return (self.current,) if self.previous is None else (self.current, self.previous)
 
+    def signing(self, now: datetime) -> tuple[StackKey, ...]:
+        """The keys whose access tokens are accepted at `now`."""
+        accepted = self.previous_until is not None and now < self.previous_until
+        return self.all() if accepted else (self.current,)
+
+
+@dataclass(frozen=True)
+class CallbackKey:
+    """The key of callback tokens. It is independent of the stack's secret, so that executors need not read that."""
+
+    secret: bytes = field(repr=False)
+    made_at: datetime
+
 
 @dataclass(frozen=True)
 class AccessClaims:
-    """tenant None: provider level. generation: of the credential; raised, it ends all its tokens."""
+    """tenant None: provider level. generation: of the credential; raised, it ends all its tokens.
+
+    former_key: the token was signed by the secret before the last rotation.
+    """
 
     tenant: str | None
     credential_id: str
     generation: int
     scopes: frozenset[str]
+    former_key: bool = False
 
 
-def derive_keys(stack: str, secret: str, previous: str | None = None) -> StackKeys:
-    """The keys of a stack from its secret, and from the one before the last rotation."""
+def derive_keys(stack: str, secret: str, previous: str | None = None, rotated_at: datetime | None = None) -> StackKeys:
+    """Derives the keys of a stack from its secret, and from the one before the last rotation.
+
+    rotated_at: when the secret took the place of the previous one. Without it the previous one signs nothing.
+    """
     before = None if previous in {None, "", secret} else _derive_key(stack, str(previous))
-    return StackKeys(stack, _derive_key(stack, secret), before)
+    until = None if before is None or rotated_at is None else rotated_at + timedelta(seconds=LIFETIME_S)
+    return StackKeys(stack, _derive_key(stack, secret), before, until)
 
 
 def issue(keys: StackKeys, claims: AccessClaims, now: datetime, token_id: str = "") -> str:
@@ -95,7 +125,7 @@ def verify(keys: StackKeys, token: str, now: datetime) -> AccessClaims:
 
     try:
         kid = jwt.get_unverified_header(token).get("kid")
-        key = next((key for key in keys.all() if key.kid == kid), None)
+        key = next((key for key in keys.signing(now) if key.kid == kid), None)
         if key is None:
             raise _unknown()
         members = jwt.decode(
@@ -113,7 +143,7 @@ def verify(keys: StackKeys, token: str, now: datetime) -> AccessClaims:
         )
     except jwt.PyJWTError as wrong:
         raise _unknown() from wrong
-    return _claims(members, now)
+    return _claims(members, now, former_key=key != keys.current)
 
 
 def head_of(token: str) -> Mapping[str, Any] | None:
@@ -139,21 +169,29 @@ def names_own_algorithm(token: str) -> bool:
     return head is not None and head.get("alg") == ALGORITHM
 
 
-def callback_token(keys: StackKeys, tenant: str, run_id: str) -> str:
-    """The token with which the target of a run reports its result: the same for all attempts, nothing is stored.
+def callback_token(key: bytes, tenant: str, run_id: str) -> str:
+    """Returns the token with which the target of a run reports its result: the same for all attempts, stored nowhere.
 
-    It names the tenant, because whoever brings it has no other identity and a run's id does not tell.
+    It names the tenant, because whoever brings it has no other identity and a run's id does not name one.
     """
-    return f"{tenant}.{_callback_mac(keys.current, tenant, run_id)}"
+    return f"{tenant}.{_callback_mac(key, tenant, run_id)}"
 
 
-def callback_tenant(keys: StackKeys, run_id: str, token: str) -> str | None:
-    """The tenant of the run that this token was made for; None for a wrong one, in the same time."""
+def callback_tenant(keys: Iterable[bytes], run_id: str, token: str) -> str | None:
+    """Returns the tenant of the run that one of the keys made it for; None for a wrong one, in the same time."""
     form = _CALLBACK.fullmatch(token)
     if not form:
         return None
-    matches = [hmac.compare_digest(_callback_mac(key, form[1], run_id), form[2]) for key in keys.all()]
+    matches = [hmac.compare_digest(_callback_mac(key, form[1], run_id), form[2]) for key in keys]
     return form[1] if any(matches) else None
+
+
+def callback_keys(own: CallbackKey, keys: StackKeys, now: datetime) -> tuple[bytes, ...]:
+    """Returns the keys whose callback tokens are accepted at `now`: the own one, and for as long as a run may wait the
+    keys that signed callback tokens before it was made.
+    """
+    earlier = tuple(key.callback for key in keys.all()) if now < own.made_at + LONGEST_WAIT else ()
+    return (own.secret, *earlier)
 
 
 def hkdf_sha256(secret: bytes, salt: bytes, purpose: bytes, length: int) -> bytes:
@@ -171,12 +209,12 @@ def _derive_key(stack: str, secret: str) -> StackKey:
     return StackKey(kid[:8].hex(), access, callback)
 
 
-def _callback_mac(key: StackKey, tenant: str, run_id: str) -> str:
-    mac = hmac.digest(key.callback, f"{tenant}/{run_id}".encode(), hashlib.sha256)
+def _callback_mac(key: bytes, tenant: str, run_id: str) -> str:
+    mac = hmac.digest(key, f"{tenant}/{run_id}".encode(), hashlib.sha256)
     return base64.urlsafe_b64encode(mac).decode().rstrip("=")
 
 
-def _claims(members: Mapping[str, Any], now: datetime) -> AccessClaims:
+def _claims(members: Mapping[str, Any], now: datetime, *, former_key: bool) -> AccessClaims:
     at = now.timestamp()
     tenant, sub, generation = members.get("tenant"), members["sub"], members["gen"]
     issued, expires, scope = members["iat"], members["exp"], members["scope"]
@@ -186,9 +224,9 @@ def _claims(members: Mapping[str, Any], now: datetime) -> AccessClaims:
         and (tenant is None or isinstance(tenant, str))
         and all(isinstance(number, int) for number in (generation, issued, expires))
     )
-    if not typed or not issued - SKEW_S <= at < expires:
+    if not typed or expires - issued > LIFETIME_S or not issued - SKEW_S <= at < expires:
         raise _unknown()
-    return AccessClaims(tenant, sub, generation, frozenset(scope.split()))
+    return AccessClaims(tenant, sub, generation, frozenset(scope.split()), former_key)
 
 
 def _unknown() -> Unauthenticated:

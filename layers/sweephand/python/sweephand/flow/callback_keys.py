@@ -1,0 +1,60 @@
+"""The key of callback tokens: one for each stack, sealed in the table, made by the first process that needs it.
+
+It is independent of the stack's secret, so that executors, which talk to targets, cannot read that secret; and so that
+a rotation of the secret leaves the tokens of waiting runs valid (decision 0072).
+"""
+
+from __future__ import annotations
+
+import base64
+from datetime import datetime, timedelta
+from threading import Lock
+
+from sweephand.errors import NotFound, Unavailable
+from sweephand.security.secrets import SecretBox
+from sweephand.security.tokens import CallbackKey
+from sweephand.sources import Chance, Clock
+from sweephand.store import callback_keys
+from sweephand.store.conditional import Table
+
+KEPT = timedelta(minutes=5)
+SIZE = 32
+CONTEXT = ("provider", "stack", "callbackKey")
+"""The encryption context, in the members of security.secrets. No job has the id `stack`: theirs are UUIDs."""
+
+
+class CallbackKeys:
+    """Reads the key, and again every 5 minutes. Safe for threads."""
+
+    def __init__(self, table: Table, secrets: SecretBox, clock: Clock, chance: Chance) -> None:
+        self._table = table
+        self._secrets = secrets
+        self._clock = clock
+        self._chance = chance
+        self._known: tuple[datetime, CallbackKey] | None = None
+        self._lock = Lock()
+
+    def current(self) -> CallbackKey:
+        """Returns the stack's key, and makes it where there is none.
+
+        Raises Unavailable if the table or the key service does not answer, or if the row cannot be opened.
+        """
+        with self._lock:
+            now = self._clock.now()
+            if self._known is None or not now - KEPT < self._known[0] <= now:
+                self._known = now, self._read(now)
+            return self._known[1]
+
+    def _read(self, now: datetime) -> CallbackKey:
+        there = callback_keys.read(self._table)
+        if there is None:
+            fresh = base64.b64encode(self._chance.token(SIZE)).decode()
+            callback_keys.put_first(self._table, self._secrets.encrypt(*CONTEXT, fresh), now)
+            there = callback_keys.read(self._table)
+            if there is None:
+                raise Unavailable("the key of callback tokens could not be made")
+        sealed, made_at = there
+        try:
+            return CallbackKey(base64.b64decode(self._secrets.decrypt(*CONTEXT, sealed)), made_at)
+        except NotFound as wrong:
+            raise Unavailable("the key of callback tokens cannot be opened") from wrong

@@ -1,0 +1,74 @@
+"""The key of callback tokens: made once, read by everybody, and bound to its place."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from sweephand.errors import Unavailable
+from sweephand.flow.callback_keys import CallbackKeys
+from sweephand.security.tokens import CallbackKey
+from sweephand.store import callback_keys, keys
+from sweephand.store.key_items import CallbackKeyItem
+from tests.support.stage import STACK_SECRET, Stage
+
+
+def another(stage: Stage) -> CallbackKeys:
+    """Another process of the same stack."""
+    world = stage.world
+    return CallbackKeys(world.table, world.secrets, world.clock, world.chance)
+
+
+def test_the_first_who_needs_it_makes_it_and_all_others_find_it(stage: Stage) -> None:
+    made = stage.world.callback_keys.current()
+    stage.clock.advance(86_400)
+
+    assert len(made.secret) == 32
+    assert another(stage).current() == made
+    assert stage.world.callback_keys.current() == made
+
+
+def test_of_two_who_make_it_at_once_both_use_the_one_that_was_first(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The late one looks before the other one has written."""
+    other, put = another(stage), callback_keys.put_first
+    first: list[CallbackKey] = []
+
+    def put_late(*row: Any) -> None:
+        monkeypatch.undo()
+        first.append(stage.world.callback_keys.current())
+        put(*row)
+
+    monkeypatch.setattr(callback_keys, "put_first", put_late)
+
+    assert other.current() == first[0] == another(stage).current()
+
+
+def test_the_table_holds_neither_the_key_nor_anything_that_the_stack_s_secret_leads_to(stage: Stage) -> None:
+    made = stage.world.callback_keys.current()
+
+    (row,) = [item for item in stage.items() if item["pk"]["S"] == keys.STACK_KEYS]
+
+    assert made.secret.hex() not in str(row)
+    assert STACK_SECRET not in str(row)
+    assert row.keys() == {"pk", "sk", "sealed", "created_at"}
+
+
+def test_a_row_that_was_sealed_for_something_else_is_not_taken_for_the_key(stage: Stage) -> None:
+    sealed = stage.world.secrets.encrypt("acme", "job", "authentication.token", "x" * 44)
+    stage.world.table.put(CallbackKeyItem(pk=keys.STACK_KEYS, sk=keys.CALLBACK_KEY, sealed=sealed, created_at=0))
+
+    with pytest.raises(Unavailable):
+        stage.world.callback_keys.current()
+
+
+def test_a_key_whose_row_was_deleted_is_replaced_within_five_minutes(stage: Stage) -> None:
+    made = stage.world.callback_keys.current()
+    stage.world.table.delete(keys.STACK_KEYS, keys.CALLBACK_KEY)
+
+    assert stage.world.callback_keys.current() == made
+    stage.clock.advance(timedelta(minutes=5).total_seconds())
+    assert stage.world.callback_keys.current() != made
