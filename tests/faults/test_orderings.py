@@ -58,7 +58,7 @@ ORDERINGS = {
     "error-action-row-before-message": _ordering(
         "error-action", "store/ledger.claim_first put", then="flow/effects.start_reaction send_one"
     ),
-    "manual-row-before-message": _ordering("by-hand", "flow/manual.run_now transact", then="flow/manual.send send_one"),
+    "manual-row-before-message": _ordering("by-hand", "flow/manual.start transact", then="flow/manual.send send_one"),
     "result-before-pointer": _ordering("cancel", *ENDS, then="flow/results.end_from_outside send_one"),
     "line-before-taking-out": _ordering(
         "unreadable", *ENDS, "flow/broken.take_out send_one", then="flow/broken.take_out update"

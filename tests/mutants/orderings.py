@@ -60,7 +60,7 @@ BROKEN = {
     "manual-row-before-message": TooEarly(
         "flow/manual.py",
         "run_now",
-        "world.table.transact(start_ops(world, job, run, once))",
+        "start(world, job, run, start_ops(world, job, run, once, edit))",
         "send(world, run, drafts.lane_of(job))",
     ),
     "result-before-pointer": TooEarly(

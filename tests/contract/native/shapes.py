@@ -66,9 +66,10 @@ OF_NOTATION = {
     "recurrence": {"recurrence", "dstGap", "dstOverlap", "monthOverflow"},
 }
 RUN = {
-    *("id", "jobId", "scheduleId", "kind", "status", "state", "reason", "httpStatus", "plannedAt", "enqueuedAt"),
-    *("startedAt", "finishedAt", "latenessMs", "attempt", "maxAttempts", "nextAttemptAt", "callbackDeadlineAt"),
-    *("answer", "message", "parentRunId", "rerunOf", "rerunBy", "range", "attempts", "notes", "expiresAt"),
+    *("id", "jobId", "jobName", "scheduleId", "kind", "status", "state", "reason", "httpStatus", "plannedAt"),
+    *("enqueuedAt", "startedAt", "finishedAt", "latenessMs", "attempt", "maxAttempts", "nextAttemptAt"),
+    *("callbackDeadlineAt", "answer", "message", "parentRunId", "rerunOf", "rerunBy", "range", "attempts"),
+    *("notes", "expiresAt"),
 }
 ATTEMPT = {
     *("attempt", "state", "plannedAt", "enqueuedAt", "startedAt", "finishedAt", "durationMs"),

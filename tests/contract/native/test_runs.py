@@ -433,7 +433,12 @@ def test_attention_reaches_over_days(api):
         ("state=success", 400, "state"),
         ("kind=none", 400, "kind"),
         ("jobId=01a400f6-36fa-71e9-9550-323b38da5e82", 404, None),
-        ("until=2027-01-01T00:00:00Z", 400, "until"),
+        ("from=2027-01-01T00:00:01Z&until=2027-01-01T00:00:00Z", 400, "until"),
+        ("from=yesterday", 400, "from"),
+        ("collection=", 400, "collection"),
+        ("jobId=01a400f6-36fa-71e9-9550-323b38da5e82&tag=a", 400, "jobId"),
+        ("scheduleId=01a400f6-36fa-71e9-9550-323b38da5e82&collection=a", 400, "scheduleId"),
+        ("offset=5", 400, "offset"),
     ],
 )
 def test_a_question_for_runs_that_breaks_a_rule_is_refused(api, query, status, field):

@@ -77,7 +77,7 @@ def file_of(stage: Stage, operation: Operation) -> str:
 
 def expected(runs: list[Run], form: Format = Format.CSV) -> str:
     """All in one, without a page's or a piece's end: latest planned first."""
-    return run_file.head(form) + run_file.lines(form, reversed(runs))
+    return run_file.head(form) + run_file.lines(form, list(reversed(runs)), {run.job_id: run.job_id for run in runs})
 
 
 def work_off(stage: Stage, rounds: int = 60) -> None:

@@ -103,6 +103,7 @@ class Job:
     schedule_ids: of a job with at most 40 schedules, so that a list reads them by key; empty with `many_schedules`.
     schedule_count: how many it has, those that still follow a change included: what its tenant's quota counts.
     open_change: the revision whose schedules still follow, because they were too many for one transaction.
+    own_runs: whether it may have runs that belong to no schedule: a list of many jobs reads only ledgers that exist.
     """
 
     tenant: str
@@ -133,6 +134,7 @@ class Job:
     number: int = 0
     ordinal: int | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    own_runs: bool = False
 
     def reaction(self, kind: Kind) -> ActionSpec | None:
         """What a run of such a kind carries out, None if the job does not say it any more."""

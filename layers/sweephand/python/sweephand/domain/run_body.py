@@ -13,11 +13,16 @@ from sweephand.domain.run import AWAITING_RESULT, Attempt, Kind, LostCall, Reaso
 MILLISECOND = timedelta(milliseconds=1)
 
 
-def run_body(run: Run, attempts: Sequence[Attempt] = ()) -> dict[str, Any]:
-    """attempts: rows of attempts before the last; the run's own row has the last, and those whose executor was lost."""
+def run_body(run: Run, attempts: Sequence[Attempt] = (), *, job_name: str | None) -> dict[str, Any]:
+    """Returns a run as JSON.
+
+    attempts: rows of attempts before the last; the run's own row has the last, and those whose executor was lost.
+    job_name: of its job as it is now; None where that is gone.
+    """
     return {
         "id": run.id,
         "jobId": run.job_id,
+        "jobName": job_name,
         "scheduleId": run.schedule_id,
         "kind": run.kind.value,
         "status": run.state.status.value,

@@ -26,7 +26,7 @@ RANGE = {"rangeUntil": "until", "rangeCount": "count"}
 COLUMNS = (
     *("id", "jobId", "scheduleId", "kind", "status", "state", "reason", "httpStatus"),
     *("plannedAt", "enqueuedAt", "startedAt", "finishedAt", "latenessMs", "attempt", "maxAttempts"),
-    *("parentRunId", *RANGE, "message", "answer", "expiresAt"),
+    *("parentRunId", *RANGE, "message", "answer", "expiresAt", "jobName"),
 )
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A cell that begins so is worked out by a spreadsheet, whoever wrote it (OWASP, CSV injection)."""
@@ -37,11 +37,15 @@ def head(form: Format) -> str:
     return _csv([COLUMNS]) if form is Format.CSV else ""
 
 
-def lines(form: Format, runs: Iterable[Run]) -> str:
-    """A run a line, without the attempts that have rows of their own; a cell may hold ends of lines."""
+def lines(form: Format, runs: Iterable[Run], names: Mapping[str, str | None]) -> str:
+    """Returns a line for each run, without the attempts that have rows of their own; a cell may hold ends of lines.
+
+    names: of the runs' jobs, by their ids.
+    """
+    bodies = (run_body(run, job_name=names[run.job_id]) for run in runs)
     if form is Format.JSON_LINES:
-        return "".join(f"{dumps(run_body(run))}\n" for run in runs)
-    return _csv(_cells(run_body(run)) for run in runs)
+        return "".join(f"{dumps(body)}\n" for body in bodies)
+    return _csv(_cells(body) for body in bodies)
 
 
 def _csv(rows: Iterable[Iterable[Any]]) -> str:

@@ -191,7 +191,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
         replan.send_owed(world, carried.plans, lines_too=collection.events is Events.ALL)
     new = entry(world, wanted.by, before, after, [(step.before, step.after) for step in steps_to_do])
     ops: list[Op] = [
-        world.table.put_op("job", jobs.job_item(after), jobs.revision_is(before.revision)),
+        world.table.put_op("job", jobs.job_item(after), jobs.job_as_read(before)),
         *schedule_ops,
         *drafts.part_ops(world, after, parts, sealed),
         *directory.change_ops(world.table, before, after, planned.schedules, carried.schedules),

@@ -87,6 +87,7 @@ def job_from(
         pause=before.pause if before else None,
         number=before.number if before else 0,
         ordinal=before.ordinal if before else draft.ordinal,
+        own_runs=before.own_runs if before else False,
         attributes=before.attributes if before and draft.attributes is None else draft.attributes or {},
     )
     return job, parts

@@ -33,7 +33,8 @@ class Edit:
 def check(action: ActionSpec, edit: Edit) -> None:
     """Raises InvalidRequest where the action cannot send this."""
     if edit.payload is not None:
-        actions.check_payload(action.kind, action.params, edit.payload, "payload")
+        member = "payload" if edit.payload.is_json else "body"
+        actions.check_payload(action.kind, action.params, edit.payload, member)
     if edit.headers is None:
         return
     if "headers" not in action.params:

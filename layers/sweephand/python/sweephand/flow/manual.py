@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from sweephand import ids
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.job import Job
 from sweephand.domain.run import Kind, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import NotFound, Unavailable
-from sweephand.flow import drafts
+from sweephand.flow import drafts, edits
+from sweephand.flow.edits import Edit
 from sweephand.flow.effects import WAKE
 from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
 from sweephand.flow.settle import max_attempts
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import jobs, ledger, run_rows
-from sweephand.store.conditional import Cancelled, Op
+from sweephand.store.conditional import Cancelled, Op, Written
 
 
-def run_now(world: World, tenant: str, job_id: str, schedule_id: str | None, once: Once | None, hop: int = 0) -> str:
-    """The id of the new run, or of the one that an earlier request of the same key made. Raises NotFound.
+def run_now(
+    world: World,
+    tenant: str,
+    job_id: str,
+    schedule_id: str | None,
+    once: Once | None,
+    hop: int = 0,
+    *,
+    edit: Edit | None = None,
+) -> str:
+    """Returns the id of the new run, or of the one that an earlier request of the same key made.
 
-    hop: runs before it, where a run's call asks for it.
+    hop: runs before it, where a run's call asks for it. edit: what this run sends in place of what its job says.
+    Raises NotFound; InvalidRequest for an edit that the action cannot send.
     """
     job = find(world, tenant, job_id, schedule_id)
     if once is not None and (there := earlier(world, tenant, once)) is not None:
         return there
     run = new_run(world, job, schedule_id, once, hop)
-    done = world.table.transact(start_ops(world, job, run, once))
+    done = start(world, job, run, start_ops(world, job, run, once, edit))
     if isinstance(done, Cancelled) and "run" not in done.refused and once is not None:
         return earlier_answer(done.refused["once"], once)
     send(world, run, drafts.lane_of(job))
@@ -63,13 +77,25 @@ def new_run(world: World, job: Job, schedule_id: str | None, once: Once | None, 
     )
 
 
-def start_ops(world: World, job: Job, run: Run, once: Once | None) -> list[Op]:
-    """The parts `run` and `once` of the transaction that starts it."""
+def start_ops(world: World, job: Job, run: Run, once: Once | None, edit: Edit | None = None) -> list[Op]:
+    """Returns the parts `run`, `edit` and `once` of the transaction that starts it. Raises InvalidRequest."""
+    if edit is not None:
+        edits.check(job.action, edit)
+        run = replace(run, edited=True)
     item = run_rows.item_of(run, shards=world.settings.shards, lane=drafts.lane_of(job))
     ops = [world.table.put_op("run", item, ledger.ABSENT)]
+    if edit is not None:
+        ops.append(edits.edit_op(world, run, edit, run.planned_at))
     if once is not None:
         ops.append(once_op(world, run.tenant, once, run.id))
     return ops
+
+
+def start(world: World, job: Job, run: Run, ops: Sequence[Op]) -> Written | Cancelled:
+    """Carries out the transaction that starts a run. A job notes its first run without a schedule before that."""
+    if run.schedule_id is None:
+        jobs.note_own_runs(world.table, job)
+    return world.table.transact(ops)
 
 
 def run_from(world: World, parent: Run, job_id: str) -> str | None:
@@ -97,6 +123,7 @@ def run_from(world: World, parent: Run, job_id: str) -> str | None:
         chain=parent.chain | {parent.job_id},
     )
     lane = drafts.lane_of(job)
+    jobs.note_own_runs(world.table, job)
     ledger.claim_first(world.table, started, shards=world.settings.shards, lane=lane)
     send(world, started, lane)
     return started.id

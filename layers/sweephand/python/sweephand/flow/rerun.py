@@ -27,7 +27,7 @@ from sweephand.flow.settle import action_of, lane_of, max_attempts
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import failures, jobs, ledger, run_rows
-from sweephand.store.conditional import Cancelled, Op
+from sweephand.store.conditional import Cancelled, Op, Written
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,15 @@ class Asking:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A run that is to come into being. old: the one that it repeats; lane: of its message. by: who asks.
+    """A run that is to come into being.
 
+    old: the run that it repeats. job: whose run it is. lane: of its message. by: who asks.
     alone: it runs only while no other run of its schedule does.
     """
 
     run: Run
     old: Run
+    job: Job
     lane: Lane
     by: Asking
     edit: Edit | None = None
@@ -85,7 +87,7 @@ def rerun(
     key = once.key if once else world.chance.new_id(now)
     wanted = prepared(world, old, Asking(key, actor, hop=hop), at=now, edit=edit)
     more = [once_op(world, tenant, once, wanted.run.id)] if once is not None else []
-    done = world.table.transact([*ops(world, wanted), *more])
+    done = write(world, wanted, more)
     if isinstance(done, Cancelled) and "run" not in done.refused:
         if "old" in done.refused:
             raise NotFound("no such run")
@@ -141,7 +143,7 @@ def prepared(
         edits.check(action_of(job, kind), edit)
     run = _new(world, old, job, schedule_id, kind, by, at, due)
     alone = kind not in REACTIONS and contested(job, schedule)
-    return Wanted(run, old, lane_of(action_of(job, kind)), by, edit, alone)
+    return Wanted(run, old, job, lane_of(action_of(job, kind)), by, edit, alone)
 
 
 def _with_payload(world: World, old: Run, edit: Edit | None) -> Edit | None:
@@ -195,7 +197,14 @@ def _new(
     )
 
 
-def ops(world: World, wanted: Wanted) -> list[Op]:
+def write(world: World, wanted: Wanted, more: Sequence[Op] = ()) -> Written | Cancelled:
+    """Writes the new run and what goes with it in one transaction. more: further parts of it."""
+    if wanted.run.schedule_id is None:
+        jobs.note_own_runs(world.table, wanted.job)
+    return world.table.transact([*_ops(world, wanted), *more])
+
+
+def _ops(world: World, wanted: Wanted) -> list[Op]:
     """The new run [absent] and what goes with it; the old one [it is there] knows by whom it is repeated, and where it
     had failed, its error too.
     """

@@ -14,6 +14,7 @@ from sweephand.domain.job import Job
 from sweephand.domain.run import REACTIONS, Run
 from sweephand.errors import Unavailable
 from sweephand.flow import drafts, manual
+from sweephand.flow.edits import Edit
 from sweephand.flow.idempotency import Once, earlier, earlier_answer
 from sweephand.flow.world import World
 from sweephand.store import jobs, keys, ledger
@@ -36,11 +37,18 @@ class Answered:
 
 
 def run_unless_active(
-    world: World, tenant: str, job_id: str, schedule_id: str | None, once: Once | None, hop: int = 0
+    world: World,
+    tenant: str,
+    job_id: str,
+    schedule_id: str | None,
+    once: Once | None,
+    hop: int = 0,
+    *,
+    edit: Edit | None = None,
 ) -> Answered:
     """A request that starts nothing leaves nothing behind, and no record under its key.
 
-    Raises NotFound, Unavailable.
+    edit: as in `manual.run_now`. Raises NotFound, InvalidRequest, Unavailable.
     """
     job = manual.find(world, tenant, job_id, schedule_id)
     if once is not None and (there := earlier(world, tenant, once)) is not None:
@@ -51,7 +59,8 @@ def run_unless_active(
         if active is not None:
             return Answered(active.id, started=False)
         run = manual.new_run(world, job, schedule_id, once, hop)
-        done = world.table.transact([*manual.start_ops(world, job, run, once), _mark_op(world, job, run, last)])
+        ops = [*manual.start_ops(world, job, run, once, edit), _mark_op(world, job, run, last)]
+        done = manual.start(world, job, run, ops)
         if isinstance(done, Cancelled) and "run" not in done.refused:
             if once is not None and "once" in done.refused:
                 return Answered(earlier_answer(done.refused["once"], once), started=True)

@@ -60,6 +60,7 @@ def job_of(item: JobItem) -> Job:
         number=item.number or 0,
         ordinal=item.ordinal,
         attributes=json.loads(item.attributes) if item.attributes else {},
+        own_runs=item.own_runs is not False,
     )
 
 
@@ -138,6 +139,7 @@ def job_item(job: Job) -> JobItem:
         number=job.number or None,
         ordinal=job.ordinal,
         attributes=_json(job.attributes) if job.attributes else None,
+        own_runs=job.own_runs,
         created_at=epoch_ms(job.created_at),
         modified_at=epoch_ms(job.modified_at),
     )
@@ -246,6 +248,16 @@ def read_secrets(table: Table, tenant: str, job_id: str, version: int) -> dict[s
     return json.loads(item.sealed) if item is not None else {}
 
 
+def note_own_runs(table: Table, job: Job) -> None:
+    """Marks a job that is about to get its first run without a schedule, before that run is written.
+
+    The mark is written once for each job. A job that is gone stays gone.
+    """
+    if not job.own_runs:
+        there: Condition = JobItem.pk.exists()
+        table.update(keys.job(job.tenant, job.id), keys.JOB, [assign(JobItem.own_runs, True)], there)
+
+
 # Parts of transactions
 
 ABSENT: Condition = JobItem.pk.does_not_exist()
@@ -253,6 +265,13 @@ ABSENT: Condition = JobItem.pk.does_not_exist()
 
 def revision_is(number: int) -> Condition:
     return JobItem.revision == number
+
+
+def job_as_read(job: Job) -> Condition:
+    """[the revision that was read, and whether it has had runs of its own]: a change loses neither."""
+    if job.own_runs:
+        return revision_is(job.revision)
+    return every(revision_is(job.revision), JobItem.own_runs == False)  # noqa: E712 - a condition of DynamoDB
 
 
 def open_change_is(number: int) -> Condition:

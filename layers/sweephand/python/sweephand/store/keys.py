@@ -48,6 +48,11 @@ def runs(tenant_name: str, owner: str) -> str:
     return f"{tenant(tenant_name)}#SCH#{part(owner)}"
 
 
+def owner_of_runs(pk: str) -> str:
+    """Returns whose runs a partition holds: the schedule's id, or the job's for runs without a schedule."""
+    return parts(pk)[3]
+
+
 def names(tenant_name: str, collection: str) -> str:
     return f"{tenant(tenant_name)}#COL#{part(collection)}"
 

@@ -94,6 +94,7 @@ class JobItem(Item):
     number = Integer(null=True)
     ordinal = Integer(null=True)
     attributes = UnicodeAttribute(null=True)
+    own_runs = BooleanAttribute(null=True)
     created_at = Integer()
     modified_at = Integer()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from itertools import islice
 from typing import Any
 
@@ -13,21 +13,25 @@ from sweephand.domain.instants import epoch_ms, text, text_ms
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native.context import Context
-from sweephand.flow import failures
+from sweephand.facades.native.runs import wanted_of
+from sweephand.flow import failures, run_lists
 from sweephand.flow.failures import Standing
 from sweephand.flow.history import Operation
+from sweephand.flow.run_lists import JobNames, Wanted
 from sweephand.ids import is_uuid
 from sweephand.store.views import failures as views
 
 STATES = frozenset({"OPEN", "ARCHIVED", "RESOLVED"})
 MOST_GROUPS = 5_000
+MOST_JOBS = 10_000
+"""Jobs that a filter may choose: of these only lean rows are read, some 200 read units."""
 COUNTED_IN_LISTS = 1_000
 _GROUP = re.compile("[0-9a-f]{32}", re.ASCII)
 _NUMBER = re.compile("[0-9]{1,15}", re.ASCII)
 
 
 def list_all(ctx: Context) -> Answer:
-    """The groups, the last failure first; by default those with runs that nobody has seen to."""
+    """Lists groups, the last failure first; by default those with runs that nobody has resolved."""
     limit, mark = ctx.page(_is_number, _is_group)
     state = ctx.choice("state", STATES) or "OPEN"
     behind = (int(mark[0]), mark[1]) if mark else None
@@ -35,18 +39,41 @@ def list_all(ctx: Context) -> Answer:
     page = list(islice(found, limit + 1))
     last = page[limit - 1][0] if len(page) > limit else None
     cursor = ctx.cursor(str(epoch_ms(last.last_at)), last.id) if last else None
-    return Answer(200, {"items": [_body(*each) for each in page[:limit]], "nextCursor": cursor})
+    names = JobNames(ctx.world, ctx.tenant).by_id(group.signature.job_id for group, _ in page[:limit])
+    items = [_body(*each, names[each[0].signature.job_id]) for each in page[:limit]]
+    return Answer(200, {"items": items, "nextCursor": cursor})
 
 
 def _groups(ctx: Context, behind: tuple[int, str] | None) -> Iterator[tuple[Group, Standing]]:
-    given = ctx.query.get("jobId")
-    job_id = None if given is None else ctx.job_of(given, code="INVALID_QUERY")
+    wanted = wanted_of(ctx)
+    chosen = _chosen(ctx, wanted)
     rows = islice(views.groups(ctx.world.table, ctx.tenant), MOST_GROUPS)
     ordered = sorted(((epoch_ms(group.last_at), group.id, group) for group in rows), key=lambda each: each[:2])
     for last_at, group_id, group in reversed(ordered):
-        wanted = job_id in {None, group.signature.job_id}
-        if wanted and (behind is None or (last_at, group_id) < behind):
+        if not _holds(wanted, chosen, group):
+            continue
+        if behind is None or (last_at, group_id) < behind:
             yield group, failures.standing(ctx.world, group, COUNTED_IN_LISTS)
+
+
+def _chosen(ctx: Context, wanted: Wanted) -> Container[str] | None:
+    """Returns the ids of the jobs whose groups are listed; None: of all jobs."""
+    if wanted.job_id is not None:
+        return {wanted.job_id}
+    if not wanted.selects_jobs:
+        return None
+    try:
+        return frozenset(run_lists.job_ids_of(ctx.world, ctx.tenant, wanted, MOST_JOBS))
+    except InvalidRequest as wrong:
+        raise InvalidRequest(wrong.field, wrong.reason, code="INVALID_QUERY") from wrong
+
+
+def _holds(wanted: Wanted, chosen: Container[str] | None, group: Group) -> bool:
+    """Returns whether a group is of a chosen job, and has failures between its first and its last within the span."""
+    since, until = wanted.span.since, wanted.span.until
+    if chosen is not None and group.signature.job_id not in chosen:
+        return False
+    return (since is None or since <= group.last_at) and (until is None or group.first_at <= until)
 
 
 def read(ctx: Context) -> Answer:
@@ -102,7 +129,9 @@ def restore_error_run(ctx: Context) -> Answer:
 
 def _answer(ctx: Context, group: Group, status: int = 200) -> Answer:
     headers = {"Location": f"/v1/errors/{group.id}"} if status == 201 else {}
-    return Answer(status, _body(group, failures.standing(ctx.world, group)), headers)
+    job_id = group.signature.job_id
+    name = JobNames(ctx.world, ctx.tenant).by_id([job_id])[job_id]
+    return Answer(status, _body(group, failures.standing(ctx.world, group), name), headers)
 
 
 def _id(ctx: Context) -> str:
@@ -130,13 +159,14 @@ def _state(group: Group, standing: Standing) -> str:
     return "RESOLVED" if group.closed_through is None else "ARCHIVED"
 
 
-def _body(group: Group, standing: Standing) -> dict[str, Any]:
+def _body(group: Group, standing: Standing, job_name: str | None) -> dict[str, Any]:
     signature = group.signature
     closed = group.closed_through
     return {
         "id": group.id,
         "state": _state(group, standing),
         "jobId": signature.job_id,
+        "jobName": job_name,
         "action": signature.action,
         "runState": signature.state.value,
         "reason": signature.reason,

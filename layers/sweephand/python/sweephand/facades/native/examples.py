@@ -82,7 +82,11 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
     },
     "ScheduleReplacement": {"lastDayOfMonth": {"every": "P1M", "startTime": "2099-01-31T06:00:00Z"}},
     "SchedulePatch": {"otherZone": {"timezone": "America/New_York", "count": 100}},
-    "RunRequest": {"ofTheJob": {}, "onlyIfNoneIsActive": {"ifActive": "drop"}},
+    "RunRequest": {
+        "ofTheJob": {},
+        "onlyIfNoneIsActive": {"ifActive": "drop"},
+        "withAPayload": {"payload": {"invoice": 4711}, "headers": {"X-Event": "invoice.paid"}},
+    },
     "PauseRequest": {
         "holidays": {"note": "holidays", "until": "2099-01-05T06:00:00Z"},
         "forNow": {"note": "the target is being moved"},

@@ -9,6 +9,7 @@ from sweephand.domain.run_file import MEDIA_TYPES, Format
 from sweephand.facades.http import Answer
 from sweephand.facades.native import cursors, runs
 from sweephand.facades.native.context import Context
+from sweephand.flow.run_lists import JobNames
 from sweephand.ids import is_uuid
 
 PATH = "/v1/runs:export"
@@ -22,9 +23,10 @@ def export_runs(ctx: Context) -> Answer:
     form = Format(ctx.choice("format", FORMATS) or Format.CSV)
     mark = cursors.read(ctx.place, ctx.query, is_uuid, is_uuid)
     limit = PAGE
+    names = JobNames(ctx.world, ctx.tenant)
     while True:
         found, behind = runs.select(ctx, (mark[0], mark[1]) if mark else None, limit)
-        text = ("" if mark else run_file.head(form)) + run_file.lines(form, found)
+        text = ("" if mark else run_file.head(form)) + run_file.lines(form, found, names.of(found))
         headers = {}
         if behind is not None:
             query = {**ctx.query, "cursor": ctx.cursor(*behind)}

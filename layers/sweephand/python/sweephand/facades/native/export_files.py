@@ -13,13 +13,15 @@ from sweephand.facades.http import Answer
 from sweephand.facades.native import cursors, operations
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.export import FORMATS, PATH
-from sweephand.facades.native.runs import KINDS, STATES
+from sweephand.facades.native.runs import KINDS, STATES, exact_instant
 from sweephand.flow.operations import export_runs
 from sweephand.flow.operations.export_runs import Link
 from sweephand.ids import is_uuid
 
 CHOICES: Mapping[str, frozenset[str]] = {"format": FORMATS, "state": STATES, "kind": KINDS}
-MEMBERS = (*CHOICES, "jobId", "scheduleId", "cursor")
+TEXTS = {"collection": 128, "tag": 128, "resourceId": 256}
+INSTANTS = frozenset({"from", "until"})
+MEMBERS = (*CHOICES, *TEXTS, *sorted(INSTANTS), "jobId", "scheduleId", "cursor")
 LONGEST_CURSOR = 1_024
 
 
@@ -38,6 +40,10 @@ def begin(ctx: Context) -> Answer:
 def _member(ctx: Context, name: str, value: object) -> str:
     if name in CHOICES:
         return fields.one_of(value, name, CHOICES[name])
+    if name in TEXTS:
+        return fields.text(value, name, 1, TEXTS[name])
+    if name in INSTANTS:
+        return text_ms(exact_instant(value, name))
     if name == "cursor":
         return fields.text(value, name, 1, LONGEST_CURSOR)
     if name == "jobId":

@@ -126,15 +126,18 @@ def delete(ctx: Context) -> Answer:
 
 
 def run(ctx: Context) -> Answer:
-    """Either way `runId` and `Location` are the run to watch: the new one, or with ifActive `drop` the active one."""
-    schedule, if_active = shapes.run(ctx.body())
+    """`runId` and `Location` name the run to watch: the new one, or with ifActive `drop` the active one."""
+    from sweephand.facades.native import run_edits  # noqa: PLC0415 - most requests start no run
+
+    schedule, if_active, given = shapes.run(ctx.body())
+    edit = run_edits.read(given)
     asked = ctx.world, ctx.tenant, ctx.id("job"), schedule, ctx.once(), ctx.hop()
     if if_active == "drop":
         from sweephand.flow.unless_active import run_unless_active  # noqa: PLC0415 - few requests ask for it
 
-        answered = run_unless_active(*asked)
+        answered = run_unless_active(*asked, edit=edit)
         return _started(answered.run_id, started=answered.started)
-    return _started(manual.run_now(*asked), started=True)
+    return _started(manual.run_now(*asked, edit=edit), started=True)
 
 
 def _started(run_id: str, *, started: bool) -> Answer:

@@ -106,6 +106,16 @@ QUERY: Mapping[str, Schema] = {
 }
 OF_ROUTE: Mapping[tuple[str, str], Schema] = {
     ("/v1/jobs", "state"): one_of(JobState),
+    **{
+        (path, name): {**GIVEN_INSTANT, "description": f"Runs planned at or {side} this instant; by default all."}
+        for path in ("/v1/runs", "/v1/runs:export")
+        for name, side in (("from", "after"), ("until", "before"))
+    },
+    ("/v1/errors", "from"): {**GIVEN_INSTANT, "description": "Groups that last failed at or after this instant."},
+    ("/v1/errors", "until"): {
+        **GIVEN_INSTANT,
+        "description": "Groups that first failed at or before this instant.",
+    },
     ("/v1/runs", "state"): one_of(state for state in State if state is not State.SCHEDULED),
     ("/v1/runs:export", "state"): one_of(state for state in State if state is not State.SCHEDULED),
     ("/v1/errors", "state"): one_of(("OPEN", "ARCHIVED", "RESOLVED"), default="OPEN"),

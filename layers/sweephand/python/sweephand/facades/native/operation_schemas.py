@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sweephand.actions.payloads import MAX_PAYLOAD
 from sweephand.domain.job import HOOK_KINDS, hook_owner
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Reason, State
@@ -20,7 +19,8 @@ from sweephand.facades.native.json_schema import (
     text,
     whole,
 )
-from sweephand.facades.native.schema_words import ANYTHING, FLAG, ID, INSTANT, INSTANT_MS, JOB_FILTER, RUN_ID, TEXT
+from sweephand.facades.native.run_schemas import EDIT
+from sweephand.facades.native.schema_words import FLAG, GIVEN_INSTANT, ID, INSTANT, INSTANT_MS, JOB_FILTER, RUN_ID, TEXT
 from sweephand.flow.operations import redrive
 
 _RATE = whole(1, redrive.MOST_RATE, default=redrive.USUAL_RATE, description="Runs a minute.")
@@ -59,6 +59,7 @@ _GROUP: Members = {
         description="OPEN: it has runs that nobody has seen to. RESOLVED: each was run again, archived or is gone.",
     ),
     "jobId": ID,
+    "jobName": or_null({**TEXT, "description": "The job's name as it is now; null where the job is gone."}),
     "action": one_of(
         ("action", "errorAction", *map(hook_owner, HOOK_KINDS)), description="Which of the job's actions failed."
     ),
@@ -100,6 +101,11 @@ SCHEMAS: dict[str, Schema] = {
             "format": one_of(Format, default="csv"),
             "jobId": JOB_FILTER,
             "scheduleId": ID,
+            "collection": text(1, 128, description="Runs of the jobs of this collection."),
+            "tag": text(1, 128, description="Runs of the jobs that have this tag."),
+            "resourceId": text(1, 256, description="Runs of the jobs of this resource."),
+            "from": {**GIVEN_INSTANT, "description": "Runs planned at or after this instant."},
+            "until": {**GIVEN_INSTANT, "description": "Runs planned at or before this instant."},
             "state": one_of(state for state in State if state is not State.SCHEDULED),
             "kind": one_of(Kind),
             "cursor": text(
@@ -109,17 +115,7 @@ SCHEMAS: dict[str, Schema] = {
             ),
         }
     ),
-    "RerunRequest": request(
-        {
-            "payload": {**ANYTHING, "description": "JSON, in the place of the job's payload."},
-            "body": text(0, MAX_PAYLOAD, description="The same as text; not beside `payload`."),
-            "headers": {
-                "type": "object",
-                "additionalProperties": or_null(TEXT),
-                "description": "In the place of the action's headers of these names; null leaves one out.",
-            },
-        }
-    ),
+    "RerunRequest": request(EDIT),
     "RedriveRequest": request(
         {
             "runs": items(RUN_ID, minItems=1, maxItems=redrive.MOST_RUNS, description="Or `group`."),

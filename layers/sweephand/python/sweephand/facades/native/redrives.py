@@ -5,53 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sweephand.actions import headers as header_fields
-from sweephand.actions import payloads
 from sweephand.domain import fields
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.operation import OperationKind
 from sweephand.errors import InvalidRequest, PreconditionFailed
 from sweephand.facades.http import Answer
-from sweephand.facades.native import operations
+from sweephand.facades.native import operations, run_edits
 from sweephand.facades.native.context import RUN_ID, Context
 from sweephand.flow import failures, rerun
-from sweephand.flow.edits import Edit
 from sweephand.flow.history import Operation
 from sweephand.flow.operations import redrive, verbs
 
 EDIT_SCOPE = "errors:edit"
-_EDIT = ("payload", "body", "headers")
 
 
 def rerun_one(ctx: Context, owner: str, uuid: str) -> Answer:
     """Whoever sends something else than the job says needs the scope for it too."""
-    given = fields.members(ctx.body(), "", _EDIT)
-    edit = _edit(given) if given else None
+    edit = run_edits.read(fields.members(ctx.body(), "", run_edits.MEMBERS))
     if edit is not None:
         assert ctx.caller is not None
         ctx.caller.require(EDIT_SCOPE)
     actor = ctx.by(Operation.CHANGE).actor
     run_id = rerun.rerun(ctx.world, ctx.tenant, owner, uuid, edit=edit, once=ctx.once(), actor=actor, hop=ctx.hop())
     return Answer(202, {"runId": run_id, "started": True}, {"Location": f"/v1/runs/{run_id}"})
-
-
-def _edit(given: Mapping[str, Any]) -> Edit:
-    path, payload = payloads.parse_payload(given, "")
-    if payload is not None:
-        payloads.check_size(payload, path)
-    headers = _headers(given["headers"]) if "headers" in given else None
-    return Edit(payload, headers)
-
-
-def _headers(value: object) -> dict[str, str | None]:
-    """null takes one away."""
-    if not isinstance(value, Mapping):
-        raise InvalidRequest("headers", "must be an object")
-    set_, _ = header_fields.parse({name: each for name, each in value.items() if each is not None}, "headers")
-    gone = [name for name, each in value.items() if each is None]
-    for name in gone:
-        header_fields.check_name(name, fields.below("headers", name))
-    return {**{name: value[name] for name, _ in set_}, **dict.fromkeys(gone)}
 
 
 def redrive_errors(ctx: Context) -> Answer:

@@ -49,12 +49,15 @@ OPERATION = "/v1/operations/{operation}"
 SUBSCRIPTIONS = "/v1/tenants/{tenant}/subscriptions"
 FLOW_KEY = "/v1/flow-keys/{flow_key}"
 JOBS_QUERY = (*PAGE, "offset", "collection", "state", "tag", "resourceId", "name", "search", "include")
-RUNS_QUERY = (*PAGE, "jobId", "scheduleId", "state", "kind")
+RUNS_QUERY = (
+    *PAGE,
+    *("jobId", "scheduleId", "collection", "tag", "resourceId", "from", "until", "state", "kind"),
+)
 HEALTH = "Version; with a scope, how far behind the sweep is"
 DESCRIPTION = "This description, as OpenAPI 3.1"
 EXPORT = "The same runs as a file, a thousand at a time: CSV or JSON lines"
 EXPORT_FILE = "The same runs as one file, up to a million: the operation has a link to it"
-ALL_RUNS = "List runs; without a job or schedule, what did not succeed or waits"
+ALL_RUNS = "List runs of a job, of a schedule or of many jobs; without these, what did not succeed or waits"
 PREVIEW = "The next instants of a schedule that is not stored"
 
 ROUTES = Routes(
@@ -178,7 +181,7 @@ ROUTES = Routes(
         ),
         get(
             *("/v1/errors", of_errors("list_all"), "What failed and nobody has seen to, in groups"),
-            query=(*PAGE, "jobId", "state"),
+            query=(*PAGE, "jobId", "collection", "tag", "resourceId", "from", "until", "state"),
             gives="ErrorGroupPage",
         ),
         get(ERROR, of_errors("read"), "Read a group of errors", gives="ErrorGroup"),

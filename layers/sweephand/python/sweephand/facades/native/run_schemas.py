@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sweephand.actions.payloads import MAX_PAYLOAD
 from sweephand.domain.run import Kind, Reason, State, Status
 from sweephand.facades.native.json_schema import (
     Members,
@@ -21,6 +22,7 @@ from sweephand.facades.native.schedule_schemas import (
     TIMING,
 )
 from sweephand.facades.native.schema_words import (
+    ANYTHING,
     FLAG,
     GIVEN_INSTANT,
     ID,
@@ -51,6 +53,7 @@ _ATTEMPT: Members = {
 _RUN: Members = {
     "id": RUN_ID,
     "jobId": ID,
+    "jobName": or_null({**TEXT, "description": "The job's name as it is now; null where the job is gone."}),
     "scheduleId": or_null(ID),
     "kind": one_of(Kind),
     "status": one_of(Status),
@@ -107,6 +110,17 @@ _CALENDAR = or_null(text(description="Of what a calendar leaves out: its name.")
 _SEARCHED: Members = {"searchedUntil": {**INSTANT, "description": "What lies behind was not looked at."}}
 
 
+EDIT: Members = {
+    "payload": {**ANYTHING, "description": "JSON that this run sends in place of the job's payload."},
+    "body": text(0, MAX_PAYLOAD, description="A string that is sent as it is; refused together with `payload`."),
+    "headers": {
+        "type": "object",
+        "additionalProperties": or_null(TEXT),
+        "description": "Headers that replace the action's headers of these names; null leaves one out.",
+    },
+}
+"""What one run sends in place of what its job says."""
+
 SCHEMAS: dict[str, Schema] = {
     "RunRequest": request(
         {
@@ -116,6 +130,7 @@ SCHEMAS: dict[str, Schema] = {
                 default="start",
                 description="`drop`: nothing is started while a run of the job (or of the schedule) has not ended.",
             ),
+            **EDIT,
         }
     ),
     "PreviewRequest": request(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from sweephand.domain import fields, upcoming
 from sweephand.domain.instants import epoch_ms, epoch_s, text
-from sweephand.domain.run import Kind, Reason, Run, State
+from sweephand.domain.run import Attempt, Kind, Reason, Run, State
 from sweephand.domain.run_body import run_body
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import InvalidRequest, NotFound
@@ -20,44 +22,66 @@ from sweephand.facades.native.context import Context
 from sweephand.flow import plan, results, run_lists
 from sweephand.flow.drafts import LAST
 from sweephand.flow.retention import RUN_DAYS
+from sweephand.flow.run_lists import JobNames, Wanted
 from sweephand.ids import is_uuid, run_uuid
 from sweephand.schedules.explain import MovedBy, left_out
 from sweephand.schedules.instants import parse_instant
 from sweephand.schedules.timing import Timing, load_or_never
 from sweephand.store.views import runs as views
-from sweephand.store.views.runs import RunMark
+from sweephand.store.views.runs import Passed, RunMark, Span
 
-LOOKED_AT_MOST = 5_000
+LOOKED_AT_MOST = 1_000
+"""Rows that a page looks at for those that the query asks for: at most some 250 read units."""
 STATES = frozenset(State) - {State.SCHEDULED}
 KINDS = frozenset(Kind)
+_FRACTION = re.compile(r"(.{19})\.([0-9]{1,30})(.*)", re.ASCII)
 
 
 def list_all(ctx: Context) -> Answer:
-    """By job or schedule; without them, what did not succeed or waits. Latest planned first."""
+    """Lists runs, latest planned first; without a job or members of jobs, what did not succeed or waits."""
     limit, given = ctx.page(is_uuid, is_uuid)
     found, behind = select(ctx, (given[0], given[1]) if given else None, limit)
-    items = [run_body(run) for run in found]
+    names = JobNames(ctx.world, ctx.tenant).of(found)
+    items = [run_body(run, job_name=names[run.job_id]) for run in found]
     return Answer(200, {"items": items, "nextCursor": ctx.cursor(*behind) if behind else None})
 
 
 def select(ctx: Context, last: RunMark | None, limit: int) -> tuple[list[Run], RunMark | None]:
-    """Up to `limit` runs behind `last` that the query asks for, and the mark that more lie behind; None: no more."""
-    wanted = run_lists.Wanted(
-        state=ctx.choice("state", STATES),
-        kind=ctx.choice("kind", KINDS),
+    """Returns up to `limit` runs after `last` that the query asks for, and the mark to go on from; None: no more."""
+    wanted = replace(wanted_of(ctx), state=ctx.choice("state", STATES), kind=ctx.choice("kind", KINDS))
+    found: list[Run] = []
+    for looked, each in enumerate(_listed(ctx, wanted, last, limit + 1)):
+        run = each if wanted.holds(each, ctx.now) else None
+        if (run is not None and len(found) == limit) or looked == LOOKED_AT_MOST:
+            return found, last
+        if run is not None:
+            found.append(run)
+        last = run_lists.mark_of(each)
+    return found, None
+
+
+def _listed(ctx: Context, wanted: Wanted, last: RunMark | None, page: int) -> Iterator[Run | Passed]:
+    try:
+        yield from run_lists.listed(ctx.world, ctx.tenant, wanted, last, page, ctx.now)
+    except InvalidRequest as wrong:
+        raise InvalidRequest(wrong.field, wrong.reason, code="INVALID_QUERY") from wrong
+
+
+def wanted_of(ctx: Context) -> Wanted:
+    """Reads which jobs and planned instants a query asks for. Raises InvalidRequest."""
+    wanted = Wanted(
         job_id=_query_job(ctx),
         schedule_id=_query_schedule(ctx),
+        collection=ctx.text("collection", 128),
+        tag=ctx.text("tag", 128),
+        resource_id=ctx.text("resourceId", 256),
+        span=Span(_exact(ctx, "from"), _exact(ctx, "until")),
     )
-    found: list[Run] = []
-    runs = run_lists.listed(ctx.world, ctx.tenant, wanted, last, limit + 1, ctx.now)
-    for looked, run in enumerate(runs):
-        fits = wanted.holds(run, ctx.now)
-        if (fits and len(found) == limit) or looked == LOOKED_AT_MOST:
-            return found, last
-        if fits:
-            found.append(run)
-        last = run_lists.mark_of(run)
-    return found, None
+    try:
+        run_lists.check_members(wanted)
+    except InvalidRequest as wrong:
+        raise InvalidRequest(wrong.field, wrong.reason, code="INVALID_QUERY") from wrong
+    return wanted
 
 
 def _query_job(ctx: Context) -> str | None:
@@ -74,7 +98,7 @@ def _query_schedule(ctx: Context) -> str | None:
 
 def read(ctx: Context) -> Answer:
     run = _find(ctx)
-    return Answer(200, run_body(run, views.attempts_of(ctx.world.table, run)))
+    return Answer(200, _shown(ctx, run, views.attempts_of(ctx.world.table, run)))
 
 
 def put_result(ctx: Context) -> Answer:
@@ -87,12 +111,16 @@ def put_result(ctx: Context) -> Answer:
     owner, uuid = ctx.run()
     token = ctx.request.headers.get(RUN_TOKEN_HEADER.lower())
     run = results.record(ctx.world, ctx.tenant, owner, uuid, success=success, message=message, token=token)
-    return Answer(200, run_body(run))
+    return Answer(200, _shown(ctx, run))
 
 
 def cancel(ctx: Context) -> Answer:
     ctx.no_members()
-    return Answer(200, run_body(results.cancel(ctx.world, ctx.tenant, *ctx.run())))
+    return Answer(200, _shown(ctx, results.cancel(ctx.world, ctx.tenant, *ctx.run())))
+
+
+def _shown(ctx: Context, run: Run, attempts: Sequence[Attempt] = ()) -> dict[str, Any]:
+    return run_body(run, attempts, job_name=JobNames(ctx.world, ctx.tenant).of([run])[run.job_id])
 
 
 def rerun(ctx: Context) -> Answer:
@@ -234,11 +262,28 @@ def _occurrence(ctx: Context, planned: _Planned) -> dict[str, Any]:
     }
 
 
+def exact_instant(value: object, field: str) -> datetime:
+    """Returns an RFC 3339 instant to the millisecond, as runs show theirs: `plannedAt` of one is a bound of a list."""
+    found = _FRACTION.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        return parse_instant(value, field)
+    return parse_instant(found[1] + found[3], field) + timedelta(milliseconds=int(found[2][:3].ljust(3, "0")))
+
+
+def _exact(ctx: Context, name: str) -> datetime | None:
+    given = ctx.query.get(name)
+    return None if given is None else _of_query(exact_instant, given, name)
+
+
 def _instant(ctx: Context, name: str) -> datetime | None:
     given = ctx.query.get(name)
     if given is None:
         return None
+    return _of_query(parse_instant, given, name)
+
+
+def _of_query(read: Callable[[object, str], datetime], given: str, name: str) -> datetime:
     try:
-        return parse_instant(given, name)
+        return read(given, name)
     except InvalidRequest as wrong:
         raise InvalidRequest(name, wrong.reason, position=wrong.position, code="INVALID_QUERY") from wrong

@@ -258,13 +258,13 @@ def credential(body: object, *, provider: bool) -> tuple[str | None, frozenset[s
 IF_ACTIVE = ("start", "drop")
 
 
-def run(body: object) -> tuple[str | None, str]:
-    """The schedule that a manual run shall belong to, and what shall become of it if another one is active."""
-    given = fields.members(body, "", ("scheduleId", "ifActive"))
+def run(body: object) -> tuple[str | None, str, Mapping[str, Any]]:
+    """Returns the schedule that a manual run belongs to, what to do if another run is active, and all members."""
+    given = fields.members(body, "", ("scheduleId", "ifActive", "payload", "body", "headers"))
     schedule_id = _text(given, "scheduleId", "", 1, 64)
     if schedule_id is not None and not is_uuid(schedule_id):
         raise InvalidRequest("scheduleId", "is not an id")
-    return schedule_id, fields.one_of(given.get("ifActive", "start"), "ifActive", IF_ACTIVE)
+    return schedule_id, fields.one_of(given.get("ifActive", "start"), "ifActive", IF_ACTIVE), given
 
 
 def pause(body: object) -> tuple[str | None, datetime | None]:

@@ -22,12 +22,12 @@ from sweephand.errors import QuotaExceeded
 from sweephand.flow import run_lists
 from sweephand.flow.idempotency import Once
 from sweephand.flow.operations import verbs
-from sweephand.flow.run_lists import Wanted
+from sweephand.flow.run_lists import JobNames, Wanted
 from sweephand.flow.world import World
 from sweephand.store import keys
 from sweephand.store import operations as store
 from sweephand.store.files import LEAST_PIECE
-from sweephand.store.views.runs import RunMark
+from sweephand.store.views.runs import RunMark, Span
 
 AT_ONCE = 3
 """Of a tenant; paused ones are among them."""
@@ -57,10 +57,15 @@ class Link:
 def begin(
     world: World, tenant: str, params: Mapping[str, str], behind: RunMark | None, *, actor: str, once: Once | None
 ) -> Operation:
-    """behind: where the file before this one ended. Raises NotFound, QuotaExceeded."""
+    """Begins the operation. behind: where the file before this one ended.
+
+    Raises NotFound, QuotaExceeded; InvalidRequest for members that choose too many jobs or do not act together.
+    """
     if (there := verbs.begun_before(world, tenant, once)) is not None:
         return there
-    run_lists.check(world, tenant, _wanted(params))
+    wanted = _wanted(params)
+    run_lists.check_members(wanted)
+    run_lists.check(world, tenant, wanted)
     now = world.clock.now()
     cursor: dict[str, Any] = {} if behind is None else {"after": list(behind)}
     kind, operation_id = OperationKind.EXPORT_RUNS, world.chance.new_id(now)
@@ -111,12 +116,13 @@ def _read(world: World, operation: Operation, form: Format, content: bytearray) 
     wanted, read = _wanted(operation.params), _Read(operation.cursor.get("after"))
     behind = None if read.after is None else (read.after[0], read.after[1])
     now, deadline = world.clock.now(), world.clock.monotonic() + PAGE_S
+    names = JobNames(world, operation.tenant)
     for run in run_lists.listed(world, operation.tenant, wanted, behind, ROWS, operation.started_at):
         if wanted.holds(run, now):
             if operation.done + read.count == MOST_RUNS:
                 read.over = read.more = True
                 return read
-            content += run_file.lines(form, [run]).encode()
+            content += run_file.lines(form, [run], names.of([run])).encode()
             read.count += 1
         read.after = list(run_lists.mark_of(run))
         if len(content) >= PIECE or world.clock.monotonic() > deadline:
@@ -155,7 +161,18 @@ def _format(operation: Operation) -> Format:
 
 
 def _wanted(params: Mapping[str, Any]) -> Wanted:
-    return Wanted(params.get("jobId"), params.get("scheduleId"), params.get("state"), params.get("kind"))
+    """Reads the members that `begin` was given; instants are in UTC, to the millisecond."""
+    since, until = (params.get(name) for name in ("from", "until"))
+    return Wanted(
+        job_id=params.get("jobId"),
+        schedule_id=params.get("scheduleId"),
+        state=params.get("state"),
+        kind=params.get("kind"),
+        collection=params.get("collection"),
+        tag=params.get("tag"),
+        resource_id=params.get("resourceId"),
+        span=Span(since and datetime.fromisoformat(since), until and datetime.fromisoformat(until)),
+    )
 
 
 def _key(operation: Operation, name: str) -> str:

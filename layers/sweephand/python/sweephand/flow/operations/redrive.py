@@ -188,7 +188,7 @@ def _begin(world: World, operation: Operation, each: _Next, due: datetime, open_
     _check(old)
     if wanted.alone and one_by_one.must_wait(world, wanted, open_):
         return None
-    done = world.table.transact(rerun.ops(world, wanted))
+    done = rerun.write(world, wanted)
     if isinstance(done, Cancelled) and "run" not in done.refused:
         raise NotFound("no such run")
     return wanted

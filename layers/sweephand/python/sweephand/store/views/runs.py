@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import chain, islice
@@ -143,11 +143,49 @@ RunMark = tuple[str, str]
 """Where a list of runs stands: (uuid, owner) of the last one shown. Lists run from the latest planned instant back."""
 
 
-def runs_of(table: Table, tenant: str, owner: str, mark: RunMark | None, page: int) -> Iterator[Run]:
-    """The runs of a schedule (or of a job itself), latest planned first, behind `mark`. page: rows that are wanted."""
-    last, limit = (AFTER_ANY_RUN, page) if mark is None else (keys.run(mark[0]), page + 1)
-    sort = RunItem.sk.between(keys.run(""), last)
-    rows = table.query_all(keys.runs(tenant, owner), sort, forward=False, limit=limit, consistent=True)
+@dataclass(frozen=True)
+class Passed:
+    """A place of a list whose run the list leaves out without having read it."""
+
+    mark: RunMark
+
+
+@dataclass(frozen=True)
+class Span:
+    """Planned instants that a list is limited to, both included; None: no limit."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def holds(self, instant: datetime) -> bool:
+        """Returns whether an instant lies within."""
+        return (self.since is None or self.since <= instant) and (self.until is None or instant <= self.until)
+
+
+ALWAYS = Span()
+
+
+def runs_of(
+    table: Table,
+    tenant: str,
+    owner: str,
+    mark: RunMark | None,
+    page: int,
+    span: Span = ALWAYS,
+    *,
+    consistent: bool = True,
+) -> Iterator[Run]:
+    """Yields the runs of a schedule (or of a job itself), latest planned first, after `mark`. page: rows wanted."""
+    first = keys.run("") if span.since is None else keys.run(_first_uuid_after(epoch_ms(span.since) - 1))
+    last, limit = AFTER_ANY_RUN, page
+    if mark is not None:
+        last, limit = keys.run(mark[0]), page + 1
+    elif span.until is not None:
+        last = keys.run(_first_uuid_after(epoch_ms(span.until)))
+    if last < first:
+        return
+    sort = RunItem.sk.between(first, last)
+    rows = table.query_all(keys.runs(tenant, owner), sort, forward=False, limit=limit, consistent=consistent)
     for row in rows:
         if "state" in row:
             run = run_rows.run_of(RunItem.from_raw_data(row))
@@ -223,14 +261,23 @@ def _brief(place: str, row: Mapping[str, Mapping[str, str]]) -> Brief:
     return Brief(place[len(_RUN) :], State(row["state"]["S"]), "range_count" in row, expires_s)
 
 
-def merged_runs(table: Table, tenant: str, owners: Sequence[str], mark: RunMark | None, page: int) -> Iterator[Run]:
-    """The runs of several schedules as one list.
+def merged_runs(
+    table: Table,
+    tenant: str,
+    owners: Sequence[str],
+    mark: RunMark | None,
+    page: int,
+    span: Span = ALWAYS,
+    *,
+    consistent: bool = True,
+) -> Iterator[Run]:
+    """Yields the runs of several schedules as one list.
 
     The newest of each is read first, many at once: a job may have 1,000 schedules. The more there are, the fewer rows a
     query takes of each.
     """
     size = max(LEAST_OF_EACH, 2 * page // max(1, len(owners)))
-    lists = [runs_of(table, tenant, owner, mark, min(page, size)) for owner in owners]
+    lists = [runs_of(table, tenant, owner, mark, min(page, size), span, consistent=consistent) for owner in owners]
     return heapq.merge(*_begun(lists), key=lambda run: (run.uuid, run.schedule_id or run.job_id), reverse=True)
 
 
@@ -246,11 +293,19 @@ def _begun(lists: Sequence[Iterator[Run]]) -> list[Iterator[Run]]:
 
 
 def attention(
-    table: Table, tenant: str, since: date, until: datetime, mark: RunMark | None, page: int
-) -> Iterator[Run]:
-    """Runs of the tenant that did not succeed or that wait, latest planned first, behind `mark`: a query a day.
+    table: Table,
+    tenant: str,
+    since: date,
+    until: datetime,
+    mark: RunMark | None,
+    page: int,
+    owners: Container[str] | None = None,
+) -> Iterator[Run | Passed]:
+    """Yields runs of the tenant that did not succeed or that wait, latest planned first, after `mark`: a query a day.
 
-    The index sorts by the order of the runs' ids, so that it knows no equal places that a page could cut.
+    The index sorts by the order of the runs' ids, so that it knows no equal places that a page could cut. owners: only
+    the runs of these schedules (or of these jobs themselves). The index's keys tell whose a run is, so the rows of
+    others are not read: their places are passed.
     """
     last = order_of(mark[0]) - 1 if mark else first_order_at(epoch_ms(until) + 1) - 1
     day = from_ms(instant_ms_of_order(last)).date()
@@ -263,15 +318,20 @@ def attention(
             forward=False,
             limit=page,
         )
-        yield from _attention_runs(table, entries, page)
+        yield from _attention_runs(table, entries, page, owners)
         day -= timedelta(days=1)
 
 
-def _attention_runs(table: Table, entries: Iterator[dict[str, dict[str, str]]], page: int) -> Iterator[Run]:
-    """The rows of the index's entries; one that has succeeded since is left out."""
+def _attention_runs(
+    table: Table, entries: Iterator[dict[str, dict[str, str]]], page: int, owners: Container[str] | None
+) -> Iterator[Run | Passed]:
+    """Yields the rows of the index's entries; one that has succeeded since is left out."""
     while batch := [(entry["pk"]["S"], entry["sk"]["S"]) for entry in islice(entries, page)]:
-        found = table.batch_get(batch)
+        others = set() if owners is None else {key for key in batch if keys.owner_of_runs(key[0]) not in owners}
+        found = table.batch_get(key for key in batch if key not in others)
         for key in batch:
+            if key in others:
+                yield Passed((keys.parts(key[1])[1], keys.owner_of_runs(key[0])))
             if key in found and (run := run_rows.run_of(RunItem.from_raw_data(found[key]))).state is not State.SUCCESS:
                 yield run
 

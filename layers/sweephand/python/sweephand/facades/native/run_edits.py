@@ -1,0 +1,35 @@
+"""What one run sends in place of what its job says: the members `payload`, `body` and `headers` of a run or a rerun."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sweephand.actions import headers as header_fields
+from sweephand.actions import payloads
+from sweephand.domain import fields
+from sweephand.errors import InvalidRequest
+from sweephand.flow.edits import Edit
+
+MEMBERS = ("payload", "body", "headers")
+
+
+def read(given: Mapping[str, Any]) -> Edit | None:
+    """Returns None where a request has none of these members. Raises InvalidRequest."""
+    if not any(name in given for name in MEMBERS):
+        return None
+    path, payload = payloads.parse_payload(given, "")
+    if payload is not None:
+        payloads.check_size(payload, path)
+    return Edit(payload, _headers(given["headers"]) if "headers" in given else None)
+
+
+def _headers(value: object) -> dict[str, str | None]:
+    """Reads headers by name; null takes one away."""
+    if not isinstance(value, Mapping):
+        raise InvalidRequest("headers", "must be an object")
+    set_, _ = header_fields.parse({name: each for name, each in value.items() if each is not None}, "headers")
+    gone = [name for name, each in value.items() if each is None]
+    for name in gone:
+        header_fields.check_name(name, fields.below("headers", name))
+    return {**{name: value[name] for name, _ in set_}, **dict.fromkeys(gone)}
