@@ -5,7 +5,6 @@ MAKEFLAGS += --no-print-directory
 
 export PYTHONPATH := layers/sweephand/python
 export SAM_CLI_TELEMETRY := 0
-export ARCHITECTURE ?= x86_64
 
 PY := .venv/bin/python
 LOCAL := $(PY) -m sweephand.local
@@ -113,8 +112,8 @@ sam-validate: setup-sam ## sam validate --lint
 	@$(SAM) validate --lint
 
 .PHONY: sam-build
-sam-build: setup-sam ## sam build; ARCHITECTURE=arm64 for that processor
-	@$(SAM) build --parameter-overrides Architecture=$(ARCHITECTURE)
+sam-build: setup-sam ## sam build, for both processors
+	@$(SAM) build
 
 .PHONY: sam-deploy-local
 sam-deploy-local: setup sam-build ## sam deploy of what was built to the local stack's emulator, as a stack of its own

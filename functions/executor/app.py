@@ -1,4 +1,7 @@
-"""A batch from a run queue, or from the dead-letter queue: what is not settled is reported, and comes back."""
+"""A batch from a run queue: reports the messages that are not settled, so that they come back.
+
+The minute rule of the dead letters starts it too, with {"deadLetters": true}.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ one_processor.stay()
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    if event.get("deadLetters") is True:
+        return {"taken": dead_letters.take(world)}
     now = world.clock.now()
     messages = [
         Delivered(
@@ -28,8 +33,5 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         )
         for record in event["Records"]
     ]
-    if dead_letters.is_source(world, event["Records"][0]["eventSourceARN"]):
-        failed = dead_letters.batch(world, messages)
-    else:
-        failed = execute.batch(world, world.settings.lane, context.aws_request_id, messages)
+    failed = execute.batch(world, world.settings.lane, context.aws_request_id, messages)
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}

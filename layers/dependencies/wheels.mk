@@ -1,8 +1,8 @@
 # The packages of requirements.txt, on any Python from 3.11: wheels are chosen for the runtime, not for this machine. The
 # same file stands in each layer of packages, because SAM copies a layer's folder away before it runs make.
 
-ARCHITECTURE ?= x86_64
-MACHINE := $(if $(filter arm64,$(ARCHITECTURE)),aarch64,x86_64)
+# Packages of Python alone are the same for every machine; a target with compiled code sets its own.
+MACHINE := x86_64
 
 define install_wheels
 mkdir -p "$(ARTIFACTS_DIR)/python"; \

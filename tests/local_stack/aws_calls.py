@@ -29,7 +29,11 @@ ON_OBJECTS = {
     "CompleteMultipartUpload": ("PutObject",),
     "AbortMultipartUpload": ("AbortMultipartUpload",),
 }
-ONE_BY_ONE = {"SendMessageBatch": "SendMessage", "ChangeMessageVisibilityBatch": "ChangeMessageVisibility"}
+ONE_BY_ONE = {
+    "SendMessageBatch": "SendMessage",
+    "DeleteMessageBatch": "DeleteMessage",
+    "ChangeMessageVisibilityBatch": "ChangeMessageVisibility",
+}
 
 
 def rights(service, operation, request, names):

@@ -358,7 +358,8 @@ class _Day:
                 "instant": int(SystemClock().now().timestamp()) + 600,
             }
             for letter in (body, json.dumps(ahead)):  # the second one's time has not come: it is put off
-                self.call("ExecutorFunction", _records([letter], self.stack.physical["DeadLetterQueue"]))
+                self.sqs.send_message(QueueUrl=self.stack.physical["DeadLetterQueue"], MessageBody=letter)
+            self.call("ExecutorFunction", {"deadLetters": True})
         self.work_off()
 
     def a_purged_queue(self):

@@ -90,12 +90,11 @@ def test_packing_leaves_the_template_alone_and_names_objects_by_their_content(tm
     ("old", "new", "same"),
     [
         ("AttributeName: pk, KeyType: HASH", "AttributeName: key, KeyType: HASH", False),
-        ("  Concurrency:", "  Shards: {Type: Number, Default: 4}\n  Concurrency:", False),
         ("AttributeName: expires_at", "AttributeName: ends_at", True),
         ("Handler: app.handler", "Handler: app.other", True),
     ],
 )
-def test_only_keys_and_shards_make_a_state_unusable(tmp_path, old, new, same):
+def test_only_keys_make_a_state_unusable(tmp_path, old, new, same):
     text = (SAMPLE / "template.yaml").read_text()
     assert old in text
 

@@ -86,7 +86,9 @@ CHANGES = {
     "refused-entries-are-forgotten": Change(
         "messaging/run_queue.py", "RunQueue._send_batch", 'answer.get("Failed", [])', "()"
     ),
-    "messages-are-nobody-s": Change("messaging/run_queue.py", "RunQueue._entry", "if self._fair", "if False"),
+    "messages-are-nobody-s": Change(
+        "messaging/run_queue.py", "RunQueue._entry", '"MessageGroupId": delivery.pointer.tenant,', ""
+    ),
     "rows-move-without-their-message": Change(
         "flow/sweep.py", "_sweep_group", "if unsent.isdisjoint(step.deliveries)]", "]"
     ),
@@ -245,7 +247,7 @@ CHANGES = {
     "all-executions-are-the-executors": Change(
         TEMPLATE_FILE,
         "",
-        "  FastConcurrency:\n    Type: Number\n    Default: 4",
+        "  FastConcurrency:\n    Type: Number\n    Default: 3",
         "  FastConcurrency:\n    Type: Number\n    Default: 8",
     ),
     "ticks-are-never-too-old": Change(

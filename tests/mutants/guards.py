@@ -21,7 +21,6 @@ MISSED_BY = {
         "UpdateReplacePolicy": "test_what_is_kept_outlives_the_stack_and_its_own_replacement",
         "DeletionProtectionEnabled": "test_the_table_cannot_be_deleted_by_one_call",
         "PointInTimeRecoverySpecification": "test_the_table_can_be_restored_to_any_second_of_its_last_weeks",
-        "SSESpecification": "test_the_table_is_encrypted_under_a_key_that_is_logged",
         "TimeToLiveSpecification": "test_the_table_drops_what_has_expired",
         "BillingMode": "test_the_table_is_paid_by_request",
         "EnableKeyRotation": "test_the_key_is_symmetric_and_rotates",
@@ -43,7 +42,7 @@ MISSED_BY = {
     "test_functions.py": {
         "RetentionInDays": "test_no_log_is_kept_for_ever",
         "RecursiveLoop": "test_retries_through_the_stack_s_own_queues_are_not_stopped_as_a_loop",
-        "ReservedConcurrentExecutions": "test_executions_are_reserved_by_parameter_for_one_function_alone",
+        "ReservedConcurrentExecutions": "test_executions_are_reserved_by_parameter_for_its_own_functions_alone",
         "LoggingConfig": "test_logs_are_json_and_go_to_a_group_of_the_function_s_own",
     },
     "test_rules.py": {

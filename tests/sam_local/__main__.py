@@ -56,7 +56,7 @@ def main() -> int:
 
 
 def _build() -> None:
-    command = ["make", "sam-build", f"ARCHITECTURE={engines.machine()}"]
+    command = ["make", "sam-build"]
     done = subprocess.run(command, cwd=CHECKOUT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise engines.NotPrepared(f"{' '.join(command)}:\n{(done.stdout + done.stderr)[-2_000:]}")

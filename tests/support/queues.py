@@ -12,6 +12,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from sweephand.domain.instants import epoch_ms
 from tests.support.sources import VirtualClock
 from tests.support.taps import Passing, Taps
 
@@ -73,6 +74,12 @@ class VirtualSqs:
     def change_message_visibility_batch(self, **request: Any) -> dict[str, Any]:
         return self._tapped("ChangeMessageVisibilityBatch", request, self._change_visibility)
 
+    def receive_message(self, **request: Any) -> dict[str, Any]:
+        return self._tapped("ReceiveMessage", request, self._received)
+
+    def delete_message_batch(self, **request: Any) -> dict[str, Any]:
+        return self._tapped("DeleteMessageBatch", request, self._deleted)
+
     def _tapped(self, operation: str, request: dict[str, Any], act: Any) -> dict[str, Any]:
         answer: dict[str, Any] = self._taps(Passing("sqs", operation, request), lambda: act(request))
         return answer
@@ -99,6 +106,28 @@ class VirtualSqs:
             if message is not None:
                 message.visible_at = self._clock.now() + timedelta(seconds=seconds)
         return {"Successful": []}
+
+    def _received(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert request["MessageSystemAttributeNames"] == ["SentTimestamp", "ApproximateReceiveCount"]
+        messages = [
+            {
+                "MessageId": message.id,
+                "ReceiptHandle": message.receipt,
+                "Body": message.body,
+                "Attributes": {
+                    "SentTimestamp": str(epoch_ms(message.sent_at)),
+                    "ApproximateReceiveCount": str(message.receive_count),
+                },
+            }
+            for message in self.receive(request["QueueUrl"], request["MaxNumberOfMessages"])
+        ]
+        return {"Messages": messages} if messages else {}
+
+    def _deleted(self, request: dict[str, Any]) -> dict[str, Any]:
+        self._check(request["Entries"], "DeleteMessageBatch")
+        for entry in request["Entries"]:
+            self.delete(request["QueueUrl"], entry["ReceiptHandle"])
+        return {"Successful": [{"Id": entry["Id"]} for entry in request["Entries"]]}
 
     def _attributes(self, request: dict[str, Any]) -> dict[str, Any]:
         now, messages = self._clock.now(), self._queues[request["QueueUrl"]].messages

@@ -215,7 +215,9 @@ class Stage:
         return self._batch(aws.URLS[lane], most, lambda request, batch: self._execute(lane, request, batch))
 
     def deliver_dead(self) -> int:
-        return self._batch(aws.DEAD, 10, lambda _, batch: dead_letters.batch(self.world, batch))
+        """Takes the dead letters as their rule does, once some wait. Returns how many there were."""
+        waits_until = self.sqs.next_visible_at([aws.DEAD])
+        return 0 if waits_until is None or waits_until > self.clock.now() else dead_letters.take(self.world)
 
     def _execute(self, lane: Lane, request: str, batch: list[Delivered]) -> list[str]:
         return execute.batch(self.world, lane, request, batch)
@@ -438,7 +440,6 @@ def stage(
                 clock,
                 dead_letter_url=settings.dead_letter_queue_url,
                 archive_url=settings.archive_queue_url,
-                fair=settings.fair_queues,
             ),
             secrets=secrets,
             files=Files(bucket, buckets.NAME),

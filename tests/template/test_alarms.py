@@ -30,6 +30,8 @@ def _present(deployed, raw, **parameters):
         "HasAlarms": stack_value(raw, "Alarms", parameters),
         "HasDashboard": stack_value(raw, "Dashboard", parameters),
         "HasIdentity": stack_value(raw, "OutboundIdentity", parameters),
+        "OnX86": "on",
+        "OnArm": "off",
         "HasTasks": "on" if stack_value(raw, "TaskCluster", parameters) else "off",
     }
     return {
@@ -88,11 +90,12 @@ def test_one_tick_that_vanished_is_no_alarm_and_what_it_left_is_not_late(stack, 
     assert silent["DatapointsToAlarm"] * silent["Period"] > raw["Parameters"]["LookAheadSeconds"]["Default"]
 
 
-def test_thresholds_are_the_operator_s(deployed):
-    alarms = of_type(deployed(OldestDueAlarmSeconds=600, ExecutorErrorsAlarmCount=9), KIND)
+def test_thresholds_lie_above_what_passes_without_help(stack, raw):
+    """The look-ahead bears one lost tick, and Lambda's own trouble now and then fails an invocation."""
+    alarms = of_type(stack, KIND)
 
-    assert alarms["OldestDueAlarm"]["Threshold"] == 600
-    assert alarms["ExecutorErrorsAlarm"]["Threshold"] == alarms["ExecutorSlowErrorsAlarm"]["Threshold"] == 9
+    assert 60 < alarms["OldestDueAlarm"]["Threshold"] < raw["Parameters"]["LookAheadSeconds"]["Default"]
+    assert alarms["ExecutorErrorsAlarm"]["Threshold"] == alarms["ExecutorSlowErrorsAlarm"]["Threshold"] == 3
 
 
 @pytest.mark.parametrize("name", ALARMS)

@@ -9,8 +9,7 @@ from tests.template.cloudformation import ROOT, of_type
 
 FILES = {"FILES_BUCKET"}
 EVERYWHERE = {"STACK_NAME", "TABLE_NAME", "POWERTOOLS_SERVICE_NAME", "POWERTOOLS_LOG_LEVEL", "PYTHONTZPATH"}
-EVERYWHERE |= {"FAIR_QUEUES"}
-SENDS = {"SHARDS", "FAST_QUEUE_URL", "SLOW_QUEUE_URL"}
+SENDS = {"FAST_QUEUE_URL", "SLOW_QUEUE_URL"}
 ASKS = {"OPERATIONS_QUEUE_URL"}
 CALLS_HTTP = {"ALLOWED_PRIVATE_TARGETS", "PLAIN_HTTP_TARGETS", "KEY_ID"}
 TASKS = {"TASK_CLUSTER", "TASK_DEFINITION_ARNS", "TASK_SUBNETS", "TASK_SECURITY_GROUPS", "TASK_PUBLIC_IP"} | {
@@ -42,7 +41,7 @@ VARIABLES = {
     | CALLS_HTTP
     | OIDC
     | {"LOOK_AHEAD_S", "FACADE", "EVENT_BUS_NAME", "CALLBACK_TIMEOUT_S", "STACK_SECRET_ID"}
-    | {"RATE_SLOW_FROM", "RATE_MOST", "CLIENT_RATE_SLOW_FROM", "CLIENT_RATE_MOST"},
+    | {"RATE_MOST", "CLIENT_RATE_MOST"},
     "SweeperFunction": EVERYWHERE | SENDS | ASKS | {"LOOK_AHEAD_S"},
     "ExecutorFunction": EVERYWHERE | SENDS | CALLS_OUT | SETTLES | {"DEAD_LETTER_QUEUE_URL", "ARCHIVE_QUEUE_URL"},
     "ExecutorSlowFunction": EVERYWHERE | SENDS | CALLS_OUT | SETTLES,
@@ -59,11 +58,9 @@ FOLDERS = {
     "OperationsFunction": "functions/operations",
 }
 RESERVES = {
-    "ApiFunction": "ApiReservedConcurrency",
-    "SapApiFunction": "SapApiReservedConcurrency",
-    "SweeperFunction": "SweeperReservedConcurrency",
-    "ExecutorFunction": "ExecutorReservedConcurrency",
-    "ExecutorSlowFunction": "ExecutorSlowReservedConcurrency",
+    "ApiReservedConcurrency": {"ApiFunction", "SapApiFunction"},
+    "SweeperReservedConcurrency": {"SweeperFunction"},
+    "ExecutorReservedConcurrency": {"ExecutorFunction", "ExecutorSlowFunction"},
 }
 LOGS = {
     "ApiFunction": "ApiLogs",
@@ -77,8 +74,10 @@ LOGS = {
 LAYERS = {
     "CodeLayer": "layers/sweephand",
     "DependenciesLayer": "layers/dependencies",
-    "CryptographyLayer": "layers/cryptography",
+    "CryptographyX86Layer": "layers/cryptography",
+    "CryptographyArmLayer": "layers/cryptography",
 }
+OF_PROCESSOR = {"x86_64": "CryptographyX86Layer", "arm64": "CryptographyArmLayer"}
 
 
 def test_the_functions_are_those_that_these_guards_know(stack):
@@ -98,17 +97,6 @@ def test_every_variable_of_the_template_is_read_by_the_settings(stack, function)
     settings.from_environment(variables)
 
     assert variables.keys() - variables.read == read_by_others
-
-
-@pytest.mark.parametrize(("said", "fair"), [("on", True), ("off", False)])
-@pytest.mark.parametrize("function", FOLDERS)
-def test_every_function_says_whose_its_messages_are_but_where_a_parameter_wants_none_of_it(
-    deployed, function, said, fair
-):
-    environment = _environment(deployed(FairQueues=said), function)
-
-    assert settings.from_environment({"TABLE_NAME": "t", "FAIR_QUEUES": environment["FAIR_QUEUES"]}).fair_queues is fair
-    assert settings.from_environment({"TABLE_NAME": "t"}).fair_queues
 
 
 @pytest.mark.parametrize("function", FOLDERS)
@@ -147,14 +135,14 @@ def test_a_new_account_s_ten_executions_are_not_reserved_by_default(stack, funct
     assert "ReservedConcurrentExecutions" not in stack["Resources"][function]["Properties"]
 
 
-@pytest.mark.parametrize(("function", "parameter"), RESERVES.items())
-def test_executions_are_reserved_by_parameter_for_one_function_alone(deployed, function, parameter):
+@pytest.mark.parametrize(("parameter", "functions"), RESERVES.items())
+def test_executions_are_reserved_by_parameter_for_its_own_functions_alone(deployed, parameter, functions):
     reserved = {
         name: properties.get("ReservedConcurrentExecutions")
         for name, properties in of_type(deployed(**{parameter: 7}), "AWS::Lambda::Function").items()
     }
 
-    assert reserved == dict.fromkeys(FOLDERS) | {function: 7}
+    assert reserved == dict.fromkeys(FOLDERS) | dict.fromkeys(functions, 7)
 
 
 @pytest.mark.parametrize(
@@ -230,24 +218,41 @@ def test_cryptography_is_loaded_where_certificates_come_in_and_where_other_issue
     stack = deployed(OidcIssuers=issuers, OidcAudiences="api")
 
     needed = {"ApiFunction", "SapApiFunction"} if issuers else {"ApiFunction"}
-    more = ["CryptographyLayer"] if function in needed else []
+    more = ["CryptographyX86Layer"] if function in needed else []
     assert _layers(stack, function) == ["DependenciesLayer", "CodeLayer", *more]
 
 
 def test_compiled_code_is_for_the_functions_processor(deployed):
-    layers = of_type(deployed(Architecture="arm64"), "AWS::Lambda::LayerVersion")
+    layers = of_type(deployed(), "AWS::Lambda::LayerVersion")
 
-    (cryptography,) = (layer for name, layer in layers.items() if name.startswith("CryptographyLayer"))
-    assert cryptography["CompatibleArchitectures"] == ["arm64"]
+    for architecture, layer in OF_PROCESSOR.items():
+        stack = deployed(Architecture=architecture)
+        assert stack["Resources"]["ApiFunction"]["Properties"]["Architectures"] == [architecture]
+        assert _layers(stack, "ApiFunction")[-1] == layer
+        (made,) = (found for name, found in layers.items() if name.startswith(layer))
+        assert made["CompatibleArchitectures"] == [architecture]
+
+
+def test_a_stack_contains_compiled_code_for_its_processor_alone(translated):
+    conditions = {
+        architecture: resource["Condition"]
+        for architecture, layer in OF_PROCESSOR.items()
+        for name, resource in translated["Resources"].items()
+        if name.startswith(layer)
+    }
+
+    assert conditions == {"x86_64": "OnX86", "arm64": "OnArm"}
 
 
 @pytest.mark.parametrize(("layer", "folder"), LAYERS.items())
 def test_a_layer_is_built_by_its_makefile_on_any_host(raw, layer, folder):
     resource = raw["Resources"][layer]
 
-    assert resource["Metadata"] == {"BuildMethod": "makefile"}
+    built_for = {name: architecture for architecture, name in OF_PROCESSOR.items()}
+    machine = {"BuildArchitecture": built_for[layer]} if layer in built_for else {}
+    assert resource["Metadata"] == {"BuildMethod": "makefile", **machine}
     assert resource["Properties"]["ContentUri"] == folder
-    assert f"build-{layer}:" in (ROOT / folder / "Makefile").read_text()
+    assert f"build-{layer}" in (ROOT / folder / "Makefile").read_text()
 
 
 def test_functions_have_names_of_cloudformation_s_own_so_that_two_stacks_fit_into_one_account(stack):

@@ -19,7 +19,8 @@ from tests.template.cloudformation import ROOT
 LAYERS = {
     "CodeLayer": ROOT / "layers" / "sweephand",
     "DependenciesLayer": ROOT / "layers" / "dependencies",
-    "CryptographyLayer": ROOT / "layers" / "cryptography",
+    "CryptographyX86Layer": ROOT / "layers" / "cryptography",
+    "CryptographyArmLayer": ROOT / "layers" / "cryptography",
 }
 OF_PYTHON_ALONE = ("CodeLayer", "DependenciesLayer")
 MAGIC_OF_PYTHON_3_13 = struct.pack("<H", 3571) + b"\r\n"
@@ -103,9 +104,14 @@ def test_a_layer_loads_no_compiled_module_so_that_it_fits_every_processor(built,
     assert list(python.rglob("*.so")) == []
 
 
-@pytest.mark.parametrize(("architecture", "machine"), [("x86_64", "x86_64"), ("arm64", "aarch64")])
-def test_the_cryptography_layer_is_compiled_for_the_processor_and_the_runtime(tmp_path, architecture, machine):
-    python, _ = _build("CryptographyLayer", tmp_path, ARCHITECTURE=architecture)
+@pytest.mark.parametrize(
+    ("layer", "machine"), [("CryptographyX86Layer", "x86_64"), ("CryptographyArmLayer", "aarch64")]
+)
+@pytest.mark.parametrize("said", ["", "x86_64", "arm64"])
+def test_a_layer_of_cryptography_is_compiled_for_its_processor_and_the_runtime_whatever_the_build_is_told(
+    tmp_path, layer, machine, said
+):
+    python, _ = _build(layer, tmp_path, ARCHITECTURE=said)
 
     assert (python / "cryptography" / "x509" / "__init__.py").is_file()
     assert (python / f"_cffi_backend.cpython-313-{machine}-linux-gnu.so").is_file()
@@ -115,11 +121,11 @@ def test_the_cryptography_layer_is_compiled_for_the_processor_and_the_runtime(tm
 
 def test_an_install_that_fails_fails_the_build(tmp_path):
     folder = tmp_path / "layer"
-    shutil.copytree(LAYERS["CryptographyLayer"], folder)
+    shutil.copytree(LAYERS["CryptographyX86Layer"], folder)
     (folder / "requirements.txt").write_text("cryptography==50.0.2 --hash=sha256:" + "0" * 64 + "\n")
 
     done = subprocess.run(
-        ["make", "-s", "build-CryptographyLayer", f"ARTIFACTS_DIR={tmp_path / 'out'}"],
+        ["make", "-s", "build-CryptographyX86Layer", f"ARTIFACTS_DIR={tmp_path / 'out'}"],
         cwd=folder,
         capture_output=True,
         check=False,

@@ -10,7 +10,6 @@ from tests.template.cloudformation import of_type
 FOURTEEN_DAYS_S = 14 * 24 * 3600
 READERS = {
     "ExecutorFunctionRuns": ("RunQueue", "ExecutorFunction"),
-    "ExecutorFunctionDeadLetters": ("DeadLetterQueue", "ExecutorFunction"),
     "ExecutorSlowFunctionRuns": ("SlowQueue", "ExecutorSlowFunction"),
     "OperationsFunctionPages": ("OperationsQueue", "OperationsFunction"),
 }
@@ -108,9 +107,8 @@ def test_no_page_of_long_work_begins_in_the_second_half_of_its_function(stack):
 @pytest.mark.parametrize(
     ("reader", "parameter", "default"),
     [
-        ("ExecutorFunctionRuns", "FastConcurrency", 4),
+        ("ExecutorFunctionRuns", "FastConcurrency", 3),
         ("ExecutorSlowFunctionRuns", "SlowConcurrency", 2),
-        ("ExecutorFunctionDeadLetters", "DeadLetterConcurrency", 2),
         ("OperationsFunctionPages", "OperationsConcurrency", 2),
     ],
 )
@@ -121,13 +119,16 @@ def test_no_queue_takes_more_executions_than_its_parameter_says(stack, deployed,
     assert chosen["Resources"][reader]["Properties"]["ScalingConfig"] == {"MaximumConcurrency": 77}
 
 
-def test_by_default_runs_leave_two_of_a_new_account_s_ten_executions_to_api_and_sweeper(stack):
-    """Long work, which is there now and then, may take these (decision 0036)."""
-    mappings = of_type(stack, "AWS::Lambda::EventSourceMapping")
-    most = {name: mapping["ScalingConfig"]["MaximumConcurrency"] for name, mapping in mappings.items()}
+def test_by_default_queues_and_dead_letters_leave_two_of_a_new_account_s_ten_executions_to_sweeper_and_api(stack):
+    mappings = of_type(stack, "AWS::Lambda::EventSourceMapping").values()
+    of_queues = sum(mapping["ScalingConfig"]["MaximumConcurrency"] for mapping in mappings)
+    minutely = [
+        rule for rule in of_type(stack, "AWS::Events::Rule").values() if "minute" in rule.get("ScheduleExpression", "")
+    ]
+    dead_letters, sweeper = len(minutely) - 1, 1
 
-    assert most.pop("OperationsFunctionPages") == 2
-    assert sum(most.values()) == 8
+    assert of_queues + dead_letters == 8
+    assert 10 - of_queues - dead_letters - sweeper >= 1
 
 
 def test_only_the_clocks_and_what_tells_of_tasks_may_put_messages_into_a_queue_without_a_role(stack):
@@ -144,7 +145,11 @@ def test_only_the_clocks_and_what_tells_of_tasks_may_put_messages_into_a_queue_w
             "Resource": {"Fn::GetAtt": ["TickDeadLetterQueue", "Arn"]},
             "Condition": {
                 "ArnEquals": {
-                    "aws:SourceArn": [{"Fn::GetAtt": ["MinuteRule", "Arn"]}, {"Fn::GetAtt": ["AuditRule", "Arn"]}]
+                    "aws:SourceArn": [
+                        {"Fn::GetAtt": ["MinuteRule", "Arn"]},
+                        {"Fn::GetAtt": ["AuditRule", "Arn"]},
+                        {"Fn::GetAtt": ["DeadLetterRule", "Arn"]},
+                    ]
                 }
             },
         }

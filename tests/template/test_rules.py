@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from tests.template.cloudformation import of_type
+from sweephand.flow import dead_letters
+from tests.template.cloudformation import ROOT, of_type
 
-TICKED = {"MinuteRule": "SweeperFunction", "AuditRule": "AuditorFunction"}
+TICKED = {"MinuteRule": "SweeperFunction", "DeadLetterRule": "ExecutorFunction", "AuditRule": "AuditorFunction"}
 
 
 def test_the_clocks_are_those_that_these_guards_know(stack):
@@ -17,8 +18,11 @@ def test_the_clocks_are_those_that_these_guards_know(stack):
     assert sorted(clocks) == sorted(TICKED)
 
 
-@pytest.mark.parametrize(("rule", "rate"), [("MinuteRule", "rate(1 minute)"), ("AuditRule", "rate(1 hour)")])
-def test_the_sweep_is_ticked_each_minute_and_the_audit_each_hour(stack, rule, rate):
+@pytest.mark.parametrize(
+    ("rule", "rate"),
+    [("MinuteRule", "rate(1 minute)"), ("DeadLetterRule", "rate(1 minute)"), ("AuditRule", "rate(1 hour)")],
+)
+def test_sweep_and_dead_letters_are_ticked_each_minute_and_the_audit_each_hour(stack, rule, rate):
     properties = stack["Resources"][rule]["Properties"]
 
     assert (properties["ScheduleExpression"], properties["State"]) == (rate, "ENABLED")
@@ -50,6 +54,24 @@ def test_a_tick_older_than_a_minute_is_dropped_because_the_next_one_reads_the_sa
     ] * 5
 
 
+def test_dead_letters_are_asked_for_by_the_event_that_the_executor_knows(stack):
+    (target,) = stack["Resources"]["DeadLetterRule"]["Properties"]["Targets"]
+    code = (ROOT / "functions" / "executor" / "app.py").read_text()
+
+    assert json.loads(target["Input"]) == {"deadLetters": True}
+    assert 'event.get("deadLetters") is True' in code
+
+
+def test_the_function_ends_what_dead_letters_it_took_before_its_time_is_over(stack):
+    assert stack["Resources"]["ExecutorFunction"]["Properties"]["Timeout"] >= 2 * dead_letters.TAKEN_FOR_S
+
+
+def test_a_letter_stays_hidden_while_the_minute_that_took_it_may_be_at_work(stack):
+    visibility_s = stack["Resources"]["DeadLetterQueue"]["Properties"]["VisibilityTimeout"]
+
+    assert visibility_s == 6 * stack["Resources"]["ExecutorFunction"]["Properties"]["Timeout"]
+
+
 def test_an_audit_is_tried_again_but_not_beside_the_next_one(stack):
     (target,) = stack["Resources"]["AuditRule"]["Properties"]["Targets"]
 
@@ -67,7 +89,8 @@ def test_a_tick_that_could_not_be_delivered_is_kept_as_evidence(deployed, rule):
 
 
 @pytest.mark.parametrize(
-    ("function", "attempts", "oldest_s"), [("SweeperFunction", 0, 60), ("AuditorFunction", 1, 900)]
+    ("function", "attempts", "oldest_s"),
+    [("SweeperFunction", 0, 60), ("ExecutorFunction", 0, 60), ("AuditorFunction", 1, 900)],
 )
 def test_a_ticked_function_that_fails_is_not_repeated_by_lambda_s_default_and_leaves_evidence(
     stack, function, attempts, oldest_s

@@ -53,7 +53,8 @@ def test_sam_build_makes_each_function_its_handler_alone(built):
 def test_sam_build_makes_all_layers(built):
     assert (built / "CodeLayer" / "python" / "sweephand" / "wiring.py").is_file()
     assert (built / "DependenciesLayer" / "python" / "pynamodb").is_dir()
-    assert (built / "CryptographyLayer" / "python" / "cryptography").is_dir()
+    for layer, machine in (("CryptographyX86Layer", "x86_64"), ("CryptographyArmLayer", "aarch64")):
+        assert (built / layer / "python" / f"_cffi_backend.cpython-313-{machine}-linux-gnu.so").is_file()
 
 
 def test_sam_deploy_brings_up_a_stack_that_answers(built, tmp_path):

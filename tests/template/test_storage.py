@@ -14,7 +14,8 @@ KEPT = ("Table", "Key", "IdentityKey", "StackSecret", "FilesBucket", "FilesBucke
 def test_what_is_kept_outlives_the_stack_and_its_own_replacement(stack, name):
     resource = stack["Resources"][name]
 
-    assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("Retain", "Retain")
+    assert resource["DeletionPolicy"] == ("Retain" if name == "Table" else "RetainExceptOnCreate")
+    assert resource["UpdateReplacePolicy"] == "Retain"
 
 
 @pytest.mark.parametrize("name", KEPT)
@@ -76,8 +77,14 @@ def test_the_table_can_be_restored_to_any_second_of_its_last_weeks(stack):
     assert recovery == {"PointInTimeRecoveryEnabled": True}
 
 
-def test_the_table_is_encrypted_under_a_key_that_is_logged(stack):
-    assert stack["Resources"]["Table"]["Properties"]["SSESpecification"] == {"SSEEnabled": True}
+def test_the_table_is_encrypted_under_dynamodb_s_own_key_which_costs_nothing(stack):
+    """With SSEEnabled it would be a KMS key, whose requests are billed; without the property it is AWS's own."""
+    assert "SSESpecification" not in stack["Resources"]["Table"]["Properties"]
+
+
+@pytest.mark.parametrize("name", [name for name in KEPT if name != "Table"])
+def test_a_create_that_fails_leaves_nothing_that_costs(stack, name):
+    assert stack["Resources"][name]["DeletionPolicy"] == "RetainExceptOnCreate"
 
 
 def test_the_table_drops_what_has_expired(stack):

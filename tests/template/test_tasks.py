@@ -149,7 +149,7 @@ def test_only_these_rules_may_write_into_the_run_queue_without_a_role(tasks):
         }
     ]
     (statement,) = kept["PolicyDocument"]["Statement"]
-    assert statement["Condition"]["ArnEquals"]["aws:SourceArn"][2:] == ours
+    assert statement["Condition"]["ArnEquals"]["aws:SourceArn"][3:] == ours
 
 
 def test_a_cluster_without_definitions_or_subnets_is_refused_at_the_deploy(raw):

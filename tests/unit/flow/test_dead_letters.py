@@ -270,7 +270,76 @@ def test_the_letter_of_an_ending_series_is_left_to_its_wake_row(stage: Stage) ->
     assert stage.stored(planned).state is ScheduleState.COMPLETED
 
 
-def test_the_dead_letter_queue_is_known_by_its_arn(stage: Stage) -> None:
-    assert dead_letters.is_source(stage.world, "arn:aws:sqs:eu-central-1:123456789012:dead")
-    assert not dead_letters.is_source(stage.world, "arn:aws:sqs:eu-central-1:123456789012:fast")
-    assert not dead_letters.is_source(stage.world, "arn:aws:sqs:eu-central-1:123456789012:not-dead")
+def buried(stage: Stage, count: int) -> None:
+    """So many letters that nobody can read."""
+    for n in range(count):
+        stage.sqs._put(aws.DEAD, {"MessageBody": f"unreadable {n}"})
+
+
+def test_a_minute_takes_as_many_letters_as_wait(stage: Stage) -> None:
+    buried(stage, 25)
+
+    assert dead_letters.take(stage.world) == 25
+
+    assert stage.sqs.bodies(aws.DEAD) == []
+    assert archived(stage) == 25
+
+
+def test_a_minute_leaves_the_rest_to_the_next_one_before_its_function_is_cut_off(stage: Stage) -> None:
+    buried(stage, 30)
+
+    def slow(passing: Passing, act: Act) -> Any:
+        if passing.operation == "SendMessage":
+            stage.clock.advance(0.8)
+        return act()
+
+    with stage.taps.faulty(slow):
+        assert dead_letters.take(stage.world) == 20
+
+    assert len(stage.sqs.bodies(aws.DEAD)) == 10
+
+
+def test_letters_that_cannot_be_archived_stay_and_are_taken_again(stage: Stage) -> None:
+    buried(stage, 2)
+
+    with stage.taps.faulty(lambda passing, act: refused(passing, act) if passing.operation == "SendMessage" else act()):
+        dead_letters.take(stage.world)
+
+    assert len(stage.sqs.bodies(aws.DEAD)) == 2
+    stage.clock.advance(181)
+    assert dead_letters.take(stage.world) == 2
+    assert stage.sqs.bodies(aws.DEAD) == []
+
+
+def test_a_queue_that_does_not_answer_is_asked_again_by_the_next_minute(stage: Stage) -> None:
+    buried(stage, 1)
+
+    with stage.taps.faulty(refused):
+        assert dead_letters.take(stage.world) == 0
+
+    assert "dead letters wait for the queue" in stage.journal.at("warning")
+    assert dead_letters.take(stage.world) == 1
+
+
+def test_a_letter_that_was_settled_and_not_deleted_is_settled_once_more_without_harm(stage: Stage) -> None:
+    planned = ready(stage)
+    dead(stage)
+
+    with stage.taps.faulty(
+        lambda passing, act: refused(passing, act) if passing.operation == "DeleteMessageBatch" else act()
+    ):
+        dead_letters.take(stage.world)
+    stage.clock.advance(181)
+    dead_letters.take(stage.world)
+
+    assert stage.only_run(planned).reason is Reason.UNDELIVERED
+    assert stage.totals(planned).failed == 1
+    assert stage.sqs.bodies(aws.DEAD) == []
+
+
+def test_an_empty_queue_costs_one_request(stage: Stage) -> None:
+    before = stage.taps.count("sqs.ReceiveMessage")
+
+    assert dead_letters.take(stage.world) == 0
+
+    assert stage.taps.count("sqs.ReceiveMessage") - before == 1

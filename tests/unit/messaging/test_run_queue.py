@@ -94,12 +94,6 @@ def test_each_message_is_of_its_tenant_s_group_also_a_delayed_one_and_one_that_i
     assert len(queues.sqs.receive(aws.URLS[lane])) == 5, "and holds none of its messages back"
 
 
-def test_where_fairness_is_not_wanted_no_message_has_a_group(queues: Queues) -> None:
-    RunQueue(queues.sqs, aws.URLS, queues.clock, fair=False).send(deliveries(2))
-
-    assert queues.sqs.groups(FAST) == [None, None]
-
-
 def test_a_message_becomes_visible_at_its_instant(queues: Queues) -> None:
     queues.queue.send([Delivery(pointer(), NOW + 40 * SECOND, Lane.FAST)])
 

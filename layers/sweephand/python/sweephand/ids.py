@@ -59,6 +59,14 @@ def instant_ms_of_order(order: int) -> int:
     return order >> 74
 
 
+SHARDS = 16
+"""Partitions of the next-run index.
+
+The number is fixed, because each stored row names its shard: a sweep of fewer shards would never see the rest
+(decision 0080).
+"""
+
+
 def shard_of(schedule_id: str, shards: int) -> int:
     """The shard of the next-run index, 0 <= shard < shards.
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sweephand import ids
 from sweephand.domain.schedule import Lane
 
 
@@ -19,12 +20,11 @@ class Settings:
     stack_name: str
     table_name: str
     region: str | None = None
-    shards: int = 16
+    shards: int = ids.SHARDS
     look_ahead_s: int = 150
     queue_urls: Mapping[Lane, str] = field(default_factory=dict)
     dead_letter_queue_url: str = ""
     archive_queue_url: str = ""
-    fair_queues: bool = True
     event_bus_name: str = ""
     files_bucket: str = ""
     key_id: str = ""
@@ -67,16 +67,16 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
     """Raises KeyError for a variable that every function needs, ValueError for a number that is none."""
     env = os.environ if environment is None else environment
     defaults = Settings("", "")
+    rate_most = int(env.get("RATE_MOST", defaults.rate_most))
+    client_rate_most = int(env.get("CLIENT_RATE_MOST", defaults.client_rate_most))
     return Settings(
         stack_name=env.get("STACK_NAME", "sweephand"),
         table_name=env["TABLE_NAME"],
         region=env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION"),
-        shards=int(env.get("SHARDS", defaults.shards)),
         look_ahead_s=int(env.get("LOOK_AHEAD_S", defaults.look_ahead_s)),
         queue_urls={lane: url for lane in Lane if (url := env.get(f"{lane.name}_QUEUE_URL"))},
         dead_letter_queue_url=env.get("DEAD_LETTER_QUEUE_URL", ""),
         archive_queue_url=env.get("ARCHIVE_QUEUE_URL", ""),
-        fair_queues=env.get("FAIR_QUEUES", "on") == "on",
         event_bus_name=env.get("EVENT_BUS_NAME", ""),
         files_bucket=env.get("FILES_BUCKET", ""),
         key_id=env.get("KEY_ID", ""),
@@ -108,9 +108,9 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         lease_s=float(env.get("LEASE_S", defaults.lease_s)),
         visibility_s=float(env.get("VISIBILITY_S", defaults.visibility_s)),
         callback_timeout_s=int(env.get("CALLBACK_TIMEOUT_S", defaults.callback_timeout_s)),
-        rate_slow_from=int(env.get("RATE_SLOW_FROM", defaults.rate_slow_from)),
-        rate_most=int(env.get("RATE_MOST", defaults.rate_most)),
-        client_rate_slow_from=int(env.get("CLIENT_RATE_SLOW_FROM", defaults.client_rate_slow_from)),
-        client_rate_most=int(env.get("CLIENT_RATE_MOST", defaults.client_rate_most)),
+        rate_slow_from=rate_most // 2,
+        rate_most=rate_most,
+        client_rate_slow_from=client_rate_most // 2,
+        client_rate_most=client_rate_most,
         facade=env.get("FACADE", defaults.facade),
     )

@@ -64,7 +64,6 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
             clock,
             dead_letter_url=settings.dead_letter_queue_url,
             archive_url=settings.archive_queue_url,
-            fair=settings.fair_queues,
         ),
         bus=cast("EventBus", Later(lambda: _event_bus(clients, settings, clock, chance))),
         secrets=secrets,

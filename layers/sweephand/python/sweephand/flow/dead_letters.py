@@ -1,6 +1,6 @@
-"""The consumer of the dead-letter queue: a run whose message could not be settled ends as UNDELIVERED.
+"""The reader of the dead-letter queue: a run whose message could not be settled ends as UNDELIVERED.
 
-An alarm is not an end.
+A rule starts it each minute, because an event source would poll an empty queue all month (decision 0079).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from sweephand.domain import admission
 from sweephand.domain.admission import Admission, End, Seen
+from sweephand.domain.instants import from_ms
 from sweephand.domain.message import Pointer, Subject, Unreadable, decode
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import Lane
@@ -16,13 +17,46 @@ from sweephand.errors import Unavailable
 from sweephand.flow import effects, seeing, settle
 from sweephand.flow.execute import AGAIN, DONE, Delivered, Verdict, later
 from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Letter
 from sweephand.store.conditional import Refused
 from sweephand.telemetry import where
 
+TAKEN_FOR_S = 15.0
+"""No further ten letters are taken after this long: half of what the function has. The rest is the next minute's."""
 
-def is_source(world: World, arn: str) -> bool:
-    """Does this event source ARN name the dead-letter queue? Queue names are unique within an account and Region."""
-    return world.settings.dead_letter_queue_url.rpartition("/")[2] == arn.rpartition(":")[2]
+
+def take(world: World) -> int:
+    """Settles the dead letters that wait, ten at a time. Returns how many it took.
+
+    A letter that cannot be settled now stays in the queue and is tried again, until it is 14 days old.
+    """
+    deadline = world.clock.monotonic() + TAKEN_FOR_S
+    taken = 0
+    while world.clock.monotonic() < deadline:
+        try:
+            letters = world.queue.receive_dead()
+        except Unavailable as unavailable:
+            world.journal.warning("dead letters wait for the queue", reason=unavailable.reason)
+            break
+        if not letters:
+            break
+        failed = set(batch(world, [_delivered(world, letter) for letter in letters]))
+        settled = [letter.receipt for letter in letters if letter.message_id not in failed]
+        if settled:
+            world.queue.delete_dead(settled)
+        taken += len(letters)
+    return taken
+
+
+def _delivered(world: World, letter: Letter) -> Delivered:
+    return Delivered(
+        message_id=letter.message_id,
+        receipt=letter.receipt,
+        body=letter.body,
+        received_at=world.clock.now(),
+        sent_at=from_ms(letter.sent_ms),
+        receive_count=letter.receive_count,
+    )
 
 
 def batch(world: World, messages: Sequence[Delivered]) -> list[str]:

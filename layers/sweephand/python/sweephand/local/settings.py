@@ -18,7 +18,7 @@ DEFAULT_PORT = 8080
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 CHECKOUT = PACKAGE_ROOT.parents[2]
 # What the local stack sets itself, or what the rows that it keeps depend on.
-NOT_TO_CHOOSE = frozenset({"EndpointUrl", "PublicBaseUrl", "Shards"})
+NOT_TO_CHOOSE = frozenset({"EndpointUrl", "PublicBaseUrl"})
 TARGET_ROLE = "arn:aws:iam::000000000000:role/sweephand-targets"
 """By which jobs act on the embedded AWS, which asks no role whom it trusts."""
 TASK_CLUSTER, TASK_FAMILY = "sweephand-tasks", "sweephand-task"

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from sweephand.ids import SHARDS
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -75,8 +77,7 @@ def data_shape(template: Mapping[str, Any]) -> str:
         logical_id: properties.get("KeySchema")
         for logical_id, properties in resources(template, "AWS::DynamoDB::Table")
     }
-    shards = template.get("Parameters", {}).get("Shards", {}).get("Default")
-    return hashlib.sha256(json.dumps([keys, shards], sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps([keys, SHARDS], sort_keys=True).encode()).hexdigest()[:16]
 
 
 def zip_folder(folder: Path, prefix: str = "") -> bytes:

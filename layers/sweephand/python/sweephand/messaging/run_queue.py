@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -36,6 +37,28 @@ class Backlog:
     in_flight: int
 
 
+@dataclass(frozen=True)
+class Letter:
+    """A dead letter as it was received. sent_ms: when its message was sent, in milliseconds of the epoch."""
+
+    message_id: str
+    receipt: str
+    body: str
+    sent_ms: int
+    receive_count: int
+
+
+def _letter(message: Mapping[str, Any]) -> Letter:
+    attributes = message["Attributes"]
+    return Letter(
+        message["MessageId"],
+        message["ReceiptHandle"],
+        message["Body"],
+        int(attributes["SentTimestamp"]),
+        int(attributes["ApproximateReceiveCount"]),
+    )
+
+
 _ESTIMATES = (
     "ApproximateNumberOfMessages",
     "ApproximateNumberOfMessagesDelayed",
@@ -47,7 +70,7 @@ class RunQueue:
     """Both run queues. client: a botocore SQS client; urls: by lane.
 
     dead_letter_url: of what they could not deliver; archive_url: where copies of that are kept.
-    fair: each message says whose it is, by which SQS keeps a tenant's backlog from the others' messages. They are
+    Each message says whose it is, by which SQS keeps a tenant's backlog from the others' messages. They are
     standard queues: unlike in a FIFO queue a group has no order, and any number of its messages is in flight.
     Source: decision 0054.
     """
@@ -60,14 +83,12 @@ class RunQueue:
         *,
         dead_letter_url: str = "",
         archive_url: str = "",
-        fair: bool = True,
     ) -> None:
         self._client = client
         self._urls = urls
         self._clock = clock
         self._dead_letter_url = dead_letter_url
         self._archive_url = archive_url
-        self._fair = fair
 
     def send(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
         """Sends all, ten a call; a call's `Failed` are sent once more. Returns those that did not go out: not an error.
@@ -108,6 +129,27 @@ class RunQueue:
             except (ClientError, BotoCoreError):
                 continue
 
+    def receive_dead(self) -> list[Letter]:
+        """Returns up to ten dead letters that wait. Short polling may miss some of few; the next minute asks again.
+
+        Raises Unavailable if the queue does not answer.
+        """
+        try:
+            answer = self._client.receive_message(
+                QueueUrl=self._dead_letter_url,
+                MaxNumberOfMessages=BATCH_MOST,
+                MessageSystemAttributeNames=["SentTimestamp", "ApproximateReceiveCount"],
+            )
+        except (ClientError, BotoCoreError) as refused:
+            raise Unavailable("the dead-letter queue does not answer") from refused
+        return [_letter(message) for message in answer.get("Messages", [])]
+
+    def delete_dead(self, receipts: Sequence[str]) -> None:
+        """Deletes up to ten dead letters that are settled. Best effort: what stays is settled once more."""
+        entries = [{"Id": str(n), "ReceiptHandle": receipt} for n, receipt in enumerate(receipts)]
+        with suppress(ClientError, BotoCoreError):
+            self._client.delete_message_batch(QueueUrl=self._dead_letter_url, Entries=entries)
+
     def archive(self, body: str) -> None:
         """Keeps a copy of a dead letter for 14 days. Raises Unavailable if that did not work."""
         try:
@@ -136,8 +178,11 @@ class RunQueue:
         return [batch[int(failed["Id"])] for failed in answer.get("Failed", [])]
 
     def _entry(self, delivery: Delivery, now: datetime) -> dict[str, Any]:
-        group = {"MessageGroupId": delivery.pointer.tenant} if self._fair else {}
-        return {"MessageBody": encode(delivery.pointer), "DelaySeconds": delay_s(delivery.at, now), **group}
+        return {
+            "MessageBody": encode(delivery.pointer),
+            "DelaySeconds": delay_s(delivery.at, now),
+            "MessageGroupId": delivery.pointer.tenant,
+        }
 
 
 def delay_s(at: datetime, now: datetime) -> int:
