@@ -176,10 +176,13 @@ CHANGES = {
         "if ended < len(runs):",
     ),
     "a-wake-is-far": Change(
-        "flow/sweep.py", "_occurrences", "last + WAKE_AGAIN if last > now", "last + 100 * WAKE_AGAIN if last > now"
+        "flow/sweep.py", "_occurrences", "max(last, now) + WAKE_AGAIN", "max(last, now) + 100 * WAKE_AGAIN"
     ),
-    "what-was-sent-late-has-15-minutes": Change(
-        "flow/sweep.py", "_occurrences", "else now + LOOK_SOON", "else now + 100 * WAKE_AGAIN"
+    "a-run-leaves-the-end-to-the-tick": Change(
+        "flow/endings.py", "after_run", "not _ends_with(world, run, schedule)", "True"
+    ),
+    "what-was-not-sent-ends-a-series": Change(
+        "flow/endings.py", "_ends_with", ".issuperset(stretch.instants)", ".issuperset(stretch.instants[-1:])"
     ),
     "the-audit-sends-nothing": Change("flow/reckoning.py", "reckon", "_send(world, schedule, seen.pointers)", "pass"),
     "a-run-expires-from-its-beginning": Change(

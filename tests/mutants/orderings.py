@@ -46,7 +46,7 @@ BROKEN = {
     "effects-before-drop-wake": TooEarly(
         "flow/effects.py",
         "after",
-        "endings.complete_if_over(",
+        "endings.after_run(",
         "ledger.drop_wake(world.table, run)",
         outer=True,
     ),

@@ -5,7 +5,7 @@ An occurrence is accounted for by a row of its own, or by a line that stands for
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -52,8 +52,11 @@ class Account:
 
     def missing(self, until: datetime, most: int) -> list[Owed]:
         """Those of them that have neither row nor line."""
+        return self.without_row(self.owed(until, most))
+
+    def without_row(self, owed: Iterable[Owed]) -> list[Owed]:
+        """Returns those that have neither row nor line."""
         there = {run.planned_at for run in self.rows.values()}
-        owed = self.owed(until, most)
         return [each for each in owed if each.instant not in there and not self.left_out(each.instant)]
 
     def planned(self, until: datetime, most: int) -> int:

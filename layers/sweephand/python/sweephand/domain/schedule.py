@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -109,6 +110,21 @@ class Schedule:
 def names_calendars(packed: str) -> bool:
     """Whether a text that holds a packed timing names calendars, which must have been read before it is loaded."""
     return '"cal":[' in packed
+
+
+_ENDLESS = re.compile(
+    r"""\{"(?:cron|every|recurrence)":|\{"repeatAt":|\{"sapCron":"\* |\{"rrule":\{"rule":"""
+    r"""|\{"eventBridge":\{(?:"cron":"[^"]* \*"|"rate":)"""
+)
+_BOUNDS = ('"last":', '"until":', '"count":', '"cal":')
+
+
+def may_end(packed: str) -> bool:
+    """Says from a packed timing, without its mathematics, whether the series may have a last occurrence.
+
+    Wrong only in saying so of a series that has none.
+    """
+    return _ENDLESS.match(packed) is None or any(bound in packed for bound in _BOUNDS)
 
 
 def policies_of(job: Job, schedule: Schedule | ScheduleDraft | None) -> dict[str, Any]:

@@ -93,15 +93,7 @@ def split_all(world: World, schedules: Sequence[Schedule]) -> None:
     """Before a change: what was missed of these is decided on as the next sweep would, by the policy that held."""
     now = world.clock.now()
     for schedule in schedules:
-        assert schedule.next_run_at is not None
-        row = WaitingRow(
-            pk=keys.job(schedule.tenant, schedule.job_id),
-            sk=keys.schedule(schedule.id),
-            next_run_at=schedule.next_run_at,
-            sweep=jobs.sweep_text(schedule),
-            generation=schedule.generation,
-            planned_total=schedule.planned_total,
-        )
+        row = WaitingRow.of(schedule, jobs.sweep_text(schedule))
         split(world, row, jobs.sweep_of(schedule), now)
 
 

@@ -167,7 +167,8 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
         raise QuotaExceeded(f"a job has at most {SCHEDULES_MOST} schedules")
     more = any(wish.before is None for wish in wanted.wishes)
     collection = tenancy.open_collection(world, before.tenant, after.collection, for_more=more)
-    effect = Effect(replan.effective_at(world.clock.now()), wanted.resumed_at)
+    began_at = world.clock.now()
+    effect = Effect(replan.effective_at(began_at), wanted.resumed_at)
     book = _book(world, before, wanted.wishes)
     scene = Scene(before, after, parts, collection, wanted.stored, effect.at, wanted.asked, book)
     steps_to_do = wishes.steps_of(world, wanted.wishes, scene)
@@ -187,7 +188,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
         after = replace(after, open_change=after.revision)
         schedule_ops = following.start_ops(world, after, steps_to_do, wanted.resumed_at)
     else:
-        schedule_ops = carried.ops + (cleaning.of_schedules_ops(world, before, carried.gone) if carried.gone else [])
+        schedule_ops = [*carried.ops, *following.clean_up_ops(world, before, carried, began_at)]
         replan.send_owed(world, carried.plans, lines_too=collection.events is Events.ALL)
     new = entry(world, wanted.by, before, after, [(step.before, step.after) for step in steps_to_do])
     ops: list[Op] = [
@@ -211,6 +212,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
         changed = plan.followed(world, after)
     else:
         if carried.gone:
+            cleaning.note_delay(world, cleaning.Place.of(after), began_at, carried.gone[0].id)
             _look_for_end(world, after)
         if collection.state is CollectionState.ENABLED:
             replan.send_ahead(world, carried.ahead)

@@ -10,7 +10,7 @@ from sweephand.domain.collection import Events
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import Job
 from sweephand.domain.run import FAILED, RAN, REACTIONS, Kind, Run, State
-from sweephand.domain.schedule import OVER, Schedule, ScheduleState
+from sweephand.domain.schedule import Schedule, ScheduleState, may_end
 from sweephand.flow import endings
 from sweephand.flow.settle import action_of, lane_of, max_attempts
 from sweephand.flow.world import World
@@ -49,12 +49,15 @@ def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
     _tell(world, run, job, schedule)
     _note_errors(world, run, job)
     of_attempt(world, run, job, schedule)
-    if schedule is not None and schedule.state is ScheduleState.ENDING:
-        endings.complete_if_over(world, schedule, job)
-    elif schedule is not None and schedule.state in OVER and run.kind is Kind.SCHEDULED:
-        endings.tell(world, schedule, job)
+    if schedule is not None and _may_be_over(schedule):
+        endings.after_run(world, run, schedule, job)
     if run.wake_at is not None:
         ledger.drop_wake(world.table, run)
+
+
+def _may_be_over(schedule: Schedule) -> bool:
+    """An endless series costs no further read."""
+    return schedule.state is not ScheduleState.ACTIVE or may_end(schedule.packed)
 
 
 def _note_errors(world: World, run: Run, job: Job | None) -> None:

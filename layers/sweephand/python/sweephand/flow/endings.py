@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from datetime import timedelta
 
 from sweephand import ids
 from sweephand.domain.collection import Events
 from sweephand.domain.instants import EPOCH, FAR, epoch_ms, epoch_s, from_ms, from_s
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
-from sweephand.domain.run import FAILED, Kind
+from sweephand.domain.run import FAILED, Kind, Run
 from sweephand.domain.schedule import OVER, Schedule, ScheduleState, StateReason
+from sweephand.domain.waiting import WAKE_AGAIN
 from sweephand.errors import Unavailable
 from sweephand.flow import retention
 from sweephand.flow.world import World
@@ -23,6 +25,7 @@ from sweephand.store.table import ScheduleItem
 from sweephand.store.views import runs as views
 
 TRIES = 5
+SECOND = timedelta(seconds=1)
 
 
 def look(world: World, pointer: Pointer) -> None:
@@ -30,13 +33,59 @@ def look(world: World, pointer: Pointer) -> None:
     assert pointer.schedule is not None
     schedule = jobs.read_schedule(world.table, pointer.tenant, pointer.job, pointer.schedule)
     if schedule is not None and schedule.state is ScheduleState.ENDING:
-        complete_if_over(world, schedule)
+        complete_if_over(world, schedule)  # otherwise the row asks again
     elif schedule is not None and schedule.state in OVER:
         tell(world, schedule)
 
 
-def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -> None:
+def after_run(world: World, run: Run, seen: Schedule, job: Job | None) -> None:
+    """Ends the series of a run that has ended, if no other run of it is open. seen: as the run's gate read it.
+
+    The schedule may have been moved on, or changed, while the run was under way: it is read again.
+    """
+    for _ in range(TRIES):
+        schedule = jobs.read_schedule(world.table, seen.tenant, seen.job_id, seen.id)
+        if schedule is None:
+            return
+        if schedule.state in OVER:
+            if run.kind is Kind.SCHEDULED:
+                tell(world, schedule, job)
+            return
+        if schedule.state is ScheduleState.ACTIVE and not _ends_with(world, run, schedule):
+            return
+        if schedule.state is ScheduleState.ENDING and complete_if_over(world, schedule, job):
+            return
+
+
+def _ends_with(world: World, run: Run, schedule: Schedule) -> bool:
+    """Moves a schedule on to ENDING whose last occurrences have their rows before a tick has met it: those that a
+    creation or a change sent at once. False: it goes on, or has something that was not sent, which the next tick sees.
+    """
+    at, now = schedule.next_run_at, world.clock.now()
+    if at is None or schedule.held_from is not None or at > run.planned_at:
+        return False
+    from sweephand.domain import series  # noqa: PLC0415 - a series ends once
+    from sweephand.schedules.timing import load_or_never  # noqa: PLC0415
+    from sweephand.store import waiting  # noqa: PLC0415
+
+    stretch = series.due(load_or_never(schedule.packed), at, run.planned_at, schedule.planned_total, now)
+    if stretch.next_at is not None or not stretch.instants:
+        return False
+    last = stretch.instants[-1]
+    rows = views.planned_between(world.table, schedule.tenant, schedule.id, at - SECOND, last)
+    if not {run.planned_at for run in rows}.issuperset(stretch.instants):
+        return False
+    row = waiting.WaitingRow.of(schedule, jobs.sweep_text(schedule))
+    planned_total = schedule.planned_total + len(stretch.instants)
+    step = waiting.Advance(row, max(last, now) + WAKE_AGAIN, planned_total, ending=True, last_at=last)
+    if waiting.advance(world.table, [step]).again:
+        raise Unavailable("the end of a series could not be written")
+    return True
+
+
+def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -> bool:
     """COMPLETED or FAULTED [ENDING, planned_total as read] once terminal counted rows = planned_total; then its event.
+    False: something came between, and the schedule must be read again.
 
     Found over already, the event goes out again under its own id: who wrote that may have died before it.
     Its totals are settled first: the audit does not look at it any more, and its rows will expire.
@@ -47,14 +96,14 @@ def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -
     runs = [run for run in rows if run.range_count is None]
     ended = sum(run.finished for run in runs)
     if before.settled_total + ended < schedule.planned_total:
-        return
+        return True
     faulted = before.failed > 0 and _faulted(world, schedule)
     state = ScheduleState.FAULTED if faulted else ScheduleState.COMPLETED
     if runs and ended == len(runs):
         last = max(run.planned_at for run in runs)
         settled = stats.settle(world.table, before, last, ended=ended, planned=ended)
         if isinstance(settled, Refused):
-            return  # somebody else counted at the same time: the wake row looks again
+            return False  # somebody else counted at the same time
     still = (ScheduleItem.state == ScheduleState.ENDING.value) & (ScheduleItem.planned_total == schedule.planned_total)
     from sweephand.flow import ended_jobs  # noqa: PLC0415 - a series ends once
 
@@ -73,10 +122,11 @@ def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -
     if not isinstance(result, Refused):
         world.journal.info("completed", tenant=schedule.tenant, job=schedule.job_id, schedule=schedule.id)
     elif not _is_over(result):
-        return
+        return False
     if not marked:
         mark_job(world, schedule.tenant, schedule.job_id)
     tell(world, over, job)
+    return True
 
 
 def mark_job(world: World, tenant: str, job_id: str, ending: Schedule | None = None) -> bool:

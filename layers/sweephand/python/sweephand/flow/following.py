@@ -100,7 +100,8 @@ def finish(world: World, job: Job) -> None:
 def _carry_out(world: World, job: Job, part: Part) -> None:
     """[The part is there, the change open], so that neither a second executor nor a delete of the job is undone."""
     for tries in range(TRIES):
-        effect = Effect(replan.effective_at(world.clock.now()), part.resumed_at)
+        began_at = world.clock.now()
+        effect = Effect(replan.effective_at(began_at), part.resumed_at)
         carried = steps.carry_out(world, _steps(world, job, part), job, effect)
         if carried.held or carried.missed:
             steps.let_go(world, carried)
@@ -112,13 +113,15 @@ def _carry_out(world: World, job: Job, part: Part) -> None:
             ),
             parts.done_op(world.table, job, part),
             *carried.ops,
-            *(cleaning.of_schedules_ops(world, job, carried.gone) if carried.gone else []),
+            *clean_up_ops(world, job, carried, began_at),
         ]
         terms = world.standing.of(job.tenant, job.collection)
         replan.send_owed(world, carried.plans, lines_too=terms.events is Events.ALL)
         replan.in_time(world, effect.at)
         done = world.table.transact(ops)
         if not isinstance(done, Cancelled):
+            if carried.gone:
+                cleaning.note_delay(world, cleaning.Place.of(job), began_at, carried.gone[0].id)
             if terms.enabled:
                 replan.send_ahead(world, carried.ahead)
             return
@@ -128,6 +131,13 @@ def _carry_out(world: World, job: Job, part: Part) -> None:
             return
         world.clock.sleep(world.chance.uniform(0.0, 0.02 * 2**tries))
     raise Unavailable("the schedules were moved on all the time")
+
+
+def clean_up_ops(world: World, job: Job, carried: steps.Carried, deleted_at: datetime) -> list[Op]:
+    """The part of the schedules that a change deletes."""
+    if not carried.gone:
+        return []
+    return cleaning.of_schedules_ops(world, cleaning.Place.of(job), carried.gone, deleted_at)
 
 
 def _steps(world: World, job: Job, part: Part) -> list[Step]:

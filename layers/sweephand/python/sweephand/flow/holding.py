@@ -23,7 +23,7 @@ from sweephand.domain.waiting import SweepText, Waits
 from sweephand.flow import ranges
 from sweephand.flow.world import World
 from sweephand.schedules.timing import Rule, load
-from sweephand.store import jobs, keys
+from sweephand.store import jobs
 from sweephand.store.conditional import Op, Written
 from sweephand.store.expressions import assign, every
 from sweephand.store.table import ScheduleItem
@@ -74,15 +74,7 @@ def planned_since(schedule: Schedule, until: datetime) -> bool:
 
 def row_of(schedule: Schedule) -> WaitingRow:
     """A waiting schedule as the sweeper sees it."""
-    assert schedule.next_run_at is not None
-    return WaitingRow(
-        pk=keys.job(schedule.tenant, schedule.job_id),
-        sk=keys.schedule(schedule.id),
-        next_run_at=schedule.next_run_at,
-        sweep=jobs.sweep_text(schedule),
-        generation=schedule.generation,
-        planned_total=schedule.planned_total,
-    )
+    return WaitingRow.of(schedule, jobs.sweep_text(schedule))
 
 
 def let_go(world: World, row: WaitingRow, until: datetime) -> WaitingRow | None:

@@ -235,6 +235,7 @@ def delete_job(world: World, tenant: str, job_id: str, if_match: int | None, *, 
     runs_too: of the ledger nothing stays either.
     """
     for tries in range(TRIES):
+        deleted_at = world.clock.now()
         planned = find(world, tenant, job_id)
         if if_match is not None and planned.job.revision != if_match:
             raise PreconditionFailed(f"the job is at revision {planned.job.revision}")
@@ -249,7 +250,7 @@ def delete_job(world: World, tenant: str, job_id: str, if_match: int | None, *, 
             *directory.delete_ops(world.table, job),
             tenancy.count_job_op(world, tenancy.named(tenant, job.collection), -1),
             *quotas.count_ops(world, job, None, Usage()),
-            cleaning.of_job_op(world, job, planned.schedules, runs_too=runs_too),
+            cleaning.of_job_op(world, job, planned.schedules, deleted_at, with_rows=first, runs_too=runs_too),
             *_leave_calendars(world, planned),
             *tenancy.flow_key_ops(world, tenant, job.policies.get("flowKey"), None),
         ]
@@ -259,8 +260,10 @@ def delete_job(world: World, tenant: str, job_id: str, if_match: int | None, *, 
         world.clock.sleep(world.chance.uniform(0.0, 0.02 * 2**tries))
     else:
         raise Unavailable("the job was changed by others all the time")
-    for schedule in planned.schedules[IN_JOBS_TRANSACTION:]:
-        world.table.delete(keys.job(tenant, job_id), keys.schedule(schedule.id))
+    where = cleaning.Place.of(planned.job)
+    cleaning.note_delay(world, where, deleted_at)
+    rest = planned.schedules[IN_JOBS_TRANSACTION:]
+    cleaning.delete_schedules(world, where, rest, deleted_at, with_rows=not runs_too)
     directory.drop_if_empty(world.table, job)
     if world.standing.of(tenant, planned.job.collection).events is Events.ALL:
         _tell(world, planned.job, created=False)

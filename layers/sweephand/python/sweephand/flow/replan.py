@@ -116,7 +116,7 @@ def change(
     )
     deliveries = tuple(_delivery(before, instant) for instant in owed)
     left = generations.left_behind(before, owed, effective)
-    return Plan(changed, deliveries, _silence(before, old, effective), left)
+    return Plan(changed, deliveries, silence(before, old, effective), left)
 
 
 def leaves_nothing(
@@ -148,7 +148,7 @@ def _is_late_start(before: Schedule, after: Schedule, job: Job, timing: Timing, 
 OFF = {ScheduleState.PAUSED: Reason.PAUSED, ScheduleState.INACTIVE: Reason.DISABLED}
 
 
-def _silence(before: Schedule, old: Timing, effective: datetime) -> Run | None:
+def silence(before: Schedule, old: Timing, effective: datetime) -> Run | None:
     """What was due while this generation was off, as one line: it was never sent. Any change of it ends it."""
     reason = OFF.get(before.state)
     since = before.ended_at.get(before.generation - 1)

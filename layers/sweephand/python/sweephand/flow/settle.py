@@ -117,10 +117,13 @@ def end_unacted(
     reason: Reason,
     message: str | None = None,
     collection: str | None = None,
+    *,
+    counted: bool = True,
 ) -> Run | Refused:
     """Ends a run without acting: a new row where there is none. Counts go along in the same transaction.
 
-    message: None leaves the one that the row has. collection: of its job; None where the job is gone.
+    message: None leaves the one that the row has. collection: of its job; None where the job is gone. counted: False
+    for a new row of a schedule that was deleted, whose statistics go.
     """
     now = world.clock.now()
     expires_at = run_expiry(world, pointer.tenant, collection, now)
@@ -140,7 +143,11 @@ def end_unacted(
             expires_at=expires_at,
         )
         result = ledger.finish_without_attempt(
-            world.table, ended, shards=world.settings.shards, lane=lane, counts=counts_of(ended)
+            world.table,
+            ended,
+            shards=world.settings.shards,
+            lane=lane,
+            counts=counts_of(ended) if counted else None,
         )
     else:
         ended = replace(

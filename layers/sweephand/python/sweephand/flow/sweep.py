@@ -26,7 +26,6 @@ from sweephand.store import suspended, waiting
 from sweephand.store.waiting import Advance, Advanced, WaitingRow
 
 TICK_DEADLINE_S = 50.0
-LOOK_SOON = timedelta(seconds=60)
 MOST_THREADS = 16
 ADVANCE_TRIES = 4
 GROUP = 50
@@ -310,9 +309,7 @@ def _occurrences(row: WaitingRow, sweep: SweepText, now: datetime, horizon: date
     if stretch.next_at is not None:
         return Step(Advance(row, stretch.next_at, planned_total), deliveries)
     last = stretch.instants[-1] if stretch.instants else row.next_run_at
-    # One that was due before this tick was sent by who planned it, and may have ended before the series did.
-    wake_at = last + WAKE_AGAIN if last > now else now + LOOK_SOON
-    return Step(Advance(row, wake_at, planned_total, ending=True, last_at=last), deliveries)
+    return Step(Advance(row, max(last, now) + WAKE_AGAIN, planned_total, ending=True, last_at=last), deliveries)
 
 
 def end_pointer(tenant: str, job_id: str, schedule_id: str, at: datetime) -> Pointer:

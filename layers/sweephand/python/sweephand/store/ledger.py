@@ -196,11 +196,14 @@ def not_rerun_op(table: Table, run: Run, by: str) -> Op:
 
 
 def finish_without_attempt(
-    table: Table, run: Run, *, shards: int, lane: Lane, counts: dict[str, int]
+    table: Table, run: Run, *, shards: int, lane: Lane, counts: dict[str, int] | None
 ) -> Written | Refused:
-    """A run that ends before it began (skipped, expired, missed): row and counts in one transaction."""
+    """Writes a run that ends before it began (skipped, expired, missed) and its counts in one transaction.
+
+    counts None: its schedule has no statistics any more.
+    """
     put = table.put_op("run", item_of(run, shards=shards, lane=lane), ABSENT)
-    return counting.write(table, run, put, counts, ())
+    return table.carry_out(put) if counts is None else counting.write(table, run, put, counts, ())
 
 
 def wait(

@@ -204,7 +204,8 @@ class CleanUpItem(Item):
     """owners: JSON list of the ledger partitions to clear. whole: the job is gone, not only some of its schedules.
 
     collection: of the job, for the events of runs that end after it. progress: how far an unfinished look came.
-    runs_too: the rows of the ledger go as well.
+    runs_too: the rows of the ledger go as well. deleted_at: epoch seconds, the last one that counts as before the
+    delete. schedules: packed rows of the deleted schedules whose backlog has no rows in the ledger yet.
     """
 
     shard = Integer()
@@ -215,6 +216,8 @@ class CleanUpItem(Item):
     collection = UnicodeAttribute(null=True)
     progress = UnicodeAttribute(null=True)
     runs_too = BooleanAttribute(null=True)
+    deleted_at = Integer(null=True)
+    schedules = UnicodeAttribute(null=True)
 
 
 class JobWakeItem(Item):

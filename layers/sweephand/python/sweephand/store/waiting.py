@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from sweephand.domain.instants import epoch_s, from_s
-from sweephand.domain.schedule import ScheduleState
+from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.errors import Unavailable
 from sweephand.store import keys
@@ -29,6 +29,19 @@ class WaitingRow:
     sweep: str
     generation: int
     planned_total: int
+
+    @classmethod
+    def of(cls, schedule: Schedule, sweep: str) -> WaitingRow:
+        """A waiting schedule as the sweeper sees it. sweep: its packed text."""
+        assert schedule.next_run_at is not None
+        return cls(
+            pk=keys.job(schedule.tenant, schedule.job_id),
+            sk=keys.schedule(schedule.id),
+            next_run_at=schedule.next_run_at,
+            sweep=sweep,
+            generation=schedule.generation,
+            planned_total=schedule.planned_total,
+        )
 
     @property
     def tenant(self) -> str:
