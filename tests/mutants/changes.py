@@ -106,9 +106,13 @@ CHANGES = {
         "flow/plan.py", "_not_created", "if there is not None:", "if there is None and once is None:"
     ),
     # Executors
-    "executors-are-lost-for-ever": Change("domain/admission.py", "", "MAX_LOST_ATTEMPTS = 1", "MAX_LOST_ATTEMPTS = 99"),
+    "executors-are-lost-for-ever": Change("domain/admission.py", "", "MAX_LOST_LAST = 7", "MAX_LOST_LAST = 99"),
+    "lost-executors-use-no-attempt": Change(
+        "domain/admission.py", "_after_lost", "if _attempts_left(job, run):", "if False:"
+    ),
+    "no-result-is-the-end": Change("domain/admission.py", "_unanswered", ' == "retry" and', ' == "never" and'),
     "a-lost-executor-counts-for-all-attempts": Change(
-        "domain/admission.py", "_with_row", "run.lost_in_attempt < most", "run.lost < most"
+        "domain/admission.py", "_after_lost", "run.lost_in_attempt < MAX_LOST:", "run.lost < MAX_LOST:"
     ),
     "a-lost-call-leaves-no-trace": Change("domain/run_body.py", "attempt_bodies", "if run.lost_calls:", "if False:"),
     "nothing-is-passed-on": Change("flow/execute.py", "_passed_on", "if here is not Lane.FAST or", "if True or"),
@@ -148,10 +152,7 @@ CHANGES = {
         "flow/replan.py", "change", "before.planned_total + len(owed) - taken_back", "before.planned_total + len(owed)"
     ),
     "a-lost-executor-is-the-end": Change(
-        "domain/admission.py",
-        "_with_row",
-        "return TakeOver() if run.lost_in_attempt < most else EndLost()",
-        "return EndLost()",
+        "domain/admission.py", "_after_lost", '.get("delivery") == "at_most_once":', '.get("delivery") != "x":'
     ),
     "what-has-no-owner-is-cancelled": Change(
         "domain/admission.py",

@@ -31,6 +31,7 @@ POLICIES = {
         "onCreate",
         "onNothingLeft",
         "onUnreachable",
+        "onNoResult",
         "delivery",
         "keepAnswer",
         "callbackToken",

@@ -91,6 +91,7 @@ def test_the_least_job_shows_all_defaults(api):
         "onCreate": "schedule",
         "onNothingLeft": "refuse",
         "onUnreachable": "deactivate",
+        "onNoResult": "end",
         "delivery": "at_least_once",
         "keepAnswer": "failures",
         "callbackToken": False,

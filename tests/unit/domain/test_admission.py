@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sweephand.domain.admission import (
     MAX_AGE,
+    MAX_LOST_LAST,
     Acknowledge,
     Claim,
     Drop,
@@ -19,6 +20,7 @@ from sweephand.domain.admission import (
     End,
     EndLost,
     EndUnanswered,
+    FailAttempt,
     Later,
     Seen,
     SendPointer,
@@ -26,7 +28,7 @@ from sweephand.domain.admission import (
     admit,
 )
 from sweephand.domain.collection import Terms
-from sweephand.domain.job import Pause
+from sweephand.domain.job import ActionSpec, Pause
 from sweephand.domain.run import CLAIMABLE, REACTIONS, TERMINAL, Kind, LostCall, Reason, State
 from sweephand.domain.schedule import ScheduleState
 from sweephand.schedules.timing import parse
@@ -193,16 +195,39 @@ def test_a_live_lease_is_waited_for() -> None:
     assert gate(run=run(lease_until=NOW + SECOND)) == Later(NOW + SECOND)
 
 
-def test_a_lease_that_is_over_is_taken_over_once() -> None:
-    assert gate(run=run(lease_until=NOW)) == TakeOver()
-    assert gate(run=run(lease_until=NOW, lost_calls=(LostCall(1, NOW),))) == EndLost()
+RETRIED = job(action=ActionSpec("http", {}, {"type": "fixed", "maxRetries": 4, "delaySeconds": 1}))
+LOST_FOR_GOOD = FailAttempt(State.UNKNOWN, Reason.EXECUTOR_LOST)
+
+
+def lost_in(*attempts: int) -> tuple[LostCall, ...]:
+    return tuple(LostCall(attempt, NOW + n * SECOND) for n, attempt in enumerate(attempts))
+
+
+def test_a_lease_that_is_over_is_taken_over_once_if_another_attempt_may_follow() -> None:
+    assert gate(run=run(lease_until=NOW), job=RETRIED) == TakeOver()
+    assert gate(run=run(lease_until=NOW, lost_calls=lost_in(1)), job=RETRIED) == LOST_FOR_GOOD
+
+
+def test_the_last_attempt_is_taken_over_as_often_as_its_message_may_come() -> None:
+    for lost in range(MAX_LOST_LAST):
+        assert gate(run=run(lease_until=NOW, lost_calls=lost_in(*[1] * lost))) == TakeOver()
+    assert gate(run=run(lease_until=NOW, lost_calls=lost_in(*[1] * MAX_LOST_LAST))) == EndLost()
 
 
 def test_a_lease_of_another_attempt_that_was_lost_counts_for_that_attempt_only() -> None:
-    earlier = (LostCall(1, NOW), LostCall(2, NOW))
+    assert gate(run=run(lease_until=NOW, attempt=3, lost_calls=lost_in(1, 2)), job=RETRIED) == TakeOver()
+    assert gate(run=run(lease_until=NOW, attempt=2, lost_calls=lost_in(1, 2)), job=RETRIED) == LOST_FOR_GOOD
 
-    assert gate(run=run(lease_until=NOW, attempt=3, lost_calls=earlier)) == TakeOver()
-    assert gate(run=run(lease_until=NOW, attempt=2, lost_calls=earlier)) == EndLost()
+
+@pytest.mark.parametrize("attempt", [1, 4])
+def test_a_result_that_did_not_come_is_a_failed_attempt_if_the_policy_says_so(attempt: int) -> None:
+    waits = run(State.ACK_RECVD, attempt=attempt, deadline_at=NOW)
+    asks = replace(RETRIED, policies={"onNoResult": "retry"})
+
+    assert gate(run=waits, job=asks) == FailAttempt(State.UNKNOWN, Reason.DEADLINE)
+    assert gate(run=waits, job=RETRIED) == EndUnanswered(State.UNKNOWN)
+    assert gate(run=replace(waits, attempt=5), job=asks) == EndUnanswered(State.UNKNOWN)
+    assert gate(run=replace(waits, task="arn"), job=asks) == EndUnanswered(State.TIMEOUT)
 
 
 def test_at_most_once_never_takes_over() -> None:
@@ -309,7 +334,7 @@ def test_nothing_acts_early_twice_or_without_an_owner(
         assert answer.attempt == row.attempt
         assert row.not_before is None or row.not_before <= now
     if isinstance(answer, TakeOver):
-        assert row.lost_in_attempt == 0
+        assert row.lost_in_attempt < MAX_LOST_LAST
         assert row.lease_until is None or row.lease_until <= now
     if row is not None and row.finished:
         assert answer == Effects()

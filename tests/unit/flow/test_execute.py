@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sweephand.actions.call import Call
+from sweephand.domain.admission import MAX_LOST_LAST
 from sweephand.domain.job import Pause
 from sweephand.domain.message import decode, encode
 from sweephand.domain.run import Outcome, Reason, Run, State, Verdict
@@ -126,9 +127,9 @@ def exact_once_ended(stage: Stage, planned: Planned) -> None:
     assert fold.rows == fold.ended
 
 
-def test_an_executor_lost_twice_leaves_an_unknown_end(stage: Stage) -> None:
+def test_executors_lost_as_often_as_allowed_leave_an_unknown_end(stage: Stage) -> None:
     planned = ready(stage)
-    for _ in range(2):
+    for _ in range(MAX_LOST_LAST + 1):
         with stage.taps.once("endpoint.http", crash_after), pytest.raises(Crash):
             stage.deliver()
         stage.pass_time(60)
@@ -137,7 +138,7 @@ def test_an_executor_lost_twice_leaves_an_unknown_end(stage: Stage) -> None:
 
     run = stage.only_run(planned)
     assert (run.state, run.reason) == (State.UNKNOWN, Reason.EXECUTOR_LOST)
-    assert len(stage.endpoint.received) == 2
+    assert len(stage.endpoint.received) == MAX_LOST_LAST + 1
     assert stage.totals(planned).failed == 1
     exact_once_ended(stage, planned)
     assert messages(stage) == []

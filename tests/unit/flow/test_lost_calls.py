@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sweephand.domain.admission import MAX_LOST_LAST
 from sweephand.domain.instants import text_ms
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.run_body import attempt_bodies
@@ -16,7 +17,7 @@ from sweephand.store.views import runs as views
 from tests.support.endpoint import BUSY, OK
 from tests.support.stage import Stage
 from tests.support.taps import Crash, answer_lost
-from tests.unit.flow.common import fixed
+from tests.unit.flow.common import exact, fixed
 
 AT_ONE = {"at": "2027-03-01T12:01:00Z"}
 LOST = ("UNKNOWN", "EXECUTOR_LOST")
@@ -92,13 +93,15 @@ def test_a_lost_call_of_a_further_attempt_stands_between_the_others(stage: Stage
     assert bodies[1]["plannedAt"] == bodies[2]["plannedAt"]
 
 
-def test_a_run_that_ends_as_lost_shows_both_calls(stage: Stage) -> None:
+def test_a_run_that_ends_as_lost_shows_all_calls(stage: Stage) -> None:
     planned = stage.create(AT_ONE)
-    kill(stage, 1, 2)
+    kill(stage, *range(1, 20))
 
-    go_on(stage, 180)
+    go_on(stage, 600)
 
-    assert told(stage, planned) == [(1, *LOST), (1, *LOST)]
+    run = stage.only_run(planned)
+    assert (run.state, run.reason) == (State.UNKNOWN, Reason.EXECUTOR_LOST)
+    assert told(stage, planned) == [(1, *LOST)] * (MAX_LOST_LAST + 1)
     assert [each["startedAt"] for each in shown(stage, planned)] == [text_ms(at) for at in starts(stage)]
 
 
@@ -142,8 +145,10 @@ def test_a_take_over_is_one_write_and_is_kept_once(stage: Stage) -> None:
     with stage.taps.once("dynamodb.UpdateItem", answer_lost):
         stage.deliver()
 
-    writes = [name for name in stage.taps.names() if name in {"dynamodb.UpdateItem", "dynamodb.TransactWriteItems"}]
-    assert writes == ["dynamodb.UpdateItem"] * 2, "the take-over and the success"
+    writes = [each for each in stage.taps.passed if each.name == "dynamodb.UpdateItem"]
+    of_the_run = [each for each in writes if each.request["Key"]["sk"]["S"].startswith("RUN#")]
+    assert len(of_the_run) == 2, "the take-over and the success"
+    assert "dynamodb.TransactWriteItems" not in stage.taps.names()[:4]
     assert told(stage, planned) == [(1, *LOST), (1, "SUCCESS", None)]
 
 
@@ -161,16 +166,93 @@ def test_each_attempt_may_be_repeated_once(stage: Stage) -> None:
     assert told(stage, planned) == [(1, *LOST), (1, "ERROR", "HTTP_STATUS"), (2, *LOST), (2, "SUCCESS", None)]
 
 
-def test_two_executors_lost_with_one_attempt_are_the_end_though_attempts_are_left(stage: Stage) -> None:
+@pytest.mark.parametrize("lost", [2, 3, 4, 5, 7])
+def test_a_call_at_least_once_is_made_however_many_executors_die_before_it(stage: Stage, lost: int) -> None:
+    """Without a retry policy the only attempt is made again."""
+    planned = stage.create(AT_ONE)
+    kill(stage, *range(1, lost + 1))
+
+    go_on(stage, 600)
+
+    assert told(stage, planned) == [(1, *LOST)] * lost + [(1, "SUCCESS", None)]
+    exact(stage, planned)
+
+
+def test_two_executors_lost_with_one_attempt_make_room_for_the_next(stage: Stage) -> None:
     planned = stage.create(AT_ONE, action=stage.action(retry=fixed(15)))
     kill(stage, 2, 3)
     stage.endpoint.script_of += [BUSY]  # type: ignore[attr-defined]
 
-    go_on(stage, 240)
+    go_on(stage, 300)
+
+    assert told(stage, planned) == [(1, "ERROR", "HTTP_STATUS"), (2, *LOST), (2, *LOST), (3, "SUCCESS", None)]
+    assert stage.totals(planned).failed_attempts == 2
+    exact(stage, planned)
+
+
+def test_the_next_attempt_after_lost_ones_waits_as_its_policy_says(stage: Stage) -> None:
+    planned = stage.create(AT_ONE, action=stage.action(retry=fixed(15)))
+    kill(stage, 1, 2)
+
+    go_on(stage, 300)
+
+    second, third = starts(stage)[1:]
+    assert (third - second).total_seconds() >= stage.world.settings.lease_s + 15
+    assert stage.only_run(planned).attempt == 2
+
+
+def test_the_attempts_of_a_policy_are_used_up_by_lost_executors(stage: Stage) -> None:
+    planned = stage.create(AT_ONE, action=stage.action(retry=fixed(1, retries=2)))
+    kill(stage, *range(1, 40))
+
+    go_on(stage, 1_500)
 
     run = stage.only_run(planned)
-    assert (run.state, run.reason, run.attempt) == (State.UNKNOWN, Reason.EXECUTOR_LOST, 2)
-    assert len(stage.endpoint.received) == 3
+    assert (run.state, run.reason, run.attempt) == (State.UNKNOWN, Reason.EXECUTOR_LOST, 3)
+    assert len(stage.endpoint.received) == 2 + 2 + MAX_LOST_LAST + 1
+    exact(stage, planned)
+
+
+def test_a_policy_that_names_the_reason_makes_no_further_attempt(stage: Stage) -> None:
+    planned = stage.create(AT_ONE, action=stage.action(retry=fixed(15, neverOn=["EXECUTOR_LOST"])))
+    kill(stage, 1, 2)
+
+    go_on(stage, 300)
+
+    run = stage.only_run(planned)
+    assert (run.state, run.reason, len(stage.endpoint.received)) == (State.UNKNOWN, Reason.EXECUTOR_LOST, 2)
+
+
+def test_at_most_once_ends_with_the_first_lost_executor_though_attempts_are_left(stage: Stage) -> None:
+    policies = {"delivery": "at_most_once"}
+    planned = stage.create(AT_ONE, action=stage.action(retry=fixed(15)), policies=policies)
+    kill(stage, 1)
+
+    go_on(stage, 300)
+
+    assert told(stage, planned) == [(1, *LOST)]
+
+
+def test_a_holder_that_comes_back_while_the_next_attempt_waits_ends_the_run(stage: Stage) -> None:
+    """Its success is a success, whoever gave it up."""
+    planned = stage.create(AT_ONE, action=stage.action(retry=fixed(200)))
+    kill(stage, 1)
+    go_on(stage, 62)
+    stage.endpoint.answer = lambda _: (go_on_without(stage, 100), OK)[1]
+
+    go_on(stage, 400)
+
+    run = stage.only_run(planned)
+    assert run.state is State.SUCCESS
+    exact(stage, planned)
+
+
+def go_on_without(stage: Stage, seconds: int) -> None:
+    """The holder is frozen while others work."""
+    stage.endpoint.answer = OK
+    for _ in range(seconds):
+        stage.clock.advance(1)
+        stage.deliver()
 
 
 @pytest.mark.parametrize("lost_at", [(1,), (1, 3), (1, 3, 5)])

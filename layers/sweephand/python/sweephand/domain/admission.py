@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 MAX_AGE = timedelta(days=4)
 """Queues keep messages for 14 days; one this late is ended, not acted on."""
-MAX_LOST_ATTEMPTS = 1
-"""Of each attempt: so many executors may vanish with it, and another makes it again."""
+MAX_LOST = 1
+"""Executors that may be lost with an attempt that another attempt may follow."""
+MAX_LOST_LAST = 7
+"""Executors that may be lost with the last attempt. Its message comes ten times: one more is left to end the run."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,14 @@ class EndUnanswered:
 
 
 @dataclass(frozen=True)
+class FailAttempt:
+    """Counts the attempt as failed, so that its retry policy decides. state: of the run if none follows."""
+
+    state: State
+    reason: Reason
+
+
+@dataclass(frozen=True)
 class Effects:
     """It is finished: repeat what follows from its end, acknowledge."""
 
@@ -93,7 +103,9 @@ class SendPointer:
     """The retry's own pointer may be lost: send it, then acknowledge."""
 
 
-Admission = Drop | End | Claim | TakeOver | EndLost | EndUnanswered | Effects | Later | Acknowledge | SendPointer
+Admission = (
+    Drop | End | Claim | TakeOver | EndLost | EndUnanswered | FailAttempt | Effects | Later | Acknowledge | SendPointer
+)
 
 
 @dataclass(frozen=True)
@@ -237,11 +249,10 @@ def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run:
     if run.kind in REACTIONS and job.reaction(run.kind) is None and run.state in CLAIMABLE:
         return End(State.CANCELLED, Reason.OWNER_GONE)
     if run.state is State.TRIGGERED:
-        most = 0 if policies_of(job, schedule).get("delivery") == "at_most_once" else MAX_LOST_ATTEMPTS
-        return TakeOver() if run.lost_in_attempt < most else EndLost()
+        return _after_lost(job, schedule, run)
     if run.state in AWAITING_RESULT:
         if run.deadline_at is not None and run.deadline_at <= now:
-            return EndUnanswered(State.TIMEOUT if _is_task(job, run) else State.UNKNOWN)
+            return _unanswered(job, schedule, run)
         return _still_ahead(run, run.deadline_at)
     if pointer.attempt < run.attempt:
         return SendPointer() if run.wake_at is None else Acknowledge("its wake row answers for it")
@@ -249,6 +260,36 @@ def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run:
         return _still_ahead(run, run.not_before)
     begins = run.state is State.QUEUED and run.kind not in REACTIONS
     return Claim(run.attempt, contested=begins and (run.slotted or contested(job, schedule)))
+
+
+def _after_lost(job: Job, schedule: Schedule | None, run: Run) -> TakeOver | FailAttempt | EndLost:
+    """Decides on an attempt whose executor was lost. At least once means: as long as another try is possible, it is
+    made, because the call may never have begun.
+    """
+    if policies_of(job, schedule).get("delivery") == "at_most_once":
+        return EndLost()
+    if run.lost_in_attempt < MAX_LOST:
+        return TakeOver()
+    if _attempts_left(job, run):
+        return FailAttempt(State.UNKNOWN, Reason.EXECUTOR_LOST)
+    return TakeOver() if run.lost_in_attempt < MAX_LOST_LAST else EndLost()
+
+
+def _unanswered(job: Job, schedule: Schedule | None, run: Run) -> FailAttempt | EndUnanswered:
+    """Decides on a run whose result did not come in time. A task is over then, because it is stopped."""
+    if _is_task(job, run):
+        return EndUnanswered(State.TIMEOUT)
+    if policies_of(job, schedule).get("onNoResult") == "retry" and _attempts_left(job, run):
+        return FailAttempt(State.UNKNOWN, Reason.DEADLINE)
+    return EndUnanswered(State.UNKNOWN)
+
+
+def _attempts_left(job: Job, run: Run) -> bool:
+    """Says whether the retry policy of its action, as it is now, has a further attempt."""
+    from sweephand.domain import retry  # noqa: PLC0415 - of runs that were lost or never answered
+
+    action = (job.reaction(run.kind) if run.kind in REACTIONS else None) or job.action
+    return run.attempt < retry.parse(action.retry, "retry").max_attempts
 
 
 def _is_task(job: Job, run: Run) -> bool:

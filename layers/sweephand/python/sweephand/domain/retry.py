@@ -21,7 +21,7 @@ MOST_NEVER_ON = 20
 OF_FAILURES = frozenset(
     {
         *(Reason.HTTP_STATUS, Reason.TARGET_ERROR, Reason.NO_TARGET, Reason.DNS, Reason.TLS, Reason.CONNECT),
-        *(Reason.NO_ANSWER, Reason.DEADLINE, Reason.GUARD, Reason.BAD_PAYLOAD),
+        *(Reason.NO_ANSWER, Reason.DEADLINE, Reason.GUARD, Reason.BAD_PAYLOAD, Reason.EXECUTOR_LOST),
     }
 )
 """What an attempt can fail by."""

@@ -140,7 +140,8 @@ class Outcome:
     http_status: of the answer, None without one. answer: body as text, at most 16 KB, decoded with replacement.
     message: one plain sentence for people, never a secret. retryable: worth another try under `retryOn: transient`;
     stop: never again whatever the policy but `any` (410). retry_after_s: what the target asked for, already capped.
-    task: the ARN of the ECS task that was begun.
+    task: the ARN of the ECS task that was begun. ends_as: the state of the run if no attempt follows, where the reason
+    does not say it.
     """
 
     verdict: Verdict
@@ -152,6 +153,7 @@ class Outcome:
     stop: bool = False
     retry_after_s: int | None = None
     task: str | None = None
+    ends_as: State | None = None
 
 
 @dataclass(frozen=True)
@@ -299,7 +301,7 @@ def success_reason(run: Run) -> Reason:
 @dataclass(frozen=True)
 class Attempt:
     """One try within a run, as its own row keeps it. answer: up to 16 KB. planned_at, enqueued_at: None of the first,
-    whose stamps are the run's.
+    whose stamps are the run's. state: where the reason does not say it.
     """
 
     number: int
@@ -311,3 +313,4 @@ class Attempt:
     answer: str | None = None
     planned_at: datetime | None = None
     enqueued_at: datetime | None = None
+    state: str | None = None

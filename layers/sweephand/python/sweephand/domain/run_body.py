@@ -91,8 +91,13 @@ def _is_beside_rows(run: Run, rows: Sequence[Attempt]) -> bool:
 
 
 def _of_row(run: Run, row: Attempt) -> dict[str, Any]:
+    reason = row.reason
     if row.number == run.attempt and row.started_at == run.started_at:
         state = run.state
+        if reason is None and run.reason is not None and run.finished and state is not State.SUCCESS:
+            reason = run.reason.value  # it waited for a result
+    elif row.state is not None:
+        state = State(row.state)
     elif row.reason is None:
         state = State.SUCCESS
     else:
@@ -107,7 +112,7 @@ def _of_row(run: Run, row: Attempt) -> dict[str, Any]:
             row.started_at,
             row.finished_at,
         ),
-        "reason": row.reason,
+        "reason": reason,
         "httpStatus": row.http_status,
         "message": row.message,
         "answer": row.answer,

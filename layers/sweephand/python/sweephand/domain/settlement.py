@@ -84,7 +84,8 @@ def _failed(
             return Settlement(waiting, counted(run, "failed_attempts"), decision.at)
         wake_at = up_to_second(decision.at)
         return Settlement(replace(waiting, not_before=wake_at, wake_at=wake_at), counted(run, "failed_attempts"))
-    ended = replace(run, state=failure_state(reason, outcome.http_status), reason=decision.reason or reason)
+    state = outcome.ends_as or failure_state(reason, outcome.http_status)
+    ended = replace(run, state=state, reason=decision.reason or reason)
     return Settlement(ended, counted(run, "failed_attempts", "failed"))
 
 

@@ -14,7 +14,7 @@ from sweephand.domain.message import Pointer, Subject, Unreadable, decode
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Unavailable
-from sweephand.flow import effects, seeing, settle
+from sweephand.flow import effects, execute, seeing, settle
 from sweephand.flow.execute import AGAIN, DONE, Delivered, Verdict, later
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Letter
@@ -106,6 +106,9 @@ def _settled(world: World, message: Delivered) -> Verdict:
 def _end(world: World, pointer: Pointer, seen: Seen) -> Verdict:
     """The executor's gate decides; where it would act, the run ends here."""
     admitted = admission.admit(pointer, seen, world.clock.now())
+    if isinstance(admitted, admission.FailAttempt):
+        failed = execute.fail_attempt(world, _lane(seen), seen, admitted)
+        return failed if isinstance(failed, Verdict) else AGAIN
     end = _ending(admitted, seen.run)
     if end is None:
         return _left_open(world, admitted, seen)

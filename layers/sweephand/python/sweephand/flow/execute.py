@@ -162,7 +162,7 @@ def _other(world: World, message: Delivered, reason: str) -> Verdict:
     return AGAIN
 
 
-def _attempt(  # noqa: PLR0911 - one line for each answer of the gate
+def _attempt(  # noqa: C901, PLR0911 - one line for each answer of the gate
     world: World, lane: Lane, owner: str, message: Delivered, pointer: Pointer, seen: Seen, admitted: Admission
 ) -> Verdict | Run | None:
     """What the gate says, carried out. A Run (or None): another write came first, this is the row as it is now."""
@@ -186,6 +186,8 @@ def _attempt(  # noqa: PLR0911 - one line for each answer of the gate
             return _end(world, lane, pointer, seen, state, reason, why)
         case admission.EndLost():
             return _end(world, lane, pointer, seen, State.UNKNOWN, Reason.EXECUTOR_LOST)
+        case admission.FailAttempt():
+            return fail_attempt(world, lane, seen, admitted)
         case admission.EndUnanswered(state):
             return _end(world, lane, pointer, seen, state, Reason.DEADLINE)
         case admission.Claim(attempt, contested):
@@ -216,6 +218,23 @@ def _end(
         return _read(ended)
     effects.after(world, ended, seen.job, seen.schedule)
     return replace(DONE, ended=ended)
+
+
+def fail_attempt(world: World, lane: Lane, seen: Seen, how: admission.FailAttempt) -> Verdict | Run | None:
+    """An attempt that nobody holds any more makes room for the next one that its policy has."""
+    assert seen.run is not None
+    assert seen.job is not None
+    failed = settle.fail_attempt(world, lane, seen.run, how, seen.job, seen.schedule)
+    if isinstance(failed, Refused):
+        return _read(failed)
+    if failed.finished:
+        effects.after(world, failed, seen.job, seen.schedule)
+        return replace(DONE, ended=failed)
+    if seen.run.flow_key is not None:
+        from sweephand.flow import flow_keys  # noqa: PLC0415 - most jobs name none
+
+        flow_keys.leave(world, seen.run, own=False)
+    return DONE
 
 
 def _claim_and_act(

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from sweephand.domain import retry, settlement
+from sweephand.domain.admission import FailAttempt
+from sweephand.domain.instants import up_to_second
 from sweephand.domain.job import ActionSpec, Job
 from sweephand.domain.message import Pointer
-from sweephand.domain.run import FAILED, REACTIONS, WAITS, Kind, Outcome, Reason, Run, State
+from sweephand.domain.run import FAILED, REACTIONS, WAITS, Kind, LostCall, Outcome, Reason, Run, State, Verdict
 from sweephand.domain.schedule import Lane, Schedule, policies_of
 from sweephand.errors import Unavailable
 from sweephand.flow.retention import run_expiry
@@ -71,6 +73,53 @@ def settle(world: World, lane: Lane, run: Run, outcome: Outcome, job: Job, sched
     if settled.message_at is not None:
         send = send_pointer if after.state is State.RETRY_WAIT else _send_deadline
         send(world, lane, after)
+    return after
+
+
+def fail_attempt(
+    world: World, lane: Lane, run: Run, how: FailAttempt, job: Job, schedule: Schedule | None
+) -> Run | Refused:
+    """Writes that an attempt failed which nobody holds [as read]: its executor was lost, or its result did not come.
+
+    The retry policy decides what follows, as after any failure.
+    """
+    now, lost = world.clock.now(), how.reason is Reason.EXECUTOR_LOST
+    message = "its executor ended without a word" if lost else "no result came in time"
+    outcome = Outcome(
+        Verdict.FAILED, how.reason, run.http_status, run.answer, message, retryable=True, ends_as=how.state
+    )
+    settled = settlement.settle(run, outcome, action_of(job, run.kind), now, world.chance.uniform, 0)
+    after = replace(settled.run, deadline_at=None)
+    if after.wake_at is not None and settled.message_at is not None:
+        # It was the deadline's: from now on it answers for the message of the next attempt.
+        after = replace(after, wake_at=up_to_second(settled.message_at) + settlement.FALLBACK)
+    attempts: list[AttemptItem] = []
+    if lost:
+        after = replace(after, lost_calls=(*run.lost_calls, LostCall.of(run)))
+    else:
+        keep = str(policies_of(job, schedule).get("keepAnswer", "failures"))
+        attempts = _attempts(run, after, outcome, keep, now, lambda: _attempt_expiry(world, run, job, now))
+    condition = ledger.lease_as_read(run) if run.state is State.TRIGGERED else ledger.state_as_read(run)
+    if after.finished:
+        after = replace(after, expires_at=run_expiry(world, job.tenant, job.collection, now))
+        result = ledger.finish(world.table, after, condition, settled.counts, attempts)
+    else:
+        result = ledger.wait(
+            world.table,
+            after,
+            shards=world.settings.shards,
+            lane=lane,
+            condition=condition,
+            counts=settled.counts,
+            attempts=attempts,
+            lost=after.lost_calls[-1] if lost else None,
+        )
+    if isinstance(result, Refused):
+        there = ledger.run_in(result)
+        if there is None or not _is_mine(there, after):
+            return result
+    if settled.message_at is not None:
+        send_pointer(world, lane, after)
     return after
 
 
@@ -231,4 +280,4 @@ def _attempts(
         expires_at=after.expires_at if after.finished else expiry(),
     )
     cut = answer.encode()[:ANSWER_BYTES].decode(errors="ignore") if answer else None
-    return [attempt_item(made, reason=outcome.reason, answer=cut)]
+    return [attempt_item(made, reason=outcome.reason, answer=cut, state=outcome.ends_as)]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from sweephand.domain.instants import epoch_ms, from_ms, from_ms_if_any, ms_if_any, s_if_any
-from sweephand.domain.run import Attempt, Reason, Run
+from sweephand.domain.run import Attempt, Reason, Run, State
 from sweephand.store import keys
 from sweephand.store.table import AttemptItem
 
 
-def attempt_item(run: Run, *, reason: Reason | None, answer: str | None) -> AttemptItem:
-    """The row of the attempt that `run` has just made. answer: up to 16 KB of it."""
+def attempt_item(run: Run, *, reason: Reason | None, answer: str | None, state: State | None = None) -> AttemptItem:
+    """Returns the row of the attempt that `run` has just made.
+
+    answer: up to 16 KB of it. state: if the reason leaves it open.
+    """
     started = run.started_at or run.planned_at
     return AttemptItem(
         pk=keys.runs(run.tenant, run.schedule_id or run.job_id),
@@ -23,6 +26,7 @@ def attempt_item(run: Run, *, reason: Reason | None, answer: str | None) -> Atte
         http_status=run.http_status,
         message=run.message,
         answer=answer,
+        ended_as=state.value if state else None,
         expires_at=s_if_any(run.expires_at),
     )
 
@@ -38,4 +42,5 @@ def attempt_of(item: AttemptItem) -> Attempt:
         answer=item.answer,
         planned_at=from_ms_if_any(item.planned_at),
         enqueued_at=from_ms_if_any(item.enqueued_at),
+        state=item.ended_as,
     )

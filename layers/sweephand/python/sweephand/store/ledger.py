@@ -215,8 +215,12 @@ def wait(
     condition: Condition,
     counts: dict[str, int],
     attempts: Sequence[AttemptItem],
+    lost: LostCall | None = None,
 ) -> Written | Refused:
-    """Leave TRIGGERED for a wait: RETRY_WAIT with its next attempt, or ACK_* with its deadline. run: as it shall be."""
+    """Writes that a run waits: RETRY_WAIT for its next attempt, or ACK_* for its result until a deadline.
+
+    run: as it shall be. lost: the call whose executor was lost.
+    """
     actions = [
         assign(RunItem.state, run.state.value),
         assign(RunItem.reason, run.reason.value if run.reason else None),
@@ -235,6 +239,8 @@ def wait(
     ]
     if run.wake_at is not None:
         actions += wake_actions(run, run.wake_at, shards=shards, lane=lane)
+    if lost is not None:
+        actions.append(RunItem.lost_calls.add({lost_text(lost)}))
     return counting.write(table, run, table.update_op("run", *key_of(run), actions, condition), counts, attempts)
 
 

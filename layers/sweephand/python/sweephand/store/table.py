@@ -335,7 +335,9 @@ class EditItem(Item):
 
 
 class AttemptItem(Item):
-    """planned_at, enqueued_at: of a further attempt; those of the first are the run's."""
+    """planned_at, enqueued_at: of a further attempt; those of the first are the run's. ended_as: the state, if the
+    reason leaves it open.
+    """
 
     attempt = Integer()
     planned_at = Integer(null=True)
@@ -346,6 +348,7 @@ class AttemptItem(Item):
     http_status = Integer(null=True)
     message = UnicodeAttribute(null=True)
     answer = UnicodeAttribute(null=True)
+    ended_as = UnicodeAttribute(null=True)
 
 
 class AuditItem(Item):

@@ -20,6 +20,7 @@ POLICIES: Mapping[str, Any] = {
     "onCreate": "schedule",
     "onNothingLeft": "refuse",
     "onUnreachable": "deactivate",
+    "onNoResult": "end",
     "delivery": "at_least_once",
     "keepAnswer": "failures",
     "callbackToken": False,

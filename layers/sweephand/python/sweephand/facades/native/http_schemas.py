@@ -59,6 +59,11 @@ _POLICIES: Members = {
         **one_of(deactivation.OnUnreachable),
         "description": "What becomes of a schedule whose target got no connection for 10 days on end.",
     },
+    "onNoResult": {
+        **one_of(("end", "retry")),
+        "description": "What becomes of a run whose target took the work and reported no result in time: it ends as"
+        " UNKNOWN, or the next attempt of its retry policy is made.",
+    },
     "delivery": one_of(("at_least_once", "at_most_once")),
     "keepAnswer": one_of(("failures", "all", "none")),
     "hooks": items(

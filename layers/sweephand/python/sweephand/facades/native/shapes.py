@@ -204,6 +204,7 @@ def policies(value: object, field: str, *, of_job: bool = False) -> dict[str, An
         "onCreate": ("schedule", "run_now"),
         "onNothingLeft": ("refuse", "complete"),
         "onUnreachable": ("deactivate", "continue"),
+        "onNoResult": ("end", "retry"),
         "delivery": ("at_least_once", "at_most_once"),
         "keepAnswer": ("failures", "all", "none"),
     }
