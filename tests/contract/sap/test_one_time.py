@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from tests.contract.sap.api import FORM
-from tests.support.endpoint import ACCEPTED
+from tests.support.endpoint import ACCEPTED, BUSY
 
 AHEAD, OTHER, PAST = "2030-01-01T00:00:00Z", "2031-01-01T00:00:00Z", "2027-02-01T00:00:00Z"
 DATE = "2027-03-01T12:01:00Z"
@@ -169,7 +169,6 @@ def test_the_same_switching_on_twice_runs_it_once(api):
 # Used up: its run has begun, and it still stands as switched on
 
 STANDS = {
-    "ran, no tick since": (None, {"seconds": 3, "tick_in_s": 40}),
     "goes on, no tick since": (ACCEPTED, {"seconds": 3, "tick_in_s": 40}),
     "goes on": (ACCEPTED, {"seconds": 100}),
 }
@@ -204,6 +203,19 @@ def used_up(api, how, time="now"):
     shown = api.get(path_of(made)).json
     assert (shown["active"], shown["nextRunAt"], len(api.stage.endpoint.received)) == (True, None, 1)
     return made
+
+
+@pytest.mark.parametrize("answer", [None, BUSY], ids=["success", "failure"])
+@pytest.mark.parametrize("tick_in_s", [1, 4, 40, 59])
+def test_one_that_ran_is_off_within_seconds_of_its_end(api, answer, tick_in_s):
+    """Whenever the next tick comes."""
+    api.stage.endpoint.script[:] = [answer] if answer else []
+    made = api.create({"time": "now"})
+
+    api.stage.run(5, tick_in_s=tick_in_s)
+
+    shown = api.get(path_of(made)).json
+    assert (shown["active"], shown["nextRunAt"], len(api.stage.endpoint.received)) == (False, None, 1)
 
 
 @pytest.mark.parametrize("how", STANDS)
