@@ -76,6 +76,16 @@ def test_the_api_refuses_a_token_for_a_secret_that_it_never_gave(runtime, event)
     assert answer["statusCode"] == 401
 
 
+@pytest.mark.parametrize("request_of_its_client", ["sap-api/get_jobs", "sap-api/post_jobs"])
+def test_the_facade_of_sap_refuses_a_stranger_with_the_body_that_its_client_reads(
+    runtime, event, request_of_its_client
+):
+    answer = runtime("SapApiFunction").invoke(event(request_of_its_client))
+
+    assert answer["statusCode"] == 401
+    assert json.loads(answer["body"])["type"] == "Authentication Error"
+
+
 def test_the_sweeper_takes_up_a_tick_with_nothing_due_and_says_so(runtime, event):
     counts = runtime("SweeperFunction").invoke(event("sweeper/tick"))
 

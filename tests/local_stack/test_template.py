@@ -124,6 +124,18 @@ def test_the_routes_of_a_body_lead_to_their_functions():
     assert templates.routes_of(body) == {"ANY /v1/{proxy+}": "A", "POST /oauth/token": "B", "$default": "A"}
 
 
+def test_a_route_under_a_condition_leads_to_its_function():
+    """As SAM writes those of a function with a condition: path, method and address, each under it."""
+
+    def under(node):
+        return {"Fn::If": ["HasIt", node, {"Ref": "AWS::NoValue"}]}
+
+    integration = {"x-amazon-apigateway-integration": {"uri": under(uri("A"))}}
+    body = {"paths": {"/v1/{proxy+}": under({"x-amazon-apigateway-any-method": under(integration)})}}
+
+    assert templates.routes_of(body) == {"ANY /v1/{proxy+}": "A"}
+
+
 @pytest.mark.parametrize(
     ("broken", "why"),
     [

@@ -29,9 +29,10 @@ def _present(deployed, raw, **parameters):
     wanted = {
         "HasAlarms": stack_value(raw, "Alarms", parameters),
         "HasDashboard": stack_value(raw, "Dashboard", parameters),
-        "HasIdentity": stack_value(raw, "OutboundIdentity", parameters),
         "OnX86": "on",
         "OnArm": "off",
+        "HasSapFacade": stack_value(raw, "SapFacade", parameters),
+        "HasIdentity": "on" if stack_value(raw, "OutboundIdentity", parameters) != "off" else "off",
         "HasTasks": "on" if stack_value(raw, "TaskCluster", parameters) else "off",
     }
     return {

@@ -34,6 +34,16 @@ def test_every_route_goes_to_its_function_with_payload_2(stack, route):
     assert integration["payloadFormatVersion"] == "2.0"
 
 
+def test_without_the_facade_of_sap_nothing_of_it_is_deployed(deployed):
+    stack = deployed(SapFacade="off")
+
+    assert stack["Resources"]["Api"]["Properties"]["Body"]["paths"].keys() == ROUTES.keys() - {"/scheduler/{proxy+}"}
+    of_sap = {name: part.get("Condition") for name, part in stack["Resources"].items() if name.startswith("SapApi")}
+    assert set(of_sap.values()) == {"HasSapFacade"}
+    assert of_sap.keys() >= {"SapApiFunction", "SapApiRole", "SapApiLogs", "SapApiFunctionSapPermission"}
+    assert stack["Outputs"]["SapApiFunctionName"]["Condition"] == "HasSapFacade"
+
+
 def test_no_route_has_an_authorizer_because_the_function_establishes_who_calls(stack):
     body = stack["Resources"]["Api"]["Properties"]["Body"]
 

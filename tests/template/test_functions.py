@@ -11,7 +11,7 @@ FILES = {"FILES_BUCKET"}
 EVERYWHERE = {"STACK_NAME", "TABLE_NAME", "POWERTOOLS_SERVICE_NAME", "POWERTOOLS_LOG_LEVEL", "PYTHONTZPATH"}
 SENDS = {"FAST_QUEUE_URL", "SLOW_QUEUE_URL"}
 ASKS = {"OPERATIONS_QUEUE_URL"}
-CALLS_HTTP = {"ALLOWED_PRIVATE_TARGETS", "PLAIN_HTTP_TARGETS", "KEY_ID"}
+CALLS_HTTP = {"ALLOWED_PRIVATE_TARGETS", "PLAIN_HTTP_TARGETS", "KEY_ID", "IDENTITY_KEY_ID"}
 TASKS = {"TASK_CLUSTER", "TASK_DEFINITION_ARNS", "TASK_SUBNETS", "TASK_SECURITY_GROUPS", "TASK_PUBLIC_IP"} | {
     "TASK_ROLE_ARNS"
 }
@@ -291,3 +291,11 @@ class _Recording(dict):
     def get(self, name, default=None):
         self.read.add(name)
         return super().get(name, default)
+
+
+@pytest.mark.parametrize("function", FOLDERS)
+def test_every_function_has_an_event_to_be_invoked_with(function):
+    """Both executors take the same ones."""
+    folder = {"SapApiFunction": "sap-api"}.get(function, FOLDERS[function].removeprefix("functions/"))
+
+    assert list((ROOT / "events" / folder).glob("*.json"))

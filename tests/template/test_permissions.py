@@ -24,6 +24,7 @@ GRANTED = {
         "SlowQueue": {"sqs:SendMessage", "sqs:GetQueueAttributes"},
         "OperationsQueue": {"sqs:SendMessage", "sqs:GetQueueAttributes"},
         "Key": {"kms:Encrypt", "kms:Decrypt"},
+        "IdentityKey": {"kms:GetPublicKey"},
         "StackSecret": {"secretsmanager:GetSecretValue"},
         "${FilesBucket.Arn}/*": {"s3:GetObject"},
         "EventBus": {"events:PutEvents"},
@@ -62,6 +63,7 @@ GRANTED = {
         "TickDeadLetterQueue": {"sqs:SendMessage"},
         "ArchiveQueue": {"sqs:SendMessage"},
         "Key": {"kms:Decrypt", "kms:Encrypt"},
+        "IdentityKey": {"kms:Sign"},
         "EventBus": {"events:PutEvents"},
     },
     "ExecutorSlowRole": {
@@ -70,6 +72,7 @@ GRANTED = {
         "RunQueue": {"sqs:SendMessage"},
         "SlowQueue": READS_POINTERS | {"sqs:SendMessage"},
         "Key": {"kms:Decrypt", "kms:Encrypt"},
+        "IdentityKey": {"kms:Sign"},
         "EventBus": {"events:PutEvents"},
     },
     "AuditorRole": {
@@ -118,16 +121,27 @@ def test_a_function_may_do_exactly_what_it_calls_where_it_calls_it(stack, role):
     assert _granted(stack, role) == GRANTED[role]
 
 
-def test_the_own_key_signs_for_the_executors_and_the_api_shows_its_public_half(deployed):
-    stack = deployed(OutboundIdentity="on")
+@pytest.mark.parametrize(
+    ("parameters", "has_key"),
+    [
+        ({}, True),
+        ({"SapFacade": "off"}, False),
+        ({"OutboundIdentity": "on"}, True),
+        ({"OutboundIdentity": "on", "SapFacade": "off"}, True),
+        ({"OutboundIdentity": "off"}, False),
+        ({"OutboundIdentity": "off", "SapFacade": "off"}, False),
+    ],
+)
+def test_the_own_key_signs_for_the_executors_and_the_api_shows_its_public_half(deployed, parameters, has_key):
+    stack = deployed(**parameters)
 
     rights = {role: _granted(stack, role).get("IdentityKey") for role in GRANTED}
 
-    assert {role: actions for role, actions in rights.items() if actions} == {
-        "ApiRole": {"kms:GetPublicKey"},
-        "ExecutorRole": {"kms:Sign"},
-        "ExecutorSlowRole": {"kms:Sign"},
-    }
+    assert {role: actions for role, actions in rights.items() if actions} == (
+        {"ApiRole": {"kms:GetPublicKey"}, "ExecutorRole": {"kms:Sign"}, "ExecutorSlowRole": {"kms:Sign"}}
+        if has_key
+        else {}
+    )
 
 
 @pytest.mark.parametrize("role", GRANTED)

@@ -213,6 +213,7 @@ def repair_routes(aws: Aws, stack: Stack) -> None:
         wanted = {
             route: stack.physical[function]
             for route, function in templates.routes_of(properties.get("Body", {})).items()
+            if function in stack.physical
         }
         _put_routes(aws, stack.physical[logical_id], wanted)
 

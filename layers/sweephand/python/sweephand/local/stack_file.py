@@ -25,6 +25,8 @@ FUNCTION_OUTPUTS = {
     "auditor": "AuditorFunctionName",
     "operations": "OperationsFunctionName",
 }
+OPTIONAL = frozenset({"sapApi"})
+"""Functions that a parameter of the template leaves out."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,7 @@ def describe(
 ) -> StackFile:
     """The file for a deployed stack. Raises KeyError for a template without one of the outputs that the file names."""
     outputs = stack.outputs
+    there = {role: output for role, output in FUNCTION_OUTPUTS.items() if output in outputs or role not in OPTIONAL}
     return StackFile(
         base_url=base_url,
         aws_endpoint_url=aws.endpoint_url,
@@ -105,7 +108,7 @@ def describe(
         dead_letter_queue_url=_here(outputs["DeadLetterQueueUrl"], aws),
         event_bus_name=outputs["EventBusName"],
         provider=provider,
-        functions={role: outputs[output] for role, output in FUNCTION_OUTPUTS.items()},
+        functions={role: outputs[output] for role, output in there.items()},
         tenants=tenants,
     )
 

@@ -130,16 +130,18 @@ FUNCTION_IN_URI = re.compile(r"\$\{(\w+)\.Arn\}")
 
 
 def routes_of(body: Mapping[str, Any]) -> dict[str, str]:
-    """Logical id of the function behind each route (`ANY /v1/{proxy+}`) of an HTTP API's OpenAPI body.
+    """Returns the logical id of the function that each route (`ANY /v1/{proxy+}`) of an HTTP API's OpenAPI body leads
+    to. Routes under a condition (Fn::If) are among them: where it does not hold, their function is not deployed.
 
     Raises ValueError for a route that needs an authorizer or calls anything but a function: neither is rebuilt here.
     """
     found: dict[str, str] = {}
     for path, methods in body.get("paths", {}).items():
-        for method, operation in methods.items():
+        for method, under_condition in _unconditional(methods).items():
+            operation = _unconditional(under_condition)
             verb = "ANY" if method == "x-amazon-apigateway-any-method" else method.upper()
             route = "$default" if path == "/$default" else f"{verb} {path}"
-            uri = operation.get("x-amazon-apigateway-integration", {}).get("uri")
+            uri = _unconditional(operation.get("x-amazon-apigateway-integration", {}).get("uri"))
             text = uri.get("Fn::Sub") if isinstance(uri, Mapping) else uri
             match = FUNCTION_IN_URI.search(text) if isinstance(text, str) else None
             if match is None:
@@ -148,3 +150,10 @@ def routes_of(body: Mapping[str, Any]) -> dict[str, str]:
                 raise ValueError(f"route {route} needs an authorizer")
             found[route] = match[1]
     return found
+
+
+def _unconditional(node: Any) -> Any:
+    """Returns what stands there while its conditions hold."""
+    while isinstance(node, Mapping) and "Fn::If" in node:
+        node = node["Fn::If"][1]
+    return node
