@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
@@ -13,9 +11,7 @@ from sweephand.local import settings
 from sweephand.local.child import (
     KEPT_POINTS,
     KEPT_STREAMS,
-    SAVE_ANYWAY_S,
     SAVE_ATTEMPTS,
-    TableChanges,
     _also_on,
     _hold_queues,
     save,
@@ -173,44 +169,3 @@ def test_parameters_are_read_as_a_shell_reads_them():
 def test_parameters_that_cannot_be_given_are_refused(text):
     with pytest.raises(LocalFailure, match="SWEEPHAND_PARAMETERS"):
         settings.read({"SWEEPHAND_PARAMETERS": text})
-
-
-def asked_for(*actions, fails=False):
-    """Tables that have been saved, and were then asked for this."""
-
-    async def handle_request(_method, _path, _headers, _body, _query):
-        if fails:
-            raise RuntimeError("after the row was written")
-        return 200, {}, b""
-
-    tables, service = TableChanges(), SimpleNamespace(handle_request=handle_request)
-    tables.watch(service)
-    assert tables.due(0.0)
-    for action in actions:
-        headers = {"x-amz-target": f"DynamoDB_20120810.{action}"}
-        with suppress(RuntimeError):
-            asyncio.run(service.handle_request("POST", "/", headers, b"{}", {}))
-    return tables
-
-
-@pytest.mark.parametrize("action", ["PutItem", "TransactWriteItems", "BatchExecuteStatement", "CreateTable"])
-@pytest.mark.parametrize("fails", [False, True])
-def test_tables_are_saved_again_after_a_change(action, fails):
-    tables = asked_for("GetItem", action, "Query", fails=fails)
-
-    assert tables.due(5.0)
-    assert not tables.due(10.0)
-
-
-def test_tables_that_were_only_read_are_not_saved_again_at_once():
-    tables = asked_for("GetItem", "BatchGetItem", "Query", "DescribeTable", "ListTables")
-
-    assert not tables.due(SAVE_ANYWAY_S - 1)
-    assert tables.due(SAVE_ANYWAY_S)
-
-
-def test_tables_that_could_not_be_saved_are_worth_it_still():
-    tables = asked_for()
-    tables.not_saved()
-
-    assert tables.due(5.0)

@@ -1,6 +1,6 @@
-"""What runs inside the emulator's process: MiniStack, with its state saved every few seconds.
+"""What runs inside the emulator's process: MiniStack, with a journal of its tables and all else saved often.
 
-By itself MiniStack saves on SIGTERM only, keeps every log line and metric for ever, looks once a second whether a
+MiniStack saves on SIGTERM only, keeps every log line and metric for ever, looks once a second whether a
 delayed message is due (AWS hands it over within some 0.1 s), and reads a query's condition anew for every row of the
 partition (`shortcuts`). All of this is mended by names of its inside, which is why its version is pinned.
 """
@@ -16,16 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from sweephand.local import shortcuts
+from sweephand.local.journal import MARK, Journal
 from sweephand.sources import Clock, SystemClock
 
 SAVE_EVERY_S = 5.0
-# Saving a large state competes with the emulator for the interpreter: at most a tenth of the time goes into it.
+# Saving competes with the emulator for the interpreter: at most a tenth of the time goes into it.
 REST_PER_SAVING = 9.0
 SAVE_ATTEMPTS = 5
 TABLES = "dynamodb"
-READING = ("Get", "BatchGet", "Query", "Scan", "Describe", "List")
-# What changes without a request: rows that expire, settings by a deployment.
-SAVE_ANYWAY_S = 600.0
 KEPT_STREAMS = 100  # one stream an invocation
 KEPT_POINTS = 2_000
 LOOK_EVERY_S = 0.2
@@ -50,39 +48,6 @@ def save(snapshots: Snapshots, write: Callable[[str, dict[str, Any]], None]) -> 
     return missed
 
 
-class TableChanges:
-    """Whether the tables are worth saving: their copy and its text hold up all requests, for seconds where they are
-    large, and most requests only read.
-    """
-
-    def __init__(self) -> None:
-        self._changed = True
-        self._saved_at = 0.0
-
-    def watch(self, table_service: Any) -> None:
-        """table_service: MiniStack's module of DynamoDB."""
-        own_way = table_service.handle_request
-
-        async def carry_out(method: str, path: str, headers: Mapping[str, str], *rest: Any) -> Any:
-            try:
-                return await own_way(method, path, headers, *rest)
-            finally:  # behind the change: a copy that was made before it is not the last one
-                if not headers.get("x-amz-target", "").rpartition(".")[2].startswith(READING):
-                    self._changed = True
-
-        table_service.handle_request = carry_out
-
-    def due(self, now_s: float) -> bool:
-        """Asked before each saving. now_s: monotonic."""
-        if not self._changed and now_s - self._saved_at < SAVE_ANYWAY_S:
-            return False
-        self._changed, self._saved_at = False, now_s
-        return True
-
-    def not_saved(self) -> None:
-        self._changed = True
-
-
 def trim_logs(groups: Any) -> None:
     """Forgets all but the latest streams of each log group. groups: MiniStack's store, streams in order of creation."""
     for _, group in list(groups.all_items()):
@@ -97,25 +62,48 @@ def trim_metrics(metrics: Any) -> None:
         del points[:-KEPT_POINTS]
 
 
-def _autosave(clock: Clock, guard: threading.Lock, tables: TableChanges) -> None:
-    from ministack import app  # noqa: PLC0415 - reads its environment at import
-    from ministack.core.persistence import save_state  # noqa: PLC0415
+class Saving:
+    """Writes what the emulator holds: tables by their journal, all other services every few seconds."""
 
+    def __init__(self, services: Callable[[], Snapshots], write: Callable[[str, dict[str, Any]], None]) -> None:
+        """services: how each is copied, as they are loaded now. write: one service's copy to its file."""
+        self._services = services
+        self._write = write
+        self._guard = threading.Lock()
+
+    def all_but_tables(self) -> list[str]:
+        """Returns the services that changed under every attempt to copy them."""
+        with self._guard:
+            return save({name: copy for name, copy in self._services().items() if name != TABLES}, self._write)
+
+    def everything(self) -> list[str]:
+        """Saves tables last: what they belong to is there then. Only for the thread that carries out requests."""
+        missed = self.all_but_tables()
+        tables = self._services().get(TABLES)
+        with self._guard:
+            return missed if tables is None else missed + save({TABLES: tables}, self._write)
+
+    def at_the_end(self, own_way: Callable[[Snapshots], None]) -> Callable[[Snapshots], None]:
+        """Returns the emulator's own last saving, alone: two would write the same draft file."""
+
+        def alone(snapshots: Snapshots) -> None:
+            with self._guard:
+                own_way(snapshots)
+
+        return alone
+
+
+def _autosave(clock: Clock, saving: Saving, save_tables: Callable[[], None]) -> None:
     pause = SAVE_EVERY_S
     while True:
         clock.sleep(pause)
         began = clock.monotonic()
         _trim()
-        snapshots = app._build_persistence_save_dict()  # noqa: SLF001 - there is no public name
-        if not tables.due(began):
-            snapshots.pop(TABLES, None)
-        with guard:
-            missed = save(snapshots, save_state)
-        if TABLES in missed:
-            tables.not_saved()
+        missed = saving.all_but_tables()
         if missed:
             sys.stderr.write(f"autosave: no quiet moment for {', '.join(missed)}\n")
         pause = max(SAVE_EVERY_S, REST_PER_SAVING * (clock.monotonic() - began))
+        save_tables()
 
 
 def _trim() -> None:
@@ -157,6 +145,22 @@ def _look_often(clock: Clock, functions: Any) -> None:
         functions._esm_wake.set()  # noqa: SLF001
 
 
+def _journal(tables: Any, state: str, saving: Saving) -> Journal:
+    """Puts the journal between the emulator and its tables. tables: MiniStack's module of DynamoDB."""
+    from ministack.core.responses import get_account_id, get_region, request_scope  # noqa: PLC0415
+
+    folder = Path(state)
+    journal = Journal(folder / "journal", tables, request_scope, lambda: (get_account_id(), get_region()))
+    journal.install(saving.everything, lambda mark: _starts_with(folder / f"{TABLES}.json", f'"{MARK}": {mark},'))
+    return journal
+
+
+def _starts_with(file: Path, text: str) -> bool:
+    """Whether the beginning of a file has a text: MiniStack does not say that a copy could not be written."""
+    with file.open("rb") as opened:
+        return text.encode() in opened.read(200)
+
+
 def _stop_with_owner() -> None:
     """Waits for the owner's end of the pipe to close, by whatever death, and then stops as if asked to."""
     while os.read(0, 1):
@@ -166,20 +170,16 @@ def _stop_with_owner() -> None:
 
 def main() -> None:
     from ministack import app  # noqa: PLC0415
+    from ministack.core import persistence  # noqa: PLC0415
     from ministack.services import dynamodb, lambda_svc  # noqa: PLC0415
 
-    guard = threading.Lock()
-    save_all = app.save_all
-
-    def save_all_alone(snapshots: Snapshots) -> None:
-        with guard:  # else the last save and an autosave would write the same draft file
-            save_all(snapshots)
-
-    app.save_all = save_all_alone
+    saving = Saving(app._build_persistence_save_dict, persistence.save_state)  # noqa: SLF001 - there is no public name
+    app.save_all = saving.at_the_end(app.save_all)
     app._resolve_port = lambda: os.environ["SWEEPHAND_EMULATOR_PORT"]  # noqa: SLF001
-    tables = TableChanges()
-    tables.watch(dynamodb)
-    threading.Thread(target=_autosave, args=(SystemClock(), guard, tables), name="autosave", daemon=True).start()
+    journal = _journal(dynamodb, persistence.STATE_DIR, saving)
+    threading.Thread(
+        target=_autosave, args=(SystemClock(), saving, journal.save_if_due), name="autosave", daemon=True
+    ).start()
     if "SWEEPHAND_EMULATOR_ALSO_ON" in os.environ:
         from hypercorn.config import Config  # noqa: PLC0415
 

@@ -1,0 +1,163 @@
+"""A journal of the emulator's tables: what was acknowledged is there after any death of the process.
+
+MiniStack keeps tables in memory and writes them whole, which takes seconds where they are large. So each request that
+writes items is appended to a file before its answer goes out, and is carried out again at the next start, on top of the
+last whole copy. The file reaches the operating system, not the disk: it survives `kill -9`, but not a loss of power.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+MARK = "sweephand_journal"
+"""Member of a copy of the tables: the number of the first file whose requests it does not hold."""
+WRITES = frozenset(
+    {
+        *("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"),
+        *("ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"),
+    }
+)
+READING = ("Get", "BatchGet", "Query", "Scan", "Describe", "List")
+MOST_BYTES = 16_000_000
+"""A longer journal is replaced by a copy of the tables. A start carries out some 2,000 requests a second."""
+
+Scope = Callable[[str, str], AbstractContextManager[None]]
+
+
+class Journal:
+    """The journal of one table service. All calls but `save_if_due` come from the thread that carries out requests."""
+
+    def __init__(self, folder: Path, tables: Any, scope: Scope, where: Callable[[], tuple[str, str]]) -> None:
+        """folder: of the files. tables: MiniStack's module of DynamoDB.
+
+        scope: pins account and region of a request; where: those of the request under way.
+        """
+        self._folder = folder
+        self._tables = tables
+        self._scope = scope
+        self._where = where
+        self._carry_out = tables.handle_request
+        self._number = max(self._numbers(), default=0) + 1
+        self._file: int | None = None
+        self._bytes = 0
+        self._stale = True
+        self._saved_names: frozenset[Any] = frozenset()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def install(self, save_all: Callable[[], object], is_written: Callable[[int], bool]) -> None:
+        """Stands between the emulator and its tables.
+
+        save_all: writes a copy of all services, tables included. is_written: whether the file has the copy of a mark.
+        """
+        self._save_all, self._is_written = save_all, is_written
+        copy, load = self._tables.get_state, self._tables.load_persisted_state
+
+        async def handle_request(method: str, path: str, headers: Mapping[str, str], body: bytes, query: Any) -> Any:
+            self._loop = asyncio.get_running_loop()
+            action = headers.get("x-amz-target", "").rpartition(".")[2]
+            status = 500  # what fails may have written
+            try:
+                answer = await self._carry_out(method, path, headers, body, query)
+                status = answer[0]
+            finally:
+                if action in WRITES and (status < 400 or status >= 500):
+                    if self._names() != self._saved_names:
+                        self._save()  # no copy has that table, so its requests could not be carried out again
+                    else:
+                        self._append(headers["x-amz-target"], body)
+                elif not action.startswith(READING) and action not in WRITES:
+                    self._stale = True
+            return answer
+
+        def get_state() -> dict[str, Any]:
+            self._next_file()
+            names = self._names()
+            state = {MARK: self._number, **copy()}
+            self._stale, self._saved_names = False, names
+            return state
+
+        def load_persisted_state(data: dict[str, Any]) -> None:
+            load(data)
+            self._saved_names = self._names()
+            self._replay(int(data.get(MARK, 0)))
+
+        self._tables.handle_request = handle_request
+        self._tables.get_state = get_state
+        self._tables.load_persisted_state = load_persisted_state
+
+    def save_if_due(self) -> None:
+        """Replaces a long journal by a copy of the tables. For any thread: the one of the requests makes the copy."""
+        if self._loop is not None and (self._stale or self._bytes > MOST_BYTES):
+            asyncio.run_coroutine_threadsafe(self._saved(), self._loop).result()
+
+    async def _saved(self) -> None:
+        self._save()
+
+    def _save(self) -> None:
+        self._save_all()
+        if self._is_written(self._number):
+            self._forget(self._number)
+        else:
+            self._stale = True
+
+    def _forget(self, mark: int) -> None:
+        """Removes the files that a copy with this mark makes needless."""
+        for number in self._numbers():
+            if number < mark:
+                self._path(number).unlink(missing_ok=True)
+
+    def _append(self, target: str, body: bytes) -> None:
+        account, region = self._where()
+        line = json.dumps({"target": target, "account": account, "region": region, "body": body.decode()}) + "\n"
+        if self._file is None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(self._path(self._number), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.write(self._file, line.encode())
+        self._bytes += len(line)
+
+    def _next_file(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+        self._number, self._bytes = self._number + 1, 0
+
+    def _replay(self, first: int) -> None:
+        """Carries out the requests of all files from `first` on, in their order."""
+        for number in sorted(self._numbers()):
+            if number >= first:
+                for request in self._requests(number):
+                    with self._scope(request["account"], request["region"]):
+                        headers = {"x-amz-target": request["target"]}
+                        _at_once(self._carry_out("POST", "/", headers, request["body"].encode(), {}))
+        self._forget(first)
+
+    def _requests(self, number: int) -> Iterator[dict[str, str]]:
+        """A line that was cut off was not acknowledged."""
+        for line in self._path(number).read_bytes().split(b"\n")[:-1]:
+            yield json.loads(line)
+
+    def _names(self) -> frozenset[Any]:
+        return frozenset(key for key, _ in self._tables._tables.all_items())  # noqa: SLF001 - there is no public name
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{number}.jsonl"
+
+    def _numbers(self) -> list[int]:
+        return [int(path.stem) for path in self._folder.glob("*.jsonl")]
+
+
+def _at_once(request: Coroutine[Any, Any, Any]) -> None:
+    """Carries out a request of the tables, which never waits. One that fails had failed the first time too."""
+    try:
+        request.send(None)
+    except StopIteration:
+        return
+    except Exception:  # noqa: BLE001 - whatever the emulator raised the first time
+        return
+    raise RuntimeError("MiniStack's tables wait within a request: the journal cannot carry it out again")
