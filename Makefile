@@ -10,6 +10,9 @@ PY := .venv/bin/python
 LOCAL := $(PY) -m sweephand.local
 SAM := PATH="$(CURDIR)/.venv-sam/bin:$$PATH" AWS_DEFAULT_REGION="$${AWS_DEFAULT_REGION:-us-east-1}" sam
 SECONDS ?= 300
+MINUTES ?= 10
+FUNCTION ?=
+FOLLOW ?=
 PARTS ?=
 ALL ?=
 PLAN ?=
@@ -53,6 +56,10 @@ stack: setup ## The same without the demo, in the background; see .local/stack.j
 .PHONY: stack-stop
 stack-stop: setup ## Stop the background stack; its state stays
 	@$(LOCAL) stop
+
+.PHONY: logs
+logs: setup ## Print the functions' log lines; FUNCTION=executor MINUTES=10 FOLLOW=1 choose
+	@$(LOCAL) logs --minutes $(MINUTES) $(if $(FUNCTION),--function $(FUNCTION)) $(if $(FOLLOW),--follow)
 
 .PHONY: demo-report
 demo-report: setup ## Run the demo for SECONDS=300 and print lateness, early and lost runs

@@ -131,6 +131,48 @@ def test_all_runs_of_a_burst_have_their_line(followed):
     assert lines == sorted(lines)
 
 
+@pytest.mark.parametrize("status", [404, 429, 500, 503])
+def test_a_job_that_is_deleted_or_not_answered_for_once_ends_nothing(followed, status):
+    ledger, _other, clock, lines, follower = followed
+    ledger.jobs.append({"id": "K", "name": "gone"})
+    ledger.add("J", 10)
+    follower.step()
+    real, refused = ledger.pages, []
+
+    def pages(path, *, limit, query):
+        if query["jobId"] == "K" and not refused:
+            refused.append(status)
+            if status == 404:
+                ledger.jobs.pop()
+            raise Refused("GET", path, httpx.Response(status, json={"code": "NOT_FOUND"}))
+        return real(path, limit=limit, query=query)
+
+    ledger.pages = pages
+    clock.sleep(5)
+    ledger.add("J", 20)
+    ledger.add("K", 20)
+    follower.step()
+    clock.sleep(5)
+    follower.step()
+
+    assert refused == [status]
+    assert [line.split()[1] for line in lines].count("job") == 2
+    assert [line.split()[1] for line in lines].count("gone") == (status != 404)
+
+
+def test_a_refusal_of_the_follower_s_own_credential_is_not_hidden(followed):
+    ledger, _other, clock, _lines, follower = followed
+
+    def pages(path, *, limit, query):
+        raise Refused("GET", path, httpx.Response(403, json={"code": "SCOPE_MISSING"}))
+
+    ledger.pages = pages
+    clock.sleep(5)
+
+    with pytest.raises(Refused):
+        follower.step()
+
+
 def test_catch_up_rows_behind_newer_ones_are_found(followed):
     ledger, _, clock, lines, follower = followed
     ledger.add("J", -600)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweephand.local.front import MAX_BODY_BYTES, Front, Upstream, path_and_query
+from sweephand.local.front import AT_ONCE, MAX_BODY_BYTES, Front, Upstream, path_and_query
 from sweephand.local.launcher import bind
 
 PREFIX = "/_aws/execute-api/abc/$default"
@@ -27,6 +27,10 @@ class Recorder:
             b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nX-Odd:  a ,b\r\nset-cookie: a\r\nset-cookie: b\r\n\r\nok"
         )
         self.hang_up_after_answer = False
+        self.most_at_once = 0
+        self._at_once = 0
+        self._held: threading.Semaphore | None = None
+        self._counting = threading.Lock()
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port = self._socket.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -54,10 +58,29 @@ class Recorder:
                         return
                 assert head is not None
                 self.seen.append((head, body))
+                self._wait()
                 connection.sendall(self.answer)
                 if self.hang_up_after_answer:
                     return
                 http = h11.Connection(h11.SERVER)
+
+    def hold(self) -> None:
+        """From now on each answer waits until it is let go."""
+        self._held = threading.Semaphore(0)
+
+    def let_one_go(self) -> None:
+        assert self._held is not None
+        self._held.release()
+
+    def _wait(self) -> None:
+        if self._held is None:
+            return
+        with self._counting:
+            self._at_once += 1
+            self.most_at_once = max(self.most_at_once, self._at_once)
+        self._held.acquire(timeout=30)
+        with self._counting:
+            self._at_once -= 1
 
     def close(self) -> None:
         self._socket.close()
@@ -181,6 +204,33 @@ def test_a_body_over_10_mb_is_refused_and_the_answer_arrives(front, recorder):
 
     assert status_of(answer) == 413
     assert recorder.seen == []
+
+
+@pytest.mark.parametrize("length", [b"10000001", b"10000000000000000000"])
+def test_a_body_that_is_announced_as_too_long_is_refused_before_it_comes(front, recorder, length):
+    answer = exchange(front, b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: " + length + b"\r\n\r\n", close=False)
+
+    assert status_of(answer) == 413
+    assert recorder.seen == []
+
+
+def test_a_burst_is_passed_on_a_few_requests_at_a_time_and_all_are_answered(front, recorder):
+    recorder.hold()
+    answers = []
+
+    def ask():
+        answers.append(status_of(exchange(front, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")))
+
+    threads = [threading.Thread(target=ask) for _ in range(25)]
+    for thread in threads:
+        thread.start()
+    for _ in threads:
+        recorder.let_one_go()
+    for thread in threads:
+        thread.join(timeout=30)
+
+    assert answers == [200] * 25
+    assert 1 <= recorder.most_at_once <= AT_ONCE
 
 
 @pytest.mark.parametrize(

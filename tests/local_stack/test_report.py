@@ -59,7 +59,7 @@ def test_a_run_that_never_ends_is_lost_and_one_that_waits_for_its_retry_is_not()
 
 
 def test_a_range_answers_for_all_its_occurrences():
-    missed = run(110, "MISSED", range={"from": run(60)["plannedAt"], "to": run(110)["plannedAt"], "count": 6})
+    missed = run(60, "MISSED", range={"until": run(110)["plannedAt"], "count": 6})
     runs = [one for number, one in enumerate(series()) if not 5 <= number <= 10]
 
     assert lost(runs, 10, WINDOW) == 6

@@ -1,4 +1,4 @@
-"""python -m sweephand.local run | stack | stop | report --seconds N | deploy"""
+"""python -m sweephand.local run | stack | stop | report --seconds N | logs | deploy"""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import os
 import signal
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from sweephand.local import control, demo, demo_endpoint, report
@@ -29,21 +29,21 @@ OWN_PORT = 9000
 
 
 def where(stack: StackFile, place: Settings) -> str:
-    """What the user wants to know first: where everything is, and a line that makes an own job."""
+    """Returns what the user wants to know first: where everything is, and a line that makes a job."""
     credential = stack.tenants[demo.TENANT]
     body = (
-        f'{{"name": "mine", "schedules": [{{"every": "PT10S"}}], '
-        f'"action": {{"type": "http", "method": "GET", "url": "http://127.0.0.1:{OWN_PORT}/"}}}}'
+        f'{{"name": "mine", "schedules": [{{"every": "PT5S"}}], '
+        f'"action": {{"type": "http", "url": "http://127.0.0.1:{OWN_PORT}/", "payload": {{"hello": "me"}}}}}}'
     )
     return f"""
 Sweephand is up.
   API               {stack.base_url}/v1
   credentials       {place.folder.stack_file}
   AWS endpoint      {stack.aws_endpoint_url}
-  log of emulator   {place.folder.emulator_log}
+  logs              make logs
 
-An own job, against an own endpoint, in other terminals:
-  python3 -m http.server {OWN_PORT} --bind 127.0.0.1
+A job of your own against an endpoint of your own, in other terminals:
+  python3 examples/own_endpoint/endpoint.py --port {OWN_PORT}
   curl -u {credential.client_id}:{credential.secret} {stack.base_url}/v1/jobs \\
     -H 'Content-Type: application/json' \\
     -d '{body}'
@@ -98,7 +98,8 @@ class Demo:
             report.lost([run for run in ours if run["job"] == name], demo_job.period_s, window)
             for name, demo_job in demos.items()
         )
-        states, unfinished = report.count_states(runs)
+        demos_runs = [run for run in runs if run["jobId"] in self._ids.values()]
+        states, unfinished = report.count_states(demos_runs)
         lateness = [late for late in judged if late is not None]
         return report.Summary(window, lateness, lost, states, unfinished)
 
@@ -161,13 +162,13 @@ def _follow(the_demo: Demo, running: control.Running, seconds: float | None) -> 
     show: Callable[[str], None] = say if seconds is None else lambda _: None
     the_demo.load(running.stack, show, all_since_start=running.ours)
     try:
-        the_demo.follow(seconds)
-    except KeyboardInterrupt:
-        say("")
+        with suppress(KeyboardInterrupt):
+            the_demo.follow(seconds)
+        if seconds is None:
+            say("")
+        return the_demo.summary()
     finally:
-        summary = the_demo.summary()
         the_demo.close(suspend=not running.ours)
-    return summary
 
 
 def start_in_background(place: Settings, clock: Clock) -> int:
@@ -199,6 +200,20 @@ def deploy(place: Settings, clock: Clock, stack_name: str | None) -> int:
     return 0
 
 
+def show_logs(place: Settings, clock: Clock, function: str | None, minutes: float, *, follow: bool) -> int:
+    """Prints what the functions have logged, oldest first; with follow, on until it is interrupted."""
+    from sweephand.local import logs  # noqa: PLC0415 - boto3 is slow to import
+
+    running = control.attach(place, clock)
+    if running is None:
+        raise NotRunning(f"No stack runs in {place.folder.root}. Start one: make stack")
+    try:
+        logs.show(running.stack, clock, say, function=function, minutes=minutes, follow=follow)
+    except KeyboardInterrupt:
+        say("")
+    return 0
+
+
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m sweephand.local", description="Sweephand on this machine.")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -207,6 +222,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     commands.add_parser("stop", help="stop the background stack; its state is kept")
     report_command = commands.add_parser("report", help="run the demo for a while and print its summary alone")
     report_command.add_argument("--seconds", type=float, default=300.0)
+    logs_command = commands.add_parser("logs", help="print the log lines of the functions")
+    logs_command.add_argument("--function", help="api, sweeper, executor, ...; without it all")
+    logs_command.add_argument("--minutes", type=float, default=10.0)
+    logs_command.add_argument("--follow", action="store_true")
     deploy_command = commands.add_parser("deploy", help="put today's code and template on the running stack")
     deploy_command.add_argument("--repair", metavar="STACK", help="only mend a stack that `sam deploy` made there")
     serve_command = commands.add_parser("serve")
@@ -221,6 +240,7 @@ def _commands(place: Settings, clock: Clock) -> dict[str, Callable[[argparse.Nam
         "report": lambda options: run_demo(place, clock, seconds=options.seconds),
         "stack": lambda _: start_in_background(place, clock),
         "stop": lambda _: stop(place, clock),
+        "logs": lambda options: show_logs(place, clock, options.function, options.minutes, follow=options.follow),
         "deploy": lambda options: deploy(place, clock, options.repair),
     }
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from sweephand.local.api import Refused
 from sweephand.local.report import TERMINAL_NAMES, instant, lateness_ms
 from sweephand.schedules.notations import NOTATIONS
 
@@ -28,6 +29,9 @@ PAGE = 50
 FAR_PAGE = 200
 FAR_PAGES = 5
 REMEMBERED = 20_000
+GONE = 404
+# A busy or starting stack: the next look may be answered.
+PASSING = frozenset({429, 500, 502, 503, 504})
 
 COLUMNS = (
     ("PLANNED", 8),
@@ -143,14 +147,27 @@ class Follower:
         show(header(self._width))
 
     def step(self) -> None:
-        """Looks at what is due to be looked at. Raises Refused, Unreachable."""
+        """Looks at what is due to be looked at. Raises Unreachable, and Refused for what no later look can mend."""
+        try:
+            self._step()
+        except Refused as refused:
+            if refused.status not in PASSING:
+                raise
+
+    def _step(self) -> None:
         if self._clock.monotonic() >= self._next_list:
             self._next_list = self._clock.monotonic() + LIST_JOBS_EVERY_S
             self._list_jobs()
         for watched in [job for job in self._jobs.values() if job.next_look <= self._clock.monotonic()]:
-            self._look(watched)
+            try:
+                self._look(watched)
+            except Refused as refused:
+                if refused.status != GONE:
+                    raise
+                self._jobs.pop(watched.job_id, None)  # deleted since the list was read
 
     def _list_jobs(self) -> None:
+        """Takes up new jobs and drops those that are gone. Raises Refused, Unreachable."""
         there = set()
         for tenant, api in self._apis.items():
             for job in api.items("/v1/jobs"):

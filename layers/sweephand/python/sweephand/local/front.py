@@ -23,7 +23,10 @@ MAX_HEAD_BYTES = 10_240
 MAX_BODY_BYTES = 10_000_000
 IDLE_S = 75.0
 REQUEST_WITHIN_S = 60.0
-ANSWER_WITHIN_S = 100.0  # longer than any function of the template may take to answer a request
+ANSWER_WITHIN_S = 30.0  # as API Gateway; no function of the template may take longer to answer a request
+# Each request that finds all workers of its function busy makes the emulator start another one, a second of CPU each:
+# a burst of 25 took half a minute. So few are passed on at once; the others wait, and are answered sooner.
+AT_ONCE = 4
 LINGER_S = 5.0
 CHUNK = 65_536
 
@@ -132,9 +135,10 @@ class _Peer:
 class _Exchange:
     """One client's connection, with a connection of its own to the emulator: requests stay in order, clients apart."""
 
-    def __init__(self, client: _Peer, upstream: Upstream) -> None:
+    def __init__(self, client: _Peer, upstream: Upstream, places: asyncio.Semaphore) -> None:
         self._client = client
         self._upstream = upstream
+        self._places = places
         self._behind: _Peer | None = None
 
     async def run(self) -> None:
@@ -180,6 +184,8 @@ class _Exchange:
         raw = list(head.headers.raw_items())
         if len(head.target) + sum(len(name) + len(value) for name, value in raw) > MAX_HEAD_BYTES:
             raise _Refused(431, "Request Header Fields Too Large")
+        if any(name == b"content-length" and int(value) > MAX_BODY_BYTES for name, value in head.headers):
+            raise _Refused(413, "Request Entity Too Large")
         has_body = any(name in {b"content-length", b"transfer-encoding"} for name, _ in head.headers)
         parts: list[bytes] = []
         size = 0
@@ -201,7 +207,7 @@ class _Exchange:
         """The emulator's answer. A connection that it closed while idle is made anew, once."""
         kept = self._behind is not None
         try:
-            async with asyncio.timeout(ANSWER_WITHIN_S):
+            async with asyncio.timeout(ANSWER_WITHIN_S), self._places:
                 try:
                     return await self._ask(request)
                 except (OSError, _UpstreamGone):
@@ -211,7 +217,7 @@ class _Exchange:
                     return await self._ask(request)
         except TimeoutError:
             await self._leave()
-            return _own_answer(504, "Gateway Timeout")
+            return _own_answer(503, "Service Unavailable")
         except (OSError, _UpstreamGone, h11.ProtocolError):
             await self._leave()
             return _own_answer(503, "Service Unavailable")
@@ -296,6 +302,7 @@ class Front:
         self._stop = asyncio.Event()
         self._thread: threading.Thread | None = None
         self._upstream: Upstream | None = None
+        self._places = asyncio.Semaphore(AT_ONCE)
 
     @property
     def port(self) -> int:
@@ -329,7 +336,7 @@ class Front:
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         assert self._upstream is not None
-        exchange = _Exchange(_Peer(reader, writer, h11.SERVER), self._upstream)
+        exchange = _Exchange(_Peer(reader, writer, h11.SERVER), self._upstream, self._places)
         # A client that goes away, stays silent or is cut off at our stop ends its own connection and nothing else.
         with contextlib.suppress(OSError, TimeoutError, h11.LocalProtocolError, asyncio.CancelledError):
             await exchange.run()

@@ -53,7 +53,7 @@ def explained(run: Mapping[str, Any], period_s: int) -> set[datetime]:
     span = run.get("range")
     if not span:
         return {instant(run["plannedAt"])}
-    first, last = instant(span["from"]), instant(span["to"])
+    first, last = instant(run["plannedAt"]), instant(span["until"])
     count = int((last - first).total_seconds()) // period_s + 1
     return {first + timedelta(seconds=period_s * step) for step in range(count)}
 
@@ -83,7 +83,7 @@ def lost(runs: Iterable[Mapping[str, Any]], period_s: int, window: Window) -> in
 
 @dataclass(frozen=True)
 class Summary:
-    """lateness: of the first attempts, in ms by the endpoint's clock. states: all finished runs, also of other jobs."""
+    """lateness: of the first attempts, in ms by the endpoint's clock. states: finished runs of the demo's jobs."""
 
     window: Window
     lateness: Sequence[int]

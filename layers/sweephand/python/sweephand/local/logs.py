@@ -1,0 +1,65 @@
+"""The log lines of the functions on the local stack, read from the embedded CloudWatch."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import boto3
+
+from sweephand.local.failures import LocalFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sweephand.local.stack_file import StackFile
+    from sweephand.sources import Clock
+
+LOOK_EVERY_S = 1.0
+FRAMES = ("START RequestId", "END RequestId", "REPORT RequestId", "INIT_START")
+"""What the runtime itself writes around each call."""
+
+
+def show(
+    stack: StackFile, clock: Clock, say: Callable[[str], None], *, function: str | None, minutes: float, follow: bool
+) -> None:
+    """Says each line as `time role line`, oldest first. function: its role in stack.json; None: all.
+
+    Raises LocalFailure for a role that the stack does not have.
+    """
+    if function is not None and function not in stack.functions:
+        raise LocalFailure(f"There is no function {function}; there are {', '.join(sorted(stack.functions))}.")
+    roles = {name: role for role, name in stack.functions.items() if function in {None, role}}
+    client = boto3.client(
+        "logs",
+        endpoint_url=stack.aws_endpoint_url,
+        region_name=stack.region,
+        aws_access_key_id="test",
+        aws_secret_access_key="test",  # noqa: S106 - the emulator checks none
+    )
+    since_ms = round((clock.now().timestamp() - minutes * 60) * 1000)
+    shown: set[tuple[int, str, str]] = set()
+    while True:
+        found = sorted({line for name, role in roles.items() for line in _lines(client, name, role, since_ms)})
+        for at_ms, role, text in found:
+            if (at_ms, role, text) not in shown:
+                say(f"{datetime.fromtimestamp(at_ms / 1000, UTC):%H:%M:%S.%f}"[:12] + f" {role:<12} {text}")
+        shown.update(found)
+        if not follow:
+            return
+        since_ms = max(since_ms, max((line[0] for line in found), default=0) - 60_000)
+        shown = {line for line in shown if line[0] >= since_ms}
+        clock.sleep(LOOK_EVERY_S)
+
+
+def _lines(client: Any, name: str, role: str, since_ms: int) -> Iterator[tuple[int, str, str]]:
+    try:
+        pages = client.get_paginator("filter_log_events").paginate(
+            logGroupName=f"/aws/lambda/{name}", startTime=since_ms
+        )
+        for page in pages:
+            for event in page["events"]:
+                if not event["message"].startswith(FRAMES):
+                    yield event["timestamp"], role, event["message"].rstrip()
+    except client.exceptions.ResourceNotFoundException:
+        return  # it has not run yet
