@@ -17,7 +17,7 @@ from sweephand import ids
 from sweephand.actions import draft
 from sweephand.actions.call import Call
 from sweephand.domain.calendar import Calendar
-from sweephand.domain.collection import Collection, Events, Retention
+from sweephand.domain.collection import Collection, Events, Retention, Usage
 from sweephand.domain.event import EventType
 from sweephand.domain.failure import Group
 from sweephand.domain.flow_keys import CircuitRule, FlowKey, Rate
@@ -1153,7 +1153,7 @@ class Tenancy(Scenario):
     def history(self, at: Play) -> None:
         world = at.scene.world
         at.ask(lambda: tenancy.create_tenant(world, "globex", None))
-        at.ask(lambda: tenancy.change_tenant(world, TENANT, "limited", 9))
+        at.ask(lambda: tenancy.change_tenant(world, TENANT, "limited", Usage(most_schedules=9)))
         issued = at.ask(lambda: tenancy.create_credential(world, TENANT, None, ["jobs:read"]))
         at.ask(lambda: tenancy.delete_credential(world, TENANT, issued.credential.id))
         at.ask(lambda: tenancy.create_collection(world, tenancy.named(TENANT, "side")))

@@ -16,6 +16,7 @@ from sweephand.store import ledger
 from tests.contract.native.api import CANARY, Api, Reply, example
 
 UNKNOWN = "01a400f6-36fa-71e9-9550-323b38da5e82"
+QUOTA = {"maxSchedules": 500, "maxJobs": 400, "minIntervalSeconds": 60, "runsPerMinute": 300, "maxDescendants": 20}
 OTHER = "00000000-0000-7000-8000-000000000001"
 """Of a body: the tenant's other job."""
 NO_RUN = "00000000-0000-7000-8000-000000000000_00000000-0000-8000-8000-000000000000"
@@ -134,8 +135,8 @@ BODIES: Mapping[str, Any] = {
     "PATCH /v1/flow-keys/{flow_key}": {"rate": {"limit": 5, "periodSeconds": 9}, "circuit": {"enabled": False}},
     "POST /v1/flow-keys/{flow_key}/pause": {"note": "text"},
     "POST /v1/credentials": {"name": "new", "scopes": ["jobs:read", "jobs:write"]},
-    "POST /v1/tenants": {"name": "initech", "description": "text", "quota": {"maxSchedules": 500}},
-    "PATCH /v1/tenants/{tenant}": {"description": "text", "quota": {"maxSchedules": 500}},
+    "POST /v1/tenants": {"name": "initech", "description": "text", "quota": QUOTA},
+    "PATCH /v1/tenants/{tenant}": {"description": "text", "quota": QUOTA},
 }
 """By route; one that takes a body and is not here takes {}."""
 

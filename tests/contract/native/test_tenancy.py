@@ -23,6 +23,13 @@ from tests.contract.native.test_lists import joined, pages
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 GRANT = {"grant_type": "client_credentials"}
+NO_QUOTA = {
+    "maxSchedules": None,
+    "maxJobs": None,
+    "minIntervalSeconds": None,
+    "runsPerMinute": None,
+    "maxDescendants": 100,
+}
 
 
 def token(api, form=None, *, caller="acme", headers=None, raw=None):
@@ -103,7 +110,7 @@ def test_an_unknown_tenant_is_not_found(api, name):
 
 def test_a_tenant_s_quota_of_schedules_is_set_shown_and_kept(api):
     made = api("POST", "/v1/tenants", {"name": "initech", "quota": {"maxSchedules": 1}}, caller="provider")
-    assert (made.json["quota"], made.json["usage"]) == ({"maxSchedules": 1}, {"schedules": 0})
+    assert (made.json["quota"], made.json["usage"]) == ({**NO_QUOTA, "maxSchedules": 1}, {"schedules": 0, "jobs": 0})
     acting = {"sweephand-tenant": "initech"}
     job = api("POST", "/v1/jobs", JOB, caller="provider", headers=acting)
 
@@ -113,11 +120,40 @@ def test_a_tenant_s_quota_of_schedules_is_set_shown_and_kept(api):
     assert (added.status, added.code) == (409, "QUOTA_EXCEEDED")
 
     raised = api("PATCH", "/v1/tenants/initech", {"quota": {"maxSchedules": 2}}, caller="provider")
-    assert (raised.status, raised.json["quota"]) == (200, {"maxSchedules": 2})
+    assert (raised.status, raised.json["quota"]) == (200, {**NO_QUOTA, "maxSchedules": 2})
     assert api("POST", "/v1/jobs", JOB, caller="provider", headers=acting).status == 201
     read = api.get("/v1/tenants/initech", caller="provider").json
-    assert read["usage"] == {"schedules": 2}
+    assert read["usage"] == {"schedules": 2, "jobs": 2}
     assert read in api.get("/v1/tenants", caller="provider").json["items"]
+
+
+def test_every_quota_of_a_tenant_is_kept_and_null_takes_it_back(api):
+    quota = {"maxSchedules": 9, "maxJobs": 8, "minIntervalSeconds": 60, "runsPerMinute": 500, "maxDescendants": 0}
+
+    made = api("POST", "/v1/tenants", {"name": "initech", "quota": quota}, caller="provider")
+    read = api.get("/v1/tenants/initech", caller="provider")
+    one_less = api("PATCH", "/v1/tenants/initech", {"quota": {"runsPerMinute": None}}, caller="provider")
+    none = api("PATCH", "/v1/tenants/initech", {"quota": None}, caller="provider")
+
+    assert made.json["quota"] == read.json["quota"] == quota
+    assert one_less.json["quota"] == {**quota, "runsPerMinute": None}
+    assert none.json["quota"] == api.get("/v1/tenants/initech", caller="provider").json["quota"] == NO_QUOTA
+
+
+def test_a_tenant_cannot_lift_what_its_provider_set(api):
+    quota = {"maxJobs": 1, "minIntervalSeconds": 3_600}
+    api("PATCH", "/v1/tenants/acme", {"quota": quota}, caller="provider")
+    api("PATCH", "/v1/collections/default", {"quota": {"maxJobs": 100, "minIntervalSeconds": 1}})
+
+    too_often = api("POST", "/v1/jobs", {**JOB, "schedules": [{"every": "PT59M"}]})
+    made = api("POST", "/v1/jobs", JOB)
+    too_many = api("POST", "/v1/jobs", {**JOB, "schedules": []})
+
+    assert (too_often.status, too_often.code, made.status, too_many.status) == (409, "QUOTA_EXCEEDED", 201, 409)
+    assert (
+        "schedules[0]: the provider of this tenant allows an occurrence every 3600 seconds" in too_often.json["detail"]
+    )
+    assert "1 jobs at most" in too_many.json["detail"]
 
 
 def test_a_patch_of_a_tenant_changes_what_it_names(api):
@@ -141,8 +177,12 @@ def test_a_patch_of_a_tenant_changes_what_it_names(api):
     [
         ([], "body"),
         ({"quota": 7}, "quota"),
-        ({"quota": {"maxJobs": 7}}, "quota.maxJobs"),
+        ({"quota": {"maxRunsPerJob": 7}}, "quota.maxRunsPerJob"),
         *(({"quota": {"maxSchedules": most}}, "quota.maxSchedules") for most in (-1, 10_000_001, "7", 1.5, True)),
+        *(({"quota": {"maxJobs": most}}, "quota.maxJobs") for most in (-1, 10_000_001, "7", True)),
+        *(({"quota": {"minIntervalSeconds": least}}, "quota.minIntervalSeconds") for least in (0, 548 * 86_400 + 1)),
+        *(({"quota": {"runsPerMinute": most}}, "quota.runsPerMinute") for most in (0, 1_000_001)),
+        *(({"quota": {"maxDescendants": most}}, "quota.maxDescendants") for most in (-1, 10_001)),
         ({"description": "x" * 1_001}, "description"),
         ({"tenant": "globex"}, "tenant"),
         ({"name": "globex"}, "name"),

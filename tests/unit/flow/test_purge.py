@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sweephand.domain.calendar import Calendar
-from sweephand.domain.collection import TenantState
+from sweephand.domain.collection import TenantState, Usage
 from sweephand.domain.flow_keys import CircuitRule, FlowKey
 from sweephand.domain.instants import EPOCH
 from sweephand.domain.operation import Operation, OperationState
@@ -61,7 +61,7 @@ def furnish(stage: Stage) -> None:
     """Something of every kind that a tenant can have."""
     world = stage.world
     subscribed(stage)
-    tenancy.change_tenant(world, TENANT, "here", 500)
+    tenancy.change_tenant(world, TENANT, "here", Usage(most_schedules=500))
     tenancy.create_credential(world, TENANT, None, ["jobs:read"])
     tenancy.create_collection(world, tenancy.named(TENANT, "side"))
     tenancy.change_collection(world, TENANT, "side", lambda there: tenancy.enabled(there, on=False), None)
@@ -196,7 +196,7 @@ def test_while_it_goes_nothing_comes_to_it_and_afterwards_it_can_come_back(stage
     refused = {
         "subscribe": lambda: subscribed(stage, "other"),
         "enable": lambda: tenancy.switch_tenant(world, TENANT, on=True),
-        "change": lambda: tenancy.change_tenant(world, TENANT, None, None),
+        "change": lambda: tenancy.change_tenant(world, TENANT, None, Usage()),
         "collection": lambda: tenancy.create_collection(world, tenancy.named(TENANT, "new")),
         "credential": lambda: tenancy.create_credential(world, TENANT, None, ["jobs:read"]),
         "calendar": lambda: calendars.create(world, calendar, None),

@@ -21,7 +21,7 @@ HOURLY = {"every": "PT1H"}
 
 
 def allow(stage: Stage, most: int | None) -> None:
-    tenancy.change_tenant(stage.world, TENANT, None, most)
+    tenancy.change_tenant(stage.world, TENANT, None, Usage(most_schedules=most))
 
 
 def counted(stage: Stage) -> int:
@@ -75,7 +75,7 @@ def test_a_lower_quota_leaves_what_is_there_and_lets_it_change(stage: Stage) -> 
     stage.set_state(planned, active=False)
     stage.change_schedules(planned, lambda found: [Wish(found.schedules[0], None, delete=True)])
 
-    assert usage.read(stage.world.table, TENANT) == Usage(2, 1)
+    assert usage.read(stage.world.table, TENANT) == Usage(2, 1, jobs=1)
     with pytest.raises(QuotaExceeded):
         more(stage, planned, 1)
 
@@ -130,7 +130,7 @@ def test_a_quota_that_is_raised_meanwhile_is_met_as_it_is_then(stage: Stage) -> 
     with stage.taps.once("dynamodb.TransactWriteItems", raise_it):
         stage.create(HOURLY)
 
-    assert usage.read(stage.world.table, TENANT) == Usage(1, 1)
+    assert usage.read(stage.world.table, TENANT) == Usage(1, 1, jobs=1)
 
 
 @pytest.mark.parametrize("before", [None, 2])

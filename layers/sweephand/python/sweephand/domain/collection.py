@@ -18,6 +18,21 @@ class TenantState(StrEnum):
 
 MOST_APPLICATIONS = 100
 """That a tenant can be subscribed to."""
+DESCENDANTS = 100
+"""Runs that one run may start where the provider sets nothing else."""
+MOST_DESCENDANTS = 10_000
+MOST_RUNS_PER_MINUTE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Pace:
+    """The provider's limits on a tenant's runs. runs_per_minute: None for no limit.
+
+    descendants: how many runs may follow from one run through job actions, hooks and error actions, in all.
+    """
+
+    runs_per_minute: int | None = None
+    descendants: int = DESCENDANTS
 
 
 @dataclass(frozen=True)
@@ -30,18 +45,25 @@ class Tenant:
     created_at: datetime
     applications: Mapping[str, datetime] = field(default_factory=dict)
     purge: str | None = None
+    pace: Pace = Pace()
 
 
 MOST_SCHEDULES = 10_000_000
-"""That a quota can allow."""
+"""The largest quota of schedules, and of jobs."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """How many schedules a tenant has, and how many it may have. None: no limit."""
+    """How many schedules and jobs a tenant has, and how many it may have. None: no limit.
+
+    least_interval_s: the shortest time between two occurrences of a schedule.
+    """
 
     schedules: int = 0
     most_schedules: int | None = None
+    jobs: int = 0
+    most_jobs: int | None = None
+    least_interval_s: int | None = None
 
 
 class CollectionState(StrEnum):
@@ -134,3 +156,4 @@ class Terms:
     callback_timeout_s: int | None = None
     redirects: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     flow_key: str | None = None
+    pace: Pace = Pace()

@@ -175,7 +175,8 @@ class Run:
 
     uuid: computed (ids.run_uuid); schedule_id None: a run of the job itself. parent_uuid: of the run that started it,
     its whole id where that belongs to another job. hop: runs before it in a chain of jobs that run jobs; chain: the
-    jobs of those.
+    jobs of those. root: the whole id of the run that the chain began with, where a job, a hook or an error action has
+    run another job, or may.
 
     attempt: the one under way or last made, from 1. lost_calls: tries of which another executor took the run over, in
     order. owner and lease_until: of the executor that holds it, only while TRIGGERED. not_before: of the next attempt.
@@ -233,6 +234,7 @@ class Run:
     flow_key: str | None = None
     line_at: datetime | None = None
     chain: frozenset[str] = frozenset()
+    root: str | None = None
 
     @property
     def id(self) -> str:
@@ -245,6 +247,11 @@ class Run:
         if self.parent_uuid is None or "_" in self.parent_uuid:
             return self.parent_uuid
         return f"{self.schedule_id or self.job_id}_{self.parent_uuid}"
+
+    @property
+    def begins(self) -> bool:
+        """Whether an executor that takes it up is the first to do so: it waits for no retry, place or turn."""
+        return self.state is State.QUEUED and self.attempt == 1 and not (self.slotted or self.in_line)
 
     @property
     def closes_circle(self) -> bool:

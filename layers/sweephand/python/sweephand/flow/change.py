@@ -166,16 +166,15 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     if sum(1 for wish in wanted.wishes if not wish.delete) > SCHEDULES_MOST:
         raise QuotaExceeded(f"a job has at most {SCHEDULES_MOST} schedules")
     more = any(wish.before is None for wish in wanted.wishes)
-    collection = tenancy.open_collection(world, before.tenant, after.collection, for_more=more)
+    collection, seen = tenancy.open_with_usage(world, before.tenant, after.collection, for_more=more)
     began_at = world.clock.now()
     effect = Effect(replan.effective_at(began_at), wanted.resumed_at)
     book = _book(world, before, wanted.wishes)
-    scene = Scene(before, after, parts, collection, wanted.stored, effect.at, wanted.asked, book)
+    scene = Scene(before, after, parts, collection, seen, wanted.stored, effect.at, wanted.asked, book)
     steps_to_do = wishes.steps_of(world, wanted.wishes, scene)
     carried = steps.carry_out(world, steps_to_do, after, effect)
     after = plan.with_schedule_ids(after, carried.schedules)
     after, sealed = _sealed(world, after, before, parts)
-    seen = quotas.seen_for(world, before, after)
     if not (carried.ops or carried.held or carried.missed or sealed or parts.payloads) and _unchanged(before, after):
         return planned
     calendar_ops = _calendar_ops(world, before, steps_to_do, carried.schedules, book)
@@ -271,7 +270,7 @@ def _explain(world: World, wanted: Entry, refused: Cancelled, seen: Usage) -> No
         if "collection" in refused.refused:
             raise QuotaExceeded(f"the collection {after.collection} holds its most jobs, or is being deleted")
         if quotas.is_exceeded(refused, seen):
-            raise quotas.exceeded(seen)
+            raise quotas.exceeded(seen, refused)
     raise _CameBetween
 
 

@@ -123,6 +123,7 @@ def start_reaction(world: World, ended: Run, job: Job, kind: Kind) -> None:
         parent_uuid=ended.uuid,
         hop=ended.hop,
         chain=ended.chain,
+        root=ended.root or (ended.id if action_of(job, kind).kind == "job" else None),
         wake_at=now + WAKE,
     )
     own_lane = lane_of(action_of(job, kind))

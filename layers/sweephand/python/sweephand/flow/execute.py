@@ -5,7 +5,7 @@ A message is acknowledged only when its run is finished and the effects are done
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -191,10 +191,29 @@ def _attempt(  # noqa: C901, PLR0911 - one line for each answer of the gate
         case admission.EndUnanswered(state):
             return _end(world, lane, pointer, seen, state, Reason.DEADLINE)
         case admission.Claim(attempt, contested):
-            claim = _take_turn_and_act if contested else _claim_and_act
-            return claim(world, lane, owner, message, pointer, seen, attempt=attempt)
+            way = _take_turn_and_act if contested else _claim_and_act
+            claim = partial(way, world, lane, owner, message, pointer, seen, attempt=attempt)
+            limited = seen.terms.pace.runs_per_minute is not None or (
+                seen.run is not None and seen.run.root is not None
+            )
+            return _within_quotas(world, lane, pointer, seen, claim) if limited else claim()
         case admission.TakeOver():
             return _claim_and_act(world, lane, owner, message, pointer, seen, attempt=None)
+
+
+def _within_quotas(
+    world: World, lane: Lane, pointer: Pointer, seen: Seen, claim: Callable[[], Verdict | Run | None]
+) -> Verdict | Run | None:
+    """Claims and acts if the provider's quotas let the run begin; else it ends as SKIPPED."""
+    from sweephand.flow import budgets  # noqa: PLC0415 - most tenants have no such quota, and most runs follow from none
+
+    why = budgets.refusal(world, pointer, seen.run, seen.terms.pace)
+    if why is not None:
+        return _end(world, lane, pointer, seen, State.SKIPPED, Reason.QUOTA, why)
+    verdict = claim()
+    if not isinstance(verdict, Verdict):
+        budgets.give_back(world, pointer, seen.run, seen.terms.pace)
+    return verdict
 
 
 def later(world: World, at: datetime) -> Verdict:

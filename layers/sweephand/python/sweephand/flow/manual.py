@@ -121,6 +121,7 @@ def run_from(world: World, parent: Run, job_id: str) -> str | None:
         wake_at=now + WAKE,
         hop=parent.hop + 1,
         chain=parent.chain | {parent.job_id},
+        root=parent.root or parent.id,
     )
     lane = drafts.lane_of(job)
     jobs.note_own_runs(world.table, job)

@@ -65,7 +65,7 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
     schedules = []
     for n, schedule_draft in enumerate(wanted):
         schedule = new_schedule(world, schedule_draft, job, parts, minted_at(now, n), now, f"schedules[{n}]")
-        schedules.append(within_quota(collection, schedule, f"schedules[{n}]"))
+        schedules.append(within_quota(collection, seen, schedule, f"schedules[{n}]"))
     refuse_twins([(schedule, f"schedules[{n}]") for n, schedule in enumerate(schedules)])
     job = with_schedule_ids(job, schedules)
     sealed = drafts.seal(world, job, parts)
@@ -202,7 +202,7 @@ def _not_created(world: World, job: Job, refused: Cancelled, once: Once | None, 
     if "collection" in refused.refused:
         raise QuotaExceeded(f"the collection {job.collection} holds its most jobs, or is being deleted")
     if quotas.is_exceeded(refused, seen):
-        raise quotas.exceeded(seen)
+        raise quotas.exceeded(seen, refused)
     if usage.PART in refused.refused or any(name.startswith("calendar ") for name in refused.refused):
         raise _Moved
     raise Conflict("something else was changed at the same time: try again")
@@ -309,10 +309,10 @@ def hook_ops(world: World, schedule: Schedule, hooks: ByName | None) -> list[Op]
     return [own_hooks.put_op(world.table, schedule, hooks)]
 
 
-def within_quota(collection: Collection, schedule: Schedule, path: str) -> Schedule:
-    """A new schedule as its collection allows it. Raises QuotaExceeded."""
+def within_quota(collection: Collection, seen: Usage, schedule: Schedule, path: str) -> Schedule:
+    """A new schedule as its collection and its provider allow it. Raises QuotaExceeded."""
     timing = drafts.stored_timing(schedule)
-    tenancy.check_interval(collection, timing, path)
+    tenancy.check_interval(collection, seen, timing, path)
     return replace(schedule, packed=tenancy.bounded(collection, timing, timing.count, path).packed)
 
 

@@ -1,4 +1,4 @@
-"""A tenant's quota of schedules: counted in the transactions that make and delete them."""
+"""A tenant's quotas of schedules and jobs: counted in the transactions that make and delete them."""
 
 from __future__ import annotations
 
@@ -14,26 +14,35 @@ from sweephand.store.table import UsageItem
 def count_ops(world: World, before: Job | None, after: Job | None, seen: Usage) -> list[Op]:
     """Part of the job's transaction: how many schedules it has more or less. None: there is no job.
 
-    seen: the quota that a refusal is judged by; for a delete any.
+    seen: the quotas that a refusal is judged by; for a delete any.
     """
     there = before or after
     assert there is not None
-    step = (after.schedule_count if after else 0) - (before.schedule_count if before else 0)
-    return [usage.count_op(world.table, there.tenant, step, seen)] if step else []
-
-
-def seen_for(world: World, before: Job, after: Job) -> Usage:
-    """What a change must know: nothing, unless it adds schedules."""
-    more = after.schedule_count > before.schedule_count
-    return usage.read(world.table, before.tenant) if more else Usage()
+    schedules = (after.schedule_count if after else 0) - (before.schedule_count if before else 0)
+    jobs = (after is not None) - (before is not None)
+    return [usage.count_op(world.table, there.tenant, schedules, jobs, seen)] if schedules or jobs else []
 
 
 def is_exceeded(refused: Cancelled, seen: Usage) -> bool:
-    """True if the quota that was seen refused the transaction; False if it did not, or is another one by now."""
+    """True if the quotas that were seen refused the transaction; False if they did not, or are others by now."""
     mine = refused.refused.get(usage.PART)
     there = mine.read(UsageItem) if mine is not None else None
-    return there is not None and there.most_schedules is not None and there.most_schedules == seen.most_schedules
+    if there is None or (there.most_schedules, there.most_jobs) != (seen.most_schedules, seen.most_jobs):
+        return False
+    return seen.most_schedules is not None or seen.most_jobs is not None
 
 
-def exceeded(seen: Usage) -> QuotaExceeded:
-    return QuotaExceeded(f"the tenant may have {seen.most_schedules} schedules at most")
+def exceeded(seen: Usage, refused: Cancelled) -> QuotaExceeded:
+    """Says which of the two it was."""
+    mine = refused.refused.get(usage.PART)
+    there = mine.read(UsageItem) if mine is not None else None
+    if there is not None and seen.most_jobs is not None and there.jobs >= seen.most_jobs:
+        return QuotaExceeded(_refusal("jobs", "maxJobs", seen.most_jobs))
+    return QuotaExceeded(_refusal("schedules", "maxSchedules", seen.most_schedules))
+
+
+def _refusal(what: str, name: str, most: int | None) -> str:
+    return (
+        f"the provider allows this tenant {most} {what} at most (quota.{name} of the tenant): "
+        "delete some, or ask the provider for more"
+    )

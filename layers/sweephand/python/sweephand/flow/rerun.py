@@ -192,6 +192,7 @@ def _new(
         wake_at=max(now, due or now) + WAKE,
         hop=max(old.hop, by.hop),
         chain=old.chain,
+        root=old.root or old.id,
         rerun_of=old.id,
         occurrence_at=old.occurrence_at or old.planned_at,
     )

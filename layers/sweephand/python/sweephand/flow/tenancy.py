@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sweephand.domain.collection import Collection, CollectionState, Events, Tenant, TenantState, Usage
+from sweephand.domain.collection import Collection, CollectionState, Events, Pace, Tenant, TenantState, Usage
 from sweephand.domain.job import DEFAULT_COLLECTION, Job
 from sweephand.errors import (
     Conflict,
@@ -27,6 +27,7 @@ from sweephand.store import credentials, tenants, usage
 from sweephand.store.conditional import Cancelled, Op
 
 TRIES = 5
+UNLIMITED, USUAL_PACE = Usage(), Pace()
 TENANT_KEPT_S = 10.0
 REFUSED_KEPT_S = 1.0
 """Who is refused is looked at again sooner: the tenant may have been enabled, or made, a moment ago."""
@@ -45,15 +46,21 @@ def named(tenant: str, name: str) -> Collection:
 
 
 def create_tenant(
-    world: World, name: str, description: str | None, *, most_schedules: int | None = None, application: str = ""
+    world: World,
+    name: str,
+    description: str | None,
+    *,
+    allowed: Usage = UNLIMITED,
+    pace: Pace = USUAL_PACE,
+    application: str = "",
 ) -> Tenant:
     """The tenant with its collection `default`. application: that it is subscribed to. Raises Conflict(NAME_TAKEN)."""
     now = world.clock.now()
-    tenant = Tenant(name, TenantState.ACTIVE, description, now, {application: now} if application else {})
+    tenant = Tenant(name, TenantState.ACTIVE, description, now, {application: now} if application else {}, pace=pace)
     default = Collection(name, DEFAULT_COLLECTION, created_at=now, modified_at=now)
     ops = [*tenants.tenant_ops(world.table, tenant), tenants.put_collection_op(world.table, default)]
-    if most_schedules is not None:
-        ops.append(usage.limit_op(world.table, name, most_schedules))
+    if allowed != UNLIMITED:
+        ops.append(usage.limit_op(world.table, name, allowed))
     if isinstance(world.table.transact(ops), Cancelled) and tenants.read_tenant(world.table, name) != _stamped(tenant):
         raise Conflict("a tenant of this name exists", code="NAME_TAKEN")
     return tenant
@@ -102,11 +109,11 @@ def _refused(world: World, who: Caller, tenant: str, kept_s: float) -> Forbidden
     return Unauthenticated("valid credentials are needed") if terms.tenant_since is None or earlier else None
 
 
-def change_tenant(world: World, name: str, description: str | None, most_schedules: int | None) -> Tenant:
-    """Its description, and how many schedules it may have; what it has stays. Raises NotFound."""
+def change_tenant(world: World, name: str, description: str | None, allowed: Usage, pace: Pace = USUAL_PACE) -> Tenant:
+    """Sets its description and its quotas; what it has stays. Raises NotFound."""
     before = find_tenant(world, name)
-    after = replace(before, description=description)
-    ops = [*tenants.change_tenant_ops(world.table, after), usage.limit_op(world.table, name, most_schedules)]
+    after = replace(before, description=description, pace=pace)
+    ops = [*tenants.change_tenant_ops(world.table, after), usage.limit_op(world.table, name, allowed)]
     if isinstance(world.table.transact(ops), Cancelled):
         raise _leaving(world, name)
     return after
@@ -204,28 +211,14 @@ def find_collection(world: World, tenant: str, name: str) -> Collection:
     return collection
 
 
-def open_collection(world: World, tenant: str, name: str, *, for_more: bool = False) -> Collection:
-    """The collection that a job names. Raises InvalidRequest if there is none.
+def open_with_usage(world: World, tenant: str, name: str, *, for_more: bool = True) -> tuple[Collection, Usage]:
+    """Reads the collection that a job names, and how much the tenant has and may have, in one call.
 
-    for_more: a schedule shall be added. Raises Conflict once the tenant is purged.
-    """
-    if for_more and tenant != caller.PROVIDER:
-        there = tenants.read_tenant(world.table, tenant)
-        if there is not None and there.purge is not None:
-            raise being_purged(there)
-    collection = tenants.read_collection(world.table, tenant, name)
-    if collection is None:
-        raise InvalidRequest("collection", "there is no such collection")
-    return collection
-
-
-def open_with_usage(world: World, tenant: str, name: str) -> tuple[Collection, Usage]:
-    """The same, and what the tenant has and may have, in one read. Raises Conflict once the tenant is purged.
-
-    A job that is made while the purge begins goes with the rest: read, not written into the tenant's row, is enough.
+    for_more: a job or a schedule is added. Raises InvalidRequest without such a collection; Conflict for more once the
+    tenant is purged. A job that is made while the purge begins goes with the rest: to read the tenant's row is enough.
     """
     there, collection, seen = tenants.read_with_usage(world.table, tenant, name)
-    if there is not None and there.purge is not None:
+    if for_more and there is not None and there.purge is not None:
         raise being_purged(there)
     if collection is None:
         raise InvalidRequest("collection", "there is no such collection")
@@ -337,13 +330,18 @@ def bounded(collection: Collection, timing: Timing, count: int | None, path: str
     return timing if timing.count == wanted or not timing.readable else with_count(timing, wanted)
 
 
-def check_interval(collection: Collection, timing: Timing, path: str) -> None:
-    """Raises QuotaExceeded where a schedule could run more often than its collection allows."""
-    least = collection.quota.min_interval_s
-    if least is not None and timing.interval_s is not None and timing.interval_s < least:
-        raise QuotaExceeded(
-            f"{path or 'the schedule'}: this collection allows an occurrence every {least} seconds at most"
-        )
+def check_interval(collection: Collection, seen: Usage, timing: Timing, path: str) -> None:
+    """Raises QuotaExceeded where a schedule could run more often than its collection or its provider allows."""
+    limits = (
+        (collection.quota.min_interval_s, "this collection"),
+        (seen.least_interval_s, "the provider of this tenant"),
+    )
+    for least, who in limits:
+        if least is not None and timing.interval_s is not None and timing.interval_s < least:
+            raise QuotaExceeded(
+                f"{path or 'the schedule'}: {who} allows an occurrence every {least} seconds at most "
+                f"(quota.minIntervalSeconds); this schedule has one every {timing.interval_s} seconds"
+            )
 
 
 def count_job_op(world: World, collection: Collection, step: int) -> Op:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from sweephand.domain.collection import Collection
+from sweephand.domain.collection import Collection, Usage
 from sweephand.domain.job import Job, Payload, ScheduleDraft
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import InvalidRequest
@@ -63,13 +63,15 @@ def matched(planned: Planned, wanted: Sequence[ScheduleDraft]) -> list[Wish]:
 class Scene:
     """What every wish of one change is seen against. stored: the payloads of the schedules that are there.
 
-    asked: the rule of schedules of which the request does not speak. book: the calendars that they name, by name.
+    seen: the tenant's quotas. asked: the rule of schedules that the request does not name. book: the calendars that
+    they name, by name.
     """
 
     before: Job
     after: Job
     parts: drafts.Parts
     collection: Collection
+    seen: Usage
     stored: Mapping[str, Payload]
     effective_at: datetime
     asked: Asked | None = None
@@ -94,12 +96,12 @@ def _step(world: World, wish: Wish, scene: Scene, now: datetime, n: int) -> Step
         minted_at = plan.minted_at(now, n)
         draft = replace(wish.draft, book=_references(scene))
         schedule = plan.new_schedule(world, draft, scene.after, scene.parts, minted_at, now, wish.path)
-        schedule = plan.within_quota(scene.collection, schedule, wish.path)
+        schedule = plan.within_quota(scene.collection, scene.seen, schedule, wish.path)
         payload, hooks = scene.parts.payloads.pop(schedule.id, None), scene.parts.hooks.pop(schedule.id, None)
         return Step(None, schedule, payload=payload, hooks=hooks)
     step, timing = _change(world, wish, wish.before, scene, now)
     if step.after != wish.before and not wish.recast:
-        tenancy.check_interval(scene.collection, timing, wish.path)
+        tenancy.check_interval(scene.collection, scene.seen, timing, wish.path)
     return step
 
 

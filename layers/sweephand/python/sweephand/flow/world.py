@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sweephand.domain.circuits import Circuit
     from sweephand.domain.run import Outcome
     from sweephand.flow.callback_keys import CallbackKeys
+    from sweephand.flow.rates import Counters
     from sweephand.flow.turnstiles import Group
     from sweephand.messaging.event_bus import EventBus
     from sweephand.messaging.run_queue import RunQueue
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
 
 @dataclass
 class FlowMemory:
-    """What a process remembers of flow keys between its runs; by a key's tenant and name.
+    """What a process remembers between its runs: of flow keys, by a key's tenant and name, and how many runs began.
 
-    lock: for everything in here. groups: threads that ask a turnstile at the same time. moving: who holds it may move
-    the turnstile. placeless: keys that had no places when they were seen last. circuits: by key and target, with when
-    they were read (monotonic seconds).
+    lock: for everything in here. runs: of this minute, by tenant. groups: threads that ask a turnstile at the same
+    time. moving: who holds it may move the turnstile. placeless: keys that had no places when they were seen last.
+    circuits: by key and target, with when they were read (monotonic seconds).
     """
 
     lock: Lock = field(default_factory=Lock)
@@ -38,6 +39,7 @@ class FlowMemory:
     moving: dict[tuple[str, str], Lock] = field(default_factory=dict)
     placeless: set[tuple[str, str]] = field(default_factory=set)
     circuits: dict[tuple[str, str, str], tuple[float, Circuit]] = field(default_factory=dict)
+    runs: Counters | None = None
 
 
 class Journal(Protocol):

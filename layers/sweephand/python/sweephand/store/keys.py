@@ -193,8 +193,14 @@ def ordinal(number: int) -> str:
     return f"ORDINAL#{number:09d}"
 
 
-def rate(minute: int) -> str:
-    return f"RATE#{minute}"
+def rate(minute: int, counted: str) -> str:
+    """counted: `` for requests to the SAP facade, `native` for those to the native API, `runs` for runs."""
+    return f"RATE#{counted}#{minute}" if counted else f"RATE#{minute}"
+
+
+def family(root_uuid: str) -> str:
+    """The count of runs that have followed from this one, in its ledger partition."""
+    return f"FAMILY#{root_uuid}"
 
 
 def suspended(tenant_name: str, collection_name: str | None) -> str:

@@ -1,17 +1,37 @@
-"""Requests a minute, counted over all instances of a function."""
+"""Requests and runs a minute, counted over all instances of a function; and runs that follow from one run."""
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
+from pynamodb.expressions.condition import Condition
+
+from sweephand.domain.instants import epoch_s
 from sweephand.store import keys
-from sweephand.store.conditional import Table
-from sweephand.store.expressions import assign
-from sweephand.store.table import RateItem
+from sweephand.store.conditional import Refused, Table
+from sweephand.store.expressions import add, assign
+from sweephand.store.table import FamilyItem, RateItem
 
 KEPT_S = 3_600
+FAMILY_KEPT = timedelta(days=8)
+"""Since the last run of a family: a day longer than a run can wait for its result."""
 
 
-def count(table: Table, tenant: str | None, minute: int, requests: int) -> int:
-    """So many more in this minute (epoch minutes). Returns how many there are. tenant None: of all callers."""
+def count(table: Table, tenant: str | None, minute: int, more: int, counted: str = "") -> int:
+    """Adds to the count of this minute (epoch minutes) and returns it. tenant None: of all callers. counted: as for
+    keys.rate.
+    """
     pk = keys.STACK_RATE if tenant is None else keys.tenant(tenant)
     expiry = assign(RateItem.expires_at, minute * 60 + KEPT_S)
-    return table.increase(pk, keys.rate(minute), RateItem.requests, requests, [expiry])
+    return table.increase(pk, keys.rate(minute, counted), RateItem.requests, more, [expiry])
+
+
+def count_descendant(table: Table, tenant: str, root: str, most: int, now: datetime) -> bool:
+    """Counts one more run that follows from `root` [fewer than `most` have]. False: as many have."""
+    owner, uuid = root.split("_")
+    steps = [add(FamilyItem.descendants, 1), assign(FamilyItem.expires_at, epoch_s(now + FAMILY_KEPT))]
+    room: Condition = FamilyItem.descendants < most
+    if most > 0:
+        room = room | FamilyItem.descendants.does_not_exist()
+    done = table.update(keys.runs(tenant, owner), keys.family(uuid), steps, room)
+    return not isinstance(done, Refused)

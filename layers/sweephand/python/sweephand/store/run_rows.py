@@ -77,6 +77,7 @@ def run_of(item: RunItem) -> Run:
         flow_key=item.flow_key,
         line_at=from_ms_if_any(item.line_at),
         chain=frozenset(item.chain or ()),
+        root=item.root,
     )
 
 
@@ -125,6 +126,7 @@ def item_of(run: Run, *, shards: int, lane: Lane) -> RunItem:
         edited=run.edited or None,
         flow_key=run.flow_key,
         chain=run.chain or None,
+        root=run.root,
     )
     if run.wake_at is not None:
         item.shard = shard_of(run.uuid, shards)

@@ -29,7 +29,7 @@ class Item(FlatModel):
 
 class TenantItem(Item):
     """A tenant, and its line in the stack's register. applications: JSON, name -> since when; purge: an operation;
-    both in its own row only.
+    both in its own row only. runs_per_minute, descendants: where they depart from domain.collection.Pace.
     """
 
     tenant = UnicodeAttribute()
@@ -37,6 +37,8 @@ class TenantItem(Item):
     description = UnicodeAttribute(null=True)
     applications = UnicodeAttribute(null=True)
     purge = UnicodeAttribute(null=True)
+    runs_per_minute = Integer(null=True)
+    descendants = Integer(null=True)
     created_at = Integer()
 
 
@@ -45,6 +47,9 @@ class UsageItem(Item):
 
     schedules = Integer(default=0)
     most_schedules = Integer(null=True)
+    jobs = Integer(default=0)
+    most_jobs = Integer(null=True)
+    least_interval_s = Integer(null=True)
 
 
 class CollectionItem(Item):
@@ -235,9 +240,15 @@ class ChangePartItem(Item):
 
 
 class RateItem(Item):
-    """Requests of one minute: of a tenant, or of all callers."""
+    """Requests, or runs, of one minute: of a tenant, or of all callers."""
 
     requests = Integer(default=0)
+
+
+class FamilyItem(Item):
+    """How many runs have followed from one run. In the ledger partition of that run, and deleted with it."""
+
+    descendants = Integer(default=0)
 
 
 class StatsItem(Item):
@@ -277,8 +288,8 @@ class RunItem(Item):
     """shard and next_run_at: only while a wake is set. attention_day and attention_at (the order of its id): unless it
     simply succeeded. slotted: it has been in its schedule's slot. flow_key: under which it was claimed last.
     line_at: when it joined the line of that key, if it ever did. task: the ARN of its ECS task. chain: the ids of the
-    jobs before it, where a job ran its job. reported: the message of its target until it has been read over for
-    secrets."""
+    jobs before it, where a job ran its job; root: the run that these began with. reported: the message of its target
+    until it has been read over for secrets."""
 
     job_id = UnicodeAttribute()
     schedule = UnicodeAttribute(null=True)
@@ -324,6 +335,7 @@ class RunItem(Item):
     flow_key = UnicodeAttribute(null=True)
     line_at = Integer(null=True)
     chain = UnicodeSetAttribute(null=True)
+    root = UnicodeAttribute(null=True)
 
 
 class EditItem(Item):

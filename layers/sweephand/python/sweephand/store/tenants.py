@@ -13,6 +13,7 @@ from sweephand.domain.collection import (
     Collection,
     CollectionState,
     Events,
+    Pace,
     Quota,
     Retention,
     SigningKey,
@@ -43,7 +44,20 @@ def tenant_of(item: TenantItem) -> Tenant:
         created_at=from_ms(item.created_at),
         applications={name: from_ms(since) for name, since in applications.items()},
         purge=item.purge,
+        pace=pace_of(item),
     )
+
+
+def pace_of(item: TenantItem) -> Pace:
+    usual = Pace()
+    descendants = usual.descendants if item.descendants is None else item.descendants
+    return Pace(item.runs_per_minute, descendants)
+
+
+def _kept(pace: Pace) -> dict[str, int | None]:
+    """The attributes of its row: only what departs from the default, so that a new default reaches all others."""
+    descendants = None if pace.descendants == Pace.descendants else pace.descendants
+    return {"runs_per_minute": pace.runs_per_minute, "descendants": descendants}
 
 
 def _applications_text(tenant: Tenant) -> str | None:
@@ -69,6 +83,7 @@ def tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
             description=tenant.description,
             created_at=epoch_ms(tenant.created_at),
             applications=applications,
+            **_kept(tenant.pace),
         )
 
     own = item(keys.tenant(tenant.name), keys.TENANT, _applications_text(tenant))
@@ -79,8 +94,14 @@ def tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
 
 
 def change_tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
-    """Its state and description, in its own row [it stays] and in the stack's register."""
-    actions = [assign(TenantItem.state, tenant.state.value), assign(TenantItem.description, tenant.description)]
+    """Its state, description and pace, in its own row [it stays] and in the stack's register."""
+    pace = _kept(tenant.pace)
+    actions = [
+        assign(TenantItem.state, tenant.state.value),
+        assign(TenantItem.description, tenant.description),
+        assign(TenantItem.runs_per_minute, pace["runs_per_minute"]),
+        assign(TenantItem.descendants, pace["descendants"]),
+    ]
     return [
         table.update_op("tenant", keys.tenant(tenant.name), keys.TENANT, actions, _stays()),
         table.update_op("register", keys.STACK_TENANTS, keys.part(tenant.name), actions, TenantItem.pk.exists()),
@@ -214,15 +235,15 @@ def read_terms(table: Table, tenant: str, collection: str) -> Terms:
     """What tenant and collection mean for a run, in one read. What is not there disables nothing."""
     tenant_key, collection_key = (keys.tenant(tenant), keys.TENANT), (keys.tenant(tenant), keys.collection(collection))
     rows = table.batch_get([tenant_key, collection_key])
-    active, purging, since, found = True, False, None, None
+    active, purging, since, pace, found = True, False, None, Pace(), None
     if tenant_key in rows:
-        since = from_ms(int(rows[tenant_key]["created_at"]["N"]))
-        state = rows[tenant_key]["state"]["S"]
-        active, purging = state == TenantState.ACTIVE, state == TenantState.PURGING
+        item = TenantItem.from_raw_data(rows[tenant_key])
+        since, pace = from_ms(item.created_at), pace_of(item)
+        active, purging = item.state == TenantState.ACTIVE, item.state == TenantState.PURGING
     if collection_key in rows:
         found = collection_of(CollectionItem.from_raw_data(rows[collection_key]))
     if found is None:
-        return Terms(active, active, purging, since)
+        return Terms(active, active, purging, since, pace=pace)
     return Terms(
         enabled=active and found.state is CollectionState.ENABLED,
         tenant_active=active,
@@ -234,6 +255,7 @@ def read_terms(table: Table, tenant: str, collection: str) -> Terms:
         callback_timeout_s=found.callback_timeout_s,
         redirects=found.redirects,
         flow_key=found.flow_key,
+        pace=pace,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from pynamodb.attributes import Attribute
 from pynamodb.expressions.condition import Condition
 
 from sweephand.domain.collection import Usage
@@ -22,7 +23,7 @@ def usage_of(row: dict[str, Any] | None) -> Usage:
     if row is None:
         return Usage()
     item = UsageItem.from_raw_data(row)
-    return Usage(item.schedules, item.most_schedules)
+    return Usage(item.schedules, item.most_schedules, item.jobs, item.most_jobs, item.least_interval_s)
 
 
 def read(table: Table, tenant: str) -> Usage:
@@ -36,19 +37,32 @@ def read_many(table: Table, tenants: Iterable[str], *, consistent: bool = False)
     return {tenant: usage_of(rows.get(key)) for tenant, key in wanted.items()}
 
 
-def count_op(table: Table, tenant: str, step: int, seen: Usage) -> Op:
-    """So many schedules more or less. More: [the quota as it was seen, and not exceeded]."""
-    condition: Condition | None = None
-    if step > 0 and seen.most_schedules is None:
-        condition = UsageItem.most_schedules.does_not_exist()
-    elif step > 0 and seen.most_schedules is not None:
-        room: Condition = UsageItem.schedules <= seen.most_schedules - step
-        condition = every(UsageItem.most_schedules == seen.most_schedules, room)
-    steps = [add(UsageItem.schedules, step)]
-    return table.update_op(PART, keys.tenant(tenant), keys.USAGE, steps, condition)
+def count_op(table: Table, tenant: str, schedules: int, jobs: int, seen: Usage) -> Op:
+    """So many schedules and jobs more or less. More: [their quotas as they were seen, and not exceeded]."""
+    conditions = [
+        *_room(UsageItem.schedules, schedules, UsageItem.most_schedules, seen.most_schedules),
+        *_room(UsageItem.jobs, jobs, UsageItem.most_jobs, seen.most_jobs),
+    ]
+    steps = [add(UsageItem.schedules, schedules), add(UsageItem.jobs, jobs)]
+    return table.update_op(PART, keys.tenant(tenant), keys.USAGE, steps, every(*conditions) if conditions else None)
 
 
-def limit_op(table: Table, tenant: str, most: int | None) -> Op:
-    """From now on the tenant may have so many; what it has stays. None: as many as it likes."""
-    actions = [add(UsageItem.schedules, 0), assign(UsageItem.most_schedules, most)]
+def _room(counted: Attribute[int], step: int, limit: Attribute[int], most: int | None) -> list[Condition]:
+    if step <= 0:
+        return []
+    if most is None:
+        return [limit.does_not_exist()]
+    room: Condition = counted <= most - step
+    return [limit == most, room]
+
+
+def limit_op(table: Table, tenant: str, allowed: Usage) -> Op:
+    """From now on the tenant may have so much; what it has stays."""
+    actions = [
+        add(UsageItem.schedules, 0),
+        add(UsageItem.jobs, 0),
+        assign(UsageItem.most_schedules, allowed.most_schedules),
+        assign(UsageItem.most_jobs, allowed.most_jobs),
+        assign(UsageItem.least_interval_s, allowed.least_interval_s),
+    ]
     return table.update_op("quota", keys.tenant(tenant), keys.USAGE, actions)

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
-from sweephand.domain.collection import MOST_SCHEDULES, TenantState
+from sweephand.domain.collection import TenantState
 from sweephand.facades.native import tenants
 from sweephand.facades.native.json_schema import Schema, answer, one_of, or_null, page, patch_of, request, text, whole
 from sweephand.facades.native.schema_words import INSTANT_MS, PASSED_OVER, PLAIN_NAME, TENANT_NAME
 
 _DESCRIPTION = text(0, tenants.LONGEST_DESCRIPTION)
-_MOST = whole(0, MOST_SCHEDULES, description="Schedules that the tenant may have, in all its jobs; what it has stays.")
+_QUOTA = {
+    "maxSchedules": whole(
+        *tenants.QUOTA_BOUNDS["maxSchedules"],
+        description="Schedules that the tenant may have, in all its jobs; what it has stays.",
+    ),
+    "maxJobs": whole(*tenants.QUOTA_BOUNDS["maxJobs"], description="Jobs that the tenant may have; what it has stays."),
+    "minIntervalSeconds": whole(
+        *tenants.QUOTA_BOUNDS["minIntervalSeconds"],
+        description="Shortest time between two occurrences of a new or changed schedule.",
+    ),
+    "runsPerMinute": whole(
+        *tenants.QUOTA_BOUNDS["runsPerMinute"],
+        description="Runs that may begin in a minute; further ones end as SKIPPED with the reason QUOTA. Each executor "
+        "counts by itself and reports after every ten runs, so up to ten more an executor may begin.",
+    ),
+    "maxDescendants": whole(
+        *tenants.QUOTA_BOUNDS["maxDescendants"],
+        description="Runs that may follow from one run, through job actions, hooks and error actions, in all "
+        "generations; further ones end as SKIPPED with the reason QUOTA. 100 unless the provider sets another number.",
+    ),
+}
+_QUOTA_SHOWN = {name: each if name == "maxDescendants" else or_null(each) for name, each in _QUOTA.items()}
 
 SCHEMAS: dict[str, Schema] = {
     "TenantDraft": request(
@@ -16,7 +37,7 @@ SCHEMAS: dict[str, Schema] = {
             "tenant": TENANT_NAME,
             "name": TENANT_NAME,
             "description": _DESCRIPTION,
-            "quota": request({"maxSchedules": _MOST}),
+            "quota": request(_QUOTA),
         }
     ),
     "TenantPatch": patch_of(
@@ -24,7 +45,7 @@ SCHEMAS: dict[str, Schema] = {
             {
                 "tenant": TENANT_NAME,
                 "description": _DESCRIPTION,
-                "quota": request({"maxSchedules": _MOST}),
+                "quota": request(_QUOTA),
                 **dict.fromkeys(tenants.READ_ONLY, PASSED_OVER),
             }
         ),
@@ -36,8 +57,13 @@ SCHEMAS: dict[str, Schema] = {
             "tenant": TENANT_NAME,
             "description": or_null(_DESCRIPTION),
             "state": one_of(TenantState),
-            "quota": answer({"maxSchedules": or_null(_MOST)}),
-            "usage": answer({"schedules": whole()}),
+            "quota": answer(_QUOTA_SHOWN),
+            "usage": answer(
+                {
+                    "schedules": whole(description="Schedules that it has."),
+                    "jobs": whole(description="Jobs that it has."),
+                }
+            ),
             "deletedBy": or_null(text(description="The operation that deletes it; null in a list.")),
             "createdAt": INSTANT_MS,
         }

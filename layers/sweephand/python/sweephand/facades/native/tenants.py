@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from typing import Any
 
 from sweephand.domain import fields
-from sweephand.domain.collection import MOST_SCHEDULES, Tenant, Usage
+from sweephand.domain.collection import (
+    DESCENDANTS,
+    MOST_DESCENDANTS,
+    MOST_RUNS_PER_MINUTE,
+    MOST_SCHEDULES,
+    Pace,
+    Tenant,
+    Usage,
+)
 from sweephand.domain.instants import text_ms
 from sweephand.domain.operation import Operation
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native import operations, shapes
+from sweephand.facades.native.collection_fields import LONGEST_INTERVAL_S
 from sweephand.facades.native.context import Context
 from sweephand.flow import subscriptions, tenancy
 from sweephand.security.caller import is_tenant_name
@@ -27,9 +37,9 @@ NOT_A_TENANT = "must have letters, digits, - and _ only, and not be `provider`"
 
 def create(ctx: Context) -> Answer:
     given = fields.members(ctx.body(), "", ("tenant", "name", *SETTINGS))
-    name, most = _new_name(given), _quota(given)
-    tenant = tenancy.create_tenant(ctx.world, name, _description(given), most_schedules=most)
-    return Answer(201, body(tenant, Usage(0, most)), {"Location": f"/v1/tenants/{name}"})
+    name, (allowed, pace) = _new_name(given), _quota(given)
+    tenant = tenancy.create_tenant(ctx.world, name, _description(given), allowed=allowed, pace=pace)
+    return Answer(201, body(tenant, allowed), {"Location": f"/v1/tenants/{name}"})
 
 
 def _new_name(given: Mapping[str, Any]) -> str:
@@ -48,11 +58,26 @@ def _description(given: Mapping[str, Any]) -> str | None:
     return fields.text(given["description"], "description", 0, LONGEST_DESCRIPTION) if "description" in given else None
 
 
-def _quota(given: Mapping[str, Any]) -> int | None:
-    quota = fields.members(given.get("quota", {}), "quota", ("maxSchedules",))
-    if "maxSchedules" not in quota:
-        return None
-    return fields.whole(quota["maxSchedules"], "quota.maxSchedules", 0, MOST_SCHEDULES)
+QUOTA_BOUNDS = {
+    "maxSchedules": (0, MOST_SCHEDULES),
+    "maxJobs": (0, MOST_SCHEDULES),
+    "minIntervalSeconds": (1, LONGEST_INTERVAL_S),
+    "runsPerMinute": (1, MOST_RUNS_PER_MINUTE),
+    "maxDescendants": (0, MOST_DESCENDANTS),
+}
+"""The members of a tenant's quota, each with its least and its largest value."""
+
+
+def _quota(given: Mapping[str, Any]) -> tuple[Usage, Pace]:
+    """Reads what the provider allows. An absent member sets no limit; `maxDescendants` then has its default."""
+    quota = fields.members(given.get("quota", {}), "quota", tuple(QUOTA_BOUNDS))
+    most = {name: fields.whole(quota[name], f"quota.{name}", *QUOTA_BOUNDS[name]) for name in quota}
+    allowed = Usage(
+        most_schedules=most.get("maxSchedules"),
+        most_jobs=most.get("maxJobs"),
+        least_interval_s=most.get("minIntervalSeconds"),
+    )
+    return allowed, Pace(most.get("runsPerMinute"), most.get("maxDescendants", DESCENDANTS))
 
 
 def read(ctx: Context) -> Answer:
@@ -84,13 +109,13 @@ def patch(ctx: Context) -> Answer:
     name = named(ctx)
     before = tenancy.find_tenant(ctx.world, name)
     seen = views.usage_of(ctx.world.table, name)
-    there = {"description": before.description, "quota": _quota_body(seen)}
+    there = {"description": before.description, "quota": _quota_body(before, seen)}
     merged = fields.members(shapes.merged(there, given), "", ("tenant", *SETTINGS, *READ_ONLY))
     if merged.get("tenant", name) != name:
         raise InvalidRequest("tenant", "cannot be changed")
-    most = _quota(merged)
-    tenant = tenancy.change_tenant(ctx.world, name, _description(merged), most)
-    return Answer(200, body(tenant, Usage(seen.schedules, most)))
+    allowed, pace = _quota(merged)
+    tenant = tenancy.change_tenant(ctx.world, name, _description(merged), allowed, pace)
+    return Answer(200, body(tenant, replace(allowed, schedules=seen.schedules, jobs=seen.jobs)))
 
 
 def enable(ctx: Context) -> Answer:
@@ -154,12 +179,18 @@ def body(tenant: Tenant, usage: Usage) -> dict[str, Any]:
         "tenant": tenant.name,
         "description": tenant.description,
         "state": tenant.state.value,
-        "quota": _quota_body(usage),
-        "usage": {"schedules": usage.schedules},
+        "quota": _quota_body(tenant, usage),
+        "usage": {"schedules": usage.schedules, "jobs": usage.jobs},
         "deletedBy": tenant.purge,
         "createdAt": text_ms(tenant.created_at),
     }
 
 
-def _quota_body(usage: Usage) -> dict[str, int | None]:
-    return {"maxSchedules": usage.most_schedules}
+def _quota_body(tenant: Tenant, usage: Usage) -> dict[str, int | None]:
+    return {
+        "maxSchedules": usage.most_schedules,
+        "maxJobs": usage.most_jobs,
+        "minIntervalSeconds": usage.least_interval_s,
+        "runsPerMinute": tenant.pace.runs_per_minute,
+        "maxDescendants": tenant.pace.descendants,
+    }
