@@ -6,7 +6,15 @@ import pytest
 
 from tests.template.cloudformation import of_type
 
+CALLBACK = "/v1/runs/{run}/result"
+SAP_CALLBACK = "/scheduler/jobs/{job}/schedules/{schedule}/runs/{run}"
+DOCUMENT = "/v1/openapi.json"
+APART = {CALLBACK: "put", SAP_CALLBACK: "put", DOCUMENT: "get"}
+"""Routes of one method, because they are throttled apart from all others."""
 ROUTES = {
+    CALLBACK: "ApiFunction",
+    SAP_CALLBACK: "SapApiFunction",
+    DOCUMENT: "ApiFunction",
     "/v1/{proxy+}": "ApiFunction",
     "/oauth/token": "ApiFunction",
     "/.well-known/{proxy+}": "ApiFunction",
@@ -20,12 +28,12 @@ def test_the_routes_are_greedy_so_that_404_and_405_are_ours(stack):
     paths = stack["Resources"]["Api"]["Properties"]["Body"]["paths"]
 
     assert paths.keys() == ROUTES.keys()
-    assert all(path.keys() == {ANY} for path in paths.values())
+    assert {name: list(path) for name, path in paths.items()} == {name: [APART.get(name, ANY)] for name in ROUTES}
 
 
 @pytest.mark.parametrize("route", sorted(ROUTES))
 def test_every_route_goes_to_its_function_with_payload_2(stack, route):
-    integration = stack["Resources"]["Api"]["Properties"]["Body"]["paths"][route][ANY][
+    integration = stack["Resources"]["Api"]["Properties"]["Body"]["paths"][route][APART.get(route, ANY)][
         "x-amazon-apigateway-integration"
     ]
 
@@ -48,7 +56,7 @@ def test_no_route_has_an_authorizer_because_the_function_establishes_who_calls(s
     body = stack["Resources"]["Api"]["Properties"]["Body"]
 
     assert "securitySchemes" not in body.get("components", {})
-    assert all("security" not in path[ANY] for path in body["paths"].values())
+    assert all("security" not in operation for path in body["paths"].values() for operation in path.values())
 
 
 def test_no_function_can_be_reached_around_the_door(stack):
@@ -62,18 +70,34 @@ def test_the_gateway_throttles_all_routes_by_parameters(deployed):
     assert stage["DefaultRouteSettings"] == {"ThrottlingRateLimit": 11, "ThrottlingBurstLimit": 22}
 
 
-def test_the_gateway_throttles_guesses_at_secrets_harder_than_the_rest(stack):
-    (stage,) = of_type(stack, "AWS::ApiGatewayV2::Stage").values()
-    token = stage["RouteSettings"]["ANY /oauth/token"]
+def test_results_of_runs_have_a_bucket_that_no_other_request_empties(deployed):
+    (stage,) = of_type(deployed(ApiRateLimit=11, ApiBurstLimit=22), "AWS::ApiGatewayV2::Stage").values()
 
-    assert token["ThrottlingRateLimit"] < stage["DefaultRouteSettings"]["ThrottlingRateLimit"]
-    assert token["ThrottlingBurstLimit"] < stage["DefaultRouteSettings"]["ThrottlingBurstLimit"]
+    for route in (CALLBACK, SAP_CALLBACK):
+        assert stage["RouteSettings"][f"PUT {route}"] == {"ThrottlingRateLimit": 11, "ThrottlingBurstLimit": 22}
+
+
+def test_the_document_that_is_open_to_all_cannot_be_asked_for_often(stack):
+    (found,) = of_type(stack, "AWS::ApiGatewayV2::Stage").values()
+
+    assert found["RouteSettings"][f"GET {DOCUMENT}"] == {"ThrottlingRateLimit": 2, "ThrottlingBurstLimit": 10}
+
+
+def test_tokens_have_no_small_bucket_that_a_stranger_could_empty_for_all(stack):
+    (found,) = of_type(stack, "AWS::ApiGatewayV2::Stage").values()
+
+    assert not [route for route in found["RouteSettings"] if "token" in route]
 
 
 def test_a_throttled_route_exists_under_that_very_name(stack):
-    (stage,) = of_type(stack, "AWS::ApiGatewayV2::Stage").values()
+    (found,) = of_type(stack, "AWS::ApiGatewayV2::Stage").values()
 
-    assert {key.removeprefix("ANY ") for key in stage["RouteSettings"]} <= ROUTES.keys()
+    assert found["RouteSettings"].keys() == {f"{method.upper()} {route}" for route, method in APART.items()}
+
+
+def test_a_tenant_s_requests_a_minute_are_limited_by_a_parameter(deployed):
+    assert _environment(deployed(), "ApiFunction")["CLIENT_RATE_MOST"] == 3_000
+    assert _environment(deployed(TenantRateMost=77), "ApiFunction")["CLIENT_RATE_MOST"] == 77
 
 
 @pytest.mark.parametrize(("function", "caller_waits_s"), [("ApiFunction", 30), ("SapApiFunction", 15)])

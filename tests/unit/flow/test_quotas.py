@@ -134,6 +134,22 @@ def test_a_quota_that_is_raised_meanwhile_is_met_as_it_is_then(stage: Stage) -> 
 
 
 @pytest.mark.parametrize("before", [None, 2])
+def test_a_quota_of_jobs_that_is_set_or_lowered_meanwhile_holds(stage: Stage, before: int | None) -> None:
+    tenancy.change_tenant(stage.world, TENANT, None, Usage(most_jobs=before))
+    stage.create()
+
+    def lower_it(_passing: Passing, act: Act) -> Any:
+        stage.taps.fault = None
+        tenancy.change_tenant(stage.world, TENANT, None, Usage(most_jobs=1))
+        return act()
+
+    with stage.taps.once("dynamodb.TransactWriteItems", lower_it), pytest.raises(QuotaExceeded, match="1 jobs at most"):
+        stage.create()
+
+    assert usage.read(stage.world.table, TENANT).jobs == 1
+
+
+@pytest.mark.parametrize("before", [None, 2])
 def test_a_quota_that_is_set_or_lowered_meanwhile_holds(stage: Stage, before: int | None) -> None:
     allow(stage, before)
     planned = stage.create(HOURLY)

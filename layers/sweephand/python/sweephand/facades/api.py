@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -22,6 +23,15 @@ class Visit(NamedTuple):
     route: Route
     parameters: Mapping[str, str]
     caller: Caller | None
+
+    @property
+    def by_run_token(self) -> bool:
+        """Whether the caller showed the token of the run in the path, and nothing else."""
+        return self.route.run_token and shows_run_token(self.request)
+
+
+def shows_run_token(request: Request) -> bool:
+    return RUN_TOKEN_HEADER.lower() in request.headers and "authorization" not in request.headers
 
 
 class Api(ABC):
@@ -105,8 +115,8 @@ class Api(ABC):
 
     def _identify(self, request: Request, run_id: str | None = None) -> Caller:
         """run_id: of the run whose own token is enough, where the caller shows nothing else."""
-        token = request.headers.get(RUN_TOKEN_HEADER.lower())
-        if run_id is not None and token is not None and "authorization" not in request.headers:
+        if run_id is not None and shows_run_token(request):
+            token = request.headers[RUN_TOKEN_HEADER.lower()]
             return self.door().by_run_token(token, run_id, self.world.clock.now())
         return self.door().identify(request.headers.get("authorization"), self.world.clock.now())
 
@@ -121,5 +131,9 @@ class Api(ABC):
             "x-content-type-options": "nosniff",
             **{name.lower(): value for name, value in answer.headers.items()},
         }
-        body = "" if head else answer.text
-        return {"statusCode": answer.status, "headers": headers, "body": body, "isBase64Encoded": False}
+        written = {"statusCode": answer.status, "headers": headers, "body": "", "isBase64Encoded": False}
+        if head:
+            return written
+        if answer.packed:
+            return {**written, "body": base64.b64encode(answer.packed).decode(), "isBase64Encoded": True}
+        return {**written, "body": answer.text}

@@ -40,13 +40,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """raw: a text that goes out as it is, in the place of the body."""
+    """raw: a text that goes out as it is, in the place of the body; packed: bytes that do."""
 
     status: int
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     media_type: str = "application/json"
     raw: str = ""
+    packed: bytes = b""
 
     @cached_property
     def text(self) -> str:

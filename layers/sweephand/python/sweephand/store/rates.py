@@ -28,10 +28,10 @@ def count(table: Table, tenant: str | None, minute: int, more: int, counted: str
 
 def count_descendant(table: Table, tenant: str, root: str, most: int, now: datetime) -> bool:
     """Counts one more run that follows from `root` [fewer than `most` have]. False: as many have."""
+    if most == 0:
+        return False
     owner, uuid = root.split("_")
     steps = [add(FamilyItem.descendants, 1), assign(FamilyItem.expires_at, epoch_s(now + FAMILY_KEPT))]
-    room: Condition = FamilyItem.descendants < most
-    if most > 0:
-        room = room | FamilyItem.descendants.does_not_exist()
+    room: Condition = FamilyItem.descendants.does_not_exist() | (FamilyItem.descendants < most)
     done = table.update(keys.runs(tenant, owner), keys.family(uuid), steps, room)
     return not isinstance(done, Refused)

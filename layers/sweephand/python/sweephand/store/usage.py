@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pynamodb.attributes import Attribute
 from pynamodb.expressions.condition import Condition
 
 from sweephand.domain.collection import Usage
@@ -39,21 +38,18 @@ def read_many(table: Table, tenants: Iterable[str], *, consistent: bool = False)
 
 def count_op(table: Table, tenant: str, schedules: int, jobs: int, seen: Usage) -> Op:
     """So many schedules and jobs more or less. More: [their quotas as they were seen, and not exceeded]."""
-    conditions = [
-        *_room(UsageItem.schedules, schedules, UsageItem.most_schedules, seen.most_schedules),
-        *_room(UsageItem.jobs, jobs, UsageItem.most_jobs, seen.most_jobs),
-    ]
+    conditions: list[Condition] = []
+    if schedules > 0 and seen.most_schedules is None:
+        conditions.append(UsageItem.most_schedules.does_not_exist())
+    elif schedules > 0 and seen.most_schedules is not None:
+        room: Condition = UsageItem.schedules <= seen.most_schedules - schedules
+        conditions += [UsageItem.most_schedules == seen.most_schedules, room]
+    if jobs > 0 and seen.most_jobs is None:
+        conditions.append(UsageItem.most_jobs.does_not_exist())
+    elif jobs > 0 and seen.most_jobs is not None:
+        conditions += [UsageItem.most_jobs == seen.most_jobs, UsageItem.jobs < seen.most_jobs]
     steps = [add(UsageItem.schedules, schedules), add(UsageItem.jobs, jobs)]
     return table.update_op(PART, keys.tenant(tenant), keys.USAGE, steps, every(*conditions) if conditions else None)
-
-
-def _room(counted: Attribute[int], step: int, limit: Attribute[int], most: int | None) -> list[Condition]:
-    if step <= 0:
-        return []
-    if most is None:
-        return [limit.does_not_exist()]
-    room: Condition = counted <= most - step
-    return [limit == most, room]
 
 
 def limit_op(table: Table, tenant: str, allowed: Usage) -> Op:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from sweephand.errors import InvalidRequest, SweephandError
 from sweephand.facades.api import Api, Visit
@@ -11,6 +13,9 @@ from sweephand.facades.native import cursors
 from sweephand.facades.native.context import TENANT_HEADER, Context
 from sweephand.facades.native.problems import of_error, problem
 from sweephand.facades.native.routes import ROUTES
+
+if TYPE_CHECKING:
+    from sweephand.flow.rates import RateMeter
 
 SMALLER_PAGE = 4
 """A page too large for an answer is read again with a limit of so many times less."""
@@ -21,7 +26,20 @@ class NativeApi(Api):
 
     routes = ROUTES
 
+    @cached_property
+    def _rates(self) -> RateMeter:
+        from sweephand.flow.rates import Limit, RateMeter  # noqa: PLC0415 - no start waits for what a request needs
+
+        return RateMeter(self.world, Limit(), Limit(most=self.world.settings.client_rate_most), counted="native")
+
     def operate(self, visit: Visit) -> Answer:
+        """Answers, or refuses a tenant that is over its limit of requests a minute.
+
+        The provider has no limit; nor have the results of runs, which are as many as its runs.
+        """
+        tenant = visit.caller.tenant if visit.caller is not None else None
+        if self.world.settings.client_rate_most and tenant is not None and not visit.by_run_token:
+            self._rates.let_in(tenant)
         acting_for = None
         if visit.caller is not None and visit.route.tenant:
             acting_for = visit.caller.acting_for(visit.request.headers.get(TENANT_HEADER))

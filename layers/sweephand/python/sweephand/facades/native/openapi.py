@@ -54,6 +54,7 @@ HEADERS: Mapping[str, tuple[str, Schema]] = {
         text(pattern=r'^\s*(\*|(W/)?"[0-9]{1,15}")\s*$'),
     ),
     "If-None-Match": ("The ETag that the caller has.", text()),
+    "Accept-Encoding": ("`gzip` if the caller takes the answer compressed.", text()),
     "Idempotency-Key": (
         "A repetition within 24 hours answers as the first did; with another body it is refused.",
         text(pattern="^[!-~]{1,255}$"),
@@ -66,6 +67,8 @@ ANSWER_HEADERS: Mapping[str, tuple[str, Schema]] = {
     "Location": ("The path of what came into being.", text(format="uri-reference")),
     "Link": ('The next page, as `rel="next"` (RFC 8288); absent behind the last.', text()),
     "Retry-After": ("Seconds.", text(pattern="^[0-9]+$")),
+    "Vary": ("What the answer depends on.", text()),
+    "Content-Encoding": ("How the answer is compressed, for callers who take that.", text()),
     "WWW-Authenticate": ("The schemes that are understood.", text()),
 }
 PATH: Mapping[str, Schema] = {
@@ -257,6 +260,7 @@ def _headers(*names: str) -> dict[str, Any]:
 def _success(route: Route, example: Any) -> dict[str, Any]:
     names = (
         *(("ETag",) if route.gives in VERSIONED else ()),
+        *(("Vary", "Content-Encoding") if "Accept-Encoding" in route.headers else ()),
         *(("Location",) if route.status in {201, 202} else ()),
         *(("Link",) if JSON not in route.media else ()),
     )
@@ -299,7 +303,7 @@ def _can_conflict(route: Route) -> bool:
 def _other_responses(route: Route) -> dict[str, Any]:
     other: dict[str, Any] = {}
     if "If-None-Match" in route.headers:
-        other["304"] = {"description": "The caller has it already.", "headers": _headers("ETag")}
+        other["304"] = {"description": "The caller has it already.", "headers": _headers("ETag", "Vary")}
     other |= {str(status): {"$ref": f"#/components/responses/{status}"} for status in statuses(route)}
     if route.begins:
         content = {JSON: _content(route.begins, {})}
@@ -314,18 +318,19 @@ def _other_responses(route: Route) -> dict[str, Any]:
 
 
 def _problems() -> dict[str, Any]:
-    """One response a status, its codes told. 429 is API Gateway's own."""
-    more = {401: ("WWW-Authenticate",), 503: ("Retry-After",)}
+    """Makes one response for each status, with its codes. 429 has two forms: ours and API Gateway's."""
+    more = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}
     found: dict[str, Any] = {}
-    for status in sorted({status for status, _ in STATUS.values()} - {405, 429}):
+    for status in sorted({status for status, _ in STATUS.values()} - {405}):
         titles = " ".join(f"`{code}`: {title}." for code, (each, title) in STATUS.items() if each == status)
         found[str(status)] = {
             "description": titles,
             "headers": _headers(*more.get(status, ())),
             "content": {PROBLEM: _problem_content(status)},
         }
-    throttled = "API Gateway throttles: too many requests."
-    return {**found, "429": {"description": throttled, "content": {JSON: _content("GatewayRefusal", {})}}}
+    found["429"]["description"] += " A tenant has a limit of requests a minute; API Gateway has one for all callers."
+    found["429"]["content"][JSON] = _content("GatewayRefusal", {})
+    return found
 
 
 def _problem_content(status: int) -> dict[str, Any]:

@@ -63,7 +63,12 @@ PREVIEW = "The next instants of a schedule that is not stored"
 ROUTES = Routes(
     [
         get("/v1/health", admin.health, HEALTH, scope=None, gives="Health"),
-        get("/v1/openapi.json", document.read, DESCRIPTION, scope=None, gives="Document", headers=("If-None-Match",)),
+        get(
+            *("/v1/openapi.json", document.read, DESCRIPTION),
+            scope=None,
+            gives="Document",
+            headers=("If-None-Match", "Accept-Encoding"),
+        ),
         change(
             *("POST", "/v1/jobs", jobs.create, "Create a job with its schedules"),
             takes="JobDraft",
