@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -57,22 +58,58 @@ def test_sam_build_makes_all_layers(built):
         assert (built / layer / "python" / f"_cffi_backend.cpython-313-{machine}-linux-gnu.so").is_file()
 
 
-def test_sam_deploy_brings_up_a_stack_that_answers(built, tmp_path):
-    emulator = Emulator(StateFolder(tmp_path), SystemClock(), port=str(free_port()))
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory):
+    """The address of an emulator on which nothing stands."""
+    emulator = Emulator(StateFolder(tmp_path_factory.mktemp("emulator")), SystemClock(), port=str(free_port()))
     emulator.start()
     try:
-        endpoint = emulator.credentials().endpoint_url
-        done = _run(
-            [sys.executable, ROOT / ".ci" / "sam_deploy_local.py", "--endpoint", endpoint, "--build-dir", built]
-        )
+        yield emulator.credentials().endpoint_url
     finally:
         emulator.stop()
+
+
+def test_the_documented_first_deploy_asks_for_the_change_set_and_nothing_else(built, endpoint):
+    (command,) = re.findall(r"^\$ sam build && (sam deploy .*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    _, *options = shlex.split(command)
+
+    done = _run(
+        [SAM, *options, "--template-file", built / "template.yaml", "--config-file", ROOT / "samconfig.toml"],
+        answers="y\n",
+        AWS_ENDPOINT_URL=endpoint,
+        AWS_ACCESS_KEY_ID="test",
+        AWS_SECRET_ACCESS_KEY="test",
+    )
+
+    assert re.findall(r"(.*)\[y/N\]", done.stdout) == ["Deploy this changeset? "], done.stdout + done.stderr
+    assert "Successfully created/updated stack - sweephand" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0
+
+
+def test_whoever_does_not_confirm_the_change_set_has_made_nothing(built, endpoint):
+    done = _run(
+        [
+            *(SAM, "deploy", "--region", "us-east-1", "--stack-name", "unconfirmed"),
+            *("--template-file", built / "template.yaml", "--config-file", ROOT / "samconfig.toml"),
+        ],
+        answers="\n",
+        AWS_ENDPOINT_URL=endpoint,
+        AWS_ACCESS_KEY_ID="test",
+        AWS_SECRET_ACCESS_KEY="test",
+    )
+
+    assert "Successfully created/updated stack" not in done.stdout
+    assert done.stdout.count("[y/N]") == 1
+
+
+def test_sam_deploy_brings_up_a_stack_that_answers(built, endpoint):
+    done = _run([sys.executable, ROOT / ".ci" / "sam_deploy_local.py", "--endpoint", endpoint, "--build-dir", built])
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"/v1/health: .*\"version\"", done.stdout)
 
 
-def _run(command):
+def _run(command, answers="", **environment):
     assert SAM.exists(), "the SAM CLI is not installed: make setup-sam"
     inherited = {name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}}
     return subprocess.run(
@@ -84,8 +121,9 @@ def _run(command):
             "PATH": f"{SAM.parent}:{os.environ['PATH']}",
             "PYTHONPATH": str(ROOT / "layers" / "sweephand" / "python"),
             "SAM_CLI_TELEMETRY": "0",
-        },
-        stdin=subprocess.DEVNULL,
+        }
+        | environment,
+        input=answers,
         capture_output=True,
         text=True,
         check=False,
