@@ -83,7 +83,8 @@ def _page(
             yield f"| {name} | {way.units} | - | {WRITE_BUDGETS.get(name, '-')} |"
     yield ""
     calls = ", ".join(f"{count} {name}" for name, count in sorted(idle.items()))
-    yield f"An idle tick over {shards} shards: {calls} (budget: two queries a shard, no write)."
+    budget = "budget: a query a shard and one for what is disabled, no write"
+    yield f"An idle tick over {shards} shards: {calls} ({budget})."
 
 
 CPU_BUDGETS = {cpu.EACH_MINUTE: "200", cpu.EVERY_5_S: "200", runs.ALL_ON: "1,500"}

@@ -70,9 +70,7 @@ def _sweep(world: World, name: str, timing: dict[str, Any], due_in_s: int, count
         asked = json.loads(body)
         if "IndexName" not in asked:
             return nothing  # of what is suspended
-        shard, first, _ = (int(value["N"]) for value in asked["ExpressionAttributeValues"].values())
-        if first == 0:
-            return nothing
+        shard = int(next(iter(asked["ExpressionAttributeValues"].values()))["N"])
         start = asked.get("ExclusiveStartKey")
         return answers[shard][int(start["sk"]["S"]) if start else 0]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import islice
@@ -282,20 +282,20 @@ def test_fresh_rows_go_out_before_100_000_overdue_ones(stage: Stage, monkeypatch
     row = waiting_row(stage, planned)
     order: list[str] = []
 
-    def due(_table: Any, _shard: int, since: Any, _until: Any) -> Iterator[list[WaitingRow]]:
+    old = WaitingRow(row.pk, row.sk, START - timedelta(days=1), row.sweep, row.generation, row.planned_total)
+
+    def page(_table: Any, _shard: int, since: Any, _until: Any, begin: int | None) -> tuple[list[WaitingRow], Any]:
         if since is not None:
-            yield [row]
-            return
-        old = WaitingRow(row.pk, row.sk, START - timedelta(days=1), row.sweep, row.generation, row.planned_total)
-        for begin in range(0, OVERDUE, waiting.PAGE):
-            yield [old] * min(waiting.PAGE, OVERDUE - begin)
+            return [row], None
+        rest = OVERDUE - (begin or 0)
+        return [old] * min(waiting.PAGE, rest), (begin or 0) + waiting.PAGE if rest > waiting.PAGE else None
 
     def advance(_table: Any, steps: Sequence[Any]) -> Advanced:
         order.extend("fresh" if step.row is row else "overdue" for step in steps)
         stage.clock.advance(0.05)
         return Advanced(done=tuple(steps))
 
-    monkeypatch.setattr(waiting, "due", due)
+    monkeypatch.setattr(waiting, "_page", page)
     monkeypatch.setattr(waiting, "advance", advance)
     tally = sweep.tick(stage.world, [0])
 

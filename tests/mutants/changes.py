@@ -78,9 +78,7 @@ CHANGES = {
     "no-look-ahead": Change("settings.py", "", "look_ahead_s: int = 150", "look_ahead_s: int = 60"),
     "nobody-says-how-old": Change("flow/sweep.py", "_measure", '"OldestDue": total.oldest_due_s', '"OldestDue": 0'),
     "a-tick-has-no-end": Change("flow/sweep.py", "_sweep_shard", "if world.clock.monotonic() > deadline:", "if False:"),
-    "overdue-rows-first": Change(
-        "flow/sweep.py", "_sweep_shard", "itertools.chain(fresh, overdue)", "itertools.chain(overdue, fresh)"
-    ),
+    "overdue-rows-first": Change("store/waiting.py", "fresh_first", "if more is not None and not fresh:", "if False:"),
     "one-shard": Change("ids.py", "shard_of", "% shards", "% 1"),
     "one-advance-a-call": Change("store/waiting.py", "", "BATCH_MOST = 25", "BATCH_MOST = 1"),
     "refused-entries-are-forgotten": Change(

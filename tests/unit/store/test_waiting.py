@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -69,6 +69,47 @@ def test_a_look_goes_on_over_all_its_pages(table: Table, monkeypatch: pytest.Mon
     pages = list(waiting.due(table, 0, None, NOW + MINUTE))
 
     assert [len(page) for page in pages] == [2, 2, 1]
+
+
+@pytest.mark.parametrize("page", [1, 2, 3, 4, 5, 500])
+def test_fresh_rows_come_before_overdue_ones_and_none_is_left_out(
+    table: Table, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
+    monkeypatch.setattr(waiting, "PAGE", page)
+    for n in (-9, -8, -7, 1, 2, 3):
+        put(table, id=f"s{n + 9}", next_run_at=NOW + n * SECOND)
+
+    pages = waiting.fresh_first(table, 0, NOW, NOW + MINUTE)
+
+    assert [each.next_run_at - NOW for page in pages for each in page] == [n * SECOND for n in (1, 2, 3, -9, -8, -7)]
+
+
+def test_no_row_is_read_twice_where_more_is_due_than_a_page_holds(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "PAGE", 2)
+    for n in (-9, -8, -7, 1, 2):
+        put(table, id=f"s{n + 9}", next_run_at=NOW + n * SECOND)
+    own_way, read = table.query, []
+
+    def counted(*given: Any, **named: Any) -> Any:
+        items, more = own_way(*given, **named)
+        read.extend(item["next_run_at"]["N"] for item in items)
+        return items, more
+
+    monkeypatch.setattr(table, "query", counted)
+    list(waiting.fresh_first(table, 0, NOW + timedelta(milliseconds=500), NOW + MINUTE))
+
+    assert len(read) == len(set(read)) == 5
+
+
+def test_a_shard_in_which_nothing_is_due_is_asked_once(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(table, "query", lambda *_, **__: asked.append(1) or ([], None))
+
+    assert list(waiting.fresh_first(table, 0, NOW, NOW + MINUTE)) == []
+
+    assert len(asked) == 1
 
 
 def test_a_row_of_the_index_has_all_that_the_sweep_needs(table: Table) -> None:

@@ -117,11 +117,10 @@ def _sweep_shard(world: World, shard: int, suspensions: Suspensions | None, dead
     now = world.clock.now()
     horizon = now + timedelta(seconds=world.settings.look_ahead_s)
     tally = Tally()
-    fresh = waiting.due(world.table, shard, now - FRESH, horizon)
-    overdue = waiting.due(world.table, shard, None, now - FRESH - timedelta(seconds=1))
     try:
         aside: list[WaitingRow] = []
-        pages = (_without_held(page, suspensions, aside) for page in itertools.chain(fresh, overdue))
+        rows = waiting.fresh_first(world.table, shard, now - FRESH, horizon)
+        pages = (_without_held(page, suspensions, aside) for page in rows)
         for page in itertools.chain(pages, [aside]):
             for begin in range(0, len(page), GROUP):
                 if world.clock.monotonic() > deadline:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sweephand.domain.instants import epoch_s, from_s
@@ -57,16 +57,49 @@ class WaitingRow:
         return keys.parts(self.sk)[1]
 
 
-def due(table: Table, shard: int, since: datetime | None, until: datetime) -> Iterator[list[WaitingRow]]:
-    """Pages of the shard's rows, earliest first, from `since` (None: from the beginning) to `until`, both included."""
-    sort = WaitingItem.next_run_at.between(epoch_s(since) if since else 0, epoch_s(until))
-    start = None
+def due(
+    table: Table, shard: int, since: datetime | None, until: datetime, start: Mapping[str, Any] | None = None
+) -> Iterator[list[WaitingRow]]:
+    """Pages of the shard's rows, earliest first, from `since` (None: from the beginning) to `until`, both included.
+
+    start: the key to go on from, which must lie between the two.
+    """
     while True:
-        items, start = table.query(shard, sort, index=NEXT_RUN, partition=WaitingItem.shard, limit=PAGE, start=start)
-        if items:
-            yield [_row(item) for item in items]
+        rows, start = _page(table, shard, since, until, start)
+        if rows:
+            yield rows
         if start is None:
             return
+
+
+def fresh_first(table: Table, shard: int, fresh_from: datetime, until: datetime) -> Iterator[list[WaitingRow]]:
+    """Pages of the shard's rows until `until`: those from `fresh_from` on before those that are overdue.
+
+    One query where all of them fit into a page, as in a shard where nothing is due.
+    """
+    fresh_from = fresh_from.replace(microsecond=0)
+    rows, more = _page(table, shard, None, until, None)
+    fresh = [row for row in rows if row.next_run_at >= fresh_from]
+    overdue = rows[: len(rows) - len(fresh)]
+    if more is not None and not fresh:
+        yield from due(table, shard, fresh_from, until)
+        yield overdue
+        yield from due(table, shard, None, fresh_from - timedelta(seconds=1), more)
+        return
+    if fresh:
+        yield fresh
+    if more is not None:
+        yield from due(table, shard, fresh_from, until, more)
+    if overdue:
+        yield overdue
+
+
+def _page(
+    table: Table, shard: int, since: datetime | None, until: datetime, start: Mapping[str, Any] | None
+) -> tuple[list[WaitingRow], Mapping[str, Any] | None]:
+    sort = WaitingItem.next_run_at.between(epoch_s(since) if since else 0, epoch_s(until))
+    items, more = table.query(shard, sort, index=NEXT_RUN, partition=WaitingItem.shard, limit=PAGE, start=start)
+    return [_row(item) for item in items], more
 
 
 def oldest(table: Table, shard: int) -> datetime | None:
