@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from sweephand.actions import event as event_action
-from sweephand.domain.collection import CollectionState
+from sweephand.domain.collection import CollectionState, TenantState
 from sweephand.domain.event import JOB_EXECUTION, OF_LINE, OF_STATE, SOURCE, VERSION, EventType, Finding
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Reason, State
 from sweephand.domain.schedule import ScheduleState, StateReason
 from sweephand.facades.native.json_schema import Members, Schema, answer, items, one_of, or_null, text, whole
 from sweephand.flow.acting import JOBS_SPEAK_AS
+from sweephand.security.caller import SCOPES, TENANT_SCOPES
 
 FOLDER = Path(__file__).resolve().parent.parent / "events" / "schemas"
 
@@ -52,6 +53,16 @@ MEANING: Mapping[EventType, str] = {
     EventType.CIRCUIT_OPENED: "A target failed so often in a row that its calls wait, under one flow key.",
     EventType.CIRCUIT_CLOSED: "A target whose circuit was open answered: the calls that waited for it go on.",
     EventType.OPERATION_FAILED: "Long work could not go on; it can be resumed.",
+    EventType.CREDENTIAL_CREATED: "A credential was created.",
+    EventType.CREDENTIAL_ROTATED: "A credential got another secret.",
+    EventType.CREDENTIAL_DELETED: "A credential was deleted, and its tokens with it.",
+    EventType.SIGNING_KEY_CREATED: "A key that signs the calls of a collection's jobs was created.",
+    EventType.SIGNING_KEY_DELETED: "A key that signs the calls of a collection's jobs was deleted.",
+    EventType.TENANT_CREATED: "A tenant was created.",
+    EventType.TENANT_CHANGED: "A tenant's description, quota, withheld scopes or subscriptions were changed.",
+    EventType.TENANT_ENABLED: "A tenant was enabled.",
+    EventType.TENANT_DISABLED: "A tenant was disabled.",
+    EventType.TENANT_DELETED: "The deletion of a tenant began.",
     EventType.ALERT_RAISED: "A run of a job of the SAP facade was an occasion that its `ansConfig` names.",
     EventType.ALERT_STATUS: "A run ended of a job of the SAP facade whose `calmConfig` is enabled.",
 }
@@ -136,9 +147,28 @@ ALERT = answer(
     },
     description="The event as SAP Alert Notification takes it.",
 )
+ACTOR = or_null(text(1, 330, description="The client id of whoever did it; null: the service itself."))
+CREDENTIAL: Members = {
+    "tenant": or_null(text(1, 64, description="null: of the provider's own.")),
+    "collection": {"type": "null"},
+    "actor": ACTOR,
+    "clientId": text(1, 97, description="Of the credential; never its secret."),
+    "scopes": items(one_of(sorted(SCOPES))),
+    "formerSecretUntil": or_null(
+        {**INSTANT, "description": "Until when the secret before the last rotation is accepted too."}
+    ),
+}
+SIGNING_KEY: Members = {"actor": ACTOR, "signingKey": {**ID, "description": "Its id; never its secret."}}
+TENANT: Members = {
+    "collection": {"type": "null"},
+    "actor": ACTOR,
+    "state": one_of(TenantState),
+    "withheldScopes": items(one_of(sorted(TENANT_SCOPES))),
+    "applications": items(text(1, 128), description="That it is subscribed to."),
+}
 OF_JOBS = "job"
 """The file of what jobs tell."""
-BEST_EFFORT = ("job.", "collection.", "audit.", "circuit.")
+BEST_EFFORT = ("job.", "collection.", "audit.", "circuit.", "credential.", "signing-key.", "tenant.")
 """Sent after what they tell of, and not again if the function dies between."""
 COMPLETIONS = (
     StateReason.ONE_TIME_DONE,
@@ -192,6 +222,16 @@ OTHERS: Mapping[EventType, Members] = {
         "total": or_null(whole(description="Of its things; null while it is not known.")),
         "startedAt": INSTANT,
     },
+    EventType.CREDENTIAL_CREATED: CREDENTIAL,
+    EventType.CREDENTIAL_ROTATED: CREDENTIAL,
+    EventType.CREDENTIAL_DELETED: CREDENTIAL,
+    EventType.SIGNING_KEY_CREATED: SIGNING_KEY,
+    EventType.SIGNING_KEY_DELETED: SIGNING_KEY,
+    EventType.TENANT_CREATED: TENANT,
+    EventType.TENANT_CHANGED: TENANT,
+    EventType.TENANT_ENABLED: TENANT,
+    EventType.TENANT_DISABLED: TENANT,
+    EventType.TENANT_DELETED: TENANT,
     EventType.ALERT_RAISED: {
         **ALERTED,
         "occasions": items(

@@ -24,7 +24,7 @@ from sweephand.domain.instants import epoch_ms
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.facades.native.api import NativeApi
-from sweephand.flow import tenancy
+from sweephand.flow import access, tenancy
 from sweephand.flow.world import World
 from sweephand.ids import run_uuid
 from sweephand.security import guard
@@ -116,7 +116,7 @@ def _api(world: World) -> Callable[[str, str], None]:
     by the time. The route that is empty is so without an identity.
     """
     derived = derive_keys("bench", SECRET, None)
-    issued = tenancy.create_credential(world, TENANT, None, TENANT_SCOPES)
+    issued = access.create_credential(world, TENANT, None, TENANT_SCOPES)
     door = Door(derived, SECRET, lambda tenant, name: credentials.find_credential(world.table, tenant, name))
     facade = NativeApi(world, guard.GuardSettings(), lambda: door)
     headers = {"authorization": basic(issued.credential.client_id, issued.secret)}

@@ -20,7 +20,7 @@ from sweephand.domain.job import integer_id
 from sweephand.facades.native.api import NativeApi
 from sweephand.facades.sap.context import COLLECTION
 from sweephand.facades.sap.routes import SapApi
-from sweephand.flow import tenancy
+from sweephand.flow import access, tenancy
 from sweephand.flow.world import World
 from sweephand.security import guard
 from sweephand.security.caller import TENANT_SCOPES, Door
@@ -149,7 +149,7 @@ def _filled(world: World) -> tuple[int, str, str]:
 def _apis(world: World) -> tuple[Callable[[], None], Callable[[Asked, Iterator[int]], None]]:
     """What asks for a route that is empty, and what sends a request of the facade."""
     derived = derive_keys("bench", SECRET, None)
-    issued = tenancy.create_credential(world, TENANT, None, TENANT_SCOPES)
+    issued = access.create_credential(world, TENANT, None, TENANT_SCOPES)
     door = Door(derived, SECRET, lambda tenant, name: credentials.find_credential(world.table, tenant, name))
     native = NativeApi(world, guard.GuardSettings(), lambda: door)
     facade = SapApi(world, guard.GuardSettings(), lambda: door)

@@ -28,6 +28,7 @@ from sweephand.domain.run import FAILED, Kind, Outcome, State
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState, StateReason
 from sweephand.errors import Conflict, NotFound
 from sweephand.flow import (
+    access,
     calendars,
     change,
     drafts,
@@ -1154,8 +1155,8 @@ class Tenancy(Scenario):
         world = at.scene.world
         at.ask(lambda: tenancy.create_tenant(world, "globex", None))
         at.ask(lambda: tenancy.change_tenant(world, TENANT, "limited", Usage(most_schedules=9)))
-        issued = at.ask(lambda: tenancy.create_credential(world, TENANT, None, ["jobs:read"]))
-        at.ask(lambda: tenancy.delete_credential(world, TENANT, issued.credential.id))
+        issued = at.ask(lambda: access.create_credential(world, TENANT, None, ["jobs:read"]))
+        at.ask(lambda: access.delete_credential(world, TENANT, issued.credential.id))
         at.ask(lambda: tenancy.create_collection(world, tenancy.named(TENANT, "side")))
         job = at.create(counted(2), collection="side")
         at.expect(job, {}, in_lines=minutes(1), optional=minutes(2, 3), state=None)

@@ -17,7 +17,7 @@ from urllib.parse import unquote_to_bytes, urlencode
 from sweephand.domain.json_text import Number, dumps
 from sweephand.facades.native.api import NativeApi
 from sweephand.facades.native.problems import STATUS
-from sweephand.flow import tenancy
+from sweephand.flow import access, tenancy
 from sweephand.security import guard
 from sweephand.security.caller import TENANT_SCOPES, Door
 from sweephand.security.tokens import derive_keys
@@ -256,7 +256,7 @@ def api(*, guarded: guard.GuardSettings | None = None, **settings: Any) -> Itera
         door = Door(token_keys, STACK_SECRET, find, callback_key=world.callback_keys.current)
         credentials = {"provider": basic("provider.admin", STACK_SECRET)}
         for tenant in (TENANT, OTHER):
-            issued = tenancy.create_credential(world, tenant, None, TENANT_SCOPES)
+            issued = access.create_credential(world, tenant, None, TENANT_SCOPES)
             credentials[tenant] = basic(issued.credential.client_id, issued.secret)
         there.taps.fault = as_dynamodb
         there.taps.passed.clear()

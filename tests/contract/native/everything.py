@@ -47,6 +47,7 @@ SCHEDULE = {
     "policies": {"misfire": {"type": "latest", "ratePerMinute": 5}, "keepAnswer": "all", "onPastStart": "run_now"},
 }
 
+WITHHELD = {"withheldScopes": ["tasks:write"]}
 OAUTH = {
     "type": "oauth2",
     "tokenUrl": "https://example.org/token",
@@ -134,9 +135,10 @@ BODIES: Mapping[str, Any] = {
     "PUT /v1/flow-keys/{flow_key}": FLOW_KEY | {"name": "spare"},
     "PATCH /v1/flow-keys/{flow_key}": {"rate": {"limit": 5, "periodSeconds": 9}, "circuit": {"enabled": False}},
     "POST /v1/flow-keys/{flow_key}/pause": {"note": "text"},
-    "POST /v1/credentials": {"name": "new", "scopes": ["jobs:read", "jobs:write"]},
-    "POST /v1/tenants": {"name": "initech", "description": "text", "quota": QUOTA},
-    "PATCH /v1/tenants/{tenant}": {"description": "text", "quota": QUOTA},
+    "POST /v1/credentials": {"name": "new", "scopes": ["admin"]},
+    "POST /v1/credentials/{credential}/rotate": {"overlapSeconds": 60},
+    "POST /v1/tenants": {"name": "initech", "description": "text", "quota": QUOTA} | WITHHELD,
+    "PATCH /v1/tenants/{tenant}": {"description": "text", "quota": QUOTA} | WITHHELD,
 }
 """By route; one that takes a body and is not here takes {}."""
 
@@ -172,7 +174,7 @@ def furnish(api: Api, tenant: str) -> Things:
     run = api("POST", f"/v1/jobs/{made['id']}/run", caller=tenant).json["runId"]
     assert api("POST", "/v1/collections", {"name": "spare"}, caller=tenant).status == 201
     key = api("POST", "/v1/collections/spare/signing-keys", caller=tenant).id
-    credential = api("POST", "/v1/credentials", {"scopes": ["jobs:read"]}, caller=tenant).json["clientId"]
+    credential = api("POST", "/v1/credentials", {"scopes": ["admin"]}, caller=tenant).json["clientId"]
     names = {"job": made["id"], "schedule": made["schedules"][1]["id"], "run": run}
     assert api("POST", "/v1/calendars", {"name": "spare"}, caller=tenant).status == 201
     names |= {"calendar": "spare", "version": "1"}

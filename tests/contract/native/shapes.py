@@ -91,12 +91,17 @@ COLLECTION = {
         "jobCount",
         "revision",
         "createdAt",
+        "createdBy",
         "modifiedAt",
+        "modifiedBy",
     ),
 }
 QUOTA = {"maxJobs", "maxRunsPerJob", "minIntervalSeconds"}
-TENANT = {"tenant", "description", "state", "quota", "usage", "deletedBy", "createdAt"}
-CREDENTIAL = {"clientId", "name", "scopes", "createdAt"}
+TENANT = {
+    *("tenant", "description", "state", "quota", "usage", "withheldScopes", "deletedBy"),
+    *("createdAt", "createdBy", "modifiedAt", "modifiedBy"),
+}
+CREDENTIAL = {"clientId", "name", "scopes", "createdAt", "createdBy", "rotatedAt", "rotatedBy", "formerSecretUntil"}
 
 
 def check_job(body: dict[str, Any], *, listed: bool = False, schedules: bool = False) -> None:

@@ -24,7 +24,7 @@ def test_a_subscription_makes_its_tenant_and_twice_is_as_once(api):
 
     assert (first.status, second.status) == (200, 200)
     assert first.json == second.json
-    assert first.json.keys() == {"tenant", "application", "createdAt"}
+    assert first.json.keys() == {"tenant", "application", "createdAt", "createdBy"}
     listed = api.get("/v1/tenants/initech/subscriptions", caller="provider").json
     assert listed == {"items": [first.json], "nextCursor": None}
     assert api.get("/v1/tenants/initech", caller="provider").json["state"] == "ACTIVE"

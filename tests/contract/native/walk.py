@@ -77,7 +77,9 @@ def _service(step: Walk) -> None:
         step.each("POST", f"/v1/tenants/{{tenant}}/{verb}", "Nothing", tenant=tenant)
     made = step.each("POST", "/v1/credentials", "CredentialDraft")
     step("GET", "/v1/credentials")
-    step("DELETE", "/v1/credentials/{credential}", credential=made["clientId"])
+    place = "/v1/credentials/{credential}"
+    step.each("POST", f"{place}/rotate", "CredentialRotation", credential=made["clientId"])
+    step("DELETE", place, credential=made["clientId"])
 
 
 def _subscriptions(step: Walk, tenant: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sweephand.facades.sap.routes import TABLE
-from sweephand.flow import tenancy
+from sweephand.flow import access
 from sweephand.security.caller import TENANT_SCOPES
 from tests.contract.native.api import basic
 from tests.contract.sap.api import JOB, TENANT
@@ -43,7 +43,7 @@ def test_a_token_is_as_good_as_its_credential_however_its_scheme_is_written(api)
 
 @pytest.mark.parametrize(("scope", "method", "path"), [("jobs:read", "POST", "/jobs"), ("runs:write", "GET", "/jobs")])
 def test_a_scope_that_is_missing_is_403(api, scope, method, path):
-    issued = tenancy.create_credential(api.stage.world, TENANT, None, {scope})
+    issued = access.create_credential(api.stage.world, TENANT, None, {scope})
     api.credentials["narrow"] = basic(issued.credential.client_id, issued.secret)
 
     reply = api(method, path, {**JOB, "schedules": []} if method == "POST" else None, caller="narrow")

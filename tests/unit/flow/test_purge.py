@@ -14,7 +14,7 @@ from sweephand.domain.instants import EPOCH
 from sweephand.domain.operation import Operation, OperationState
 from sweephand.domain.run import Reason, State
 from sweephand.errors import Conflict, NotFound, QuotaExceeded, SweephandError
-from sweephand.flow import calendars, flow_key_changes, manual, subscriptions, tenancy
+from sweephand.flow import access, calendars, flow_key_changes, manual, subscriptions, tenancy
 from sweephand.flow.operations import purge_tenant, verbs
 from sweephand.schedules import calendar_content
 from sweephand.store import keys, operations, tenants
@@ -62,7 +62,7 @@ def furnish(stage: Stage) -> None:
     world = stage.world
     subscribed(stage)
     tenancy.change_tenant(world, TENANT, "here", Usage(most_schedules=500))
-    tenancy.create_credential(world, TENANT, None, ["jobs:read"])
+    access.create_credential(world, TENANT, None, ["jobs:read"])
     tenancy.create_collection(world, tenancy.named(TENANT, "side"))
     tenancy.change_collection(world, TENANT, "side", lambda there: tenancy.enabled(there, on=False), None)
     content = {"dates": ["12-25"]}
@@ -198,7 +198,7 @@ def test_while_it_goes_nothing_comes_to_it_and_afterwards_it_can_come_back(stage
         "enable": lambda: tenancy.switch_tenant(world, TENANT, on=True),
         "change": lambda: tenancy.change_tenant(world, TENANT, None, Usage()),
         "collection": lambda: tenancy.create_collection(world, tenancy.named(TENANT, "new")),
-        "credential": lambda: tenancy.create_credential(world, TENANT, None, ["jobs:read"]),
+        "credential": lambda: access.create_credential(world, TENANT, None, ["jobs:read"]),
         "calendar": lambda: calendars.create(world, calendar, None),
     }
     before = left(stage)

@@ -218,7 +218,7 @@ def test_a_new_secret_holds_after_at_most_ten_seconds(
 ) -> None:
     credential, secret = made
     door.identify(basic(credential.client_id, secret), NOW)
-    renewed, fresh = new_secret(credential, SystemChance())
+    renewed, fresh = new_secret(credential, None, SystemChance())
     register.credentials[("acme", credential.id)] = renewed
 
     with pytest.raises(Unauthenticated):
@@ -300,7 +300,7 @@ def test_a_token_ends_with_its_credential(
     if change == "deleted":
         register.credentials.clear()
     else:
-        register.credentials[("acme", credential.id)] = new_secret(credential, SystemChance())[0]
+        register.credentials[("acme", credential.id)] = new_secret(credential, None, SystemChance())[0]
 
     with pytest.raises(Unauthenticated):
         door.identify(f"Bearer {token}", NOW + seconds(60))

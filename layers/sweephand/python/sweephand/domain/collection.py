@@ -36,16 +36,32 @@ class Pace:
 
 
 @dataclass(frozen=True)
+class Subscription:
+    """Since when a tenant is subscribed to an application, and who subscribed it."""
+
+    since: datetime
+    by: str | None = None
+
+
+@dataclass(frozen=True)
 class Tenant:
-    """applications: those that it is subscribed to, and since when. purge: the operation that deletes it."""
+    """applications: those that it is subscribed to. purge: the operation that deletes it.
+
+    withheld: scopes that its provider withholds from all its callers. created_by, modified_by: client ids; None: the
+    service, or before it was kept.
+    """
 
     name: str
     state: TenantState
     description: str | None
     created_at: datetime
-    applications: Mapping[str, datetime] = field(default_factory=dict)
+    applications: Mapping[str, Subscription] = field(default_factory=dict)
     purge: str | None = None
     pace: Pace = Pace()
+    withheld: frozenset[str] = frozenset()
+    created_by: str | None = None
+    modified_at: datetime | None = None
+    modified_by: str | None = None
 
 
 MOST_SCHEDULES = 10_000_000
@@ -107,11 +123,12 @@ CALLBACK_S, LONGEST_CALLBACK_S = 1_800, 604_800
 
 @dataclass(frozen=True)
 class SigningKey:
-    """Signs the calls of a collection's jobs. sealed: its secret, as security.secrets sealed it."""
+    """Signs the calls of a collection's jobs. sealed: its secret, as security.secrets sealed it. by: who made it."""
 
     id: str
     created_at: datetime
     sealed: str = field(repr=False)
+    by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -135,13 +152,16 @@ class Collection:
     revision: int = 1
     job_count: int = 0
     created_at: datetime | None = None
+    created_by: str | None = None
     modified_at: datetime | None = None
+    modified_by: str | None = None
     signing: tuple[SigningKey, ...] = ()
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What its collection and its tenant mean for a run. enabled: both are. tenant_active: the tenant is.
+    """What its collection and its tenant mean for a run. enabled: both are. tenant_active: the tenant is. withheld: the
+    scopes that no caller of the tenant has.
 
     purging: the tenant is being deleted, with all that it has. tenant_since: when it was made; None: it is not there.
     """
@@ -150,6 +170,7 @@ class Terms:
     tenant_active: bool = True
     purging: bool = False
     tenant_since: datetime | None = None
+    withheld: frozenset[str] = frozenset()
     events: Events = Events.FAILURES
     retention: Retention = Retention()
     signing: tuple[SigningKey, ...] = ()

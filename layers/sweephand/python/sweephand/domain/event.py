@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from sweephand.domain.collection import Collection, CollectionState, Events
+from sweephand.domain.collection import Collection, CollectionState, Events, Tenant
 from sweephand.domain.failure import Group
 from sweephand.domain.instants import epoch_ms, text_ms
 from sweephand.domain.job import Job
@@ -57,6 +57,16 @@ class EventType(StrEnum):
     CIRCUIT_OPENED = "circuit.opened"
     CIRCUIT_CLOSED = "circuit.closed"
     OPERATION_FAILED = "operation.failed"
+    CREDENTIAL_CREATED = "credential.created"
+    CREDENTIAL_ROTATED = "credential.rotated"
+    CREDENTIAL_DELETED = "credential.deleted"
+    SIGNING_KEY_CREATED = "signing-key.created"
+    SIGNING_KEY_DELETED = "signing-key.deleted"
+    TENANT_CREATED = "tenant.created"
+    TENANT_CHANGED = "tenant.changed"
+    TENANT_ENABLED = "tenant.enabled"
+    TENANT_DISABLED = "tenant.disabled"
+    TENANT_DELETED = "tenant.deleted"
     ALERT_RAISED = "alert.raised"
     ALERT_STATUS = "alert.status"
 
@@ -242,6 +252,42 @@ def of_operation(operation: Operation) -> Event:
     }
     key = f"{operation.id}:{epoch_ms(operation.ended_at)}"
     return _event(EventType.OPERATION_FAILED, key, operation.ended_at, operation.tenant, None, members)
+
+
+def of_credential(
+    kind: EventType, credential: Mapping[str, Any], tenant: str | None, actor: str | None, at: datetime
+) -> Event:
+    """A credential that somebody created, rotated or deleted. credential: clientId, scopes, generation, and until when
+    its former secret is accepted.
+    """
+    until = credential["former_until"]
+    members = {
+        "actor": actor,
+        "clientId": credential["client_id"],
+        "scopes": sorted(credential["scopes"]),
+        "formerSecretUntil": None if until is None else text_ms(until),
+    }
+    key = f"{credential['client_id']}:{credential['generation']}"
+    return _event(kind, key, at, tenant, None, members)
+
+
+def of_signing_key(
+    kind: EventType, tenant: str, collection: str, key_id: str, actor: str | None, at: datetime
+) -> Event:
+    """A key that signs the calls of a collection's jobs, which somebody created or deleted."""
+    members = {"actor": actor, "signingKey": key_id}
+    return _event(kind, key_id, at, tenant, collection, members)
+
+
+def of_tenant(kind: EventType, tenant: Tenant, actor: str | None, at: datetime) -> Event:
+    """A tenant that the provider created, changed, switched or began to delete."""
+    members = {
+        "actor": actor,
+        "state": tenant.state.value,
+        "withheldScopes": sorted(tenant.withheld),
+        "applications": sorted(tenant.applications),
+    }
+    return _event(kind, f"{tenant.name}:{epoch_ms(at)}", at, tenant.name, None, members)
 
 
 def of_job(kind: EventType, job: Job) -> Event:

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sweephand.domain import event
-from sweephand.domain.collection import Collection, Events
+from sweephand.domain.collection import Collection, Events, Tenant
 from sweephand.domain.event import Event, EventType, Finding
 from sweephand.domain.failure import Group
 from sweephand.domain.job import Job
@@ -24,6 +24,7 @@ from sweephand.store.table import CleanUpItem
 if TYPE_CHECKING:
     from sweephand.domain.circuits import Circuit
     from sweephand.domain.operation import Operation
+    from sweephand.security.caller import Caller, Credential
 
 
 def run_ended(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
@@ -106,6 +107,37 @@ def errors_expire(world: World, group: Group, job: Job | None, count: int, first
 def operation_failed(world: World, operation: Operation) -> None:
     """Long work that gave up, by itself or by the dead letters. No collection can choose not to hear of it."""
     _publish(world, Events.FAILURES, [event.of_operation(operation)])
+
+
+# Who may do what. No collection can choose not to hear of it; what the service itself does is no news.
+
+
+def _publish_access(world: World, told: Event) -> None:
+    if told.detail["actor"] is not None:
+        _publish(world, Events.FAILURES, [told])
+
+
+def credential_changed(world: World, kind: EventType, credential: Credential, by: Caller | None, at: datetime) -> None:
+    facts = {
+        "client_id": credential.client_id,
+        "scopes": credential.scopes,
+        "generation": credential.generation,
+        "former_until": credential.former_until,
+    }
+    _publish_access(
+        world, event.of_credential(kind, facts, credential.tenant, None if by is None else by.client_id, at)
+    )
+
+
+def signing_key_changed(
+    world: World, kind: EventType, tenant: str, collection: str, key_id: str, actor: str | None
+) -> None:
+    _publish_access(world, event.of_signing_key(kind, tenant, collection, key_id, actor, world.clock.now()))
+
+
+def tenant_changed(world: World, what: str, tenant: Tenant, actor: str | None) -> None:
+    """what: happened to it; the second part of the event's type. tenant: as it is after that."""
+    _publish_access(world, event.of_tenant(EventType(f"tenant.{what}"), tenant, actor, world.clock.now()))
 
 
 # What flow keys learn of targets

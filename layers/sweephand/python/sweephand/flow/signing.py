@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
 from sweephand.domain.collection import SigningKey
+from sweephand.domain.event import EventType
 from sweephand.domain.instants import epoch_ms
 from sweephand.errors import Conflict, NotFound, Unavailable
 from sweephand.flow import tenancy
@@ -19,13 +20,13 @@ MOST = 2
 TRIES = 5
 
 
-def create(world: World, tenant: str, name: str) -> tuple[SigningKey, str]:
+def create(world: World, tenant: str, name: str, actor: str | None = None) -> tuple[SigningKey, str]:
     """A new key of a collection, and its secret, which nobody is shown again. Raises NotFound; Conflict for a third."""
     now = world.clock.now()
     key_id = uuid7(epoch_ms(now), world.chance.token(10))
     secret = signing.new_secret(world.chance.token(signing.SECRET_BYTES))
     tenancy.find_collection(world, tenant, name)
-    key = SigningKey(key_id, now, world.secrets.encrypt(tenant, owner_of(name), field_of(key_id), secret))
+    key = SigningKey(key_id, now, world.secrets.encrypt(tenant, owner_of(name), field_of(key_id), secret), actor)
 
     def with_one_more(there: Sequence[SigningKey]) -> Sequence[SigningKey]:
         if len(there) >= MOST:
@@ -33,10 +34,17 @@ def create(world: World, tenant: str, name: str) -> tuple[SigningKey, str]:
         return (*there, key)
 
     _change(world, tenant, name, with_one_more, lambda there: key_id in there)
+    _announce(world, EventType.SIGNING_KEY_CREATED, tenant, name, key_id, actor)
     return key, secret
 
 
-def delete(world: World, tenant: str, name: str, key_id: str) -> None:
+def _announce(world: World, kind: EventType, tenant: str, name: str, key_id: str, actor: str | None) -> None:
+    from sweephand.flow import announce  # noqa: PLC0415 - executors come here for keys alone
+
+    announce.signing_key_changed(world, kind, tenant, name, key_id, actor)
+
+
+def delete(world: World, tenant: str, name: str, key_id: str, actor: str | None = None) -> None:
     """From the next calls on it signs nothing. Raises NotFound."""
 
     def without_it(there: Sequence[SigningKey]) -> Sequence[SigningKey]:
@@ -46,6 +54,7 @@ def delete(world: World, tenant: str, name: str, key_id: str) -> None:
         return left
 
     _change(world, tenant, name, without_it, lambda there: key_id not in there)
+    _announce(world, EventType.SIGNING_KEY_DELETED, tenant, name, key_id, actor)
 
 
 def opened(world: World, tenant: str, collection: str) -> tuple[str, ...]:

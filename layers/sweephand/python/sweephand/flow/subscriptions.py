@@ -7,9 +7,8 @@ new comes to it. The deleting is an operation of the provider's (flow/operations
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 
-from sweephand.domain.collection import MOST_APPLICATIONS, Tenant
+from sweephand.domain.collection import MOST_APPLICATIONS, Subscription, Tenant, TenantState
 from sweephand.domain.operation import Operation, OperationKind, OperationState
 from sweephand.errors import Conflict, NotFound, QuotaExceeded, Unavailable
 from sweephand.flow import tenancy
@@ -23,15 +22,15 @@ TRIES = 5
 GOING_ON = frozenset({OperationState.RUNNING, OperationState.PAUSED})
 
 
-def subscribe(world: World, name: str, application: str) -> datetime:
-    """Since when the tenant is subscribed to it; a tenant that is not there comes into being. Twice is as once.
+def subscribe(world: World, name: str, application: str, actor: str | None = None) -> Subscription:
+    """The subscription; a tenant that is not there comes into being. Twice is as once.
 
     Raises Conflict while the tenant is being deleted: it can come back once nothing of it is left.
     """
     for _ in range(TRIES):
         before = tenants.read_tenant(world.table, name)
         if before is None:
-            _create(world, name, application)
+            _create(world, name, application, actor)
             continue
         if before.purge is not None:
             raise tenancy.being_purged(before)
@@ -39,14 +38,16 @@ def subscribe(world: World, name: str, application: str) -> datetime:
             return before.applications[application]
         if len(before.applications) >= MOST_APPLICATIONS:
             raise QuotaExceeded(f"a tenant is subscribed to at most {MOST_APPLICATIONS} applications")
-        after = replace(before, applications={**before.applications, application: world.clock.now()})
-        world.table.transact([tenants.subscribe_op(world.table, before, after)])
+        subscription = Subscription(world.clock.now(), actor)
+        after = replace(before, applications={**before.applications, application: subscription})
+        if not isinstance(world.table.transact([tenants.subscribe_op(world.table, before, after)]), Cancelled):
+            tenancy.announce_tenant(world, "changed", after, actor)
     raise Unavailable("the tenant was changed by others all the time")
 
 
-def _create(world: World, name: str, application: str) -> None:
+def _create(world: World, name: str, application: str, actor: str | None) -> None:
     try:
-        tenancy.create_tenant(world, name, None, application=application)
+        tenancy.create_tenant(world, name, None, application=application, actor=actor)
     except Conflict:
         return  # another request was first: it is read again
 
@@ -65,9 +66,11 @@ def unsubscribe(world: World, name: str, application: str, actor: str | None) ->
             if begun is not None:
                 return begun
             continue
-        rest = {other: since for other, since in before.applications.items() if other != application}
-        op = tenants.subscribe_op(world.table, before, replace(before, applications=rest))
+        rest = {other: each for other, each in before.applications.items() if other != application}
+        after = replace(before, applications=rest)
+        op = tenants.subscribe_op(world.table, before, after)
         if not isinstance(world.table.transact([op]), Cancelled) or _has_left(world, name, application):
+            tenancy.announce_tenant(world, "changed", after, actor)
             return None
     raise Unavailable("the tenant was changed by others all the time")
 
@@ -121,4 +124,6 @@ def _purge(world: World, tenant: Tenant, actor: str | None) -> Operation | None:
     if isinstance(done, Cancelled) and operations.read(world.table, None, operation.id) is None:
         return None
     verbs.send(world, operation)
+    purging = replace(tenant, state=TenantState.PURGING, purge=operation.id)
+    tenancy.announce_tenant(world, "deleted", purging, actor)
     return operation

@@ -1,13 +1,22 @@
-"""Tenants, collections and credentials: what is created for whom, and what a collection allows its jobs."""
+"""Tenants and collections: what is created for whom, and what a collection allows its jobs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sweephand.domain.collection import Collection, CollectionState, Events, Pace, Tenant, TenantState, Usage
+from sweephand.domain.collection import (
+    Collection,
+    CollectionState,
+    Events,
+    Pace,
+    Subscription,
+    Tenant,
+    TenantState,
+    Usage,
+)
 from sweephand.domain.job import DEFAULT_COLLECTION, Job
 from sweephand.errors import (
     Conflict,
@@ -22,8 +31,8 @@ from sweephand.errors import (
 from sweephand.flow.world import World
 from sweephand.schedules.timing import Timing, with_count
 from sweephand.security import caller
-from sweephand.security.caller import Caller, Credential
-from sweephand.store import credentials, tenants, usage
+from sweephand.security.caller import Caller
+from sweephand.store import tenants, usage
 from sweephand.store.conditional import Cancelled, Op
 
 TRIES = 5
@@ -53,22 +62,38 @@ def create_tenant(
     allowed: Usage = UNLIMITED,
     pace: Pace = USUAL_PACE,
     application: str = "",
+    withheld: frozenset[str] = frozenset(),
+    actor: str | None = None,
 ) -> Tenant:
-    """The tenant with its collection `default`. application: that it is subscribed to. Raises Conflict(NAME_TAKEN)."""
+    """Creates the tenant with its collection `default`. application: that it is subscribed to; none by default.
+
+    Raises Conflict(NAME_TAKEN).
+    """
     now = world.clock.now()
-    tenant = Tenant(name, TenantState.ACTIVE, description, now, {application: now} if application else {}, pace=pace)
-    default = Collection(name, DEFAULT_COLLECTION, created_at=now, modified_at=now)
+    subscribed = {application: Subscription(now, actor)} if application else {}
+    tenant = Tenant(
+        name, TenantState.ACTIVE, description, now, subscribed, pace=pace, withheld=withheld, created_by=actor
+    )
+    default = Collection(name, DEFAULT_COLLECTION, created_at=now, created_by=actor, modified_at=now)
     ops = [*tenants.tenant_ops(world.table, tenant), tenants.put_collection_op(world.table, default)]
     if allowed != UNLIMITED:
         ops.append(usage.limit_op(world.table, name, allowed))
     if isinstance(world.table.transact(ops), Cancelled) and tenants.read_tenant(world.table, name) != _stamped(tenant):
         raise Conflict("a tenant of this name exists", code="NAME_TAKEN")
+    announce_tenant(world, "created", tenant, actor)
     return tenant
+
+
+def announce_tenant(world: World, what: str, tenant: Tenant, actor: str | None) -> None:
+    """what: happened to it; the second part of the event's type."""
+    from sweephand.flow import announce  # noqa: PLC0415 - most requests change no tenant
+
+    announce.tenant_changed(world, what, tenant, actor)
 
 
 def _stamped(tenant: Tenant) -> Tenant:
     """As the table gives it back."""
-    applications = {name: _ms(since) for name, since in tenant.applications.items()}
+    applications = {name: replace(each, since=_ms(each.since)) for name, each in tenant.applications.items()}
     return replace(tenant, created_at=_ms(tenant.created_at), applications=applications)
 
 
@@ -83,6 +108,19 @@ def began_at(world: World, name: str) -> datetime | None:
     """What lies before is of a tenant that had this name earlier. None: there is none."""
     tenant = tenants.read_tenant(world.table, name)
     return None if tenant is None else tenant.created_at
+
+
+def admitted(world: World, who: Caller, *, anew: bool = False) -> Caller:
+    """Returns the caller with those of its scopes that the provider does not withhold from its tenant.
+
+    What was withheld is taken within 10 seconds everywhere, also from callers with tokens of other issuers. The target
+    of a run keeps what the run's token lets it do. Raises as `require_active` does.
+    """
+    require_active(world, who, anew=anew)
+    if who.tenant is None or who.credential_id == caller.RUN_TARGET:
+        return who
+    withheld = world.standing.of(who.tenant, DEFAULT_COLLECTION, kept_s=TENANT_KEPT_S).withheld
+    return replace(who, scopes=who.scopes - withheld)
 
 
 def require_active(world: World, who: Caller, *, anew: bool = False) -> None:
@@ -109,17 +147,34 @@ def _refused(world: World, who: Caller, tenant: str, kept_s: float) -> Forbidden
     return Unauthenticated("valid credentials are needed") if terms.tenant_since is None or earlier else None
 
 
-def change_tenant(world: World, name: str, description: str | None, allowed: Usage, pace: Pace = USUAL_PACE) -> Tenant:
-    """Sets its description and its quotas; what it has stays. Raises NotFound."""
+def change_tenant(
+    world: World,
+    name: str,
+    description: str | None,
+    allowed: Usage,
+    pace: Pace = USUAL_PACE,
+    *,
+    withheld: frozenset[str] = frozenset(),
+    actor: str | None = None,
+) -> Tenant:
+    """Sets its description, its quotas and the scopes that its callers may use; what it has stays. Raises NotFound."""
     before = find_tenant(world, name)
-    after = replace(before, description=description, pace=pace)
+    after = replace(
+        before,
+        description=description,
+        pace=pace,
+        withheld=withheld,
+        modified_at=world.clock.now(),
+        modified_by=actor,
+    )
     ops = [*tenants.change_tenant_ops(world.table, after), usage.limit_op(world.table, name, allowed)]
     if isinstance(world.table.transact(ops), Cancelled):
-        raise _leaving(world, name)
+        raise leaving(world, name)
+    announce_tenant(world, "changed", after, actor)
     return after
 
 
-def _leaving(world: World, name: str) -> Conflict | NotFound:
+def leaving(world: World, name: str) -> Conflict | NotFound:
     """Why a tenant took nothing more."""
     there = tenants.read_tenant(world.table, name)
     return NotFound("no such tenant") if there is None else being_purged(there)
@@ -129,24 +184,26 @@ def being_purged(tenant: Tenant) -> Conflict:
     return Conflict(f"the tenant is being deleted with all that it has: see the operation {tenant.purge}")
 
 
-def _stays_ops(world: World, tenant: str | None) -> list[Op]:
+def stays_ops(world: World, tenant: str | None) -> list[Op]:
     """Part of a transaction that gives a tenant something; the provider's own name space is no tenant."""
     return [] if tenant in {None, caller.PROVIDER} else [tenants.stays_op(world.table, str(tenant))]
 
 
-def switch_tenant(world: World, name: str, *, on: bool) -> Tenant:
+def switch_tenant(world: World, name: str, *, on: bool, actor: str | None = None) -> Tenant:
     """Enables or disables it, whatever it was: to say it twice changes nothing. Raises Conflict once it is purged."""
     before = find_tenant(world, name)
     if before.purge is not None:
         raise being_purged(before)
-    after = replace(before, state=TenantState.ACTIVE if on else TenantState.DISABLED)
-    if after == before:
+    state = TenantState.ACTIVE if on else TenantState.DISABLED
+    if state is before.state:
         return before
+    after = replace(before, state=state, modified_at=world.clock.now(), modified_by=actor)
     ops = [*tenants.change_tenant_ops(world.table, after), *_suspension_ops(world, name, None, on=on)]
     if isinstance(world.table.transact(ops), Cancelled):
-        raise _leaving(world, name)
+        raise leaving(world, name)
     if on:
         _begin_release(world, name, None)
+    announce_tenant(world, "enabled" if on else "disabled", after, actor)
     return after
 
 
@@ -163,42 +220,6 @@ def _suspension_ops(world: World, tenant: str, collection: str | None, *, on: bo
     if on:
         return suspended.end_ops(world.table, tenant, collection, now, world.settings.shards)
     return suspended.begin_ops(world.table, tenant, collection, now)
-
-
-# Credentials
-
-
-@dataclass(frozen=True)
-class Issued:
-    """secret: shown this once."""
-
-    credential: Credential
-    secret: str
-    name: str | None
-    created_at: datetime
-
-
-def create_credential(world: World, tenant: str | None, name: str | None, scopes: Iterable[str]) -> Issued:
-    """Raises NotFound for a tenant that is not there."""
-    if tenant is not None:
-        find_tenant(world, tenant)
-    now = world.clock.now()
-    credential, secret = caller.new_credential(tenant, scopes, world.chance)
-    item = world.table.put_op("credential", credentials.credential_item(credential, name, now), tenants.ABSENT)
-    done = world.table.transact([item, *_stays_ops(world, tenant)])
-    if isinstance(done, Cancelled):
-        there = credentials.find_credential(world.table, tenant, credential.id)
-        if there != credential and tenant is not None and "tenant" in done.refused:
-            raise _leaving(world, tenant)
-        if there != credential:
-            raise Unavailable("no free id was found: try again")
-    return Issued(credential, secret, name, now)
-
-
-def delete_credential(world: World, tenant: str | None, credential_id: str) -> None:
-    if credentials.find_credential(world.table, tenant, credential_id) is None:
-        raise NotFound("no such credential")
-    world.table.delete(*credentials.credential_key(tenant, credential_id))
 
 
 # Collections
@@ -231,16 +252,16 @@ def defaults_of(world: World, tenant: str, name: str) -> Mapping[str, Any]:
     return {} if collection is None else collection.defaults
 
 
-def create_collection(world: World, wanted: Collection) -> Collection:
+def create_collection(world: World, wanted: Collection, actor: str | None = None) -> Collection:
     """Raises Conflict(NAME_TAKEN)."""
     now = world.clock.now()
-    collection = replace(wanted, created_at=now, modified_at=now)
+    collection = replace(wanted, created_at=now, created_by=actor, modified_at=now)
     put = tenants.put_collection_op(world.table, collection)
     named_key = flow_key_ops(world, wanted.tenant, None, wanted.flow_key)
-    done = world.table.transact([put, *_stays_ops(world, wanted.tenant), *named_key])
+    done = world.table.transact([put, *stays_ops(world, wanted.tenant), *named_key])
     if isinstance(done, Cancelled):
         if "tenant" in done.refused:
-            raise _leaving(world, wanted.tenant)
+            raise leaving(world, wanted.tenant)
         flow_key_exists(done, "flowKey")
         there = tenants.read_collection(world.table, wanted.tenant, wanted.name)
         if there != replace(collection, created_at=_ms(now), modified_at=_ms(now)):
@@ -249,8 +270,14 @@ def create_collection(world: World, wanted: Collection) -> Collection:
 
 
 def change_collection(
-    world: World, tenant: str, name: str, edit: Callable[[Collection], Collection], if_match: int | None
+    world: World,
+    tenant: str,
+    name: str,
+    edit: Callable[[Collection], Collection],
+    if_match: int | None,
+    actor: str | None = None,
 ) -> Collection:
+    """actor: the client id of whoever asks; None: the service."""
     for _ in range(TRIES):
         before = find_collection(world, tenant, name)
         if if_match is not None and before.revision != if_match:
@@ -258,7 +285,7 @@ def change_collection(
         wanted = edit(before)
         if wanted == before:
             return before
-        after = replace(wanted, revision=before.revision + 1, modified_at=world.clock.now())
+        after = replace(wanted, revision=before.revision + 1, modified_at=world.clock.now(), modified_by=actor)
         ops = [tenants.change_collection_op(world.table, after, before.revision)]
         switched = after.state is not before.state
         on = after.state is CollectionState.ENABLED
@@ -274,7 +301,7 @@ def change_collection(
             return after
         if "collection" not in done.refused:
             flow_key_exists(done, "flowKey")
-    raise Unavailable("the collection was changed by others all the time")
+    raise Unavailable("too many concurrent changes to this collection; try again")
 
 
 def _tell_switch(world: World, collection: Collection) -> None:

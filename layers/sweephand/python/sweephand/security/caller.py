@@ -60,7 +60,8 @@ class BearerToken:
 class Credential:
     """As it is stored. secret_hash: SHA-256 in hex; the secret has 256 random bits, so no salt and no slow hash.
 
-    since: when it was made; None for the stack's own.
+    since: when it was made; None for the stack's own. former_hash: of the secret before the last rotation, which is
+    accepted before `former_until`, with the tokens that were issued for it.
     """
 
     tenant: str | None
@@ -69,10 +70,26 @@ class Credential:
     scopes: frozenset[str]
     generation: int = 1
     since: datetime | None = field(default=None, compare=False)
+    former_hash: str | None = None
+    former_until: datetime | None = None
 
     @property
     def client_id(self) -> str:
         return f"{self.tenant or PROVIDER}.{self.id}"
+
+    def has_former(self, now: datetime) -> bool:
+        """Whether the secret before the last rotation is accepted too."""
+        return self.former_hash is not None and self.former_until is not None and now < self.former_until
+
+    def generation_of(self, hashed: str, now: datetime) -> int | None:
+        """The generation whose secret has this hash; None where it is the hash of none that is accepted."""
+        newest = hmac.compare_digest(self.secret_hash, hashed)
+        former = hmac.compare_digest(self.former_hash or "", hashed) and self.has_former(now)
+        return self.generation if newest else self.generation - 1 if former else None
+
+    def accepts(self, generation: int, now: datetime) -> bool:
+        """Whether tokens of this generation are accepted."""
+        return generation == self.generation or (generation == self.generation - 1 and self.has_former(now))
 
 
 @dataclass(frozen=True)
@@ -178,9 +195,10 @@ class Door:
     def by_secret(self, given: ClientSecret, now: datetime, known_for: timedelta = KNOWN_FOR) -> Caller:
         hashed = hash_secret(given.secret)
         credential = self._credential(
-            given.tenant, given.id, now, known_for, lambda found: hmac.compare_digest(found.secret_hash, hashed)
+            given.tenant, given.id, now, known_for, lambda found: found.generation_of(hashed, now) is not None
         )
-        return Caller(credential.tenant, credential.id, credential.scopes, credential.generation, credential.since)
+        generation = credential.generation_of(hashed, now) or credential.generation
+        return Caller(credential.tenant, credential.id, credential.scopes, generation, credential.since)
 
     def by_run_token(self, token: str, run_id: str, now: datetime) -> Caller:
         """The target of a run, by the token that was sent to it. Raises Unauthenticated."""
@@ -212,12 +230,12 @@ class Door:
             return self._by_foreign_token(token, now)
         claims = tokens.verify(self._keys, token, now)
         credential = self._credential(
-            claims.tenant, claims.credential_id, now, known_for, lambda found: found.generation == claims.generation
+            claims.tenant, claims.credential_id, now, known_for, lambda found: found.accepts(claims.generation, now)
         )
         # A scope that was taken from the credential is taken from its tokens too.
         present = Caller(credential.tenant, credential.id, credential.scopes)
         scopes = frozenset(scope for scope in claims.scopes if present.allows(scope))
-        caller = Caller(credential.tenant, credential.id, scopes, credential.generation, credential.since)
+        caller = Caller(credential.tenant, credential.id, scopes, claims.generation, credential.since)
         return replace(caller, former_key=claims.former_key)
 
     def _credential(
@@ -281,11 +299,18 @@ def new_credential(tenant: str | None, scopes: Iterable[str], chance: Chance) ->
     return Credential(tenant, name, hash_secret(secret), frozenset(scopes)), secret
 
 
-def new_secret(credential: Credential, chance: Chance) -> tuple[Credential, str]:
-    """The credential with another secret; its tokens end, by the next generation."""
+def new_secret(credential: Credential, former_until: datetime | None, chance: Chance) -> tuple[Credential, str]:
+    """Returns the credential with another secret, and that secret.
+
+    The present secret and its tokens are accepted before `former_until`; None ends them at once.
+    """
     fresh, secret = new_credential(credential.tenant, credential.scopes, chance)
-    renewed = Credential(
-        credential.tenant, credential.id, fresh.secret_hash, credential.scopes, credential.generation + 1
+    renewed = replace(
+        credential,
+        secret_hash=fresh.secret_hash,
+        generation=credential.generation + 1,
+        former_hash=None if former_until is None else credential.secret_hash,
+        former_until=former_until,
     )
     return renewed, secret
 

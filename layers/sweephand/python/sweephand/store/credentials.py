@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sweephand.domain.instants import epoch_ms, from_ms
+from sweephand.domain.instants import epoch_ms, from_ms, from_ms_if_any
 from sweephand.security.caller import Credential
 from sweephand.store import keys
-from sweephand.store.conditional import Table
+from sweephand.store.conditional import Op, Table
+from sweephand.store.expressions import assign
 from sweephand.store.table import CredentialItem
 
 PROVIDER_PARTITION = "STACK#PROVIDER"
@@ -25,6 +26,8 @@ def credential_of(item: CredentialItem) -> Credential:
         frozenset(item.scopes.split()),
         item.generation,
         from_ms(item.created_at),
+        item.former_hash,
+        from_ms_if_any(item.former_until),
     )
 
 
@@ -33,7 +36,9 @@ def find_credential(table: Table, tenant: str | None, credential_id: str) -> Cre
     return credential_of(item) if item else None
 
 
-def credential_item(credential: Credential, name: str | None, created_at: datetime) -> CredentialItem:
+def credential_item(
+    credential: Credential, name: str | None, created_at: datetime, created_by: str | None = None
+) -> CredentialItem:
     pk, sk = credential_key(credential.tenant, credential.id)
     return CredentialItem(
         pk=pk,
@@ -45,4 +50,20 @@ def credential_item(credential: Credential, name: str | None, created_at: dateti
         scopes=" ".join(sorted(credential.scopes)),
         generation=credential.generation,
         created_at=epoch_ms(created_at),
+        created_by=created_by,
     )
+
+
+def rotate_op(table: Table, after: Credential, now: datetime, actor: str | None) -> Op:
+    """Another secret [the generation before it]."""
+    assert after.generation > 1
+    actions = [
+        assign(CredentialItem.secret_hash, after.secret_hash),
+        assign(CredentialItem.generation, after.generation),
+        assign(CredentialItem.former_hash, after.former_hash),
+        assign(CredentialItem.former_until, None if after.former_until is None else epoch_ms(after.former_until)),
+        assign(CredentialItem.rotated_at, epoch_ms(now)),
+        assign(CredentialItem.rotated_by, actor),
+    ]
+    key = credential_key(after.tenant, after.id)
+    return table.update_op("credential", *key, actions, CredentialItem.generation == after.generation - 1)

@@ -28,8 +28,9 @@ class Item(FlatModel):
 
 
 class TenantItem(Item):
-    """A tenant, and its line in the stack's register. applications: JSON, name -> since when; purge: an operation;
-    both in its own row only. runs_per_minute, descendants: where they depart from domain.collection.Pace.
+    """A tenant, and its line in the stack's register. applications: JSON, name -> since when, or [since when, by whom];
+    purge: an operation; both in its own row only. runs_per_minute, descendants: where they depart from
+    domain.collection.Pace. withheld: scopes, separated by blanks.
     """
 
     tenant = UnicodeAttribute()
@@ -39,7 +40,11 @@ class TenantItem(Item):
     purge = UnicodeAttribute(null=True)
     runs_per_minute = Integer(null=True)
     descendants = Integer(null=True)
+    withheld = UnicodeAttribute(null=True)
     created_at = Integer()
+    created_by = UnicodeAttribute(null=True)
+    modified_at = Integer(null=True)
+    modified_by = UnicodeAttribute(null=True)
 
 
 class UsageItem(Item):
@@ -59,11 +64,15 @@ class CollectionItem(Item):
     revision = Integer(default=1)
     job_count = Integer(default=0)
     created_at = Integer()
+    created_by = UnicodeAttribute(null=True)
     modified_at = Integer()
+    modified_by = UnicodeAttribute(null=True)
     signing = UnicodeAttribute(null=True)
 
 
 class CredentialItem(Item):
+    """created_by, rotated_by: client ids. former_hash: of the secret before the last rotation, until `former_until`."""
+
     tenant = UnicodeAttribute(null=True)
     credential_id = UnicodeAttribute()
     name = UnicodeAttribute(null=True)
@@ -71,6 +80,11 @@ class CredentialItem(Item):
     scopes = UnicodeAttribute()
     generation = Integer(default=1)
     created_at = Integer()
+    created_by = UnicodeAttribute(null=True)
+    former_hash = UnicodeAttribute(null=True)
+    former_until = Integer(null=True)
+    rotated_at = Integer(null=True)
+    rotated_by = UnicodeAttribute(null=True)
 
 
 class JobItem(Item):

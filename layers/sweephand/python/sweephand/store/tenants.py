@@ -17,12 +17,13 @@ from sweephand.domain.collection import (
     Quota,
     Retention,
     SigningKey,
+    Subscription,
     Tenant,
     TenantState,
     Terms,
     Usage,
 )
-from sweephand.domain.instants import epoch_ms, from_ms
+from sweephand.domain.instants import epoch_ms, from_ms, from_ms_if_any
 from sweephand.store import keys, usage
 from sweephand.store.conditional import Op, Table
 from sweephand.store.expressions import add, assign, every
@@ -42,10 +43,18 @@ def tenant_of(item: TenantItem) -> Tenant:
         state=TenantState(item.state),
         description=item.description,
         created_at=from_ms(item.created_at),
-        applications={name: from_ms(since) for name, since in applications.items()},
+        applications={name: _subscription(said) for name, said in applications.items()},
         purge=item.purge,
         pace=pace_of(item),
+        withheld=withheld_of(item),
+        created_by=item.created_by,
+        modified_at=from_ms_if_any(item.modified_at),
+        modified_by=item.modified_by,
     )
+
+
+def withheld_of(item: TenantItem) -> frozenset[str]:
+    return frozenset((item.withheld or "").split())
 
 
 def pace_of(item: TenantItem) -> Pace:
@@ -60,10 +69,22 @@ def _kept(pace: Pace) -> dict[str, int | None]:
     return {"runs_per_minute": pace.runs_per_minute, "descendants": descendants}
 
 
+def _subscription(said: int | list[Any]) -> Subscription:
+    """From the instant alone, as the first version kept it, or from the instant and who it was."""
+    return Subscription(from_ms(said)) if isinstance(said, int) else Subscription(from_ms(said[0]), said[1])
+
+
 def _applications_text(tenant: Tenant) -> str | None:
     """By name, so that what was read is written the same."""
-    found = {name: epoch_ms(since) for name, since in sorted(tenant.applications.items())}
+    found = {
+        name: epoch_ms(each.since) if each.by is None else [epoch_ms(each.since), each.by]
+        for name, each in sorted(tenant.applications.items())
+    }
     return json.dumps(found, separators=(",", ":")) if found else None
+
+
+def _withheld_text(tenant: Tenant) -> str | None:
+    return " ".join(sorted(tenant.withheld)) or None
 
 
 def read_tenant(table: Table, name: str) -> Tenant | None:
@@ -82,6 +103,8 @@ def tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
             state=tenant.state.value,
             description=tenant.description,
             created_at=epoch_ms(tenant.created_at),
+            created_by=tenant.created_by,
+            withheld=_withheld_text(tenant),
             applications=applications,
             **_kept(tenant.pace),
         )
@@ -94,13 +117,16 @@ def tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
 
 
 def change_tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
-    """Its state, description and pace, in its own row [it stays] and in the stack's register."""
+    """All that its provider changes, in its own row [it stays] and in the stack's register."""
     pace = _kept(tenant.pace)
     actions = [
         assign(TenantItem.state, tenant.state.value),
         assign(TenantItem.description, tenant.description),
         assign(TenantItem.runs_per_minute, pace["runs_per_minute"]),
         assign(TenantItem.descendants, pace["descendants"]),
+        assign(TenantItem.withheld, _withheld_text(tenant)),
+        assign(TenantItem.modified_at, None if tenant.modified_at is None else epoch_ms(tenant.modified_at)),
+        assign(TenantItem.modified_by, tenant.modified_by),
     ]
     return [
         table.update_op("tenant", keys.tenant(tenant.name), keys.TENANT, actions, _stays()),
@@ -176,17 +202,20 @@ def collection_of(item: CollectionItem) -> Collection:
         revision=item.revision,
         job_count=item.job_count,
         created_at=from_ms(item.created_at),
+        created_by=item.created_by,
         modified_at=from_ms(item.modified_at),
+        modified_by=item.modified_by,
         signing=tuple(SigningKey(*_signing(*key)) for key in json.loads(item.signing)) if item.signing else (),
     )
 
 
-def _signing(key_id: str, created_ms: int, sealed: str) -> tuple[str, datetime, str]:
-    return key_id, from_ms(created_ms), sealed
+def _signing(key_id: str, created_ms: int, sealed: str, by: str | None = None) -> tuple[str, datetime, str, str | None]:
+    return key_id, from_ms(created_ms), sealed, by
 
 
 def _signing_text(signing: Sequence[SigningKey]) -> str | None:
-    found = [[key.id, epoch_ms(key.created_at), key.sealed] for key in signing]
+    """As it was read: a key whose maker was not kept has three members."""
+    found = [[key.id, epoch_ms(key.created_at), key.sealed, *([key.by] if key.by else [])] for key in signing]
     return json.dumps(found, separators=(",", ":")) if found else None
 
 
@@ -202,7 +231,9 @@ def collection_item(collection: Collection) -> CollectionItem:
         revision=collection.revision,
         job_count=collection.job_count,
         created_at=epoch_ms(collection.created_at),
+        created_by=collection.created_by,
         modified_at=epoch_ms(collection.modified_at),
+        modified_by=collection.modified_by,
     )
 
 
@@ -235,20 +266,22 @@ def read_terms(table: Table, tenant: str, collection: str) -> Terms:
     """What tenant and collection mean for a run, in one read. What is not there disables nothing."""
     tenant_key, collection_key = (keys.tenant(tenant), keys.TENANT), (keys.tenant(tenant), keys.collection(collection))
     rows = table.batch_get([tenant_key, collection_key])
-    active, purging, since, pace, found = True, False, None, Pace(), None
+    active, purging, since, pace, found, withheld = True, False, None, Pace(), None, frozenset[str]()
     if tenant_key in rows:
         item = TenantItem.from_raw_data(rows[tenant_key])
         since, pace = from_ms(item.created_at), pace_of(item)
+        withheld = withheld_of(item)
         active, purging = item.state == TenantState.ACTIVE, item.state == TenantState.PURGING
     if collection_key in rows:
         found = collection_of(CollectionItem.from_raw_data(rows[collection_key]))
     if found is None:
-        return Terms(active, active, purging, since, pace=pace)
+        return Terms(active, active, purging, since, withheld, pace=pace)
     return Terms(
         enabled=active and found.state is CollectionState.ENABLED,
         tenant_active=active,
         purging=purging,
         tenant_since=since,
+        withheld=withheld,
         events=found.events,
         retention=found.retention,
         signing=found.signing,
@@ -290,6 +323,7 @@ def change_collection_op(table: Table, collection: Collection, revision: int) ->
         assign(CollectionItem.settings, _settings_text(collection)),
         assign(CollectionItem.revision, collection.revision),
         assign(CollectionItem.modified_at, epoch_ms(collection.modified_at)),
+        assign(CollectionItem.modified_by, collection.modified_by),
     ]
     key = keys.tenant(collection.tenant), keys.collection(collection.name)
     return table.update_op("collection", *key, actions, CollectionItem.revision == revision)

@@ -1,4 +1,4 @@
-"""Health, collections, credentials and tokens of the native API."""
+"""Health, collections and tokens of the native API."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from urllib.parse import parse_qsl
 
 from sweephand import __version__
 from sweephand.domain.collection import Collection
-from sweephand.domain.instants import text, text_ms
+from sweephand.domain.instants import text
 from sweephand.errors import Forbidden, InvalidRequest, NotFound, Unauthenticated
 from sweephand.facades.http import Answer
-from sweephand.facades.native import bodies, collection_fields, shapes
-from sweephand.facades.native.context import TENANT_HEADER, Context
+from sweephand.facades.native import collection_fields, shapes
+from sweephand.facades.native.context import Context
 from sweephand.flow import tenancy
 from sweephand.security.caller import (
     ClientSecret,
-    client_id_parts,
     client_secret,
-    is_credential_id,
     parse_authorization,
 )
 from sweephand.store.views import tenants as views
@@ -58,7 +56,7 @@ def health(ctx: Context) -> Answer:
 def create_collection(ctx: Context) -> Answer:
     wanted = collection_fields.read(ctx.body(), ctx.tenant, ctx.guard)
     tenancy.find_tenant(ctx.world, ctx.tenant)
-    return _collection(tenancy.create_collection(ctx.world, wanted), 201)
+    return _collection(tenancy.create_collection(ctx.world, wanted, ctx.actor), 201)
 
 
 def list_collections(ctx: Context) -> Answer:
@@ -99,7 +97,7 @@ def patch_collection(ctx: Context) -> Answer:
 
 
 def _change(ctx: Context, edit: Any) -> Answer:
-    return _collection(tenancy.change_collection(ctx.world, ctx.tenant, _name(ctx), edit, ctx.if_match()))
+    return _collection(tenancy.change_collection(ctx.world, ctx.tenant, _name(ctx), edit, ctx.if_match(), ctx.actor))
 
 
 def enable_collection(ctx: Context) -> Answer:
@@ -113,7 +111,7 @@ def disable_collection(ctx: Context) -> Answer:
 def _switch(ctx: Context, *, on: bool) -> Answer:
     ctx.no_members()
     changed = tenancy.change_collection(
-        ctx.world, ctx.tenant, _name(ctx), lambda before: tenancy.enabled(before, on=on), ctx.if_match()
+        ctx.world, ctx.tenant, _name(ctx), lambda before: tenancy.enabled(before, on=on), ctx.if_match(), ctx.actor
     )
     return _collection(changed)
 
@@ -128,51 +126,6 @@ def _collection(collection: Collection, status: int = 200) -> Answer:
     if status == 201:
         headers["Location"] = f"/v1/collections/{collection.name}"
     return Answer(status, collection_fields.body(collection), headers)
-
-
-# Credentials
-
-
-def create_credential(ctx: Context) -> Answer:
-    """For the caller's tenant, or for the one that a provider names; without a name, at provider level."""
-    owner = _credential_owner(ctx)
-    name, scopes = shapes.credential(ctx.body(), provider=owner is None)
-    issued = tenancy.create_credential(ctx.world, owner, name, scopes)
-    shown = {
-        "clientId": issued.credential.client_id,
-        "secret": issued.secret,
-        "name": issued.name,
-        "scopes": sorted(issued.credential.scopes),
-        "createdAt": text_ms(issued.created_at),
-    }
-    return Answer(201, shown, {"Location": f"/v1/credentials/{issued.credential.client_id}"})
-
-
-def list_credentials(ctx: Context) -> Answer:
-    limit, mark = ctx.page(is_credential_id)
-    found = views.credentials(ctx.world.table, _credential_owner(ctx), mark[0] if mark else None, limit + 1)
-    page = list(islice(found, limit + 1))
-    cursor = ctx.cursor(page[limit - 1].id) if len(page) > limit else None
-    return Answer(200, {"items": [bodies.credential_body(each) for each in page[:limit]], "nextCursor": cursor})
-
-
-def delete_credential(ctx: Context) -> Answer:
-    """It and its tokens are refused within a minute everywhere."""
-    owner = _credential_owner(ctx)
-    parts = client_id_parts(ctx.parameters["credential"])
-    if parts is None or parts[0] != owner:
-        raise NotFound("no such credential")
-    tenancy.delete_credential(ctx.world, *parts)
-    return Answer(204)
-
-
-def _credential_owner(ctx: Context) -> str | None:
-    """A provider without the header Sweephand-Tenant works on the provider's own credentials."""
-    assert ctx.caller is not None
-    named = ctx.request.headers.get(TENANT_HEADER)
-    if ctx.caller.provider and named is None:
-        return None
-    return ctx.caller.acting_for(named)
 
 
 # Tokens
@@ -198,7 +151,7 @@ def token(ctx: Context) -> Answer:
         else:
             caller = door.by_secret(client_secret(form.get("client_id", ""), form.get("client_secret", "")), ctx.now)
         if caller is not None:
-            tenancy.require_active(ctx.world, caller)
+            caller = tenancy.admitted(ctx.world, caller)
     except Unauthenticated:
         caller = None
     except Forbidden:

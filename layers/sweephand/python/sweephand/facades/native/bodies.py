@@ -191,13 +191,18 @@ def totals_body(totals: Totals) -> dict[str, int]:
     }
 
 
-def credential_body(item: Listed) -> dict[str, Any]:
+def credential_body(item: Listed, now: datetime) -> dict[str, Any]:
     """Never the secret: it was shown once."""
+    until = item.former_until
     return {
         "clientId": f"{item.tenant or 'provider'}.{item.id}",
         "name": item.name,
         "scopes": list(item.scopes),
         "createdAt": text_ms(item.created_at),
+        "createdBy": item.created_by,
+        "rotatedAt": None if item.rotated_at is None else text_ms(item.rotated_at),
+        "rotatedBy": item.rotated_by,
+        "formerSecretUntil": text_ms(until) if until is not None and now < until else None,
     }
 
 

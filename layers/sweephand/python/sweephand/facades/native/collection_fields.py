@@ -19,7 +19,7 @@ MOST_RUNS = 2**31 - 1
 LONGEST_INTERVAL_S = 548 * 86_400
 LEAST_RUN_DAYS = 15
 MOST_DAYS = 3_650
-READ_ONLY = ("state", "revision", "jobCount", "createdAt", "modifiedAt")
+READ_ONLY = ("state", "revision", "jobCount", "createdAt", "createdBy", "modifiedAt", "modifiedBy")
 SETTINGS = ("quota", "retention", "events", "defaults", "callbackTimeoutSeconds", "redirects", "flowKey")
 
 
@@ -120,7 +120,9 @@ def body(collection: Collection) -> dict[str, Any]:
         "jobCount": collection.job_count,
         "revision": collection.revision,
         "createdAt": text_ms(collection.created_at),
+        "createdBy": collection.created_by,
         "modifiedAt": text_ms(collection.modified_at),
+        "modifiedBy": collection.modified_by,
     }
 
 

@@ -18,7 +18,7 @@ from sweephand.flow.history import By, Operation
 from sweephand.flow.idempotency import Once
 from sweephand.flow.world import World
 from sweephand.ids import is_uuid
-from sweephand.security.caller import PROVIDER, Caller, Door
+from sweephand.security.caller import Caller, Door
 from sweephand.security.guard import GuardSettings
 
 TENANT_HEADER = "sweephand-tenant"
@@ -133,7 +133,7 @@ class Context:
     def actor(self) -> str:
         """The caller's client id."""
         assert self.caller is not None
-        return f"{self.caller.tenant or PROVIDER}.{self.caller.credential_id}"
+        return self.caller.client_id
 
     def once(self) -> Once | None:
         given = self.request.headers.get("idempotency-key")

@@ -176,6 +176,7 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
     "FlowKeyReplacement": {"oneAtATime": {"parallelism": 1, "circuit": {"enabled": False}}},
     "FlowKeyPatch": {"faster": {"rate": {"limit": 120, "periodSeconds": 60}, "description": None}},
     "FlowKeyPause": {"forAWhile": {"note": "their release, until noon"}},
+    "CredentialRotation": {"within an hour": {"overlapSeconds": 3_600}},
     "CredentialDraft": {"reader": {"name": "dashboard", "scopes": ["jobs:read"]}},
     "TenantDraft": {"initech": {"tenant": "initech", "description": "an example", "quota": {"maxSchedules": 1_000}}},
     "TenantPatch": {"more": {"quota": {"maxSchedules": 5_000}}},

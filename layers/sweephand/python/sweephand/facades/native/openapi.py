@@ -297,7 +297,7 @@ def statuses(route: Route) -> list[int]:
 
 def _can_conflict(route: Route) -> bool:
     apart = ("/v1/tenants", "/v1/operations")
-    return route.tenant or route.path.startswith(apart) or route.takes == "CredentialDraft"
+    return route.tenant or route.path.startswith(apart) or route.takes in {"CredentialDraft", "CredentialRotation"}
 
 
 def _other_responses(route: Route) -> dict[str, Any]:

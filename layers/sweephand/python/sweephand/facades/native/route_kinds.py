@@ -56,6 +56,10 @@ def of_calendars(name: str) -> Operation:
     return rare("calendars", name)
 
 
+def of_credentials(name: str) -> Operation:
+    return rare("credentials", name)
+
+
 def of_tenants(name: str) -> Operation:
     return rare("tenants", name)
 

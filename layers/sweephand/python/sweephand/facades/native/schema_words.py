@@ -8,6 +8,7 @@ from sweephand.facades.native.json_schema import (
     Schema,
     items,
     one_of,
+    or_null,
     text,
     whole,
 )
@@ -46,4 +47,7 @@ REVISION = whole(1)
 STATUS_CODE = whole(100, 599)
 PLAIN_NAME = text(1, 128, pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$")
 TENANT_NAME = text(1, 64, pattern="^[A-Za-z0-9][A-Za-z0-9_-]*$")
+ACTOR = or_null(
+    text(description="The client id of whoever did it; null: the service itself, or before the service kept it.")
+)
 SCOPES = items(one_of(sorted(TENANT_SCOPES | PROVIDER_SCOPES)), minItems=1)

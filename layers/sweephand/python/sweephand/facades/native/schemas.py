@@ -76,6 +76,7 @@ from sweephand.facades.native.service_schemas import (
     COLLECTION_DRAFT,
     COLLECTION_REPLACEMENT,
     CREDENTIAL,
+    ROTATION,
     SIGNING_KEY,
 )
 from sweephand.flow.history import Operation
@@ -186,6 +187,7 @@ SCHEMAS: dict[str, Schema] = {
     "CollectionDraft": request(COLLECTION_DRAFT, ("name",)),
     "CollectionReplacement": request(COLLECTION_REPLACEMENT),
     "CredentialDraft": request({"name": NAME, "scopes": SCOPES}),
+    "CredentialRotation": request(ROTATION),
     "TokenRequest": {
         "type": "object",
         "properties": {

@@ -7,6 +7,7 @@ from sweephand.facades.native import action_schemas, collection_fields
 from sweephand.facades.native.json_schema import Members, answer, one_of, or_null, ref, request, text, whole
 from sweephand.facades.native.schedule_schemas import ZONE
 from sweephand.facades.native.schema_words import (
+    ACTOR,
     ID,
     INSTANT_MS,
     PASSED_OVER,
@@ -15,6 +16,7 @@ from sweephand.facades.native.schema_words import (
     SCOPES,
     TEXT,
 )
+from sweephand.flow.access import LONGEST_OVERLAP, USUAL_OVERLAP
 
 _QUOTA: Members = {
     "maxJobs": whole(1, collection_fields.MOST_JOBS),
@@ -53,7 +55,9 @@ COLLECTION: Members = {
     "jobCount": whole(),
     "revision": REVISION,
     "createdAt": INSTANT_MS,
+    "createdBy": ACTOR,
     "modifiedAt": INSTANT_MS,
+    "modifiedBy": ACTOR,
 }
 COLLECTION_DRAFT: Members = {
     "name": PLAIN_NAME,
@@ -69,5 +73,24 @@ COLLECTION_REPLACEMENT: Members = {
     **COLLECTION_DRAFT,
     **dict.fromkeys(collection_fields.READ_ONLY, PASSED_OVER),
 }
-SIGNING_KEY: Members = {"id": ID, "createdAt": INSTANT_MS}
-CREDENTIAL: Members = {"clientId": TEXT, "name": or_null(TEXT), "scopes": SCOPES, "createdAt": INSTANT_MS}
+SIGNING_KEY: Members = {"id": ID, "createdAt": INSTANT_MS, "createdBy": ACTOR}
+CREDENTIAL: Members = {
+    "clientId": TEXT,
+    "name": or_null(TEXT),
+    "scopes": SCOPES,
+    "createdAt": INSTANT_MS,
+    "createdBy": ACTOR,
+    "rotatedAt": or_null({**INSTANT_MS, "description": "When it got its present secret by a rotation."}),
+    "rotatedBy": ACTOR,
+    "formerSecretUntil": or_null(
+        {**INSTANT_MS, "description": "Until when the secret before the last rotation is accepted too."}
+    ),
+}
+ROTATION: Members = {
+    "overlapSeconds": whole(
+        0,
+        int(LONGEST_OVERLAP.total_seconds()),
+        default=int(USUAL_OVERLAP.total_seconds()),
+        description="How long the present secret and its tokens are accepted after the rotation; 0 ends them at once.",
+    )
+}

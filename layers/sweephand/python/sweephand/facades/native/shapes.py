@@ -29,7 +29,6 @@ from sweephand.facades.native.defaults import Filling
 from sweephand.ids import is_uuid
 from sweephand.schedules.instants import parse_instant
 from sweephand.schedules.timing import TIMING_MEMBERS
-from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES
 from sweephand.security.guard import GuardSettings
 
 if TYPE_CHECKING:
@@ -244,18 +243,6 @@ def _misfire(value: object, field: str) -> dict[str, Any]:
     return checked
 
 
-def credential(body: object, *, provider: bool) -> tuple[str | None, frozenset[str]]:
-    """The name and the scopes of a credential: of a tenant, or of provider level."""
-    given = fields.members(body, "", ("name", "scopes"))
-    allowed = PROVIDER_SCOPES if provider else TENANT_SCOPES
-    scopes = given.get("scopes", sorted(allowed))
-    if not isinstance(scopes, Sequence) or isinstance(scopes, str) or not scopes:
-        raise InvalidRequest("scopes", "must be a list of at least one scope")
-    for n, scope in enumerate(scopes):
-        fields.one_of(scope, f"scopes[{n}]", allowed)
-    return _name(given, "name", ""), frozenset(scopes)
-
-
 IF_ACTIVE = ("start", "drop")
 
 
@@ -307,6 +294,10 @@ def _line(value: object, field: str, longest: int) -> str:
         code = f"U+{ord(strange[0]):04X}"
         raise InvalidRequest(field, f"holds the control character {code}", position=strange.start())
     return text
+
+
+def name_of(given: Mapping[str, Any]) -> str | None:
+    return _name(given, "name", "")
 
 
 def _name(given: Mapping[str, Any], name: str, field: str) -> str | None:

@@ -17,7 +17,7 @@ def create_signing_key(ctx: Context) -> Answer:
     """The secret is shown this once."""
     ctx.no_members()
     name = _collection(ctx)
-    key, secret = signing.create(ctx.world, ctx.tenant, name)
+    key, secret = signing.create(ctx.world, ctx.tenant, name, ctx.actor)
     place = f"/v1/collections/{name}/signing-keys/{key.id}"
     return Answer(201, {**_body(key), "secret": secret}, {"Location": place})
 
@@ -28,7 +28,7 @@ def list_signing_keys(ctx: Context) -> Answer:
 
 
 def delete_signing_key(ctx: Context) -> Answer:
-    signing.delete(ctx.world, ctx.tenant, _collection(ctx), ctx.id("key"))
+    signing.delete(ctx.world, ctx.tenant, _collection(ctx), ctx.id("key"), ctx.actor)
     return Answer(204)
 
 
@@ -40,4 +40,4 @@ def _collection(ctx: Context) -> str:
 
 
 def _body(key: SigningKey) -> dict[str, Any]:
-    return {"id": key.id, "createdAt": text_ms(key.created_at)}
+    return {"id": key.id, "createdAt": text_ms(key.created_at), "createdBy": key.by}

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from sweephand.domain.collection import TenantState
 from sweephand.facades.native import tenants
-from sweephand.facades.native.json_schema import Schema, answer, one_of, or_null, page, patch_of, request, text, whole
-from sweephand.facades.native.schema_words import INSTANT_MS, PASSED_OVER, PLAIN_NAME, TENANT_NAME
+from sweephand.facades.native.json_schema import (
+    Schema,
+    answer,
+    items,
+    one_of,
+    or_null,
+    page,
+    patch_of,
+    request,
+    text,
+    whole,
+)
+from sweephand.facades.native.schema_words import ACTOR, INSTANT_MS, PASSED_OVER, PLAIN_NAME, TENANT_NAME
+from sweephand.security.caller import TENANT_SCOPES
 
 _DESCRIPTION = text(0, tenants.LONGEST_DESCRIPTION)
 _QUOTA = {
@@ -30,6 +42,10 @@ _QUOTA = {
     ),
 }
 _QUOTA_SHOWN = {name: each if name == "maxDescendants" else or_null(each) for name, each in _QUOTA.items()}
+_WITHHELD = items(
+    one_of(sorted(TENANT_SCOPES)),
+    description="Scopes that no caller of the tenant has, whatever its credential or token says.",
+)
 
 SCHEMAS: dict[str, Schema] = {
     "TenantDraft": request(
@@ -38,6 +54,7 @@ SCHEMAS: dict[str, Schema] = {
             "name": TENANT_NAME,
             "description": _DESCRIPTION,
             "quota": request(_QUOTA),
+            "withheldScopes": _WITHHELD,
         }
     ),
     "TenantPatch": patch_of(
@@ -46,6 +63,7 @@ SCHEMAS: dict[str, Schema] = {
                 "tenant": TENANT_NAME,
                 "description": _DESCRIPTION,
                 "quota": request(_QUOTA),
+                "withheldScopes": _WITHHELD,
                 **dict.fromkeys(tenants.READ_ONLY, PASSED_OVER),
             }
         ),
@@ -64,11 +82,17 @@ SCHEMAS: dict[str, Schema] = {
                     "jobs": whole(description="Jobs that it has."),
                 }
             ),
+            "withheldScopes": _WITHHELD,
             "deletedBy": or_null(text(description="The operation that deletes it; null in a list.")),
             "createdAt": INSTANT_MS,
+            "createdBy": ACTOR,
+            "modifiedAt": or_null(INSTANT_MS),
+            "modifiedBy": ACTOR,
         }
     ),
     "TenantPage": page("Tenant"),
-    "Subscription": answer({"tenant": TENANT_NAME, "application": PLAIN_NAME, "createdAt": INSTANT_MS}),
+    "Subscription": answer(
+        {"tenant": TENANT_NAME, "application": PLAIN_NAME, "createdAt": INSTANT_MS, "createdBy": ACTOR}
+    ),
     "SubscriptionPage": page("Subscription"),
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -15,6 +14,7 @@ from sweephand.domain.collection import (
     MOST_RUNS_PER_MINUTE,
     MOST_SCHEDULES,
     Pace,
+    Subscription,
     Tenant,
     Usage,
 )
@@ -22,15 +22,15 @@ from sweephand.domain.instants import text_ms
 from sweephand.domain.operation import Operation
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
-from sweephand.facades.native import operations, shapes
+from sweephand.facades.native import credentials, operations, shapes
 from sweephand.facades.native.collection_fields import LONGEST_INTERVAL_S
 from sweephand.facades.native.context import Context
 from sweephand.flow import subscriptions, tenancy
-from sweephand.security.caller import is_tenant_name
+from sweephand.security.caller import TENANT_SCOPES, is_tenant_name
 from sweephand.store.views import tenants as views
 
-SETTINGS = ("description", "quota")
-READ_ONLY = ("state", "usage", "deletedBy", "createdAt")
+SETTINGS = ("description", "quota", "withheldScopes")
+READ_ONLY = ("state", "usage", "deletedBy", "createdAt", "createdBy", "modifiedAt", "modifiedBy")
 LONGEST_DESCRIPTION = 1_000
 NOT_A_TENANT = "must have letters, digits, - and _ only, and not be `provider`"
 
@@ -38,7 +38,10 @@ NOT_A_TENANT = "must have letters, digits, - and _ only, and not be `provider`"
 def create(ctx: Context) -> Answer:
     given = fields.members(ctx.body(), "", ("tenant", "name", *SETTINGS))
     name, (allowed, pace) = _new_name(given), _quota(given)
-    tenant = tenancy.create_tenant(ctx.world, name, _description(given), allowed=allowed, pace=pace)
+    withheld = _withheld(given)
+    tenant = tenancy.create_tenant(
+        ctx.world, name, _description(given), allowed=allowed, pace=pace, withheld=withheld, actor=ctx.actor
+    )
     return Answer(201, body(tenant, allowed), {"Location": f"/v1/tenants/{name}"})
 
 
@@ -56,6 +59,10 @@ def _new_name(given: Mapping[str, Any]) -> str:
 
 def _description(given: Mapping[str, Any]) -> str | None:
     return fields.text(given["description"], "description", 0, LONGEST_DESCRIPTION) if "description" in given else None
+
+
+def _withheld(given: Mapping[str, Any]) -> frozenset[str]:
+    return credentials.scopes(given.get("withheldScopes", []), "withheldScopes", TENANT_SCOPES)
 
 
 QUOTA_BOUNDS = {
@@ -109,12 +116,19 @@ def patch(ctx: Context) -> Answer:
     name = named(ctx)
     before = tenancy.find_tenant(ctx.world, name)
     seen = views.usage_of(ctx.world.table, name)
-    there = {"description": before.description, "quota": _quota_body(before, seen)}
+    withheld = sorted(before.withheld)
+    there = {
+        "description": before.description,
+        "quota": _quota_body(before, seen),
+        "withheldScopes": withheld,
+    }
     merged = fields.members(shapes.merged(there, given), "", ("tenant", *SETTINGS, *READ_ONLY))
     if merged.get("tenant", name) != name:
         raise InvalidRequest("tenant", "cannot be changed")
     allowed, pace = _quota(merged)
-    tenant = tenancy.change_tenant(ctx.world, name, _description(merged), allowed, pace)
+    tenant = tenancy.change_tenant(
+        ctx.world, name, _description(merged), allowed, pace, withheld=_withheld(merged), actor=ctx.actor
+    )
     return Answer(200, body(tenant, replace(allowed, schedules=seen.schedules, jobs=seen.jobs)))
 
 
@@ -128,7 +142,7 @@ def disable(ctx: Context) -> Answer:
 
 def _switch(ctx: Context, *, on: bool) -> Answer:
     ctx.no_members()
-    tenant = tenancy.switch_tenant(ctx.world, named(ctx), on=on)
+    tenant = tenancy.switch_tenant(ctx.world, named(ctx), on=on, actor=ctx.actor)
     return Answer(200, body(tenant, views.usage_of(ctx.world.table, tenant.name)))
 
 
@@ -144,8 +158,8 @@ def subscribe(ctx: Context) -> Answer:
     if not shapes.is_plain(application):
         reason = "must have 1 to 128 letters, digits, . _ and -, and begin with one of the first two"
         raise InvalidRequest("application", reason, code="INVALID_QUERY")
-    since = subscriptions.subscribe(ctx.world, name, application)
-    return Answer(200, _subscription(name, application, since))
+    made = subscriptions.subscribe(ctx.world, name, application, ctx.actor)
+    return Answer(200, _subscription(name, application, made))
 
 
 def list_subscriptions(ctx: Context) -> Answer:
@@ -170,8 +184,13 @@ def _begun(operation: Operation) -> Answer:
     return Answer(202, operations.body(operation), {"Location": f"/v1/operations/{operation.id}"})
 
 
-def _subscription(tenant: str, application: str, since: datetime) -> dict[str, str]:
-    return {"tenant": tenant, "application": application, "createdAt": text_ms(since)}
+def _subscription(tenant: str, application: str, made: Subscription) -> dict[str, str | None]:
+    return {
+        "tenant": tenant,
+        "application": application,
+        "createdAt": text_ms(made.since),
+        "createdBy": made.by,
+    }
 
 
 def body(tenant: Tenant, usage: Usage) -> dict[str, Any]:
@@ -181,8 +200,12 @@ def body(tenant: Tenant, usage: Usage) -> dict[str, Any]:
         "state": tenant.state.value,
         "quota": _quota_body(tenant, usage),
         "usage": {"schedules": usage.schedules, "jobs": usage.jobs},
+        "withheldScopes": sorted(tenant.withheld),
         "deletedBy": tenant.purge,
         "createdAt": text_ms(tenant.created_at),
+        "createdBy": tenant.created_by,
+        "modifiedAt": None if tenant.modified_at is None else text_ms(tenant.modified_at),
+        "modifiedBy": tenant.modified_by,
     }
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sweephand.domain.collection import Collection, Tenant, Usage
-from sweephand.domain.instants import from_ms
+from sweephand.domain.instants import from_ms, from_ms_if_any
 from sweephand.store import credentials as stored
 from sweephand.store import keys, usage, waiting
 from sweephand.store import tenants as store
@@ -21,13 +21,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Listed:
-    """A credential without its hash."""
+    """A credential without its hashes. created_by, rotated_by: client ids; None: the service, or before it was kept."""
 
     tenant: str | None
     id: str
     name: str | None
     scopes: tuple[str, ...]
     created_at: datetime
+    created_by: str | None = None
+    rotated_at: datetime | None = None
+    rotated_by: str | None = None
+    former_until: datetime | None = None
 
 
 def tenants(table: Table, after: str | None, page: int) -> Iterator[Tenant]:
@@ -71,8 +75,26 @@ def credentials(table: Table, tenant: str | None, after: str | None, page: int) 
     for row in rows:
         item = CredentialItem.from_raw_data(row)
         if item.credential_id != after:
-            created_at = from_ms(item.created_at)
-            yield Listed(item.tenant, item.credential_id, item.name, tuple(item.scopes.split()), created_at)
+            yield _listed(item)
+
+
+def credential(table: Table, tenant: str | None, credential_id: str) -> Listed | None:
+    item = table.get(CredentialItem, *stored.credential_key(tenant, credential_id))
+    return None if item is None else _listed(item)
+
+
+def _listed(item: CredentialItem) -> Listed:
+    return Listed(
+        item.tenant,
+        item.credential_id,
+        item.name,
+        tuple(item.scopes.split()),
+        from_ms(item.created_at),
+        item.created_by,
+        from_ms_if_any(item.rotated_at),
+        item.rotated_by,
+        from_ms_if_any(item.former_until),
+    )
 
 
 def last_audit(table: Table) -> LastAudit | None:
