@@ -274,6 +274,11 @@ class Run:
         """The same, of the attempt under way or last made."""
         return sum(call.attempt == self.attempt for call in self.lost_calls)
 
+    def is_of_former(self, tenant_since: datetime | None) -> bool:
+        """Whether it came into being before the tenant did: it belongs to a tenant that had the name earlier."""
+        seen_at = self.enqueued_at or self.started_at or self.finished_at or self.planned_at
+        return tenant_since is not None and seen_at < tenant_since
+
     def is_gone(self, now: datetime) -> bool:
         """Its retention is over. DynamoDB deletes such rows within days; until then nobody is shown them."""
         return self.expires_at is not None and self.expires_at <= now

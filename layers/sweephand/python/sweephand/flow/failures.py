@@ -18,7 +18,7 @@ from sweephand.domain.run import Run
 from sweephand.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from sweephand.flow.world import World
 from sweephand.store import failures as store
-from sweephand.store import jobs
+from sweephand.store import jobs, tenants
 from sweephand.store.conditional import Refused
 from sweephand.store.views import failures as views
 
@@ -39,12 +39,14 @@ PAGE = 500
 def noted(world: World, run: Run, job: Job | None) -> None:
     """A run that has just failed. job: None where it is gone."""
     now, table = world.clock.now(), world.table
+    collection = job.collection if job is not None else DEFAULT_COLLECTION
+    if run.is_of_former(world.standing.of(run.tenant, collection).tenant_since):
+        return  # its tenant is gone, and another one has the name
     store.note(table, run, now)
     signature = signature_of(run)
     group = store.read_group(table, run.tenant, signature.id, consistent=False)
     if group is not None and now - group.last_at < CLOSE_ENOUGH:
         return
-    collection = job.collection if job is not None else DEFAULT_COLLECTION
     fresh = Group(run.tenant, signature, collection, now, now, run.id)
     for _ in range(TRIES):
         if group is not None and not isinstance(store.seen_again(table, group, run, now), Refused):
@@ -70,8 +72,8 @@ def with_group(world: World, run: Run, job: Job | None) -> None:
 
 
 def find(world: World, tenant: str, group_id: str) -> Group:
-    group = store.read_group(world.table, tenant, group_id)
-    if group is None:
+    group, owner = store.read_group(world.table, tenant, group_id), tenants.read_tenant(world.table, tenant)
+    if group is None or (owner is not None and group.first_at < owner.created_at):
         raise NotFound("no such group of errors")
     return group
 

@@ -17,7 +17,7 @@ from sweephand.domain.job import Job, owner_of
 from sweephand.domain.run import FAILED, REACTIONS, Kind, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, NotFound, Unavailable
-from sweephand.flow import edits, ranges
+from sweephand.flow import edits, ranges, tenancy
 from sweephand.flow.acting import payload_of
 from sweephand.flow.edits import Edit
 from sweephand.flow.effects import WAKE
@@ -102,9 +102,7 @@ def rerun(
 
 def find(world: World, tenant: str, owner: str, uuid: str) -> Run:
     """A run that may be run again. Raises NotFound, Conflict."""
-    run = ledger.read(world.table, tenant, owner, uuid)
-    if run is None or run.is_gone(world.clock.now()):
-        raise NotFound("no such run")
+    run = tenancy.find_run(world, tenant, owner, uuid)
     ranges.check_is_none(run)
     if not run.finished:
         raise Conflict("the run has not ended")

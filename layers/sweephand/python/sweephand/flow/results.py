@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from sweephand.domain.run import Reason, Run, State, success_reason
 from sweephand.errors import Conflict, NotFound, Unavailable
-from sweephand.flow import ranges, reports, settle
+from sweephand.flow import ranges, reports, settle, tenancy
 from sweephand.flow.retention import run_expiry
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
@@ -87,9 +87,7 @@ def cancel(world: World, tenant: str, owner: str, uuid: str) -> Run:
 
 
 def _found(world: World, tenant: str, owner: str, uuid: str) -> Run:
-    run = ledger.read(world.table, tenant, owner, uuid)
-    if run is None or run.is_gone(world.clock.now()):
-        raise NotFound("no such run")
+    run = tenancy.find_run(world, tenant, owner, uuid)
     ranges.check_is_none(run)
     return run
 

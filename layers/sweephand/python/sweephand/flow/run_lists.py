@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import islice, takewhile
+from itertools import islice
 from typing import TypeGuard
 
 from sweephand.domain.instants import epoch_ms, from_ms
@@ -112,7 +112,8 @@ def listed(
         owners = _owners(world, tenant, wanted.job_id, wanted.schedule_id)
         yield from views.merged_runs(world.table, tenant, owners, behind, page, wanted.span)
     elif wanted.schedule_id is not None:
-        yield from views.runs_of(world.table, tenant, wanted.schedule_id, behind, page, wanted.span)
+        found = views.runs_of(world.table, tenant, wanted.schedule_id, behind, page, wanted.span)
+        yield from _own(world, tenant, found)
     elif wanted.selects_jobs and wanted.indexed:
         owners = _ledgers(world, tenant, wanted)
         yield from _attention(world, tenant, wanted.span, behind, page, now, frozenset(owners))
@@ -181,11 +182,17 @@ def _attention(
         until_ms = min(until_ms, instant_ms_of(behind[0]))
     since = now - timedelta(days=ATTENTION_DAYS) if span.since is None else max(span.since, now - OLDEST)
     found = views.attention(world.table, tenant, since.date(), from_ms(until_ms), behind, page, owners)
+    yield from _own(world, tenant, found)
+
+
+def _own(world: World, tenant: str, found: Iterable[Run | Passed]) -> Iterator[Run | Passed]:
+    """Yields what is not of a tenant that had the name earlier; ends once all that follows was planned before it."""
     began = tenancy.began_at(world, tenant)
-    if began is not None:
-        first = began - PAST_GRACE
-        found = takewhile(lambda each: isinstance(each, Passed) or each.planned_at >= first, found)
-    yield from found
+    for each in found:
+        if isinstance(each, Passed) or began is None or not each.is_of_former(began):
+            yield each
+        elif each.planned_at < began - PAST_GRACE:
+            return
 
 
 @dataclass

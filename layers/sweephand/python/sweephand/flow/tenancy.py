@@ -18,6 +18,7 @@ from sweephand.domain.collection import (
     Usage,
 )
 from sweephand.domain.job import DEFAULT_COLLECTION, Job
+from sweephand.domain.run import Run
 from sweephand.errors import (
     Conflict,
     Forbidden,
@@ -32,7 +33,7 @@ from sweephand.flow.world import World
 from sweephand.schedules.timing import Timing, with_count
 from sweephand.security import caller
 from sweephand.security.caller import Caller
-from sweephand.store import tenants, usage
+from sweephand.store import ledger, tenants, usage
 from sweephand.store.conditional import Cancelled, Op
 
 TRIES = 5
@@ -121,6 +122,18 @@ def admitted(world: World, who: Caller, *, anew: bool = False) -> Caller:
         return who
     withheld = world.standing.of(who.tenant, DEFAULT_COLLECTION, kept_s=TENANT_KEPT_S).withheld
     return replace(who, scopes=who.scopes - withheld)
+
+
+def find_run(world: World, tenant: str, owner: str, uuid: str) -> Run:
+    """Reads a run by its id. Raises NotFound where there is none, it is over its time, or a former tenant had it.
+
+    owner: the schedule's id, or the job's for a run without a schedule. Whoever had the name may have told the id to
+    anybody, and it is sent to every target.
+    """
+    run = ledger.read(world.table, tenant, owner, uuid)
+    if run is None or run.is_gone(world.clock.now()) or run.is_of_former(began_at(world, tenant)):
+        raise NotFound("no such run")
+    return run
 
 
 def require_active(world: World, who: Caller, *, anew: bool = False) -> None:

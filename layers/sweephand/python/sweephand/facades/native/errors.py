@@ -14,7 +14,7 @@ from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.runs import wanted_of
-from sweephand.flow import failures, run_lists
+from sweephand.flow import failures, run_lists, tenancy
 from sweephand.flow.failures import Standing
 from sweephand.flow.history import Operation
 from sweephand.flow.run_lists import JobNames, Wanted
@@ -47,7 +47,9 @@ def list_all(ctx: Context) -> Answer:
 def _groups(ctx: Context, behind: tuple[int, str] | None) -> Iterator[tuple[Group, Standing]]:
     wanted = wanted_of(ctx)
     chosen = _chosen(ctx, wanted)
-    rows = islice(views.groups(ctx.world.table, ctx.tenant), MOST_GROUPS)
+    began = tenancy.began_at(ctx.world, ctx.tenant)
+    there = (group for group in views.groups(ctx.world.table, ctx.tenant) if began is None or group.first_at >= began)
+    rows = islice(there, MOST_GROUPS)
     ordered = sorted(((epoch_ms(group.last_at), group.id, group) for group in rows), key=lambda each: each[:2])
     for last_at, group_id, group in reversed(ordered):
         if not _holds(wanted, chosen, group):

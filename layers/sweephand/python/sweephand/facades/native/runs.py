@@ -15,11 +15,11 @@ from sweephand.domain.instants import epoch_ms, epoch_s, text
 from sweephand.domain.run import Attempt, Kind, Reason, Run, State
 from sweephand.domain.run_body import run_body
 from sweephand.domain.schedule import Schedule, ScheduleState
-from sweephand.errors import InvalidRequest, NotFound
+from sweephand.errors import InvalidRequest
 from sweephand.facades.http import RUN_TOKEN_HEADER, Answer
 from sweephand.facades.native import bodies
 from sweephand.facades.native.context import Context
-from sweephand.flow import plan, results, run_lists
+from sweephand.flow import plan, results, run_lists, tenancy
 from sweephand.flow.drafts import LAST
 from sweephand.flow.retention import RUN_DAYS
 from sweephand.flow.run_lists import JobNames, Wanted
@@ -130,10 +130,7 @@ def rerun(ctx: Context) -> Answer:
 
 
 def _find(ctx: Context) -> Run:
-    run = views.read(ctx.world.table, ctx.tenant, *ctx.run())
-    if run is None or run.is_gone(ctx.now):
-        raise NotFound("no such run")
-    return run
+    return tenancy.find_run(ctx.world, ctx.tenant, *ctx.run())
 
 
 # Occurrences: what was and what will be
