@@ -39,6 +39,10 @@ setup-bench: ## Install the engines that schedules are measured beside into .ven
 setup-sap-client: setup ## Install SAP's own client for the tests into .cache, and Node.js where there is none
 	@.ci/sap_client
 
+.PHONY: setup-table-engine
+setup-table-engine: setup ## Install the engine that tests hold their table against into .cache: Linux on x86_64 only
+	@.ci/table_engine
+
 .PHONY: layer-lock
 layer-lock: setup ## Write the layers' requirements anew after a change of requirements/runtime.txt
 	@$(PY) .ci/layer_lock.py
@@ -68,7 +72,7 @@ demo-report: setup ## Run the demo for SECONDS=300 and print lateness, early and
 # ---- Judging ---------------------------------------------------------------------------------------------------------
 
 .PHONY: test
-test: setup setup-sam setup-sap-client ## All tests, with the time of each part; PARTS="unit template" runs some
+test: setup setup-sam setup-sap-client setup-table-engine ## All tests, with the time of each part; PARTS="unit template" runs some
 	@$(PY) .ci/test.py $(PARTS)
 
 .PHONY: test-long

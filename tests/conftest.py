@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -24,3 +25,11 @@ def stage() -> Iterator[Stage]:
 @pytest.fixture
 def world(stage: Stage) -> World:
     return stage.world
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """With TABLE_ENGINE=1 every call to the table in memory is held against an engine: `make test PARTS=engine`."""
+    if os.environ.get("TABLE_ENGINE"):
+        from tests.engine.plugin import hold_against_engine  # noqa: PLC0415
+
+        hold_against_engine()

@@ -170,7 +170,9 @@ class Dynamo:
             case "ALL_NEW":
                 return {"Attributes": new}
             case "UPDATED_NEW" if new is not None:
-                return {"Attributes": {name: value for name, value in new.items() if (old or {}).get(name) != value}}
+                names, _ = _places(request)
+                updated = {step.name(names) for step in expressions.update(request["UpdateExpression"])}
+                return {"Attributes": {name: value for name, value in new.items() if name in updated}}
         raise NotImplementedError(request["ReturnValues"])
 
     def _TransactWriteItems(self, request: Request) -> Any:  # noqa: N802
