@@ -20,6 +20,7 @@ from pynamodb.constants import NUMBER
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import action_table
+import costs
 import event_schemas
 import promise_tables
 
@@ -108,10 +109,11 @@ REASONS: Mapping[Reason, tuple[str, str]] = {
 }
 
 
-def rows(titles: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
-    """A Markdown table."""
+def rows(titles: Iterable[str], lines: Iterable[Iterable[str]], aligned: str = "left") -> str:
+    """Returns a Markdown table. aligned: of all columns but the first."""
     titles = list(titles)
-    written = [titles, ["---"] * len(titles), *lines]
+    rule = "--:" if aligned == "right" else "---"
+    written = [titles, ["---", *[rule] * (len(titles) - 1)], *lines]
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in written)
 
 
@@ -258,10 +260,15 @@ def _template() -> dict[str, Any]:
 
 
 def parameters() -> str:
+    """By the groups of the console's form."""
+    template = _template()
     lines = []
-    for name, facts in _template()["Parameters"].items():
-        default = facts["Default"]
-        lines.append((f"`{name}`", f"`{default}`" if default != "" else "empty", _bounds(facts), facts["Description"]))
+    for group in template["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]:
+        lines.append((f"**{group['Label']['default']}**", "", "", ""))
+        for name in group["Parameters"]:
+            facts = template["Parameters"][name]
+            default = f"`{facts['Default']}`" if facts["Default"] != "" else "empty"
+            lines.append((f"`{name}`", default, _bounds(facts), facts["Description"]))
     return rows(("Parameter", "Default", "Bounds", "What it sets"), lines)
 
 
@@ -318,9 +325,15 @@ def promised(table: str) -> Callable[[], str]:
     return lambda: rows(promise_tables.TITLES[table], promise_tables.lines(table))
 
 
+def _costs(name: str) -> Callable[[], str]:
+    titles, lines = costs.TABLES[name]
+    return lambda: rows(titles, lines(), aligned="right")
+
+
 TABLES: Mapping[str, Callable[[], str]] = {
     "actions": action_table.action_table,
     "attributes": attributes,
+    **{name: _costs(name) for name in costs.TABLES},
     "event-members": event_members,
     "events": events,
     "explanations": explanations,
@@ -346,7 +359,8 @@ def renewed(text: str) -> str:
 
 
 def pages() -> list[Path]:
-    return [page for page in sorted((ROOT / "docs").rglob("*.md")) if PLACE.search(page.read_text())]
+    all_pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [page for page in all_pages if PLACE.search(page.read_text())]
 
 
 def main(arguments: list[str]) -> int:

@@ -73,7 +73,7 @@ PARTS_OF_ALARMS = frozenset(
 NO_GUARDS = frozenset(
     """
     Action ApiId AssumeRolePolicyDocument AttributeDefinitions Bucket CodeUri CompatibleArchitectures CompatibleRuntimes
-    ContentUri Description Environment Events FailOnWarnings FunctionName GenerateSecretString GlobalSecondaryIndexes
+    ContentUri Description Environment Events FunctionName GenerateSecretString GlobalSecondaryIndexes
     KeySchema KeySpec KeyUsage Layers LogGroupName MemorySize Method Name Path PayloadFormatVersion Policies
     PolicyDocument Principal Queue Queues RetentionPolicy Role ScheduleExpression SourceArn State Targets Timeout
     WarmThroughput

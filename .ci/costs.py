@@ -1,0 +1,234 @@
+"""The tables of costs: what docs/benchmarks.md counts, times list prices. tests/unit/test_costs.py holds the budgets.
+
+Prices are list prices of us-east-1 without taxes, of November 2026. Numbers that only an account can answer are named
+in ASSUMED; `make first-deploy` measures them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+WRITE_UNIT = 0.625e-6
+READ_UNIT = 0.125e-6
+STORED_GB_MONTH, RECOVERY_GB_MONTH = 0.25, 0.20
+SQS_REQUEST, SQS_FAIR_REQUEST = 0.40e-6, 0.10e-6
+LAMBDA_GB_S, LAMBDA_REQUEST = 1 / 60_000, 0.20e-6
+LOGS_GB, LOGS_GB_MONTH = 0.50, 0.03
+KMS_KEY, KMS_REQUEST, KMS_RSA_REQUEST = 1.00, 3e-6, 15e-6
+SECRET = 0.40
+ALARM, METRIC, DASHBOARD = 0.10, 0.30, 3.00
+HTTP_REQUEST = 1.00e-6
+
+MONTH_H = 730
+MINUTES = MONTH_H * 60
+MILLION = 1_000_000
+FREE = {"SQS requests": 1e6, "Lambda GB-s": 400_000, "Lambda requests": 1e6, "GB of logs": 5, "GB stored": 25}
+"""What every account has free of charge each month, for good."""
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """What an account has to tell. unknown: its number among the unknowns of a first deploy."""
+
+    value: float
+    what: str
+    unknown: str
+
+
+ASSUMED: Mapping[str, Assumed] = {
+    "polls": Assumed(15, "empty receives a minute of an event source with `MaximumConcurrency`", "U5"),
+    "tick_s": Assumed(0.10, "seconds of an idle tick (50 ms of CPU, and the table's answers)", "U7"),
+    "letters_s": Assumed(0.03, "seconds of a minute without dead letters", "U7"),
+    "audit_s": Assumed(0.5, "seconds of an idle audit", "U7"),
+    "target_s": Assumed(0.12, "seconds that the target takes", "-"),
+    "table_s": Assumed(0.04, "seconds that a batch waits for table and queue", "U7"),
+    "row_gb": Assumed(1.2e-6, "GB that a run and its index entries take", "-"),
+    "log_gb": Assumed(0.4e-6, "GB that a run's log line takes", "-"),
+    "tick_log_gb": Assumed(1.1e-6, "GB that the log lines of a minute take", "-"),
+    "bunched": Assumed(10, "runs a receive where many are due at once", "U4"),
+    "spread": Assumed(1, "runs a receive where each comes alone", "U4"),
+}
+SWEEPER_GB, EXECUTOR_GB, AUDITOR_GB = 1769 / 1024, 0.5, 1.0
+PROCESSOR_OF_EXECUTOR = 512 / 1769
+KEPT_DAYS = 15
+
+
+def _assumed(name: str) -> float:
+    return ASSUMED[name].value
+
+
+@dataclass(frozen=True)
+class Line:
+    """what; dollars; free: how much of it the free tier takes away in an account that uses it for nothing else."""
+
+    what: str
+    dollars: float
+    free: float = 0.0
+
+    @property
+    def with_free(self) -> float:
+        return max(0.0, self.dollars - self.free)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What docs/benchmarks.md says of a successful run and of an idle tick."""
+
+    writes: float
+    reads: float
+    queries: int
+    sweep_s: float
+    run_s: float
+
+
+def counted(page: str | None = None) -> Counted:
+    """Raises ValueError where the page has no such figure any more."""
+    text = page if page is not None else (ROOT / "docs" / "benchmarks.md").read_text()
+    writes, reads = _found(r"^\| success \| ([\d.]+) \| ([\d.]+) \|", text)
+    (queries,) = _found(r"^An idle tick over \d+ shards: (\d+) Query", text)
+    (sweep_us,) = _found(r"^\| sweep, an occurrence of a minute's cron \| (\d+) \|", text)
+    (run_us,) = _found(r"^\| the same without payload, TLS handshake included \| (\d+) \|", text)
+    return Counted(writes, reads, int(queries), sweep_us * 1e-6, run_us * 1e-6)
+
+
+def _found(pattern: str, text: str) -> tuple[float, ...]:
+    found = re.search(pattern, text, re.MULTILINE)
+    if found is None:
+        raise ValueError(f"docs/benchmarks.md has no line {pattern}")
+    return tuple(float(each) for each in found.groups())
+
+
+def million(received: float) -> list[Line]:
+    """A million successful runs of http jobs. received: how many messages come at a time."""
+    figures, calls = counted(), MILLION / received
+    stored = MILLION * _assumed("row_gb") * KEPT_DAYS * 24 / MONTH_H
+    executor_s = _assumed("target_s") + _assumed("table_s") + received * figures.run_s / PROCESSOR_OF_EXECUTOR
+    gb_s = calls * executor_s * EXECUTOR_GB
+    logs = MILLION * _assumed("log_gb")
+    # Sent, received and deleted by tens or one by one; and each batch sets once how long it stays hidden.
+    requests, fair = 4 * calls, 3 * calls
+    # With a look at its collection's state, where no other run came within two seconds.
+    reads = figures.reads + (1 if received == 1 else 0)
+    return [
+        Line(f"DynamoDB: {figures.writes:g} write units a run", MILLION * figures.writes * WRITE_UNIT),
+        Line(f"DynamoDB: {reads:g} read units a run", MILLION * reads * READ_UNIT),
+        Line(
+            f"DynamoDB: {KEPT_DAYS} days of rows, point-in-time recovery",
+            stored * (STORED_GB_MONTH + RECOVERY_GB_MONTH),
+            stored * STORED_GB_MONTH,
+        ),
+        Line(
+            "SQS: send, receive, delete, hide; fair queues",
+            requests * SQS_REQUEST + fair * SQS_FAIR_REQUEST,
+            min(requests, FREE["SQS requests"]) * SQS_REQUEST,
+        ),
+        Line(
+            "Lambda: executors",
+            gb_s * LAMBDA_GB_S + calls * LAMBDA_REQUEST,
+            min(gb_s, FREE["Lambda GB-s"]) * LAMBDA_GB_S + min(calls, FREE["Lambda requests"]) * LAMBDA_REQUEST,
+        ),
+        Line("Lambda: sweeper", MILLION * figures.sweep_s * SWEEPER_GB * LAMBDA_GB_S),
+        Line("Logs: a line a run", logs * (LOGS_GB + LOGS_GB_MONTH), min(logs, FREE["GB of logs"]) * LOGS_GB),
+    ]
+
+
+def idle() -> list[Line]:
+    """A month in which nothing is due, before what can be left out."""
+    figures = counted()
+    polls = 3 * _assumed("polls") * MINUTES
+    tick_gb_s = MINUTES * _assumed("tick_s") * SWEEPER_GB
+    letters_gb_s = MINUTES * _assumed("letters_s") * EXECUTOR_GB
+    audit_gb_s = MONTH_H * _assumed("audit_s") * AUDITOR_GB
+    logs = MINUTES * _assumed("tick_log_gb")
+    return [
+        Line("KMS: the key of the jobs' secrets", KMS_KEY),
+        Line("Secrets Manager: the stack's secret", SECRET),
+        Line("SQS: pollers of three queues", polls * SQS_REQUEST, min(polls, FREE["SQS requests"]) * SQS_REQUEST),
+        Line(
+            "Lambda: the sweeper's ticks",
+            tick_gb_s * LAMBDA_GB_S + MINUTES * LAMBDA_REQUEST,
+            tick_gb_s * LAMBDA_GB_S + MINUTES * LAMBDA_REQUEST,
+        ),
+        Line(
+            "Lambda and SQS: the minutes of the dead letters",
+            letters_gb_s * LAMBDA_GB_S + MINUTES * (LAMBDA_REQUEST + SQS_REQUEST),
+            letters_gb_s * LAMBDA_GB_S + MINUTES * LAMBDA_REQUEST,
+        ),
+        Line(f"DynamoDB: {figures.queries} queries a tick", MINUTES * figures.queries * 0.5 * READ_UNIT),
+        Line("Lambda: audits", audit_gb_s * LAMBDA_GB_S + MONTH_H * LAMBDA_REQUEST, audit_gb_s * LAMBDA_GB_S),
+        Line("Logs", logs * (LOGS_GB + LOGS_GB_MONTH), min(logs, FREE["GB of logs"]) * LOGS_GB),
+    ]
+
+
+def more() -> list[Line]:
+    """What a month costs more, line by line, where it is on."""
+    return [
+        Line("Six alarms (`Alarms=on`, the default)", 6 * ALARM, 6 * ALARM),
+        Line("The custom metric `OldestDue` (always)", METRIC, METRIC),
+        Line("Each other metric, in a month in which it is written each hour", METRIC, METRIC),
+        Line("The dashboard (`Dashboard=on`, the default), from the account's fourth on", DASHBOARD, DASHBOARD),
+        Line("The stack's own identity: its key and 10,000 tokens", KMS_KEY + 10_000 * KMS_RSA_REQUEST),
+        Line("A million requests to the API: API Gateway", MILLION * HTTP_REQUEST),
+    ]
+
+
+def total(lines: Iterable[Line]) -> Line:
+    lines = list(lines)
+    return Line("together", sum(line.dollars for line in lines), sum(line.dollars - line.with_free for line in lines))
+
+
+def of_a_million() -> list[tuple[str, ...]]:
+    bunched, spread = million(_assumed("bunched")), million(_assumed("spread"))
+    both = [*zip(bunched, spread, strict=True), (total(bunched), total(spread))]
+    return [
+        (_named(one.what, other.what), *map(_dollars, (one.dollars, one.with_free, other.dollars, other.with_free)))
+        for one, other in both
+    ]
+
+
+def _named(one: str, other: str) -> str:
+    return one if one == other else f"{one}; spread, {other.partition(': ')[2]}"
+
+
+def of_a_month() -> list[tuple[str, ...]]:
+    lines = idle()
+    return [(line.what, _dollars(line.dollars), _dollars(line.with_free)) for line in [*lines, total(lines), *more()]]
+
+
+def assumptions() -> list[tuple[str, ...]]:
+    return [(each.what, f"{each.value:g}", each.unknown) for each in ASSUMED.values()]
+
+
+def in_short() -> list[tuple[str, ...]]:
+    bunched, spread, month = total(million(_assumed("bunched"))), total(million(_assumed("spread"))), total(idle())
+    return [
+        ("a million successful runs, many due at once", _dollars(bunched.dollars), _dollars(bunched.with_free)),
+        ("a million successful runs, each due alone", _dollars(spread.dollars), _dollars(spread.with_free)),
+        ("a month in which nothing runs", _dollars(month.dollars), _dollars(month.with_free)),
+        ("six alarms and a metric, a month", *map(_dollars, _watched())),
+    ]
+
+
+def _watched() -> tuple[float, float]:
+    both = total(more()[:2])
+    return both.dollars, both.with_free
+
+
+def _dollars(amount: float) -> str:
+    return f"{amount:.2f}"
+
+
+TABLES: Mapping[str, tuple[tuple[str, ...], Callable[[], list[tuple[str, ...]]]]] = {
+    "costs-of-a-million": (
+        ("A million successful runs, in dollars", "bunched", "with the free tier", "spread", "with the free tier"),
+        of_a_million,
+    ),
+    "costs-of-a-month": (("A month, in dollars", "list price", "with the free tier"), of_a_month),
+    "costs-assumed": (("Assumed", "Value", "Unknown"), assumptions),
+    "costs-in-short": (("In dollars", "list price", "with the free tier"), in_short),
+}

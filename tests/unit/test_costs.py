@@ -1,0 +1,91 @@
+"""The stated costs are the counted units times list prices, and stay within the budgets."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from samtranslator.yaml_helper import yaml_parse
+
+ROOT = Path(__file__).resolve().parents[2]
+A_MILLION, A_MONTH = 5.00, 2.50
+
+
+@pytest.fixture(scope="module")
+def costs() -> Any:
+    spec = importlib.util.spec_from_file_location("costs", ROOT / ".ci" / "costs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["costs"] = module  # where its dataclasses look for their names
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_million_bunched_runs_stay_within_five_dollars_without_the_free_tier(costs: Any) -> None:
+    assert costs.total(costs.million(10)).dollars <= A_MILLION
+
+
+def test_an_idle_month_stays_within_two_and_a_half_dollars_without_the_free_tier(costs: Any) -> None:
+    assert costs.total(costs.idle()).dollars <= A_MONTH
+
+
+def test_units_come_from_the_benchmarks(costs: Any) -> None:
+    page = (ROOT / "docs" / "benchmarks.md").read_text()
+
+    assert costs.counted(page.replace("| success | 5 |", "| success | 7 |")).writes == 7
+
+    with pytest.raises(ValueError, match="has no line"):
+        costs.counted(page.replace("An idle tick over", "A quiet tick over"))
+
+
+@pytest.mark.parametrize(
+    ("what", "dollars"), [("write units", 3.125), ("read units", 0.625), ("days of rows", 1.2 * 15 / 30.417 * 0.45)]
+)
+def test_a_line_of_a_million_is_units_times_price(costs: Any, what: str, dollars: float) -> None:
+    (line,) = (each for each in costs.million(10) if what in each.what)
+
+    assert line.dollars == pytest.approx(dollars, abs=0.001)
+
+
+def test_a_run_that_comes_alone_pays_for_its_own_messages_and_its_own_executor(costs: Any) -> None:
+    bunched, spread = ({line.what: line.dollars for line in costs.million(n)} for n in (10, 1))
+
+    for what in ("SQS: send, receive, delete, hide; fair queues", "Lambda: executors"):
+        assert spread[what] > 5 * bunched[what]
+
+
+def test_every_poller_of_the_template_is_paid_for(costs: Any, raw_template: Any) -> None:
+    functions = [each["Properties"] for each in raw_template["Resources"].values() if "Events" in each["Properties"]]
+    pollers = [event for each in functions for event in each["Events"].values() if event["Type"] == "SQS"]
+    (line,) = (each for each in costs.idle() if "pollers" in each.what)
+
+    assert line.dollars == pytest.approx(len(pollers) * 15 * 60 * 730 * 0.40e-6)
+
+
+def test_every_key_and_secret_that_is_always_there_is_paid_for(costs: Any, raw_template: Any) -> None:
+    always = [each for each in raw_template["Resources"].values() if "Condition" not in each]
+    kinds = [each["Type"] for each in always]
+    paid = sum(each.dollars for each in costs.idle() if each.what.startswith(("KMS", "Secrets Manager")))
+
+    assert paid == kinds.count("AWS::KMS::Key") * 1.00 + kinds.count("AWS::SecretsManager::Secret") * 0.40
+
+
+def test_every_alarm_is_paid_for(costs: Any, raw_template: Any) -> None:
+    alarms = [each for each in raw_template["Resources"].values() if each["Type"] == "AWS::CloudWatch::Alarm"]
+    (line,) = (each for each in costs.more() if "alarms" in each.what)
+
+    assert line.dollars == pytest.approx(len(alarms) * 0.10)
+
+
+def test_the_free_tier_takes_away_no_more_than_there_is(costs: Any) -> None:
+    for line in [*costs.million(1), *costs.million(10), *costs.idle(), *costs.more()]:
+        assert 0 <= line.with_free <= line.dollars
+
+
+@pytest.fixture(scope="module")
+def raw_template() -> Any:
+    return yaml_parse((ROOT / "template.yaml").read_text())
