@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.template.cloudformation import of_type
@@ -60,6 +62,25 @@ def test_no_route_has_an_authorizer_because_the_function_establishes_who_calls(s
 
     assert "securitySchemes" not in body.get("components", {})
     assert all("security" not in operation for path in body["paths"].values() for operation in path.values())
+
+
+def test_the_gateway_logs_every_request_with_its_source_also_what_it_refuses_itself(stack):
+    (stage,) = of_type(stack, "AWS::ApiGatewayV2::Stage").values()
+    logged = json.loads(stage["AccessLogSettings"]["Format"])
+
+    assert stage["AccessLogSettings"]["DestinationArn"] == {"Fn::GetAtt": ["AccessLogs", "Arn"]}
+    assert {logged[name] for name in ("requestId", "source", "agent", "method", "path", "status")} == {
+        *("$context.requestId", "$context.identity.sourceIp", "$context.identity.userAgent"),
+        *("$context.httpMethod", "$context.path", "$context.status"),
+    }
+
+
+def test_the_access_log_holds_no_query_no_header_and_no_body(stack):
+    """A SAS token or a secret may stand in each of them."""
+    (stage,) = of_type(stack, "AWS::ApiGatewayV2::Stage").values()
+
+    text = stage["AccessLogSettings"]["Format"].lower()
+    assert not [word for word in ("authorizer", "query", "header", "body", "$request") if word in text]
 
 
 def test_no_function_can_be_reached_around_the_door(stack):

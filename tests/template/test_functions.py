@@ -180,7 +180,9 @@ def test_a_high_log_level_keeps_no_metric_back(deployed, function, level, lambda
 def test_no_log_is_kept_for_ever(deployed):
     groups = of_type(deployed(LogRetentionDays=7), "AWS::Logs::LogGroup")
 
-    assert {name: group["RetentionInDays"] for name, group in groups.items()} == dict.fromkeys(LOGS.values(), 7)
+    assert {name: group["RetentionInDays"] for name, group in groups.items()} == dict.fromkeys(
+        (*LOGS.values(), "AccessLogs"), 7
+    )
 
 
 @pytest.mark.parametrize("function", FOLDERS)

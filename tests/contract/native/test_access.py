@@ -361,6 +361,29 @@ def test_a_collection_says_who_made_and_who_changed_it_last(api):
     assert api.get("/v1/collections/side").json == switched
 
 
+def test_a_flow_key_says_who_made_and_who_changed_it_last(api):
+    acme = api.get("/v1/credentials").json["items"][0]["clientId"]
+    made = api("POST", "/v1/flow-keys", {"name": "k"}).json
+    same = api("PATCH", "/v1/flow-keys/k", {}, caller="provider", headers={"sweephand-tenant": "acme"}).json
+    paused = api("POST", "/v1/flow-keys/k/pause", caller="provider", headers={"sweephand-tenant": "acme"}).json
+    resumed = api("POST", "/v1/flow-keys/k/resume").json
+
+    assert [(each["createdBy"], each["modifiedBy"]) for each in (made, same, paused, resumed)] == [
+        *((acme, None), (acme, None), (acme, "provider.admin"), (acme, acme))
+    ]
+
+
+def test_each_version_of_a_calendar_says_who_made_it(api):
+    acme = api.get("/v1/credentials").json["items"][0]["clientId"]
+    api("POST", "/v1/calendars", {"name": "c"})
+    acting = {"sweephand-tenant": "acme"}
+    api("PUT", "/v1/calendars/c", {"description": "changed"}, caller="provider", headers=acting)
+
+    versions = api.get("/v1/calendars/c/versions").json["items"]
+
+    assert [each["actor"] for each in versions] == ["provider.admin", acme]
+
+
 def test_a_tenant_says_who_made_and_who_changed_it_last_and_events_tell_each_change(api):
     by = {"caller": "provider"}
     made = api("POST", "/v1/tenants", {"name": "initech"}, **by).json

@@ -34,9 +34,12 @@ MOST_VALUES = 100
 
 ALLOWED = frozenset(
     {
+        "actor",
         "advanced",
+        "agent",
         "attempt",
         "broken",
+        "claimed",
         "code",
         "error",
         "findings",
@@ -56,6 +59,7 @@ ALLOWED = frozenset(
         "schedule",
         "sent",
         "shard",
+        "source",
         "state",
         "status",
         "tenant",

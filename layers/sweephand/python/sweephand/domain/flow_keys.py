@@ -74,7 +74,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class FlowKey:
-    """users: jobs and collections that name it. revision: its owner's."""
+    """users: jobs and collections that name it. revision: its owner's. created_by, modified_by: client ids."""
 
     tenant: str
     name: str
@@ -87,6 +87,8 @@ class FlowKey:
     pause: Pause | None = None
     revision: int = 1
     users: int = 0
+    created_by: str | None = None
+    modified_by: str | None = None
 
     @property
     def terms(self) -> Terms:

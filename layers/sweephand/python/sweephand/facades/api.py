@@ -12,8 +12,11 @@ from sweephand.errors import NotFound, SweephandError, Unavailable
 from sweephand.facades.http import RUN_TOKEN_HEADER, Answer, Request, Route, Routes, read_request
 from sweephand.flow import tenancy
 from sweephand.flow.world import World
-from sweephand.security.caller import Caller, Door
+from sweephand.security.caller import Caller, Door, claimed_identity
 from sweephand.security.guard import GuardSettings
+
+LONGEST_AGENT = 200
+"""Characters of a user agent in a log line."""
 
 
 class Visit(NamedTuple):
@@ -69,6 +72,7 @@ class Api(ABC):
         begun = clock.monotonic()
         route: Route | None = None
         caller: Caller | None = None
+        request: Request | None = None
         try:
             request = read_request(event, request_id)
             route, caller, answer = self._answer(request)
@@ -79,17 +83,27 @@ class Api(ABC):
 
             self.world.journal.error("request failed", error=type(unexpected).__name__, where=where(unexpected))
             answer = self.unexpected(request_id)
-        method = str(event["requestContext"]["http"]["method"]).upper()
+        http = event["requestContext"]["http"]
+        method = str(http["method"]).upper()
         written = self._written(answer, request_id, head=method == "HEAD")
         self.world.journal.info(
             "request",
+            request=request_id,
             method=method[:10],
             route=route.path if route else None,
             status=written["statusCode"],
             tenant=caller.tenant if caller else None,
+            actor=caller.client_id if caller else None,
+            claimed=self._claimed(request, route) if caller is None else None,
+            source=http.get("sourceIp"),
+            agent=str(http.get("userAgent") or "")[:LONGEST_AGENT] or None,
             took_ms=round((clock.monotonic() - begun) * 1000),
         )
         return written
+
+    def _claimed(self, request: Request | None, _route: Route | None) -> str | None:
+        """Whom a request that nobody was identified by claims to come from. Not verified, and never a secret."""
+        return None if request is None else claimed_identity(request.headers.get("authorization"))
 
     def _answer(self, request: Request) -> tuple[Route | None, Caller | None, Answer]:
         found = self.routes.find(request.method, request.path)

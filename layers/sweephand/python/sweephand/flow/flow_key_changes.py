@@ -21,10 +21,10 @@ from sweephand.store.conditional import Cancelled
 TRIES = 5
 
 
-def create(world: World, wanted: FlowKey) -> FlowKey:
+def create(world: World, wanted: FlowKey, actor: str | None = None) -> FlowKey:
     """Raises Conflict(NAME_TAKEN)."""
     now = _ms(world.clock.now())
-    key = replace(wanted, created_at=now, modified_at=now)
+    key = replace(wanted, created_at=now, created_by=actor, modified_at=now)
     done = world.table.transact(store.create_ops(world.table, key, turnstiles.new_turn(world)))
     if isinstance(done, Cancelled) and store.find(world.table, key.tenant, key.name) != key:
         raise Conflict("a flow key of this name exists", code="NAME_TAKEN")
@@ -39,7 +39,14 @@ def find(world: World, tenant: str, name: str) -> FlowKey:
     return key
 
 
-def change(world: World, tenant: str, name: str, edit: Callable[[FlowKey], FlowKey], if_match: int | None) -> FlowKey:
+def change(
+    world: World,
+    tenant: str,
+    name: str,
+    edit: Callable[[FlowKey], FlowKey],
+    if_match: int | None,
+    actor: str | None = None,
+) -> FlowKey:
     """It holds for the next call. Who waits is called anew by the new terms."""
     for _ in range(TRIES):
         before = find(world, tenant, name)
@@ -48,7 +55,7 @@ def change(world: World, tenant: str, name: str, edit: Callable[[FlowKey], FlowK
         wanted = edit(before)
         if wanted == before:
             return before
-        after = replace(wanted, revision=before.revision + 1, modified_at=_ms(world.clock.now()))
+        after = replace(wanted, revision=before.revision + 1, modified_at=_ms(world.clock.now()), modified_by=actor)
         ops = store.change_ops(world.table, before, after, turnstiles.new_turn(world))
         if not isinstance(world.table.transact(ops), Cancelled) or _is_written(world, after):
             if before.circuit is not None and after.circuit is None:

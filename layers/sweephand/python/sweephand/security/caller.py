@@ -40,6 +40,8 @@ _SECRET = re.compile(r"[!-~]{1,256}", re.ASCII)
 _BASIC = re.compile(r"[Bb][Aa][Ss][Ii][Cc] ([A-Za-z0-9+/]{1,600}={0,2})", re.ASCII)
 _BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] ([A-Za-z0-9_.~+/-]{1,8192}=*)", re.ASCII)
 _LONGEST_HEADER = 8_300
+LONGEST_CLAIM = 300
+"""Characters of what a log line says of an issuer and a subject."""
 
 
 @dataclass(frozen=True)
@@ -276,6 +278,27 @@ def client_secret(client_id: str, secret: str) -> ClientSecret:
     if parts is None or not _SECRET.fullmatch(secret):
         raise _nobody()
     return ClientSecret(*parts, secret)
+
+
+def claimed_identity(authorization: str | None) -> str | None:
+    """Returns whom the header claims to be, for log lines: a client id, or issuer and subject of a foreign token.
+
+    Nothing of it is verified. It holds no secret: what does not have the form of a client id or of claims is left out.
+    """
+    try:
+        given = parse_authorization(authorization)
+    except Unauthenticated:
+        return None
+    if isinstance(given, ClientSecret):
+        return f"{given.tenant or PROVIDER}.{given.id}"
+    claims = tokens.json_part(given.token.split(".")[1]) if given.token.count(".") == 2 else None
+    if claims is None:
+        return None
+    issuer, subject = claims.get("iss"), claims.get("sub")
+    if issuer is None:
+        named = f"{claims.get('tenant') or PROVIDER}.{subject}"
+        return named if client_id_parts(named) else None
+    return f"{issuer} {subject}"[:LONGEST_CLAIM] if isinstance(issuer, str) and isinstance(subject, str) else None
 
 
 def client_id_parts(text: str) -> tuple[str | None, str] | None:

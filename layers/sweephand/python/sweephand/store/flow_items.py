@@ -17,7 +17,9 @@ class FlowKeyItem(Item):
     revision = Integer(default=1)
     users = Integer(default=0)
     created_at = Integer()
+    created_by = UnicodeAttribute(null=True)
     modified_at = Integer()
+    modified_by = UnicodeAttribute(null=True)
 
 
 class TurnstileItem(Item):

@@ -46,6 +46,8 @@ def key_of(item: FlowKeyItem) -> FlowKey:
         users=item.users,
         created_at=from_ms(item.created_at),
         modified_at=from_ms(item.modified_at),
+        created_by=item.created_by,
+        modified_by=item.modified_by,
     )
 
 
@@ -86,6 +88,7 @@ def create_ops(table: Table, key: FlowKey, turn: str) -> list[Op]:
         description=key.description,
         settings=_terms_text(key.terms),
         created_at=epoch_ms(key.created_at),
+        created_by=key.created_by,
         modified_at=epoch_ms(key.modified_at),
     )
     pk, sk = _stile_key(key.tenant, key.name)
@@ -103,6 +106,7 @@ def change_ops(table: Table, before: FlowKey, after: FlowKey, turn: str) -> list
         assign(FlowKeyItem.note, pause.note if pause else None),
         assign(FlowKeyItem.revision, after.revision),
         assign(FlowKeyItem.modified_at, epoch_ms(after.modified_at)),
+        assign(FlowKeyItem.modified_by, after.modified_by),
     ]
     stile = [
         assign(TurnstileItem.terms, _terms_text(after.terms)),

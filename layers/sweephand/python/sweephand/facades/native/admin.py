@@ -10,12 +10,13 @@ from sweephand import __version__
 from sweephand.domain.collection import Collection
 from sweephand.domain.instants import text
 from sweephand.errors import Forbidden, InvalidRequest, NotFound, Unauthenticated
-from sweephand.facades.http import Answer
+from sweephand.facades.http import Answer, Request
 from sweephand.facades.native import collection_fields, shapes
 from sweephand.facades.native.context import Context
 from sweephand.flow import tenancy
 from sweephand.security.caller import (
     ClientSecret,
+    client_id_parts,
     client_secret,
     parse_authorization,
 )
@@ -136,7 +137,7 @@ def token(ctx: Context) -> Answer:
 
     What is no secret may stand in the query: with clients of SAP's the whole of it does.
     """
-    form = _form(ctx)
+    form = _form(ctx.request)
     query = ctx.request.query
     if query.keys() & (form.keys() | _ONLY_IN_FORM):
         form, query = {}, {}
@@ -177,15 +178,21 @@ _ONLY_IN_FORM = {"client_id", "client_secret"}
 """Addresses stand in logs (RFC 6749, 2.3.1)."""
 
 
-def _form(ctx: Context) -> dict[str, str]:
-    media = ctx.request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media != "application/x-www-form-urlencoded" or len(ctx.request.body) > 16_384:
+def _form(request: Request) -> dict[str, str]:
+    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media != "application/x-www-form-urlencoded" or len(request.body) > 16_384:
         return {}
     try:
-        pairs = parse_qsl(ctx.request.body.decode(), keep_blank_values=True, strict_parsing=True, max_num_fields=20)
+        pairs = parse_qsl(request.body.decode(), keep_blank_values=True, strict_parsing=True, max_num_fields=20)
     except ValueError:
         return {}
     return dict(pairs) if len(dict(pairs)) == len(pairs) else {}
+
+
+def named_client(request: Request) -> str | None:
+    """Returns the client id that the form of a token request names, if it has the form of one."""
+    named = _form(request).get("client_id", "")
+    return named if client_id_parts(named) else None
 
 
 def _is_basic(header: str) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sweephand.errors import InvalidRequest, SweephandError
 from sweephand.facades.api import Api, Visit
-from sweephand.facades.http import Answer, Route
+from sweephand.facades.http import Answer, Request, Route
 from sweephand.facades.native import cursors
 from sweephand.facades.native.context import TENANT_HEADER, Context
 from sweephand.facades.native.problems import of_error, problem
@@ -47,6 +47,15 @@ class NativeApi(Api):
             if name not in visit.route.query and visit.route.body != "form":
                 raise InvalidRequest(name[:100], "is not a parameter here", code="INVALID_QUERY")
         return _fitting(Context(self.world, self.guard, self.door, *visit, acting_for))
+
+    def _claimed(self, request: Request | None, route: Route | None) -> str | None:
+        """Whoever asks for a token names itself in the header or in the form."""
+        claimed = super()._claimed(request, route)
+        if claimed is None and request is not None and route is not None and route.body == "form":
+            from sweephand.facades.native.admin import named_client  # noqa: PLC0415 - loaded with the route
+
+            return named_client(request)
+        return claimed
 
     def refusal(self, error: SweephandError, request_id: str, _route: Route | None) -> Answer:
         return of_error(error, request_id)

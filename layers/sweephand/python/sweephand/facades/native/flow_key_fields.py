@@ -27,7 +27,7 @@ MOST_CALLS = 1_000_000
 MOST_FAILURES = 1_000
 LONGEST_PROBE_S = 3_600
 SETTINGS = ("description", "rate", "parallelism", "circuit")
-READ_ONLY = ("state", "pause", "usedBy", "revision", "createdAt", "modifiedAt", "live")
+READ_ONLY = ("state", "pause", "usedBy", "revision", "createdAt", "createdBy", "modifiedAt", "modifiedBy", "live")
 
 
 def read(body: object, tenant: str, before: FlowKey | None = None) -> FlowKey:
@@ -100,7 +100,9 @@ def listed(key: FlowKey) -> dict[str, Any]:
         "usedBy": key.users,
         "revision": key.revision,
         "createdAt": text_ms(key.created_at),
+        "createdBy": key.created_by,
         "modifiedAt": text_ms(key.modified_at),
+        "modifiedBy": key.modified_by,
     }
 
 

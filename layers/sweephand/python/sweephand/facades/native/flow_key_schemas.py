@@ -18,7 +18,7 @@ from sweephand.facades.native.json_schema import (
     text,
     whole,
 )
-from sweephand.facades.native.schema_words import FLAG, INSTANT_MS, PASSED_OVER, PLAIN_NAME, REVISION, TEXT
+from sweephand.facades.native.schema_words import ACTOR, FLAG, INSTANT_MS, PASSED_OVER, PLAIN_NAME, REVISION, TEXT
 from sweephand.store.views.flow_keys import MOST_CIRCUITS, MOST_COUNTED
 
 _RATE: Members = {
@@ -55,7 +55,9 @@ _LISTED: Members = {
     "usedBy": whole(description="Jobs and collections that name it."),
     "revision": REVISION,
     "createdAt": INSTANT_MS,
+    "createdBy": ACTOR,
     "modifiedAt": INSTANT_MS,
+    "modifiedBy": ACTOR,
 }
 _LIVE: Members = {
     "waiting": whole(0, MOST_COUNTED, description=f"Runs in its line, counted up to {MOST_COUNTED:,}."),

@@ -17,7 +17,7 @@ from sweephand.store.views import flow_keys as views
 def create(ctx: Context) -> Answer:
     wanted = flow_key_fields.read(ctx.body(), ctx.tenant)
     tenancy.find_tenant(ctx.world, ctx.tenant)
-    return _answer(ctx, flow_key_changes.create(ctx.world, wanted), 201)
+    return _answer(ctx, flow_key_changes.create(ctx.world, wanted, ctx.actor), 201)
 
 
 def list_all(ctx: Context) -> Answer:
@@ -64,7 +64,8 @@ def delete(ctx: Context) -> Answer:
 
 
 def _change(ctx: Context, edit: Callable[[FlowKey], FlowKey]) -> Answer:
-    return _answer(ctx, flow_key_changes.change(ctx.world, ctx.tenant, _name(ctx), edit, ctx.if_match()))
+    changed = flow_key_changes.change(ctx.world, ctx.tenant, _name(ctx), edit, ctx.if_match(), ctx.actor)
+    return _answer(ctx, changed)
 
 
 def _name(ctx: Context) -> str:
