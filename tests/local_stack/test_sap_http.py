@@ -73,7 +73,9 @@ def test_a_name_is_percent_decoded_once_wherever_it_stands(http: httpx.Client) -
     assert twice.status_code == 400
     assert "name in the path" in message(twice)
     slash = http.put("/scheduler/jobs/a%2Fname", json=job("a-name")), http.get("/scheduler/jobs/a%2Fname")
-    assert [(answer.status_code, message(answer)) for answer in slash] == [(404, "no such path")] * 2
+    assert [(answer.status_code, message(answer)) for answer in slash] == [
+        (404, "Not Found: no such route below /scheduler")
+    ] * 2
 
 
 @pytest.mark.parametrize(("size", "status"), [(102_400, 201), (102_401, 413), (2_000_000, 413)])

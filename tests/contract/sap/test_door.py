@@ -56,7 +56,9 @@ def test_a_scope_that_is_missing_is_403(api, scope, method, path):
     ("method", "path"), [("GET", "/nowhere"), ("PATCH", "/jobs"), ("DELETE", "/jobs"), ("GET", "")]
 )
 def test_an_unknown_route_is_404(api, method, path):
-    assert api(method, path).status == 404
+    reply = api(method, path)
+
+    assert (reply.status, reply.json["message"]) == (404, "Not Found: no such route below /scheduler")
 
 
 @pytest.mark.parametrize(
@@ -65,8 +67,8 @@ def test_an_unknown_route_is_404(api, method, path):
         ("re%70ort", 200, ""),
         ("re%2570ort", 400, "the name in the path and the name of the job differ"),
         ("a%20b", 400, "the name in the path and the name of the job differ"),
-        ("a%2Fb", 404, "no such path"),
-        ("a%2fb", 404, "no such path"),
+        ("a%2Fb", 404, "Not Found: no such route below /scheduler"),
+        ("a%2fb", 404, "Not Found: no such route below /scheduler"),
         ("a%252Fb", 400, "the name in the path and the name of the job differ"),
         ("%ff", 400, "the name in the path and the name of the job differ"),
     ],

@@ -170,8 +170,8 @@ REFUSED = [
     ),
     (old_job({**GOOD, "data": "[1]"}), "schedules[0] s0: data: must be an object"),
     (
-        old_job({**GOOD, "data": json.dumps({"a": "x" * 70_000})}),
-        "schedules[0] s0: data: must have at most 65,536 bytes",
+        old_job({**GOOD, "data": json.dumps({"a": "x" * 105_000})}),
+        "schedules[0] s0: data: must have at most 102,400 bytes",
     ),
     (
         old_job(GOOD, {"repeatInterval": "two hours"}),

@@ -114,6 +114,28 @@ def test_a_wrong_cron_is_told_in_words_that_two_kinds_of_clients_look_for(api, c
     assert why in reply.json["message"]
 
 
+def test_a_wrong_cron_of_many_schedules_says_which(api):
+    schedules = [{"active": True, "cron": "* * * * 3 0 0"}] * 30
+    schedules[16] = {"active": True, "cron": "* * 32 * * * 0"}
+
+    reply = api("POST", "/jobs", {**JOB, "schedules": schedules})
+
+    assert "Invalid cron specified (xscron: schedules[16].cron: day: 32 is outside -31..31" in reply.json["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "/jobs"), ("PUT", "/jobs/report"), ("POST", "/jobs/1/schedules")]
+)
+@pytest.mark.parametrize("body", [[], "text", 5, [{"name": "x"}]])
+def test_a_body_that_is_no_object_is_named_as_the_body(api, method, path, body):
+    api.create()
+
+    reply = api(method, path, body)
+
+    assert reply.status == 400
+    assert reply.json["message"].endswith("job: the body must be a JSON object: {...}")
+
+
 def test_no_job_becomes_a_task(api):
     made = api.create()
     body = {**JOB, "schedules": []}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from sweephand.actions import dialects
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.facades.sap import runs
 from tests.contract.sap.api import OTHER
-from tests.support.endpoint import DOWN
+from tests.support.endpoint import ACCEPTED, DOWN
 
 
 def path(made):
@@ -232,9 +233,44 @@ def test_the_log_stands_within_the_schedule_where_it_is_asked_for(api):
 
     assert "logs" not in without
     assert [line["runState"] for line in shown["logs"]] == ["SCHEDULED", "SUCCESS", "SUCCESS"]
-    (step,) = json.loads(shown["logs"][1]["runText"])
-    assert step.keys() == {"time", "type", "text", "code"}
+    planned, ran = ([*json.loads(line["runText"])] for line in shown["logs"][:2])
+    assert [step["type"] for step in planned] == ["SCHEDULED"]
+    assert shown["logs"][0]["statusMessage"] == "The job has been scheduled for a future run"
+    assert [(step["type"], step["code"]) for step in ran] == [
+        ("SCHEDULED", None),
+        ("TRIGGERED", None),
+        ("SUCCESS", 200),
+    ]
+    assert all(step.keys() == {"time", "type", "text", "code"} and step["text"] for step in planned + ran)
     assert api.get(path(made), query={"displayLogs": "perhaps"}).status == 400
+
+
+@pytest.mark.parametrize(
+    ("report", "state", "said"),
+    [
+        ({"success": True, "message": "4711 rows"}, "SUCCESS", "4711 rows"),
+        ({"success": False}, "ERROR", ""),
+        (None, "UNKNOWN", "no result was reported within ASYNC_EXEC_TIMEOUT; the endpoint had answered: taken"),
+    ],
+)
+def test_the_log_has_a_step_for_each_state_and_says_where_no_report_came(api, report, state, said):
+    api.stage.endpoint.script[:] = [replace(ACCEPTED, answer="taken")]
+    made = api.create({"time": "now"})
+    api.stage.run(20)
+    waiting = api.get(path(made), query={"displayLogs": "true"}).json["logs"][0]
+    if report:
+        assert api("PUT", f"{path(made)}/runs/{waiting['runId']}", report).status == 200
+    api.stage.run(2_000)
+
+    line = api.get(path(made), query={"displayLogs": "true"}).json["logs"][0]
+
+    assert [step["type"] for step in json.loads(waiting["runText"])] == ["SCHEDULED", "TRIGGERED", "ACK_RECVD"]
+    steps = json.loads(line["runText"])
+    assert [step["type"] for step in steps] == ["SCHEDULED", "TRIGGERED", "ACK_RECVD", state]
+    assert steps[-1]["time"] == line["completionTimestamp"]
+    assert line["statusMessage"] == steps[-1]["text"]
+    if said:
+        assert api.get(f"{path(made)}/runs").json["results"][0]["runText"] == line["statusMessage"] == said
 
 
 def test_a_one_time_job_is_deactivated_and_says_so(api):

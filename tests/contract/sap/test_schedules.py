@@ -42,6 +42,33 @@ def test_each_way_to_say_when(api, when, kind, next_run):
     assert (schedule["type"], schedule["nextRunAt"]) == (kind, next_run)
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "2031-12-08 09:30:26.123",
+        "2031-12-08T09:30:26.999Z",
+        "2031-12-08T10:30:26,5+01:00",
+        {"date": "2031-12-08 09:30:26.123"},
+        {"date": "2031-12-08 09:30:26.123", "format": "YYYY-MM-DD HH:mm:ss.SSS"},
+        {"date": "1954488626.5", "format": "X"},
+        {"date": "1954488626123", "format": "x"},
+        "2031-12-08 09:30:26",
+        {"date": "1954488626", "format": "X"},
+    ],
+)
+def test_a_fraction_of_a_second_is_cut_off_from_a_window_as_documented(api, written):
+    made = api.create({"repeatInterval": "1 hour", "startTime": written}, startTime=written)
+
+    assert made["startTime"] == made["schedules"][0]["startTime"] == "2031-12-08 09:30:26"
+    assert made["schedules"][0]["nextRunAt"] == "2031-12-08 09:30:26"
+
+
+def test_a_fraction_of_a_second_of_a_time_makes_nothing_early(api):
+    (schedule,) = api.create({"time": "2031-12-08 09:30:26.123"})["schedules"]
+
+    assert schedule["nextRunAt"] == "2031-12-08 09:30:27"
+
+
 def test_a_window_binds_and_is_shown(api):
     window = {"startTime": "2027-03-05 10:00", "endTime": {"date": "06.03.2027", "format": "DD.MM.YYYY"}}
     (schedule,) = api.create({"repeatInterval": "1 hour", **window})["schedules"]

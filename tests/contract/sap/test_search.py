@@ -74,7 +74,8 @@ def test_found_jobs_come_in_pages_that_keep_the_query(some):
 def test_schedules_are_found(some, query, descriptions):
     found = some.get("/search/schedules", query={"q": query}).json["results"]
 
-    assert [each["description"] for each in found] == descriptions
+    assert [each["scheduleDescription"] for each in found] == descriptions
+    assert all("description" not in each for each in found)
     parent = found[0]["parent"]
     assert parent["jobUrl"] == f"/scheduler/jobs/{parent['_id']}"
 
@@ -144,7 +145,7 @@ def test_the_global_parameters_are_read_and_changed(api):
 def test_wrong_global_parameters_are_refused_with_the_documented_text(api, body, message):
     reply = api("PUT", "/globalParameters", body)
 
-    assert (reply.status, reply.json["message"]) == (400, message)
+    assert (reply.status, reply.json["message"]) == (400, f"Error in Job Scheduler action: {message}")
 
 
 # By lean rows
@@ -155,7 +156,9 @@ def names(api, query, **more):
 
 
 def descriptions(api, query, **more):
-    return [each["description"] for each in api.get("/search/schedules", query={"q": query, **more}).json["results"]]
+    return [
+        each["scheduleDescription"] for each in api.get("/search/schedules", query={"q": query, **more}).json["results"]
+    ]
 
 
 def test_a_search_follows_every_change_of_a_job_and_its_schedules(some):

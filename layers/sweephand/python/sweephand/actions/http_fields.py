@@ -9,9 +9,9 @@ from typing import Any
 from sweephand.actions import authentication as auth
 from sweephand.actions import headers as header_fields
 from sweephand.actions.authentication import Authentication
-from sweephand.actions.dialects import OWN
+from sweephand.actions.dialects import OWN, SAP
 from sweephand.actions.headers import MASK
-from sweephand.actions.payloads import check_size, parse_payload
+from sweephand.actions.payloads import MAX_PAYLOAD, MAX_SAP_PAYLOAD, check_size, parse_payload
 from sweephand.domain import fields as read
 from sweephand.domain import statuses
 from sweephand.domain.collection import LONGEST_CALLBACK_S
@@ -119,7 +119,7 @@ def check_payload(params: HttpParams, payload: Payload | None, field: str) -> No
     """Raises InvalidRequest for a payload, of the action or of a schedule, that this action cannot send."""
     if payload is None:
         return
-    check_size(payload, field)
+    check_size(payload, field, MAX_SAP_PAYLOAD if params.dialect == SAP else MAX_PAYLOAD)
     method = params.method
     if method in QUERY_METHODS and not (payload.is_json and payload.text.startswith("{")):
         raise InvalidRequest(field, f"must be a JSON object: with {method} it becomes the query")

@@ -13,6 +13,8 @@ from sweephand.domain.json_text import dumps
 from sweephand.errors import InvalidRequest
 
 MAX_PAYLOAD = 65_536
+MAX_SAP_PAYLOAD = 102_400
+"""What a body of SAP's API can hold: its documentation bounds nothing but the body."""
 STRANGE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 cannot write, and SQS does not take."""
 
@@ -42,6 +44,7 @@ def json_payload(value: object, field: str) -> Payload:
     return Payload(text, is_json=True)
 
 
-def check_size(payload: Payload, field: str) -> None:
-    if len(payload.text.encode()) > MAX_PAYLOAD:
-        raise InvalidRequest(field, f"must have at most {MAX_PAYLOAD:,} bytes")
+def check_size(payload: Payload, field: str, most: int = MAX_PAYLOAD) -> None:
+    """Raises InvalidRequest for a payload of more than `most` bytes."""
+    if len(payload.text.encode()) > most:
+        raise InvalidRequest(field, f"must have at most {most:,} bytes")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from sweephand.store.own_hooks import ByName
 
 TRIES = 5
+COMPLETED_WITHIN_S = 2.0
+"""So long a request completes schedules that it has left nothing."""
 IN_JOBS_TRANSACTION = 60
 """Writes of schedules and their payloads in their job's transaction (DynamoDB takes 100 in all);
 of larger jobs the other schedules follow in transactions of their own.
@@ -36,11 +38,24 @@ class Planned:
     schedules: tuple[Schedule, ...]
 
 
-def create_job(world: World, tenant: str, draft: JobDraft, once: Once | None = None, by: By = CREATED) -> Planned:
-    """A job with up to 40 schedules. A refusal leaves nothing behind.
+def create_job(
+    world: World,
+    tenant: str,
+    draft: JobDraft,
+    once: Once | None = None,
+    by: By = CREATED,
+    most: int = SCHEDULES_AT_ONCE,
+) -> Planned:
+    """Creates a job with up to `most` schedules. A refusal leaves nothing. Schedules for which the job's transaction
+    has no room follow the job (decision 0017).
 
     Raises InvalidRequest, QuotaExceeded, Conflict(NAME_TAKEN), Unavailable.
     """
+    if len(draft.schedules or ()) > most:
+        more = "the job can be created with some of them, and the others added to it"
+        raise InvalidRequest(
+            "schedules", f"at most {most:,} in one request, not {len(draft.schedules or ()):,}; {more}"
+        )
     for _ in range(TRIES):
         try:
             return _create_job(world, tenant, draft, once, by)
@@ -56,10 +71,7 @@ class _Moved(Exception):
 def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, by: By) -> Planned:
     now = world.clock.now()
     job_id = world.chance.new_id(now)
-    wanted = draft.schedules or ()
-    if len(wanted) > SCHEDULES_AT_ONCE:
-        raise InvalidRequest("schedules", f"at most {SCHEDULES_AT_ONCE} in one request")
-    wanted, use_ops_of = _with_calendars(world, tenant, wanted)
+    wanted, use_ops_of = _with_calendars(world, tenant, draft.schedules or ())
     job, parts = drafts.job_from(draft, tenant, job_id, now, 1)
     collection, seen = tenancy.open_with_usage(world, tenant, job.collection)
     schedules = []
@@ -108,8 +120,11 @@ def completed(world: World, planned: Planned, before: Sequence[Schedule] = ()) -
         return planned
     from sweephand.flow import endings  # noqa: PLC0415 - few schedules are made too late
 
+    until = world.clock.monotonic() + COMPLETED_WITHIN_S
     try:
         for schedule in over:
+            if world.clock.monotonic() > until:
+                break  # the wakes of the others see to it
             endings.complete_if_over(world, schedule)
         return find(world, planned.job.tenant, planned.job.id)
     except Unavailable as unavailable:
@@ -195,7 +210,7 @@ def _not_created(world: World, job: Job, refused: Cancelled, once: Once | None, 
         return find(world, tenant, earlier_answer(refused.refused["once"], once))
     there = jobs.read_job(world.table, tenant, job.id)
     if there is not None:
-        return find(world, tenant, job.id)
+        return followed(world, there) if there.open_change is not None else find(world, tenant, job.id)
     tenancy.flow_key_exists(refused, "policies.flowKey")
     if "name" in refused.refused:
         raise Conflict(f"the collection {job.collection} has a job of this name", code="NAME_TAKEN")

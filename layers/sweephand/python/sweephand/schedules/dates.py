@@ -40,3 +40,8 @@ def read_second(
 ) -> int:
     """The same in Unix seconds. gap, overlap: the caller's rules, without which a doubtful wall time is refused."""
     return instants.resolve(read(value, field, now, where), field, where, gap, overlap)
+
+
+def read_whole_second(value: object, field: str, now: int, where: Zone) -> int:
+    """Returns the second in which the instant lies: a fraction is cut off, as SAP's service shows it."""
+    return instants.resolve(read(value, field, now, where).cut_off(), field, where, None, None)

@@ -43,10 +43,20 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a wall time has no zone
 
 
 class Written(NamedTuple):
-    """An instant as read: `second` if the text had an offset, else `wall`. Fractions are already rounded up."""
+    """An instant as read: `second` if the text had an offset, else `wall`. Fractions are already rounded up.
+
+    rounded_up: there was a fraction.
+    """
 
     second: int | None
     wall: int
+    rounded_up: bool = False
+
+    def cut_off(self) -> Written:
+        """Returns the instant with its fraction cut off in place of rounded up."""
+        if not self.rounded_up:
+            return self
+        return Written(None if self.second is None else self.second - 1, self.wall - 1)
 
     def unread(self, where: Zone) -> int | None:
         """The wall time, if it is one that the clock jumps over."""

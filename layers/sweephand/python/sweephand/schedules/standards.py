@@ -134,16 +134,17 @@ def _iso(text: str, field: str) -> Written:
     assert time is not None  # _AFTER_DATE has seen its first two digits
     wall = wall_of(day) + _clock_s(time, field)
     position = time.end()
+    rounded_up = bool((time["fraction"] or "").strip(".,0"))
     if position == len(text):
-        return Written(None, wall)
+        return Written(None, wall, rounded_up)
     offset = _OFFSET.fullmatch(text, position)
     if offset is None:
         reason = "expected the end of the text, or an offset such as Z, +07:00, +0700 or +07"
         raise InvalidRequest(field, reason, position=position)
     if offset["zulu"]:
-        return Written(wall, wall)
+        return Written(wall, wall, rounded_up)
     east = offset_s(offset["sign"], offset["hours"], offset["minutes"], field, position)
-    return Written(wall - east, wall)
+    return Written(wall - east, wall, rounded_up)
 
 
 def _day(parts: dict[str, str | None], found: re.Match[str], field: str) -> date:

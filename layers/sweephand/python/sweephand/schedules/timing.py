@@ -220,7 +220,7 @@ def parse(
         packed["salt"] = salt
     timing = _build({short: value for short, value in packed.items() if value is not None})
     if not may_be_empty and timing.rule.after(first - 1) is None and not (may_be_over and _fires_later(timing, first)):
-        raise members.never_fires(notation, _why_never(first, last))
+        raise members.never_fires(notation, _why_never(timing, first, last))
     given = fields.get("calendars")
     return timing if given is None else _by_calendars(given, timing, book or {}, first)
 
@@ -412,7 +412,11 @@ def _limits(
     return start, end, unread
 
 
-def _why_never(first: int, last: int) -> str:
+def _why_never(timing: Timing, first: int, last: int) -> str:
+    at = timing.written_at
+    if at is not None and first <= last:
+        side = f"after the end, {instant_text(last)}" if at > to_instant(last) else f"before {instant_text(first)}"
+        return f"{instant_text(to_second(at))} lies {side}"
     if first > last:
         return "no instant is left between startTime and endTime, the job's own among them"
     if first == FIRST_SECOND and last == LAST_SECOND:

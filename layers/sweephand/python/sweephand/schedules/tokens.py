@@ -69,9 +69,8 @@ def _offset_value(found: re.Match[str], field: str) -> int:
     return offset_s(found[1], found[2], found[3], field, found.start()) if found[1] else 0
 
 
-def _whole_seconds(found: re.Match[str], _: str) -> int:
-    """A fraction is rounded up."""
-    return int(found[1]) + (1 if (found[2] or "").strip(".0") else 0)
+def _nanoseconds(found: re.Match[str], _: str) -> int:
+    return int(found[1]) * 10**9 + int((found[2] or ".")[1:].ljust(9, "0"))
 
 
 _YEARS = (FIRST_YEAR, LAST_YEAR)
@@ -85,8 +84,8 @@ _KINDS: Mapping[str, _Kind] = {
     "D": _number("day", "1,2", 1, 31),
     "Do": _number("day", "1,2", 1, 31, "(?:st|nd|rd|th)"),
     "DDD": _number("day of the year", "1,3", 1, 366),
-    "X": _Kind("seconds", _shape(r"([0-9]{1,12})(\.[0-9]{1,9})?"), _whole_seconds),
-    "x": _Kind("milliseconds", _shape("[0-9]{1,15}"), lambda found, _: -(-int(found[0]) // 1000)),
+    "X": _Kind("seconds", _shape(r"([0-9]{1,12})(\.[0-9]{1,9})?"), _nanoseconds),
+    "x": _Kind("milliseconds", _shape("[0-9]{1,15}"), lambda found, _: int(found[0])),
     "gggg": _number("week year", "4", *_YEARS),
     "gg": _short_year("week year"),
     "w": _number("week", "1,2", 1, 53),
@@ -108,7 +107,7 @@ _SAME |= {"mm": "m", "ss": "s", "SS": "S", "SSS": "S", "ZZ": "Z"}
 _BLANKS = re.compile(r"[ \t]+", re.ASCII)
 
 Parts = dict[str, int]
-"""What the tokens gave, by the name of their kind; `instant` in seconds of the time line if one names it whole."""
+"""What the tokens gave, by the name of their kind: `seconds` in nanoseconds, a `fraction` as 1 if there is any."""
 
 
 def read(text: str, format_: str, field: str, now_wall: int) -> Written:
@@ -166,9 +165,10 @@ def _literal(text: str, position: int, token: str, field: str) -> int:
 
 
 def _written(parts: Parts, field: str, now_wall: int) -> Written:
-    for name in ("seconds", "milliseconds"):
+    for name, in_a_second in (("seconds", 10**9), ("milliseconds", 10**3)):
         if name in parts:
-            return Written(parts[name], parts[name])
+            second = -(-parts[name] // in_a_second)
+            return Written(second, second, parts[name] % in_a_second > 0)
     day = _day(parts, field, day_on(now_wall // 86_400))
     hour = parts.get("hour", 0)
     if "half of the day" in parts and hour <= 12:
@@ -176,7 +176,7 @@ def _written(parts: Parts, field: str, now_wall: int) -> Written:
     if hour == 24 and any(parts.get(name) for name in ("minute", "second", "fraction")):
         raise InvalidRequest(field, "24:00:00 is the last time of a day")
     wall = wall_of(day, hour, parts.get("minute", 0), parts.get("second", 0)) + parts.get("fraction", 0)
-    return Written(wall - parts["offset"] if "offset" in parts else None, wall)
+    return Written(wall - parts["offset"] if "offset" in parts else None, wall, parts.get("fraction", 0) > 0)
 
 
 def _day(parts: Parts, field: str, today: date) -> date:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sweephand.domain import upcoming
 from sweephand.domain.job import Job, Payload
-from sweephand.domain.run import Run, State
+from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.facades.sap.fields import ENDPOINT, MODES
 from sweephand.facades.sap.times import shown
@@ -132,7 +132,10 @@ def run_body(run: Run) -> dict[str, Any]:
 
 
 def _text_of(run: Run) -> str:
-    """What the job reported; else what its target answered. That its status was 500, httpStatus says already."""
+    """Returns what the job reported, else what its target answered; httpStatus says already that its status was 500."""
+    if run.state is State.UNKNOWN and run.reason is Reason.DEADLINE:
+        answered = f"; the endpoint had answered: {run.answer}" if run.answer else ""
+        return f"no result was reported within ASYNC_EXEC_TIMEOUT{answered}"
     refused = run.http_status is not None and run.http_status >= 400
     return (run.answer if refused else None) or run.message or run.answer or ""
 

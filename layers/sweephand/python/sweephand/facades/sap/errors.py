@@ -72,5 +72,6 @@ def _of_field(error: InvalidRequest) -> str:
     above, _, name = error.field.rpartition(".")
     name = NAMES.get(name, name)
     if name == "cron" and error.code != "NEVER_FIRES":
-        return f"Invalid cron specified (xscron: {error.reason})"
+        where = f"{above}.{name}: " if above else ""
+        return f"Invalid cron specified (xscron: {where}{error.reason})"
     return f"{above}.{name}: {error.reason}" if above else f"{name}: {error.reason}"

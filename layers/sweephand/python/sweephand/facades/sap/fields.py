@@ -343,7 +343,7 @@ def flag(value: object, field: str) -> bool:
 def _object(value: object, field: str, *, nulls: bool = False) -> dict[str, Any]:
     """nulls: members that are null are kept, to say that something shall go."""
     if not isinstance(value, Mapping):
-        raise InvalidRequest(field or None, "must be an object")
+        raise InvalidRequest(field or None, "must be an object" if field else "the body must be a JSON object: {...}")
     return {name: member for name, member in value.items() if nulls or member is not None}
 
 

@@ -33,15 +33,15 @@ def create(ctx: Context) -> Answer:
 
 def _create(ctx: Context, tenant: str, draft: JobDraft) -> Planned:
     """The first job of a tenant makes its collection."""
-    wanted = replace(draft, ordinal=ctx.ordinals.give(tenant))
+    wanted, by = replace(draft, ordinal=ctx.ordinals.give(tenant)), ctx.by(Operation.CREATE)
     try:
         try:
-            return plan.create_job(ctx.world, tenant, wanted, by=ctx.by(Operation.CREATE))
+            return plan.create_job(ctx.world, tenant, wanted, by=by, most=change.SCHEDULES_MOST)
         except InvalidRequest as refused:
             if refused.field != "collection":
                 raise
             make_collection(ctx, tenant)
-            return plan.create_job(ctx.world, tenant, wanted, by=ctx.by(Operation.CREATE))
+            return plan.create_job(ctx.world, tenant, wanted, by=by, most=change.SCHEDULES_MOST)
     except Conflict as refused:
         if refused.code == "NAME_TAKEN":
             raise _name_taken(draft.name) from refused

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sweephand.errors import InvalidRequest, SweephandError, Unavailable
+from sweephand.errors import InvalidRequest, NotFound, SweephandError, Unavailable
 from sweephand.facades.api import Api, Visit
 from sweephand.facades.http import Answer, Operation, Route, Routes
 from sweephand.facades.sap import action_logs, config, jobs, runs, schedules, search
@@ -26,6 +26,7 @@ CONFIGURING, REMOVING, DETAILS, LISTING = (
     for doing in ("configuring job", "removing job", "fetching job details", "fetching list of jobs")
 )
 SEARCHING = "Error in Job Scheduler action: "
+NO_ROUTE = "Not Found: no such route below /scheduler"
 
 TABLE: list[tuple[str, str, Operation, str, str]] = [
     ("POST", JOBS, jobs.create, WRITE, CREATING),
@@ -46,8 +47,8 @@ TABLE: list[tuple[str, str, Operation, str, str]] = [
     ("GET", "/scheduler/jobCount", jobs.count, READ, DETAILS),
     ("GET", "/scheduler/search/jobs", search.search_jobs, READ, SEARCHING),
     ("GET", "/scheduler/search/schedules", search.search_schedules, READ, SEARCHING),
-    ("GET", "/scheduler/globalParameters", config.read, READ, ""),
-    ("PUT", "/scheduler/globalParameters", config.put, WRITE, ""),
+    ("GET", "/scheduler/globalParameters", config.read, READ, SEARCHING),
+    ("PUT", "/scheduler/globalParameters", config.put, WRITE, SEARCHING),
     ("GET", "/scheduler/actionLogs", action_logs.list_all, READ, DETAILS),
 ]
 """Method, path, operation, scope, and what the messages of a refusal begin with."""
@@ -95,10 +96,12 @@ class SapApi(Api):
         return replace(answer, headers={**answer.headers, "throttling": str(waits_ms)})
 
     def refusal(self, error: SweephandError, _request_id: str, route: Route | None) -> Answer:
+        if route is None and isinstance(error, NotFound):
+            return refusal(404, NO_ROUTE)
         return of_error(error, PREFIXES[route.method, route.path] if route else "")
 
     def no_such_method(self, _request_id: str) -> Answer:
-        return refusal(404, "no such route")
+        return refusal(404, NO_ROUTE)
 
     def unexpected(self, _request_id: str) -> Answer:
         return refusal(500, "the request could not be worked on")

@@ -259,4 +259,4 @@ def _renamed(schedule: dict[str, Any]) -> dict[str, Any]:
 def _schedule_body(ctx: Context, job: Job, schedule: Schedule) -> dict[str, Any]:
     payloads = plan.payloads_of(ctx.world, Planned(job, (schedule,)))
     parent = {"_id": job.integer_id, "name": job.name, "jobUrl": f"/scheduler/jobs/{job.integer_id}"}
-    return bodies.schedule_body(schedule, payloads.get(schedule.id), ctx.now) | {"parent": parent}
+    return _renamed(bodies.schedule_body(schedule, payloads.get(schedule.id), ctx.now)) | {"parent": parent}

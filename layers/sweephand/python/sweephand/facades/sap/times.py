@@ -10,8 +10,11 @@ from sweephand.schedules.localtime import zone
 
 
 def read(value: object, field: str, now: datetime) -> datetime:
-    """A text of ISO 8601 or RFC 2822, or {"date", "format"}; without a zone it is UTC. Raises InvalidRequest."""
-    return from_s(dates.read_second(value, field, epoch_s(now), zone("UTC")))
+    """Returns the whole second of a startTime or endTime. Raises InvalidRequest.
+
+    value: a string of ISO 8601 or RFC 2822, or {"date", "format"}; without a zone it is UTC.
+    """
+    return from_s(dates.read_whole_second(value, field, epoch_s(now), zone("UTC")))
 
 
 def shown(instant: datetime | None) -> str | None:
