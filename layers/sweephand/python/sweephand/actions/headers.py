@@ -24,15 +24,39 @@ _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}", re.ASCII)
 _VALUE = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?", re.ASCII)
 
 
-def parse(value: object, field: str) -> tuple[tuple[tuple[str, str], ...], str | None]:
-    """The headers in the caller's order and spelling with Authorization masked, and its value."""
+AUTHORIZATION = "headers.Authorization"
+"""What the secret of this header is called among the secrets of an action."""
+_SECRET_NAME = re.compile(
+    r"""(?:.*[-_])?(?:
+        cookie | api[-_]?key | app[-_]?key | subscription[-_]?key | functions?[-_]?key | access[-_]?key | auth[-_]?key
+        | (?:auth|access|api|private|session|security|vault|bearer|gitlab|github|deploy|app|secret|webhook)[-_]?token
+        | token | secret | password | passwd | credentials? | signature | authorization
+    )""",
+    re.ASCII | re.IGNORECASE | re.VERBOSE,
+)
+
+
+def is_secret(name: str) -> bool:
+    """Whether a header of this name usually carries a secret: `X-Api-Key`, `Cookie`, `Private-Token` and their like."""
+    return _SECRET_NAME.fullmatch(name) is not None
+
+
+def secret_field(name: str) -> str:
+    """What the value of a secret header is called among the secrets of an action."""
+    lower = name.lower()
+    return AUTHORIZATION if lower == "authorization" else f"headers.{lower}"
+
+
+def parse(value: object, field: str) -> tuple[tuple[tuple[str, str], ...], dict[str, str]]:
+    """Reads headers in the caller's order and spelling, secret ones masked, and the values of these by secret_field."""
     if not isinstance(value, Mapping):
         raise InvalidRequest(field, "must be an object")
     if len(value) > MAX_HEADERS:
         raise InvalidRequest(field, f"must have at most {MAX_HEADERS} members")
     headers: list[tuple[str, str]] = []
     seen: set[str] = set()
-    secret, size = None, 0
+    secrets: dict[str, str] = {}
+    size = 0
     for name, content in value.items():
         path = below(field, name)
         lower = name.lower()
@@ -42,15 +66,15 @@ def parse(value: object, field: str) -> tuple[tuple[tuple[str, str], ...], str |
             raise InvalidRequest(path, "appears twice (upper and lower case are the same)")
         seen.add(lower)
         size += len(name) + len(content) + 4
-        if lower == "authorization":
+        if is_secret(name) and (content or lower == "authorization"):
             if len(content) > MAX_SECRET:
                 raise InvalidRequest(path, f"must have at most {MAX_SECRET:,} bytes")
-            secret = content
+            secrets[secret_field(name)] = content
             content = MASK  # noqa: PLW2901 - from here on the value exists only among the secrets
         headers.append((name, content))
     if size > MAX_HEADER_BYTES:
         raise InvalidRequest(field, f"must have at most {MAX_HEADER_BYTES:,} bytes together")
-    return tuple(headers), secret
+    return tuple(headers), secrets
 
 
 def check_name(name: str, path: str) -> None:

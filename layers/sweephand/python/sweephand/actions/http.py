@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -14,8 +15,8 @@ from sweephand import __version__
 from sweephand.actions import dialects
 from sweephand.actions.authentication import certificate_out_of_time
 from sweephand.actions.call import Call
+from sweephand.actions.headers import MASK, is_secret, secret_field
 from sweephand.actions.http_fields import (
-    AUTHORIZATION,
     QUERY_METHODS,
     HttpParams,
     OutcomeRules,
@@ -23,6 +24,7 @@ from sweephand.actions.http_fields import (
     check_payload,
     from_json,
     kept_secrets,
+    opened_url,
     parse,
     to_json,
 )
@@ -86,7 +88,7 @@ def _performed(params: HttpParams, call: Call, outbound: Outbound) -> Outcome:
     limit_s = min(params.outcome.answer_timeout_s, call.deadline_s)
     deadline = Deadline(call.clock.monotonic() + limit_s, call.clock.monotonic)
     try:
-        target = check_url(params.url, outbound.settings)
+        target = check_url(opened_url(params.url, partial(secret_of, call.secrets)), outbound.settings)
         params = replace(params, authentication=followed(params, target, outbound))
         target, content, content_type = _content(params, call, addressed(params.authentication, target))
         sending = Sending(params.method, target, _headers(params, call, content_type, content), content)
@@ -182,8 +184,8 @@ def _headers(params: HttpParams, call: Call, content_type: str | None, content: 
     }
     headers = [(name, value) for name, value in ours.items() if value is not None and name.lower() not in theirs]
     for name, value in params.headers:
-        secret = name.lower() == "authorization"
-        headers.append((name, secret_of(call.secrets, AUTHORIZATION) if secret else value))
+        sealed = name.lower() == "authorization" or (value == MASK and is_secret(name))
+        headers.append((name, secret_of(call.secrets, secret_field(name)) if sealed else value))
     if call.signing_secrets:
         from sweephand.security import signing  # noqa: PLC0415 - of collections that have keys
 

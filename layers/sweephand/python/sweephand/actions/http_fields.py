@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,7 +24,6 @@ from sweephand.security.guard import CREDENTIALS_IN_CLEAR, GuardSettings, Target
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 QUERY_METHODS = frozenset({"GET", "DELETE", "HEAD"})
 """They carry no body: their payload is an object and becomes the query."""
-AUTHORIZATION = "headers.Authorization"
 
 _MEMBERS = ("type", "method", "url", "headers", "payload", "body", "authentication", "outcome", "retry")
 _OUTCOME = ("answerTimeoutSeconds", "successStatuses", "on202", "onNoAnswer", "callbackTimeoutSeconds")
@@ -48,7 +48,8 @@ class OutcomeRules:
 
 @dataclass(frozen=True)
 class HttpParams:
-    """headers: in the caller's order and spelling; the value of Authorization is always `***`.
+    """headers: in the caller's order and spelling. The values of secret headers, and of secret parameters in the query
+    of the url, are `***`; only jobs that were stored before these were sealed have them in clear.
 
     payload and secrets are only there after `parse`: they are stored elsewhere. dialect: in which headers the target is
     told of the run (dialects.py); its facade's choice.
@@ -67,8 +68,9 @@ class HttpParams:
     @property
     def secret_fields(self) -> frozenset[str]:
         """The secrets that a call needs."""
-        header = (AUTHORIZATION,) if any(name.lower() == "authorization" for name, _ in self.headers) else ()
-        return frozenset((*self.authentication.secret_fields, *header))
+        in_url = (name for name, value in sealed_url(self.url)[1].items() if value == MASK)
+        sealed = (header_fields.secret_field(name) for name, value in self.headers if _is_sealed(name, value))
+        return frozenset((*self.authentication.secret_fields, *sealed, *in_url))
 
     @property
     def confidential(self) -> bool:
@@ -81,10 +83,10 @@ def parse(fields: object, *, field: str, guard: GuardSettings) -> HttpParams:
     given = read.members(fields, field, _MEMBERS)
     method = read.one_of(given.get("method", "POST"), below(field, "method"), METHODS)
     url, target = _parse_url(given.get("url"), below(field, "url"), guard)
-    headers, header_secret = header_fields.parse(given.get("headers", {}), below(field, "headers"))
+    url, url_secrets = sealed_url(url)
+    headers, header_secrets = header_fields.parse(given.get("headers", {}), below(field, "headers"))
     authentication, secrets = auth.parse(given.get("authentication"), below(field, "authentication"), guard)
-    if header_secret is not None:
-        secrets[AUTHORIZATION] = header_secret
+    secrets = {**secrets, **header_secrets, **url_secrets}
     payload_field, payload = parse_payload(given, field)
     params = HttpParams(
         method=method,
@@ -104,6 +106,49 @@ def parse(fields: object, *, field: str, guard: GuardSettings) -> HttpParams:
     if params.confidential and target.scheme == "http" and target.literal and is_public(target.literal):
         raise InvalidRequest(below(field, "url"), CREDENTIALS_IN_CLEAR)
     return params
+
+
+_QUERY_SECRET = re.compile(
+    r"""(?P<name>[?&;](?P<known>
+        sig | signature | x-(?:amz|goog|ms)-signature | x-amz-security-token | (?:access|auth|api|id|sas)[-_]?token
+        | (?:api|app|access|auth|function|subscription)[-_]?key | (?:client[-_]?)?secret | password | passwd | pwd
+        )=)(?P<value>[^&;#]+)
+    | (?P<short>[?&;](?P<maybe>code|key|token|auth|hmac)=)(?P<long>\*\*\*(?=[&;#]|$)|[^&;#]{12,})
+    """,
+    re.ASCII | re.IGNORECASE | re.VERBOSE,
+)
+"""Parameters of a query that carry secrets. Those of common words do so where their value is long."""
+
+
+def sealed_url(url: str) -> tuple[str, dict[str, str]]:
+    """The URL with `***` for each secret in its query; and these as they stand in it, by what each is called among the
+    secrets of the action.
+    """
+    found: dict[str, str] = {}
+
+    def mask(match: re.Match[str]) -> str:
+        name = (match["known"] or match["maybe"]).lower()
+        count = sum(each.split("#")[0] == f"url.{name}" for each in found)
+        found[f"url.{name}" + (f"#{count + 1}" if count else "")] = match["value"] or match["long"]
+        return f"{match['name'] or match['short']}{MASK}"
+
+    return _QUERY_SECRET.sub(mask, url), found
+
+
+def opened_url(url: str, secret_of: Callable[[str], str]) -> str:
+    """The URL with its secrets. secret_of: by their names. A secret that was stored in clear stays as it is."""
+    _, found = sealed_url(url)
+    values = iter([secret_of(name) if value == MASK else value for name, value in found.items()])
+
+    def put_back(match: re.Match[str]) -> str:
+        return f"{match['name'] or match['short']}{next(values)}"
+
+    return _QUERY_SECRET.sub(put_back, url)
+
+
+def _is_sealed(name: str, value: str) -> bool:
+    """Whether the header's value is kept among the secrets. Jobs that are older than this rule have some in clear."""
+    return value == MASK and header_fields.is_secret(name)
 
 
 def _check_own_header(params: HttpParams, field: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sweephand import actions
+from sweephand.actions.headers import is_secret
 from sweephand.domain.instants import epoch_s
 from sweephand.domain.job import ActionSpec, Payload
 from sweephand.domain.run import Run
@@ -41,7 +42,7 @@ def check(action: ActionSpec, edit: Edit) -> None:
         raise InvalidRequest("headers", "the job's action has none")
     locked = actions.own_headers(action.params)
     for name in edit.headers:
-        if name.lower() in locked:
+        if name.lower() in locked or is_secret(name):
             raise InvalidRequest(f"headers.{name}", "belongs to the job's secrets and cannot be edited")
 
 

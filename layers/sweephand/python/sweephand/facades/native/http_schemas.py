@@ -82,8 +82,13 @@ SHOWN_MISFIRE: Members = {**MISFIRE, "maxLatenessSeconds": or_null(MISFIRE["maxL
 ACTION: Members = {
     "type": {"const": "http"},
     "method": one_of(http_fields.METHODS),
-    "url": text(1, 2_048),
-    "headers": {"type": "object", "additionalProperties": TEXT, "maxProperties": headers.MAX_HEADERS},
+    "url": text(1, 2_048, description="Secrets in its query (`sig`, `api_key`, long `code` and `key`) are sealed."),
+    "headers": {
+        "type": "object",
+        "additionalProperties": TEXT,
+        "maxProperties": headers.MAX_HEADERS,
+        "description": "`Authorization`, `Cookie`, `X-Api-Key` and other names of secrets are sealed, shown as `***`.",
+    },
 }
 PAYLOADS: Members = {
     "payload": ANYTHING,
