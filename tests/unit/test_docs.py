@@ -115,6 +115,25 @@ def test_the_walk_through_the_code_names_functions_that_exist():
         assert re.search(rf"^(?:def|class) {name}\b", source, re.MULTILINE), f"{path}::{name}"
 
 
+PROMISED = re.compile(r"`(tests/[a-z_/]+\.py)::(test_[a-z0-9_]+)`")
+
+
+def test_every_promise_of_the_page_on_security_names_tests_that_exist():
+    rows = re.findall(r"^\| (?!Promise|---)(.+?) \| (`tests/.*|.*) \|$", _promises(), re.MULTILINE)
+
+    assert len(rows) > 30
+    for promise, held_by in rows:
+        assert PROMISED.findall(held_by), promise
+        for path, test in PROMISED.findall(held_by):
+            assert re.search(rf"^(async )?def {test}\(", (ROOT / path).read_text(), re.MULTILINE), f"{path}::{test}"
+        assert not PROMISED.sub("", held_by).replace("<br>", "").strip(), promise
+
+
+def _promises() -> str:
+    page = (ROOT / "docs" / "security.md").read_text()
+    return page[page.index("## Promises") : page.index("## After a leak")]
+
+
 def test_decisions_are_numbered_once_and_fit_a_page():
     decisions = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 

@@ -146,3 +146,32 @@ def test_an_issuer_that_is_down_refuses_its_own_and_nobody_else(api: Api, issuer
 
     assert (reply.status, reply.code) == (401, "UNAUTHENTICATED")
     assert "the keys of an issuer cannot be had" in api.stage.journal.at("warning")
+
+
+def test_a_credential_made_by_a_token_of_another_issuer_has_the_token_s_scopes(api: Api, issuer: Issuer) -> None:
+    """Else whoever leaves the issuer's directory keeps more than the token gave, for good."""
+    headers = bearer(api, issuer, scope="admin jobs:read")
+
+    made = api("POST", "/v1/credentials", {}, caller=None, headers=headers)
+    refused = api("POST", "/v1/credentials", {"scopes": ["tasks:write"]}, caller=None, headers=headers)
+
+    assert (made.status, made.json["scopes"]) == (201, ["admin", "jobs:read"])
+    assert made.json["createdBy"].startswith("acme.oidc:")
+    assert (refused.status, refused.code) == (403, "SCOPE_MISSING")
+
+
+def test_a_token_of_another_issuer_lacks_what_the_provider_withholds_from_its_tenant(api: Api, issuer: Issuer) -> None:
+    def withhold(*scopes: str) -> None:
+        reply = api("PATCH", "/v1/tenants/acme", {"withheldScopes": list(scopes)}, caller="provider")
+        assert reply.status == 200
+        api.stage.clock.advance(10)
+
+    withhold("tasks:write", "admin")
+    headers = bearer(api, issuer, scope="admin jobs:read tasks:write")
+    refused = api("POST", "/v1/credentials", {"scopes": ["tasks:write"]}, caller=None, headers=headers)
+    withhold("tasks:write")
+    granted = api("POST", "/v1/credentials", {}, caller=None, headers=headers)
+    withhold()
+
+    assert (refused.status, refused.code) == (403, "SCOPE_MISSING")
+    assert granted.json["scopes"] == ["admin", "jobs:read"]
