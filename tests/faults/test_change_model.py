@@ -1,8 +1,10 @@
 """Any history of edits, pauses, stops and deletes around the instants, cut off anywhere: what was planned is what ran.
 
 A job with one schedule is changed in any order; the service ticks and delivers in between. Each step may die at any of
-its calls. In the end every instant of each generation's own rule, up to the end of that generation, has exactly one row
-or lies in one line; totals are a fold over the ledger; nothing is open or waits; nothing was called early or twice.
+its calls. In the end every instant of each generation's own rule, from its beginning to its end, has exactly one row
+or lies in one line; so has each instant that an answer named and no later request took back; what fell due while it was
+off was not called afterwards; totals are a fold over the ledger; nothing is open or waits; nothing was called early or
+twice.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from sweephand.domain import series
+from sweephand.domain import series, upcoming
 from sweephand.domain.instants import from_s
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Kind, Run, State
@@ -38,12 +40,27 @@ cuts = st.none() | st.tuples(st.integers(0, 9), st.sampled_from(["crash-before",
 """Which call of a step dies: before it took effect, or after. None: none of them."""
 
 
+@dataclass(frozen=True)
+class Generation:
+    """Of a schedule's row. on: was it active? asked_at: when the change was asked for that began it."""
+
+    packed: str
+    on: bool
+    first_at: datetime | None
+    asked_at: datetime
+
+
 @dataclass
 class Life:
-    """One job under the name. generations: the rule of each, and whether it was on."""
+    """One job under the name. announced: instants that an answer named, with the generation that it showed.
+
+    off: from when to when the schedule was off.
+    """
 
     planned: Planned
-    generations: dict[int, tuple[str, bool]] = field(default_factory=dict)
+    generations: dict[int, Generation] = field(default_factory=dict)
+    announced: set[tuple[datetime, int]] = field(default_factory=set)
+    off: list[tuple[datetime, datetime]] = field(default_factory=list)
 
 
 class Changes(RuleBasedStateMachine):
@@ -52,6 +69,7 @@ class Changes(RuleBasedStateMachine):
         self._stage = stage(shards=1)
         self.scene = self._stage.__enter__()
         self.lives: list[Life] = []
+        self.pause_ends_at: datetime | None = None
         self.create(TIMINGS[0], None)
 
     def teardown(self) -> None:
@@ -80,9 +98,28 @@ class Changes(RuleBasedStateMachine):
         """A step makes one generation at most: so each of them is seen."""
         life = self.life
         there = self.row(life) if life else None
-        if life and there:
-            assert there.generation - max(life.generations, default=0) <= 1
-            life.generations[there.generation] = there.packed, there.state is ScheduleState.ACTIVE
+        if life is None or there is None:
+            return
+        now = self.scene.clock.now()
+        newest = max(life.generations, default=0)
+        assert there.generation - newest <= 1
+        if there.generation > newest:
+            began = Generation(there.packed, there.state is ScheduleState.ACTIVE, there.first_at, there.modified_at)
+            if newest and began.on and not life.generations[newest].on:
+                ends_at = began.asked_at if self.pause_ends_at is None else min(began.asked_at, self.pause_ends_at)
+                life.off.append((self.off_since(life), ends_at))
+            life.generations[there.generation] = began
+        for instant in upcoming.next_runs(there, load(there.packed), now, 3):
+            life.announced.add((instant, there.generation))
+
+    def off_since(self, life: Life) -> datetime:
+        """When the first of the newest generations that are off was asked for."""
+        since = life.generations[max(life.generations)].asked_at
+        for number in sorted(life.generations, reverse=True):
+            if life.generations[number].on:
+                break
+            since = life.generations[number].asked_at
+        return since
 
     def cut(self, step: Callable[[], Any], cut: tuple[int, str] | None) -> None:
         with self.scene.taps.faulty(Faults([cut] if cut else [])):
@@ -119,6 +156,7 @@ class Changes(RuleBasedStateMachine):
     def pause(self, length_s: int | None, cut: tuple[int, str] | None) -> None:
         now = self.scene.clock.now()
         until = None if length_s is None else now.replace(microsecond=0) + (length_s + 1) * SECOND
+        self.pause_ends_at = until
         self.cut(lambda: self.scene.set_state(self.lives[-1].planned, pause=Pause(now, until=until)), cut)
 
     @precondition(lambda self: self.life is not None)
@@ -146,6 +184,7 @@ class Changes(RuleBasedStateMachine):
 
         with self.scene.taps.faulty(gone):
             self.scene.deliver(most=1)
+        self.note()
 
     # Time
 
@@ -153,6 +192,11 @@ class Changes(RuleBasedStateMachine):
     def go_on(self, seconds: int) -> None:
         self.scene.run(seconds, most=1)
         self.note()
+
+    @rule(seconds=st.sampled_from([3, 9, 70]))
+    def go_on_without_executors(self, seconds: int) -> None:
+        self.scene.pass_time(seconds)
+        self.cut(self.scene.tick, None)
 
     @precondition(lambda self: self.life is not None)
     @rule(offset_s=st.sampled_from([-7, -6, -5, -1, 0, 1]))
@@ -191,7 +235,12 @@ class Changes(RuleBasedStateMachine):
             if there is not None:
                 exact(scene, there)
                 self.covered(life, there, runs)
-        assert not [each for each in scene.endpoint.received if each.at < each.call.planned_at], "called early"
+        calls = scene.endpoint.received
+        assert not [each for each in calls if each.at < each.call.planned_at], "called early"
+        off = [each for life in self.lives for each in life.off]
+        assert not [
+            each for each in calls for since, until in off if since < each.call.planned_at < until <= each.at
+        ], "fell due while it was off, and was called afterwards"
         lost = {run.id: run.lost for life in self.lives for run in scene.runs(life.planned)}
         for run_id, calls in Counter(scene.endpoint.run_ids).items():
             assert calls <= 1 + lost[run_id], "called again although nobody was lost"
@@ -204,14 +253,22 @@ class Changes(RuleBasedStateMachine):
         since = series.before_first(there.created_at)
         for generation in range(1, there.generation):
             until = from_s(there.ended_at[generation])
-            packed, on = life.generations[generation]
-            (expected if on else left_out).update(between(load(packed).rule, since, until, 100_000))
+            its = life.generations[generation]
+            begin = since if its.first_at is None else its.first_at - SECOND
+            (expected if its.on else left_out).update(between(load(its.packed).rule, begin, until, 100_000))
             since = until
         assert rows == expected, "lost, or of no plan"
         assert all(line.state is State.SKIPPED for line in lines)
         assert left_out == {at for at in left_out if any(within(line, at) for line in lines)}, "silent"
         assert not [at for at in rows for line in lines if within(line, at)], "a row within a line"
         assert sum(line.range_count or 0 for line in lines) == len(left_out)
+        told = {at for at, generation in life.announced if not self.taken_back(life, at, generation)}
+        assert told == {at for at in told if at in rows or any(within(line, at) for line in lines)}, "named, and silent"
+
+    def taken_back(self, life: Life, instant: datetime, generation: int) -> bool:
+        """A later request came before it."""
+        later = life.generations.get(generation + 1)
+        return later is not None and later.asked_at <= instant
 
 
 def within(line: Run, at: datetime) -> bool:

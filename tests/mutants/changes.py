@@ -147,7 +147,7 @@ CHANGES = {
         "domain/admission.py", "_superseded", "if pointer.instant.timestamp() > ended_at:", "if False:"
     ),
     "what-is-taken-back-still-counts": Change(
-        "flow/replan.py", "change", "before.planned_total + len(owed) - taken_back", "before.planned_total + len(owed)"
+        "flow/replan.py", "change", "sum(each > seam.until for each in sent)", "0"
     ),
     "a-lost-executor-is-the-end": Change(
         "domain/admission.py", "_after_lost", '.get("delivery") == "at_most_once":', '.get("delivery") != "x":'

@@ -122,7 +122,8 @@ def test_what_is_off_does_not_run_and_what_was_before_the_change_is_left_to_the_
     place = place_of(api, **DAILY)
     ahead, behind = "2027-03-02T02:30:00", "2027-02-01T02:30:00"
 
-    assert codes(explain(api, place, behind)) == ["CHANGED_SINCE", "MATCHES"]
+    before = explain(api, place, behind)
+    assert (before["occurs"], codes(before), before["runId"]) == (False, ["CHANGED_SINCE"], None)
     api("POST", f"{place}/deactivate")
     off = explain(api, place, ahead)
 

@@ -230,7 +230,11 @@ def test_each_code_can_be_met() -> None:
         ):
             met |= {each.code for each in asked(fields, at, Counted(NOW, 300)).reasons}
 
-    elsewhere = {code for code in REASON_CODES if "CALENDAR" in code} | {"CHANGED_SINCE", "NOT_ACTIVE"}
+    elsewhere = {code for code in REASON_CODES if "CALENDAR" in code} | {
+        "PLANNED_BEFORE",
+        "CHANGED_SINCE",
+        "NOT_ACTIVE",
+    }
     assert met == REASON_CODES.keys() - elsewhere
 
 

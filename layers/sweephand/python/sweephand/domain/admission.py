@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sweephand.domain.collection import Terms
+from sweephand.domain.instants import from_s
 from sweephand.domain.job import TASK_KINDS, Job
 from sweephand.domain.lateness import FRESH, Policy
 from sweephand.domain.message import Pointer
@@ -163,7 +164,7 @@ def _late_without_row(pointer: Pointer, seen: Seen, now: datetime) -> Schedule |
 
 
 def _without_row(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime | None) -> Admission:
-    """In the protocol's order: does it belong to anybody, is it time, is it this plan's, may it run."""
+    """In the protocol's order: does it belong to anybody, is it time, is it this plan's, was it off, may it run."""
     if pointer.kind is not Kind.SCHEDULED or pointer.attempt > 1:
         return Drop("a run that was to be written before its message")
     if seen.job is None or seen.schedule is None:
@@ -174,6 +175,7 @@ def _without_row(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime 
         return Drop("a line of the ledger tells of it")
     return (
         _superseded(pointer, seen.schedule)
+        or _was_off(pointer, seen.schedule, seen.terms)
         or _too_late(pointer, seen.schedule, seen.left, now, sent_at)
         or _forbidden(seen.job, seen.schedule, enabled=seen.terms.enabled)
         or Claim(1, contested=contested(seen.job, seen.schedule))
@@ -195,6 +197,31 @@ def _superseded(pointer: Pointer, schedule: Schedule) -> Drop | None:
     if schedule.left_out_to is not None and pointer.instant <= schedule.left_out_to:
         return Drop("a look that was cut off sent it, and a later one left it out")
     return None
+
+
+def _was_off(pointer: Pointer, schedule: Schedule, terms: Terms) -> End | None:
+    """It fell due while it was switched off, and its message comes after that: executors were away meanwhile."""
+    if schedule.off_times is None and terms.off_times is None:
+        return None
+    from sweephand.domain import off_times  # noqa: PLC0415 - few were switched off in the last days
+
+    reason = off_times.reason_at(schedule.off_times, pointer.instant, pointer.generation)
+    if reason is None and not _planned_late(pointer, schedule):
+        reason = off_times.reason_at(terms.off_times, pointer.instant, pointer.generation)
+    return None if reason is None else End(State.SKIPPED, reason)
+
+
+def _planned_late(pointer: Pointer, schedule: Schedule) -> bool:
+    """Was it planned for a moment before the request, to run at once? That its collection was off then is no matter."""
+    if pointer.instant != schedule.first_at or pointer.generation != schedule.generation:
+        return False
+    return pointer.instant < schedule.modified_at and _planned_from(schedule) >= pointer.instant
+
+
+def _planned_from(schedule: Schedule) -> datetime:
+    """About when the generation in force was planned: not before that, and seconds after it at most."""
+    ended = schedule.ended_at.get(schedule.generation - 1)
+    return schedule.created_at if ended is None else from_s(ended)
 
 
 def _left_out(instant: datetime, schedule: Schedule) -> bool:

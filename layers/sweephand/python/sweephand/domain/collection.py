@@ -48,7 +48,7 @@ class Tenant:
     """applications: those that it is subscribed to. purge: the operation that deletes it.
 
     withheld: scopes that its provider withholds from all its callers. created_by, modified_by: client ids; None: the
-    service, or before it was kept.
+    service, or before it was kept. off_times: when it was disabled (domain.off_times).
     """
 
     name: str
@@ -62,6 +62,7 @@ class Tenant:
     created_by: str | None = None
     modified_at: datetime | None = None
     modified_by: str | None = None
+    off_times: str | None = None
 
 
 MOST_SCHEDULES = 10_000_000
@@ -137,6 +138,7 @@ class Collection:
 
     callback_timeout_s: how long a run waits for its result where its job does not say; None: as the stack has it.
     redirects: of Azure's queues to others, in the members of the API. flow_key: of all its jobs that name no other.
+    off_times: when it was disabled (domain.off_times).
     """
 
     tenant: str
@@ -156,6 +158,7 @@ class Collection:
     modified_at: datetime | None = None
     modified_by: str | None = None
     signing: tuple[SigningKey, ...] = ()
+    off_times: str | None = None
 
 
 @dataclass(frozen=True)
@@ -164,6 +167,7 @@ class Terms:
     scopes that no caller of the tenant has.
 
     purging: the tenant is being deleted, with all that it has. tenant_since: when it was made; None: it is not there.
+    off_times: when one of the two was disabled.
     """
 
     enabled: bool = True
@@ -178,3 +182,4 @@ class Terms:
     redirects: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     flow_key: str | None = None
     pace: Pace = Pace()
+    off_times: str | None = None

@@ -59,7 +59,9 @@ class Schedule:
     timing: the caller's members, for the answer. packed: what schedules.timing.load reads. next_run_at: the earliest
     instant not yet sent (of an ENDING schedule: when it is looked at again), None while nothing waits.
     last_planned_at: the last counted instant. planned_total: occurrences sent so far. first_at: the first occurrence of
-    this generation, where its rule has none there.
+    this generation, where its rule has none there, or where it lies before the end of the generation before.
+    still_due: instants that generations before this one have counted, that lay ahead as this one began, and that this
+    one does not have. off_times: when it was off, for what it had sent ahead by then (domain.off_times).
     missed_from, missed_to: what was last decided not to be sent one by one: a late message of it is dropped. Without
     missed_from, all that was planned before it too. left_out_to: up to where lines tell of it and nothing is sent,
     unless all of it is.
@@ -100,6 +102,8 @@ class Schedule:
     unreachable: str | None = None
     hooks: str | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    still_due: tuple[datetime, ...] = ()
+    off_times: str | None = None
 
     @property
     def unsent_from(self) -> datetime | None:

@@ -20,9 +20,19 @@ def next_runs(schedule: Schedule, timing: Timing, now: datetime, limit: int) -> 
 
 
 def ahead(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
-    """What the schedule will do after an instant: within its count, and nothing while it is off or held."""
+    """What the schedule will do after an instant: within its count, and nothing while it is off or held.
+
+    With what the plan before a change still has due, in the seconds after that.
+    """
     if schedule.state not in LIVE or schedule.held_from is not None:
         return []
+    own = _own(schedule, timing, max(after, generations.began(schedule)), limit)
+    before = [Occurrence(each, None) for each in schedule.still_due if each > after]
+    return sorted([*before, *own], key=lambda each: each.instant)[:limit] if before else own
+
+
+def _own(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
+    """Of the generation in force."""
     found = _planned(schedule, timing, after, limit)
     if schedule.state is ScheduleState.ENDING:
         last = schedule.last_planned_at
@@ -40,17 +50,19 @@ def _planned(schedule: Schedule, timing: Timing, after: datetime, limit: int) ->
     if at is None or schedule.state is not ScheduleState.ACTIVE:
         return preview(timing, after, limit)
     if timing.actual_start_interval_s is None:
-        late = at == schedule.first_at and after < at and not timing.recurring
-        return [Occurrence(at, None)] if late else preview(timing, after, limit)
+        first = schedule.first_at
+        if first is not None and after < first and timing.rule.last_until(first) != first:
+            return [Occurrence(first, None), *preview(timing, first, limit - 1)]
+        return preview(timing, after, limit)
     step = timedelta(seconds=timing.actual_start_interval_s)
     if after >= at:
-        first = at + ((after - at) // step + 1) * step
+        nearest = at + ((after - at) // step + 1) * step
     else:
         # What was sent already lies ahead too, but nothing from before the first of this generation.
         began = schedule.first_at or timing.rule.next_after(generations.began(schedule)) or at
         since = max(after, at - SENT_AHEAD_MOST, began - timedelta(seconds=1))
-        first = at - max(0, -((since - at) // step) - 1) * step
-    instants = (first + n * step for n in range(limit))
+        nearest = at - max(0, -((since - at) // step) - 1) * step
+    instants = (nearest + n * step for n in range(limit))
     return [Occurrence(each, None) for each in takewhile(lambda each: each <= timing.ends_at, instants)]
 
 

@@ -15,7 +15,7 @@ from sweephand.errors import Conflict, PreconditionFailed, QuotaExceeded, Unavai
 from sweephand.flow import cleaning, drafts, endings, following, pausing, plan, quotas, replan, steps, tenancy, wishes
 from sweephand.flow.history import BY_SERVICE, By, Operation, entry
 from sweephand.flow.plan import IN_JOBS_TRANSACTION, TRIES, Planned
-from sweephand.flow.steps import Effect
+from sweephand.flow.replan import Effect
 from sweephand.flow.turns import Turns
 from sweephand.flow.wishes import Scene, Wish
 from sweephand.flow.world import World
@@ -168,9 +168,9 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     more = any(wish.before is None for wish in wanted.wishes)
     collection, seen = tenancy.open_with_usage(world, before.tenant, after.collection, for_more=more)
     began_at = world.clock.now()
-    effect = Effect(replan.effective_at(began_at), wanted.resumed_at)
+    effect = Effect(began_at, after.modified_at, wanted.resumed_at)
     book = _book(world, before, wanted.wishes)
-    scene = Scene(before, after, parts, collection, seen, wanted.stored, effect.at, wanted.asked, book)
+    scene = Scene(before, after, parts, collection, seen, wanted.stored, effect, wanted.asked, book)
     steps_to_do = wishes.steps_of(world, wanted.wishes, scene)
     carried = steps.carry_out(world, steps_to_do, after, effect)
     after = plan.with_schedule_ids(after, carried.schedules)

@@ -18,7 +18,8 @@ from sweephand.domain.waiting import Waits
 from sweephand.errors import Unavailable
 from sweephand.flow import cleaning, endings, replan, steps, unused
 from sweephand.flow.plan import TRIES
-from sweephand.flow.steps import CALLERS, Effect, Step
+from sweephand.flow.replan import Effect
+from sweephand.flow.steps import CALLERS, Step
 from sweephand.flow.world import World
 from sweephand.store import jobs, keys, parts
 from sweephand.store.conditional import Cancelled, Op
@@ -101,7 +102,7 @@ def _carry_out(world: World, job: Job, part: Part) -> None:
     """[The part is there, the change open], so that neither a second executor nor a delete of the job is undone."""
     for tries in range(TRIES):
         began_at = world.clock.now()
-        effect = Effect(replan.effective_at(began_at), part.resumed_at)
+        effect = Effect(began_at, job.modified_at, part.resumed_at)
         carried = steps.carry_out(world, _steps(world, job, part), job, effect)
         if carried.held or carried.missed:
             steps.let_go(world, carried)

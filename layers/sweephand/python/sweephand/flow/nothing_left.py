@@ -12,6 +12,7 @@ from sweephand.domain.nothing_left import NothingLeft
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.flow import drafts, replan
+from sweephand.flow.replan import Effect
 from sweephand.schedules.timing import Timing
 
 
@@ -45,14 +46,14 @@ def refusal(
     job: Job,
     timing: Timing,
     now: datetime,
-    effective: datetime,
+    effect: Effect,
     at: datetime | None,
 ) -> InvalidRequest | None:
     """Of what would be over at once, at the member that says so; None where something lies ahead. job: as it shall be.
 
-    timing: the new one. effective, at: as `replan.change` has them.
+    timing: the new one. effect, at: as `replan.change` has them.
     """
-    if not replan.leaves_nothing(there, changed, job, timing, effective, at):
+    if not replan.leaves_nothing(there, changed, job, timing, effect, at):
         return None
     field = _to_blame(there, changed, timing)
     if field != "active":

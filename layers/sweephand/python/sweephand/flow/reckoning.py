@@ -140,7 +140,7 @@ def account(world: World, schedule: Schedule, before: StatsItem, *, consistent: 
 def _judged_until(world: World, schedule: Schedule, there: Account, latest: datetime) -> datetime:
     """The last instant that must have its row by now: sent, old enough, and before any catch-up that is under way."""
     until = min(latest, there.newest) if not there.whole else latest
-    sent = sent_until(schedule)
+    sent = plans.sent_until(schedule)
     # Nothing of a plan that is off was sent; but a pause that ends late may still plan what lies behind its end.
     until = min(until, plans.in_force(schedule).since if sent is None else sent)
     if schedule.missed_to is not None and schedule.missed_to > there.since:
@@ -149,18 +149,9 @@ def _judged_until(world: World, schedule: Schedule, there: Account, latest: date
     return max(until, there.since)
 
 
-def sent_until(schedule: Schedule) -> datetime | None:
-    """Up to where the generation in force has been sent; None where it sends nothing."""
-    if schedule.state is ScheduleState.ENDING:
-        return schedule.last_planned_at
-    if schedule.state is ScheduleState.ACTIVE and schedule.unsent_from is not None:
-        return schedule.unsent_from - timedelta(seconds=1)
-    return None
-
-
 def _planned(schedule: Schedule, there: Account, before: StatsItem) -> int | None:
-    sent = sent_until(schedule)
-    if sent is None or not there.whole:
+    sent = plans.sent_until(schedule)
+    if sent is None or not there.whole or any(each > sent for each in schedule.still_due):
         return None
     return before.settled_planned + there.planned(sent, MOST_INSTANTS)
 
@@ -283,7 +274,7 @@ def _goes_on(world: World, schedule: Schedule) -> list[Action]:
     timing = load(schedule.packed)
     before = stats.read(world.table, schedule)
     there = account(world, schedule, before)
-    newest = max(there.newest, schedule.missed_to or there.newest)
+    newest = max([there.newest, schedule.missed_to or there.newest, *schedule.still_due])
     planned = before.settled_planned + there.planned(newest, MOST_INSTANTS)
     upcoming = None
     if timing.count is None or planned < timing.count:

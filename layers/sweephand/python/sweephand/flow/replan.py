@@ -1,7 +1,8 @@
 """A change of timing or state as one write, after which old messages and the new plan cannot contradict each other.
 
-It takes effect at E, five seconds ahead: instants up to E are sent and counted by the old generation, instants that
-were sent but lie beyond E are taken back, and the new plan begins behind E.
+The new plan begins with the request. The old one ends at E, five seconds later, because its messages may be on their
+way to a claim: its instants up to E are sent and run, those that were sent but lie after E are taken back. An instant
+that both plans have runs once and counts once (domain.generations).
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sweephand.domain import generations, series
-from sweephand.domain.generations import Generation
+from sweephand.domain.generations import SECOND, Generation, Seam, Start
 from sweephand.domain.instants import EPOCH, epoch_s, from_s, up_to_second
 from sweephand.domain.job import Job
 from sweephand.domain.lateness import FRESH, Misfire, Policy
 from sweephand.domain.message import occurrence
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import (
+    LIVE,
     Schedule,
     ScheduleState,
     StateReason,
@@ -29,9 +31,10 @@ from sweephand.errors import Unavailable
 from sweephand.flow import ranges
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.schedules.timing import Timing, count_between, load, load_or_never
+from sweephand.schedules.timing import Timing, load, load_or_never
 
 TAKES_EFFECT_AFTER = timedelta(seconds=5)
+"""How long messages of the old plan may still be on their way to a claim after the change was asked for."""
 COMMIT_MARGIN = timedelta(seconds=2)
 MOST_POINTERS = 100
 """Occurrences of a new plan that are sent at once: more than a minute's worth, the sweep sends the rest."""
@@ -52,9 +55,36 @@ class Plan:
     left: Generation | None = None
 
 
-def effective_at(now: datetime) -> datetime:
-    """E: whole seconds, at least five ahead."""
-    return from_s(epoch_s(now + TAKES_EFFECT_AFTER) + 1)
+@dataclass(frozen=True)
+class Effect:
+    """When a change takes effect.
+
+    now: as its write is prepared. asked_at: when it was asked for; schedules that are too many for their job's
+    transaction follow later. resumed_at: of a pause that ends at a set time, the last instant that it covers.
+    """
+
+    now: datetime
+    asked_at: datetime
+    resumed_at: datetime | None = None
+
+    @property
+    def at(self) -> datetime:
+        """E: whole seconds, at least five ahead."""
+        return from_s(epoch_s(self.now + TAKES_EFFECT_AFTER) + 1)
+
+    def seam_of(self, schedule: Schedule) -> Seam:
+        """While a schedule was off nothing of it was planned: its new plan begins with the request, or with the end of
+        the pause, which may lie ahead, so that what is due then is sent on its second. Of one that cannot be read
+        nobody knows what it had sent: there the new plan begins after the seam.
+        """
+        if schedule.state in LIVE:
+            return Seam(series.before_first(self.now), self.at)
+        if schedule.state is ScheduleState.BROKEN:
+            return Seam(self.at, self.at)
+        since = series.before_first(self.asked_at)
+        if self.resumed_at is not None and schedule.state is ScheduleState.PAUSED:
+            since = self.resumed_at
+        return Seam(since, max(since, generations.began(schedule)))
 
 
 def in_time(world: World, effective: datetime) -> None:
@@ -80,59 +110,87 @@ def over_at_once(schedule: Schedule, now: datetime) -> Schedule:
     return replace(schedule, state=ScheduleState.ENDING, next_run_at=wake_at)
 
 
-def change(
-    before: Schedule, after: Schedule, job: Job, timing: Timing, effective: datetime, at: datetime | None
-) -> Plan:
+def change(before: Schedule, after: Schedule, job: Job, timing: Timing, effect: Effect, at: datetime | None) -> Plan:
     """The next generation of a schedule. after: with the caller's wishes. at: the instant of a new one-time timing,
     or E for an interval that runs at once.
+
+    The old plan answers for its instants up to the end of the seam, the new one for its own since the request.
     """
+    seam = effect.seam_of(before)
     old = load_or_never(before.packed)
-    owed = _owed(before, old, effective)
-    taken_back = _taken_back(before, old, effective)
-    planned_total = max(0, before.planned_total + len(owed) - taken_back)
     state, reason = wanted_state(job, after.active)
     if not after.active and after.state_reason == StateReason.UNREACHABLE:
         reason = StateReason.UNREACHABLE  # until somebody switches it on again
-    if at is None and _is_late_start(before, after, job, timing, effective):
-        at = effective
-    upcoming = _next(timing, planned_total, effective, at, owed)
-    last = owed[-1] if owed else before.last_planned_at
-    first_at = at if at is not None and at <= effective and at == upcoming else None
+    if at is None and _is_late_start(before, after, job, timing, effect.at):
+        at = effect.at
+    owed = _owed(before, old, seam.until)
+    sent = generations.counted_after(before, old, seam.since if at is None else min(seam.since, at - SECOND))
+    counted = {each for each in {*sent, *owed} if each <= seam.until and (each > seam.since or each == at)}
+    planned_total = max(0, before.planned_total + len(owed) - sum(each > seam.until for each in sent))
+    start = Start(None)
+    if state is ScheduleState.ACTIVE:
+        start = generations.start_of(timing, planned_total, counted, seam, at)
+    upcoming = start.first_at
+    still_due = tuple(sorted(each for each in counted - start.taken_over if each > seam.since))
+    last = None
     if state is ScheduleState.ACTIVE and upcoming is None:
         # Nothing lies ahead: the wake of an ENDING row sees to its completion.
-        state, upcoming = ScheduleState.ENDING, effective + timedelta(seconds=1)
-        last = min(last, effective) if last else effective
+        state, upcoming = ScheduleState.ENDING, effect.at + timedelta(seconds=1)
+        last = owed[-1] if owed else min(before.last_planned_at or seam.until, seam.until)
+        last = max([last, *still_due])
     changed = replace(
         after,
         generation=before.generation + 1,
-        ended_at=ended_generations(before, epoch_s(effective)),
-        planned_total=planned_total,
+        ended_at=ended_generations(before, epoch_s(seam.until)),
+        planned_total=max(0, planned_total - len(start.taken_over)),
         state=state,
         state_reason=reason,
-        next_run_at=upcoming if state in (ScheduleState.ACTIVE, ScheduleState.ENDING) else None,
-        last_planned_at=last if state is ScheduleState.ENDING else None,
-        first_at=first_at if state is ScheduleState.ACTIVE else None,
+        next_run_at=upcoming if state in LIVE else None,
+        last_planned_at=last,
+        first_at=_first_at(timing, start, seam) if state is ScheduleState.ACTIVE else None,
+        still_due=still_due,
+        off_times=_off_times(before, state, seam, still_due),
         unreachable=None if after.active else before.unreachable,
     )
     deliveries = tuple(_delivery(before, instant) for instant in owed)
-    left = generations.left_behind(before, owed, effective)
-    return Plan(changed, deliveries, silence(before, old, effective), left)
+    left = generations.left_behind(before, owed, seam.until)
+    return Plan(changed, deliveries, silence(before, old, seam.since, effect.now), left)
+
+
+def _first_at(timing: Timing, start: Start, seam: Seam) -> datetime | None:
+    """The first occurrence, where the rule alone does not say that it is this generation's."""
+    by_rule = timing.rule.next_after(seam.until)
+    return None if start.first_at == by_rule else start.first_at
+
+
+def _off_times(before: Schedule, state: ScheduleState, seam: Seam, still_due: Sequence[datetime]) -> str | None:
+    """With what the change begins or ends of them. What was sent ahead is all that they are needed for."""
+    reason = OFF.get(state)
+    begins = reason is not None and before.state in LIVE and bool(still_due)
+    ends = reason is None and before.off_times is not None
+    if not (begins or ends):
+        return before.off_times
+    from sweephand.domain import off_times  # noqa: PLC0415 - few are switched off with something on its way
+
+    if reason is None:
+        return off_times.ended(before.off_times, seam.since)
+    return off_times.began(before.off_times, reason, before.generation, seam.since)
 
 
 def leaves_nothing(
-    before: Schedule, after: Schedule, job: Job, timing: Timing, effective: datetime, at: datetime | None
+    before: Schedule, after: Schedule, job: Job, timing: Timing, effect: Effect, at: datetime | None
 ) -> bool:
     """Does a change, as `change` makes it, leave the schedule no occurrence, were it and its job switched on?"""
-    if at is None and _is_late_start(before, after, job, timing, effective):
+    if at is None and _is_late_start(before, after, job, timing, effect.at):
         return False
-    return _next(timing, before.planned_total, effective, at, ()) is None
+    return generations.start_of(timing, before.planned_total, (), effect.seam_of(before), at).first_at is None
 
 
 def _is_late_start(before: Schedule, after: Schedule, job: Job, timing: Timing, effective: datetime) -> bool:
     """Was it switched off when its next occurrence came, and shall that run as soon as it is on again?
 
     So does an interval from the actual start, whose new rhythm it begins, and a single instant where `onPastStart` is
-    `run_now`; neither behind its end.
+    `run_now`; neither after its end.
     """
     if before.state is not ScheduleState.INACTIVE:
         return False
@@ -148,14 +206,14 @@ def _is_late_start(before: Schedule, after: Schedule, job: Job, timing: Timing, 
 OFF = {ScheduleState.PAUSED: Reason.PAUSED, ScheduleState.INACTIVE: Reason.DISABLED}
 
 
-def silence(before: Schedule, old: Timing, effective: datetime) -> Run | None:
+def silence(before: Schedule, old: Timing, until: datetime, now: datetime) -> Run | None:
     """What was due while this generation was off, as one line: it was never sent. Any change of it ends it."""
     reason = OFF.get(before.state)
     since = before.ended_at.get(before.generation - 1)
     if reason is None or since is None:
         return None
     first = old.rule.next_after(from_s(since))
-    last = old.rule.last_until(effective)
+    last = old.rule.last_until(until)
     if first is None or last is None or first > last:
         return None
     return ranges.line(
@@ -168,7 +226,7 @@ def silence(before: Schedule, old: Timing, effective: datetime) -> Run | None:
         last=last,
         count=series.count_within(old, first, last),
         generation=before.generation,
-        now=effective,
+        now=now,
         message="the schedule was off",
     )
 
@@ -192,34 +250,6 @@ def _owed(before: Schedule, old: Timing, effective: datetime) -> list[datetime]:
     if stretch.next_at is not None and stretch.next_at <= effective:
         raise Unavailable("too many missed occurrences wait to be sent: try again in a minute", retry_after_s=60)
     return list(stretch.instants)
-
-
-def _taken_back(before: Schedule, old: Timing, effective: datetime) -> int:
-    """How many instants beyond E were sent ahead and counted."""
-    if before.state is ScheduleState.ACTIVE and before.next_run_at is not None:
-        sent_until = before.next_run_at - timedelta(seconds=1)
-    elif before.state is ScheduleState.ENDING and before.last_planned_at is not None:
-        sent_until = before.last_planned_at
-    else:
-        return 0
-    if sent_until <= effective:
-        return 0
-    if old.actual_start_interval_s is not None:
-        count = (sent_until + timedelta(seconds=1) - effective) // timedelta(seconds=old.actual_start_interval_s)
-    else:
-        count = count_between(old.rule, effective, sent_until, series.MOST_AT_ONCE)
-    return min(count, before.planned_total)
-
-
-def _next(
-    timing: Timing, planned_total: int, effective: datetime, at: datetime | None, owed: Sequence[datetime]
-) -> datetime | None:
-    if timing.count is not None and planned_total >= timing.count:
-        return None
-    if at is not None and at <= effective:
-        # What is due at once; if the old plan sent the same instant, that is the run.
-        return series.following(timing, at, at) if at in owed else at
-    return timing.rule.next_after(effective)
 
 
 def _delivery(schedule: Schedule, instant: datetime) -> Delivery:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from sweephand.domain.instants import from_s
 from sweephand.domain.job import Job, Payload
 from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState, wanted_state
 from sweephand.flow import drafts, plan, ranges, replan, unused
+from sweephand.flow.replan import Effect
 from sweephand.flow.world import World
 from sweephand.store import generations, jobs, keys
 from sweephand.store.conditional import Op
@@ -67,24 +67,6 @@ class Carried:
         return [*self.started, *(each.schedule for each in self.plans)]
 
 
-@dataclass(frozen=True)
-class Effect:
-    """When a change takes effect. at: E, a few seconds ahead. resumed_at: the end of a pause that ends by itself.
-
-    While a schedule was paused nothing of it was planned, so the pause can end at any instant since it began: also
-    ahead of time, so that what is due with it is sent on the second, and late without leaving anything out.
-    """
-
-    at: datetime
-    resumed_at: datetime | None = None
-
-    def of(self, schedule: Schedule) -> datetime:
-        if self.resumed_at is None or schedule.state is not ScheduleState.PAUSED:
-            return self.at
-        began = schedule.ended_at.get(schedule.generation - 1)
-        return self.resumed_at if began is None else max(self.resumed_at, from_s(began))
-
-
 def carry_out(world: World, steps: Sequence[Step], job: Job, effect: Effect) -> Carried:
     """job: as it shall be. Raises Unavailable where an old plan owes more than one change can send."""
     carried = Carried()
@@ -120,7 +102,7 @@ def let_go(world: World, carried: Carried) -> None:
 def _change(
     world: World, carried: Carried, step: Step, there: Schedule, wanted: Schedule, job: Job, effect: Effect
 ) -> None:
-    """Of a row whose series may have gone on since the request: what is the caller's is taken over from `wanted`."""
+    """Applies the caller's members to the current row; keeps members that the sweep may have moved on meanwhile."""
     changed = replace(there, **{name: getattr(wanted, name) for name in CALLERS})
     anew = replans(there, changed, job) and not _stays_over(there, changed, step.at, effect)
     if changed == there and not anew:
@@ -139,7 +121,7 @@ def _change(
     if anew:
         changed = replace(changed, collection=job.collection, held_from=None, completed_at=None)
         timing = drafts.stored_timing(changed)
-        new = replan.change(there, changed, job, timing, effect.of(there), step.at)
+        new = replan.change(there, changed, job, timing, effect, step.at)
         carried.plans.append(new)
         lines = [ranges.op(world, new.silence, job.collection)] if new.silence is not None else []
         lines += [generations.op(world.table, there, new.left)] if new.left is not None else []
@@ -183,7 +165,8 @@ def _stays_over(there: Schedule, changed: Schedule, at: datetime | None, effect:
     """A series that is over, and to which a change leaves nothing either, does not end once more."""
     if there.state not in OVER or at is not None or not (there.active and changed.active):
         return False
-    return drafts.stored_timing(changed).rule.next_after(effect.at) is None
+    since = effect.seam_of(there).since
+    return drafts.stored_timing(changed).rule.next_after(since) is None
 
 
 def _ops_beside(world: World, job: Job, step: Step) -> list[Op]:

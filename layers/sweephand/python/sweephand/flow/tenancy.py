@@ -18,7 +18,7 @@ from sweephand.domain.collection import (
     Usage,
 )
 from sweephand.domain.job import DEFAULT_COLLECTION, Job
-from sweephand.domain.run import Run
+from sweephand.domain.run import Reason, Run
 from sweephand.errors import (
     Conflict,
     Forbidden,
@@ -210,8 +210,10 @@ def switch_tenant(world: World, name: str, *, on: bool, actor: str | None = None
     state = TenantState.ACTIVE if on else TenantState.DISABLED
     if state is before.state:
         return before
-    after = replace(before, state=state, modified_at=world.clock.now(), modified_by=actor)
-    ops = [*tenants.change_tenant_ops(world.table, after), *_suspension_ops(world, name, None, on=on)]
+    now = world.clock.now()
+    off_times = _switched(before.off_times, now, on=on)
+    after = replace(before, state=state, modified_at=now, modified_by=actor, off_times=off_times)
+    ops = [*tenants.change_tenant_ops(world.table, after), *_suspension_ops(world, name, None, now, on=on)]
     if isinstance(world.table.transact(ops), Cancelled):
         raise leaving(world, name)
     if on:
@@ -226,10 +228,18 @@ def _begin_release(world: World, tenant: str, collection: str | None) -> None:
     releasing.begin(world, tenant, collection)
 
 
-def _suspension_ops(world: World, tenant: str, collection: str | None, *, on: bool) -> list[Op]:
+def _switched(times: str | None, now: datetime, *, on: bool) -> str | None:
+    """When it was disabled, with this moment as the end of such a time, or as its beginning."""
+    from sweephand.domain import off_times  # noqa: PLC0415 - most requests switch nothing
+
+    if on:
+        return off_times.ended(times, now)
+    return off_times.began(times, Reason.DISABLED, off_times.ANY_GENERATION, now)
+
+
+def _suspension_ops(world: World, tenant: str, collection: str | None, now: datetime, *, on: bool) -> list[Op]:
     from sweephand.store import suspended  # noqa: PLC0415 - as above
 
-    now = world.clock.now()
     if on:
         return suspended.end_ops(world.table, tenant, collection, now, world.settings.shards)
     return suspended.begin_ops(world.table, tenant, collection, now)
@@ -298,13 +308,16 @@ def change_collection(
         wanted = edit(before)
         if wanted == before:
             return before
-        after = replace(wanted, revision=before.revision + 1, modified_at=world.clock.now(), modified_by=actor)
-        ops = [tenants.change_collection_op(world.table, after, before.revision)]
+        now = world.clock.now()
+        after = replace(wanted, revision=before.revision + 1, modified_at=now, modified_by=actor)
         switched = after.state is not before.state
         on = after.state is CollectionState.ENABLED
+        if switched:
+            after = replace(after, off_times=_switched(before.off_times, now, on=on))
+        ops = [tenants.change_collection_op(world.table, after, before.revision)]
         ops += flow_key_ops(world, tenant, before.flow_key, after.flow_key)
         if switched:
-            ops += _suspension_ops(world, tenant, name, on=on)
+            ops += _suspension_ops(world, tenant, name, now, on=on)
         done = world.table.transact(ops)
         if not isinstance(done, Cancelled):
             if switched and on:

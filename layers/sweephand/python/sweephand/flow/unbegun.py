@@ -51,7 +51,7 @@ def end(world: World, deleted: Deleted) -> int:
     schedule = deleted.schedule
     written = 0
     if schedule.state is not ScheduleState.BROKEN:
-        silence = replan.silence(schedule, load_or_never(schedule.packed), deleted.at)
+        silence = replan.silence(schedule, load_or_never(schedule.packed), deleted.at, deleted.at)
         written += 0 if silence is None else _write_line(world, deleted, silence)
     if schedule.missed_to is not None:
         _drop_catch_ups(world, schedule)

@@ -13,6 +13,7 @@ from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import InvalidRequest
 from sweephand.flow import drafts, plan, tenancy
 from sweephand.flow.plan import Planned
+from sweephand.flow.replan import Effect
 from sweephand.flow.steps import Step
 from sweephand.flow.world import World
 from sweephand.schedules.timing import Timing, load_or_never
@@ -73,7 +74,7 @@ class Scene:
     collection: Collection
     seen: Usage
     stored: Mapping[str, Payload]
-    effective_at: datetime
+    effect: Effect
     asked: Asked | None = None
     book: Mapping[str, Calendar] = field(default_factory=dict)
 
@@ -129,7 +130,7 @@ def _change(world: World, wish: Wish, there: Schedule, scene: Scene, now: dateti
         if instant is not None and instant != before_it and drafts.still_runs(timing, instant, now):
             at = instant
     if drafts.restarts(there, draft, timing, after, now):
-        at = scene.effective_at
+        at = scene.effect.at
     if draft.timing != there.timing or before.collection != after.collection:
         timing = tenancy.bounded(scene.collection, timing, draft.timing.get("count"), wish.path)
     payload, version = None, there.payload_version
@@ -161,7 +162,7 @@ def _refuse_nothing_left(
 ) -> None:
     from sweephand.flow import nothing_left  # noqa: PLC0415 - one facade has this rule
 
-    refused = nothing_left.refusal(there, changed, scene.after, timing, now, scene.effective_at, at)
+    refused = nothing_left.refusal(there, changed, scene.after, timing, now, scene.effect, at)
     if refused is not None:
         raise refused.within(wish.path) if wish.path else refused
 

@@ -48,10 +48,11 @@ REASON_CODES = {
     "LEFT_OUT_BY_CALENDAR": "one of its instants, but a calendar stops it",
     "MOVED_BY_CALENDAR": "one of its instants, but a calendar moves it to another day",
     "COMES_FROM_CALENDAR": "an occurrence that a calendar moved here from another day",
-    "CHANGED_SINCE": "the schedule was made or changed later, and is judged as it is now",
+    "PLANNED_BEFORE": "the schedule had it before its last change; the ledger has its run, or will have it at its time",
+    "CHANGED_SINCE": "the schedule was made or changed later, and the ledger has no run of it",
     "NOT_ACTIVE": "the schedule is off, paused, held or over",
 }
-"""By code: what it says. The closed list; the last two are of stored schedules."""
+"""By code: what it says. The closed list; the last three are of stored schedules."""
 
 
 LEFT_OUT_BY_GAP = "the clock jumps over {} to this instant, and dstGap is skip"

@@ -9,7 +9,7 @@ from typing import Any
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
-from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s_if_any, s_if_any
+from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s, from_s_if_any, s_if_any
 from sweephand.domain.job import ActionSpec, Job, Pause, Payload
 from sweephand.domain.schedule import LIVE, OVER, Lane, Schedule, ScheduleState, names_calendars
 from sweephand.domain.waiting import SweepText, Waits
@@ -99,6 +99,8 @@ def schedule_of(item: ScheduleItem) -> Schedule:
         unreachable=item.unreachable,
         hooks=item.hooks,
         attributes=json.loads(item.attributes) if item.attributes else {},
+        still_due=tuple(map(from_s, json.loads(item.still_due))) if item.still_due else (),
+        off_times=item.off_times,
     )
 
 
@@ -172,6 +174,8 @@ def schedule_item(schedule: Schedule, shards: int) -> ScheduleItem:
         hooks=schedule.hooks,
         payload_version=schedule.payload_version,
         attributes=_json(schedule.attributes) if schedule.attributes else None,
+        still_due=_json([epoch_s(each) for each in schedule.still_due]) if schedule.still_due else None,
+        off_times=schedule.off_times,
         created_at=epoch_ms(schedule.created_at),
         modified_at=epoch_ms(schedule.modified_at),
     )
@@ -316,7 +320,8 @@ def schedule_update_actions(schedule: Schedule, shards: int) -> list[Action]:
     item.schedule_id = schedule.id
     names = (
         "shard next_run_at schedule_id sweep name timing policies active state state_reason generation ended_at"
-        " planned_total last_planned_at first_at unreachable hooks payload_version attributes modified_at"
+        " planned_total last_planned_at first_at still_due off_times unreachable hooks payload_version attributes"
+        " modified_at"
     )
     return [assign(getattr(ScheduleItem, name), getattr(item, name)) for name in names.split()]
 

@@ -29,8 +29,8 @@ class Item(FlatModel):
 
 class TenantItem(Item):
     """A tenant, and its line in the stack's register. applications: JSON, name -> since when, or [since when, by whom];
-    purge: an operation; both in its own row only. runs_per_minute, descendants: where they depart from
-    domain.collection.Pace. withheld: scopes, separated by blanks.
+    purge: an operation; off_times: when it was disabled; these three are in its own row only. runs_per_minute,
+    descendants: where they depart from domain.collection.Pace. withheld: scopes, separated by blanks.
     """
 
     tenant = UnicodeAttribute()
@@ -41,6 +41,7 @@ class TenantItem(Item):
     runs_per_minute = Integer(null=True)
     descendants = Integer(null=True)
     withheld = UnicodeAttribute(null=True)
+    off_times = UnicodeAttribute(null=True)
     created_at = Integer()
     created_by = UnicodeAttribute(null=True)
     modified_at = Integer(null=True)
@@ -68,6 +69,7 @@ class CollectionItem(Item):
     modified_at = Integer()
     modified_by = UnicodeAttribute(null=True)
     signing = UnicodeAttribute(null=True)
+    off_times = UnicodeAttribute(null=True)
 
 
 class CredentialItem(Item):
@@ -119,7 +121,10 @@ class JobItem(Item):
 
 
 class ScheduleItem(Item):
-    """shard: always. next_run_at: only while it waits. schedule_id: only while enabled (the catalogue's key)."""
+    """shard: always. next_run_at: only while it waits. schedule_id: only while enabled (the catalogue's key).
+
+    still_due: JSON, epoch seconds. off_times: as domain.off_times writes them.
+    """
 
     shard = Integer()
     next_run_at = Integer(null=True)
@@ -139,6 +144,8 @@ class ScheduleItem(Item):
     missed_to = Integer(null=True)
     left_out_to = Integer(null=True)
     first_at = Integer(null=True)
+    still_due = UnicodeAttribute(null=True)
+    off_times = UnicodeAttribute(null=True)
     unreachable = UnicodeAttribute(null=True)
     hooks = UnicodeAttribute(null=True)
     payload_version = Integer(null=True)

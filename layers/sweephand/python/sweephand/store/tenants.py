@@ -36,7 +36,7 @@ ABSENT: Condition = Item.pk.does_not_exist()
 
 
 def tenant_of(item: TenantItem) -> Tenant:
-    """From its own row; from its line in the register, without applications and purge."""
+    """From its own row; from its line in the register, without applications, purge and off_times."""
     applications = json.loads(item.applications) if item.applications else {}
     return Tenant(
         name=item.tenant,
@@ -50,6 +50,7 @@ def tenant_of(item: TenantItem) -> Tenant:
         created_by=item.created_by,
         modified_at=from_ms_if_any(item.modified_at),
         modified_by=item.modified_by,
+        off_times=item.off_times,
     )
 
 
@@ -128,8 +129,9 @@ def change_tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
         assign(TenantItem.modified_at, None if tenant.modified_at is None else epoch_ms(tenant.modified_at)),
         assign(TenantItem.modified_by, tenant.modified_by),
     ]
+    own = [*actions, assign(TenantItem.off_times, tenant.off_times)]
     return [
-        table.update_op("tenant", keys.tenant(tenant.name), keys.TENANT, actions, _stays()),
+        table.update_op("tenant", keys.tenant(tenant.name), keys.TENANT, own, _stays()),
         table.update_op("register", keys.STACK_TENANTS, keys.part(tenant.name), actions, TenantItem.pk.exists()),
     ]
 
@@ -206,6 +208,7 @@ def collection_of(item: CollectionItem) -> Collection:
         modified_at=from_ms(item.modified_at),
         modified_by=item.modified_by,
         signing=tuple(SigningKey(*_signing(*key)) for key in json.loads(item.signing)) if item.signing else (),
+        off_times=item.off_times,
     )
 
 
@@ -267,15 +270,16 @@ def read_terms(table: Table, tenant: str, collection: str) -> Terms:
     tenant_key, collection_key = (keys.tenant(tenant), keys.TENANT), (keys.tenant(tenant), keys.collection(collection))
     rows = table.batch_get([tenant_key, collection_key])
     active, purging, since, pace, found, withheld = True, False, None, Pace(), None, frozenset[str]()
+    off: str | None = None
     if tenant_key in rows:
         item = TenantItem.from_raw_data(rows[tenant_key])
-        since, pace = from_ms(item.created_at), pace_of(item)
+        since, pace, off = from_ms(item.created_at), pace_of(item), item.off_times
         withheld = withheld_of(item)
         active, purging = item.state == TenantState.ACTIVE, item.state == TenantState.PURGING
     if collection_key in rows:
         found = collection_of(CollectionItem.from_raw_data(rows[collection_key]))
     if found is None:
-        return Terms(active, active, purging, since, withheld, pace=pace)
+        return Terms(active, active, purging, since, withheld, pace=pace, off_times=off)
     return Terms(
         enabled=active and found.state is CollectionState.ENABLED,
         tenant_active=active,
@@ -289,6 +293,7 @@ def read_terms(table: Table, tenant: str, collection: str) -> Terms:
         redirects=found.redirects,
         flow_key=found.flow_key,
         pace=pace,
+        off_times=" ".join(filter(None, [off, found.off_times])) or None,
     )
 
 
@@ -324,6 +329,7 @@ def change_collection_op(table: Table, collection: Collection, revision: int) ->
         assign(CollectionItem.revision, collection.revision),
         assign(CollectionItem.modified_at, epoch_ms(collection.modified_at)),
         assign(CollectionItem.modified_by, collection.modified_by),
+        assign(CollectionItem.off_times, collection.off_times),
     ]
     key = keys.tenant(collection.tenant), keys.collection(collection.name)
     return table.update_op("collection", *key, actions, CollectionItem.revision == revision)

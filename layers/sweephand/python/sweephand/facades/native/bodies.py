@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from sweephand.domain import upcoming
@@ -14,7 +14,6 @@ from sweephand.domain.run import Run
 from sweephand.domain.schedule import OVER, Schedule, StateReason
 from sweephand.facades.native import defaults
 from sweephand.facades.native.defaults import Filling, payload_value
-from sweephand.flow import replan
 from sweephand.schedules.explain import MovedBy
 from sweephand.schedules.timing import load_or_never
 from sweephand.store.views.runs import Totals
@@ -157,14 +156,6 @@ def moved_body(moved: MovedBy | None) -> dict[str, str] | None:
         return None
     where = {} if moved.zone is None else {"timezone": moved.zone}
     return {"rule": moved.rule, "localTime": moved.local_time, **where, "effect": moved.effect}
-
-
-def begun(schedule: Schedule) -> datetime:
-    """Since when the rule holds, as it is now: what it would have been before is not told as if it had been planned."""
-    since = schedule.modified_at if schedule.generation == 1 else replan.effective_at(schedule.modified_at)
-    if schedule.unsent_from is None:
-        return since
-    return min(since, schedule.unsent_from - timedelta(seconds=1))
 
 
 def schedule_editable(

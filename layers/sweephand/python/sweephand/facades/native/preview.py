@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
-from sweephand.domain import fields
+from sweephand.domain import fields, generations, upcoming
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, text
 from sweephand.domain.run import Kind
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
@@ -14,7 +15,7 @@ from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies
 from sweephand.facades.native.context import TENANT_HEADER, Context
-from sweephand.flow import plan
+from sweephand.flow import plan, replan
 from sweephand.flow.drafts import LAST
 from sweephand.ids import run_uuid
 from sweephand.schedules import cautions, gaps, instants, why
@@ -24,6 +25,7 @@ from sweephand.schedules.instants import Written, parse_instant
 from sweephand.schedules.localtime import IANA_VERSION
 from sweephand.schedules.reasons import Reason
 from sweephand.schedules.timing import TIMING_MEMBERS, Timing, load_or_never, parse
+from sweephand.store.views import runs as views
 
 NEXT_PREVIEWED, MOST_PREVIEWED, MOST_DROPPED = 5, 1_000, 100
 OWN_MEMBERS = ("after", "limit", "explain")
@@ -96,7 +98,8 @@ def _book(ctx: Context, given: dict[str, Any]) -> dict[str, str]:
 
 
 def explain_schedule(ctx: Context) -> Answer:
-    """Why `at` (now) is an occurrence of a stored schedule or is none, by its rule as it is now.
+    """Why `at` (now) is an occurrence of a stored schedule or is none: by its rule as it is now, and from before its
+    last change by the ledger.
 
     runId: under it the ledger has what became of an occurrence.
     """
@@ -104,14 +107,15 @@ def explain_schedule(ctx: Context) -> Answer:
     schedule = plan.find_schedule(planned, ctx.id("schedule"))
     timing = load_or_never(schedule.packed)
     found = why.explain_written(timing, _asked(ctx), _counted(schedule, timing))
-    reasons = _of_state(ctx.now, schedule, found)
-    occurs = found.occurs and not any(each.code == "NOT_ACTIVE" for each in reasons)
-    found = why.Explanation(
-        found.instant, occurs, (*reasons, *found.reasons), found.moved_by, found.previous, found.following
-    )
+    if timing.actual_start_interval_s is not None and schedule.state is ScheduleState.ACTIVE:
+        found = _by_actual_starts(ctx.now, schedule, timing, found)
+    uuid = run_uuid(ctx.tenant, schedule.id, epoch_ms(found.instant), Kind.SCHEDULED.value)
+    if found.instant in schedule.still_due or found.instant <= generations.began(schedule):
+        found = _before_change(ctx, schedule, found, uuid)
+    elif not _acts(ctx.now, schedule, found.instant):
+        found = replace(found, occurs=False, reasons=(_not_active(schedule, found.instant), *found.reasons))
     body = _explained(timing, found, schedule.timing.get("calendars"))
-    if occurs:
-        uuid = run_uuid(ctx.tenant, schedule.id, epoch_ms(found.instant), Kind.SCHEDULED.value)
+    if found.occurs:
         body["runId"] = f"{schedule.id}_{uuid}"
     return Answer(200, body)
 
@@ -134,22 +138,46 @@ def _counted(schedule: Schedule, timing: Timing) -> why.Counted | None:
     return why.Counted(waits - timedelta(seconds=1), max(0, timing.count - schedule.planned_total))
 
 
-def _of_state(now: datetime, schedule: Schedule, found: why.Explanation) -> list[Reason]:
-    """What the schedule's life says of an instant, beside its rule."""
-    begun = bodies.begun(schedule)
-    if found.instant <= begun:
-        since = f"the schedule is as it is since {text(begun)}; what it did before is told by its runs"
-        return [Reason("CHANGED_SINCE", since)]
-    last = schedule.last_planned_at
-    over = schedule.state not in LIVE or (
-        schedule.state is ScheduleState.ENDING and (last is None or found.instant > last)
-    )
-    held = schedule.held_from is not None and found.instant >= schedule.held_from
-    if found.instant > now and (over or held):
-        reason = f" ({schedule.state_reason})" if schedule.state_reason else ""
-        state = "held: its collection or tenant is disabled" if held else f"{schedule.state}{reason}"
-        return [Reason("NOT_ACTIVE", f"the schedule is {state}")]
-    return []
+def _before_change(ctx: Context, schedule: Schedule, found: why.Explanation, uuid: str) -> why.Explanation:
+    """Of an instant that the schedule's rule as it is now does not answer for."""
+    due = found.instant in schedule.still_due and schedule.state in LIVE
+    if due or views.read(ctx.world.table, ctx.tenant, schedule.id, uuid) is not None:
+        before = Reason("PLANNED_BEFORE", "the schedule had it before its last change, which came too late to stop it")
+        return replace(found, occurs=True, reasons=(before,), moved_by=None)
+    since = f"the schedule is as it is since {text(generations.began(schedule))}; the ledger has no run of it before"
+    return replace(found, occurs=False, reasons=(Reason("CHANGED_SINCE", since),), moved_by=None)
+
+
+def _by_actual_starts(now: datetime, schedule: Schedule, timing: Timing, found: why.Explanation) -> why.Explanation:
+    """Of an instant ahead: such an interval goes by its row, because its steps follow the runs that came before."""
+    if found.instant <= now:
+        return found
+    ahead = [each.instant for each in upcoming.ahead(schedule, timing, found.instant - timedelta(seconds=1), 2)]
+    occurs = found.instant in ahead
+    reason = Reason("BETWEEN_STEPS", "its steps follow its actual starts, and none of them leads here")
+    if occurs:
+        reason = Reason("MATCHES", "one interval after the actual start before it")
+    step = timedelta(seconds=timing.actual_start_interval_s or 0)
+    previous = ahead[0] - step if ahead and ahead[0] - step > now else None
+    following = next((each for each in ahead if each > found.instant), None)
+    return why.Explanation(found.instant, occurs, (reason,), None, previous, following)
+
+
+def _acts(now: datetime, schedule: Schedule, instant: datetime) -> bool:
+    """Does the schedule run then, if its rule says so?"""
+    if schedule.held_from is not None and instant >= schedule.held_from:
+        return False
+    if schedule.state in LIVE:
+        last = schedule.last_planned_at
+        return schedule.state is not ScheduleState.ENDING or (last is not None and instant <= last)
+    return schedule.state not in replan.OFF and instant <= now
+
+
+def _not_active(schedule: Schedule, instant: datetime) -> Reason:
+    held = schedule.held_from is not None and instant >= schedule.held_from
+    reason = f" ({schedule.state_reason})" if schedule.state_reason else ""
+    state = "held: its collection or tenant is disabled" if held else f"{schedule.state}{reason}"
+    return Reason("NOT_ACTIVE", f"the schedule is {state}")
 
 
 def _gaps(timing: Timing, after: datetime) -> dict[str, Any] | None:

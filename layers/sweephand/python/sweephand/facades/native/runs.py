@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
-from sweephand.domain import fields, upcoming
+from sweephand.domain import fields, generations, upcoming
 from sweephand.domain.instants import epoch_ms, epoch_s, text
 from sweephand.domain.run import Attempt, Kind, Reason, Run, State
 from sweephand.domain.run_body import run_body
@@ -180,7 +180,7 @@ def _planned(ctx: Context, schedule: Schedule, after: datetime, until: datetime,
     them, what its calendars leave out.
     """
     timing = load_or_never(schedule.packed)
-    begun = bodies.begun(schedule)
+    begun = generations.began(schedule)
     past = after < ctx.now
     rows = views.planned_between(ctx.world.table, ctx.tenant, schedule.id, after, ctx.now) if past else ()
     line = views.line_over(ctx.world.table, ctx.tenant, schedule.id, after) if past else None
@@ -189,7 +189,7 @@ def _planned(ctx: Context, schedule: Schedule, after: datetime, until: datetime,
     ran = (_Planned(run.planned_at, schedule, run, _moved_by(timing, run, begun)) for run in there)
     owed = (
         _Planned(each.instant, schedule, None, each.moved_by)
-        for each in upcoming.ahead(schedule, timing, max(after, begun, _told_from(ctx, schedule)), limit)
+        for each in upcoming.ahead(schedule, timing, max(after, _told_from(ctx, schedule)), limit)
     )
     gone = _left_out(schedule, timing, max(after, begun), until)
     seen = None

@@ -33,7 +33,7 @@ def can_run(there: Schedule, wanted: ScheduleDraft, job: Job, now: datetime) -> 
     if not timing.recurring:
         return not is_past_its_end(wanted, job, now)
     on = replace(there, active=True)
-    return not replan.leaves_nothing(there, on, job, timing, replan.effective_at(now), None)
+    return not replan.leaves_nothing(there, on, job, timing, replan.Effect(now, now), None)
 
 
 def is_past_its_end(wanted: ScheduleDraft, job: Job, now: datetime) -> bool:
