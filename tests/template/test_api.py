@@ -20,6 +20,9 @@ ROUTES = {
     "/v1/{proxy+}": "ApiFunction",
     "/oauth/token": "ApiFunction",
     "/.well-known/{proxy+}": "ApiFunction",
+    "/problems": "ApiFunction",
+    "/problems/{proxy+}": "ApiFunction",
+    "$default": "ApiFunction",
     "/scheduler/{proxy+}": "SapApiFunction",
 }
 ANY = "x-amazon-apigateway-any-method"
@@ -116,7 +119,15 @@ def test_tokens_have_no_small_bucket_that_a_stranger_could_empty_for_all(stack):
 def test_a_throttled_route_exists_under_that_very_name(stack):
     (found,) = of_type(stack, "AWS::ApiGatewayV2::Stage").values()
 
-    assert found["RouteSettings"].keys() == {f"{method.upper()} {route}" for route, method in APART.items()}
+    named = {f"{method.upper()} {route}" for route, method in APART.items()}
+    assert found["RouteSettings"].keys() == {*named, "$default"}
+
+
+def test_paths_that_do_not_exist_are_throttled_hardest(stack):
+    (found,) = of_type(stack, "AWS::ApiGatewayV2::Stage").values()
+    elsewhere = found["RouteSettings"]["$default"]
+
+    assert elsewhere == {"ThrottlingRateLimit": 5, "ThrottlingBurstLimit": 10}
 
 
 def test_a_tenant_s_requests_a_minute_are_limited_by_a_parameter(deployed):

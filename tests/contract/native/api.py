@@ -16,7 +16,7 @@ from urllib.parse import unquote_to_bytes, urlencode
 
 from sweephand.domain.json_text import Number, dumps
 from sweephand.facades.native.api import NativeApi
-from sweephand.facades.native.problems import STATUS
+from sweephand.facades.native.problems import MOST_ERRORS, STATUS
 from sweephand.flow import access, tenancy
 from sweephand.security import guard
 from sweephand.security.caller import TENANT_SCOPES, Door
@@ -28,6 +28,7 @@ from tests.support.limits import as_dynamodb
 from tests.support.stage import STACK_SECRET, TENANT, Stage, stage
 from tests.support.taps import Passing
 
+HTML = "text/html; charset=utf-8"
 FILES = {"text/csv; charset=utf-8", "application/x-ndjson"}
 CANARY = "canary"
 """Stands in every secret of these tests, and in no answer and no log line."""
@@ -141,11 +142,12 @@ class Api:
             assert reply.text == ""
         elif reply.headers["content-type"] == "application/problem+json":
             check_problem(reply, request_id)
-        elif reply.headers["content-type"] in FILES:
+        elif reply.headers["content-type"] in FILES | {HTML}:
             assert reply.status == 200
         else:
             assert reply.headers["content-type"] == "application/json"
-            assert reply.status < 400 or "error" in reply.json, "only OAuth's errors have another form"
+            oauth = {"error", "error_description"}
+            assert reply.status < 400 or reply.json.keys() == oauth, "only OAuth's errors have another form"
 
     def _check_nothing_written(self, reply: Reply, passed: list[Passing]) -> None:
         """A refusal has written nothing and sent nothing; one by the table's own conditions has tried to.
@@ -224,19 +226,26 @@ def check_problem(reply: Reply, request_id: str) -> None:
     assert body["requestId"] == request_id
     assert isinstance(body["detail"], str)
     assert body["detail"]
-    assert len(reply.text) < 4_000, "a refusal does not repeat what was sent"
     if reply.status in {400, 413, 415, 422}:
-        (error,) = body["errors"]
-        assert error.keys() - {"position"} == {"field", "reason"}
-        assert isinstance(error["field"], str)
-        assert error["field"]
-        assert isinstance(error["reason"], str)
-        assert error["reason"]
-        assert isinstance(error.get("position", 0), int)
+        errors = body["errors"]
+        assert 1 <= len(errors) <= MOST_ERRORS
+        assert len({error["field"] for error in errors}) == len(errors), "one reason for each field"
+        for error in errors:
+            check_field_problem(error)
     else:
         assert "errors" not in body
     assert ("www-authenticate" in reply.headers) == (reply.status == 401)
     assert ("allow" in reply.headers) == (reply.status == 405)
+
+
+def check_field_problem(error: dict[str, Any]) -> None:
+    assert error.keys() - {"position"} == {"field", "reason"}
+    assert isinstance(error["field"], str)
+    assert error["field"]
+    assert isinstance(error["reason"], str)
+    assert error["reason"]
+    assert len(json.dumps(error)) < 2_000, "a refusal does not repeat all that was sent"
+    assert isinstance(error.get("position", 0), int)
 
 
 @contextmanager

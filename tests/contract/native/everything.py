@@ -44,7 +44,7 @@ SCHEDULE = {
             "payload": {"o": 1},
         }
     },
-    "policies": {"misfire": {"type": "latest", "ratePerMinute": 5}, "keepAnswer": "all", "onPastStart": "run_now"},
+    "policies": {"misfire": {"type": "all", "ratePerMinute": 5}, "keepAnswer": "all", "onCreate": "run_now"},
 }
 
 WITHHELD = {"withheldScopes": ["tasks:write"]}
@@ -192,7 +192,7 @@ def furnish(api: Api, tenant: str) -> Things:
     assert redirect.status == 200
     rate = {"limit": 10, "periodSeconds": 60}
     assert api("POST", "/v1/flow-keys", {"name": "spare", "rate": rate}, caller=tenant).status == 201
-    names |= {"flow_key": "spare"}
+    names |= {"flow_key": "spare", "problem": "not-found"}
     return Things({**names, "collection": "spare", "key": key, "credential": credential, "tenant": tenant})
 
 

@@ -183,7 +183,7 @@ def test_a_text_body_is_sent_as_it_is_and_shown_as_it_is(api):
                     {"every": "P1M", "align": "clock", "timezone": "Asia/Tokyo", "count": 7, "jitterSeconds": 3},
                     {"at": "2027-03-28T02:30:00", "timezone": "Europe/Berlin", "dstGap": "shift"},
                     {"every": "PT5M", "align": "actual_start", "startTime": "2027-03-02T00:00:00Z"},
-                    {"every": "PT5M", "align": "epoch", "active": False, "policies": {"onPastStart": "run_now"}},
+                    {"every": "PT5M", "align": "epoch", "active": False, "policies": {"onCreate": "run_now"}},
                 ],
                 startTime="2027-03-02T00:00:00Z",
                 endTime="2027-06-01T00:00:00.5Z",

@@ -125,7 +125,7 @@ def test_the_schemas_of_requests_name_what_is_read():
     assert members("ScheduleDraft") == {*shapes.SCHEDULE_MEMBERS} - {"id"}
     for name in ("ScheduleReplacement", "SchedulePatch"):
         assert members(name) == {*shapes.SCHEDULE_MEMBERS, *shapes.READ_ONLY_OF_SCHEDULE}
-    assert members("PreviewRequest") == TIMING_MEMBERS | {"after", "limit", "explain"}
+    assert members("PreviewRequest") == TIMING_MEMBERS | {"collection", "after", "limit", "explain"}
     assert members("Retry") == {*retry._MEMBERS}
 
 

@@ -79,11 +79,12 @@ def test_a_scope_that_the_token_lacks_is_named(api: Api, issuer: Issuer) -> None
 
 
 def test_the_provider_acts_for_any_tenant_and_a_tenant_for_itself(api: Api, issuer: Issuer) -> None:
-    provider = bearer(api, issuer, level="provider", scope="provider:*") | {"sweephand-tenant": "globex"}
+    alone = bearer(api, issuer, level="provider", scope="provider:*")
+    provider = alone | {"sweephand-tenant": "globex"}
     tenant = bearer(api, issuer) | {"sweephand-tenant": "globex"}
 
     assert api.get("/v1/jobs", caller=None, headers=provider).status == 200
-    assert api.get("/v1/tenants", caller=None, headers=provider).status == 200
+    assert api.get("/v1/tenants", caller=None, headers=alone).status == 200
     assert api.get("/v1/jobs", caller=None, headers=tenant).status == 403
 
 
@@ -106,7 +107,7 @@ def test_a_token_of_another_issuer_is_exchanged_for_nothing(api: Api, issuer: Is
         headers=bearer(api, issuer) | FORM,
     )
 
-    assert (reply.status, reply.json) == (401, {"error": "invalid_client"})
+    assert (reply.status, reply.json["error"]) == (401, "invalid_client")
 
 
 @pytest.mark.parametrize(

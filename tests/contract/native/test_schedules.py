@@ -152,14 +152,14 @@ def test_a_schedule_is_switched_off_and_on_again(api, made, place):
 
 
 def test_a_switch_keeps_payload_and_policies(api, place):
-    schedule = api("POST", place, {"every": "PT1H", "payload": {"a": 1.10}, "policies": {"onPastStart": "run_now"}})
+    schedule = api("POST", place, {"every": "PT1H", "payload": {"a": 1.10}, "policies": {"onCreate": "run_now"}})
 
     api("POST", f"{place}/{schedule.id}/deactivate")
     api("POST", f"{place}/{schedule.id}/activate")
     read = api.get(f"{place}/{schedule.id}")
 
     assert '"payload":{"a":1.1}' in read.text
-    assert read.json["policies"] == {"onPastStart": "run_now"}
+    assert read.json["policies"] == {"onCreate": "run_now"}
 
 
 @pytest.mark.parametrize(

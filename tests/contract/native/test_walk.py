@@ -19,6 +19,8 @@ OPEN = {
     "POST /oauth/token",
     "GET /.well-known/jwks.json",
     "GET /.well-known/openid-configuration",
+    "GET /problems",
+    "GET /problems/{problem}",
 }
 METHODS = [
     "GET",
@@ -88,7 +90,7 @@ def test_open_routes_answer_without_credentials_in_their_own_form(shared):
     token = shared("POST", "/oauth/token", caller=None, raw="grant_type=client_credentials", headers=FORM)
 
     assert (health.status, description.status) == (200, 200)
-    assert (token.status, token.json) == (401, {"error": "invalid_client"})
+    assert (token.status, token.json["error"]) == (401, "invalid_client")
 
 
 @pytest.mark.parametrize(
@@ -99,6 +101,13 @@ def test_unknown_paths_and_methods_tell_strangers_nothing(shared, path):
         assert shared(method, path, caller=None).status == 401
         reply = shared(method, path)
         assert reply.status == 404
+
+
+def test_a_path_without_its_version_is_told_of_it(shared):
+    reply = shared.get("/jobs")
+
+    assert (reply.status, reply.code) == (404, "NOT_FOUND")
+    assert reply.json["detail"] == "no such path: /jobs; did you mean /v1/jobs?"
 
 
 PATHS = sorted({route.path for route in ROUTES.all})
@@ -121,10 +130,10 @@ def test_a_method_that_a_path_does_not_have_is_405_with_those_that_it_has(shared
 
 def test_every_route_of_the_code_is_one_of_the_template(shared):
     events = raw_template()["Resources"]["ApiFunction"]["Properties"]["Events"].values()
-    templates = {event["Properties"]["Path"] for event in events if event["Type"] == "HttpApi"}
+    templates = {event["Properties"].get("Path", "$default") for event in events if event["Type"] == "HttpApi"}
     greedy = tuple(path.removesuffix("{proxy+}") for path in templates if path.endswith("{proxy+}"))
 
-    assert {event["Properties"]["Method"] for event in events} == {"ANY"}
+    assert {event["Properties"].get("Method", "ANY") for event in events} == {"ANY"}
     for route in ROUTES.all:
         assert route.path in templates or route.path.startswith(greedy), route.path
 

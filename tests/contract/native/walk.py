@@ -65,6 +65,8 @@ def walk() -> Walk:
 
 def _service(step: Walk) -> None:
     step("GET", "/v1/health")
+    step("GET", "/problems")
+    step("GET", "/problems/{problem}", problem="invalid-field")
     step("GET", "/.well-known/jwks.json")
     step("GET", "/.well-known/openid-configuration")
     step.form("/oauth/token", "TokenRequest")

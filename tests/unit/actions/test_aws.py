@@ -542,32 +542,48 @@ def test_a_queue_of_the_stack_itself_is_refused() -> None:
 
 @of_each
 def test_what_only_http_has_is_no_member(fields: dict[str, Any]) -> None:
-    assert refusal({**fields, "url": "https://example.org"}) == ("action.url", "is not a member here")
+    field, reason = refusal({**fields, "url": "https://example.org"})
+
+    assert field == "action.url"
+    assert reason.startswith("is not a known member; known are ")
+    assert "targetArn" in reason
 
 
 @pytest.mark.parametrize(
     ("fields", "field", "reason"),
     [
-        ({**QUEUE, "messageGroupId": "g"}, "messageGroupId", "belongs to targets whose name ends in .fifo"),
+        (
+            {**QUEUE, "messageGroupId": "g"},
+            "messageGroupId",
+            "does not act here: it belongs to targets whose name ends in .fifo",
+        ),
         ({**FIFO, "messageGroupId": "a b"}, "messageGroupId", "must be visible ASCII without blanks"),
         ({**QUEUE, "body": ""}, "body", "SQS takes no empty text"),
         ({**QUEUE, "body": "a\x00"}, "body", "holds a control character, which SQS does not take"),
         ({**TOPIC, "body": ""}, "body", "SNS takes no empty text"),
         ({**TOPIC, "subject": "a\nb"}, "subject", "must be visible ASCII, without blanks at its ends"),
-        ({**TOPIC, "subject": "a" * 101}, "subject", "must have 1 to 100 characters"),
+        ({**TOPIC, "subject": "a" * 101}, "subject", "must have 1 to 100 characters, not 101"),
         ({**BUS, "source": None}, "source", "is required"),
         ({**BUS, "source": "aws.ec2"}, "source", "begins with aws., which AWS keeps for itself"),
         ({**BUS, "source": "a b"}, "source", "must be visible ASCII without blanks"),
         ({**BUS, "detailType": None}, "detailType", "is required"),
         ({**BUS, "payload": [1]}, "payload", "must be a JSON object: this target takes nothing else"),
         ({**FUNCTION, "body": "{}"}, "body", "must be JSON (member payload): this target takes no other text"),
-        ({**FUNCTION, "invocation": "dry"}, "invocation", "must be one of async, sync"),
-        ({**FUNCTION, "envelope": 1}, "envelope", "must be true or false"),
+        ({**FUNCTION, "invocation": "dry"}, "invocation", 'must be one of async, sync, not "dry"'),
+        ({**FUNCTION, "envelope": 1}, "envelope", "must be true or false, not 1"),
         ({**MACHINE, "body": "{}"}, "body", "must be JSON (member payload): this target takes no other text"),
         ({**QUEUE, "payload": "x" * 65_537}, "payload", "must have at most 65,536 bytes"),
-        ({**QUEUE, "outcome": {"onAccepted": "maybe"}}, "outcome.onAccepted", "must be one of success, wait"),
-        ({**QUEUE, "outcome": {"answerTimeoutSeconds": 61}}, "outcome.answerTimeoutSeconds", "must be within 1..60"),
-        ({**QUEUE, "targetArn": 7}, "targetArn", "must be a text"),
+        (
+            {**QUEUE, "outcome": {"onAccepted": "maybe"}},
+            "outcome.onAccepted",
+            'must be one of success, wait, not "maybe"',
+        ),
+        (
+            {**QUEUE, "outcome": {"answerTimeoutSeconds": 61}},
+            "outcome.answerTimeoutSeconds",
+            "must be within 1..60, not 61",
+        ),
+        ({**QUEUE, "targetArn": 7}, "targetArn", "must be a string, not a number"),
     ],
 )
 def test_a_field_is_refused_with_its_path_and_the_reason(fields: dict[str, Any], field: str, reason: str) -> None:

@@ -411,20 +411,22 @@ def test_what_is_stored_reads_back_as_the_same_action(fields: dict[str, Any]) ->
 
 # ---- The kind --------------------------------------------------------------------------------------------------------
 
+KINDS = ", ".join(sorted(actions.KINDS))
+
 
 @pytest.mark.parametrize(
     ("value", "field", "reason"),
     [
-        (None, "action", "must be an object"),
-        ({}, "action.type", "is required"),
-        ({"type": 1}, "action.type", "must be a text"),
-        ({"type": "queue"}, "action.type", "not available yet: queue"),
-        ({"type": "azure_queue"}, "action.type", f"must be one of {', '.join(sorted(actions.KINDS))}"),
-        ({"type": "HTTP"}, "action.type", f"must be one of {', '.join(sorted(actions.KINDS))}"),
+        (None, "action", "must be an object, not null"),
+        ({}, "action.type", f"is required: one of {KINDS}"),
+        ({"type": 1}, "action.type", "must be a string, not a number"),
+        ({"type": "queue"}, "action.type", "is not available yet: queue"),
+        ({"type": "azure_queue"}, "action.type", f'must be one of {KINDS}, not "azure_queue"'),
+        ({"type": "HTTP"}, "action.type", f'must be one of {KINDS}, not "HTTP" (did you mean "http"?)'),
         (
             {"type": "http", "url": URL, "retry": {"type": "fixed", "maxRetries": 50}},
             "action.retry.maxRetries",
-            "must be within 0..49",
+            "must be within 0..49, not 50",
         ),
     ],
 )

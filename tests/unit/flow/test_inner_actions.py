@@ -162,14 +162,25 @@ def test_a_deleted_job_is_not_there_either(there: Stage) -> None:
     assert there.only_run(parent).reason is Reason.NO_TARGET
 
 
+KNOWN = "body, detailType, outcome, payload, retry, type"
+
+
 @pytest.mark.parametrize(
     ("fields", "field", "reason"),
     [
         ({"type": "job"}, "jobId", "is required"),
-        ({"type": "job", "jobId": "x"}, "jobId", "is not an id"),
-        ({"type": "job", "jobId": NOBODY, "body": "x"}, "body", "goes nowhere: the other job sends its own payload"),
-        ({"type": "event", "detailType": ""}, "detailType", "must have 1 to 128 characters"),
-        ({"type": "event", "source": "sweephand"}, "source", "is not a member here"),
+        ({"type": "job", "jobId": "x"}, "jobId", 'is not the id of a job: "x"'),
+        (
+            {"type": "job", "jobId": NOBODY, "body": "x"},
+            "body",
+            "does not act here: the other job sends its own payload",
+        ),
+        ({"type": "event", "detailType": ""}, "detailType", "must have 1 to 128 characters, not 0"),
+        (
+            {"type": "event", "source": "sweephand"},
+            "source",
+            "is not a known member; known are body, detailType, outcome, payload, retry, type",
+        ),
         ({"type": "event", "payload": "x" * 65_537}, "payload", "must have at most 65,536 bytes"),
     ],
 )

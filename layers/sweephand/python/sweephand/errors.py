@@ -17,6 +17,12 @@ A failed action of a job is not an error but an Outcome.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar, cast
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
 
 class SweephandError(Exception):
     code = "ERROR"
@@ -30,7 +36,7 @@ class SweephandError(Exception):
 
 class InvalidRequest(SweephandError):
     """field: a path as the caller wrote it, `schedules[0].cron`; None where the request as a whole cannot be read.
-    position: index in the text of the field.
+    position: index in the text of the field. others: further mistakes of the same body.
 
     Codes: INVALID_JSON INVALID_QUERY INVALID_CURSOR TOO_LARGE NOT_JSON INVALID_FIELD UNKNOWN_MEMBER NEVER_FIRES
     KEY_REUSED.
@@ -38,16 +44,66 @@ class InvalidRequest(SweephandError):
 
     code = "INVALID_FIELD"
 
-    def __init__(self, field: str | None, reason: str, *, position: int | None = None, code: str | None = None) -> None:
+    def __init__(
+        self,
+        field: str | None,
+        reason: str,
+        *,
+        position: int | None = None,
+        code: str | None = None,
+        others: tuple[InvalidRequest, ...] = (),
+    ) -> None:
         super().__init__(reason, code=code)
         self.field = field
         self.position = position
+        self.others = others
+
+    @property
+    def all(self) -> tuple[InvalidRequest, ...]:
+        """This mistake, then the others."""
+        return (self, *self.others)
+
+    def alone(self, others: tuple[InvalidRequest, ...] = ()) -> InvalidRequest:
+        """The same refusal with these others in the place of its own."""
+        return type(self)(self.field, self.reason, position=self.position, code=self.code, others=others)
 
     def within(self, prefix: str) -> InvalidRequest:
         """The same refusal, its field seen from one level above: `cron` within `schedules[0]`."""
         inner = self.field
         field = prefix if not inner else f"{prefix}{inner}" if inner.startswith("[") else f"{prefix}.{inner}"
-        return type(self)(field, self.reason, position=self.position, code=self.code)
+        others = tuple(other.within(prefix) for other in self.others)
+        return type(self)(field, self.reason, position=self.position, code=self.code, others=others)
+
+
+class Mistakes:
+    """Collects the refusals of one body, so that its caller learns all of them from one answer."""
+
+    def __init__(self) -> None:
+        self._found: list[InvalidRequest] = []
+
+    def add(self, wrong: InvalidRequest) -> None:
+        """Adds a refusal with its others. A field that is blamed already keeps its first reason."""
+        blamed = {each.field for each in self._found}
+        self._found += [each for each in wrong.all if each.field not in blamed]
+
+    def of(self, read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Returns what `read` returns, or None where it refuses: `check` raises before anybody uses that."""
+        try:
+            return read(*args, **kwargs)
+        except InvalidRequest as wrong:
+            self.add(wrong)
+            return cast("T", None)
+
+    @property
+    def all(self) -> tuple[InvalidRequest, ...]:
+        """In the order in which they were found, each without others."""
+        return tuple(each.alone() for each in self._found)
+
+    def check(self) -> None:
+        """Raises InvalidRequest with all that was collected, if anything was."""
+        if self._found:
+            first, *others = self.all
+            raise first.alone(tuple(others))
 
 
 class Unauthenticated(SweephandError):

@@ -10,10 +10,11 @@ import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from sweephand.domain import fields as read
 from sweephand.domain import retry
 from sweephand.domain.fields import below
 from sweephand.domain.job import ActionDraft, ActionSpec, Payload
-from sweephand.errors import InvalidRequest
+from sweephand.errors import InvalidRequest, Mistakes
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -46,10 +47,13 @@ def draft(fields: object, *, field: str, guard: GuardSettings, stored: ActionSpe
     Raises InvalidRequest with the path, whatever JSON `fields` is.
     """
     if not isinstance(fields, Mapping):
-        raise InvalidRequest(field, "must be an object")
+        raise InvalidRequest(field, f"must be an object, not {read.shown(fields)}")
     kind = _kind(fields.get("type"), below(field, "type"))
     action = _module(kind)
-    params = action.parse(fields, field=field, guard=guard)
+    wrong = Mistakes()
+    params = wrong.of(action.parse, fields, field=field, guard=guard)
+    policy = wrong.of(retry.parse, fields.get("retry"), below(field, "retry"))
+    wrong.check()
     old = action.from_json(stored.params) if stored is not None and stored.kind == kind else None
     kept = action.kept_secrets(params, old, field=field, guard=guard)
     shown = action.carried_over(params, old, kept) if kept else params
@@ -57,7 +61,7 @@ def draft(fields: object, *, field: str, guard: GuardSettings, stored: ActionSpe
     return ActionDraft(
         kind=kind,
         params={**action.to_json(shown), **dialect},
-        retry=retry.to_json(retry.parse(fields.get("retry"), below(field, "retry"))),
+        retry=retry.to_json(policy),
         payload=params.payload,
         secrets=params.secrets,
         kept=kept,
@@ -110,11 +114,9 @@ def _module(kind: str) -> ModuleType:
 
 def _kind(value: object, field: str) -> str:
     if value is None:
-        raise InvalidRequest(field, "is required")
+        raise InvalidRequest(field, f"is required: one of {', '.join(sorted(KINDS))}")
     if not isinstance(value, str):
-        raise InvalidRequest(field, "must be a text")
+        raise read.not_a_string(value, field)
     if value in _LATER:
-        raise InvalidRequest(field, f"not available yet: {value[:40]}")
-    if value not in KINDS:
-        raise InvalidRequest(field, f"must be one of {', '.join(sorted(KINDS))}")
-    return value
+        raise InvalidRequest(field, f"is not available yet: {value[:40]}")
+    return read.one_of(value, field, KINDS)

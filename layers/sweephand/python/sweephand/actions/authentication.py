@@ -16,7 +16,7 @@ from sweephand.actions.headers import MASK, MAX_SECRET
 from sweephand.domain import fields as read
 from sweephand.domain.fields import below
 from sweephand.domain.instants import text
-from sweephand.errors import InvalidRequest
+from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.security.aws_targets import check_role
 from sweephand.security.guard import CREDENTIALS_IN_CLEAR, GuardSettings, check_url, is_public
 
@@ -84,7 +84,7 @@ def parse(value: object, field: str, guard: GuardSettings) -> tuple[Authenticati
     if value is None:
         return NONE, {}
     if not isinstance(value, Mapping):
-        raise InvalidRequest(field, "must be an object")
+        raise InvalidRequest(field, f"must be an object, not {read.shown(value)}")
     kind = read.one_of(value.get("type"), below(field, "type"), tuple(TYPES))
     if kind == "clientCertificate":
         from sweephand.actions import certificates  # noqa: PLC0415 - a compiled library, for the few jobs with one
@@ -95,19 +95,21 @@ def parse(value: object, field: str, guard: GuardSettings) -> tuple[Authenticati
         reason = "this stack has no identity of its own (parameter OutboundIdentity)"
         raise InvalidRequest(below(field, "type"), reason)
     known = TYPES[kind]
-    given = read.members(value, field, ("type", *known))
+    wrong = Mistakes()
+    given = read.members(value, field, ("type", *known), wrong)
     members, secrets = {}, {}
     for name, member in known.items():
         path = below(field, name)
         if name not in given:
             if member.required and not member.secret:
-                raise InvalidRequest(path, "is required")
+                wrong.add(InvalidRequest(path, "is required"))
         elif not member.secret:
-            members[name] = member.read(given[name], path, guard)
+            members[name] = wrong.of(member.read, given[name], path, guard)
         elif given[name] == MASK:
             secrets[PREFIX + name] = MASK
         else:
-            secrets[PREFIX + name] = member.read(given[name], path, guard)
+            secrets[PREFIX + name] = wrong.of(member.read, given[name], path, guard)
+    wrong.check()
     return Authentication(kind, members), secrets
 
 
@@ -211,7 +213,7 @@ def _printable(longest: int) -> Reader:
 
 def _token_url(value: object, field: str, guard: GuardSettings) -> str:
     if not isinstance(value, str):
-        raise InvalidRequest(field, "must be a text")
+        raise read.not_a_string(value, field)
     try:
         target = check_url(value, guard)
     except InvalidRequest as wrong:
@@ -235,7 +237,7 @@ def _aws_name(value: object, field: str, _: GuardSettings) -> str:
 
 def _role(value: object, field: str, guard: GuardSettings) -> str:
     if not isinstance(value, str):
-        raise InvalidRequest(field, "must be a text")
+        raise read.not_a_string(value, field)
     try:
         return check_role(value, guard.aws)
     except InvalidRequest as wrong:

@@ -18,7 +18,7 @@ from sweephand.domain.fields import below
 from sweephand.domain.job import Payload
 from sweephand.domain.json_text import dumps
 from sweephand.domain.run import Outcome, Reason
-from sweephand.errors import InvalidRequest
+from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.security.aws_targets import Arn, check_role, check_target
 from sweephand.security.guard import AwsSettings, GuardSettings, Outbound
 from sweephand.security.target_roles import RoleNotAssumedError
@@ -78,25 +78,32 @@ class TargetFailedError(Exception):
 # Reading
 
 
+OwnReader = Callable[[Mapping[str, Any], "Arn | None", str], Any]
+"""(the action's members, its target unless that cannot be read, the action's path) -> the value of one option."""
+
+
 def parse(
-    fields: object, *, field: str, guard: GuardSettings, service: str, own: tuple[str, ...] = ()
-) -> tuple[dict[str, Any], Arn, AwsParams]:
-    """What every kind has. own: the members that only this kind has; its module reads them, and adds them as options.
+    fields: object,
+    *,
+    field: str,
+    guard: GuardSettings,
+    service: str,
+    own: Mapping[str, OwnReader] | None = None,
+) -> tuple[dict[str, Any], AwsParams]:
+    """The members and the action. own: the members that only this kind has, which become options.
 
     Raises InvalidRequest.
     """
-    given = read.members(fields, field, (*MEMBERS, *own))
-    target = _checked(given, "targetArn", field, lambda text: check_target(text, service, guard.aws))
-    role = _checked(given, "roleArn", field, lambda text: check_role(text, guard.aws))
-    _, payload = parse_payload(given, field)
-    params = AwsParams(
-        kind=str(given["type"]),
-        target=target.text,
-        role=role,
-        rules=outcome_rules.parse(given.get("outcome", {}), below(field, "outcome")),
-        payload=payload,
-    )
-    return given, target, params
+    wrong = Mistakes()
+    readers = own or {}
+    given = read.members(fields, field, (*MEMBERS, *readers), wrong)
+    target = wrong.of(_checked, given, "targetArn", field, lambda text: check_target(text, service, guard.aws))
+    role = wrong.of(_checked, given, "roleArn", field, lambda text: check_role(text, guard.aws))
+    brought = wrong.of(parse_payload, given, field)
+    rules = wrong.of(outcome_rules.parse, given.get("outcome", {}), below(field, "outcome"))
+    options = {name: wrong.of(reader, given, target, field) for name, reader in readers.items()}
+    wrong.check()
+    return given, AwsParams(str(given["type"]), target.text, role, options, rules, brought[1])
 
 
 def _checked(given: Mapping[str, Any], name: str, field: str, check: Callable[[str], Any]) -> Any:

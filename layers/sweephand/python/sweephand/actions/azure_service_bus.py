@@ -30,7 +30,7 @@ from sweephand.domain.fields import below
 from sweephand.domain.instants import epoch_s, text
 from sweephand.domain.job import Payload
 from sweephand.domain.run import Outcome
-from sweephand.errors import InvalidRequest
+from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.schedules.instants import parse_instant
 from sweephand.security.guard import CallFailed, GuardSettings, Outbound
 
@@ -78,21 +78,22 @@ class BusParams:
 def parse(fields: object, *, field: str, guard: GuardSettings) -> BusParams:
     """transportType is kept and shown: whatever it says, the message goes by HTTP."""
     kind = str(fields["type"]) if isinstance(fields, Mapping) else ""
-    given = read.members(fields, field, (*_MEMBERS, ENTITY[kind]))
-    where, payload = parse_payload(given, field)
-    key_name, secrets = _authentication(given.get("authentication"), below(field, "authentication"))
-    params = BusParams(
-        kind=kind,
-        namespace=azure.host_part(given, "namespace", field),
-        entity=azure.entity(given, ENTITY[kind], field),
-        key_name=key_name,
-        transport=read.one_of(given.get("transportType", TRANSPORTS[0]), below(field, "transportType"), TRANSPORTS),
-        properties=_properties(given.get("brokeredMessageProperties", {}), below(field, "brokeredMessageProperties")),
-        custom=_custom(given.get("customMessageProperties", {}), below(field, "customMessageProperties")),
-        rules=outcome_rules.parse(given.get("outcome", {}), below(field, "outcome")),
-        payload=payload,
-        secrets=secrets,
-    )
+    wrong = Mistakes()
+    given = read.members(fields, field, (*_MEMBERS, ENTITY[kind]), wrong)
+    brought = wrong.of(parse_payload, given, field)
+    shown = wrong.of(_authentication, given.get("authentication"), below(field, "authentication"))
+    transport, told = given.get("transportType", TRANSPORTS[0]), given.get("brokeredMessageProperties", {})
+    found: dict[str, Any] = {
+        "namespace": wrong.of(azure.host_part, given, "namespace", field),
+        "entity": wrong.of(azure.entity, given, ENTITY[kind], field),
+        "transport": wrong.of(read.one_of, transport, below(field, "transportType"), TRANSPORTS),
+        "properties": wrong.of(_properties, told, below(field, "brokeredMessageProperties")),
+        "custom": wrong.of(_custom, given.get("customMessageProperties", {}), below(field, "customMessageProperties")),
+        "rules": wrong.of(outcome_rules.parse, given.get("outcome", {}), below(field, "outcome")),
+    }
+    wrong.check()
+    (where, payload), (key_name, secrets) = brought, shown
+    params = BusParams(kind=kind, key_name=key_name, payload=payload, secrets=secrets, **found)
     azure.check_host(_url(params, guard), guard, below(field, "namespace"))
     check_payload(params, payload, where)
     return params
@@ -135,7 +136,7 @@ def _properties(value: object, field: str) -> dict[str, Any]:
 def _custom(value: object, field: str) -> dict[str, str]:
     """They become headers, in the caller's spelling."""
     if not isinstance(value, Mapping):
-        raise InvalidRequest(field, "must be an object")
+        raise InvalidRequest(field, f"must be an object, not {read.shown(value)}")
     if len(value) > MAX_HEADERS:
         raise InvalidRequest(field, f"must have at most {MAX_HEADERS} members")
     for name, content in value.items():

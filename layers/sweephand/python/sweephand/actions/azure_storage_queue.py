@@ -9,7 +9,7 @@ import base64
 import re
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from xml.sax import saxutils
 
@@ -25,7 +25,7 @@ from sweephand.domain import fields as read
 from sweephand.domain.fields import below
 from sweephand.domain.job import Payload
 from sweephand.domain.run import Outcome
-from sweephand.errors import InvalidRequest
+from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.security.guard import CallFailed, GuardSettings, Outbound
 
 __all__ = ["carried_over", "check_payload", "from_json", "kept_secrets", "parse", "perform", "to_json"]
@@ -51,17 +51,20 @@ class StorageParams:
 
 
 def parse(fields: object, *, field: str, guard: GuardSettings) -> StorageParams:
-    given = read.members(fields, field, _MEMBERS)
-    where, payload = parse_payload(given, field)
-    secret = _token(given[SAS_TOKEN], below(field, SAS_TOKEN)) if SAS_TOKEN in given else MASK
+    wrong = Mistakes()
+    given = read.members(fields, field, _MEMBERS, wrong)
+    brought = wrong.of(parse_payload, given, field)
+    secret = wrong.of(_token, given[SAS_TOKEN], below(field, SAS_TOKEN)) if SAS_TOKEN in given else MASK
     params = StorageParams(
-        account=azure.storage_account(given, "storageAccount", field),
-        queue=azure.storage_queue(given, "queueName", field),
-        region=read.text(given["region"], below(field, "region"), 1, 64) if "region" in given else None,
-        rules=outcome_rules.parse(given.get("outcome", {}), below(field, "outcome")),
-        payload=payload,
+        account=wrong.of(azure.storage_account, given, "storageAccount", field),
+        queue=wrong.of(azure.storage_queue, given, "queueName", field),
+        region=wrong.of(read.text, given["region"], below(field, "region"), 1, 64) if "region" in given else None,
+        rules=wrong.of(outcome_rules.parse, given.get("outcome", {}), below(field, "outcome")),
         secrets={} if secret == MASK else {SAS_TOKEN: secret},
     )
+    wrong.check()
+    where, payload = brought
+    params = replace(params, payload=payload)
     azure.check_host(_url(params, guard), guard, below(field, "storageAccount"))
     check_payload(params, payload, where)
     return params

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -28,7 +28,7 @@ from sweephand.domain.fields import below
 from sweephand.domain.job import Payload
 from sweephand.domain.json_text import dumps
 from sweephand.domain.run import Outcome, Reason, Verdict
-from sweephand.errors import InvalidRequest, Unavailable
+from sweephand.errors import InvalidRequest, Mistakes, Unavailable
 from sweephand.security.guard import CallFailed, GuardSettings, Outbound, TaskSettings
 from sweephand.security.tasks import check_definition, check_role
 
@@ -82,21 +82,26 @@ class TaskParams:
 
 
 def parse(fields: object, *, field: str, guard: GuardSettings) -> TaskParams:
-    given = read.members(fields, field, _MEMBERS)
-    where, payload = parse_payload(given, field)
-    variables = _environment(given.get("environment", {}), below(field, "environment"))
-    outcome = read.members(given.get("outcome", {}), below(field, "outcome"), OUTCOME)
+    wrong = Mistakes()
+    given = read.members(fields, field, _MEMBERS, wrong)
+    brought = wrong.of(parse_payload, given, field)
+    variables = wrong.of(_environment, given.get("environment", {}), below(field, "environment")) or {}
+    outcome = wrong.of(read.members, given.get("outcome", {}), below(field, "outcome"), OUTCOME) or {}
     params = TaskParams(
-        definition=_checked(given, "taskDefinition", field, guard.tasks),
-        container=_container(given, field),
-        command=_command(given.get("command", []), below(field, "command")),
+        definition=wrong.of(_checked, given, "taskDefinition", field, guard.tasks),
+        container=wrong.of(_container, given, field),
+        command=wrong.of(_command, given.get("command", []), below(field, "command")),
         variables=tuple(variables),
-        role=_checked(given, "roleArn", field, guard.tasks) if "roleArn" in given else None,
-        sizes={name: read.whole(given[name], below(field, name), *SIZES[name]) for name in SIZES if name in given},
-        rules=outcome_rules.parse(outcome, below(field, "outcome")),
-        payload=payload,
+        role=wrong.of(_checked, given, "roleArn", field, guard.tasks) if "roleArn" in given else None,
+        sizes={
+            name: wrong.of(read.whole, given[name], below(field, name), *SIZES[name]) for name in SIZES if name in given
+        },
+        rules=wrong.of(outcome_rules.parse, outcome, below(field, "outcome")),
         secrets={_secret(name): value for name, value in variables.items() if value != MASK},
     )
+    wrong.check()
+    where, payload = brought
+    params = replace(params, payload=payload)
     if len(dumps([list(params.command), variables]).encode()) > MAX_GIVEN:
         raise InvalidRequest(field, f"command and environment must have at most {MAX_GIVEN:,} bytes together")
     check_payload(params, payload, where)
@@ -125,7 +130,7 @@ def _container(given: Mapping[str, Any], field: str) -> str:
 
 def _command(value: object, field: str) -> tuple[str, ...]:
     if not isinstance(value, list) or len(value) > MOST_ARGUMENTS:
-        raise InvalidRequest(field, f"must be a list of at most {MOST_ARGUMENTS} texts")
+        raise InvalidRequest(field, f"must be a list of at most {MOST_ARGUMENTS} strings, not {read.shown(value)}")
     return tuple(_plain(each, f"{field}[{n}]") for n, each in enumerate(value))
 
 

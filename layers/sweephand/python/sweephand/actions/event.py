@@ -20,6 +20,7 @@ from sweephand.domain.instants import text, text_ms
 from sweephand.domain.job import Payload
 from sweephand.domain.json_text import dumps, loads
 from sweephand.domain.run import Outcome, Reason
+from sweephand.errors import Mistakes
 from sweephand.security.guard import GuardSettings, Outbound
 
 __all__ = ["check_payload", "from_json", "kept_secrets", "parse", "perform", "to_json"]
@@ -40,13 +41,15 @@ class EventParams:
 
 
 def parse(fields: object, *, field: str, guard: GuardSettings) -> EventParams:  # noqa: ARG001 - one interface for all kinds
-    given = read.members(fields, field, _MEMBERS)
-    path, payload = parse_payload(given, field)
-    params = EventParams(
-        read.text(given.get("detailType", USUAL_TYPE), below(field, "detailType"), 1, MAX_DETAIL_TYPE),
-        outcome_rules.parse(given.get("outcome", {}), below(field, "outcome")),
-        payload,
-    )
+    wrong = Mistakes()
+    given = read.members(fields, field, _MEMBERS, wrong)
+    brought = wrong.of(parse_payload, given, field)
+    kind = given.get("detailType", USUAL_TYPE)
+    detail_type = wrong.of(read.text, kind, below(field, "detailType"), 1, MAX_DETAIL_TYPE)
+    rules = wrong.of(outcome_rules.parse, given.get("outcome", {}), below(field, "outcome"))
+    wrong.check()
+    path, payload = brought
+    params = EventParams(detail_type, rules, payload)
     check_payload(params, payload, path)
     return params
 

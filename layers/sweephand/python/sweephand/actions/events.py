@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -32,15 +31,13 @@ _PASSING = aws.PASSING | {"InternalFailure", "InternalException", "ServiceUnavai
 
 def parse(fields: object, *, field: str, guard: GuardSettings) -> AwsParams:
     """source, detailType: of the event; its detail is the payload."""
-    own = ("source", "detailType")
-    given, _, params = aws.parse(fields, field=field, guard=guard, service="events", own=own)
-    options = {"source": _source(given, field), "detailType": detail_type(given, field)}
-    params = replace(params, options=options)
+    own = {"source": _source, "detailType": detail_type}
+    given, params = aws.parse(fields, field=field, guard=guard, service="events", own=own)
     check_payload(params, params.payload, aws.payload_field(given, field))
     return params
 
 
-def _source(given: Mapping[str, Any], field: str) -> str:
+def _source(given: Mapping[str, Any], _: object, field: str) -> str:
     path = below(field, "source")
     if "source" not in given:
         raise InvalidRequest(path, "is required")
@@ -52,11 +49,11 @@ def _source(given: Mapping[str, Any], field: str) -> str:
     return source
 
 
-def detail_type(given: Mapping[str, Any], field: str, usual: str | None = None) -> str:
+def detail_type(given: Mapping[str, Any], _: object, field: str) -> str:
     path = below(field, "detailType")
-    if given.get("detailType", usual) is None:
+    if "detailType" not in given:
         raise InvalidRequest(path, "is required")
-    return read.text(given.get("detailType", usual), path, 1, MAX_DETAIL_TYPE)
+    return read.text(given["detailType"], path, 1, MAX_DETAIL_TYPE)
 
 
 def check_payload(params: AwsParams, payload: Payload | None, field: str) -> None:  # noqa: ARG001 - one interface for all kinds

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from sweephand.domain import fields as read
 from sweephand.domain.fields import below
-from sweephand.errors import InvalidRequest
+from sweephand.errors import InvalidRequest, Mistakes
 
 MAX_HEADERS = 50
 MAX_HEADER_BYTES = 8_192
@@ -50,28 +51,30 @@ def secret_field(name: str) -> str:
 def parse(value: object, field: str) -> tuple[tuple[tuple[str, str], ...], dict[str, str]]:
     """Reads headers in the caller's order and spelling, secret ones masked, and the values of these by secret_field."""
     if not isinstance(value, Mapping):
-        raise InvalidRequest(field, "must be an object")
+        raise InvalidRequest(field, f"must be an object, not {read.shown(value)}")
     if len(value) > MAX_HEADERS:
-        raise InvalidRequest(field, f"must have at most {MAX_HEADERS} members")
+        raise InvalidRequest(field, f"must have at most {MAX_HEADERS} members, not {len(value):,}")
     headers: list[tuple[str, str]] = []
     seen: set[str] = set()
     secrets: dict[str, str] = {}
     size = 0
+    wrong = Mistakes()
     for name, content in value.items():
         path = below(field, name)
         lower = name.lower()
-        check_name(name, path)
-        content = check_value(content, path)  # noqa: PLW2901 - the same text, known to be one
+        wrong.of(check_name, name, path)
+        content = wrong.of(check_value, content, path) or ""  # noqa: PLW2901 - the same string, known to be one
         if lower in seen:
-            raise InvalidRequest(path, "appears twice (upper and lower case are the same)")
+            wrong.add(InvalidRequest(path, "appears twice (upper and lower case are the same)"))
         seen.add(lower)
         size += len(name) + len(content) + 4
         if is_secret(name) and (content or lower == "authorization"):
             if len(content) > MAX_SECRET:
-                raise InvalidRequest(path, f"must have at most {MAX_SECRET:,} bytes")
+                wrong.add(InvalidRequest(path, f"must have at most {MAX_SECRET:,} bytes"))
             secrets[secret_field(name)] = content
             content = MASK  # noqa: PLW2901 - from here on the value exists only among the secrets
         headers.append((name, content))
+    wrong.check()
     if size > MAX_HEADER_BYTES:
         raise InvalidRequest(field, f"must have at most {MAX_HEADER_BYTES:,} bytes together")
     return tuple(headers), secrets
@@ -80,14 +83,14 @@ def parse(value: object, field: str) -> tuple[tuple[tuple[str, str], ...], dict[
 def check_name(name: str, path: str) -> None:
     lower = name.lower()
     if not _NAME.fullmatch(name):
-        raise InvalidRequest(path, "is not a header name")
+        raise InvalidRequest(path, "is not a header name: it has letters, digits and !#$%&'*+-.^_`|~ only")
     if lower in _NOT_YOURS or lower.startswith(_NOT_YOUR_PREFIXES):
-        raise InvalidRequest(path, "is set by the service or the connection")
+        raise InvalidRequest(path, "is set by the service or the connection: leave it out")
 
 
 def check_value(content: object, path: str) -> str:
     if not isinstance(content, str):
-        raise InvalidRequest(path, "must be a text")
+        raise read.not_a_string(content, path)
     if not _VALUE.fullmatch(content):
         raise InvalidRequest(path, "must be visible ASCII, without blanks at its ends")
     return content

@@ -18,7 +18,7 @@ from sweephand.domain import statuses
 from sweephand.domain.collection import LONGEST_CALLBACK_S
 from sweephand.domain.fields import below
 from sweephand.domain.job import Payload
-from sweephand.errors import InvalidRequest
+from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.security.guard import CREDENTIALS_IN_CLEAR, GuardSettings, Target, check_url, is_public
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
@@ -80,20 +80,25 @@ class HttpParams:
 
 def parse(fields: object, *, field: str, guard: GuardSettings) -> HttpParams:
     """An HTTP action from the members that a caller sent; `retry` is read elsewhere. Raises InvalidRequest."""
-    given = read.members(fields, field, _MEMBERS)
-    method = read.one_of(given.get("method", "POST"), below(field, "method"), METHODS)
-    url, target = _parse_url(given.get("url"), below(field, "url"), guard)
+    wrong = Mistakes()
+    given = read.members(fields, field, _MEMBERS, wrong)
+    method = wrong.of(read.one_of, given.get("method", "POST"), below(field, "method"), METHODS)
+    addressed = wrong.of(_parse_url, given.get("url"), below(field, "url"), guard)
+    sent = wrong.of(header_fields.parse, given.get("headers", {}), below(field, "headers"))
+    shown = wrong.of(auth.parse, given.get("authentication"), below(field, "authentication"), guard)
+    brought = wrong.of(parse_payload, given, field)
+    outcome = wrong.of(_parse_outcome, given.get("outcome", {}), below(field, "outcome"))
+    wrong.check()
+    (url, target), (headers, header_secrets), (authentication, secrets) = addressed, sent, shown
     url, url_secrets = sealed_url(url)
-    headers, header_secrets = header_fields.parse(given.get("headers", {}), below(field, "headers"))
-    authentication, secrets = auth.parse(given.get("authentication"), below(field, "authentication"), guard)
     secrets = {**secrets, **header_secrets, **url_secrets}
-    payload_field, payload = parse_payload(given, field)
+    payload_field, payload = brought
     params = HttpParams(
         method=method,
         url=url,
         headers=headers,
         authentication=authentication,
-        outcome=_parse_outcome(given.get("outcome", {}), below(field, "outcome")),
+        outcome=outcome,
         payload=payload,
         secrets={name: secret for name, secret in secrets.items() if secret != MASK},
     )
@@ -248,7 +253,7 @@ def _parse_url(value: object, field: str, guard: GuardSettings) -> tuple[str, Ta
     if value is None:
         raise InvalidRequest(field, "is required")
     if not isinstance(value, str):
-        raise InvalidRequest(field, "must be a text")
+        raise read.not_a_string(value, field)
     try:
         return value, check_url(value, guard)
     except InvalidRequest as wrong:
@@ -256,22 +261,21 @@ def _parse_url(value: object, field: str, guard: GuardSettings) -> tuple[str, Ta
 
 
 def _parse_outcome(value: object, field: str) -> OutcomeRules:
-    given = read.members(value, field, _OUTCOME)
+    wrong = Mistakes()
+    given = read.members(value, field, _OUTCOME, wrong)
     default = OutcomeRules()
-    on202 = given.get("on202")
-    return OutcomeRules(
-        answer_timeout_s=read.whole(
-            given.get("answerTimeoutSeconds", default.answer_timeout_s), below(field, "answerTimeoutSeconds"), 1, 60
-        ),
-        success_statuses=_parse_statuses(
-            given.get("successStatuses", list(default.success_statuses)), below(field, "successStatuses")
-        ),
-        on202=None if on202 is None else read.one_of(on202, below(field, "on202"), ("success", "wait")),
-        on_no_answer=read.one_of(
-            given.get("onNoAnswer", default.on_no_answer), below(field, "onNoAnswer"), ("fail", "wait")
-        ),
-        callback_timeout_s=_callback_timeout_s(given, field),
+    on202, limit_s = given.get("on202"), given.get("answerTimeoutSeconds", default.answer_timeout_s)
+    statuses_given = given.get("successStatuses", list(default.success_statuses))
+    silent = given.get("onNoAnswer", default.on_no_answer)
+    rules = OutcomeRules(
+        answer_timeout_s=wrong.of(read.whole, limit_s, below(field, "answerTimeoutSeconds"), 1, 60),
+        success_statuses=wrong.of(_parse_statuses, statuses_given, below(field, "successStatuses")),
+        on202=None if on202 is None else wrong.of(read.one_of, on202, below(field, "on202"), ("success", "wait")),
+        on_no_answer=wrong.of(read.one_of, silent, below(field, "onNoAnswer"), ("fail", "wait")),
+        callback_timeout_s=wrong.of(_callback_timeout_s, given, field),
     )
+    wrong.check()
+    return rules
 
 
 def _callback_timeout_s(given: Mapping[str, Any], field: str) -> int | None:
@@ -281,11 +285,15 @@ def _callback_timeout_s(given: Mapping[str, Any], field: str) -> int | None:
 
 def _parse_statuses(value: object, field: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not 1 <= len(value) <= 20:
-        raise InvalidRequest(field, "must be a list of 1 to 20 texts")
+        raise InvalidRequest(field, f'must be a list of 1 to 20 strings such as "2xx", not {read.shown(value)}')
+    wrong = Mistakes()
     for position, item in enumerate(value):
         found = statuses.bounds(item) if isinstance(item, str) else None
+        path = f"{field}[{position}]"
         if found is None:
-            raise InvalidRequest(f"{field}[{position}]", 'must be a text like "2xx", "204" or "200-299"')
-        if found[0] > found[1]:
-            raise InvalidRequest(f"{field}[{position}]", "ends before it begins")
+            reason = f'must be a string such as "2xx", "204" or "200-299", not {read.shown(item)}'
+            wrong.add(InvalidRequest(path, reason))
+        elif found[0] > found[1]:
+            wrong.add(InvalidRequest(path, f"ends before it begins: {read.shown(item)}"))
+    wrong.check()
     return tuple(value)

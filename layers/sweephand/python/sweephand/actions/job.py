@@ -17,7 +17,7 @@ from sweephand.domain import fields as read
 from sweephand.domain.fields import below
 from sweephand.domain.job import Payload
 from sweephand.domain.run import Outcome, Reason, Verdict
-from sweephand.errors import InvalidRequest
+from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.ids import is_uuid
 from sweephand.security.guard import GuardSettings, Outbound
 
@@ -37,22 +37,29 @@ class JobParams:
 
 def parse(fields: object, *, field: str, guard: GuardSettings) -> JobParams:  # noqa: ARG001 - one interface for all kinds
     """Whether there is such a job, its run will tell: two jobs that name each other cannot be made otherwise."""
-    given = read.members(fields, field, _MEMBERS)
+    wrong = Mistakes()
+    given = read.members(fields, field, _MEMBERS, wrong)
+    params = JobParams(wrong.of(_job_id, given, field))
+    brought = wrong.of(parse_payload, given, field)
+    if brought is not None:
+        wrong.of(check_payload, params, brought[1], brought[0])
+    wrong.check()
+    return params
+
+
+def _job_id(given: Mapping[str, Any], field: str) -> str:
     path = below(field, "jobId")
     if "jobId" not in given:
         raise InvalidRequest(path, "is required")
-    job_id = read.text(given["jobId"], path, 1, 64)
-    if not is_uuid(job_id):
-        raise InvalidRequest(path, "is not an id")
-    params = JobParams(job_id)
-    where, payload = parse_payload(given, field)
-    check_payload(params, payload, where)
-    return params
+    found = read.text(given["jobId"], path, 1, 64)
+    if not is_uuid(found):
+        raise InvalidRequest(path, f"is not the id of a job: {read.shown(found)}")
+    return found
 
 
 def check_payload(params: JobParams, payload: Payload | None, field: str) -> None:  # noqa: ARG001 - one interface for all kinds
     if payload is not None:
-        raise InvalidRequest(field, "goes nowhere: the other job sends its own payload")
+        raise InvalidRequest(field, "does not act here: the other job sends its own payload")
 
 
 def to_json(params: JobParams) -> dict[str, Any]:

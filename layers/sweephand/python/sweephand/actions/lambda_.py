@@ -10,7 +10,6 @@ import base64
 import json
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -34,13 +33,18 @@ INVOCATIONS = {"sync": "RequestResponse", "async": "Event"}
 
 def parse(fields: object, *, field: str, guard: GuardSettings) -> AwsParams:
     """envelope: the function gets the run, and the payload as its member `payload`."""
-    own = ("invocation", "envelope")
-    given, _, params = aws.parse(fields, field=field, guard=guard, service="lambda", own=own)
-    invocation = read.one_of(given.get("invocation", "sync"), below(field, "invocation"), tuple(INVOCATIONS))
-    envelope = read.flag(given.get("envelope", False), below(field, "envelope"))
-    params = replace(params, options={"invocation": invocation, "envelope": envelope})
+    own = {"invocation": _invocation, "envelope": _envelope}
+    given, params = aws.parse(fields, field=field, guard=guard, service="lambda", own=own)
     check_payload(params, params.payload, aws.payload_field(given, field))
     return params
+
+
+def _invocation(given: Mapping[str, Any], _: object, field: str) -> str:
+    return read.one_of(given.get("invocation", "sync"), below(field, "invocation"), tuple(INVOCATIONS))
+
+
+def _envelope(given: Mapping[str, Any], _: object, field: str) -> bool:
+    return read.flag(given.get("envelope", False), below(field, "envelope"))
 
 
 def check_payload(params: AwsParams, payload: Payload | None, field: str) -> None:  # noqa: ARG001 - one interface for all kinds

@@ -34,7 +34,7 @@ _PLACE = re.compile(r"[A-Za-z0-9-]{1,63}/[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,258}[A-
 def parse(value: object, field: str, guard: GuardSettings) -> dict[str, dict[str, str]]:
     """The map in the API's members, its keys in lower case. Raises InvalidRequest."""
     if not isinstance(value, Mapping):
-        raise InvalidRequest(field, "must be an object")
+        raise InvalidRequest(field, f"must be an object, not {read.shown(value)}")
     if len(value) > MOST:
         raise InvalidRequest(field, f"must have at most {MOST} members")
     made: dict[str, dict[str, str]] = {}

@@ -11,6 +11,7 @@ from sweephand.domain import fields as read
 from sweephand.domain.collection import LONGEST_CALLBACK_S
 from sweephand.domain.fields import below
 from sweephand.domain.run import Outcome, Reason, Verdict
+from sweephand.errors import Mistakes
 from sweephand.security.guard import GuardSettings
 
 MEMBERS = ("answerTimeoutSeconds", "onAccepted", "callbackTimeoutSeconds")
@@ -32,18 +33,22 @@ class Rules:
 
 
 def parse(value: object, field: str) -> Rules:
-    given = read.members(value, field, MEMBERS)
+    wrong = Mistakes()
+    given = read.members(value, field, MEMBERS, wrong)
     usual = Rules()
     on_accepted, waits = given.get("onAccepted"), "callbackTimeoutSeconds"
-    return Rules(
-        read.whole(
+    rules = Rules(
+        wrong.of(
+            read.whole,
             given.get("answerTimeoutSeconds", usual.answer_timeout_s),
             below(field, "answerTimeoutSeconds"),
             *ANSWER_TIMEOUT_S,
         ),
-        None if on_accepted is None else read.one_of(on_accepted, below(field, "onAccepted"), ON_ACCEPTED),
-        read.whole(given[waits], below(field, waits), *CALLBACK_TIMEOUT_S) if waits in given else None,
+        None if on_accepted is None else wrong.of(read.one_of, on_accepted, below(field, "onAccepted"), ON_ACCEPTED),
+        wrong.of(read.whole, given[waits], below(field, waits), *CALLBACK_TIMEOUT_S) if waits in given else None,
     )
+    wrong.check()
+    return rules
 
 
 def to_json(rules: Rules) -> dict[str, Any]:

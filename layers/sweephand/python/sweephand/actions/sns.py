@@ -7,7 +7,7 @@ five minutes, because the run's id is its deduplication id.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -33,15 +33,13 @@ _SUBJECT = re.compile(r"[!-~](?:[ -~]*[!-~])?", re.ASCII)
 
 def parse(fields: object, *, field: str, guard: GuardSettings) -> AwsParams:
     """subject: of e-mails. messageGroupId: as of sqs."""
-    own = ("subject", "messageGroupId")
-    given, target, params = aws.parse(fields, field=field, guard=guard, service="sns", own=own)
-    group = group_id(given, target, field)
-    params = replace(params, options={"subject": _subject(given, field), "messageGroupId": group})
+    own = {"subject": _subject, "messageGroupId": group_id}
+    given, params = aws.parse(fields, field=field, guard=guard, service="sns", own=own)
     check_payload(params, params.payload, aws.payload_field(given, field))
     return params
 
 
-def _subject(given: dict[str, Any], field: str) -> str | None:
+def _subject(given: Mapping[str, Any], _: object, field: str) -> str | None:
     path = below(field, "subject")
     if "subject" not in given:
         return None

@@ -7,7 +7,7 @@ five minutes, because the run's id is its deduplication id.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -32,18 +32,18 @@ GROUP = re.compile(r"[!-~]{1,128}", re.ASCII)
 
 def parse(fields: object, *, field: str, guard: GuardSettings) -> AwsParams:
     """messageGroupId: of a FIFO queue; without one the job's id, so that the runs of a job come in their order."""
-    given, target, params = aws.parse(fields, field=field, guard=guard, service="sqs", own=("messageGroupId",))
-    params = replace(params, options={"messageGroupId": group_id(given, target, field)})
+    own = {"messageGroupId": group_id}
+    given, params = aws.parse(fields, field=field, guard=guard, service="sqs", own=own)
     check_payload(params, params.payload, aws.payload_field(given, field))
     return params
 
 
-def group_id(given: dict[str, Any], target: Arn, field: str) -> str | None:
+def group_id(given: Mapping[str, Any], target: Arn | None, field: str) -> str | None:
     path = below(field, "messageGroupId")
     if "messageGroupId" not in given:
         return None
-    if not target.fifo:
-        raise InvalidRequest(path, "belongs to targets whose name ends in .fifo")
+    if target is not None and not target.fifo:
+        raise read.inactive(field, "messageGroupId", "it belongs to targets whose name ends in .fifo")
     group = read.text(given["messageGroupId"], path, 1, 128)
     if not GROUP.fullmatch(group):
         raise InvalidRequest(path, "must be visible ASCII without blanks")

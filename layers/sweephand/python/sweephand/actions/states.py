@@ -24,7 +24,7 @@ __all__ = ["check_payload", "from_json", "kept_secrets", "parse", "perform", "to
 
 
 def parse(fields: object, *, field: str, guard: GuardSettings) -> AwsParams:
-    given, _, params = aws.parse(fields, field=field, guard=guard, service="states")
+    given, params = aws.parse(fields, field=field, guard=guard, service="states")
     check_payload(params, params.payload, aws.payload_field(given, field))
     return params
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sweephand.errors import InvalidRequest
+from sweephand.errors import InvalidRequest, Mistakes
 
 _SHOWN = 100
 
@@ -15,22 +17,47 @@ def below(field: str, name: str) -> str:
     return f"{field}.{name[:_SHOWN]}" if field else name[:_SHOWN]
 
 
-def members(value: object, field: str, known: Collection[str]) -> dict[str, Any]:
-    """The members of an object that are there and not null. Raises UNKNOWN_MEMBER with the path of a stranger."""
+def members(value: object, field: str, known: Collection[str], mistakes: Mistakes | None = None) -> dict[str, Any]:
+    """The members of an object that are there and not null.
+
+    Raises InvalidRequest for what is no object, and UNKNOWN_MEMBER with the path of each stranger. mistakes: collects
+    the strangers instead, so that the other members are read as well.
+    """
     if not isinstance(value, Mapping):
-        raise InvalidRequest(field, "must be an object")
+        raise InvalidRequest(field, f"must be an object, not {shown(value)}")
+    collected = Mistakes() if mistakes is None else mistakes
     for name in value:
         if name not in known:
-            raise InvalidRequest(below(field, str(name)), "is not a member here", code="UNKNOWN_MEMBER")
-    return {name: member for name, member in value.items() if member is not None}
+            collected.add(unknown(field, str(name), known))
+    if mistakes is None:
+        collected.check()
+    return {name: member for name, member in value.items() if member is not None and name in known}
+
+
+def unknown(field: str, name: str, known: Collection[str]) -> InvalidRequest:
+    """The refusal of a member that nobody reads, with the nearest one that somebody does."""
+    from sweephand.domain import near  # noqa: PLC0415 - only a refusal pays for it
+
+    return InvalidRequest(below(field, name), near.unknown_member(field, name, known), code="UNKNOWN_MEMBER")
+
+
+def inactive(field: str, name: str, why: str) -> InvalidRequest:
+    """The refusal of a member that nothing acts on. why: in which company it would act."""
+    return InvalidRequest(below(field, name), f"does not act here: {why}")
+
+
+def required(given: Mapping[str, Any], name: str, field: str = "") -> Any:
+    if name not in given:
+        raise InvalidRequest(below(field, name), "is required")
+    return given[name]
 
 
 def text(value: object, field: str, shortest: int, longest: int) -> str:
-    """A text of `shortest` to `longest` characters that UTF-8 can write."""
+    """A string of `shortest` to `longest` characters that UTF-8 can write. A refusal repeats nothing of it."""
     if not isinstance(value, str):
-        raise InvalidRequest(field, "must be a text")
+        raise not_a_string(value, field)
     if not shortest <= len(value) <= longest:
-        raise InvalidRequest(field, f"must have {shortest} to {longest} characters")
+        raise InvalidRequest(field, f"must have {shortest:,} to {longest:,} characters, not {len(value):,}")
     try:
         value.encode()
     except UnicodeEncodeError as wrong:
@@ -38,22 +65,86 @@ def text(value: object, field: str, shortest: int, longest: int) -> str:
     return value
 
 
+def not_a_string(value: object, field: str) -> InvalidRequest:
+    """The refusal of what is no string. It may be a secret, so it names the type alone."""
+    from sweephand.domain import near  # noqa: PLC0415 - only a refusal pays for it
+
+    return InvalidRequest(field, f"must be a string, not {near.kind(value)}")
+
+
 def whole(value: object, field: str, lowest: int, highest: int) -> int:
     """A JSON integer within bounds; true, 1.0 and "1" are none."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise InvalidRequest(field, "must be a whole number")
+        raise InvalidRequest(field, f"must be a whole number from {lowest:,} to {highest:,}, not {shown(value)}")
     if not lowest <= value <= highest:
-        raise InvalidRequest(field, f"must be within {lowest}..{highest}")
+        raise InvalidRequest(field, f"must be within {lowest}..{highest}, not {shown(value)}")
     return value
 
 
 def one_of(value: object, field: str, choices: Collection[str]) -> str:
     if not isinstance(value, str) or value not in choices:
-        raise InvalidRequest(field, f"must be one of {', '.join(sorted(choices))}")
+        from sweephand.domain import near  # noqa: PLC0415 - only a refusal pays for it
+
+        raise InvalidRequest(field, f"must be one of {', '.join(sorted(choices))}, not {near.choice(value, choices)}")
     return value
 
 
 def flag(value: object, field: str) -> bool:
     if not isinstance(value, bool):
-        raise InvalidRequest(field, "must be true or false")
+        raise InvalidRequest(field, f"must be true or false, not {shown(value)}")
     return value
+
+
+def shown(value: object) -> str:
+    """A wrong value as a refusal repeats it: short, printable, and of an object or a list only that it is one."""
+    from sweephand.domain import near  # noqa: PLC0415 - only a refusal pays for it
+
+    return near.shown(value)
+
+
+# Strings that people read: in lists, in exports, on terminals. None of them commands a screen, or is invisible.
+
+_LINE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]"
+)
+"""Control characters, line ends, marks that turn the direction of a line, and tags."""
+_FREE = re.compile(_LINE.pattern.replace("\x00-\x1f", "\x00-\x08\x0b\x0c\x0e-\x1f"))
+"""The same without the tab and the ends of lines."""
+_UNSEEN = frozenset({"Cf", "Cc", "Zs", "Zl", "Zp", "Mn", "Me"})
+_BLANKS = frozenset("\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+"""Letters and symbols that are drawn as nothing."""
+
+
+def free(value: object, field: str, shortest: int, longest: int) -> str:
+    """A text of several lines, such as a description or a note."""
+    return _checked(text(value, field, shortest, longest), field, _FREE)
+
+
+def line(value: object, field: str, longest: int) -> str:
+    """A text of one line, at least one character of which can be seen."""
+    found = _checked(text(value, field, 1, longest), field, _LINE)
+    if all(character in _BLANKS or unicodedata.category(character) in _UNSEEN for character in found):
+        raise InvalidRequest(field, f"holds no visible character: {shown(found)}", position=0)
+    return found
+
+
+def name(value: object, field: str) -> str:
+    """A name of 1 to 128 characters, without a blank at either end: two names must not look the same."""
+    found = line(value, field, 128)
+    if found != found.strip():
+        raise InvalidRequest(field, f"begins or ends with a blank: {shown(found)}")
+    return found
+
+
+def without_commands(given: str) -> str:
+    """The text for a file that somebody opens in a terminal: what would command it is written as `\\u001b`."""
+    return _FREE.sub(lambda found: found[0].encode("unicode_escape").decode(), given)
+
+
+def _checked(given: str, field: str, strange: re.Pattern[str]) -> str:
+    found = strange.search(given)
+    if found:
+        code = f"U+{ord(found[0]):04X}"
+        raise InvalidRequest(field, f"holds the control character {code}: leave it out", position=found.start())
+    return given

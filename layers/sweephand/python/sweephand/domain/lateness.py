@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from typing import Any
 
 FRESH = timedelta(minutes=2)
 """An occurrence this young is not missed: two ticks have not passed since."""
@@ -18,6 +20,18 @@ class Misfire(StrEnum):
     ALL = "all"
     LATEST = "latest"
     SKIP = "skip"
+
+
+CATCHES_UP = (Misfire.SAP, Misfire.ALL)
+"""The types that send missed occurrences one after the other, and so have a rate."""
+
+
+def inactive(given: Mapping[str, Any]) -> dict[str, str]:
+    """The members of a `misfire` that nothing acts on, each with the reason."""
+    kind = given.get("type", Misfire.SAP)
+    if "ratePerMinute" not in given or kind in CATCHES_UP:
+        return {}
+    return {"ratePerMinute": f'the type is "{kind}", which sends no missed occurrences one after the other'}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -12,7 +12,7 @@ from typing import Any, assert_never
 
 from sweephand.domain import fields, statuses
 from sweephand.domain.run import Outcome, Reason
-from sweephand.errors import InvalidRequest
+from sweephand.errors import InvalidRequest, Mistakes
 
 LONGEST_S = 548 * 86_400
 MOST_RETRIES = 49
@@ -97,40 +97,91 @@ class GiveUp:
 
 
 def parse(value: object, field: str) -> RetryPolicy:
-    """The policy of a `retry` member; None gives `none`.
+    """The policy that a caller asks for in a `retry` member; None gives `none`.
 
-    Every type takes every member, so that a merge patch may change the type alone; what a type does not use is dropped.
-    Raises InvalidRequest with the path.
+    Raises InvalidRequest with the path, also for a member that the type does not use.
     """
     if value is None:
         return NO_RETRY
-    given = fields.members(value, field, _MEMBERS)
+    mistakes = Mistakes()
+    given = fields.members(value, field, _MEMBERS, mistakes)
+    policy = _read(given, field, mistakes)
+    mistakes.check()
+    if policy.max_attempts > MOST_ATTEMPTS:
+        raise InvalidRequest(field, f"makes {policy.max_attempts} attempts; the most is {MOST_ATTEMPTS}")
+    for name, why in inactive(given).items():
+        mistakes.add(fields.inactive(field, name, why))
+    mistakes.check()
+    return policy
+
+
+def load(stored: Mapping[str, Any]) -> RetryPolicy:
+    """The policy that `to_json` wrote, of this version or an earlier one, which kept more than its type used."""
+    mistakes = Mistakes()
+    policy = _read({name: value for name, value in stored.items() if value is not None}, "retry", mistakes)
+    mistakes.check()
+    return policy
+
+
+def _read(given: Mapping[str, Any], field: str, mistakes: Mistakes) -> RetryPolicy:
     default = RetryPolicy()
 
     def seconds(name: str, otherwise: int) -> int:
-        return fields.whole(given.get(name, otherwise), fields.below(field, name), 0, LONGEST_S)
+        return mistakes.of(fields.whole, given.get(name, otherwise), fields.below(field, name), 0, LONGEST_S)
 
     def count(name: str, otherwise: int) -> int:
-        return fields.whole(given.get(name, otherwise), fields.below(field, name), 0, MOST_RETRIES)
+        return mistakes.of(fields.whole, given.get(name, otherwise), fields.below(field, name), 0, MOST_RETRIES)
 
+    def choice(name: str, otherwise: str, choices: type[StrEnum]) -> str:
+        return mistakes.of(fields.one_of, given.get(name, otherwise), fields.below(field, name), tuple(choices))
+
+    kind, retry_on = choice("type", RetryType.NONE, RetryType), choice("retryOn", default.retry_on, RetryOn)
     age = given.get("maxAgeSeconds")
-    policy = RetryPolicy(
-        type=RetryType(fields.one_of(given.get("type", "none"), fields.below(field, "type"), tuple(RetryType))),
+    return RetryPolicy(
+        type=RetryType(kind or RetryType.NONE),
         max_retries=count("maxRetries", default.max_retries),
         delay_s=seconds("delaySeconds", default.delay_s),
         max_delay_s=seconds("maxDelaySeconds", default.max_delay_s),
-        retry_on=RetryOn(
-            fields.one_of(given.get("retryOn", default.retry_on), fields.below(field, "retryOn"), tuple(RetryOn))
-        ),
-        max_age_s=None if age is None else fields.whole(age, fields.below(field, "maxAgeSeconds"), 1, LONGEST_S),
+        retry_on=RetryOn(retry_on or default.retry_on),
+        max_age_s=None
+        if age is None
+        else mistakes.of(fields.whole, age, fields.below(field, "maxAgeSeconds"), 1, LONGEST_S),
         immediate=count("immediate", default.immediate),
         delayed=count("delayed", default.delayed),
         increase_s=seconds("increaseSeconds", default.increase_s),
-        never_on=_never_on(given.get("neverOn", []), fields.below(field, "neverOn")),
+        never_on=mistakes.of(_never_on, given.get("neverOn", []), fields.below(field, "neverOn")),
     )
-    if policy.max_attempts > MOST_ATTEMPTS:
-        raise InvalidRequest(field, f"makes {policy.max_attempts} attempts; the most is {MOST_ATTEMPTS}")
-    return policy
+
+
+_DELAYS = ("retryOn", "neverOn", "maxAgeSeconds")
+USED: Mapping[RetryType, tuple[str, ...]] = {
+    RetryType.NONE: (),
+    RetryType.FIXED: ("maxRetries", "delaySeconds", *_DELAYS),
+    RetryType.EXPONENTIAL: ("maxRetries", "delaySeconds", "maxDelaySeconds", *_DELAYS),
+    RetryType.TWO_LEVEL: ("immediate", "delayed", "increaseSeconds", *_DELAYS),
+}
+"""The members that each type uses."""
+
+
+def inactive(given: Mapping[str, Any]) -> dict[str, str]:
+    """The members of a `retry` that nothing acts on, each with the reason. given: members that can be read."""
+    kind = RetryType(given.get("type", RetryType.NONE))
+    found = {}
+    for name in given.keys() - {"type", *USED[kind]}:
+        users = " and ".join(f'"{each}"' for each in RetryType if name in USED[each])
+        said = f'the type is "{kind}"' if "type" in given else 'without a `type` it is "none"'
+        found[name] = f"{said}; {name} belongs to {users}"
+    most = {"maxRetries": 4, "immediate": 5, "delayed": 3, **given}
+    if kind in {RetryType.FIXED, RetryType.EXPONENTIAL} and most["maxRetries"] == 0:
+        found |= _idle(given, USED[kind][1:], "maxRetries is 0")
+    if kind is RetryType.TWO_LEVEL and most["delayed"] == 0:
+        found |= _idle(given, ("increaseSeconds",), "delayed is 0")
+        found |= _idle(given, _DELAYS, "immediate and delayed are 0") if most["immediate"] == 0 else {}
+    return {name: found[name] for name in given if name in found}
+
+
+def _idle(given: Mapping[str, Any], names: tuple[str, ...], why: str) -> dict[str, str]:
+    return {name: f"{why}, so no attempt follows that it could act on" for name in names if name in given}
 
 
 def _never_on(value: object, field: str) -> tuple[str, ...]:
@@ -150,18 +201,23 @@ def _is_status(text: str) -> bool:
 
 
 def to_json(policy: RetryPolicy) -> dict[str, Any]:
-    """The members that the policy's type uses, under the API's names; `parse` reads them back."""
-    shown: dict[str, Any] = {"type": policy.type.value}
-    if policy.type is RetryType.NONE:
-        return shown
-    if policy.type is RetryType.TWO_LEVEL:
-        shown |= {"immediate": policy.immediate, "delayed": policy.delayed, "increaseSeconds": policy.increase_s}
-    else:
-        shown |= {"maxRetries": policy.max_retries, "delaySeconds": policy.delay_s}
-    if policy.type is RetryType.EXPONENTIAL:
-        shown["maxDelaySeconds"] = policy.max_delay_s
-    last = {"retryOn": policy.retry_on.value, "neverOn": list(policy.never_on), "maxAgeSeconds": policy.max_age_s}
-    return shown | last
+    """The members that the policy's type uses, under the API's names, null where nothing acts on one.
+
+    `parse` and `load` read them back.
+    """
+    whole = {
+        "maxRetries": policy.max_retries,
+        "delaySeconds": policy.delay_s,
+        "maxDelaySeconds": policy.max_delay_s,
+        "immediate": policy.immediate,
+        "delayed": policy.delayed,
+        "increaseSeconds": policy.increase_s,
+        "retryOn": policy.retry_on.value,
+        "neverOn": list(policy.never_on),
+        "maxAgeSeconds": policy.max_age_s,
+    }
+    shown = {"type": policy.type.value, **{name: whole[name] for name in USED[policy.type]}}
+    return {**shown, **dict.fromkeys(inactive(shown))}
 
 
 def next_attempt(

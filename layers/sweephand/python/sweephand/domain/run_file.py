@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
+from sweephand.domain import fields
 from sweephand.domain.json_text import dumps
 from sweephand.domain.run import Run
 from sweephand.domain.run_body import run_body
@@ -61,5 +62,10 @@ def _cells(run: dict[str, Any]) -> list[Any]:
 
 
 def _cell(value: Any) -> Any:
-    """A text that would be a formula begins with an apostrophe, which spreadsheets do not show."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+    """A value that neither a spreadsheet works out nor a terminal obeys: a formula gets an apostrophe in front, which
+    spreadsheets do not show, and a control character is written as `\\u001b`.
+    """
+    if not isinstance(value, str):
+        return value
+    text = fields.without_commands(value)
+    return f"'{text}" if text.startswith(FORMULA) else text

@@ -74,7 +74,7 @@ def settle(
 def _failed(
     run: Run, outcome: Outcome, action: ActionSpec, now: datetime, uniform: Callable[[float, float], float]
 ) -> Settlement:
-    policy = retry.parse(action.retry, "retry")
+    policy = retry.load(action.retry)
     run = replace(run, max_attempts=policy.max_attempts)  # as the job says now: it may have changed since the run began
     decision = retry.next_attempt(policy, run.attempt, outcome, now, uniform, run.planned_at)
     reason = outcome.reason or Reason.NO_ANSWER

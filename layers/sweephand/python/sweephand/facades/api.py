@@ -58,6 +58,10 @@ class Api(ABC):
     def refusal(self, error: SweephandError, request_id: str, route: Route | None) -> Answer:
         """How this facade says a refusal. route: None where none was found."""
 
+    def no_such_path(self, request: Request) -> str:  # noqa: ARG002 - facades add what they know
+        """Why a path is refused that no route has."""
+        return "no such path"
+
     @abstractmethod
     def no_such_method(self, request_id: str) -> Answer:
         """405, for a path that has other methods; they are added as `Allow`."""
@@ -110,7 +114,7 @@ class Api(ABC):
         if isinstance(found, frozenset):
             self._identify(request)
             if not found:
-                raise NotFound("no such path")
+                raise NotFound(self.no_such_path(request))
             refused = self.no_such_method(request.request_id)
             return None, None, replace(refused, headers={**refused.headers, "Allow": ", ".join(sorted(found))})
         route, parameters = found

@@ -37,6 +37,14 @@ class Request:
     request_id: str
     base_url: str = ""
 
+    def plain_body(self) -> bytes:
+        """The body. Raises InvalidRequest(NOT_JSON) where it is compressed."""
+        coding = self.headers.get("content-encoding", "").strip().lower()
+        if self.body and coding not in {"", "identity"}:
+            reason = f"the Content-Encoding {coding[:40]} is not understood: send the body without compression"
+            raise InvalidRequest(None, reason, code="NOT_JSON")
+        return self.body
+
 
 @dataclass(frozen=True)
 class Answer:

@@ -48,7 +48,7 @@ def lane_now(job: Job | None, kind: Kind, here: Lane) -> Lane:
 
 
 def max_attempts(job: Job | None, kind: Kind) -> int:
-    return 1 if job is None else retry.parse(action_of(job, kind).retry, "retry").max_attempts
+    return 1 if job is None else retry.load(action_of(job, kind).retry).max_attempts
 
 
 def settle(world: World, lane: Lane, run: Run, outcome: Outcome, job: Job, schedule: Schedule | None) -> Run | None:
@@ -252,7 +252,7 @@ def counts_of(run: Run) -> dict[str, int]:
 def _attempt_expiry(world: World, run: Run, job: Job, now: datetime) -> datetime:
     """As long as its run is kept, or a little longer: nobody knows yet when that ends, only when at the latest."""
     action = action_of(job, run.kind)
-    policy = retry.parse(action.retry, "retry")
+    policy = retry.load(action.retry)
     result_s = settlement.waits_s(action) or _callback_timeout_s(world, job)
     open_s = retry.longest_s(policy, run.attempt) + (policy.max_attempts - run.attempt + 1) * result_s
     return run_expiry(world, job.tenant, job.collection, now + timedelta(seconds=open_s) + LONGEST_IN_QUEUES)

@@ -160,6 +160,14 @@ def _refused(world: World, who: Caller, tenant: str, kept_s: float) -> Forbidden
     return Unauthenticated("valid credentials are needed") if terms.tenant_since is None or earlier else None
 
 
+def require_tenant(world: World, name: str) -> None:
+    """Raises NotFound where no tenant has this name: who acts for it would otherwise see an empty one."""
+    for kept_s in (TENANT_KEPT_S, REFUSED_KEPT_S):
+        if world.standing.of(name, DEFAULT_COLLECTION, kept_s=kept_s).tenant_since is not None:
+            return
+    raise NotFound(f"no such tenant: {name}")
+
+
 def change_tenant(
     world: World,
     name: str,
@@ -265,7 +273,7 @@ def open_with_usage(world: World, tenant: str, name: str, *, for_more: bool = Tr
     if for_more and there is not None and there.purge is not None:
         raise being_purged(there)
     if collection is None:
-        raise InvalidRequest("collection", "there is no such collection")
+        raise InvalidRequest("collection", f"there is no such collection: {name[:128]}")
     return collection, seen
 
 

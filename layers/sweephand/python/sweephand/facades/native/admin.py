@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from itertools import islice
 from typing import Any
-from urllib.parse import parse_qsl
 
 from sweephand import __version__
 from sweephand.domain.collection import Collection
 from sweephand.domain.instants import text
-from sweephand.errors import Forbidden, InvalidRequest, NotFound, Unauthenticated
-from sweephand.facades.http import Answer, Request
+from sweephand.errors import InvalidRequest, NotFound
+from sweephand.facades.http import Answer
 from sweephand.facades.native import collection_fields, shapes
 from sweephand.facades.native.context import Context
 from sweephand.flow import tenancy
-from sweephand.security.caller import (
-    ClientSecret,
-    client_id_parts,
-    client_secret,
-    parse_authorization,
-)
 from sweephand.store.views import tenants as views
 
 
@@ -91,7 +84,7 @@ def patch_collection(ctx: Context) -> Answer:
         raise InvalidRequest(None, "a merge patch of a collection must be an object", code="INVALID_FIELD")
 
     def edit(before: Collection) -> Collection:
-        merged = shapes.merged(collection_fields.editable(before), body)
+        merged = shapes.patched(collection_fields.editable(before), body)
         return collection_fields.read(merged, before.tenant, ctx.guard, before)
 
     return _change(ctx, edit)
@@ -133,72 +126,6 @@ def _collection(collection: Collection, status: int = 200) -> Answer:
 
 
 def token(ctx: Context) -> Answer:
-    """OAuth 2.0 client credentials (RFC 6749, 4.4): by Basic, or by client_id and client_secret in the form.
+    from sweephand.facades.native import oauth  # noqa: PLC0415 - one request an hour and client
 
-    What is no secret may stand in the query: with clients of SAP's the whole of it does.
-    """
-    form = _form(ctx.request)
-    query = ctx.request.query
-    if query.keys() & (form.keys() | _ONLY_IN_FORM):
-        form, query = {}, {}
-    form = {**query, **form}
-    if form.get("grant_type") != "client_credentials":
-        return _refused("unsupported_grant_type" if "grant_type" in form else "invalid_request", 400)
-    door = ctx.door()
-    try:
-        header = ctx.request.headers.get("authorization")
-        if header is not None:
-            caller = door.identify(header, ctx.now) if _is_basic(header) else None
-        else:
-            caller = door.by_secret(client_secret(form.get("client_id", ""), form.get("client_secret", "")), ctx.now)
-        if caller is not None:
-            caller = tenancy.admitted(ctx.world, caller)
-    except Unauthenticated:
-        caller = None
-    except Forbidden:
-        return _refused("unauthorized_client", 400)
-    if caller is None:
-        return _refused("invalid_client", 401, {"WWW-Authenticate": 'Basic realm="sweephand"'})
-    token_id = ctx.world.chance.new_id(ctx.now).replace("-", "")
-    try:
-        issued, scopes = door.issue(caller, ctx.now, form.get("scope", "").split(), token_id)
-    except (InvalidRequest, Forbidden):
-        return _refused("invalid_scope", 400)
-    body = {
-        "access_token": issued,
-        "token_type": "bearer",
-        "expires_in": 3_600,
-        "scope": " ".join(sorted(scopes)),
-        "jti": token_id,
-    }
-    return Answer(200, body, {"Cache-Control": "no-store"})
-
-
-_ONLY_IN_FORM = {"client_id", "client_secret"}
-"""Addresses stand in logs (RFC 6749, 2.3.1)."""
-
-
-def _form(request: Request) -> dict[str, str]:
-    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media != "application/x-www-form-urlencoded" or len(request.body) > 16_384:
-        return {}
-    try:
-        pairs = parse_qsl(request.body.decode(), keep_blank_values=True, strict_parsing=True, max_num_fields=20)
-    except ValueError:
-        return {}
-    return dict(pairs) if len(dict(pairs)) == len(pairs) else {}
-
-
-def named_client(request: Request) -> str | None:
-    """Returns the client id that the form of a token request names, if it has the form of one."""
-    named = _form(request).get("client_id", "")
-    return named if client_id_parts(named) else None
-
-
-def _is_basic(header: str) -> bool:
-    return isinstance(parse_authorization(header), ClientSecret)
-
-
-def _refused(error: str, status: int, headers: dict[str, str] | None = None) -> Answer:
-    """The error form of OAuth."""
-    return Answer(status, {"error": error}, {"Cache-Control": "no-store", **(headers or {})})
+    return oauth.token(ctx)

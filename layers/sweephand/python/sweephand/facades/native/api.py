@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from sweephand.domain import fields
 from sweephand.errors import InvalidRequest, SweephandError
 from sweephand.facades.api import Api, Visit
 from sweephand.facades.http import Answer, Request, Route
@@ -13,12 +14,17 @@ from sweephand.facades.native import cursors
 from sweephand.facades.native.context import TENANT_HEADER, Context
 from sweephand.facades.native.problems import of_error, problem
 from sweephand.facades.native.routes import ROUTES
+from sweephand.flow import tenancy
 
 if TYPE_CHECKING:
     from sweephand.flow.rates import RateMeter
 
 SMALLER_PAGE = 4
 """A page too large for an answer is read again with a limit of so many times less."""
+
+READS = frozenset({"GET", "HEAD"})
+CREATED, ACCEPTED = 201, 202
+"""Answers of requests that make something: their repetition makes it twice. All others do the same again."""
 
 
 class NativeApi(Api):
@@ -40,25 +46,47 @@ class NativeApi(Api):
         tenant = visit.caller.tenant if visit.caller is not None else None
         if self.world.settings.client_rate_most and tenant is not None and not visit.by_run_token:
             self._rates.let_in(tenant)
-        acting_for = None
-        if visit.caller is not None and visit.route.tenant:
-            acting_for = visit.caller.acting_for(visit.request.headers.get(TENANT_HEADER))
-        for name in visit.request.query:
-            if name not in visit.route.query and visit.route.body != "form":
-                raise InvalidRequest(name[:100], "is not a parameter here", code="INVALID_QUERY")
+        acting_for = self._acting_for(visit)
+        _check_headers(visit.request, visit.route)
+        _check_query(visit.request, visit.route)
         return _fitting(Context(self.world, self.guard, self.door, *visit, acting_for))
 
     def _claimed(self, request: Request | None, route: Route | None) -> str | None:
         """Whoever asks for a token names itself in the header or in the form."""
         claimed = super()._claimed(request, route)
         if claimed is None and request is not None and route is not None and route.body == "form":
-            from sweephand.facades.native.admin import named_client  # noqa: PLC0415 - loaded with the route
+            from sweephand.facades.native.oauth import named_client  # noqa: PLC0415 - loaded with the route
 
             return named_client(request)
         return claimed
 
+    def _acting_for(self, visit: Visit) -> str | None:
+        """The tenant whose data the request may touch; None on paths of no tenant, and where all may come in.
+
+        Raises NotFound where a provider names a tenant that does not exist.
+        """
+        caller, named = visit.caller, visit.request.headers.get(TENANT_HEADER)
+        if caller is None or (named is None and not visit.route.tenant):
+            return None
+        tenant = caller.acting_for(named)
+        if caller.provider:
+            if not visit.route.tenant and TENANT_HEADER not in {name.lower() for name in visit.route.headers}:
+                raise InvalidRequest(
+                    "Sweephand-Tenant", "does not act on this path: leave it out", code="INVALID_QUERY"
+                )
+            tenancy.require_tenant(self.world, tenant)
+        return tenant if visit.route.tenant else None
+
     def refusal(self, error: SweephandError, request_id: str, _route: Route | None) -> Answer:
         return of_error(error, request_id)
+
+    def no_such_path(self, request: Request) -> str:
+        """The path as it came, and the one with its version where that exists."""
+        path = "/".join(request.path)
+        versioned = ("v1", *request.path)
+        there = self.routes.find(request.method, versioned)
+        hint = f"; did you mean /v1/{path[:100]}?" if there else ""
+        return f"no such path: /{path[:100]}{hint}"
 
     def no_such_method(self, request_id: str) -> Answer:
         return problem("METHOD_NOT_ALLOWED", "see the header Allow", request_id)
@@ -78,3 +106,37 @@ def _fitting(context: Context) -> Answer:
         context = replace(context, request=replace(context.request, query=query))
         answer = context.route.operation(context)
     return answer
+
+
+def _check_query(request: Request, route: Route) -> None:
+    """Raises InvalidRequest for parameters that the route does not know."""
+    if route.body == "form":
+        return
+    for name in request.query:
+        if name not in route.query:
+            raise InvalidRequest(name[:100], _unknown_parameter(name, route.query), code="INVALID_QUERY")
+
+
+def _unknown_parameter(name: str, known: tuple[str, ...]) -> str:
+    if not known:
+        return "is not a parameter: this path takes none"
+    if name in {"page", "pageSize", "page_size", "skip", "start"} and "cursor" in known:
+        return "is not a parameter: a page is asked for with `cursor` (nextCursor of the page before) and `limit`"
+    reason = fields.unknown("", name, known).reason
+    return reason.replace("is not a known member", "is not a parameter of this path")
+
+
+def _check_headers(request: Request, route: Route) -> None:
+    """Raises InvalidRequest for a condition, or a key against repetition, that the route would pass over."""
+    taken = {name.lower() for name in route.headers}
+    if "if-match" in request.headers and "if-match" not in taken and request.method not in READS:
+        raise _inactive("If-Match", "this request changes nothing that has a revision")
+    if "if-none-match" in request.headers and request.method not in READS:
+        raise _inactive("If-None-Match", "use If-Match with the revision that is to be changed")
+    makes = request.method == "POST" and route.status in {CREATED, ACCEPTED}
+    if "idempotency-key" in request.headers and "idempotency-key" not in taken and makes:
+        raise _inactive("Idempotency-Key", "this request is not protected against repetition")
+
+
+def _inactive(name: str, why: str) -> InvalidRequest:
+    return InvalidRequest(name, f"does not act on this path: {why}; leave it out", code="INVALID_QUERY")

@@ -30,7 +30,7 @@ def read(body: object, tenant: str, now: datetime, before: Calendar | None = Non
     name = shapes.plain_name(given, before.name if before else None)
     return replace(
         before or Calendar(tenant, name, EPOCH, EPOCH),
-        description=fields.text(given["description"], "description", 0, 1_000) if "description" in given else None,
+        description=fields.free(given["description"], "description", 0, 1_000) if "description" in given else None,
         content={name: given[name] for name in calendar_content.MEMBERS if given.get(name)},
         facts=calendar_content.read(given),
     )

@@ -9,7 +9,7 @@ from typing import Any
 from sweephand.domain import fields, retry
 from sweephand.domain.collection import LONGEST_CALLBACK_S, Collection, Events, Quota, Retention
 from sweephand.domain.instants import text_ms
-from sweephand.errors import InvalidRequest
+from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.facades.native import shapes
 from sweephand.schedules.localtime import zone
 from sweephand.security.guard import GuardSettings
@@ -28,51 +28,65 @@ def read(body: object, tenant: str, guard: GuardSettings, before: Collection | N
 
     Members that only answers have are let through unread in a change, so that what was read can be sent back.
     """
-    given = fields.members(body, "", ("name", *SETTINGS, *(READ_ONLY if before else ())))
-    name = shapes.plain_name(given, before.name if before else None)
-    return replace(
-        before or Collection(tenant, name),
-        quota=_quota(given.get("quota", {})),
-        retention=_retention(given.get("retention", {})),
-        events=Events(fields.one_of(given.get("events", Events.FAILURES), "events", tuple(Events))),
-        defaults=_defaults(given.get("defaults", {})),
-        callback_timeout_s=_callback_timeout(given),
-        redirects=_redirects(given.get("redirects", {}), guard),
-        flow_key=fields.text(given["flowKey"], "flowKey", 1, 128) if "flowKey" in given else None,
-    )
+    wrong = Mistakes()
+    given = fields.members(body, "", ("name", *SETTINGS, *(READ_ONLY if before else ())), wrong)
+    name = wrong.of(shapes.plain_name, given, before.name if before else None)
+    found: dict[str, Any] = {
+        "quota": wrong.of(_quota, given.get("quota", {})),
+        "retention": wrong.of(_retention, given.get("retention", {})),
+        "events": wrong.of(fields.one_of, given.get("events", Events.FAILURES), "events", tuple(Events)),
+        "defaults": wrong.of(_defaults, given.get("defaults", {})),
+        "callback_timeout_s": wrong.of(_callback_timeout, given),
+        "redirects": wrong.of(_redirects, given.get("redirects", {}), guard),
+        "flow_key": wrong.of(fields.text, given["flowKey"], "flowKey", 1, 128) if "flowKey" in given else None,
+    }
+    wrong.check()
+    return replace(before or Collection(tenant, name), **{**found, "events": Events(found["events"])})
 
 
 def _quota(value: object) -> Quota:
-    given = fields.members(value, "quota", ("maxJobs", "maxRunsPerJob", "minIntervalSeconds"))
+    wrong = Mistakes()
+    given = fields.members(value, "quota", ("maxJobs", "maxRunsPerJob", "minIntervalSeconds"), wrong)
 
     def limit(name: str, most: int) -> int | None:
-        return fields.whole(given[name], f"quota.{name}", 1, most) if name in given else None
+        return wrong.of(fields.whole, given[name], f"quota.{name}", 1, most) if name in given else None
 
-    return Quota(
+    quota = Quota(
         max_jobs=limit("maxJobs", MOST_JOBS),
         max_runs_per_job=limit("maxRunsPerJob", MOST_RUNS),
         min_interval_s=limit("minIntervalSeconds", LONGEST_INTERVAL_S),
     )
+    wrong.check()
+    return quota
 
 
 def _retention(value: object) -> Retention:
-    given = fields.members(value, "retention", ("runDays", "endedJobDays"))
+    wrong = Mistakes()
+    given = fields.members(value, "retention", ("runDays", "endedJobDays"), wrong)
     usual = Retention()
-    return Retention(
-        fields.whole(given.get("runDays", usual.run_days), "retention.runDays", LEAST_RUN_DAYS, MOST_DAYS),
-        fields.whole(given.get("endedJobDays", usual.ended_job_days), "retention.endedJobDays", 0, MOST_DAYS),
+    kept = Retention(
+        wrong.of(fields.whole, given.get("runDays", usual.run_days), "retention.runDays", LEAST_RUN_DAYS, MOST_DAYS),
+        wrong.of(fields.whole, given.get("endedJobDays", usual.ended_job_days), "retention.endedJobDays", 0, MOST_DAYS),
     )
+    wrong.check()
+    return kept
 
 
 def _defaults(value: object) -> dict[str, Any]:
-    given = fields.members(value, "defaults", ("timezone", "retry", "policies"))
+    wrong = Mistakes()
+    given = fields.members(value, "defaults", ("timezone", "retry", "policies"), wrong)
     checked: dict[str, Any] = {}
     if "timezone" in given:
-        checked["timezone"] = _zone(given["timezone"])
+        checked["timezone"] = wrong.of(_zone, given["timezone"])
     if "retry" in given:
-        checked["retry"] = retry.to_json(retry.parse(given["retry"], "defaults.retry"))
-    policies = shapes.policies(given.get("policies", {}), "defaults.policies")
+        checked["retry"] = wrong.of(_retry, given["retry"])
+    policies = wrong.of(shapes.policies, given.get("policies", {}), "defaults.policies")
+    wrong.check()
     return {**checked, "policies": policies} if policies else checked
+
+
+def _retry(value: object) -> dict[str, Any]:
+    return retry.to_json(retry.parse(value, "defaults.retry"))
 
 
 def _callback_timeout(given: Mapping[str, Any]) -> int | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -95,7 +96,7 @@ class Context:
         allowed = {"application/json"} | ({"application/merge-patch+json"} if self.request.method == "PATCH" else set())
         if media not in allowed:
             raise InvalidRequest(None, f"the Content-Type must be {' or '.join(sorted(allowed))}", code="NOT_JSON")
-        return strict_json.loads(self.request.body)
+        return strict_json.loads(self.request.plain_body())
 
     def no_members(self) -> None:
         """Of an operation that takes nothing: no body, or {}."""
@@ -143,7 +144,7 @@ class Context:
             raise InvalidRequest("Idempotency-Key", "must have 1 to 255 visible ASCII characters", code="INVALID_QUERY")
         path = "/".join(self.request.path)
         key = hashlib.sha256(f"{self.request.method} {path} {given}".encode()).hexdigest()
-        return Once(key, hashlib.sha256(self.request.body or b"{}").hexdigest())
+        return Once(key, hashlib.sha256(_canonical(self.request.body or b"{}")).hexdigest())
 
     def hop(self) -> int:
         """How many runs come before the one that is asked for, because it is a run's call that asks.
@@ -175,3 +176,29 @@ class Context:
         if not given <= choices:
             raise InvalidRequest("include", f"may name {', '.join(sorted(choices))}", code="INVALID_QUERY")
         return given
+
+
+@contextmanager
+def helpful(body: object, now: datetime, *, change: bool = False) -> Iterator[None]:
+    """Adds to every InvalidRequest that passes all mistakes of the body, and what to write. change: a merge patch."""
+    try:
+        yield
+    except InvalidRequest as wrong:
+        from sweephand.facades.native import hints  # noqa: PLC0415 - only a refusal pays for it
+
+        raise hints.improved(wrong, body, now, change=change) from wrong
+
+
+def _canonical(body: bytes) -> bytes:
+    """A JSON body with its members in one order, so that what says the same is the same; other bodies as they are."""
+    try:
+        value = strict_json.loads(body)
+    except InvalidRequest:
+        return body  # whoever reads it refuses it
+    return strict_json.dumps(_sorted(value)).encode()
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _sorted(value[name]) for name in sorted(value)}
+    return [_sorted(each) for each in value] if isinstance(value, list) else value

@@ -7,7 +7,7 @@ from datetime import timedelta
 from itertools import islice
 
 from sweephand.domain import fields
-from sweephand.errors import InvalidRequest, NotFound
+from sweephand.errors import InvalidRequest, Mistakes, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies, shapes
 from sweephand.facades.native.context import TENANT_HEADER, Context
@@ -71,19 +71,25 @@ def _credential_owner(ctx: Context) -> str | None:
 
 def _draft(body: object, *, provider: bool) -> tuple[str | None, frozenset[str] | None]:
     """The name of a credential, of a tenant or of provider level, and its scopes; None where they are left out."""
-    given = fields.members(body, "", ("name", "scopes"))
+    wrong = Mistakes()
+    given = fields.members(body, "", ("name", "scopes"), wrong)
     wanted = None
     if "scopes" in given:
-        wanted = scopes(given["scopes"], "scopes", PROVIDER_SCOPES if provider else TENANT_SCOPES)
-        if not wanted:
-            raise InvalidRequest("scopes", "must be a list of at least one scope")
-    return shapes.name_of(given), wanted
+        wanted = wrong.of(scopes, given["scopes"], "scopes", PROVIDER_SCOPES if provider else TENANT_SCOPES)
+        if wanted == frozenset():
+            wrong.add(InvalidRequest("scopes", "must be a list of at least one scope"))
+    name = wrong.of(shapes.name_of, given)
+    wrong.check()
+    return name, wanted
 
 
 def scopes(value: object, field: str, allowed: frozenset[str]) -> frozenset[str]:
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise InvalidRequest(field, "must be a list of scopes")
-    return frozenset(fields.one_of(scope, f"{field}[{n}]", allowed) for n, scope in enumerate(value))
+        raise InvalidRequest(field, f"must be a list of scopes, not {fields.shown(value)}")
+    wrong = Mistakes()
+    found = frozenset(wrong.of(fields.one_of, scope, f"{field}[{n}]", allowed) for n, scope in enumerate(value))
+    wrong.check()
+    return found
 
 
 def _overlap(body: object) -> timedelta:

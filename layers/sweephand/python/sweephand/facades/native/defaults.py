@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sweephand.domain import json_text
+from sweephand.domain import json_text, lateness
 from sweephand.domain.job import HOOK_KINDS, ActionSpec, Payload
 from sweephand.schedules.timing import zone_of_text
 
@@ -88,8 +88,8 @@ def shown_timing(timing: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shown_policies(policies: Mapping[str, Any]) -> dict[str, Any]:
-    shown = {**POLICIES, **policies}
-    return {**shown, "misfire": {**POLICIES["misfire"], **policies.get("misfire", {})}}
+    misfire = {**POLICIES["misfire"], **policies.get("misfire", {})}
+    return {**POLICIES, **policies, "misfire": {**misfire, **dict.fromkeys(lateness.inactive(misfire))}}
 
 
 def payload_value(payload: Payload) -> Any:

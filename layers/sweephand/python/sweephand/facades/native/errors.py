@@ -96,7 +96,7 @@ def add_note(ctx: Context) -> Answer:
     given = fields.members(ctx.body(), "", ("text",))
     if "text" not in given:
         raise InvalidRequest("text", "is required")
-    said = fields.text(given["text"], "text", 1, 2_000)
+    said = fields.free(given["text"], "text", 1, 2_000)
     return _answer(ctx, failures.add_note(ctx.world, ctx.tenant, _id(ctx), said, _actor(ctx)), 201)
 
 
@@ -106,7 +106,7 @@ def archive(ctx: Context) -> Answer:
 
 def _reason(ctx: Context) -> str | None:
     given = fields.members(ctx.body(), "", ("reason",))
-    return fields.text(given["reason"], "reason", 0, 1_000) if "reason" in given else None
+    return fields.free(given["reason"], "reason", 0, 1_000) if "reason" in given else None
 
 
 def restore(ctx: Context) -> Answer:
@@ -218,7 +218,7 @@ def put_redirect(ctx: Context) -> Answer:
         raise InvalidRequest("to", "is required")
     to = fields.text(given["to"], "to", 1, 36)
     if not is_uuid(to):
-        raise InvalidRequest("to", "is not an id")
+        raise InvalidRequest("to", f"is not the id of a job: {fields.shown(to)}")
     made = failures.redirect(ctx.world, ctx.tenant, ctx.id("job"), to, _actor(ctx))
     return Answer(200, _redirect_body(made))
 

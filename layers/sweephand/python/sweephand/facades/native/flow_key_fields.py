@@ -20,7 +20,7 @@ from sweephand.domain.flow_keys import (
     Turnstile,
 )
 from sweephand.domain.instants import EPOCH, stamp, text_ms
-from sweephand.errors import InvalidRequest
+from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.facades.native import shapes
 
 MOST_CALLS = 1_000_000
@@ -35,47 +35,58 @@ def read(body: object, tenant: str, before: FlowKey | None = None) -> FlowKey:
 
     Members that only answers have are let through unread in a change, so that what was read can be sent back.
     """
-    given = fields.members(body, "", ("name", *SETTINGS, *(READ_ONLY if before else ())))
-    name = shapes.plain_name(given, before.name if before else None)
+    wrong = Mistakes()
+    given = fields.members(body, "", ("name", *SETTINGS, *(READ_ONLY if before else ())), wrong)
+    name = wrong.of(shapes.plain_name, given, before.name if before else None)
+    description = wrong.of(fields.free, given.get("description", ""), "description", 0, 1_000)
+    rate = wrong.of(_rate, given["rate"]) if "rate" in given else None
+    most = wrong.of(fields.whole, given.get("parallelism", 1), "parallelism", 1, MOST_PARALLEL)
+    circuit = wrong.of(_circuit, given.get("circuit", {}))
+    wrong.check()
     return replace(
         before or FlowKey(tenant, name, EPOCH, EPOCH),
-        description=fields.text(given["description"], "description", 0, 1_000) if "description" in given else None,
-        rate=_rate(given["rate"]) if "rate" in given else None,
-        parallelism=fields.whole(given["parallelism"], "parallelism", 1, MOST_PARALLEL)
-        if "parallelism" in given
-        else None,
-        circuit=_circuit(given.get("circuit", {})),
+        description=description if "description" in given else None,
+        rate=rate,
+        parallelism=most if "parallelism" in given else None,
+        circuit=circuit,
     )
 
 
 def _rate(value: object) -> Rate:
-    given = fields.members(value, "rate", ("limit", "periodSeconds"))
-    for name in ("limit", "periodSeconds"):
-        if name not in given:
-            raise InvalidRequest(below("rate", name), "is required")
-    rate = Rate(
-        fields.whole(given["limit"], "rate.limit", 1, MOST_CALLS),
-        fields.whole(given["periodSeconds"], "rate.periodSeconds", 1, LONGEST_PERIOD_S),
-    )
+    wrong = Mistakes()
+    given = fields.members(value, "rate", ("limit", "periodSeconds"), wrong)
+    found = {
+        name: wrong.of(_needed, given, name, most)
+        for name, most in (("limit", MOST_CALLS), ("periodSeconds", LONGEST_PERIOD_S))
+    }
+    wrong.check()
+    rate = Rate(found["limit"], found["periodSeconds"])
     if rate.limit > MOST_A_SECOND * rate.period_s:
-        raise InvalidRequest("rate.limit", f"must be at most {MOST_A_SECOND:,} a second")
+        raise InvalidRequest("rate.limit", f"must be at most {MOST_A_SECOND:,} a second, not {rate.limit:,}")
     return rate
 
 
+def _needed(given: Mapping[str, Any], name: str, most: int) -> int:
+    return fields.whole(fields.required(given, name, "rate"), below("rate", name), 1, most)
+
+
 def _circuit(value: object) -> CircuitRule | None:
-    given = fields.members(value, "circuit", ("enabled", "failures", "probeSeconds"))
+    wrong = Mistakes()
+    given = fields.members(value, "circuit", ("enabled", "failures", "probeSeconds"), wrong)
     usual = CircuitRule()
     rule = CircuitRule(
-        fields.whole(given.get("failures", usual.failures), "circuit.failures", 1, MOST_FAILURES),
-        fields.whole(given.get("probeSeconds", usual.probe_s), "circuit.probeSeconds", 1, LONGEST_PROBE_S),
+        wrong.of(fields.whole, given.get("failures", usual.failures), "circuit.failures", 1, MOST_FAILURES),
+        wrong.of(fields.whole, given.get("probeSeconds", usual.probe_s), "circuit.probeSeconds", 1, LONGEST_PROBE_S),
     )
-    return rule if fields.flag(given.get("enabled", True), "circuit.enabled") else None
+    enabled = wrong.of(fields.flag, given.get("enabled", True), "circuit.enabled")
+    wrong.check()
+    return rule if enabled else None
 
 
 def note(body: object) -> str | None:
     """Of a pause."""
     given = fields.members(body, "", ("note",))
-    return fields.text(given["note"], "note", 0, 1_000) if "note" in given else None
+    return fields.free(given["note"], "note", 0, 1_000) if "note" in given else None
 
 
 def nothing(body: object) -> None:

@@ -78,7 +78,10 @@ MISFIRE: Members = {
     "ratePerMinute": whole(1, 6_000),
     "maxLatenessSeconds": whole(shapes.LEAST_LATENESS_S, shapes.MOST_LATENESS_S),
 }
-SHOWN_MISFIRE: Members = {**MISFIRE, "maxLatenessSeconds": or_null(MISFIRE["maxLatenessSeconds"])}
+SHOWN_MISFIRE: Members = {
+    "type": MISFIRE["type"],
+    **{name: or_null(MISFIRE[name]) for name in ("ratePerMinute", "maxLatenessSeconds")},
+}
 ACTION: Members = {
     "type": {"const": "http"},
     "method": one_of(http_fields.METHODS),
@@ -174,16 +177,11 @@ def shown_authentication() -> Schema:
 
 def retry_shown() -> Schema:
     """By type, the members that it uses."""
-    last = ("retryOn", "neverOn", "maxAgeSeconds")
-    used: Mapping[str, tuple[str, ...]] = {
-        "none": (),
-        "fixed": ("maxRetries", "delaySeconds", *last),
-        "exponential": ("maxRetries", "delaySeconds", "maxDelaySeconds", *last),
-        "two_level": ("immediate", "delayed", "increaseSeconds", *last),
-    }
-    shown = {**RETRY, "maxAgeSeconds": or_null(RETRY["maxAgeSeconds"])}
+    always = {"type", "maxRetries", "immediate", "delayed"}
+    shown = {name: each if name in always else or_null(each) for name, each in RETRY.items()}
     return {
         "oneOf": [
-            answer({"type": {"const": kind}, **{name: shown[name] for name in names}}) for kind, names in used.items()
+            answer({"type": {"const": kind.value}, **{name: shown[name] for name in names}})
+            for kind, names in retry.USED.items()
         ]
     }

@@ -14,7 +14,7 @@ from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies, collection_fields, shapes
 from sweephand.facades.native.answers import INCLUDES, changed, waits_of, whole
-from sweephand.facades.native.context import Context
+from sweephand.facades.native.context import Context, helpful
 from sweephand.flow import change, manual, plan, tenancy
 from sweephand.flow.history import Operation
 from sweephand.flow.idempotency import earlier
@@ -30,10 +30,12 @@ def create(ctx: Context) -> Answer:
     body = ctx.body()
     if once is not None and (there := earlier(ctx.world, ctx.tenant, once)) is not None:
         return _created(ctx, plan.find(ctx.world, ctx.tenant, there), fresh=False)
-    draft = shapes.job_draft(_filled(ctx, body), ctx.guard)
-    _require_scope(ctx, draft)
-    _check_hooks(ctx, draft)
-    return _created(ctx, plan.create_job(ctx.world, ctx.tenant, draft, once, ctx.by(Operation.CREATE)), fresh=True)
+    with helpful(body, ctx.now):
+        draft = shapes.job_draft(_filled(ctx, body), ctx.guard)
+        _require_scope(ctx, draft)
+        _check_hooks(ctx, draft)
+        planned = plan.create_job(ctx.world, ctx.tenant, draft, once, ctx.by(Operation.CREATE))
+    return _created(ctx, planned, fresh=True)
 
 
 def _require_scope(ctx: Context, draft: JobDraft, before: Job | None = None, stored: Any = None) -> None:
@@ -76,7 +78,8 @@ def put(ctx: Context) -> Answer:
         draft = _draft(ctx, body, planned, stored)
         return draft if draft.name else replace(draft, name=planned.job.name)
 
-    return _change(ctx, edit, Operation.REPLACE)
+    with helpful(body, ctx.now):
+        return _change(ctx, edit, Operation.REPLACE)
 
 
 def patch(ctx: Context) -> Answer:
@@ -89,9 +92,10 @@ def patch(ctx: Context) -> Answer:
             # Of what only answers have, the one that somebody may want to set: to do nothing would be taken for done.
             raise InvalidRequest("pause", "is set by POST /v1/jobs/{job}/pause and /resume")
         current = bodies.editable(planned.job, stored)
-        return _draft(ctx, shapes.merged(current, body), planned, stored)
+        return _draft(ctx, shapes.patched(current, body), planned, stored)
 
-    return _change(ctx, edit, Operation.PATCH)
+    with helpful(body, ctx.now):
+        return _change(ctx, edit, Operation.PATCH)
 
 
 def _draft(ctx: Context, body: Any, planned: Planned, stored: Any) -> JobDraft:

@@ -18,7 +18,7 @@ from sweephand.facades.native.job_list import LIST_INCLUDES
 from sweephand.facades.native.json_schema import Schema, items, one_of, ref, text, whole
 from sweephand.facades.native.problems import STATUS, problem
 from sweephand.facades.native.route_kinds import READ
-from sweephand.facades.native.routes import ROUTES
+from sweephand.facades.native.routes import HTML, ROUTES
 from sweephand.facades.native.schema_words import GIVEN_INSTANT, ID, JOB_FILTER, PLAIN_NAME, RUN_ID, TENANT_NAME
 from sweephand.facades.native.schemas import SCHEMAS
 
@@ -86,6 +86,7 @@ PATH: Mapping[str, Schema] = {
     "operation": ID,
     "application": PLAIN_NAME,
     "error": text(pattern="^[0-9a-f]{32}$"),
+    "problem": text(pattern="^[a-z]+(-[a-z]+)*$", description="The last part of a problem's `type`."),
 }
 QUERY: Mapping[str, Schema] = {
     "limit": whole(1, cursors.LARGEST_LIMIT, default=cursors.DEFAULT_LIMIT),
@@ -270,7 +271,10 @@ def _success(route: Route, example: Any) -> dict[str, Any]:
     return {
         "description": route.gives,
         "headers": _headers(*names),
-        "content": {**dict.fromkeys(route.media, _content(route.gives, {})), route.media[0]: content},
+        "content": {
+            **{media: {"schema": text()} if media == HTML else _content(route.gives, {}) for media in route.media},
+            route.media[0]: content,
+        },
     }
 
 
@@ -283,7 +287,7 @@ def statuses(route: Route) -> list[int]:
         400: True,
         401: known,
         403: known,
-        404: (route.scope is not None and named) or route.path.startswith("/.well-known/"),
+        404: (route.scope is not None and named) or route.path.startswith(("/.well-known/", "/problems/")),
         409: route.scope is not None and route.method != "GET" and _can_conflict(route),
         412: "If-Match" in route.headers or route.takes in COUNTED or "expectedCount" in route.query,
         413: reads,

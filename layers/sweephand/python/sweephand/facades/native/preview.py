@@ -8,14 +8,15 @@ from itertools import islice
 from typing import Any
 
 from sweephand.domain import fields, generations, upcoming
+from sweephand.domain.collection import Collection, Usage
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, text
 from sweephand.domain.run import Kind
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
-from sweephand.errors import InvalidRequest
+from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.facades.http import Answer
-from sweephand.facades.native import bodies
-from sweephand.facades.native.context import TENANT_HEADER, Context
-from sweephand.flow import plan, replan
+from sweephand.facades.native import bodies, collection_fields, idle, shapes
+from sweephand.facades.native.context import TENANT_HEADER, Context, helpful
+from sweephand.flow import plan, replan, tenancy
 from sweephand.flow.drafts import LAST
 from sweephand.ids import run_uuid
 from sweephand.schedules import cautions, gaps, instants, why
@@ -28,22 +29,21 @@ from sweephand.schedules.timing import TIMING_MEMBERS, Timing, load_or_never, pa
 from sweephand.store.views import runs as views
 
 NEXT_PREVIEWED, MOST_PREVIEWED, MOST_DROPPED = 5, 1_000, 100
-OWN_MEMBERS = ("after", "limit", "explain")
+OWN_MEMBERS = ("collection", "after", "limit", "explain")
 
 
 def preview_schedule(ctx: Context) -> Answer:
     """The next instants of a schedule that is not stored. Members: those of a timing, and OWN_MEMBERS.
 
+    collection: what it says of its schedules holds, such as its default zone and its quotas.
+
     dropped: wall times up to the last instant that a gap of the clock leaves out (dstGap skip), 100 at most. leftOut:
     likewise what calendars leave out. gaps and warnings look a year ahead. explain: an instant to be explained; wall
     time in the schedule's zone without offset.
     """
-    given = fields.members(ctx.body(), "", (*TIMING_MEMBERS, *OWN_MEMBERS))
-    limit = fields.whole(given.pop("limit", NEXT_PREVIEWED), "limit", 1, MOST_PREVIEWED)
-    after = parse_instant(given.pop("after"), "after") if "after" in given else ctx.now
-    asked = instants.read(given.pop("explain"), "explain") if "explain" in given else None
-    timing = parse(given, now=after, book=_book(ctx, given))
-    after = _since(timing, after)
+    body = ctx.body()
+    with helpful(body, ctx.now):
+        timing, given, after, limit, asked = _asked_for(ctx, body)
     count = limit if timing.count is None else min(limit, timing.count)
     found = preview(timing, after, count)
     until = found[-1].instant if len(found) == limit else LAST
@@ -86,15 +86,51 @@ def _since(timing: Timing, after: datetime) -> datetime:
     return after - timedelta(seconds=1) if timing.notation == "time" and timing.once_at == after else after
 
 
+def _asked_for(ctx: Context, body: object) -> tuple[Timing, dict[str, Any], datetime, int, Written | None]:
+    """The timing with its members, from when on, how many, and what is to be explained."""
+    wrong = Mistakes()
+    given = fields.members(body, "", (*TIMING_MEMBERS, *OWN_MEMBERS), wrong)
+    limit = wrong.of(fields.whole, given.pop("limit", NEXT_PREVIEWED), "limit", 1, MOST_PREVIEWED)
+    after = wrong.of(parse_instant, given.pop("after"), "after") if "after" in given else ctx.now
+    asked = wrong.of(instants.read, given.pop("explain"), "explain") if "explain" in given else None
+    found = wrong.of(_collection, ctx, given.pop("collection")) if "collection" in given else None
+    collection, seen = found or (None, Usage())
+    given = _filled(given, collection)
+    for refused in idle.of_timing(given, ""):
+        wrong.add(refused)
+    wrong.check()
+    timing = parse(given, now=after, book=_book(ctx, given))
+    if collection is not None:
+        tenancy.check_interval(collection, seen, timing, "")
+        timing = tenancy.bounded(collection, timing, timing.count, "")
+    return timing, given, _since(timing, after), limit, asked
+
+
+def _collection(ctx: Context, value: object) -> tuple[Collection, Usage]:
+    name = fields.text(value, "collection", 1, 128)
+    if not shapes.is_plain(name):
+        raise InvalidRequest("collection", f"there is no such collection: {fields.shown(name)}")
+    return tenancy.open_with_usage(ctx.world, _tenant(ctx), name, for_more=False)
+
+
+def _filled(given: dict[str, Any], collection: Collection | None) -> dict[str, Any]:
+    if collection is None:
+        return given
+    return dict(collection_fields.schedule_with_defaults(given, collection.defaults))
+
+
+def _tenant(ctx: Context) -> str:
+    assert ctx.caller is not None
+    return ctx.caller.acting_for(ctx.request.headers.get(TENANT_HEADER))
+
+
 def _book(ctx: Context, given: dict[str, Any]) -> dict[str, str]:
     """The calendars that a schedule names which is not stored, as they are now."""
     if "calendars" not in given:
         return {}
     from sweephand.flow import calendars  # noqa: PLC0415 - few schedules name any
 
-    assert ctx.caller is not None
-    tenant = ctx.caller.acting_for(ctx.request.headers.get(TENANT_HEADER))
-    return calendars.references(calendars.book_of(ctx.world, tenant, [given]))
+    return calendars.references(calendars.book_of(ctx.world, _tenant(ctx), [given]))
 
 
 def explain_schedule(ctx: Context) -> Answer:

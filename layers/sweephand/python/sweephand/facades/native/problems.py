@@ -24,7 +24,7 @@ STATUS = {
     "REVISION_MISMATCH": (412, "The revision is another one"),
     "COUNT_MISMATCH": (412, "The count is another one"),
     "TOO_LARGE": (413, "The body is too large"),
-    "NOT_JSON": (415, "The body is not JSON"),
+    "NOT_JSON": (415, "The body is not plain JSON"),
     "INVALID_FIELD": (422, "A field breaks a rule"),
     "UNKNOWN_MEMBER": (422, "A member is not known"),
     "NEVER_FIRES": (422, "The schedule can never fire"),
@@ -35,10 +35,19 @@ STATUS = {
 }
 
 
+MOST_ERRORS = 50
+"""Mistakes of one body that an answer lists."""
+
+
+def type_of(code: str) -> str:
+    """The address of the problem's page, relative to this API's own."""
+    return f"/problems/{code.lower().replace('_', '-')}"
+
+
 def problem(code: str, detail: str, request_id: str, **members: Any) -> Answer:
     status, title = STATUS[code]
     body = {
-        "type": f"/problems/{code.lower().replace('_', '-')}",
+        "type": type_of(code),
         "title": title,
         "status": status,
         "code": code,
@@ -54,18 +63,25 @@ def of_error(error: SweephandError, request_id: str) -> Answer:
     members: dict[str, Any] = {}
     headers: dict[str, str] = {}
     if isinstance(error, InvalidRequest):
-        position = {} if error.position is None else {"position": error.position}
-        members["errors"] = [
-            {
-                "field": error.field or ("path" if error.code == "INVALID_QUERY" else "body"),
-                "reason": error.reason,
-                **position,
-            }
-        ]
+        members["errors"] = [_field_problem(each) for each in error.all[:MOST_ERRORS]]
     if isinstance(error, RateLimited | Unavailable):
         headers["Retry-After"] = str(error.retry_after_s)
     if isinstance(error, Unauthenticated):
         headers["WWW-Authenticate"] = 'Basic realm="sweephand", Bearer realm="sweephand"'
-    detail = f"{error.field}: {error.reason}" if isinstance(error, InvalidRequest) and error.field else error.reason
-    answer = problem(error.code, detail, request_id, **members)
+    answer = problem(error.code, _detail(error), request_id, **members)
     return Answer(answer.status, answer.body, headers, answer.media_type)
+
+
+def _field_problem(wrong: InvalidRequest) -> dict[str, Any]:
+    position = {} if wrong.position is None else {"position": wrong.position}
+    field = wrong.field or ("path" if wrong.code == "INVALID_QUERY" else "body")
+    return {"field": field, "reason": wrong.reason, **position}
+
+
+def _detail(error: SweephandError) -> str:
+    """The first mistake, and how many there are beyond it."""
+    if not isinstance(error, InvalidRequest):
+        return error.reason
+    first = f"{error.field}: {error.reason}" if error.field else error.reason
+    more = len(error.others)
+    return f"{first} (and {more} more: see errors)" if more else first

@@ -59,6 +59,7 @@ DESCRIPTION = "This description, as OpenAPI 3.1"
 EXPORT = "The same runs as a file, a thousand at a time: CSV or JSON lines"
 EXPORT_FILE = "The same runs as one file, up to a million: the operation has a link to it"
 ALL_RUNS = "List runs of a job, of a schedule or of many jobs; without these, what did not succeed or waits"
+HTML = "text/html; charset=utf-8"
 PREVIEW = "The next instants of a schedule that is not stored"
 
 ROUTES = Routes(
@@ -397,6 +398,18 @@ ROUTES = Routes(
             *("/.well-known/openid-configuration", well_known.read_configuration, "Where these keys are"),
             scope=None,
             gives="IssuerConfiguration",
+        ),
+        get(
+            *("/problems", rare("problem_pages", "list_problems"), "The problems that answers name"),
+            scope=None,
+            gives="ProblemPages",
+            media=("application/json", HTML),
+        ),
+        get(
+            *("/problems/{problem}", rare("problem_pages", "read_problem"), "The cause and the cure of a problem"),
+            scope=None,
+            gives="ProblemPage",
+            media=("application/json", HTML),
         ),
         Route(
             *("POST", "/oauth/token", admin.token, None),

@@ -136,6 +136,7 @@ SCHEMAS: dict[str, Schema] = {
     "PreviewRequest": request(
         {
             **TIMING,
+            "collection": text(1, 128, description="Its defaults and quotas hold, as for a job of it."),
             "after": {**GIVEN_INSTANT, "description": "By default now."},
             "limit": whole(1, 1_000, default=5),
             "explain": {**GIVEN_INSTANT, "description": "An instant to be explained. " + GIVEN_INSTANT["description"]},

@@ -10,14 +10,14 @@ from datetime import datetime, timedelta
 from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
-from sweephand.domain import fields, generations, upcoming
+from sweephand.domain import generations, upcoming
 from sweephand.domain.instants import epoch_ms, epoch_s, text
 from sweephand.domain.run import Attempt, Kind, Reason, Run, State
 from sweephand.domain.run_body import run_body
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import RUN_TOKEN_HEADER, Answer
-from sweephand.facades.native import bodies
+from sweephand.facades.native import bodies, shapes
 from sweephand.facades.native.context import Context
 from sweephand.flow import plan, results, run_lists, tenancy
 from sweephand.flow.drafts import LAST
@@ -103,11 +103,7 @@ def read(ctx: Context) -> Answer:
 
 def put_result(ctx: Context) -> Answer:
     """What the target of an asynchronous run reports: {"success", "message"}. The first result wins."""
-    given = fields.members(ctx.body(), "", ("success", "message"))
-    if "success" not in given:
-        raise InvalidRequest("success", "is required")
-    success = fields.flag(given["success"], "success")
-    message = fields.text(given["message"], "message", 0, 1_000) if "message" in given else None
+    success, message = shapes.result(ctx.body())
     owner, uuid = ctx.run()
     token = ctx.request.headers.get(RUN_TOKEN_HEADER.lower())
     run = results.record(ctx.world, ctx.tenant, owner, uuid, success=success, message=message, token=token)

@@ -12,7 +12,7 @@ from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies, collection_fields, shapes
 from sweephand.facades.native.answers import one_schedule, schedule_bodies
-from sweephand.facades.native.context import Context
+from sweephand.facades.native.context import Context, helpful
 from sweephand.flow import change, drafts, plan, tenancy
 from sweephand.flow.history import Operation
 from sweephand.flow.plan import Planned
@@ -49,7 +49,8 @@ def create(ctx: Context) -> Answer:
             own_hooks.check(ctx, [draft])
         return [Wish(None, draft)]
 
-    planned = _commit(ctx, wish, Operation.ADD_SCHEDULE)
+    with helpful(body, ctx.now):
+        planned = _commit(ctx, wish, Operation.ADD_SCHEDULE)
     new = next(each for each in planned.schedules if each.id not in made)
     location = {"Location": f"/v1/jobs/{new.job_id}/schedules/{new.id}"}
     answer = one_schedule(ctx, planned, new.id)
@@ -66,7 +67,8 @@ def put(ctx: Context) -> Answer:
     def draft(planned: Planned, there: Schedule) -> ScheduleDraft:
         return _checked(ctx, planned, _hooks_of(ctx, planned, there), body)
 
-    return _change(ctx, draft, Operation.REPLACE_SCHEDULE)
+    with helpful(body, ctx.now):
+        return _change(ctx, draft, Operation.REPLACE_SCHEDULE)
 
 
 def patch(ctx: Context) -> Answer:
@@ -78,9 +80,10 @@ def patch(ctx: Context) -> Answer:
         payloads = plan.payloads_of(ctx.world, Planned(planned.job, (there,)))
         known = _hooks_of(ctx, planned, there)
         current = bodies.schedule_editable(there, payloads.get(there.id), known.shown(there) if known else None)
-        return _checked(ctx, planned, known, shapes.merged(current, body))
+        return _checked(ctx, planned, known, shapes.patched(current, body))
 
-    return _change(ctx, draft, Operation.PATCH_SCHEDULE)
+    with helpful(body, ctx.now, change=True):
+        return _change(ctx, draft, Operation.PATCH_SCHEDULE)
 
 
 def _hooks_of(ctx: Context, planned: Planned, there: Schedule) -> There | None:

@@ -48,7 +48,7 @@ from sweephand.facades.native.json_schema import (
     text,
     whole,
 )
-from sweephand.facades.native.problems import STATUS
+from sweephand.facades.native.problems import MOST_ERRORS, STATUS
 from sweephand.facades.native.schedule_schemas import (
     OF_SOME_NOTATIONS,
     ONE_NOTATION,
@@ -145,13 +145,24 @@ _WITH_SCHEDULES = {"dependentRequired": {"schedules": ["totals"], "totals": ["sc
 # Problems
 
 _PROBLEM: Members = {
-    "type": text(format="uri-reference", pattern="^/problems/"),
+    "type": text(
+        format="uri-reference",
+        pattern="^/problems/",
+        description="The address of its page, relative to this API's own.",
+    ),
     "title": TEXT,
     "status": STATUS_CODE,
     "code": one_of(STATUS, description="Stable; the texts may change."),
     "detail": TEXT,
     "requestId": TEXT,
-    "errors": items(ref("FieldProblem")),
+    "errors": items(
+        ref("FieldProblem"), maxItems=MOST_ERRORS, description="All mistakes of the request, up to the first fifty."
+    ),
+}
+_PROBLEM_PAGE: Members = {
+    **{name: _PROBLEM[name] for name in ("type", "title", "status", "code")},
+    "cause": text(description="Why requests are refused so."),
+    "cure": text(description="What to do about it."),
 }
 _FIELD_PROBLEM: Members = {
     "field": or_null(text(description="A path, as `schedules[0].cron`; null: the request as a whole.")),
@@ -309,7 +320,8 @@ SCHEMAS: dict[str, Schema] = {
         {
             "error": one_of(
                 ("invalid_request", "invalid_client", "invalid_scope", "unauthorized_client", "unsupported_grant_type")
-            )
+            ),
+            "error_description": text(description="Says what is wrong, in plain English."),
         }
     ),
     "Health": answer(
@@ -332,6 +344,8 @@ SCHEMAS: dict[str, Schema] = {
     "GatewayRefusal": {"type": "object", "properties": {"message": TEXT}},
     "Document": {"type": "object", "required": ["openapi", "info", "paths", "components"]},
     "Problem": answer(_PROBLEM, ("errors",)),
+    "ProblemPage": answer(_PROBLEM_PAGE),
+    "ProblemPages": page("ProblemPage"),
     "FieldProblem": answer(_FIELD_PROBLEM, ("position",)),
 }
 SCHEMAS |= {

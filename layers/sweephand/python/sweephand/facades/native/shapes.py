@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweephand import actions
 from sweephand.actions.payloads import json_payload
-from sweephand.domain import fields
+from sweephand.domain import fields, lateness
 from sweephand.domain.fields import below, flag
 from sweephand.domain.job import (
     DEFAULT_COLLECTION,
@@ -23,7 +23,7 @@ from sweephand.domain.job import (
     ScheduleDraft,
 )
 from sweephand.domain.lateness import Misfire
-from sweephand.errors import InvalidRequest
+from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.facades.native import defaults
 from sweephand.facades.native.defaults import Filling
 from sweephand.ids import is_uuid
@@ -57,8 +57,6 @@ READ_ONLY_OF_SCHEDULE = (
 )
 MOST_TAGS = 10
 _STRANGE = re.compile(r"^[._-]|[^A-Za-z0-9._-]", re.ASCII)
-_COMMANDING = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
-"""Control characters, line ends, and those that turn the direction of a line."""
 MISFIRES = tuple(each.value for each in Misfire)
 LEAST_LATENESS_S, MOST_LATENESS_S = 10, 345_600
 """Less would expire runs in normal operation; a message more than 4 days late is not acted on anyway."""
@@ -79,33 +77,41 @@ def job_draft(
     Members that only answers have are let through unread in a change, so that what was read can be sent back.
     """
     known = JOB_MEMBERS + (READ_ONLY_OF_JOB if before else ())
-    given = fields.members(body, "", known)
+    wrong = Mistakes()
+    given = fields.members(body, "", known, wrong)
     if before is not None and given.get("id", before.id) != before.id:
-        raise InvalidRequest("id", "cannot be changed")
+        wrong.add(InvalidRequest("id", "cannot be changed"))
     shown_by = Filling(before.policies if before else {}, waits_s)
-    action = _action(_required(given, "action"), "action", guard, shown_by, before.action if before else None)
+    stored = (before.action, before.error_action, before.hooks) if before else (None, None, {})
+    action = wrong.of(_required_action, given, guard, shown_by, stored[0])
     error_action = None
     if "errorAction" in given:
-        stored = before.error_action if before else None
-        error_action = _action(given["errorAction"], "errorAction", guard, shown_by, stored)
-    start, end = _instant(given, "startTime"), _instant(given, "endTime")
-    if start is not None and end is not None and end < start:
-        raise InvalidRequest("endTime", "is before startTime")
-    return JobDraft(
-        name=_name(given, "name", ""),
-        description=_text(given, "description", "", 0, 1_000),
-        collection=_text(given, "collection", "", 1, 128) or DEFAULT_COLLECTION,
-        active=flag(given.get("active", True), "active"),
-        start_at=start,
-        end_at=end,
-        resource_id=_line(given["resourceId"], "resourceId", 256) if "resourceId" in given else None,
-        tags=_tags(given.get("tags", [])),
+        error_action = wrong.of(_action, given["errorAction"], "errorAction", guard, shown_by, stored[1])
+    draft = JobDraft(
+        name=wrong.of(_name, given, "name", ""),
+        description=wrong.of(_text, given, "description", "", 0, 1_000),
+        collection=wrong.of(_text, given, "collection", "", 1, 128) or DEFAULT_COLLECTION,
+        active=wrong.of(flag, given.get("active", True), "active"),
+        start_at=wrong.of(_instant, given, "startTime"),
+        end_at=wrong.of(_instant, given, "endTime"),
+        resource_id=wrong.of(fields.line, given["resourceId"], "resourceId", 256) if "resourceId" in given else None,
+        tags=wrong.of(_tags, given.get("tags", [])),
         action=action,
         error_action=error_action,
-        hooks=_hooks(given.get("hooks", {}), "hooks", guard, shown_by, before.hooks if before else {}),
-        policies=defaults.without_default_policies(policies(given.get("policies", {}), "policies", of_job=True)),
-        schedules=_schedules(given, action, guard, before, there),
+        hooks=wrong.of(_hooks, given.get("hooks", {}), "hooks", guard, shown_by, stored[2]),
+        policies=wrong.of(policies, given.get("policies", {}), "policies", of_job=True),
+        schedules=wrong.of(_schedules, given, action, guard, before, there),
     )
+    if draft.start_at is not None and draft.end_at is not None and draft.end_at < draft.start_at:
+        wrong.add(InvalidRequest("endTime", "is before startTime"))
+    wrong.check()
+    return replace(draft, policies=defaults.without_default_policies(draft.policies))
+
+
+def _required_action(
+    given: Mapping[str, Any], guard: GuardSettings, shown_by: Filling, stored: ActionSpec | None
+) -> ActionDraft:
+    return _action(fields.required(given, "action"), "action", guard, shown_by, stored)
 
 
 def _action(
@@ -121,59 +127,80 @@ def _action(
 def _hooks(
     value: object, field: str, guard: GuardSettings, shown_by: Filling, stored: Mapping[str, ActionSpec]
 ) -> dict[str, ActionDraft]:
-    given = fields.members(value, field, tuple(HOOK_KINDS))
-    return {name: _action(hook, below(field, name), guard, shown_by, stored.get(name)) for name, hook in given.items()}
+    wrong = Mistakes()
+    given = fields.members(value, field, tuple(HOOK_KINDS), wrong)
+    found = {
+        name: wrong.of(_action, hook, below(field, name), guard, shown_by, stored.get(name))
+        for name, hook in given.items()
+    }
+    wrong.check()
+    return found
 
 
 def _schedules(
-    given: Mapping[str, Any], action: ActionDraft, guard: GuardSettings, before: Job | None, there: There | None
+    given: Mapping[str, Any], action: ActionDraft | None, guard: GuardSettings, before: Job | None, there: There | None
 ) -> tuple[ScheduleDraft, ...] | None:
     if "schedules" not in given:
         return None if before else ()
     wanted = given["schedules"]
     if not isinstance(wanted, Sequence) or isinstance(wanted, str):
-        raise InvalidRequest("schedules", "must be a list")
+        raise InvalidRequest("schedules", f"must be a list, not {fields.shown(wanted)}")
     if len(wanted) > 1_000:
-        raise InvalidRequest("schedules", "has more than 1,000 members")
-    return tuple(
-        schedule_draft(each, f"schedules[{n}]", action, guard, change=before is not None, there=there)
+        raise InvalidRequest("schedules", f"has {len(wanted):,} members; the most is 1,000")
+    wrong = Mistakes()
+    found = tuple(
+        wrong.of(schedule_draft, each, f"schedules[{n}]", action, guard, change=before is not None, there=there)
         for n, each in enumerate(wanted)
     )
+    wrong.check()
+    return found
 
 
 def schedule_draft(
     body: object,
     field: str,
-    action: ActionDraft | ActionSpec,
+    action: ActionDraft | ActionSpec | None,
     guard: GuardSettings,
     *,
     change: bool,
     there: There | None = None,
 ) -> ScheduleDraft:
-    """action: the job's, which the schedule's payload must suit. there: what is changed, whose secrets may be kept."""
+    """action: the job's, which the schedule's payload must suit; None: it cannot be read. there: what is changed, whose
+    secrets may be kept.
+    """
     known = SCHEDULE_MEMBERS + (READ_ONLY_OF_SCHEDULE if change else ())
-    given = fields.members(body, field, known)
-    if "id" in given and not change:
-        raise InvalidRequest(below(field, "id"), "is not a member here", code="UNKNOWN_MEMBER")
+    wrong = Mistakes()
+    given = fields.members(body, field, known if change else known[1:], wrong)
     timing = {name: given[name] for name in given if name in TIMING_MEMBERS}
     if "calendars" in timing:
-        from sweephand.schedules import uses  # noqa: PLC0415 - few schedules name any
-
-        try:
-            timing["calendars"] = uses.shown(timing["calendars"])
-        except InvalidRequest as wrong:
-            raise (wrong.within(field) if field else wrong) from wrong
-    payload = _payload(given, field)
-    actions.check_payload(action.kind, action.params, payload, below(field, "payload"))
-    return ScheduleDraft(
-        id=_text(given, "id", field, 1, 64),
-        name=_name(given, "name", field),
-        active=flag(given.get("active", True), below(field, "active")),
+        timing["calendars"] = wrong.of(_calendars, timing["calendars"], field)
+    payload = wrong.of(_payload, given, field)
+    if action is not None:
+        wrong.of(actions.check_payload, action.kind, action.params, payload, below(field, "payload"))
+    draft = ScheduleDraft(
+        id=wrong.of(_text, given, "id", field, 1, 64),
+        name=wrong.of(_name, given, "name", field),
+        active=wrong.of(flag, given.get("active", True), below(field, "active")),
         timing=defaults.without_defaults(timing, defaults.timing_defaults(timing)),
         payload=payload,
-        policies=policies(given.get("policies", {}), below(field, "policies")),
-        hooks=_hooks(given.get("hooks", {}), below(field, "hooks"), guard, *_shown(given, there)),
+        policies=wrong.of(policies, given.get("policies", {}), below(field, "policies")),
+        hooks=wrong.of(_hooks, given.get("hooks", {}), below(field, "hooks"), guard, *_shown(given, there)),
     )
+    from sweephand.facades.native import idle  # noqa: PLC0415 - no cold start waits for what a change needs
+
+    for refused in idle.of_schedule(draft, field):
+        wrong.add(refused)
+    wrong.check()
+    return draft
+
+
+def _calendars(value: object, field: str) -> Any:
+    from sweephand.schedules import uses  # noqa: PLC0415 - few schedules name any
+
+    try:
+        return uses.shown(value)
+    except InvalidRequest as wrong:
+        raise (wrong.within(field) if field else wrong) from wrong
 
 
 def _shown(given: Mapping[str, Any], there: There | None) -> tuple[Filling, Mapping[str, ActionSpec]]:
@@ -192,54 +219,64 @@ def policies(value: object, field: str, *, of_job: bool = False) -> dict[str, An
 
     of_job: not of a schedule, or of what new jobs get.
     """
-    given = fields.members(value, field, tuple(defaults.POLICIES))
+    wrong = Mistakes()
+    given = fields.members(value, field, tuple(defaults.POLICIES), wrong)
     checked: dict[str, Any] = {}
-    misfire = _misfire(given["misfire"], below(field, "misfire")) if "misfire" in given else {}
-    if misfire:
-        checked["misfire"] = misfire
-    choices = {
-        "overlap": ("allow", "skip", "queue_one", "replace"),
-        "onPastStart": ("refuse", "run_now"),
-        "onCreate": ("schedule", "run_now"),
-        "onNothingLeft": ("refuse", "complete"),
-        "onUnreachable": ("deactivate", "continue"),
-        "onNoResult": ("end", "retry"),
-        "delivery": ("at_least_once", "at_most_once"),
-        "keepAnswer": ("failures", "all", "none"),
-    }
-    for name, values in choices.items():
+    if "misfire" in given:
+        checked["misfire"] = wrong.of(_misfire, given["misfire"], below(field, "misfire"))
+    for name, values in CHOICES.items():
         if name in given:
-            checked[name] = fields.one_of(given[name], below(field, name), values)
+            checked[name] = wrong.of(fields.one_of, given[name], below(field, name), values)
     if "hooks" in given:
-        checked["hooks"] = _chosen_hooks(given["hooks"], below(field, "hooks"))
+        checked["hooks"] = wrong.of(_chosen_hooks, given["hooks"], below(field, "hooks"))
     if "callbackToken" in given:
-        checked["callbackToken"] = flag(given["callbackToken"], below(field, "callbackToken"))
+        checked["callbackToken"] = wrong.of(flag, given["callbackToken"], below(field, "callbackToken"))
     if "flowKey" in given:
+        checked["flowKey"] = wrong.of(fields.text, given["flowKey"], below(field, "flowKey"), 1, 128)
         if not of_job:
-            raise InvalidRequest(below(field, "flowKey"), "belongs to a job as a whole, or to its collection")
-        checked["flowKey"] = fields.text(given["flowKey"], below(field, "flowKey"), 1, 128)
+            wrong.add(fields.inactive(field, "flowKey", "it belongs to a job as a whole, or to its collection"))
+    wrong.check()
     return checked
+
+
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "overlap": ("allow", "skip", "queue_one", "replace"),
+    "onPastStart": ("refuse", "run_now"),
+    "onCreate": ("schedule", "run_now"),
+    "onNothingLeft": ("refuse", "complete"),
+    "onUnreachable": ("deactivate", "continue"),
+    "onNoResult": ("end", "retry"),
+    "delivery": ("at_least_once", "at_most_once"),
+    "keepAnswer": ("failures", "all", "none"),
+}
 
 
 def _chosen_hooks(value: object, field: str) -> list[str]:
     """In their own order: which of them is said first means nothing."""
     if not isinstance(value, list):
-        raise InvalidRequest(field, "must be a list")
+        raise InvalidRequest(field, f"must be a list of {', '.join(HOOK_KINDS)}, not {fields.shown(value)}")
+    wrong = Mistakes()
     for n, each in enumerate(value):
-        fields.one_of(each, f"{field}[{n}]", tuple(HOOK_KINDS))
+        wrong.of(fields.one_of, each, f"{field}[{n}]", tuple(HOOK_KINDS))
+    wrong.check()
     return [name for name in HOOK_KINDS if name in value]
 
 
 def _misfire(value: object, field: str) -> dict[str, Any]:
-    given = fields.members(value, field, ("type", "ratePerMinute", "maxLatenessSeconds"))
-    checked: dict[str, Any] = {"type": fields.one_of(given.get("type", "sap"), below(field, "type"), MISFIRES)}
-    if "ratePerMinute" in given:
-        checked["ratePerMinute"] = fields.whole(given["ratePerMinute"], below(field, "ratePerMinute"), 1, 6_000)
-    if "maxLatenessSeconds" in given:
-        where = below(field, "maxLatenessSeconds")
-        checked["maxLatenessSeconds"] = fields.whole(
-            given["maxLatenessSeconds"], where, LEAST_LATENESS_S, MOST_LATENESS_S
-        )
+    wrong = Mistakes()
+    given = fields.members(value, field, ("type", "ratePerMinute", "maxLatenessSeconds"), wrong)
+    checked: dict[str, Any] = {
+        "type": wrong.of(fields.one_of, given.get("type", Misfire.SAP.value), below(field, "type"), MISFIRES)
+    }
+    for name, bounds in {
+        "ratePerMinute": (1, 6_000),
+        "maxLatenessSeconds": (LEAST_LATENESS_S, MOST_LATENESS_S),
+    }.items():
+        if name in given:
+            checked[name] = wrong.of(fields.whole, given[name], below(field, name), *bounds)
+    for name, why in lateness.inactive(given).items():
+        wrong.add(fields.inactive(field, name, why))
+    wrong.check()
     return checked
 
 
@@ -248,16 +285,48 @@ IF_ACTIVE = ("start", "drop")
 
 def run(body: object) -> tuple[str | None, str, Mapping[str, Any]]:
     """Returns the schedule that a manual run belongs to, what to do if another run is active, and all members."""
-    given = fields.members(body, "", ("scheduleId", "ifActive", "payload", "body", "headers"))
-    schedule_id = _text(given, "scheduleId", "", 1, 64)
-    if schedule_id is not None and not is_uuid(schedule_id):
-        raise InvalidRequest("scheduleId", "is not an id")
-    return schedule_id, fields.one_of(given.get("ifActive", "start"), "ifActive", IF_ACTIVE), given
+    wrong = Mistakes()
+    given = fields.members(body, "", ("scheduleId", "ifActive", "payload", "body", "headers"), wrong)
+    schedule_id = wrong.of(_schedule_id, given)
+    if_active = wrong.of(fields.one_of, given.get("ifActive", "start"), "ifActive", IF_ACTIVE)
+    wrong.check()
+    return schedule_id, if_active, given
+
+
+def _schedule_id(given: Mapping[str, Any]) -> str | None:
+    found = _text(given, "scheduleId", "", 1, 64)
+    if found is not None and not is_uuid(found):
+        raise InvalidRequest("scheduleId", f"is not an id: {fields.shown(found)}")
+    return found
+
+
+def result(body: object) -> tuple[bool, str | None]:
+    """What a target reports of a run: whether it succeeded, and a message."""
+    wrong = Mistakes()
+    given = fields.members(body, "", ("success", "message"), wrong)
+    success = wrong.of(_success, given)
+    message = wrong.of(_text, given, "message", "", 0, 1_000)
+    wrong.check()
+    return success, message
+
+
+def _success(given: Mapping[str, Any]) -> bool:
+    return flag(fields.required(given, "success"), "success")
 
 
 def pause(body: object) -> tuple[str | None, datetime | None]:
-    given = fields.members(body, "", ("note", "until"))
-    return _text(given, "note", "", 0, 1_000), _instant(given, "until")
+    wrong = Mistakes()
+    given = fields.members(body, "", ("note", "until"), wrong)
+    note, until = wrong.of(_text, given, "note", "", 0, 1_000), wrong.of(_instant, given, "until")
+    wrong.check()
+    return note, until
+
+
+def patched(target: Any, patch: Any) -> Any:
+    """What a merge patch makes of a stored body, without members of `target` that act no longer."""
+    from sweephand.facades.native import idle  # noqa: PLC0415 - as above
+
+    return idle.without_leftovers(merged(target, patch), patch)
 
 
 def merged(target: Any, patch: Any) -> Any:
@@ -276,24 +345,8 @@ def merged(target: Any, patch: Any) -> Any:
 # Members
 
 
-def _required(given: Mapping[str, Any], name: str) -> Any:
-    if name not in given:
-        raise InvalidRequest(name, "is required")
-    return given[name]
-
-
 def _text(given: Mapping[str, Any], name: str, field: str, shortest: int, longest: int) -> str | None:
-    return fields.text(given[name], below(field, name), shortest, longest) if name in given else None
-
-
-def _line(value: object, field: str, longest: int) -> str:
-    """A text of one line, as lists and queries show it: at least one character, none that commands the screen."""
-    text = fields.text(value, field, 1, longest)
-    strange = _COMMANDING.search(text)
-    if strange:
-        code = f"U+{ord(strange[0]):04X}"
-        raise InvalidRequest(field, f"holds the control character {code}", position=strange.start())
-    return text
+    return fields.free(given[name], below(field, name), shortest, longest) if name in given else None
 
 
 def name_of(given: Mapping[str, Any]) -> str | None:
@@ -301,13 +354,7 @@ def name_of(given: Mapping[str, Any]) -> str | None:
 
 
 def _name(given: Mapping[str, Any], name: str, field: str) -> str | None:
-    """No blank at either end: two names must not look the same."""
-    if name not in given:
-        return None
-    text = _line(given[name], below(field, name), 128)
-    if text != text.strip():
-        raise InvalidRequest(below(field, name), "begins or ends with a blank")
-    return text
+    return fields.name(given[name], below(field, name)) if name in given else None
 
 
 def is_plain(text: str) -> bool:
@@ -331,22 +378,21 @@ def plain_name(given: Mapping[str, Any], before: str | None) -> str:
 def check_plain(text: str, field: str) -> None:
     strange = _STRANGE.search(text)
     if strange:
-        raise InvalidRequest(
-            field,
-            "must have letters, digits, . _ and - only, and begin with one of the first two",
-            position=strange.start(),
-        )
+        rule = "must have letters, digits, . _ and - only, and begin with a letter or a digit"
+        raise InvalidRequest(field, f"{rule}, but it is {fields.shown(text)}", position=strange.start())
 
 
 def _tags(value: object) -> tuple[str, ...]:
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise InvalidRequest("tags", "must be a list")
+        raise InvalidRequest("tags", f"must be a list of strings, not {fields.shown(value)}")
     if len(value) > MOST_TAGS:
-        raise InvalidRequest("tags", f"has more than {MOST_TAGS} members")
-    tags = [_line(tag, f"tags[{n}]", 128) for n, tag in enumerate(value)]
+        raise InvalidRequest("tags", f"has {len(value)} members; the most is {MOST_TAGS}")
+    wrong = Mistakes()
+    tags = [wrong.of(fields.line, tag, f"tags[{n}]", 128) for n, tag in enumerate(value)]
     for n, tag in enumerate(tags):
         if tag in tags[:n]:
-            raise InvalidRequest(f"tags[{n}]", "stands twice")
+            wrong.add(InvalidRequest(f"tags[{n}]", f"stands twice: {fields.shown(tag)}"))
+    wrong.check()
     return tuple(tags)
 
 

@@ -20,7 +20,7 @@ from sweephand.domain.collection import (
 )
 from sweephand.domain.instants import text_ms
 from sweephand.domain.operation import Operation
-from sweephand.errors import InvalidRequest, NotFound
+from sweephand.errors import InvalidRequest, Mistakes, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native import credentials, operations, shapes
 from sweephand.facades.native.collection_fields import LONGEST_INTERVAL_S
@@ -36,11 +36,14 @@ NOT_A_TENANT = "must have letters, digits, - and _ only, and not be `provider`"
 
 
 def create(ctx: Context) -> Answer:
-    given = fields.members(ctx.body(), "", ("tenant", "name", *SETTINGS))
-    name, (allowed, pace) = _new_name(given), _quota(given)
-    withheld = _withheld(given)
+    wrong = Mistakes()
+    given = fields.members(ctx.body(), "", ("tenant", "name", *SETTINGS), wrong)
+    name, quota = wrong.of(_new_name, given), wrong.of(_quota, given)
+    description, withheld = wrong.of(_description, given), wrong.of(_withheld, given)
+    wrong.check()
+    allowed, pace = quota
     tenant = tenancy.create_tenant(
-        ctx.world, name, _description(given), allowed=allowed, pace=pace, withheld=withheld, actor=ctx.actor
+        ctx.world, name, description, allowed=allowed, pace=pace, withheld=withheld, actor=ctx.actor
     )
     return Answer(201, body(tenant, allowed), {"Location": f"/v1/tenants/{name}"})
 
@@ -53,12 +56,12 @@ def _new_name(given: Mapping[str, Any]) -> str:
         raise InvalidRequest(member, "is required")
     name = fields.text(given[member], member, 1, 64)
     if not is_tenant_name(name):
-        raise InvalidRequest(member, NOT_A_TENANT)
+        raise InvalidRequest(member, f"{NOT_A_TENANT}, but it is {fields.shown(name)}")
     return name
 
 
 def _description(given: Mapping[str, Any]) -> str | None:
-    return fields.text(given["description"], "description", 0, LONGEST_DESCRIPTION) if "description" in given else None
+    return fields.free(given["description"], "description", 0, LONGEST_DESCRIPTION) if "description" in given else None
 
 
 def _withheld(given: Mapping[str, Any]) -> frozenset[str]:

@@ -85,6 +85,12 @@ class Context:
             raise InvalidRequest(None, "Invalid tenantId")
         return given
 
+    def refuse_tenant_header(self) -> None:
+        """Raises InvalidRequest for a header of the native API that would not act here, and might be relied upon."""
+        if self.request.headers.get("sweephand-tenant", self.caller.tenant) != self.caller.tenant:
+            reason = "the header Sweephand-Tenant does not act here: provider credentials name a tenant by ?tenantId="
+            raise InvalidRequest(None, reason)
+
     def option(self, name: str) -> str | None:
         """A query parameter; what its client sends for an option without a value is none."""
         given = self.query.get(name)
@@ -103,7 +109,7 @@ class Context:
             raise InvalidRequest(None, f"the body is larger than {MAX_BODY:,} bytes", code="TOO_LARGE")
         if not self.request.body:
             raise InvalidRequest(None, "a JSON body is required")
-        return strict_json.loads(self.request.body, max_bytes=MAX_BODY)
+        return strict_json.loads(self.request.plain_body(), max_bytes=MAX_BODY)
 
     def by(self, operation: Operation) -> By:
         """Who changes a job, for its change log."""

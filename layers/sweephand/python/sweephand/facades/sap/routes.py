@@ -110,6 +110,7 @@ class SapApi(Api):
 def _operated(route: Route, context: Context) -> Answer:
     """The route's answer, or why there is none."""
     try:
+        context.refuse_tenant_header()
         context.named_tenant()  # a tenant's caller names none, in no route
         answer = route.operation(context)
         if answer.too_large:

@@ -1,0 +1,145 @@
+"""Adds to a refusal the value that came, and the name that was probably meant. Only refusals import this."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping
+
+LONGEST_SHOWN = 60
+_MOST_NAMED = 15
+ALIASES: Mapping[str, str] = {
+    "attempts": "maxRetries",
+    "auth": "authentication",
+    "backoff": "delaySeconds",
+    "cronexpression": "cron",
+    "data": "payload",
+    "enabled": "active",
+    "end": "endTime",
+    "endat": "endTime",
+    "endpoint": "url",
+    "expression": "cron",
+    "frequency": "every",
+    "interval": "every",
+    "kind": "type",
+    "labels": "tags",
+    "maxattempts": "maxRetries",
+    "maxtries": "maxRetries",
+    "mode": "type",
+    "retries": "retry",
+    "retrydelay": "delaySeconds",
+    "retrypolicy": "retry",
+    "runat": "at",
+    "start": "startTime",
+    "startat": "startTime",
+    "successcodes": "successStatuses",
+    "timeout": "answerTimeoutSeconds",
+    "timeoutseconds": "answerTimeoutSeconds",
+    "timeouts": "answerTimeoutSeconds",
+    "timeoutms": "answerTimeoutSeconds",
+    "tz": "timezone",
+    "uri": "url",
+    "zone": "timezone",
+}
+"""Names that other schedulers use, in small letters and without marks, and ours."""
+PLACES: Mapping[str, str] = {
+    **dict.fromkeys(("url", "method", "headers", "payload", "body", "authentication", "outcome", "retry"), "action"),
+    **dict.fromkeys(
+        ("answerTimeoutSeconds", "successStatuses", "on202", "onNoAnswer", "callbackTimeoutSeconds"), "action.outcome"
+    ),
+    **dict.fromkeys(
+        ("maxRetries", "delaySeconds", "maxDelaySeconds", "retryOn", "neverOn", "maxAgeSeconds"), "action.retry"
+    ),
+    **dict.fromkeys(
+        ("cron", "every", "at", "time", "rrule", "timezone", "count", "jitterSeconds", "align", "calendars"),
+        "schedules[]",
+    ),
+    **dict.fromkeys(
+        ("misfire", "overlap", "onPastStart", "onCreate", "delivery", "keepAnswer", "callbackToken", "flowKey"),
+        "policies",
+    ),
+    **dict.fromkeys(("ratePerMinute", "maxLatenessSeconds"), "policies.misfire"),
+    **dict.fromkeys(("maxJobs", "maxRunsPerJob", "minIntervalSeconds"), "quota"),
+    **dict.fromkeys(("runDays", "endedJobDays"), "retention"),
+}
+"""Where a member of a job or a collection stands that callers look for elsewhere."""
+_MARKS = re.compile("[^a-z0-9]")
+
+
+def shown(value: object) -> str:
+    """A value as a refusal repeats it: short and printable; of an object or a list only that it is one."""
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if isinstance(value, str):
+        return quoted(value)
+    text = json.dumps(value, default=str)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
+def kind(value: object) -> str:
+    """The JSON name of a value's type, where the value itself may be a secret."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, int | float):
+        return "a number"
+    return "a string" if isinstance(value, str) else shown(value)
+
+
+def quoted(text: str) -> str:
+    """A string in double quotes, in ASCII and not long."""
+    return json.dumps(text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}...")
+
+
+def choice(value: object, choices: Collection[str]) -> str:
+    """What came instead of one of the choices, with the one that was probably meant."""
+    meant = nearest(value, choices) if isinstance(value, str) else None
+    return shown(value) + (f" (did you mean {quoted(meant)}?)" if meant else "")
+
+
+def unknown_member(field: str, name: str, known: Collection[str]) -> str:
+    """Why a member is refused that nobody reads here."""
+    meant = nearest(name, known)
+    if meant is not None:
+        return f"is not a known member; did you mean `{meant}`?"
+    place = _place(field, name)
+    if place is not None:
+        return f"is not a known member here; did you mean `{place}`?"
+    if not known:
+        return "is not a known member: this takes none"
+    names = ", ".join(sorted(known)[:_MOST_NAMED]) + (", ..." if len(known) > _MOST_NAMED else "")
+    return f"is not a known member; known are {names}"
+
+
+def nearest(name: str, known: Collection[str]) -> str | None:
+    """The known name that is most like this one, whatever its letters' case and marks; None where none is like it."""
+    bare = _bare(name)
+    by_bare = {_bare(each): each for each in known}
+    alias = ALIASES.get(bare)
+    if bare in by_bare:
+        return by_bare[bare]
+    if alias in known:
+        return alias
+    from difflib import get_close_matches  # noqa: PLC0415 - as above
+
+    found = get_close_matches(bare[:LONGEST_SHOWN], list(by_bare), 1, 0.75)
+    return by_bare[found[0]] if found else None
+
+
+def _place(field: str, name: str) -> str | None:
+    meant = nearest(name, PLACES)
+    if meant is None:
+        return None
+    owner = PLACES[meant]
+    root, _, inner = owner.partition(".")
+    if field and root == "action" and field.partition(".")[0] in {"action", "errorAction", "hooks"}:
+        inner = "" if field.endswith(f".{inner}") else inner
+        return None if not inner and meant == name else ".".join(filter(None, (inner, meant)))
+    return f"{owner}.{meant}"
+
+
+def _bare(name: str) -> str:
+    return _MARKS.sub("", name.lower())

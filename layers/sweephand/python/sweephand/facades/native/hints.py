@@ -1,0 +1,168 @@
+"""Refusals of a body, with what their reader needs to mend it: all mistakes at once, and what to write instead.
+
+Imported when a body was refused. Nothing here decides whether one is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from sweephand.domain.near import quoted
+from sweephand.errors import InvalidRequest, Mistakes
+from sweephand.schedules import zone_names
+from sweephand.schedules.notations import NOTATIONS
+from sweephand.schedules.timing import TIMING_MEMBERS, parse
+
+HARMLESS = {"every": "PT1H"}
+"""Stands in for a notation that cannot be read, while the members next to it are."""
+_SCHEDULE = re.compile(r"schedules\[(\d+)\]")
+_QUARTZ = 6
+"""Fields of Quartz and Spring, which begin with the second."""
+_MOST_SCHEDULES, _MOST_HINTS = 40, 10
+"""Each costs up to a dozen parses: a body full of mistakes must not hold a function."""
+
+
+def improved(wrong: InvalidRequest, body: object, now: datetime, *, change: bool = False) -> InvalidRequest:
+    mistakes = Mistakes()
+    if wrong.code not in {"INVALID_FIELD", "UNKNOWN_MEMBER", "NEVER_FIRES"}:
+        return wrong
+    mistakes.add(wrong)
+    if not change:
+        for path, timing in _timings(body):
+            collect(timing, path, now, mistakes)
+    found = list(mistakes.all)
+    found[:_MOST_HINTS] = [_with_hint(each, body, now, change=change) for each in found[:_MOST_HINTS]]
+    first, *others = found
+    return first.alone(tuple(others))
+
+
+def _timings(body: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The path and the members of each schedule of a body: of a job's, or of a schedule's own."""
+    if not isinstance(body, Mapping):
+        return
+    if "action" not in body and "schedules" not in body:
+        yield "", body
+    schedules = body.get("schedules")
+    for n, each in enumerate(schedules[:_MOST_SCHEDULES] if isinstance(schedules, list) else []):
+        if isinstance(each, Mapping):
+            yield f"schedules[{n}]", each
+
+
+def collect(given: Mapping[str, Any], path: str, now: datetime, mistakes: Mistakes) -> None:
+    """Adds all mistakes of a timing: what is wrong is taken away, and the rest is read again."""
+    members = {
+        name: value for name, value in given.items() if name in TIMING_MEMBERS - {"calendars"} and value is not None
+    }
+    if not members.keys() & NOTATIONS.keys():
+        return
+    for _ in range(len(TIMING_MEMBERS)):
+        try:
+            parse(members, now=now, may_be_empty=True)
+        except InvalidRequest as wrong:
+            mistakes.add(wrong.within(path) if path else wrong)
+            name = re.split(r"[.\[]", wrong.field or "", maxsplit=1)[0]
+            if name not in members:
+                return
+            if name in NOTATIONS:
+                members = {each: value for each, value in members.items() if each in {"count", "jitterSeconds"}}
+                members |= HARMLESS
+            else:
+                del members[name]
+        else:
+            return
+
+
+def _with_hint(wrong: InvalidRequest, body: object, now: datetime, *, change: bool) -> InvalidRequest:
+    hint = _hint(wrong, body, now, change=change)
+    if hint is None or hint in wrong.reason:
+        return wrong
+    return InvalidRequest(wrong.field, f"{wrong.reason}; {hint}", position=wrong.position, code=wrong.code)
+
+
+def _hint(wrong: InvalidRequest, body: object, now: datetime, *, change: bool) -> str | None:
+    field = wrong.field or ""
+    name = re.split(r"[.\[]", field.rpartition("].")[2] or field, maxsplit=1)[0]
+    value = _value(body, field)
+    if field.endswith("timezone") and isinstance(value, str):
+        there = zone_names.suggestion(value)
+        return f"not {quoted(value)}" + (f": {there}" if there else "")
+    if name not in NOTATIONS:
+        return None
+    if "only one of" in wrong.reason:
+        return _of_two(wrong, change=change)
+    if "60 seconds in the past" in wrong.reason:
+        return 'the policy "onPastStart": "run_now" runs it at once'
+    if wrong.code == "NEVER_FIRES" or not isinstance(value, str):
+        return None
+    taken = taken_by(name, value, now)
+    return None if taken is None or f"`{taken[0]}`" in wrong.reason else f'write "{taken[0]}": {quoted(taken[1])}'
+
+
+def _of_two(wrong: InvalidRequest, *, change: bool) -> str | None:
+    found = re.search(r"(\w+) is there too", wrong.reason)
+    if not change or found is None:
+        return None
+    return f'a patch that changes the notation takes the former one away: "{found[1]}": null'
+
+
+def _value(body: object, field: str) -> object:
+    """What stands at a path of the body; None where nothing does."""
+    there: object = body
+    for piece in re.findall(r"[^.\[\]]+", field):
+        if isinstance(there, Mapping):
+            there = there.get(piece)
+        elif isinstance(there, list) and piece.isdigit() and int(piece) < len(there):
+            there = there[int(piece)]
+        else:
+            return None
+    return there
+
+
+def taken_by(notation: str, text: str, now: datetime) -> tuple[str, str] | None:
+    """The notation that would take a text, and the text as it takes it; None where none would."""
+    for name, written in _candidates(notation, text):
+        try:
+            parse({name: written}, now=now)
+        except InvalidRequest:
+            continue
+        return name, written
+    return None
+
+
+def _candidates(notation: str, text: str) -> Iterator[tuple[str, str]]:
+    yield from _other_crons(notation, text.split())
+    for name in ("cron", "every", "eventBridge", "rrule", "at", "time", "sapCron"):
+        if name != notation:
+            yield name, text.strip()
+
+
+def _other_crons(notation: str, pieces: list[str]) -> Iterator[tuple[str, str]]:
+    """Of a cron text: without the second that Quartz and Spring begin with, and as eventBridge has L, W and #."""
+    if len(pieces) in {_QUARTZ, _QUARTZ + 1} and pieces[0] in {"0", "00"}:
+        if len(pieces) == _QUARTZ and notation != "cron":
+            yield "cron", " ".join(pieces[1:])
+        year = pieces[6:] or ["*"]
+        yield "eventBridge", f"cron({' '.join([*_either(pieces[1:6]), *year])})"
+        if len(pieces) == _QUARTZ:
+            yield "cron", " ".join("*" if each == "?" else each for each in pieces[1:])
+    if len(pieces) == _QUARTZ - 1:
+        if notation != "cron":
+            yield "cron", " ".join(pieces)
+        yield "eventBridge", f"cron({' '.join(_either(_weekdays_from_one(pieces)))} *)"
+
+
+def _either(pieces: list[str]) -> list[str]:
+    """One of day and weekday must be `?` there."""
+    day, weekday = pieces[2], pieces[4]
+    if "?" in {day, weekday}:
+        return pieces
+    return [*pieces[:2], "?", pieces[3], weekday] if day == "*" else [*pieces[:4], "?"]
+
+
+def _weekdays_from_one(pieces: list[str]) -> list[str]:
+    """Five fields count Sunday as 0 or 7, eventBridge as 1."""
+    weekday = re.sub(r"(?<![#\d])[0-7](?!\d)", lambda found: str(int(found[0]) % 7 + 1), pieces[4])
+    return [*pieces[:4], weekday]

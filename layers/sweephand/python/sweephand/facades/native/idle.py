@@ -1,0 +1,77 @@
+"""Members that nothing would act on in their company. Each is refused by its name, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sweephand.domain import fields, lateness, retry
+from sweephand.domain.fields import below
+from sweephand.domain.job import ScheduleDraft
+from sweephand.errors import InvalidRequest
+
+_ONE_TIME = ("at", "time")
+
+
+def of_schedule(draft: ScheduleDraft, field: str) -> Iterator[InvalidRequest]:
+    """Of a schedule's timing and of its own policies. What was refused elsewhere is None in the draft."""
+    yield from of_timing(draft.timing, field)
+    policies, where = draft.policies or {}, below(field, "policies")
+    once = is_one_time(draft.timing)
+    if once is None:
+        return
+    if once:
+        if "onCreate" in policies:
+            yield fields.inactive(where, "onCreate", "it belongs to recurring schedules; this one is one-time")
+        if "ratePerMinute" in (policies.get("misfire") or {}):
+            yield fields.inactive(below(where, "misfire"), "ratePerMinute", "a one-time schedule misses one occurrence")
+    elif "onPastStart" in policies:
+        yield fields.inactive(where, "onPastStart", "it belongs to one-time schedules; this one is recurring")
+
+
+def of_timing(timing: Mapping[str, Any], field: str) -> Iterator[InvalidRequest]:
+    """Of the members of a timing that say when. Those that only some notations have, these refuse themselves."""
+    if timing.get("time") is not None and timing.get("startTime") is not None:
+        yield fields.inactive(field, "startTime", "no start binds `time`; write `at` for an instant that one binds")
+    if is_one_time(timing) and timing.get("count") is not None:
+        yield fields.inactive(field, "count", "a one-time schedule has one occurrence")
+
+
+def is_one_time(timing: Mapping[str, Any]) -> bool | None:
+    """Whether a timing names a single instant; None where it names no notation."""
+    if any(timing.get(name) is not None for name in _ONE_TIME):
+        return True
+    event_bridge = timing.get("eventBridge")
+    if event_bridge is not None:
+        return str(event_bridge).lstrip().startswith("at(")
+    notations = ("every", "cron", "sapCron", "repeatAt", "recurrence", "rrule")
+    return False if any(timing.get(name) is not None for name in notations) else None
+
+
+_OPAQUE = frozenset({"payload", "body", "headers"})
+"""Members whose content is the caller's own."""
+
+
+def without_leftovers(merged: Any, patch: Any) -> Any:
+    """The result of a merge patch without the members that only the stored body has, and that act no longer.
+
+    So a patch of `type` alone does not have to take away the members of the former type.
+    """
+    if not isinstance(merged, Mapping) or not isinstance(patch, Mapping):
+        return merged
+    return {
+        name: value if name in _OPAQUE else _tidy(name, without_leftovers(value, patch.get(name)), patch.get(name))
+        for name, value in merged.items()
+    }
+
+
+def _tidy(name: str, merged: Any, patch: Any) -> Any:
+    if name not in {"retry", "misfire"} or not isinstance(merged, Mapping):
+        return merged
+    said = patch if isinstance(patch, Mapping) else {}
+    given = {each: value for each, value in merged.items() if value is not None}
+    try:
+        left = retry.inactive(given) if name == "retry" else lateness.inactive(given)
+    except (ValueError, TypeError):  # a type that does not exist: whoever reads it says so
+        return merged
+    return {each: value for each, value in merged.items() if each in said or each not in left}

@@ -1,0 +1,127 @@
+"""Tokens for client credentials, and refusals in the form of OAuth 2.0 (RFC 6749, 5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import parse_qsl
+
+from sweephand.errors import Forbidden, InvalidRequest, Unauthenticated
+from sweephand.facades.http import Answer, Request
+from sweephand.facades.native.context import Context
+from sweephand.flow import tenancy
+from sweephand.security.caller import Caller, ClientSecret, client_id_parts, client_secret, parse_authorization
+
+LARGEST_FORM = 16_384
+_ONLY_IN_FORM = {"client_id", "client_secret"}
+"""Addresses stand in logs (RFC 6749, 2.3.1)."""
+NO_FORM = "the body must be a form (Content-Type: application/x-www-form-urlencoded) that names each parameter once"
+IN_ADDRESS = "client_id and client_secret belong in the body, because addresses stand in logs"
+TWICE = "a parameter stands in the query and in the body: give it once"
+GRANT = "grant_type must be client_credentials"
+TWO_METHODS = "the client must show its identity in one way: by the header Authorization, or in the body"
+UNKNOWN_CLIENT = "the client id or its secret is wrong, or the credential was deleted"
+
+
+class _Refused(Exception):
+    def __init__(self, error: str, why: str) -> None:
+        super().__init__(why)
+        self.error = error
+        self.why = why
+
+
+def token(ctx: Context) -> Answer:
+    """OAuth 2.0 client credentials (RFC 6749, 4.4): by Basic, or by client_id and client_secret in the form.
+
+    All but these two may stand in the query: with SAP's clients it does.
+    """
+    try:
+        return _issued(ctx, _parameters(ctx))
+    except _Refused as refused:
+        unknown = refused.error == "invalid_client"
+        challenge = {"WWW-Authenticate": 'Basic realm="sweephand"'} if unknown else {}
+        body = {"error": refused.error, "error_description": refused.why}
+        return Answer(401 if unknown else 400, body, {"Cache-Control": "no-store", **challenge})
+
+
+def _issued(ctx: Context, given: Mapping[str, str]) -> Answer:
+    caller = _client(ctx, given)
+    token_id = ctx.world.chance.new_id(ctx.now).replace("-", "")
+    try:
+        issued, scopes = ctx.door().issue(caller, ctx.now, given.get("scope", "").split(), token_id)
+    except InvalidRequest as wrong:
+        raise _Refused("invalid_scope", f"scope must be some of {' '.join(sorted(caller.scopes))}") from wrong
+    except Forbidden as forbidden:
+        raise _Refused("invalid_scope", f"the client lacks a scope: {forbidden.reason}") from forbidden
+    body = {
+        "access_token": issued,
+        "token_type": "bearer",
+        "expires_in": 3_600,
+        "scope": " ".join(sorted(scopes)),
+        "jti": token_id,
+    }
+    return Answer(200, body, {"Cache-Control": "no-store"})
+
+
+def _parameters(ctx: Context) -> dict[str, str]:
+    form, query = _form(ctx.request), ctx.request.query
+    if query.keys() & _ONLY_IN_FORM:
+        raise _Refused("invalid_request", IN_ADDRESS)
+    if query.keys() & form.keys():
+        raise _Refused("invalid_request", TWICE)
+    given = {**query, **form}
+    if given.get("grant_type") != "client_credentials":
+        raise _Refused("unsupported_grant_type" if "grant_type" in given else "invalid_request", GRANT)
+    return given
+
+
+def _form(request: Request) -> dict[str, str]:
+    if not request.body:
+        return {}
+    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise _Refused("invalid_request", "the body must not be compressed")
+    if media != "application/x-www-form-urlencoded" or len(request.body) > LARGEST_FORM:
+        raise _Refused("invalid_request", NO_FORM)
+    try:
+        pairs = parse_qsl(request.body.decode(), keep_blank_values=True, strict_parsing=True, max_num_fields=20)
+    except ValueError as wrong:
+        raise _Refused("invalid_request", NO_FORM) from wrong
+    if len(dict(pairs)) != len(pairs):
+        raise _Refused("invalid_request", NO_FORM)
+    return dict(pairs)
+
+
+def _client(ctx: Context, given: Mapping[str, str]) -> Caller:
+    header = ctx.request.headers.get("authorization")
+    try:
+        shown = parse_authorization(header) if header is not None else None
+        if shown is not None and not _one_method(shown, given):
+            raise _Refused("invalid_request", TWO_METHODS)
+        if shown is None:
+            shown = client_secret(given.get("client_id", ""), given.get("client_secret", ""))
+        if not isinstance(shown, ClientSecret):
+            raise _Refused("invalid_client", "a token is for who shows a client id and its secret")
+        caller = ctx.door().by_secret(shown, ctx.now)
+        caller = tenancy.admitted(ctx.world, caller)
+    except Unauthenticated as nobody:
+        raise _Refused("invalid_client", UNKNOWN_CLIENT) from nobody
+    except Forbidden as forbidden:
+        raise _Refused("unauthorized_client", forbidden.reason) from forbidden
+    return caller
+
+
+def named_client(request: Request) -> str | None:
+    """Returns the client id that the form of a token request names, if it has the form of one."""
+    try:
+        named = _form(request).get("client_id", "")
+    except _Refused:
+        return None
+    return named if client_id_parts(named) else None
+
+
+def _one_method(shown: object, given: Mapping[str, str]) -> bool:
+    """RFC 6749, 2.3. A client_id alone proves nothing, so it may repeat the one of the header."""
+    if "client_secret" in given:
+        return False
+    named = client_id_parts(given["client_id"]) if "client_id" in given else None
+    return "client_id" not in given or (isinstance(shown, ClientSecret) and named == (shown.tenant, shown.id))
