@@ -15,6 +15,7 @@ from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.flow import manual, results
 from sweephand.store import ledger
 from sweephand.store.views import runs as views
+from tests.support.aws import URLS
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Passing, refused
@@ -92,6 +93,34 @@ def test_each_attempt_has_its_own_stamps_and_what_it_came_to(stage: Stage) -> No
     for before, after in pairwise(shown):
         assert at(after["plannedAt"]) - at(before["finishedAt"]) == 30 * SECOND
         assert after["enqueuedAt"] == before["finishedAt"]
+
+
+def test_a_copy_of_the_first_message_does_not_change_when_the_second_attempt_was_enqueued(stage: Stage) -> None:
+    """The creation and the tick both send the first message. A copy that meets the live lease comes back after it, and
+    sends the message of the second attempt once more, in case it is lost.
+    """
+    planned = stage.create(once(), action=stage.action(retry=fixed(40)))
+    stage.tick()
+    stage.clock.advance(60)
+
+    def copied(_call: object) -> Outcome:
+        stage.endpoint.answer = OK
+        stage.deliver(most=1)
+        return BUSY
+
+    stage.endpoint.answer = copied
+    stage.deliver(most=1)
+    failed_at = stage.clock.now()
+    messages = stage.sqs._queues[URLS[Lane.FAST]].messages
+    own = messages[-1]
+    stage.run(39)
+    assert len(messages) == 2, "the copy has sent it again"
+    messages.remove(own)
+    stage.run(10)
+
+    _, second = shown_attempts(stage, stage.only_run(planned))
+    assert second["state"] == "SUCCESS"
+    assert second["enqueuedAt"] == text_ms(failed_at)
 
 
 def test_a_far_retry_is_enqueued_by_the_sweep(stage: Stage) -> None:

@@ -79,8 +79,17 @@ def _failed(
     decision = retry.next_attempt(policy, run.attempt, outcome, now, uniform, run.planned_at)
     reason = outcome.reason or Reason.NO_ANSWER
     if isinstance(decision, retry.RetryAt):
-        waiting = replace(run, state=State.RETRY_WAIT, reason=reason, attempt=run.attempt + 1, not_before=decision.at)
+        waiting = replace(
+            run,
+            state=State.RETRY_WAIT,
+            reason=reason,
+            attempt=run.attempt + 1,
+            not_before=decision.at,
+            attempt_enqueued_at=None,
+        )
         if decision.at - now <= SHORT_RETRY:
+            # A copy of an earlier message may send the attempt's message again: the first one counts.
+            waiting = replace(waiting, attempt_enqueued_at=now)
             return Settlement(waiting, counted(run, "failed_attempts"), decision.at)
         wake_at = up_to_second(decision.at)
         return Settlement(replace(waiting, not_before=wake_at, wake_at=wake_at), counted(run, "failed_attempts"))

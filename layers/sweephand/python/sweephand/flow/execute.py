@@ -364,7 +364,8 @@ def _mine(world: World, owner: str, message: Delivered, pointer: Pointer, seen: 
         generation=pointer.generation,
     )
     if attempt is not None and attempt > 1:
-        waiting = replace(waiting, attempt_planned_at=waiting.not_before, attempt_enqueued_at=message.sent_at)
+        enqueued_at = waiting.attempt_enqueued_at or message.sent_at
+        waiting = replace(waiting, attempt_planned_at=waiting.not_before, attempt_enqueued_at=enqueued_at)
     return replace(
         waiting,
         state=State.TRIGGERED,

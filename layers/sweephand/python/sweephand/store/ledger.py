@@ -226,6 +226,7 @@ def wait(
         assign(RunItem.reason, run.reason.value if run.reason else None),
         assign(RunItem.attempt, run.attempt),
         assign(RunItem.not_before, ms_if_any(run.not_before)),
+        assign(RunItem.attempt_enqueued_at, ms_if_any(run.attempt_enqueued_at)),
         assign(RunItem.deadline_at, ms_if_any(run.deadline_at)),
         assign(RunItem.finished_at, ms_if_any(run.finished_at)),
         assign(RunItem.http_status, run.http_status),
