@@ -15,7 +15,18 @@ MILLISECONDS = SECONDS.replace("Z", r"\.[0-9]{3}Z")
 TOTALS = {"planned", "open", "succeeded", "failed", "failedAttempts", "skipped", "missed"}
 LISTED_JOB = {
     *("id", "name", "description", "collection", "facade", "revision", "createdAt", "modifiedAt", "active", "state"),
-    *("stateReason", "pause", "resourceId", "tags", "startTime", "endTime", "nextRunAt", "action", "errorAction"),
+    *(
+        "stateReason",
+        "pause",
+        "held",
+        "resourceId",
+        "tags",
+        "startTime",
+        "endTime",
+        "nextRunAt",
+        "action",
+        "errorAction",
+    ),
     "hooks",
     "policies",
 }
@@ -41,7 +52,8 @@ POLICIES = {
 }
 MISFIRE = {"type", "ratePerMinute", "maxLatenessSeconds"}
 SCHEDULE = {
-    *("id", "jobId", "name", "active", "state", "stateReason", "type", "summary", "timezone", "startTime", "endTime"),
+    *("id", "jobId", "name", "active", "state", "stateReason", "held", "type", "summary", "timezone", "startTime"),
+    "endTime",
     *(
         "calendars",
         "count",

@@ -132,7 +132,8 @@ def test_a_file_of_runs_tells_of_lost_calls(stage: Stage) -> None:
 
     go_on(stage, 120)
 
-    assert '"reason":"EXECUTOR_LOST"' in lines(Format.JSON_LINES, [stage.only_run(planned)], {})
+    run = stage.only_run(planned)
+    assert '"reason":"EXECUTOR_LOST"' in lines(Format.JSON_LINES, [run], {run.job_id: None})
 
 
 def test_a_take_over_is_one_write_and_is_kept_once(stage: Stage) -> None:

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sweephand import ids
+from sweephand.domain.failure import signature_of
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
-from sweephand.domain.run import Reason, Run, State
+from sweephand.domain.run import FAILED, Reason, Run, State
 from sweephand.domain.schedule import OVER, Lane, Schedule, ScheduleState
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.flow import effects, settle
@@ -202,18 +203,30 @@ def _end_unbegun(world: World, item: CleanUpItem, job: Job | None) -> str | None
 
 
 def _end_runs(world: World, tenant: str, owners: Sequence[str], before: Progress, job: Job | None) -> Progress:
-    """Looks at up to MOST_ROWS runs after `before`."""
+    """Looks at up to MOST_ROWS runs after `before`, and closes the errors of a job that is gone."""
     here, looked = before, 0
+    failed: set[str] = set()
     for n in range(before.owner, len(owners)):
         mark = (before.uuid, owners[n]) if n == before.owner and before.uuid else None
         for run in views.runs_of(world.table, tenant, owners[n], mark, PAGE):
             if looked == MOST_ROWS:
+                _close_errors(world, tenant, failed)
                 return here
             looked += 1
             held = not run.finished and not _ended(world, run, job)
             here = Progress(n, run.uuid, here.held or held)
+            if job is None and run.state in FAILED:
+                failed.add(signature_of(run).id)
         here = Progress(n + 1, "", here.held)
+    _close_errors(world, tenant, failed)
     return here
+
+
+def _close_errors(world: World, tenant: str, groups: Iterable[str]) -> None:
+    from sweephand.flow import failures  # noqa: PLC0415 - the API, which only writes the row, needs none of it
+
+    for group in sorted(groups):
+        failures.close_of_deleted(world, tenant, group)
 
 
 def _clear(world: World, pk: str, owners: Sequence[str], *, whole: bool) -> bool:

@@ -7,6 +7,7 @@ runs that nobody has seen to, and what its runs' retention will take is told two
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
@@ -28,6 +29,8 @@ LOOK = timedelta(days=13)
 """No run goes in less than 15 days, so whatever failed since the last look is told of in time by the next."""
 FORGOTTEN = timedelta(days=90)
 """A group without open runs goes so long after its last failure."""
+DELETED = "the job was deleted"
+SOON = timedelta(minutes=1)
 CLOSE_ENOUGH = timedelta(seconds=30)
 """A storm of failures writes its group twice a minute, not each time."""
 MOST_COUNTED = 100_000
@@ -44,6 +47,13 @@ def noted(world: World, run: Run, job: Job | None) -> None:
         return  # its tenant is gone, and another one has the name
     store.note(table, run, now)
     signature = signature_of(run)
+    _note_group(world, run, job, now)
+    if job is None:
+        close_of_deleted(world, run.tenant, signature.id)
+
+
+def _note_group(world: World, run: Run, job: Job | None, now: datetime) -> None:
+    table, signature = world.table, signature_of(run)
     group = store.read_group(table, run.tenant, signature.id, consistent=False)
     if group is not None and now - group.last_at < CLOSE_ENOUGH:
         return
@@ -135,6 +145,26 @@ def archive(world: World, tenant: str, group_id: str, reason: str | None, actor:
     )
 
 
+def close_of_deleted(world: World, tenant: str, group_id: str) -> None:
+    """Archives what failed of a job that was deleted, and lets the group go with the last of its runs.
+
+    Failures of a job that is redirected stay open: somebody means to run them again as runs of another job.
+    """
+    group = store.read_group(world.table, tenant, group_id)
+    if group is None or store.read_redirect(world.table, tenant, group.signature.job_id) is not None:
+        return
+    now = world.clock.now()
+
+    def close(there: Group) -> Group:
+        return replace(there, closed_through=now, closed_by=None, closed_reason=DELETED)
+
+    with suppress(NotFound):
+        group = _change(world, tenant, group_id, close)
+    rows = islice(store.runs_of(world.table, tenant, group_id, None, PAGE), MOST_COUNTED)
+    last = max((each.expires_at for each in rows if each.expires_at is not None), default=now)
+    store.look_again(world.table, group, last + SOON)
+
+
 def restore(world: World, tenant: str, group_id: str) -> Group:
     """What was archived with the group and is still there is open again; what was archived alone stays so."""
     return _change(
@@ -223,9 +253,9 @@ def look(world: World, pointer: Pointer) -> None:
     if group is None:
         return
     now = world.clock.now()
-    rows = islice(store.runs_of(world.table, group.tenant, group.id, None, PAGE), MOST_COUNTED)
+    rows = list(islice(store.runs_of(world.table, group.tenant, group.id, None, PAGE), MOST_COUNTED))
     ends = sorted(each.expires_at for each in rows if each.is_open(group, now) and each.expires_at is not None)
-    if not ends and now - group.last_at > FORGOTTEN:
+    if not ends and (now - group.last_at > FORGOTTEN or _outlives_its_job(world, group, rows, now)):
         store.forget_group(world.table, group)
         return
     soon = [at for at in ends if at <= now + TOLD_TOGETHER]
@@ -233,6 +263,13 @@ def look(world: World, pointer: Pointer) -> None:
         _tell(world, group, len(soon), soon[0], now)
     later = next((at - TOLD_AHEAD for at in ends if at > now + TOLD_TOGETHER), now + LOOK)
     store.look_again(world.table, group, min(later, now + LOOK))
+
+
+def _outlives_its_job(world: World, group: Group, rows: list[Failure], now: datetime) -> bool:
+    """Says whether its job and all its runs are gone."""
+    if not all(each.is_gone(now) for each in rows):
+        return False
+    return jobs.read_job(world.table, group.tenant, group.signature.job_id) is None
 
 
 def _tell(world: World, group: Group, count: int, first: datetime, now: datetime) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
+from sweephand.domain import held as domain_held
+from sweephand.domain.held import Held
 from sweephand.domain.job import Job, Payload
 from sweephand.domain.run import Run
 from sweephand.domain.schedule import Schedule
@@ -14,8 +17,8 @@ from sweephand.facades.native import bodies
 from sweephand.facades.native.context import Context
 from sweephand.flow import plan
 from sweephand.flow.plan import Planned
+from sweephand.store.views import holds, tenants
 from sweephand.store.views import runs as views
-from sweephand.store.views import tenants
 from sweephand.store.views.runs import Totals
 
 INCLUDES = frozenset({"schedules"})
@@ -32,12 +35,38 @@ def whole(ctx: Context, planned: Planned, *, include: frozenset[str], fresh: boo
     """The job with its totals; with its schedules if they are asked for. fresh: nothing can have run yet."""
     payloads = plan.payloads_of(ctx.world, planned)
     full = "schedules" in include
-    shown, total = schedule_bodies(ctx, planned.job, planned.schedules, payloads, fresh=fresh, full=full)
+    planned, held = as_held(ctx, planned)
+    shown, total = schedule_bodies(ctx, planned.job, planned.schedules, payloads, fresh=fresh, full=full, held=held)
     waits_s = waits_of(ctx, planned.job)
     body = bodies.job_body(
-        planned.job, planned.schedules, ctx.now, payloads=payloads, totals=total, shown=shown, waits_s=waits_s
+        planned.job,
+        planned.schedules,
+        ctx.now,
+        payloads=payloads,
+        totals=total,
+        shown=shown,
+        waits_s=waits_s,
+        held=held,
     )
     return Answer(200, body, {"ETag": f'"{planned.job.revision}"'})
+
+
+def as_held(ctx: Context, planned: Planned) -> tuple[Planned, Held | None]:
+    """Returns the job with its schedules as they stand now, and what holds them."""
+    held = holds.of_jobs(ctx.world.table, ctx.tenant, [planned.job]).get(planned.job.id)
+    return replace(planned, schedules=tuple(_each_held(ctx, planned.schedules, held))), held
+
+
+def _each_held(ctx: Context, schedules: Iterable[Schedule], held: Held | None) -> list[Schedule]:
+    return [domain_held.as_held(schedule, held, ctx.now) for schedule in schedules]
+
+
+def all_as_held(
+    ctx: Context, found: Sequence[tuple[Job, Sequence[Schedule]]]
+) -> list[tuple[Job, Sequence[Schedule], Held | None]]:
+    """As `as_held`, of the jobs of a page."""
+    held = holds.of_jobs(ctx.world.table, ctx.tenant, [job for job, _ in found])
+    return [(job, _each_held(ctx, schedules, held.get(job.id)), held.get(job.id)) for job, schedules in found]
 
 
 def waits_of(ctx: Context, job: Job) -> int:
@@ -54,9 +83,10 @@ def waits_of_all(ctx: Context, jobs: Iterable[Job]) -> Mapping[str, int]:
 
 
 def one_schedule(ctx: Context, planned: Planned, schedule_id: str) -> Answer:
+    planned, held = as_held(ctx, planned)
     schedule = plan.find_schedule(planned, schedule_id)
     payloads = plan.payloads_of(ctx.world, Planned(planned.job, (schedule,)))
-    shown, _ = schedule_bodies(ctx, planned.job, [schedule], payloads)
+    shown, _ = schedule_bodies(ctx, planned.job, [schedule], payloads, held=held)
     assert shown is not None
     return Answer(200, shown[0], {"ETag": f'"{planned.job.revision}"'})
 
@@ -69,6 +99,7 @@ def schedule_bodies(
     *,
     fresh: bool = False,
     full: bool = True,
+    held: Held | None = None,
 ) -> tuple[list[dict[str, Any]] | None, Totals]:
     """The bodies (None if not `full`), and the sum of their totals. payloads None: of a list, which leaves them out."""
     table = ctx.world.table
@@ -90,7 +121,9 @@ def schedule_bodies(
         return None, total
     hooks = _hooks(ctx, job, schedules) if payloads is not None else {}
     found = [
-        bodies.schedule_body(each, ctx.now, payloads=payloads, totals=totals, last_run=last, hooks=hooks.get(each.id))
+        bodies.schedule_body(
+            each, ctx.now, payloads=payloads, totals=totals, last_run=last, hooks=hooks.get(each.id), held=held
+        )
         for each, (totals, last) in zip(schedules, seen, strict=True)
     ]
     return found, total

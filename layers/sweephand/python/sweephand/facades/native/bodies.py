@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from sweephand.domain import upcoming
+from sweephand.domain.held import Held
 from sweephand.domain.instants import text, text_ms
 from sweephand.domain.job import ActionSpec, Job, JobState, Pause, Payload, hook_owner
 from sweephand.domain.job_state import ended_state, state_of
@@ -31,10 +32,11 @@ def job_body(
     totals: Totals | None = None,
     shown: Sequence[dict[str, Any]] | None = None,
     waits_s: int | None = None,
+    held: Held | None = None,
 ) -> dict[str, Any]:
     """payloads None: of a list, which leaves them out. shown: the bodies of the schedules, if they are asked for.
 
-    waits_s: see defaults.Filling.
+    waits_s: see defaults.Filling. schedules: as they are held (domain.held.as_held).
     """
     filling = Filling(job.policies, waits_s)
     body: dict[str, Any] = {
@@ -50,6 +52,7 @@ def job_body(
         "state": job_state(job, schedules).value,
         "stateReason": job_state_reason(job, schedules),
         "pause": pause_body(job.pause),
+        "held": held_body(held),
         "resourceId": job.resource_id,
         "tags": list(job.tags),
         "startTime": _text(job.start_at),
@@ -78,6 +81,10 @@ def pause_body(pause: Pause | None) -> dict[str, Any] | None:
     if pause is None:
         return None
     return {"since": text_ms(pause.since), "note": pause.note, "until": _text(pause.until)}
+
+
+def held_body(held: Held | None) -> dict[str, Any] | None:
+    return None if held is None else {"by": held.by.value, "name": held.name, "since": text_ms(held.since)}
 
 
 def job_state(job: Job, schedules: Sequence[Schedule]) -> JobState:
@@ -127,6 +134,7 @@ def schedule_body(
     last_run: Run | None,
     totals: Totals,
     hooks: Mapping[str, Any] | None = None,
+    held: Held | None = None,
 ) -> dict[str, Any]:
     """payloads None: of a list of jobs, which leaves them out, and the hooks with theirs."""
     timing = load_or_never(schedule.packed)
@@ -137,6 +145,7 @@ def schedule_body(
         "active": schedule.active,
         "state": schedule.state.value,
         "stateReason": schedule.state_reason,
+        "held": held_body(held),
         "type": "recurring" if timing.recurring else "one-time",
         "summary": timing.summary,
         **defaults.shown_timing(schedule.timing),

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
+from sweephand.domain.held import Held
 from sweephand.domain.job import Job, JobState
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies, cursors
-from sweephand.facades.native.answers import INCLUDES, schedule_bodies, waits_of_all
+from sweephand.facades.native.answers import INCLUDES, all_as_held, schedule_bodies, waits_of_all
 from sweephand.facades.native.context import Context
 from sweephand.store.views import jobs as views
 from sweephand.store.views.jobs import Filters
@@ -41,7 +42,10 @@ def list_all(ctx: Context) -> Answer:
     shown = [(job, schedules) for job, schedules in found if filters.hold_now(job, schedules)]
     waits_s = waits_of_all(ctx, [job for job, _ in shown])
     body = {
-        "items": [_listed_body(ctx, job, schedules, include, waits_s[job.collection]) for job, schedules in shown],
+        "items": [
+            _listed_body(ctx, job, schedules, include, waits_s[job.collection], held)
+            for job, schedules, held in all_as_held(ctx, shown)
+        ],
         "nextCursor": ctx.cursor(page[limit - 1].place) if len(page) > limit else None,
     }
     return Answer(200, body if total is None else {**body, "total": total})
@@ -79,9 +83,9 @@ def _is_number(text: str) -> bool:
 
 
 def _listed_body(
-    ctx: Context, job: Job, schedules: Sequence[Schedule], include: frozenset[str], waits_s: int
+    ctx: Context, job: Job, schedules: Sequence[Schedule], include: frozenset[str], waits_s: int, held: Held | None
 ) -> dict[str, Any]:
     if "schedules" not in include:
-        return bodies.job_body(job, schedules, ctx.now, waits_s=waits_s)
-    shown, total = schedule_bodies(ctx, job, schedules, None)
-    return bodies.job_body(job, schedules, ctx.now, totals=total, shown=shown, waits_s=waits_s)
+        return bodies.job_body(job, schedules, ctx.now, waits_s=waits_s, held=held)
+    shown, total = schedule_bodies(ctx, job, schedules, None, held=held)
+    return bodies.job_body(job, schedules, ctx.now, totals=total, shown=shown, waits_s=waits_s, held=held)

@@ -13,7 +13,7 @@ from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies, collection_fields, shapes
-from sweephand.facades.native.answers import INCLUDES, changed, waits_of, whole
+from sweephand.facades.native.answers import INCLUDES, as_held, changed, waits_of, whole
 from sweephand.facades.native.context import Context, helpful
 from sweephand.flow import change, manual, plan, tenancy
 from sweephand.flow.history import Operation
@@ -182,7 +182,7 @@ def _set(ctx: Context, edit: Callable[[Job], Job], operation: Operation) -> Answ
 
 def next_run(ctx: Context) -> Answer:
     """The earliest instant of the job that is still ahead, and which schedule it belongs to."""
-    planned = plan.find(ctx.world, ctx.tenant, ctx.id("job"))
+    planned, _ = as_held(ctx, plan.find(ctx.world, ctx.tenant, ctx.id("job")))
     found = min(
         ((each.instant, schedule) for schedule in planned.schedules for each in _ahead(ctx, schedule, 1)),
         key=lambda pair: pair[0],

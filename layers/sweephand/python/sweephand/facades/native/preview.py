@@ -15,6 +15,7 @@ from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies, collection_fields, idle, shapes
+from sweephand.facades.native.answers import as_held
 from sweephand.facades.native.context import TENANT_HEADER, Context, helpful
 from sweephand.flow import plan, replan, tenancy
 from sweephand.flow.drafts import LAST
@@ -139,7 +140,7 @@ def explain_schedule(ctx: Context) -> Answer:
 
     runId: under it the ledger has what became of an occurrence.
     """
-    planned = plan.find(ctx.world, ctx.tenant, ctx.id("job"))
+    planned, _ = as_held(ctx, plan.find(ctx.world, ctx.tenant, ctx.id("job")))
     schedule = plan.find_schedule(planned, ctx.id("schedule"))
     timing = load_or_never(schedule.packed)
     found = why.explain_written(timing, _asked(ctx), _counted(schedule, timing))

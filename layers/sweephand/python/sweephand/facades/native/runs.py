@@ -18,6 +18,7 @@ from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import RUN_TOKEN_HEADER, Answer
 from sweephand.facades.native import bodies, shapes
+from sweephand.facades.native.answers import as_held
 from sweephand.facades.native.context import Context
 from sweephand.flow import plan, results, run_lists, tenancy
 from sweephand.flow.drafts import LAST
@@ -135,7 +136,7 @@ def _find(ctx: Context) -> Run:
 def occurrences(ctx: Context) -> Answer:
     """The instants of a job's schedules from `from` (now) to `until`, each with its run's state where it has one."""
     limit, mark = ctx.page(_is_instant, is_uuid)
-    planned = plan.find(ctx.world, ctx.tenant, ctx.id("job"))
+    planned, _ = as_held(ctx, plan.find(ctx.world, ctx.tenant, ctx.id("job")))
     schedules = planned.schedules
     if "scheduleId" in ctx.query:
         schedules = (plan.find_schedule(planned, ctx.query["scheduleId"]),)

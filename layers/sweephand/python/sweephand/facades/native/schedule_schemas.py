@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sweephand.domain.held import HeldBy
 from sweephand.domain.job import HOOK_KINDS
 from sweephand.domain.run import State
 from sweephand.domain.schedule import ScheduleState, StateReason
@@ -9,6 +10,7 @@ from sweephand.facades.native import shapes
 from sweephand.facades.native.calendar_schemas import SHOWN_USES, USES
 from sweephand.facades.native.json_schema import (
     Members,
+    Schema,
     answer,
     items,
     one_of,
@@ -102,6 +104,13 @@ SCHEDULE_REPLACEMENT: Members = {
     **SCHEDULE_DRAFT,
     **dict.fromkeys(shapes.READ_ONLY_OF_SCHEDULE, PASSED_OVER),
 }
+HELD: Schema = or_null(
+    answer(
+        {"by": one_of(HeldBy), "name": TEXT, "since": INSTANT_MS},
+        description="What keeps it from running although it is switched on: its disabled tenant or collection, while"
+        " which nothing is announced and what falls due is skipped, or its paused flow key, under which runs wait.",
+    )
+)
 SCHEDULE: Members = {
     "id": ID,
     "jobId": ID,
@@ -109,6 +118,7 @@ SCHEDULE: Members = {
     "active": FLAG,
     "state": one_of(ScheduleState),
     "stateReason": or_null(one_of(StateReason)),
+    "held": HELD,
     "type": one_of(("recurring", "one-time")),
     "summary": text(description="In plain English."),
     **TIMING,

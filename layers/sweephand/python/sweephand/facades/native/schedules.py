@@ -11,7 +11,7 @@ from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies, collection_fields, shapes
-from sweephand.facades.native.answers import one_schedule, schedule_bodies
+from sweephand.facades.native.answers import as_held, one_schedule, schedule_bodies
 from sweephand.facades.native.context import Context, helpful
 from sweephand.flow import change, drafts, plan, tenancy
 from sweephand.flow.history import Operation
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 def list_all(ctx: Context) -> Answer:
-    planned = plan.find(ctx.world, ctx.tenant, ctx.id("job"))
+    planned, held = as_held(ctx, plan.find(ctx.world, ctx.tenant, ctx.id("job")))
     limit, mark = ctx.page(is_uuid)
     behind = [each for each in planned.schedules if mark is None or each.id > mark[0]]
     page = behind[:limit]
     payloads = plan.payloads_of(ctx.world, Planned(planned.job, tuple(page)))
-    items, _ = schedule_bodies(ctx, planned.job, page, payloads)
+    items, _ = schedule_bodies(ctx, planned.job, page, payloads, held=held)
     cursor = ctx.cursor(page[-1].id) if len(behind) > limit else None
     return Answer(200, {"items": items, "nextCursor": cursor})
 

@@ -50,6 +50,7 @@ from sweephand.facades.native.json_schema import (
 )
 from sweephand.facades.native.problems import MOST_ERRORS, STATUS
 from sweephand.facades.native.schedule_schemas import (
+    HELD,
     OF_SOME_NOTATIONS,
     ONE_NOTATION,
     SCHEDULE,
@@ -120,6 +121,7 @@ _JOB: Members = {
     "state": one_of(JobState),
     "stateReason": or_null(one_of(StateReason)),
     "pause": or_null(answer({"since": INSTANT_MS, "note": or_null(TEXT), "until": or_null(INSTANT)})),
+    "held": HELD,
     "resourceId": or_null(TEXT),
     "tags": items(TEXT),
     "startTime": or_null(INSTANT),

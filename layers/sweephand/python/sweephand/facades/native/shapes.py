@@ -47,12 +47,13 @@ READ_ONLY_OF_JOB = (
     "state",
     "stateReason",
     "pause",
+    "held",
     "nextRunAt",
     "totals",
 )
 SCHEDULE_MEMBERS = ("id", "name", "active", "payload", "hooks", "policies", *sorted(TIMING_MEMBERS))
 READ_ONLY_OF_SCHEDULE = (
-    *("jobId", "state", "stateReason", "type", "summary", "nextRunAt", "nextRuns", "lastRun", "totals"),
+    *("jobId", "state", "stateReason", "held", "type", "summary", "nextRunAt", "nextRuns", "lastRun", "totals"),
     *("createdAt", "modifiedAt"),
 )
 MOST_TAGS = 10

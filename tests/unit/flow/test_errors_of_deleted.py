@@ -1,0 +1,127 @@
+"""Errors of a job that was deleted are closed with the reason, and go with its runs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from sweephand.domain.failure import Group
+from sweephand.flow import failures, plan
+from sweephand.flow.plan import Planned
+from sweephand.flow.wishes import Wish
+from sweephand.store.views import failures as views
+from tests.support.endpoint import BUSY, DOWN, OK
+from tests.support.stage import TENANT, Stage
+from tests.unit.flow.common import MINUTE, fixed, once
+
+EACH_MINUTE = {"cron": "* * * * *"}
+
+
+def groups(stage: Stage) -> list[Group]:
+    return list(views.groups(stage.world.table, TENANT))
+
+
+def failing(stage: Stage) -> Planned:
+    """A job with two kinds of errors."""
+    stage.endpoint.script = [BUSY, DOWN, BUSY]
+    planned = stage.create(EACH_MINUTE)
+    stage.run(190)
+    assert len(groups(stage)) == 2
+    return planned
+
+
+def open_runs(stage: Stage) -> int:
+    return sum(failures.standing(stage.world, group).count for group in groups(stage))
+
+
+def test_all_groups_of_a_deleted_job_are_archived_with_the_reason(stage: Stage) -> None:
+    planned = failing(stage)
+
+    stage.delete(planned)
+    stage.run(120)
+
+    assert open_runs(stage) == 0
+    assert {(group.closed_by, group.closed_reason) for group in groups(stage)} == {(None, failures.DELETED)}
+
+
+def test_groups_of_other_jobs_stay_open(stage: Stage) -> None:
+    planned = failing(stage)
+    stage.endpoint.script = [BUSY]
+    stage.set_state(planned, active=False)
+    stage.create(once(5 * MINUTE))
+    stage.run(150)
+
+    stage.delete(planned)
+    stage.run(120)
+
+    assert open_runs(stage) == 1
+
+
+def test_the_errors_of_a_deleted_schedule_stay_with_its_job(stage: Stage) -> None:
+    planned = failing(stage)
+    gone = planned.schedules[0].id
+
+    stage.change_schedules(planned, lambda there: [Wish(plan.find_schedule(there, gone), None, delete=True)])
+    stage.run(120)
+
+    assert open_runs(stage) == 3
+
+
+def test_a_failure_that_comes_after_the_delete_opens_nothing(stage: Stage) -> None:
+    planned = failing(stage)
+
+    def deleted_meanwhile(_call: object) -> object:
+        stage.endpoint.answer = OK
+        stage.delete(planned)
+        stage.clock.advance(10)
+        return BUSY
+
+    stage.endpoint.answer = deleted_meanwhile  # type: ignore[assignment]
+    stage.run(300)
+
+    assert open_runs(stage) == 0
+    assert {group.closed_reason for group in groups(stage)} == {failures.DELETED}
+
+
+def test_the_group_goes_with_the_last_of_its_runs(stage: Stage) -> None:
+    planned = failing(stage)
+    stage.delete(planned)
+    stage.run(120)
+
+    stage.pass_time(timedelta(days=16).total_seconds())
+    stage.run(120)
+
+    assert groups(stage) == []
+
+
+def test_what_a_redirect_is_to_run_again_stays_open(stage: Stage) -> None:
+    planned = failing(stage)
+    stage.endpoint.script = []
+    other = stage.create(once(timedelta(days=9)))
+    failures.redirect(stage.world, TENANT, planned.job.id, other.job.id, None)
+
+    stage.delete(planned)
+    stage.run(120)
+
+    assert open_runs(stage) == 3
+
+
+def test_a_closed_group_can_be_restored_and_its_runs_are_open_again(stage: Stage) -> None:
+    planned = failing(stage)
+    stage.delete(planned)
+    stage.run(120)
+
+    for group in groups(stage):
+        failures.restore(stage.world, TENANT, group.id)
+
+    assert open_runs(stage) == 3
+
+
+def test_a_job_with_retries_that_succeeded_leaves_no_group(stage: Stage) -> None:
+    stage.endpoint.script = [BUSY, OK]
+    planned = stage.create(once(), action=stage.action(retry=fixed(5)))
+    stage.run(120)
+
+    stage.delete(planned)
+    stage.run(120)
+
+    assert groups(stage) == []
