@@ -232,7 +232,7 @@ CHANGES = {
     ),
     "errors-expire-in-silence": Change("flow/failures.py", "look", "if soon:", "if False:"),
     "groups-stay-for-ever": Change(
-        "flow/failures.py", "look", "if not ends and now - group.last_at > FORGOTTEN:", "if False:"
+        "flow/failures.py", "look", "(job_is_gone or now - group.last_at > FORGOTTEN):", "False:"
     ),
     "ended-jobs-stay": Change("flow/ended_jobs.py", "look", "_remove(world, job)", "_stay(world, asking, None)"),
     "unused-schedules-stay": Change("flow/unused.py", "", "KEPT_S = 30 * 86_400", "KEPT_S = 3_000 * 86_400"),

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sweephand import ids
-from sweephand.domain.failure import signature_of
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
@@ -25,7 +24,6 @@ from sweephand.messaging.run_queue import Delivery
 from sweephand.store import jobs, keys, ledger
 from sweephand.store.conditional import Op, Refused
 from sweephand.store.expressions import assign
-from sweephand.store.packed import pack, unpack
 from sweephand.store.table import CleanUpItem, ScheduleItem, raw
 from sweephand.store.views import runs as views
 
@@ -101,6 +99,8 @@ def _packed(schedules: Iterable[Schedule], deleted_at: datetime) -> str | None:
         for each in schedules
         if _may_have_backlog(each, deleted_at)
     ]
+    from sweephand.store.packed import pack  # noqa: PLC0415 - most requests delete nothing
+
     return pack([raw(jobs.schedule_item(each, 1)) for each in bare]) if bare else None
 
 
@@ -189,6 +189,7 @@ def _others(world: World, item: CleanUpItem) -> bool:
 def _end_unbegun(world: World, item: CleanUpItem, job: Job | None) -> str | None:
     """Returns the schedules that are left for the next look, packed."""
     from sweephand.flow import unbegun  # noqa: PLC0415 - the API, which only writes the row, needs none of it
+    from sweephand.store.packed import pack, unpack  # noqa: PLC0415 - as above
 
     assert item.schedules is not None
     rows = unpack(item.schedules)
@@ -204,6 +205,8 @@ def _end_unbegun(world: World, item: CleanUpItem, job: Job | None) -> str | None
 
 def _end_runs(world: World, tenant: str, owners: Sequence[str], before: Progress, job: Job | None) -> Progress:
     """Looks at up to MOST_ROWS runs after `before`, and closes the errors of a job that is gone."""
+    from sweephand.domain.failure import signature_of  # noqa: PLC0415 - the API needs none of it
+
     here, looked = before, 0
     failed: set[str] = set()
     for n in range(before.owner, len(owners)):

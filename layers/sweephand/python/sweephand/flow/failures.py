@@ -255,7 +255,8 @@ def look(world: World, pointer: Pointer) -> None:
     now = world.clock.now()
     rows = list(islice(store.runs_of(world.table, group.tenant, group.id, None, PAGE), MOST_COUNTED))
     ends = sorted(each.expires_at for each in rows if each.is_open(group, now) and each.expires_at is not None)
-    if not ends and (now - group.last_at > FORGOTTEN or _outlives_its_job(world, group, rows, now)):
+    job_is_gone = group.closed_reason == DELETED and all(each.is_gone(now) for each in rows)
+    if not ends and (job_is_gone or now - group.last_at > FORGOTTEN):
         store.forget_group(world.table, group)
         return
     soon = [at for at in ends if at <= now + TOLD_TOGETHER]
@@ -263,13 +264,6 @@ def look(world: World, pointer: Pointer) -> None:
         _tell(world, group, len(soon), soon[0], now)
     later = next((at - TOLD_AHEAD for at in ends if at > now + TOLD_TOGETHER), now + LOOK)
     store.look_again(world.table, group, min(later, now + LOOK))
-
-
-def _outlives_its_job(world: World, group: Group, rows: list[Failure], now: datetime) -> bool:
-    """Says whether its job and all its runs are gone."""
-    if not all(each.is_gone(now) for each in rows):
-        return False
-    return jobs.read_job(world.table, group.tenant, group.signature.job_id) is None
 
 
 def _tell(world: World, group: Group, count: int, first: datetime, now: datetime) -> None:

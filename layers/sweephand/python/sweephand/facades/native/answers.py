@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sweephand.domain import held as domain_held
-from sweephand.domain.held import Held
 from sweephand.domain.job import Job, Payload
 from sweephand.domain.run import Run
 from sweephand.domain.schedule import Schedule
@@ -20,6 +18,9 @@ from sweephand.flow.plan import Planned
 from sweephand.store.views import holds, tenants
 from sweephand.store.views import runs as views
 from sweephand.store.views.runs import Totals
+
+if TYPE_CHECKING:
+    from sweephand.domain.held import Held
 
 INCLUDES = frozenset({"schedules"})
 AT_ONCE = 8
@@ -53,19 +54,26 @@ def whole(ctx: Context, planned: Planned, *, include: frozenset[str], fresh: boo
 
 def as_held(ctx: Context, planned: Planned) -> tuple[Planned, Held | None]:
     """Returns the job with its schedules as they stand now, and what holds them."""
-    held = holds.of_jobs(ctx.world.table, ctx.tenant, [planned.job]).get(planned.job.id)
+    held = _held(ctx, [planned.job]).get(planned.job.id)
     return replace(planned, schedules=tuple(_each_held(ctx, planned.schedules, held))), held
 
 
 def _each_held(ctx: Context, schedules: Iterable[Schedule], held: Held | None) -> list[Schedule]:
-    return [domain_held.as_held(schedule, held, ctx.now) for schedule in schedules]
+    from sweephand.domain.held import as_held as one_as_held  # noqa: PLC0415 - not every request shows a job
+
+    return [one_as_held(schedule, held, ctx.now) for schedule in schedules]
+
+
+def _held(ctx: Context, jobs: Iterable[Job]) -> dict[str, Held]:
+
+    return holds.of_jobs(ctx.world.table, ctx.tenant, jobs)
 
 
 def all_as_held(
     ctx: Context, found: Sequence[tuple[Job, Sequence[Schedule]]]
 ) -> list[tuple[Job, Sequence[Schedule], Held | None]]:
     """As `as_held`, of the jobs of a page."""
-    held = holds.of_jobs(ctx.world.table, ctx.tenant, [job for job, _ in found])
+    held = _held(ctx, [job for job, _ in found])
     return [(job, _each_held(ctx, schedules, held.get(job.id)), held.get(job.id)) for job, schedules in found]
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sweephand.domain import upcoming
-from sweephand.domain.held import Held
 from sweephand.domain.instants import text, text_ms
 from sweephand.domain.job import ActionSpec, Job, JobState, Pause, Payload, hook_owner
 from sweephand.domain.job_state import ended_state, state_of
@@ -19,6 +18,9 @@ from sweephand.schedules.explain import MovedBy
 from sweephand.schedules.timing import load_or_never
 from sweephand.store.views.runs import Totals
 from sweephand.store.views.tenants import Listed
+
+if TYPE_CHECKING:
+    from sweephand.domain.held import Held
 
 NEXT_RUNS = 5
 

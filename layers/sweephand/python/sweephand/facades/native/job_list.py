@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sweephand.domain.held import Held
 from sweephand.domain.job import Job, JobState
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
@@ -17,6 +16,9 @@ from sweephand.facades.native.answers import INCLUDES, all_as_held, schedule_bod
 from sweephand.facades.native.context import Context
 from sweephand.store.views import jobs as views
 from sweephand.store.views.jobs import Filters
+
+if TYPE_CHECKING:
+    from sweephand.domain.held import Held
 
 LIST_INCLUDES = INCLUDES | {"total"}
 _NUMBER = re.compile(r"[1-9][0-9]{0,11}", re.ASCII)

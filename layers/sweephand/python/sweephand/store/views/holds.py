@@ -12,7 +12,6 @@ from sweephand.domain.job import Job
 from sweephand.store import keys
 from sweephand.store import tenants as store
 from sweephand.store.conditional import Table
-from sweephand.store.flow_items import FlowKeyItem
 from sweephand.store.table import CollectionItem, SuspensionItem
 
 Rows = Mapping[tuple[str, str], dict[str, Any]]
@@ -69,6 +68,8 @@ def _disabled_at(rows: Rows, tenant: str, collection: str | None) -> datetime | 
 
 
 def _paused_at(rows: Rows, tenant: str, flow_key: str) -> datetime | None:
+    from sweephand.store.flow_items import FlowKeyItem  # noqa: PLC0415 - most jobs name none
+
     row = rows.get((keys.tenant(tenant), keys.flow_key(flow_key)))
     item = None if row is None else FlowKeyItem.from_raw_data(row)
     return None if item is None or item.paused_at is None else from_ms(item.paused_at)
