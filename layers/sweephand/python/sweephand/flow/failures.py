@@ -46,13 +46,12 @@ def noted(world: World, run: Run, job: Job | None) -> None:
     if run.is_of_former(world.standing.of(run.tenant, collection).tenant_since):
         return  # its tenant is gone, and another one has the name
     store.note(table, run, now)
-    signature = signature_of(run)
-    _note_group(world, run, job, now)
+    _note_group(world, run, collection, now)
     if job is None:
-        close_of_deleted(world, run.tenant, signature.id)
+        close_of_deleted(world, run.tenant, signature_of(run).id)
 
 
-def _note_group(world: World, run: Run, job: Job | None, now: datetime) -> None:
+def _note_group(world: World, run: Run, collection: str, now: datetime) -> None:
     table, signature = world.table, signature_of(run)
     group = store.read_group(table, run.tenant, signature.id, consistent=False)
     if group is not None and now - group.last_at < CLOSE_ENOUGH:

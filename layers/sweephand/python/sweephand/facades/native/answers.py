@@ -15,8 +15,8 @@ from sweephand.facades.native import bodies
 from sweephand.facades.native.context import Context
 from sweephand.flow import plan
 from sweephand.flow.plan import Planned
-from sweephand.store.views import holds, tenants
 from sweephand.store.views import runs as views
+from sweephand.store.views import tenants
 from sweephand.store.views.runs import Totals
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def _each_held(ctx: Context, schedules: Iterable[Schedule], held: Held | None) -
 
 
 def _held(ctx: Context, jobs: Iterable[Job]) -> dict[str, Held]:
+    from sweephand.store.views import holds  # noqa: PLC0415 - as above
 
     return holds.of_jobs(ctx.world.table, ctx.tenant, jobs)
 
