@@ -28,6 +28,7 @@ from sweephand.store.table import CleanUpItem, ScheduleItem, raw
 from sweephand.store.views import runs as views
 
 FIRST_LOOK = timedelta(seconds=30)
+LOOK_AGAIN = timedelta(seconds=20)
 PAGE = 100
 WHOLE_JOB = "job"
 """The name of the clean-up row of a whole job; of schedules it is the first one's id."""
@@ -168,7 +169,9 @@ def _end_and_clear(world: World, pointer: Pointer, item: CleanUpItem, job: Job |
     after = _end_runs(world, pointer.tenant, owners, before, job)
     if after.owner == len(owners) and not after.held:
         if item.whole and _others(world, item):
-            return  # its row wakes the next look: by then they are through with what it clears
+            # By then they are through with what it clears.
+            world.queue.send_one(Delivery(pointer, world.clock.now() + LOOK_AGAIN, Lane.FAST))
+            return
         ledger_too = bool(item.runs_too)
         if _clear(world, pk, owners, whole=item.whole) and (not ledger_too or _forget_runs(world, pointer, owners)):
             world.table.delete(pk, sk)
@@ -218,7 +221,7 @@ def _end_runs(world: World, tenant: str, owners: Sequence[str], before: Progress
             looked += 1
             held = not run.finished and not _ended(world, run, job)
             here = Progress(n, run.uuid, here.held or held)
-            if job is None and run.state in FAILED:
+            if job is None and run.state in FAILED and not run.is_gone(world.clock.now()):
                 failed.add(signature_of(run).id)
         here = Progress(n + 1, "", here.held)
     _close_errors(world, tenant, failed)
