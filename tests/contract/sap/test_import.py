@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -184,7 +185,6 @@ def test_by_a_credential_of_provider_level_each_tenant_s_jobs_go_to_the_tenant_t
 
 def test_by_a_credential_of_provider_level_jobs_go_to_the_tenant_of_the_same_name(api):
     """Here source and target are one stack, so the names are taken: by those jobs of the same tenants."""
-    make_tenants(api, TENANT, OTHER)
     both_tenants(api)
 
     with api.native.unchanged():
@@ -422,3 +422,109 @@ def test_a_source_that_does_not_answer_is_told_in_one_line(capsys, monkeypatch):
 
 def test_the_mark_tells_sources_apart():
     assert import_sap.marked("https://a", 1) != import_sap.marked("https://b", 1)
+
+
+# Times in words
+
+SOON, TOMORROW = {"time": "in 2 hours"}, {"time": "tomorrow at 4pm", "active": False}
+
+
+def words(api, caller=OTHER):
+    """The times of the copies of one-time schedules."""
+    return sorted(each["time"] for job in shown(api, caller) for each in job["schedules"] if each["time"])
+
+
+@pytest.mark.parametrize("order", [(SOON, TOMORROW), (TOMORROW, SOON)])
+@pytest.mark.parametrize("option", [{}, {"inactive": True}])
+def test_a_switched_off_time_in_words_never_gets_the_instant_of_another_schedule(api, order, option):
+    api.create(*order)
+
+    first, second, third = (imported(api, **option)[1] for _ in range(3))
+
+    left_out = "report  (1 schedules)  left out: 1 with a time in words and no run planned"
+    assert first[0] == f"created    {left_out}"
+    assert second[0] == third[0] == f"unchanged  {left_out}"
+    assert words(api) == ["2027-03-01 14:00:01"]
+
+
+@pytest.mark.parametrize("order", [(SOON, TOMORROW), (TOMORROW, SOON)])
+def test_nor_once_the_other_has_run_or_is_off_too(api, order):
+    made = api.create(*order)
+    imported(api, inactive=True)
+    soon = next(each for each in made["schedules"] if each["time"] == SOON["time"])
+    assert api("PUT", f"/jobs/{made['_id']}/schedules/{soon['scheduleId']}", {"active": False}).status == 200
+
+    lines = imported(api, inactive=True)[1]
+
+    assert "left out: 2 with a time in words and no run planned" in lines[0]
+    assert words(api) == []
+
+
+def test_two_in_words_that_were_copied_while_they_were_planned_keep_their_own_instants(api):
+    made = api.create(SOON, {"time": "in 3 hours"})
+    imported(api, inactive=True)
+    before = words(api)
+    for each in made["schedules"]:
+        assert api("PUT", f"/jobs/{made['_id']}/schedules/{each['scheduleId']}", {"active": False}).status == 200
+
+    for _ in range(2):
+        assert "left out" not in imported(api, inactive=True)[1][0]
+
+    assert words(api) == before == ["2027-03-01 14:00:01", "2027-03-01 15:00:01"]
+
+
+# What has gone
+
+
+@pytest.mark.parametrize("option", [{}, {"inactive": True}, {"switch": True}, {"dry_run": True}])
+@pytest.mark.parametrize("state", ["on", "off"])
+def test_a_copy_whose_job_was_deleted_in_the_old_service_is_told_each_time_and_stays(api, option, state):
+    gone = api.create(HOURLY, name="gone")
+    api.create(HOURLY, name="stays")
+    api.create(HOURLY, name="own", caller=OTHER)
+    imported(api, inactive=state == "off")
+    api("DELETE", f"/jobs/{gone['_id']}")
+
+    lines = imported(api, **option)[1]
+
+    why = f"its job is no longer in the old service; the copy is {state}: delete it, or keep it"
+    assert f"gone       gone  {why}" in lines
+    assert [line.split()[1] for line in lines if line.startswith("gone ")] == ["gone"]
+    assert lines[-1].endswith(", gone 1")
+    assert {"gone", "own"} <= {job["name"] for job in shown(api, OTHER)}
+
+
+def test_a_job_that_could_not_be_copied_anew_has_not_gone(api):
+    made = api.create(HOURLY)
+    imported(api)
+    api.create(HOURLY, name="taken", caller=OTHER)
+    api("PUT", f"/jobs/{made['_id']}", {"name": "taken"})
+
+    lines = imported(api)[1]
+
+    assert lines[0].startswith("failed")
+    assert not [line for line in lines if line.startswith("gone")]
+
+
+# Who gets no Authorization header
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize(
+    ("identity", "of_tls"),
+    [(True, "switched"), (False, "the stack has no identity (parameter OutboundIdentity)")],
+)
+def test_a_switch_says_which_targets_get_no_header(api, dry_run, identity, of_tls):
+    world = api.native.facade.world
+    if not identity:
+        api.native.facade.world = replace(world, outbound=replace(world.outbound, identity=None))
+    api.facade.guard = replace(api.facade.guard, plain_http=True)
+    api.create(HOURLY, name="plain", action="http://example.org/run")
+    api.create(HOURLY, name="tls")
+
+    lines = imported(api, switch=True, dry_run=dry_run)[1]
+
+    by_name = {line.split()[1]: line for line in lines[:2]}
+    assert by_name["plain"].endswith("the stack shows its token over https alone")
+    assert by_name["tls"].endswith(of_tls)
+    assert not [line for line in imported(api, switch=False)[1] if "Authorization" in line]

@@ -712,3 +712,36 @@ def test_a_password_that_is_no_text_is_refused(api):
     reply = api("PUT", f"/jobs/{made['_id']}", {"password": 5})
 
     assert (reply.status, "password: must be a text" in reply.json["message"]) == (400, True)
+
+
+def test_an_upsert_with_the_same_user_keeps_the_password_that_no_answer_shows(api):
+    api.create(user="joe", password="canary-secret")
+    read = api.get("/jobs", query={"name": "report", "displaySchedules": "true"}).json
+
+    replies = [api("PUT", "/jobs/report", {**read, "description": each}) for each in ("a", "b")]
+
+    assert [reply.status for reply in replies] == [200, 200], replies[0].text
+    assert api.get("/jobs", query={"name": "report"}).json["user"] == "joe"
+    assert api("POST", f"/jobs/{read['_id']}/schedules", {"time": "now", "active": True}).status == 201
+    api.stage.run(60)
+    (received,) = api.stage.endpoint.received
+    assert "canary-secret" in received.call.secrets.values()
+
+
+@pytest.mark.parametrize("other", [{"user": "jim"}, {"action": "https://elsewhere.example/"}])
+def test_an_upsert_keeps_no_password_for_another_user_or_host(api, other):
+    api.create(user="joe", password="canary-secret")
+
+    with api.native.unchanged():
+        reply = api("PUT", "/jobs/report", {**JOB, "user": "joe", "schedules": [], **other})
+
+    assert reply.status == 400
+    assert "password: " in reply.json["message"]
+
+
+def test_an_upsert_without_a_user_takes_it_away(api):
+    api.create(user="joe", password="canary-secret")
+
+    assert api("PUT", "/jobs/report", {**JOB, "schedules": []}).status == 200
+
+    assert api.get("/jobs", query={"name": "report"}).json["user"] is None

@@ -187,7 +187,6 @@ def test_without_a_report_the_run_is_unknown_after_the_global_time(api):
     [
         ({}, "success: is required"),
         ({"success": "x"}, "success: must be"),
-        ({"success": True, "message": 1}, "message"),
     ],
 )
 def test_a_wrong_report_is_refused(api, body, why):
@@ -392,3 +391,20 @@ def test_a_result_of_a_run_that_has_not_begun_is_refused_as_that(api):
     reply = api("PUT", f"{path(made)}/runs/{planned['runId']}", {"success": True})
 
     assert (reply.status, reply.json["message"]) == (400, "Error while configuring job: the run has not begun")
+
+
+@pytest.mark.parametrize(
+    ("message", "kept"),
+    [({"rows": 4711}, '{"rows":4711}'), (4711, "4711"), ([1, "two"], '[1,"two"]'), (True, "true"), ("text", "text")],
+)
+def test_a_message_that_is_no_string_does_not_lose_the_report(api, message, kept):
+    api.stage.endpoint.script[:] = [ACCEPTED]
+    made = api.create({"time": "now"})
+    api.stage.run(20)
+    run = api.get(f"{path(made)}/runs").json["results"][0]["runId"]
+
+    replies = [api("PUT", f"{path(made)}/runs/{run}", {"success": True, "message": message}) for _ in range(2)]
+
+    assert [reply.status for reply in replies] == [200, 200]
+    line = api.get(f"{path(made)}/runs/{run}").json
+    assert (line["runState"], line["runText"]) == ("SUCCESS", kept)

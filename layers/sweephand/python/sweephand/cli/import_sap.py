@@ -10,8 +10,9 @@ import argparse
 import hashlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TextIO
 from urllib.parse import quote
 
@@ -21,6 +22,9 @@ from sweephand.cli.sap_service import Access, Failed, Service, service_key
 from sweephand.errors import InvalidRequest
 from sweephand.sources import SystemClock
 
+NO_HEADER_OVER_HTTP = "its target gets no Authorization: the stack shows its token over https alone"
+NO_HEADER_AT_ALL = "its target gets no Authorization: the stack has no identity (parameter OutboundIdentity)"
+GONE = "its job is no longer in the old service; the copy is {}: delete it, or keep it"
 NO_PASSWORD = "has the user {}: give its password, and switch it on"  # noqa: S105 - a sentence
 
 
@@ -96,7 +100,7 @@ def _access(url: tuple[str, str | None], pair: tuple[str, str | None], token_url
 class Copying:
     """One import. tenant: of the source. to_tenants: as the option says. taken: names that this run gives.
 
-    tenants: of the target, whether they are there.
+    tenants: of the target, whether they are there. seen: the marks of the jobs that the source has.
     """
 
     source: Service
@@ -108,6 +112,7 @@ class Copying:
     dry_run: bool = False
     taken: dict[tuple[str | None, str], str] = field(default_factory=dict)
     tenants: dict[str, bool] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
 
     def run(self, out: TextIO, err: TextIO) -> int:
         """Copies every job; one line each on `out`, and one with the numbers. Returns the exit status: 1 where a job
@@ -121,6 +126,9 @@ class Copying:
                 verdict, line = self._line(listed, by_tenant=by_tenant)
                 counts[verdict] += 1
                 out.write(f"{verdict:<10} {line}".rstrip() + "\n")
+            for line in self._gone(by_tenant=by_tenant):
+                counts["gone"] = counts.get("gone", 0) + 1
+                out.write(f"{'gone':<10} {line}\n")
         except Failed as failed:
             ended = str(failed)
         mood = "would be " if self.dry_run else ""
@@ -146,6 +154,7 @@ class Copying:
         name = listed.get("name")
         try:
             job = self.source.job(listed.get("_id", listed.get("jobId")))
+            self.seen.add(marked(self.source.base_url, job["_id"]))
             place = Place(self.target, self._tenant_of(listed) if by_tenant else None)
             there = place.marked(marked(self.source.base_url, job["_id"]))
             if self._is_switched(job, there):
@@ -156,6 +165,36 @@ class Copying:
             return "failed", f"{name}  {failed}"
         shown = "; ".join([*wanted.remarks, *remarks])
         return verdict, f"{name}  ({len(wanted.body['schedules'])} schedules)  {shown}"
+
+    def _gone(self, *, by_tenant: bool) -> Iterator[str]:
+        """Yields a line for each copy whose job has been deleted in the source. With a tenant of the source named, the
+        list of its jobs is a part of all, so nothing is known about the others. Raises Failed.
+        """
+        if self.tenant is not None:
+            return
+        for tenant in sorted(name for name, there in self.tenants.items() if there) if by_tenant else [None]:
+            for copy in Place(self.target, tenant).copies(marked(self.source.base_url, "")):
+                if copy["resourceId"] not in self.seen:
+                    yield f"{copy['name']}  {GONE.format('on' if copy['active'] else 'off')}"
+
+    @cached_property
+    def _has_identity(self) -> bool:
+        """Does the stack sign tokens of its own? Raises Failed."""
+        try:
+            self.target.call("GET", "/.well-known/jwks.json")
+        except Failed as failed:
+            if failed.status != 404:
+                raise
+            return False
+        return True
+
+    def _without_header(self, job: Mapping[str, Any]) -> list[str]:
+        """Returns why the target of a job that is switched will not see an Authorization header. Raises Failed."""
+        if job.get("user"):
+            return []
+        if str(job.get("action")).lower().startswith("http:"):
+            return [NO_HEADER_OVER_HTTP]
+        return [] if self._has_identity else [NO_HEADER_AT_ALL]
 
     def _is_switched(self, job: Mapping[str, Any], there: Any) -> bool:
         """On here and off there: what leads is the copy, and what has been changed of it is nobody's to undo.
@@ -214,6 +253,7 @@ class Copying:
             if not self.dry_run:
                 self.source.call("PUT", f"/scheduler/jobs/{job['_id']}", {"active": False})
             remarks.append("to be switched" if self.dry_run else "switched")
+            remarks += self._without_header(job)
         return verdict, remarks
 
     def _check_name(self, place: Place, name: str, mark: str, there: Any) -> None:

@@ -55,11 +55,11 @@ class Form:
 
 
 def form(job: Mapping[str, Any], now: datetime, there: Mapping[str, Any] | None = None) -> Form:
-    """What is over is left out, and a single instant is told as an instant, whatever its words were: "in 2 hours"
-    would be other hours here. there: the copy; it may know an instant that was planned once, and is not any more.
-    Raises InvalidRequest for what the target would not take.
+    """Returns the form of the copy. What is over is left out, and a single instant is given as an instant, whatever its
+    words were: "in 2 hours" would be other hours here. Raises InvalidRequest for what the target would not take.
+
+    there: the copy; it may know an instant that was planned once, and is not any more.
     """
-    instants = [each for each in (there or {}).get("schedules") or () if each.get("time")]
     body = {name: job.get(name) if job.get(name) is not None else USUAL.get(name) for name in AS_SHOWN}
     for name in ("ansConfig", "calmConfig"):
         body[name] = _with_usual(job.get(name), name)
@@ -72,10 +72,14 @@ def form(job: Mapping[str, Any], now: datetime, there: Mapping[str, Any] | None 
     kept: list[dict[str, Any]] = []
     ids: list[str] = []
     over = in_words = 0
-    for n, given in enumerate(job.get("schedules") or ()):
+    originals = job.get("schedules") or ()
+    instants = _instants(originals, (there or {}).get("schedules") or (), now)
+    for n, given in enumerate(originals):
         try:
-            schedule = _schedule(given, now, instants)
-            if schedule is None:
+            schedule = _schedule(given, now)
+            if "time" in schedule and schedule["time"] is None:
+                schedule = instants.get(n, {})
+            if not schedule:
                 in_words += 1
             elif _is_over(schedule, body, now):
                 over += 1
@@ -168,8 +172,11 @@ def _shown(value: object, name: str, now: datetime) -> str | None:
     return None if value in (None, "") else times.shown(times.read(value, name, now))
 
 
-def _schedule(given: Mapping[str, Any], now: datetime, instants: list[Any]) -> dict[str, Any] | None:
-    """None where nobody knows any more which instant is meant. instants: single ones of the copy; used up."""
+def _schedule(given: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """Returns the schedule in the form of a request. Raises InvalidRequest.
+
+    Its `time` is None where nobody knows which instant the words mean.
+    """
     mode = next((name for name in MODES if given.get(name) not in (None, "")), None)
     if mode is None:
         raise InvalidRequest(None, f"has none of {', '.join(MODES)}")
@@ -180,24 +187,50 @@ def _schedule(given: Mapping[str, Any], now: datetime, instants: list[Any]) -> d
         except InvalidRequest:
             value = None
     schedule = {
-        mode: value,
         "active": is_on(given),
         "description": given.get("description") or "",
         "data": _data(given.get("data")),
     }
     ends = {name: _shown(given.get(name), name, now) for name in ("startTime", "endTime")}
-    schedule = {name: value for name, value in {**schedule, **ends}.items() if value is not None}
-    return schedule if mode in schedule else _with_instant(schedule, instants, now)
+    return {mode: value, **{name: value for name, value in {**schedule, **ends}.items() if value is not None}}
 
 
-def _with_instant(schedule: Mapping[str, Any], instants: list[Any], now: datetime) -> dict[str, Any] | None:
-    """A time in words with no run planned, whose copy was made while there was one."""
-    for n, each in enumerate(instants):
-        copy = _schedule(each, now, [])
-        if copy is not None and {**copy, "time": None, "active": None} == {**schedule, "time": None, "active": None}:
-            del instants[n]
-            return {**schedule, "time": copy["time"]}
-    return None
+def _instants(originals: Sequence[Any], copies: Sequence[Any], now: datetime) -> dict[int, dict[str, Any]]:
+    """Returns, for schedules with a time in words and no run planned, the form with the instant that their copy knows.
+
+    A copy whose original still has an instant is no other original's. Where more originals than copies are left that
+    differ in nothing but their words, nobody knows whose instant a copy has: none of them gets one.
+    """
+    left = [copy for each in copies if each.get("time") and (copy := _readable(each, now)).get("time")]
+    waiting: list[tuple[int, dict[str, Any]]] = []
+    for n, given in enumerate(originals):
+        schedule = _readable(given, now)
+        if "time" in schedule and schedule["time"] is None:
+            waiting.append((n, schedule))
+        elif "time" in schedule:
+            twin = next((copy for copy in left if _alike(copy, schedule, but=("active",))), None)
+            if twin is not None:
+                left.remove(twin)
+    found = {}
+    for n, schedule in waiting:
+        alike = [each for _, each in waiting if _alike(each, schedule)]
+        of_these = [copy for copy in left if _alike(copy, schedule)]
+        if len(alike) <= len(of_these):
+            nth = sum(1 for m, each in waiting if m < n and _alike(each, schedule))
+            found[n] = {**schedule, "time": of_these[nth]["time"]}
+    return found
+
+
+def _readable(given: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """Returns the form of a schedule; an empty one for what is refused, which is said where it is copied."""
+    try:
+        return _schedule(given, now)
+    except InvalidRequest:
+        return {}
+
+
+def _alike(one: Mapping[str, Any], other: Mapping[str, Any], *, but: Sequence[str] = ("active", "time")) -> bool:
+    return all(one.get(name) == other.get(name) for name in {*one, *other} - {*but})
 
 
 def _data(given: Any) -> Any:
@@ -222,7 +255,7 @@ def _is_over(schedule: Mapping[str, Any], job: Mapping[str, Any], now: datetime)
         times.read(job[name], name, now) if job[name] is not None else None for name in ("startTime", "endTime")
     ]
     try:
-        read = timing.parse(members, now=now, job_start=limits[0], job_end=limits[1])
+        read = timing.parse(members, now=now, job_start=limits[0], job_end=limits[1], may_be_empty=True)
     except InvalidRequest as refused:
         if refused.code != "NEVER_FIRES":
             raise

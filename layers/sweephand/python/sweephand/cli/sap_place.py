@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sweephand.cli.sap_form import Changes, Form, form, schedule_changes
 from sweephand.cli.sap_service import Failed, Service
 from sweephand.domain.job import SCHEDULES_AT_ONCE
+from sweephand.facades.sap.context import COLLECTION
 
 LONGEST_BODY = 100_000
 
@@ -30,6 +31,17 @@ class Place:
         headers = {} if self.tenant is None else {"Sweephand-Tenant": self.tenant}
         found = self.service.call("GET", "/v1/jobs", headers=headers, query={"resourceId": mark})["items"]
         return self.named(found[0]["name"]) if found else None
+
+    def copies(self, mark: str) -> Iterator[Any]:
+        """Yields the jobs whose mark begins so, as the native API shows them. Raises Failed."""
+        headers = {} if self.tenant is None else {"Sweephand-Tenant": self.tenant}
+        query: dict[str, str | int] = {"collection": COLLECTION, "limit": 200}
+        while True:
+            page = self.service.call("GET", "/v1/jobs", headers=headers, query=query)
+            yield from (each for each in page["items"] if str(each["resourceId"]).startswith(mark))
+            if page["nextCursor"] is None:
+                return
+            query["cursor"] = page["nextCursor"]
 
     def named(self, name: str) -> Any:
         query = {"name": name, "displaySchedules": "true", **self._query}

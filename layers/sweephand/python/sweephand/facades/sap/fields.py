@@ -58,13 +58,17 @@ schedule; None if the members name none of the job.
 # Jobs
 
 
-def new_job(body: object, guard: GuardSettings, now: datetime) -> JobDraft:
-    """POST, and PUT by name: what is not sent is as a new job has it."""
+def new_job(body: object, guard: GuardSettings, now: datetime, replaced: Job | None = None) -> JobDraft:
+    """Returns the job of a POST or of a PUT by name: what is not sent is as a new job has it.
+
+    replaced: the job in whose place it comes; a `user` without a `password` keeps its password.
+    """
     given = _object(body, "")
     schedules = given.get("schedules")
     if schedules is None:
         raise InvalidRequest("schedules", "is required")
-    return _draft(given, {"active": False, "httpMethod": "POST"}, guard, now, None, lambda *_: None)
+    usual = {"active": False, "httpMethod": "POST"}
+    return _draft(given, usual, guard, now, None, lambda *_: None, secrets_of=replaced)
 
 
 def changed_job(body: object, before: Job, guard: GuardSettings, now: datetime, changed: Changed) -> JobDraft:
@@ -95,11 +99,13 @@ def _draft(
     now: datetime,
     before: Job | None,
     changed: Changed,
+    *,
+    secrets_of: Job | None = None,
 ) -> JobDraft:
     wanted = {**usual, **given}
     _check_kind(given.get("jobType"))
     start, end = _window(wanted, now)
-    action = _action(wanted, guard, before)
+    action = _action(wanted, guard, before, secrets_of or before)
     schedules = None if before and given.get("schedules") is None else _schedules(wanted, action, end, now, changed)
     return JobDraft(
         name=_name(wanted.get("name")),
@@ -146,28 +152,35 @@ def _description(value: object) -> str | None:
     return None if value is None else fields.text(value, "description", 0, LONGEST_DESCRIPTION)
 
 
-def _action(given: Mapping[str, Any], guard: GuardSettings, before: Job | None) -> ActionDraft:
+def _action(given: Mapping[str, Any], guard: GuardSettings, before: Job | None, secrets_of: Job | None) -> ActionDraft:
     url = given.get("action")
     if url is None:
         raise InvalidRequest("action", "is required")
     method = given.get("httpMethod")
     method = fields.one_of("POST" if method is None else method, "httpMethod", METHODS)
     members: dict[str, Any] = {"type": "http", "url": url, "method": method, "outcome": OUTCOME}
-    members["authentication"] = _authentication(given, before)
+    keeps = before is not None or (secrets_of is not None and _names_user_of(given, secrets_of))
+    members["authentication"] = _authentication(given, before, keeps_password=keeps)
     try:
-        draft = actions.draft(members, field="action", guard=guard, stored=before.action if before else None)
+        stored = secrets_of.action if secrets_of is not None and keeps else None
+        draft = actions.draft(members, field="action", guard=guard, stored=stored)
     except InvalidRequest as wrong:
         raise InvalidRequest(_FIELDS.get(wrong.field or "", "action"), wrong.reason, code=wrong.code) from wrong
     return replace(draft, params={**draft.params, "dialect": FACADE})
 
 
-def _authentication(given: Mapping[str, Any], before: Job | None) -> Mapping[str, Any]:
+def _names_user_of(given: Mapping[str, Any], job: Job) -> bool:
+    how: Mapping[str, Any] = job.action.params["authentication"]
+    return how["type"] == "basic" and how["username"] == given.get("user") and not given.get("password")
+
+
+def _authentication(given: Mapping[str, Any], before: Job | None, *, keeps_password: bool) -> Mapping[str, Any]:
     """Basic with the caller's user; else what is stored, with another password if one was sent; else none, and a call
     shows the stack's own token while there is one (actions/proof.py).
     """
     user, password = given.get("user"), given.get("password")
     if user not in (None, ""):
-        return {"type": "basic", "username": user, "password": password or (MASK if before else None)}
+        return {"type": "basic", "username": user, "password": password or (MASK if keeps_password else None)}
     if before is not None and "user" not in given:
         stored: Mapping[str, Any] = before.action.params["authentication"]
         if stored["type"] == "basic":

@@ -159,21 +159,27 @@ def _name_taken(name: str | None) -> Conflict:
 
 
 def _upsert(ctx: Context, name: str) -> Answer:
-    draft = fields.new_job(ctx.body(), ctx.guard, ctx.now)
+    body = ctx.body()
+    there = find_named(ctx, name)
+    draft = fields.new_job(body, ctx.guard, ctx.now, there.job if there else None)
     if draft.name != name:
         raise InvalidRequest(None, "the name in the path and the name of the job differ")
     tenant = ctx.tenant_there()
     for _ in range(TRIES):
-        there = find_named(ctx, name)
         if there is not None:
             by = ctx.by(Operation.REPLACE)
-            replaced = change.change_job(ctx.world, there.job.tenant, there.job.id, lambda *_: draft, None, by)
+
+            def edit(planned: Planned, _: Mapping[str, Payload]) -> JobDraft:
+                return fields.new_job(body, ctx.guard, ctx.now, planned.job)
+
+            replaced = change.change_job(ctx.world, there.job.tenant, there.job.id, edit, None, by)
             return Answer(200, _with_schedules(ctx, replaced))
         try:
             return _created(ctx, _create(ctx, tenant, draft))
         except Conflict as refused:
             if refused.code != "NAME_TAKEN":
                 raise
+        there = find_named(ctx, name)
     raise Conflict(f"a job with the name {name} is created and deleted all the time")
 
 

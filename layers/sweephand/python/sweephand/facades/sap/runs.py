@@ -10,6 +10,7 @@ from typing import Any
 from sweephand.domain import fields as members
 from sweephand.domain import upcoming
 from sweephand.domain.instants import epoch_ms
+from sweephand.domain.json_text import dumps
 from sweephand.domain.run import Kind, Run
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import Conflict, InvalidRequest, NotFound
@@ -194,7 +195,7 @@ def read(ctx: Context) -> Answer:
 def put(ctx: Context) -> Answer:
     """The result that an asynchronous job reports. The first one counts; the same `success` again is fine.
 
-    Of a long message the beginning is kept: a run that has ended shall not wait for another report.
+    A long message is cut, and one that is no string is kept as JSON: neither loses the report of a run that has ended.
     """
     schedule = ctx.find_schedule(ctx.find())
     given = ctx.body()
@@ -203,7 +204,8 @@ def put(ctx: Context) -> Answer:
     success = fields.flag(given["success"], "success")
     message = given.get("message")
     if message is not None:
-        message = members.text(message, "message", 0, MAX_BODY)[:LONGEST_MESSAGE]
+        written = message if isinstance(message, str) else dumps(message)
+        message = members.text(written, "message", 0, MAX_BODY)[:LONGEST_MESSAGE]
     owner, run_id = (schedule.tenant, schedule.id), _run_id(ctx)
     try:
         results.record(ctx.world, *owner, run_id, success=success, message=message, message_counts=False)
