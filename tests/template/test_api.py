@@ -71,6 +71,7 @@ def test_the_gateway_logs_every_request_with_its_source_also_what_it_refuses_its
     (stage,) = of_type(stack, "AWS::ApiGatewayV2::Stage").values()
     logged = json.loads(stage["AccessLogSettings"]["Format"])
 
+    assert logged["functionRequestId"] == "$context.integration.requestId", "as the function's own line names it"
     assert stage["AccessLogSettings"]["DestinationArn"] == {"Fn::GetAtt": ["AccessLogs", "Arn"]}
     assert {logged[name] for name in ("requestId", "source", "agent", "method", "path", "status")} == {
         *("$context.requestId", "$context.identity.sourceIp", "$context.identity.userAgent"),

@@ -302,7 +302,14 @@ SCHEMAS: dict[str, Schema] = {
         description="OpenID Connect Discovery 1.0.",
     ),
     "Credential": answer(CREDENTIAL),
-    "IssuedCredential": answer({**CREDENTIAL, "secret": text(description="Shown this once.")}),
+    "IssuedCredential": answer(
+        {
+            **CREDENTIAL,
+            "secret": text(
+                description="Shown this once. After a rotation it is accepted everywhere within ten seconds."
+            ),
+        }
+    ),
     "CredentialPage": page("Credential"),
     **calendar_schemas.SCHEMAS,
     **operation_schemas.SCHEMAS,
