@@ -42,7 +42,7 @@ class Service:
 
     def refuses(self, token: str, now: datetime = NOW) -> bool:
         """Refused, in the one sentence that every refusal has."""
-        with pytest.raises(Unauthenticated, match=r"^valid credentials are needed$"):
+        with pytest.raises(Unauthenticated, match=f"^{Unauthenticated().reason}$"):
             self.tokens.identify(token, now)
         return True
 

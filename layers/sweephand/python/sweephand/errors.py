@@ -107,7 +107,16 @@ class Mistakes:
 
 
 class Unauthenticated(SweephandError):
+    """The usual reason is the same for every cause, so that nobody learns which ids exist."""
+
     code = "UNAUTHENTICATED"
+
+    def __init__(
+        self,
+        reason: str = "send a client id and its secret as Basic, or a token of POST /oauth/token as Bearer; "
+        "what was sent is missing, wrong, deleted or expired",
+    ) -> None:
+        super().__init__(reason)
 
 
 class Forbidden(SweephandError):

@@ -429,5 +429,5 @@ class Doorkeeper:
             except ValueError as wrong:
                 # The template lets nothing such through; if it is there all the same, own credentials still hold.
                 self._world.journal.error("the parameters Oidc* cannot be read", reason=str(wrong))
-                raise Unauthenticated("valid credentials are needed") from wrong
+                raise Unauthenticated from wrong
         return self._foreign.identify(token, now)

@@ -124,9 +124,14 @@ def free(value: object, field: str, shortest: int, longest: int) -> str:
 def line(value: object, field: str, longest: int) -> str:
     """A text of one line, at least one character of which can be seen."""
     found = _checked(text(value, field, 1, longest), field, _LINE)
-    if all(character in _BLANKS or unicodedata.category(character) in _UNSEEN for character in found):
+    if not is_visible(found):
         raise InvalidRequest(field, f"holds no visible character: {shown(found)}", position=0)
     return found
+
+
+def is_visible(given: str) -> bool:
+    """Whether a reader sees at least one character."""
+    return not all(character in _BLANKS or unicodedata.category(character) in _UNSEEN for character in given)
 
 
 def name(value: object, field: str) -> str:

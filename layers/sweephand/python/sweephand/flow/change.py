@@ -266,9 +266,11 @@ def _explain(world: World, wanted: Entry, refused: Cancelled, seen: Usage) -> No
     if there is not None and there.revision == after.revision - 1:
         tenancy.flow_key_exists(refused, "policies.flowKey")
         if "name" in refused.refused:
-            raise Conflict(f"the collection {after.collection} has a job of this name", code="NAME_TAKEN")
+            raise Conflict(
+                f'the collection {after.collection} has another job with the name "{after.name}"', code="NAME_TAKEN"
+            )
         if "collection" in refused.refused:
-            raise QuotaExceeded(f"the collection {after.collection} holds its most jobs, or is being deleted")
+            raise tenancy.full(world, after)
         if quotas.is_exceeded(refused, seen):
             raise quotas.exceeded(seen, refused)
     raise _CameBetween

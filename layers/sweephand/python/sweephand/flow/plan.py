@@ -11,7 +11,7 @@ from sweephand.domain.collection import Collection, CollectionState, Events, Usa
 from sweephand.domain.instants import text
 from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft, Payload, ScheduleDraft, hook_owner
 from sweephand.domain.schedule import Schedule, ScheduleState
-from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, QuotaExceeded, Unavailable
+from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, Unavailable
 from sweephand.flow import cleaning, drafts, quotas, replan, tenancy, unused
 from sweephand.flow.history import CREATED, By, entry
 from sweephand.flow.idempotency import Once, earlier_answer, once_op
@@ -213,9 +213,9 @@ def _not_created(world: World, job: Job, refused: Cancelled, once: Once | None, 
         return followed(world, there) if there.open_change is not None else find(world, tenant, job.id)
     tenancy.flow_key_exists(refused, "policies.flowKey")
     if "name" in refused.refused:
-        raise Conflict(f"the collection {job.collection} has a job of this name", code="NAME_TAKEN")
+        raise Conflict(f'the collection {job.collection} has another job with the name "{job.name}"', code="NAME_TAKEN")
     if "collection" in refused.refused:
-        raise QuotaExceeded(f"the collection {job.collection} holds its most jobs, or is being deleted")
+        raise tenancy.full(world, job)
     if quotas.is_exceeded(refused, seen):
         raise quotas.exceeded(seen, refused)
     if usage.PART in refused.refused or any(name.startswith("calendar ") for name in refused.refused):

@@ -157,7 +157,7 @@ def _refused(world: World, who: Caller, tenant: str, kept_s: float) -> Forbidden
     if tenant == caller.PROVIDER:  # by the token of a run: its own name space is no tenant
         return None
     earlier = who.since is not None and terms.tenant_since is not None and who.since + SKEW < terms.tenant_since
-    return Unauthenticated("valid credentials are needed") if terms.tenant_since is None or earlier else None
+    return Unauthenticated() if terms.tenant_since is None or earlier else None
 
 
 def require_tenant(world: World, name: str) -> None:
@@ -389,6 +389,17 @@ def bounded(collection: Collection, timing: Timing, count: int | None, path: str
         raise QuotaExceeded(f"{path or 'the schedule'}: this collection allows a count of {most} at most")
     wanted = count if most is None else min(most, count or most)
     return timing if timing.count == wanted or not timing.readable else with_count(timing, wanted)
+
+
+def full(world: World, job: Job) -> QuotaExceeded:
+    """Why the collection of a job takes no more jobs."""
+    there = tenants.read_collection(world.table, job.tenant, job.collection)
+    most = None if there is None else there.quota.max_jobs
+    if most is None:
+        return QuotaExceeded(f"the collection {job.collection} is being deleted")
+    jobs = "1 job" if most == 1 else f"{most:,} jobs"
+    reason = f"the collection {job.collection} has {jobs} already, as many as its quota maxJobs allows"
+    return QuotaExceeded(f"{reason}: delete jobs, or raise the quota")
 
 
 def check_interval(collection: Collection, seen: Usage, timing: Timing, path: str) -> None:

@@ -33,6 +33,7 @@ CAUTIONS = {
     "EITHER_DAY": "day of the month and weekday of a cron are both given: either is enough",
     "UNEVEN_STEP": "steps that do not divide the minute, hour or day: the last one is shorter",
     "JITTER_CUT_SHORT": "`jitterSeconds` is as long as the shortest gap, or longer",
+    "FIXED_OFFSET": "a zone by an abbreviation, which has one offset all year",
     "CLOCK_CHANGE": "a change of the clock within a year moves, doubles or leaves out an occurrence",
 }
 """By code: what it says. The closed list."""
@@ -59,7 +60,7 @@ def cautions(timing: Timing, after: datetime) -> list[Caution]:
     first = timing.rule.after(second)
     if first is None:
         return [Caution("NOTHING_LEFT", f"no occurrence is left after {instant_text(second)}")]
-    found = [*_density(timing, first)]
+    found = [*_zone(timing), *_density(timing, first)]
     if first > second + YEAR_S:
         found.append(Caution("FAR_AWAY", f"the next occurrence is {instant_text(first)}, more than a year away"))
     clock = on_clock(timing.rule)
@@ -68,6 +69,17 @@ def cautions(timing: Timing, after: datetime) -> list[Caution]:
         series = timing.rule.series if isinstance(timing.rule, Jittered) else timing.rule
         found += _of_changes(clock, _Ahead(series, second, second + YEAR_S, timing.count))
     return found
+
+
+def _zone(timing: Timing) -> Iterator[Caution]:
+    """A zone that somebody may take for one with clock changes."""
+    from sweephand.schedules.zone_names import FIXED  # noqa: PLC0415 - for previews alone
+
+    name = timing.zone.name
+    if name in FIXED:
+        offset, meant = FIXED[name]
+        text = f"{name} is {offset} all year, without daylight saving time; where the clock changes, write {meant}"
+        yield Caution("FIXED_OFFSET", text)
 
 
 def _density(timing: Timing, first: int) -> Iterator[Caution]:

@@ -136,7 +136,11 @@ class Caller:
                 raise Forbidden("a tenant acts only for itself")
             return self.tenant
         if named is None or not is_tenant_name(named):
-            raise InvalidRequest("Sweephand-Tenant", "this header must name the tenant", code="INVALID_QUERY")
+            raise InvalidRequest(
+                "Sweephand-Tenant",
+                "this header must name the tenant that the provider acts for, such as Sweephand-Tenant: acme",
+                code="INVALID_QUERY",
+            )
         return named
 
 
@@ -209,7 +213,7 @@ class Door:
         accepted = tokens.callback_keys(self._callback_key(), self._keys, now)
         tenant = tokens.callback_tenant(accepted, run_id, token)
         if tenant is None:
-            raise _nobody()
+            raise Unauthenticated("the token in Sweephand-Callback-Token is not the one that was sent for this run")
         return Caller(tenant, RUN_TARGET, frozenset({"runs:write"}))
 
     def issue(
@@ -343,4 +347,4 @@ def hash_secret(secret: str) -> str:
 
 
 def _nobody() -> Unauthenticated:
-    return Unauthenticated("valid credentials are needed")
+    return Unauthenticated()

@@ -59,6 +59,10 @@ _NUMERIC_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
 _PORT = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<rest>[^#]*)(?:#.*)?", re.ASCII)
 _UNWANTED = re.compile(r"[\x00-\x20\x7f-\xa0\\\u2028\u2029\ufeff\ud800-\udfff]")
+_DROPPED = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]"
+)
+"""What UTS 46 leaves out of a name, or draws as nothing."""
 _KEPT_IN_PATH = "%/?:@!$&'()*+,;=-._~[]"
 _DEFAULT_PORT = {"http": 80, "https": 443}
 
@@ -209,7 +213,9 @@ def check_url(url: str, settings: GuardSettings) -> Target:
     if not parts or scheme not in _DEFAULT_PORT:
         raise _refused("must begin with https:// or http://")
     if scheme == "http" and not settings.plain_http:
-        raise _refused("plain http is not allowed by this stack (parameter PlainHttpTargets)")
+        raise _refused(
+            "must begin with https://: plain http is not allowed here (the provider's parameter PlainHttpTargets)"
+        )
     host, port = _split_authority(parts["authority"], _DEFAULT_PORT[scheme])
     rest = parts["rest"] if parts["rest"].startswith("/") else "/" + parts["rest"]
     target = quote(rest, safe=_KEPT_IN_PATH)
@@ -266,7 +272,7 @@ def _within(address: Address, nets: Iterable[Network]) -> bool:
 
 def _split_authority(authority: str, default_port: int) -> tuple[str, int]:
     if "@" in authority:
-        raise _refused("user and password do not belong into a URL")
+        raise _refused("user and password do not belong in a URL: give them in `authentication`")
     if authority.startswith("["):
         host, closing, after = authority[1:].partition("]")
         host = f"[{host}]"
@@ -299,7 +305,7 @@ def _literal(host: str) -> Address | None:
 
 def _check_literal(address: Address, port: int, settings: GuardSettings) -> None:
     if not allowed(address, settings):
-        raise _refused("the address is not public (parameter AllowedPrivateTargets)")
+        raise _refused("the address is not public: only the provider can allow it (parameter AllowedPrivateTargets)")
     if address.is_loopback and port in settings.closed_loopback_ports:
         raise _refused(f"port {port} is the service's own")
 
@@ -313,6 +319,8 @@ def _checked_name(host: str, settings: GuardSettings) -> str:
     host = host.lower().removesuffix(".")
     if not 1 <= len(host) <= 253 or not all(_LABEL.fullmatch(label) for label in host.split(".")):
         raise _refused("has no valid host")
+    if "xn--" in host:
+        _check_a_labels(host)
     if _LOCALHOST.fullmatch(host):
         wanted = any(net.network_address.is_loopback for net in settings.private)
     elif _PRIVATE_NAME.fullmatch(host):
@@ -320,18 +328,36 @@ def _checked_name(host: str, settings: GuardSettings) -> str:
     else:
         wanted = True
     if not wanted:
-        raise _refused("the name belongs to a private network (parameter AllowedPrivateTargets)")
+        raise _refused(
+            "the name belongs to a private network: only the provider can allow it (parameter AllowedPrivateTargets)"
+        )
     return host
 
 
 def _a_labels(host: str) -> str:
-    """As browsers do it (UTS 46): circled digits and ideographic full stops become plain ones and are judged again."""
+    """As browsers do it (UTS 46): circled digits and ideographic full stops become plain ones and are judged again.
+
+    Characters that UTS 46 drops are refused: a name that looks like another one must not be it.
+    """
+    unseen = _DROPPED.search(host)
+    if unseen:
+        raise _refused(f"has no valid host: it holds the invisible character U+{ord(unseen[0]):04X}")
     import idna  # noqa: PLC0415 - its tables take 8 ms, and few names need them
 
     try:
         return idna.encode(host, uts46=True).decode("ascii")
     except (idna.IDNAError, UnicodeError) as wrong:
         raise _refused("has no valid host") from wrong
+
+
+def _check_a_labels(host: str) -> None:
+    """Raises for an A-label that stands for no name (RFC 5891, 5.4): no resolver could know it."""
+    import idna  # noqa: PLC0415 - as above
+
+    try:
+        idna.decode(host, strict=True, uts46=False)
+    except (idna.IDNAError, UnicodeError) as wrong:
+        raise _refused("has no valid host: a label that begins with xn-- does not decode") from wrong
 
 
 def _looked_up(target: Target, lookup: Lookup, deadline: Deadline) -> list[Address]:

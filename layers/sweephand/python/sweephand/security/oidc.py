@@ -246,4 +246,4 @@ def _instant(value: Any) -> float | None:
 
 
 def _nobody() -> Unauthenticated:
-    return Unauthenticated("valid credentials are needed")
+    return Unauthenticated()

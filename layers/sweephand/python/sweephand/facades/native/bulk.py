@@ -20,7 +20,11 @@ def delete_jobs(ctx: Context) -> Answer:
     """dryRun: how many it would be, and nothing happens; else `expectedCount` says how many the caller means."""
     filters = filters_of(ctx)
     if filters == views.ALL:
-        raise InvalidRequest(None, "a filter is required: not all jobs are meant", code="INVALID_QUERY")
+        raise InvalidRequest(
+            None,
+            "a filter is required: one of `collection`, `state`, `tag`, `resourceId`, `name` and `search`",
+            code="INVALID_QUERY",
+        )
     dry = ctx.choice("dryRun", frozenset({"true", "false"})) == "true"
     expected = _expected(ctx)
     if expected is None and not dry:
@@ -46,5 +50,7 @@ def _expected(ctx: Context) -> int | None:
     if given is None:
         return None
     if not _COUNT.fullmatch(given) or int(given) > MOST:
-        raise InvalidRequest("expectedCount", f"must be a whole number within 0..{MOST}", code="INVALID_QUERY")
+        raise InvalidRequest(
+            "expectedCount", f"must be a whole number within 0..{MOST}, not {given[:20]}", code="INVALID_QUERY"
+        )
     return int(given)

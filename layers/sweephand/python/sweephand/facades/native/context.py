@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 
 from sweephand.domain import fields
 from sweephand.errors import Conflict, InvalidRequest, NotFound
@@ -63,7 +64,7 @@ class Context:
         """A path parameter that is an id. An impossible one is unknown, like any other."""
         given = self.parameters[name]
         if not is_uuid(given):
-            raise NotFound(f"no such {name}")
+            raise NotFound(f"no such {name}{_by_name(name, given)}")
         return given
 
     def job_of(self, given: object, *, code: str | None = None) -> str:
@@ -77,7 +78,7 @@ class Context:
             from sweephand.flow import ordinals  # noqa: PLC0415 - jobs of the native API have none
 
             return ordinals.job_with(self.world, self.tenant, int(given)).id
-        raise InvalidRequest("jobId", "is not an id", code=code)
+        raise InvalidRequest("jobId", f"is not the id of a job: {fields.shown(given)}", code=code)
 
     def run(self, name: str = "run") -> tuple[str, str]:
         """Owner and uuid of the run that a path parameter names."""
@@ -95,7 +96,9 @@ class Context:
         media = self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
         allowed = {"application/json"} | ({"application/merge-patch+json"} if self.request.method == "PATCH" else set())
         if media not in allowed:
-            raise InvalidRequest(None, f"the Content-Type must be {' or '.join(sorted(allowed))}", code="NOT_JSON")
+            sent = f"not {media[:100]}" if media else "and is missing"
+            reason = f"the Content-Type must be {' or '.join(sorted(allowed))}, {sent}"
+            raise InvalidRequest(None, reason, code="NOT_JSON")
         return strict_json.loads(self.request.plain_body())
 
     def no_members(self) -> None:
@@ -161,20 +164,24 @@ class Context:
         """A query parameter of 1 to `longest` characters."""
         given = self.query.get(name)
         if given is not None and not 1 <= len(given) <= longest:
-            raise InvalidRequest(name, f"must have 1 to {longest} characters", code="INVALID_QUERY")
+            reason = f"must have 1 to {longest} characters, not {len(given):,}"
+            raise InvalidRequest(name, reason, code="INVALID_QUERY")
         return given
 
     def choice(self, name: str, choices: frozenset[str]) -> str | None:
         given = self.query.get(name)
-        if given is not None and given not in choices:
-            raise InvalidRequest(name, f"must be one of {', '.join(sorted(choices))}", code="INVALID_QUERY")
-        return given
+        try:
+            return None if given is None else fields.one_of(given, name, choices)
+        except InvalidRequest as wrong:
+            raise InvalidRequest(name, wrong.reason, code="INVALID_QUERY") from wrong
 
     def include(self, choices: frozenset[str]) -> frozenset[str]:
         """`?include=a,b`."""
         given = frozenset(filter(None, self.query.get("include", "").split(",")))
         if not given <= choices:
-            raise InvalidRequest("include", f"may name {', '.join(sorted(choices))}", code="INVALID_QUERY")
+            strange = fields.shown(min(given - choices))
+            reason = f"may name {', '.join(sorted(choices))}, not {strange}"
+            raise InvalidRequest("include", reason, code="INVALID_QUERY")
         return given
 
 
@@ -187,6 +194,13 @@ def helpful(body: object, now: datetime, *, change: bool = False) -> Iterator[No
         from sweephand.facades.native import hints  # noqa: PLC0415 - only a refusal pays for it
 
         raise hints.improved(wrong, body, now, change=change) from wrong
+
+
+def _by_name(kind: str, given: str) -> str:
+    """For who takes a job's name for its id."""
+    if kind != "job" or not fields.is_visible(given):
+        return ""
+    return f": paths name ids; GET /v1/jobs?name={quote(given[:128], safe='')} finds a job by its name"
 
 
 def _canonical(body: bytes) -> bytes:

@@ -26,7 +26,9 @@ def limit_of(query: Mapping[str, str]) -> int:
     if given is None:
         return DEFAULT_LIMIT
     if not re.fullmatch(r"[1-9][0-9]{0,2}", given, re.ASCII) or int(given) > LARGEST_LIMIT:
-        raise InvalidRequest("limit", f"must be a whole number within 1..{LARGEST_LIMIT}", code="INVALID_QUERY")
+        raise InvalidRequest(
+            "limit", f"must be a whole number within 1..{LARGEST_LIMIT}, not {given[:20]}", code="INVALID_QUERY"
+        )
     return int(given)
 
 
@@ -36,9 +38,11 @@ def offset_of(query: Mapping[str, str]) -> int:
     if given is None:
         return 0
     if not re.fullmatch(r"0|[1-9][0-9]{0,8}", given, re.ASCII):
-        raise InvalidRequest("offset", f"must be a whole number within 0..{LARGEST_OFFSET}", code="INVALID_QUERY")
+        raise InvalidRequest(
+            "offset", f"must be a whole number within 0..{LARGEST_OFFSET}, not {given[:20]}", code="INVALID_QUERY"
+        )
     if "cursor" in query:
-        raise InvalidRequest("offset", "goes not together with `cursor`", code="INVALID_QUERY")
+        raise InvalidRequest("offset", "does not act next to `cursor`: give one of them", code="INVALID_QUERY")
     return int(given)
 
 
@@ -55,7 +59,11 @@ def read(place: str, query: Mapping[str, str], *parts: Callable[[str], bool]) ->
     given = query.get("cursor")
     if given is None:
         return None
-    wrong = InvalidRequest("cursor", "is not one that this list gave", code="INVALID_CURSOR")
+    wrong = InvalidRequest(
+        "cursor",
+        "belongs to another list or query: send nextCursor of the page before with the same query",
+        code="INVALID_CURSOR",
+    )
     if not _CURSOR.fullmatch(given):
         raise wrong
     try:

@@ -19,6 +19,8 @@ from sweephand.schedules.timing import TIMING_MEMBERS, parse
 HARMLESS = {"every": "PT1H"}
 """Stands in for a notation that cannot be read, while the members next to it are."""
 _SCHEDULE = re.compile(r"schedules\[(\d+)\]")
+_SHORT = re.compile(r"([0-9]{1,9})\s*(s|sec|secs|m|min|mins|h|hr|hrs|d|w)", re.ASCII)
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _QUARTZ = 6
 """Fields of Quartz and Spring, which begin with the second."""
 _MOST_SCHEDULES, _MOST_HINTS = 40, 10
@@ -134,6 +136,9 @@ def taken_by(notation: str, text: str, now: datetime) -> tuple[str, str] | None:
 
 def _candidates(notation: str, text: str) -> Iterator[tuple[str, str]]:
     yield from _other_crons(notation, text.split())
+    short = _SHORT.fullmatch(text.strip().lower())
+    if short and notation == "every":
+        yield "every", f"{short[1]} {_UNITS[short[2][0]]}"
     for name in ("cron", "every", "eventBridge", "rrule", "at", "time", "sapCron"):
         if name != notation:
             yield name, text.strip()
@@ -142,12 +147,10 @@ def _candidates(notation: str, text: str) -> Iterator[tuple[str, str]]:
 def _other_crons(notation: str, pieces: list[str]) -> Iterator[tuple[str, str]]:
     """Of a cron text: without the second that Quartz and Spring begin with, and as eventBridge has L, W and #."""
     if len(pieces) in {_QUARTZ, _QUARTZ + 1} and pieces[0] in {"0", "00"}:
-        if len(pieces) == _QUARTZ and notation != "cron":
+        if len(pieces) == _QUARTZ:
             yield "cron", " ".join(pieces[1:])
         year = pieces[6:] or ["*"]
         yield "eventBridge", f"cron({' '.join([*_either(pieces[1:6]), *year])})"
-        if len(pieces) == _QUARTZ:
-            yield "cron", " ".join("*" if each == "?" else each for each in pieces[1:])
     if len(pieces) == _QUARTZ - 1:
         if notation != "cron":
             yield "cron", " ".join(pieces)
