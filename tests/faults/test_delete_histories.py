@@ -28,7 +28,7 @@ from tests.support.sources import START
 from tests.support.stage import TENANT, Stage, stage
 from tests.support.taps import Crash, crash_after, crash_before
 
-SHORT, LONG, IN_PART = 150, 10_000, 500
+SHORT, LONG, IN_PART = 90, 10_000, 500
 ANNOUNCED = 40
 
 

@@ -43,6 +43,7 @@ POLICIES = {
         "onNothingLeft",
         "onUnreachable",
         "onNoResult",
+        "afterEnd",
         "delivery",
         "keepAnswer",
         "callbackToken",

@@ -92,6 +92,7 @@ def test_the_least_job_shows_all_defaults(api):
         "onNothingLeft": "refuse",
         "onUnreachable": "deactivate",
         "onNoResult": "end",
+        "afterEnd": "open",
         "delivery": "at_least_once",
         "keepAnswer": "failures",
         "callbackToken": False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sweephand.domain.job import JobState
+from sweephand.domain.job import Job, JobState
 from sweephand.domain.schedule import OVER, Schedule, ScheduleState
 
 
@@ -13,6 +13,14 @@ def ended_state(schedules: Sequence[Schedule]) -> JobState | None:
     if not schedules or any(each.state not in OVER for each in schedules):
         return None
     return JobState.FAULTED if any(each.state is ScheduleState.FAULTED for each in schedules) else JobState.COMPLETED
+
+
+def is_final(job: Job, schedules: Sequence[Schedule]) -> bool:
+    """Says whether the job has ended for good: it can be read and deleted, and neither changed nor run.
+
+    Its facade, or its owner, says so by the policy `afterEnd`.
+    """
+    return job.policies.get("afterEnd") == "final" and ended_state(schedules) is not None
 
 
 def state_of(*, active: bool, paused: bool, ended: JobState | None) -> JobState:

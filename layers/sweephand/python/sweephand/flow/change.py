@@ -12,7 +12,20 @@ from sweephand.domain.job import Job, JobDraft, Payload
 from sweephand.domain.revision import Entry
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import Conflict, PreconditionFailed, QuotaExceeded, Unavailable
-from sweephand.flow import cleaning, drafts, endings, following, pausing, plan, quotas, replan, steps, tenancy, wishes
+from sweephand.flow import (
+    cleaning,
+    drafts,
+    endings,
+    finality,
+    following,
+    pausing,
+    plan,
+    quotas,
+    replan,
+    steps,
+    tenancy,
+    wishes,
+)
 from sweephand.flow.history import BY_SERVICE, By, Operation, entry
 from sweephand.flow.plan import IN_JOBS_TRANSACTION, TRIES, Planned
 from sweephand.flow.replan import Effect
@@ -163,6 +176,7 @@ class _CameBetween(Exception):
 def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     """One transaction: the job, its schedules, what goes along, and the entry of the change log."""
     before, after, parts = planned.job, wanted.job, wanted.parts
+    finality.check_change(before, planned.schedules, wanted.by)
     if sum(1 for wish in wanted.wishes if not wish.delete) > SCHEDULES_MOST:
         raise QuotaExceeded(f"a job has at most {SCHEDULES_MOST} schedules")
     more = any(wish.before is None for wish in wanted.wishes)

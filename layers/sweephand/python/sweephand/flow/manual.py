@@ -11,7 +11,7 @@ from sweephand.domain.job import Job
 from sweephand.domain.run import Kind, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import NotFound, Unavailable
-from sweephand.flow import drafts, edits
+from sweephand.flow import drafts, edits, finality
 from sweephand.flow.edits import Edit
 from sweephand.flow.effects import WAKE
 from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
@@ -40,6 +40,7 @@ def run_now(
     job = find(world, tenant, job_id, schedule_id)
     if once is not None and (there := earlier(world, tenant, once)) is not None:
         return there
+    finality.check_run(world, job)
     run = new_run(world, job, schedule_id, once, hop)
     done = start(world, job, run, start_ops(world, job, run, once, edit))
     if isinstance(done, Cancelled) and "run" not in done.refused and once is not None:

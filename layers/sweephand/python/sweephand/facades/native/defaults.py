@@ -21,6 +21,7 @@ POLICIES: Mapping[str, Any] = {
     "onNothingLeft": "refuse",
     "onUnreachable": "deactivate",
     "onNoResult": "end",
+    "afterEnd": "open",
     "delivery": "at_least_once",
     "keepAnswer": "failures",
     "callbackToken": False,

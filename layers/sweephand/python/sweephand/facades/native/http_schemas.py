@@ -59,6 +59,11 @@ _POLICIES: Members = {
         **one_of(deactivation.OnUnreachable),
         "description": "What becomes of a schedule whose target got no connection for 10 days on end.",
     },
+    "afterEnd": {
+        **one_of(("open", "final")),
+        "description": "Of a job: whether one that is COMPLETED or FAULTED can still be changed and run. It can always"
+        " be read and deleted.",
+    },
     "onNoResult": {
         **one_of(("end", "retry")),
         "description": "What becomes of a run whose target took the work and reported no result in time: it ends as"

@@ -7,10 +7,11 @@ from typing import Any
 
 from sweephand.domain import fields, lateness, retry
 from sweephand.domain.fields import below
-from sweephand.domain.job import ScheduleDraft
+from sweephand.domain.job import TASK_KINDS, ActionDraft, ActionSpec, ScheduleDraft
 from sweephand.errors import InvalidRequest
 
 _ONE_TIME = ("at", "time")
+_WAITING = ("on202", "onAccepted", "onNoAnswer")
 
 
 def of_schedule(draft: ScheduleDraft, field: str) -> Iterator[InvalidRequest]:
@@ -27,6 +28,26 @@ def of_schedule(draft: ScheduleDraft, field: str) -> Iterator[InvalidRequest]:
             yield fields.inactive(below(where, "misfire"), "ratePerMinute", "a one-time schedule misses one occurrence")
     elif "onPastStart" in policies:
         yield fields.inactive(where, "onPastStart", "it belongs to one-time schedules; this one is recurring")
+
+
+def of_job(policies: Mapping[str, Any], action: ActionDraft, field: str) -> Iterator[InvalidRequest]:
+    """Of the policies of a job, which its action must suit."""
+    yield from of_action(policies, action, field)
+    outcome = action.params.get("outcome", {})
+    waits = policies.get("callbackToken") or "wait" in {outcome.get(name) for name in _WAITING}
+    if policies.get("onNoResult") == "retry" and not waits and action.kind not in TASK_KINDS:
+        how = "set `on202` (or `onAccepted`) or `onNoAnswer` of its outcome to `wait`"
+        yield fields.inactive(field, "onNoResult", f"no run of this action waits for a result; {how}")
+
+
+def of_action(policies: Mapping[str, Any], action: ActionDraft | ActionSpec, field: str) -> Iterator[InvalidRequest]:
+    """Of the policies of a job or a schedule that an action must suit."""
+    if policies.get("onNoResult") != "retry":
+        return
+    if action.kind in TASK_KINDS:
+        yield fields.inactive(field, "onNoResult", "a task is stopped at its deadline, and its run ends as TIMEOUT")
+    elif retry.parse(action.retry, "retry").max_attempts < 2:
+        yield fields.inactive(field, "onNoResult", "the action makes one attempt; give it a `retry`")
 
 
 def of_timing(timing: Mapping[str, Any], field: str) -> Iterator[InvalidRequest]:

@@ -105,6 +105,11 @@ def job_draft(
     )
     if draft.start_at is not None and draft.end_at is not None and draft.end_at < draft.start_at:
         wrong.add(InvalidRequest("endTime", "is before startTime"))
+    if action is not None and draft.policies is not None:
+        from sweephand.facades.native import idle  # noqa: PLC0415 - as below
+
+        for refused in idle.of_job(draft.policies, action, "policies"):
+            wrong.add(refused)
     wrong.check()
     return replace(draft, policies=defaults.without_default_policies(draft.policies))
 
@@ -191,6 +196,9 @@ def schedule_draft(
 
     for refused in idle.of_schedule(draft, field):
         wrong.add(refused)
+    if action is not None and draft.policies is not None:
+        for refused in idle.of_action(draft.policies, action, below(field, "policies")):
+            wrong.add(refused)
     wrong.check()
     return draft
 
@@ -228,6 +236,8 @@ def policies(value: object, field: str, *, of_job: bool = False) -> dict[str, An
     for name, values in CHOICES.items():
         if name in given:
             checked[name] = wrong.of(fields.one_of, given[name], below(field, name), values)
+    if "afterEnd" in given and not of_job:
+        wrong.add(fields.inactive(field, "afterEnd", "it belongs to a job as a whole"))
     if "hooks" in given:
         checked["hooks"] = wrong.of(_chosen_hooks, given["hooks"], below(field, "hooks"))
     if "callbackToken" in given:
@@ -247,6 +257,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "onNothingLeft": ("refuse", "complete"),
     "onUnreachable": ("deactivate", "continue"),
     "onNoResult": ("end", "retry"),
+    "afterEnd": ("open", "final"),
     "delivery": ("at_least_once", "at_most_once"),
     "keepAnswer": ("failures", "all", "none"),
 }

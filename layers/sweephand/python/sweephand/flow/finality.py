@@ -1,0 +1,32 @@
+"""Keeps jobs that have ended for good as they are: what their facade calls a final state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sweephand.domain.job import Job
+from sweephand.domain.job_state import ended_state, is_final
+from sweephand.domain.schedule import Schedule
+from sweephand.errors import Conflict
+from sweephand.flow.history import By
+from sweephand.flow.world import World
+from sweephand.store import jobs
+
+
+def check(job: Job, schedules: Sequence[Schedule]) -> None:
+    """Raises Conflict(STATE_CONFLICT)."""
+    if is_final(job, schedules):
+        state = ended_state(schedules)
+        raise Conflict(f"the job is {state}, which is final (policy afterEnd): it can be read and deleted")
+
+
+def check_change(job: Job, schedules: Sequence[Schedule], by: By) -> None:
+    """As `check`, but the service's own changes (retention, calendars) are not held up."""
+    if by.actor is not None:
+        check(job, schedules)
+
+
+def check_run(world: World, job: Job) -> None:
+    """As `check`, before a run is started by hand; reads schedules of a job only if its policy asks for it."""
+    if job.policies.get("afterEnd") == "final":
+        check(job, jobs.read_schedules(world.table, job.tenant, job.id))
