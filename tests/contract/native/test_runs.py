@@ -283,6 +283,22 @@ def test_the_target_of_a_run_reports_with_the_token_it_was_sent_and_no_other_ide
     assert token not in "".join(api.picture())
 
 
+def test_the_target_of_a_run_is_told_little_of_it(api):
+    """Neither who runs it again, nor notes, nor what other attempts were answered."""
+    run, token = reporting(api)
+    report(api, run, token)
+    report(api, run, token, {"success": False, "message": "other"})
+    by = api("POST", f"/v1/runs/{run}/rerun", {}).json["runId"]
+
+    told = report(api, run, token).json
+    known = api.get(f"/v1/runs/{run}").json
+
+    assert (known["rerunBy"], len(known["notes"])) == (by, 1)
+    assert (told["id"], told["state"]) == (run, "SUCCESS")
+    assert [told[name] for name in ("rerunBy", "rerunOf", "parentRunId", "answer", "message")] == [None] * 5
+    assert told["notes"] == []
+
+
 def test_a_run_s_token_is_good_for_its_own_result_alone(api):
     run, token = reporting(api)
     other, _ = reporting(api)

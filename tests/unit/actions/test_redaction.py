@@ -155,3 +155,20 @@ def test_whatever_the_secret_it_is_not_in_what_is_kept(secret: str, before: str,
     assume("\0" not in secret and "*" not in secret)
 
     assert secret not in hidden(before + secret + after, [secret])
+
+
+@pytest.mark.parametrize("secret", ["s3cr", "s3cret-token", "ä-umlaut-ö", "a+b/c=d?e&f", "x" * 64])
+@pytest.mark.parametrize("before", ["", "a", "ab", "abc", "you sent: "])
+@pytest.mark.parametrize("after", ["", "z", "zz", " and more"])
+def test_a_larger_text_in_hex_or_base64_does_not_hold_it(secret: str, before: str, after: str) -> None:
+    whole, first = f"{before}{secret}{after}".encode(), len(before.encode())
+    behind = first + len(secret.encode())
+
+    for text in (whole.hex(), whole.hex().upper()):
+        assert hidden(f"echo {text}.", [secret]) == f"echo {text[: 2 * first]}***{text[2 * behind :]}."
+    for coded in (base64.b64encode, base64.urlsafe_b64encode):
+        text = coded(whole).decode()
+        own = text[-(-first * 8 // 6) : behind * 8 // 6]
+        kept = hidden(f"echo {text}.", [secret])
+        assert "***" in kept
+        assert own not in kept

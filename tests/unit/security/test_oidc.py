@@ -248,6 +248,9 @@ AT = int(NOW.timestamp())
         {"sub": "\ud800"},
         {"sub": "x" * 256},
         {"token_use": "id"},
+        {"nonce": "n-0S6_WzA2Mj"},
+        {"at_hash": "77QmUPtjPfzWtF2AnpK9RQ"},
+        {"c_hash": "LDktKdoQak3Pk0cnXxCltA", "token_use": "access"},
     ],
     ids=str,
 )

@@ -45,8 +45,8 @@ class _Reading:
 
 
 def hidden(text: str, secrets: Iterable[str]) -> str:
-    """The text with `***` in the place of each secret: as it is, in Base64, and as JSON, an address, XML or JavaScript
-    would write it, whichever of its letters they escape, and how.
+    """The text with `***` in the place of each secret: as it is, in hex or Base64, also within a larger text, and as
+    JSON, an address, XML or JavaScript would write it, whichever of its letters they escape, and how.
 
     The beginning of one goes too where the text breaks off in it. NULs go: they are what a text in UTF-16 has between
     its letters, and would part those of a secret.
@@ -212,7 +212,20 @@ def _spellings(secret: str) -> Iterator[str]:
     for coded in (base64.b64encode, base64.urlsafe_b64encode):
         in_base64 = coded(secret.encode("utf-8", "surrogatepass")).decode()
         yield from (in_base64, in_base64.rstrip("="))
+    yield from _within(secret.encode("utf-8", "surrogatepass"))
     yield from (marked_up, marked_up.replace('"', "&quot;"), marked_up.replace('"', "&quot;").replace("'", "&#x27;"))
+
+
+def _within(secret: bytes) -> Iterator[str]:
+    """Yields what stands for these bytes wherever they are within a text that is written in hex or Base64 as a whole.
+
+    Three bytes make four letters of Base64, so there are three ways; letters that also stand for neighbours stay out.
+    """
+    yield from (secret.hex(), secret.hex().upper())
+    for coded in (base64.b64encode, base64.urlsafe_b64encode):
+        for before in range(3):
+            letters = coded(bytes(before) + secret).decode()
+            yield letters[-(-before * 8 // 6) : (before + len(secret)) * 8 // 6]
 
 
 def _whole(secret: str) -> str:

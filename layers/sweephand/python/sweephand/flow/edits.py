@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from sweephand import actions
 from sweephand.actions.headers import is_secret
 from sweephand.domain.instants import epoch_s
-from sweephand.domain.job import ActionSpec, Payload
+from sweephand.domain.job import TASK_KINDS, ActionSpec, Payload
 from sweephand.domain.run import Run
-from sweephand.errors import InvalidRequest
+from sweephand.errors import Forbidden, InvalidRequest
 from sweephand.flow.retention import expiry
 from sweephand.flow.world import World
 from sweephand.store import keys
@@ -25,14 +25,20 @@ LONGEST_OPEN = timedelta(days=600)
 
 @dataclass(frozen=True)
 class Edit:
-    """payload: in the place of the job's; None: as the job has it. headers: name -> value, None for one that goes."""
+    """payload: in the place of the job's; None: as the job has it. headers: name -> value, None for one that goes.
+
+    tasks: whether its sender may say what tasks do.
+    """
 
     payload: Payload | None = None
     headers: Mapping[str, str | None] | None = None
+    tasks: bool = True
 
 
 def check(action: ActionSpec, edit: Edit) -> None:
-    """Raises InvalidRequest where the action cannot send this."""
+    """Raises InvalidRequest where the action cannot send this, Forbidden where its sender may not say it."""
+    if edit.payload is not None and action.kind in TASK_KINDS and not edit.tasks:
+        raise Forbidden("the payload of a task needs the scope tasks:write")
     if edit.payload is not None:
         member = "payload" if edit.payload.is_json else "body"
         actions.check_payload(action.kind, action.params, edit.payload, member)

@@ -319,6 +319,11 @@ def is_tenant_name(text: str) -> bool:
     return text != PROVIDER and _TENANT.fullmatch(text) is not None
 
 
+def is_free_name(text: str) -> bool:
+    """Whether a new tenant may be called so: never as the provider, in whatever case of its letters."""
+    return is_tenant_name(text) and text.lower() != PROVIDER
+
+
 def new_credential(tenant: str | None, scopes: Iterable[str], chance: Chance) -> tuple[Credential, str]:
     """A new credential and its secret of 256 bits, which is shown once: only the hash is stored."""
     secret = base64.urlsafe_b64encode(chance.token(32)).decode().rstrip("=")

@@ -27,6 +27,8 @@ LATEST = 10**11
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{1,1024}\.([A-Za-z0-9_-]{1,7168})\.[A-Za-z0-9_-]{1,1400}", re.ASCII)
 """A signature of RSA with 8,192 bits has 1,366 characters."""
+_OF_ID_TOKENS = frozenset({"nonce", "at_hash", "c_hash"})
+"""Claims that only ID tokens have (OpenID Connect Core, 2 and 3.3.2.11)."""
 _KID = re.compile(r"[!-~]{1,256}", re.ASCII)
 _SUBJECT = re.compile(r"[!-~]{1,255}", re.ASCII)
 _ISSUER = re.compile(r"https?://[!-+\--:<-~]{1,500}", re.ASCII)
@@ -142,8 +144,9 @@ class ForeignTokens:
         issuer = self._trust.issuers.get(named) if isinstance(named, str) else None
         if issuer is None or not _is_for(members, self._trust.audiences) or not _holds(members, now):
             raise _nobody()
-        # Cognito's ID tokens have the audience that its access tokens have; they are for the client's own eyes.
-        if members.get("token_use", "access") != "access":
+        # Where a client also signs users in, its ID tokens have the audience of its access tokens. They prove to the
+        # client who signed in, and are no key to anything.
+        if members.get("token_use", "access") != "access" or _OF_ID_TOKENS & members.keys():
             raise _nobody()
         return issuer
 

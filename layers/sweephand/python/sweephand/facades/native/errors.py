@@ -10,6 +10,7 @@ from typing import Any
 from sweephand.domain import fields
 from sweephand.domain.failure import Archived, Failure, Group, Redirect
 from sweephand.domain.instants import epoch_ms, text, text_ms
+from sweephand.domain.job import TASK_KINDS
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native.context import Context
@@ -19,6 +20,7 @@ from sweephand.flow.failures import Standing
 from sweephand.flow.history import Operation
 from sweephand.flow.run_lists import JobNames, Wanted
 from sweephand.ids import is_uuid
+from sweephand.store import jobs
 from sweephand.store.views import failures as views
 
 STATES = frozenset({"OPEN", "ARCHIVED", "RESOLVED"})
@@ -219,6 +221,10 @@ def put_redirect(ctx: Context) -> Answer:
     to = fields.text(given["to"], "to", 1, 36)
     if not is_uuid(to):
         raise InvalidRequest("to", f"is not the id of a job: {fields.shown(to)}")
+    target = jobs.read_job(ctx.world.table, ctx.tenant, to)
+    if target is not None and target.action.kind in TASK_KINDS:
+        assert ctx.caller is not None
+        ctx.caller.require("tasks:write")
     made = failures.redirect(ctx.world, ctx.tenant, ctx.id("job"), to, _actor(ctx))
     return Answer(200, _redirect_body(made))
 

@@ -38,6 +38,10 @@ def create(ctx: Context) -> Answer:
     return _created(ctx, planned, fresh=True)
 
 
+TASKS = "tasks:write"
+"""The scope of whoever says what tasks do."""
+
+
 def _require_scope(ctx: Context, draft: JobDraft, before: Job | None = None, stored: Any = None) -> None:
     """Beside the route's own: of jobs that run, or ran, tasks. Raises Forbidden."""
     actions = [draft.action, draft.error_action, *draft.hooks.values()]
@@ -134,7 +138,8 @@ def run(ctx: Context) -> Answer:
     from sweephand.facades.native import run_edits  # noqa: PLC0415 - most requests start no run
 
     schedule, if_active, given = shapes.run(ctx.body())
-    edit = run_edits.read(given)
+    assert ctx.caller is not None
+    edit = run_edits.read(given, tasks=ctx.caller.allows(TASKS))
     asked = ctx.world, ctx.tenant, ctx.id("job"), schedule, ctx.once(), ctx.hop()
     if if_active == "drop":
         from sweephand.flow.unless_active import run_unless_active  # noqa: PLC0415 - few requests ask for it

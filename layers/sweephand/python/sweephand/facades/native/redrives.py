@@ -21,9 +21,10 @@ EDIT_SCOPE = "errors:edit"
 
 def rerun_one(ctx: Context, owner: str, uuid: str) -> Answer:
     """Whoever sends something else than the job says needs the scope for it too."""
-    edit = run_edits.read(fields.members(ctx.body(), "", run_edits.MEMBERS))
+    assert ctx.caller is not None
+    tasks = ctx.caller.allows("tasks:write")
+    edit = run_edits.read(fields.members(ctx.body(), "", run_edits.MEMBERS), tasks=tasks)
     if edit is not None:
-        assert ctx.caller is not None
         ctx.caller.require(EDIT_SCOPE)
     actor = ctx.by(Operation.CHANGE).actor
     run_id = rerun.rerun(ctx.world, ctx.tenant, owner, uuid, edit=edit, once=ctx.once(), actor=actor, hop=ctx.hop())

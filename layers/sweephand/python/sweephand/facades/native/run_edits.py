@@ -14,14 +14,14 @@ from sweephand.flow.edits import Edit
 MEMBERS = ("payload", "body", "headers")
 
 
-def read(given: Mapping[str, Any]) -> Edit | None:
-    """Returns None where a request has none of these members. Raises InvalidRequest."""
+def read(given: Mapping[str, Any], *, tasks: bool) -> Edit | None:
+    """Returns None where a request has none of these members. tasks: as for Edit. Raises InvalidRequest."""
     if not any(name in given for name in MEMBERS):
         return None
     path, payload = payloads.parse_payload(given, "")
     if payload is not None:
         payloads.check_size(payload, path)
-    return Edit(payload, _headers(given["headers"]) if "headers" in given else None)
+    return Edit(payload, _headers(given["headers"]) if "headers" in given else None, tasks=tasks)
 
 
 def _headers(value: object) -> dict[str, str | None]:

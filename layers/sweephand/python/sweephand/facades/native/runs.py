@@ -28,6 +28,7 @@ from sweephand.ids import is_uuid, run_uuid
 from sweephand.schedules.explain import MovedBy, left_out
 from sweephand.schedules.instants import parse_instant
 from sweephand.schedules.timing import Timing, load_or_never
+from sweephand.security.caller import RUN_TARGET
 from sweephand.store.views import runs as views
 from sweephand.store.views.runs import Passed, RunMark, Span
 
@@ -108,7 +109,24 @@ def put_result(ctx: Context) -> Answer:
     owner, uuid = ctx.run()
     token = ctx.request.headers.get(RUN_TOKEN_HEADER.lower())
     run = results.record(ctx.world, ctx.tenant, owner, uuid, success=success, message=message, token=token)
+    if token is not None and ctx.caller is not None and ctx.caller.credential_id == RUN_TARGET:
+        run = _for_its_target(run)
     return Answer(200, _shown(ctx, run))
+
+
+def _for_its_target(run: Run) -> Run:
+    """Returns what a target may see of its run: neither who repeats it, nor notes, nor other attempts and answers."""
+    return replace(
+        run,
+        rerun_by=None,
+        rerun_of=None,
+        parent_uuid=None,
+        answer=None,
+        message=None,
+        http_status=None,
+        lost_calls=(),
+        notes=(),
+    )
 
 
 def cancel(ctx: Context) -> Answer:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sweephand.domain.job import ScheduleDraft
+from sweephand.domain.job import TASK_KINDS, ScheduleDraft
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
@@ -47,6 +47,7 @@ def create(ctx: Context) -> Answer:
             from sweephand.facades.native import own_hooks  # noqa: PLC0415 - few schedules bring any
 
             own_hooks.check(ctx, [draft])
+        _check_payload(ctx, planned, None, draft)
         return [Wish(None, draft)]
 
     with helpful(body, ctx.now):
@@ -65,7 +66,9 @@ def put(ctx: Context) -> Answer:
     body = ctx.body()
 
     def draft(planned: Planned, there: Schedule) -> ScheduleDraft:
-        return _checked(ctx, planned, _hooks_of(ctx, planned, there), body)
+        checked = _checked(ctx, planned, _hooks_of(ctx, planned, there), body)
+        _check_payload(ctx, planned, there, checked)
+        return checked
 
     with helpful(body, ctx.now):
         return _change(ctx, draft, Operation.REPLACE_SCHEDULE)
@@ -80,7 +83,9 @@ def patch(ctx: Context) -> Answer:
         payloads = plan.payloads_of(ctx.world, Planned(planned.job, (there,)))
         known = _hooks_of(ctx, planned, there)
         current = bodies.schedule_editable(there, payloads.get(there.id), known.shown(there) if known else None)
-        return _checked(ctx, planned, known, shapes.patched(current, body))
+        checked = _checked(ctx, planned, known, shapes.patched(current, body))
+        _check_payload(ctx, planned, there, checked)
+        return checked
 
     with helpful(body, ctx.now, change=True):
         return _change(ctx, draft, Operation.PATCH_SCHEDULE)
@@ -101,6 +106,17 @@ def _checked(ctx: Context, planned: Planned, known: There | None, body: object) 
 
         own_hooks.check(ctx, [draft], known)
     return draft
+
+
+def _check_payload(ctx: Context, planned: Planned, there: Schedule | None, draft: ScheduleDraft) -> None:
+    """Raises Forbidden for a new payload of an action that runs a task, without the scope for it."""
+    kind = planned.job.action.kind
+    if kind not in TASK_KINDS or draft.payload is None:
+        return
+    from sweephand.facades.native import tasks  # noqa: PLC0415 - few jobs run tasks
+
+    stored = plan.payloads_of(ctx.world, Planned(planned.job, (there,))) if there is not None else {}
+    tasks.require_for_payloads(ctx, kind, [draft.payload], set(stored.values()))
 
 
 def activate(ctx: Context) -> Answer:

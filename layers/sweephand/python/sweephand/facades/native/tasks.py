@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from sweephand.domain.job import HOOK_KINDS, TASK_KINDS, ActionDraft, ActionSpec, Job, JobDraft, Payload, hook_owner
 from sweephand.facades.native.context import Context
@@ -26,6 +26,18 @@ def require_scope(
         if kinds & TASK_KINDS and not _same(wanted, there, (stored or {}).get(owner)):
             assert ctx.caller is not None
             ctx.caller.require(SCOPE)
+    if draft.action.kind in TASK_KINDS:
+        known = set((stored or {}).values())
+        require_for_payloads(ctx, draft.action.kind, [each.payload for each in draft.schedules or ()], known)
+
+
+def require_for_payloads(ctx: Context, kind: str, wanted: Iterable[Payload | None], stored: Container[Payload]) -> None:
+    """Raises Forbidden without the scope where a schedule brings a new payload for an action that runs a task: it is
+    sent in the place of the action's own.
+    """
+    if kind in TASK_KINDS and any(each is not None and each not in stored for each in wanted):
+        assert ctx.caller is not None
+        ctx.caller.require(SCOPE)
 
 
 def _same(wanted: ActionDraft | None, there: ActionSpec | None, payload: Payload | None) -> bool:

@@ -26,7 +26,7 @@ from sweephand.facades.native import credentials, operations, shapes
 from sweephand.facades.native.collection_fields import LONGEST_INTERVAL_S
 from sweephand.facades.native.context import Context
 from sweephand.flow import subscriptions, tenancy
-from sweephand.security.caller import TENANT_SCOPES, is_tenant_name
+from sweephand.security.caller import TENANT_SCOPES, is_free_name, is_tenant_name
 from sweephand.store.views import tenants as views
 
 SETTINGS = ("description", "quota", "withheldScopes")
@@ -55,7 +55,7 @@ def _new_name(given: Mapping[str, Any]) -> str:
     if member not in given:
         raise InvalidRequest(member, "is required")
     name = fields.text(given[member], member, 1, 64)
-    if not is_tenant_name(name):
+    if not is_free_name(name):
         raise InvalidRequest(member, f"{NOT_A_TENANT}, but it is {fields.shown(name)}")
     return name
 
@@ -156,7 +156,7 @@ def subscribe(ctx: Context) -> Answer:
     """Twice is as once; a tenant that is not there comes into being."""
     ctx.no_members()
     name, application = ctx.parameters["tenant"], ctx.parameters["application"]
-    if not is_tenant_name(name):
+    if not is_free_name(name):
         raise InvalidRequest("tenant", NOT_A_TENANT, code="INVALID_QUERY")
     if not shapes.is_plain(application):
         reason = "must have 1 to 128 letters, digits, . _ and -, and begin with one of the first two"
