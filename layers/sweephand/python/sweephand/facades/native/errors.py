@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -15,12 +16,11 @@ from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.runs import wanted_of
-from sweephand.flow import failures, run_lists, tenancy
+from sweephand.flow import failures, plan, run_lists, tenancy
 from sweephand.flow.failures import Standing
 from sweephand.flow.history import Operation
 from sweephand.flow.run_lists import JobNames, Wanted
 from sweephand.ids import is_uuid
-from sweephand.store import jobs
 from sweephand.store.views import failures as views
 
 STATES = frozenset({"OPEN", "ARCHIVED", "RESOLVED"})
@@ -221,10 +221,10 @@ def put_redirect(ctx: Context) -> Answer:
     to = fields.text(given["to"], "to", 1, 36)
     if not is_uuid(to):
         raise InvalidRequest("to", f"is not the id of a job: {fields.shown(to)}")
-    target = jobs.read_job(ctx.world.table, ctx.tenant, to)
-    if target is not None and target.action.kind in TASK_KINDS:
-        assert ctx.caller is not None
-        ctx.caller.require("tasks:write")
+    with suppress(NotFound):
+        if plan.find_job(ctx.world, ctx.tenant, to).action.kind in TASK_KINDS:
+            assert ctx.caller is not None
+            ctx.caller.require("tasks:write")
     made = failures.redirect(ctx.world, ctx.tenant, ctx.id("job"), to, _actor(ctx))
     return Answer(200, _redirect_body(made))
 
