@@ -246,9 +246,7 @@ def test_a_preview_tells_the_gaps_of_a_year_the_oddities_and_the_version_of_the_
     assert hourly["gaps"]["largestSeconds"] == 61 * 86_400 - 59 * 60 + 3_600  # 31 August to the end of summer time
     assert [each["code"] for each in hourly["warnings"]] == ["MANY_IN_AN_HOUR", "SOME_MONTHS_LACK_THE_DAY"]
     assert hourly["warnings"][1]["message"] == "31st: 5 months a year have none"
-    assert hourly["description"].startswith(
-        "Every minute from 09:00 to 09:59 on day 31 of the month, Europe/Berlin. A ti"
-    )
+    assert hourly["description"] == "Every minute from 09:00 to 09:59 on day 31 of the month, Europe/Berlin."
     assert hourly["ianaVersion"] == IANA_VERSION
     assert (once["gaps"], once["warnings"], once["description"]) == (None, [], "Once at 2027-06-01T00:00:00Z.")
 

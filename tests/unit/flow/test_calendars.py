@@ -13,7 +13,7 @@ import pytest
 
 from sweephand.domain.calendar import Calendar
 from sweephand.domain.instants import EPOCH
-from sweephand.domain.run import State
+from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.domain.waiting import SweepText
 from sweephand.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, SweephandError, Unavailable
@@ -271,6 +271,53 @@ def test_a_change_that_leaves_a_user_nothing_ends_it(stage: Stage) -> None:
     there = stage.stored(planned)
     assert (there.state, there.state_reason) == (ScheduleState.COMPLETED, "NO_FUTURE_DATES")
     assert not head(stage).replanning
+
+
+def hard_to_compute(stage: Stage, **state: Any) -> Planned:
+    """A schedule whose calendars are then changed so that no search within bounds tells whether it ever fires."""
+    make(stage, "away", weekly=[{"days": ["SUN"]}])
+    make(stage, "apia", timezone="Pacific/Apia", weekly=[{"days": ["TUE", "THU", "SAT", "SUN", "MON"]}])
+    named = [{"name": name, "mode": "exclude", "roll": "next"} for name in ("away", "apia")]
+    planned = stage.create({"cron": "0 9 * * 5", "calendars": named})
+    if state:
+        stage.set_state(planned, **state)
+    change(stage, "away", weekly=[{"days": ["SUN", "WED", "FRI", "MON", "SAT"]}])
+    return planned
+
+
+def test_a_change_that_makes_a_user_too_hard_to_compute_takes_it_out_of_service(stage: Stage) -> None:
+    planned = hard_to_compute(stage)
+    other = stage.create({"cron": "* * * * *"})
+
+    stage.run(5 * 60)
+
+    there = stage.stored(planned)
+    (run,) = stage.runs(planned)
+    assert (there.state, there.state_reason) == (ScheduleState.BROKEN, "UNREADABLE")
+    assert (run.state, run.reason) == (State.ERROR, Reason.BAD_PAYLOAD)
+    assert "takes too long to compute" in (run.message or "")
+    assert len(ran(stage, other)) >= 4
+    assert replan_rows(stage) == []
+    assert not head(stage, "away").replanning
+
+
+def test_one_that_is_off_stays_so_and_another_version_of_the_calendar_brings_it_back(stage: Stage) -> None:
+    planned = hard_to_compute(stage, active=False)
+    stage.run(5 * 60)
+    off = stage.stored(planned).state
+    stage.set_state(planned, active=True)
+    stage.run(5 * 60)
+    broken = stage.stored(planned).state
+
+    change(stage, "away", weekly=[{"days": ["SUN"]}])
+    stage.run(2 * 60)
+
+    there = stage.stored(planned)
+    assert (off, broken) == (ScheduleState.INACTIVE, ScheduleState.BROKEN)
+    assert there.state is ScheduleState.ACTIVE
+    assert there.next_run_at is not None
+    assert (there.next_run_at.weekday(), there.next_run_at.hour) == (4, 9)
+    assert replan_rows(stage) == []
 
 
 def test_a_user_that_is_off_follows_too_and_one_that_is_over_stays(stage: Stage) -> None:

@@ -39,9 +39,9 @@ def test_every_schedule_has_cautions_of_the_closed_list_and_a_description(case: 
         ({"every": "PT10S"}, ["MANY_IN_AN_HOUR runs 360 times in the hour from 2026-11-21T00:00:10Z"]),
         ({"every": "PT2M"}, []),
         ({"cron": "0 0 31 * *"}, ["SOME_MONTHS_LACK_THE_DAY 31st: 5 months a year have none"]),
-        ({"sapCron": "* * -31 * 0 0 0"}, ["SOME_MONTHS_LACK_THE_DAY 31st last day: 5 months a year have none"]),
-        ({"sapCron": "* * -30,-1 * 0 0 0"}, ["SOME_MONTHS_LACK_THE_DAY 30th last day: 1 month a year has none"]),
-        ({"sapCron": "* * -29 * 0 0 0"}, ["LEAP_DAY 29th last day: February has one in leap years only"]),
+        ({"sapCron": "* * -31 * 0 0 0"}, ["SOME_MONTHS_LACK_THE_DAY 31st to last day: 5 months a year have none"]),
+        ({"sapCron": "* * -30,-1 * 0 0 0"}, ["SOME_MONTHS_LACK_THE_DAY 30th to last day: 1 month a year has none"]),
+        ({"sapCron": "* * -29 * 0 0 0"}, ["LEAP_DAY 29th to last day: February has one in leap years only"]),
         ({"sapCron": "* 1 -31 * 0 0 0"}, []),
         ({"sapCron": "* * -28 * 0 0 0"}, []),
         ({"sapCron": "* * 29:-1 * 0 0 0"}, ["LEAP_DAY 29th: February has one in leap years only"]),
@@ -60,8 +60,36 @@ def test_every_schedule_has_cautions_of_the_closed_list_and_a_description(case: 
         ({"cron": "0 0 29 * *"}, ["LEAP_DAY 29th: February has one in leap years only"]),
         ({"eventBridge": "cron(0 9 31 4-6 ? *)"}, ["SOME_MONTHS_LACK_THE_DAY 31st: 2 months a year have none"]),
         ({"eventBridge": "cron(0 9 L * ? *)"}, []),
-        ({"eventBridge": "cron(0 9 ? * 6#5 *)"}, []),
-        ({"eventBridge": "cron(0 9 31W * ? *)"}, []),
+        (
+            {"eventBridge": "cron(0 9 ? * 6#5 *)"},
+            ["SOME_MONTHS_LACK_THE_DAY 8 of the next 12 of its months have no such day"],
+        ),
+        (
+            {"sapCron": "* * * 5.fri 0 0 0"},
+            ["SOME_MONTHS_LACK_THE_DAY 8 of the next 12 of its months have no such day"],
+        ),
+        (
+            {
+                "recurrence": {
+                    "frequency": "month",
+                    "schedule": {"monthlyOccurrences": [{"day": "friday", "occurrence": 5}]},
+                }
+            },
+            ["SOME_MONTHS_LACK_THE_DAY 8 of the next 12 of its months have no such day"],
+        ),
+        ({"sapCron": "* * * 4.fri 0 0 0"}, []),
+        (
+            {"eventBridge": "cron(0 9 31W * ? *)"},
+            ["SOME_MONTHS_LACK_THE_DAY 5 of the next 12 of its months have no such day"],
+        ),
+        (
+            {"cron": "0 0 31 4,6,9,11 1"},
+            [
+                "EITHER_DAY day of the month and weekday are both given, and either is enough",
+                "SOME_MONTHS_LACK_THE_DAY 31st: none of its months has one, so only the weekday counts",
+            ],
+        ),
+        ({"cron": "0 0 31 * 1"}, ["EITHER_DAY day of the month and weekday are both given, and either is enough"]),
         (
             {"every": "P1M", "startTime": "2026-12-31T00:00:00Z", "monthOverflow": "skip"},
             ["SOME_MONTHS_LACK_THE_DAY 31st: 5 months a year have none"],
@@ -196,8 +224,8 @@ def test_an_occurrence_that_comes_once_more_is_not_many_in_an_hour():
         ),
         ({"cron": "0 9 * * *", "count": 1_000}, "At 09:00, 1,000 times at most."),
         (
-            {"cron": "0 9 * * *", "dstGap": "shift", "dstOverlap": "second", **BERLIN},
-            ("At 09:00, Europe/Berlin. "
+            {"cron": "0 2 * * *", "dstGap": "shift", "dstOverlap": "second", **BERLIN},
+            ("At 02:00, Europe/Berlin. "
              "A time that the clock jumps over runs as much later as the clock jumps; one that it reads twice "
              "runs the second time."),
         ),
@@ -207,9 +235,16 @@ def test_an_occurrence_that_comes_once_more_is_not_many_in_an_hour():
         ),
         ({"cron": "0 9 * * *", "timezone": "Asia/Kolkata"}, "At 09:00, Asia/Kolkata."),
         ({"cron": "0 * * * *", **BERLIN}, "Every hour, Europe/Berlin."),
+        ({"cron": "0 9 * * *", **BERLIN}, "At 09:00, Europe/Berlin."),
+        ({"cron": "0 3 * * *", **BERLIN}, "At 03:00, Europe/Berlin."),
+        ({"cron": "30 2 1 6 *", **BERLIN}, "At 02:30 on day 1 of the month in June, Europe/Berlin."),
+        ({"every": "1.02:03:04"}, "Every 1 day, 2 hours, 3 minutes and 4 seconds from 2026-11-22T02:03:04Z."),
+        ({"every": "PT90M"}, "Every 90 minutes from 2026-11-21T01:30:00Z."),
+        ({"rrule": "DTSTART:20270101T090000Z\nRRULE:FREQ=MINUTELY;BYHOUR=2"},
+         "Every minute in the hour 2, from 2027-01-01T09:00:00Z."),
         (
-            {"cron": "0 9 * * *", "dstGap": "skip", "dstOverlap": "both", **BERLIN},
-            ("At 09:00, Europe/Berlin. A time that the clock jumps over does not run; "
+            {"cron": "59 2 * * *", "dstGap": "skip", "dstOverlap": "both", **BERLIN},
+            ("At 02:59, Europe/Berlin. A time that the clock jumps over does not run; "
              "one that it reads twice runs both times."),
         ),
         ({"at": "2027-01-01T00:00:00Z"}, "Once at 2027-01-01T00:00:00Z."),
@@ -237,7 +272,7 @@ def test_an_occurrence_that_comes_once_more_is_not_many_in_an_hour():
         ),
         (
             {"rrule": "FREQ=DAILY;INTERVAL=2;BYHOUR=9;BYMINUTE=0;BYSECOND=0"},
-            "Every 2 days at 09:00, from 2026-11-21T00:00:01Z.",
+            "Every 2 days at 09:00, from 2026-11-21T00:00:00Z.",
         ),
         ({"rrule": "FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0"}, "Every day at 09:00."),
         (

@@ -9,6 +9,7 @@ import pytest
 
 from sweephand.schedules.explain import dropped, preview
 from sweephand.schedules.timing import Timing, between, parse
+from tests.unit.schedules.given import parse_acting
 from tests.unit.schedules.oracle import walk, zone_info
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -71,7 +72,7 @@ OPEN = [
 ]
 
 
-@pytest.mark.parametrize("rules", [{}, {"dstGap": "skip", "dstOverlap": "second"}, {"dstGap": "shift"}])
+@pytest.mark.parametrize("rules", [{}, {"dstGap": "next_valid", "dstOverlap": "first"}])
 @pytest.mark.parametrize(("fields", "step_s"), OPEN)
 @pytest.mark.parametrize(
     ("name", "begin"),
@@ -117,9 +118,9 @@ def test_half_hours_run_through_a_change_of_half_an_hour_without_a_break() -> No
 
 
 @pytest.mark.parametrize("fields", [{"cron": "0 */2 * * *"}, {"every": "2 hours", "align": "clock"}])
-@pytest.mark.parametrize("rules", [{}, {"dstGap": "skip", "dstOverlap": "both"}])
+@pytest.mark.parametrize("rules", [{}, {"dstGap": "next_valid", "dstOverlap": "first"}])
 def test_a_step_of_hours_has_each_of_its_wall_times_once(fields: dict[str, object], rules: dict[str, object]) -> None:
-    """Whatever rules are stated: the two act on rules that fix the hour."""
+    """Other rules are refused: the two act on rules that fix the hour."""
     gap = local("America/New_York", {**fields, **rules}, "2026-03-08 05:00", "2026-03-08 10:00")
     overlap = local("Atlantic/Azores", {**fields, **rules}, "2026-10-24 22:00", "2026-10-25 04:00")
 
@@ -262,7 +263,7 @@ def test_what_dst_gap_skip_leaves_out_can_be_listed() -> None:
         ("2026-03-08 07:00", "2026-03-08T02:30:00"),
         ("2027-03-14 07:00", "2027-03-14T02:00:00"),
     ]
-    for kept in (new_york(cron="0,30 2 * * *"), new_york(cron="30 * * * *", dstGap="skip"), new_york(every="PT10M")):
+    for kept in (new_york(cron="0,30 2 * * *"), new_york(cron="30 * * * *"), new_york(every="PT10M")):
         assert dropped(kept, at("2026-01-01 00:00"), at("2028-01-01 00:00"), 3) == []
 
 
@@ -301,7 +302,7 @@ def test_next_and_last_agree_with_the_walk_from_every_few_minutes_around_a_chang
     name: str, change: str, gap: str, overlap: str, text: str
 ) -> None:
     day = timedelta(days=1)
-    rule = parse({"cron": text, "timezone": name, "dstGap": gap, "dstOverlap": overlap}, now=NOW).rule
+    rule = parse_acting({"cron": text, "timezone": name, "dstGap": gap, "dstOverlap": overlap}, NOW).rule
     walked = walk(text, name, gap, overlap, at(change) - 2 * day, at(change) + day)
 
     instant = at(change) - timedelta(hours=6)

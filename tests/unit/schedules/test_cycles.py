@@ -6,28 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweephand.schedules.clock import DAY_S, Clock
-from sweephand.schedules.cycles import SteppedClock, first_multiple, floor_sum
+from sweephand.schedules.cycles import SteppedClock
 from sweephand.schedules.rule import Never, Steps
 from sweephand.schedules.sets import Also
 
 _hours = st.sets(st.integers(0, 23), min_size=1).map(lambda hours: sum(1 << hour for hour in hours))
 _steps = st.one_of(st.integers(1, 200_000), st.integers(DAY_S - 90, DAY_S + 90))
-
-
-@given(st.integers(0, 60), st.integers(1, 50), st.integers(0, 90), st.integers(-200, 200))
-def test_a_sum_of_floors_is_that_of_its_terms(terms: int, modulus: int, step: int, first: int) -> None:
-    if terms:
-        assert floor_sum(terms, modulus, step, first) == sum((first + k * step) // modulus for k in range(terms))
-
-
-@given(st.integers(1, 60), st.integers(0, 120), st.data())
-def test_the_first_multiple_is_found_as_by_trying(modulus: int, step: int, data: st.DataObject) -> None:
-    low = data.draw(st.integers(0, modulus - 1))
-    high = data.draw(st.integers(low, modulus - 1))
-
-    tried = next((k for k in range(modulus) if low <= k * step % modulus <= high), None)
-
-    assert first_multiple(step, modulus, low, high) == tried
 
 
 @given(_steps, st.integers(0, 10**6), _hours, st.sampled_from([(1 << 60) - 1, 1 << 7, 0b1011]), st.integers(0, 10**9))

@@ -96,6 +96,10 @@ def found(text: str, begin: datetime, end: datetime) -> list[datetime]:
         ("cron(0 0 ? * L *)", ["2026-03-14 00:00", "2026-03-21 00:00", "2026-03-28 00:00"]),
         ("cron(0 0 29 2 ? *)", ["2028-02-29 00:00", "2032-02-29 00:00", "2036-02-29 00:00"]),
         ("rate(5 minutes)", ["2026-03-07 12:05", "2026-03-07 12:10", "2026-03-07 12:15"]),
+        ("rate(1 minutes)", ["2026-03-07 12:01", "2026-03-07 12:02", "2026-03-07 12:03"]),
+        ("rate(1 hours)", ["2026-03-07 13:00", "2026-03-07 14:00", "2026-03-07 15:00"]),
+        ("rate(1 days)", ["2026-03-08 12:00", "2026-03-09 12:00", "2026-03-10 12:00"]),
+        ("rate(5 minute)", ["2026-03-07 12:05", "2026-03-07 12:10", "2026-03-07 12:15"]),
         ("rate(1 day)", ["2026-03-08 12:00", "2026-03-09 12:00", "2026-03-10 12:00"]),
         ("at(2027-01-01T09:00:00)", ["2027-01-01 09:00"]),
     ],
@@ -114,6 +118,39 @@ def test_by_itself_a_gap_is_skipped_and_an_overlap_runs_the_first_time():
     assert instants(expression, 2, zone, before_overlap, dstOverlap="second") == [
         "2026-10-25 01:30",
         "2026-10-26 01:30",
+    ]
+
+
+@pytest.mark.parametrize("hours", ["*/2", "0/2", "0,2,4", "2", "0-23/2"])
+def test_stepped_hours_skip_a_gap_as_listed_hours_do(hours):
+    berlin = "Europe/Berlin"
+    before_gap, before_overlap = datetime(2027, 3, 28, tzinfo=UTC), datetime(2027, 10, 30, 23, 30, tzinfo=UTC)
+    hour = timedelta(hours=1)
+
+    def between_hours(zone, after, **more):
+        timing = parse({"eventBridge": f"cron(0 {hours} * * ? *)", "timezone": zone, **more}, now=NOW)
+        return [f"{at:%H:%M}" for at in between(timing.rule, after, after + 2 * hour - MINUTE, 9)]
+
+    assert between_hours(berlin, before_gap) == []
+    assert between_hours(berlin, before_gap, dstGap="next_valid") == ["01:00"]
+    assert between_hours(berlin, before_overlap) == ["00:00"]
+    assert between_hours(berlin, before_overlap, dstOverlap="both") == ["00:00", "01:00"]
+    assert between_hours(berlin, before_overlap, dstOverlap="second") == ["01:00"]
+
+
+def test_a_minute_step_of_stepped_hours_skips_a_gap_too():
+    found = instants("cron(*/20 */2 * * ? *)", 2, "Europe/Berlin", datetime(2027, 3, 28, 0, 50, tzinfo=UTC))
+
+    assert found == ["2027-03-28 02:00", "2027-03-28 02:20"]
+
+
+def test_the_copies_of_every_hour_run_unless_the_caller_says_otherwise():
+    after = datetime(2027, 10, 30, 23, 30, tzinfo=UTC)
+
+    assert instants("cron(0 * * * ? *)", 3, "Europe/Berlin", after)[:2] == ["2027-10-31 00:00", "2027-10-31 01:00"]
+    assert instants("cron(0 * * * ? *)", 2, "Europe/Berlin", after, dstOverlap="first") == [
+        "2027-10-31 00:00",
+        "2027-10-31 02:00",
     ]
 
 
@@ -138,12 +175,12 @@ def test_every_half_hour_loses_and_doubles_nothing():
         ("cron(0 0 ? * 6L,2 *)", "expected *, a number", 13),
         ("cron(0 0 32W * ? *)", "day of the month 32 is outside 1..31", 9),
         ("cron(0 0 1 * ? 2200)", "year 2200 is outside 1970..2199", 15),
-        ("rate(1 minutes)", 'expected "rate(1 minute)"', 5),
-        ("rate(5 minute)", 'expected "rate(5 minutes)"', 5),
         ("rate(5 weeks)", 'expected a rate such as "rate(5 minutes)"', 5),
         ("rate(0 minutes)", "expected 1 second to 36,500 days", 5),
         ("at(2027-13-01T09:00:00)", "month 13 is outside 1..12", 8),
         ("at(2027-01-01T09:00:00Z)", "expected", 3),
+        ("cron(0 9 ? * SAT-MON *)", "runs backwards; write sat,sun,mon", 13),
+        ("cron(0 22-2 * * ? *)", "runs backwards; write 22-23,0-2 for both parts of it", 7),
         ("30 2 * * *", "expected an expression such as", 0),
         ("cron(30 2 \u0663 * ? *)", "U+0663", 10),
     ],

@@ -68,7 +68,7 @@ def test_a_walk_over_every_minute_finds_the_same_instants(
 def firing(recurrence: Given, begin: datetime, end: datetime, most: int = 100_000, **fields: object) -> list[datetime]:
     """The first occurrences from begin to end; of a rule that is refused because it never fires, none."""
     try:
-        rule = timing(recurrence, **fields).rule
+        rule = some.parse_acting({"recurrence": recurrence, **fields}).rule
     except InvalidRequest as refused:
         if refused.code != "NEVER_FIRES":
             raise
@@ -470,7 +470,7 @@ def test_a_day_is_one_of_the_clock_and_an_hour_is_elapsed() -> None:
                                         {"frequency": "day", "schedule": {"minutes": [0, 30]}}])  # fmt: skip
 @pytest.mark.parametrize("night", ["2026-03-28T12:00:00Z", "2026-10-24T12:00:00Z"])
 def test_every_half_hour_runs_through_a_clock_change(recurrence: Given, night: str) -> None:
-    rules = {"timezone": "Europe/Berlin", "dstGap": "shift", "dstOverlap": "both"}
+    rules = {"timezone": "Europe/Berlin"}
     begin = datetime.fromisoformat(night)
 
     found = instants(recurrence, night, 48, **rules)
@@ -794,3 +794,46 @@ def test_only_months_whose_turn_comes_are_said_to_lack_a_day() -> None:
     assert [
         each.text for each in cautions(timing({"frequency": "month"}, startTime="2026-01-31T00:00:00Z"), some.NOW)
     ] == []
+
+
+@pytest.mark.parametrize(
+    ("start", "first"),
+    [
+        ("2012-08-04T00:00Z", "2026-03-08 00:00"),
+        ("2015-04-07T14:00Z", "2026-03-07 14:00"),
+        ("2015-04-07T14:00+02:00", "2026-03-07 12:00"),
+        ("2015-04-07T14:00", "2026-03-07 14:00"),
+        ("2015-04-07", "2026-03-08 00:00"),
+        ("2015-04-07T14:00:00Z", "2026-03-07 14:00"),
+    ],
+)
+def test_the_dates_of_azure_s_own_documents_are_read(start: str, first: str) -> None:
+    found = timing({"frequency": "Day", "interval": 1}, startTime=start, endTime="2199-01-01T00:00Z").rule
+
+    following = found.next_after(datetime(2026, 3, 7, 11, 59, tzinfo=UTC))
+
+    assert f"{following:%Y-%m-%d %H:%M}" == first
+
+
+@pytest.mark.parametrize(
+    "start", ["2012-08-04T00Z", "20120804", "2012-W31-6", "04 Aug 2012 00:00 GMT", "2012-08-04 00:00Z"]
+)
+def test_other_dates_are_refused_as_everywhere(start: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        timing({"frequency": "Day"}, startTime=start)
+
+    assert refused.value.field == "startTime"
+
+
+def test_minutes_alone_are_no_instant_of_other_notations() -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        parse({"cron": "0 9 * * *", "startTime": "2012-08-04T00:00Z"}, now=some.NOW)
+
+    assert refused.value.field == "startTime"
+
+
+def test_azure_s_client_for_python_writes_occurrence_in_upper_case() -> None:
+    theirs = {"frequency": "Month", "schedule": {"monthlyOccurrences": [{"Day": "Monday", "Occurrence": 1}]}}
+    ours = {"frequency": "Month", "schedule": {"monthlyOccurrences": [{"day": "monday", "occurrence": 1}]}}
+
+    assert timing(theirs).rule == timing(ours).rule

@@ -647,6 +647,41 @@ def test_summaries(rule, said):
 
 
 @pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("DTSTART;TZID=Europe/Berlin:20270328T030000\nRRULE:FREQ=DAILY;BYHOUR=2;BYMINUTE=30;COUNT=2",
+         ["03-29T00:30", "03-30T00:30"]),
+        ("DTSTART;TZID=Europe/Berlin:20270328T023000\nRRULE:FREQ=DAILY;BYHOUR=2;BYMINUTE=15,45;COUNT=3",
+         ["03-28T01:45", "03-29T00:15", "03-29T00:45"]),
+        ("DTSTART;TZID=Europe/Berlin:20270327T030000\nRRULE:FREQ=DAILY;BYHOUR=2;BYMINUTE=30;COUNT=2",
+         ["03-28T01:30", "03-29T00:30"]),
+        ("DTSTART;TZID=Europe/Berlin:20271031T023000\nRRULE:FREQ=DAILY;COUNT=2", ["10-31T00:30", "11-01T01:30"]),
+        ("DTSTART;TZID=Pacific/Kwajalein:19930822T102558\nRRULE:FREQ=MINUTELY;INTERVAL=1368;BYSECOND=47;COUNT=2",
+         None),
+        ("DTSTART;TZID=Pacific/Kiritimati:19950102T102558\nRRULE:FREQ=MINUTELY;INTERVAL=1368;BYSECOND=47;COUNT=2",
+         None),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("gap", ["shift", "next_valid"])
+def test_a_wall_time_before_its_beginning_never_runs_although_a_gap_moves_it_behind_that(text, first, gap):
+    stated = {} if "MINUTELY" in text else {"dstGap": gap}
+    timing = parse({"rrule": text, **stated}, now=NOW, may_be_over=True)
+    begin = text.partition(":")[2].partition("\n")[0]
+    start = datetime.strptime(begin, "%Y%m%dT%H%M%S")  # noqa: DTZ007 - a wall time
+
+    found = [to_instant(second) for second in timing.rule.seconds(0, LAST_SECOND)]
+
+    for instant in found:
+        moved_by = timing.rule.moved_by(int(instant.timestamp()))
+        read = instant.astimezone(zone_info(timing.zone.name)).replace(tzinfo=None)
+        wall = datetime.fromisoformat(moved_by.local_time) if moved_by else read
+        assert wall >= start
+    assert len(found) == int(text.rpartition("=")[2])
+    if first is not None and gap == "shift":
+        assert [f"{instant:%m-%dT%H:%M}" for instant in found] == first
+
+
+@pytest.mark.parametrize(
     "rule",
     [
         "FREQ=DAILY",

@@ -43,7 +43,7 @@ def test_a_walk_over_every_minute_and_its_seconds_finds_the_same_instants(text, 
     begin = to_instant(data.draw(some.seconds(name, 10**8, LAST_SECOND - 10**6)) // 60 * 60)
     end = begin + DAY / 2
     assume(parse_text(text).days.ever())
-    rule = sap(text, timezone=name, dstGap=gap, dstOverlap=overlap).rule
+    rule = some.parse_acting({"sapCron": text, "timezone": name, "dstGap": gap, "dstOverlap": overlap}).rule
 
     expected = walk(text, name, gap, overlap, begin, end)
 

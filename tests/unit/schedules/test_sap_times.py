@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sweephand.errors import InvalidRequest
 from sweephand.schedules.duration import read_interval
 from sweephand.schedules.localtime import LAST_SECOND, to_instant
-from sweephand.schedules.timing import between, parse
+from sweephand.schedules.timing import between, load, parse
 from tests.unit.schedules import given as some
 from tests.unit.schedules.oracle import zone_info
 
@@ -199,6 +199,8 @@ def test_a_time_of_which_a_copy_is_ahead_is_refused_without_a_rule():
         ("4pm 5pm", 4, "expected words such as"),
         ("tonight", 0, '"9pm tonight"'),
         ("2am tonight", 0, '"9pm tonight"'),
+        ("midnight tonight", 0, '"tomorrow at 12am"'),
+        ("12am tonight", 0, '"tomorrow at 12am"'),
         ("today", 0, '"today at 9pm"'),
         ("next", 4, "expected week, month, year or a weekday"),
         ("next blue moon", 5, "expected week, month, year or a weekday"),
@@ -424,3 +426,35 @@ def test_who_only_loads_a_schedule_loads_no_grammar(packed):
     ran = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": PACKAGE}, capture_output=True, check=True)
 
     assert ran.stdout.decode().strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("words", "now", "found"),
+    [
+        ("in 1 day", "2027-03-27T01:30:00Z", "2027-03-28T01:00:00Z"),
+        ("in a day", "2027-03-27T02:00:00+01:00", "2027-03-28T01:00:00Z"),
+        ("tomorrow", "2027-03-27T01:30:00Z", "2027-03-28T01:00:00Z"),
+        ("next sunday", "2027-03-27T01:30:00Z", "2027-03-28T01:00:00Z"),
+        ("next week", "2027-03-21T01:30:00Z", "2027-03-28T01:00:00Z"),
+        ("in 1 month", "2027-02-28T01:30:00Z", "2027-03-28T01:00:00Z"),
+        ("1 week from now", "2027-03-21T01:30:00Z", "2027-03-28T01:00:00Z"),
+        ("tomorrow", "2027-10-30T00:30:00Z", "2027-10-31T00:30:00Z"),
+        ("in 1 day", "2027-10-30T00:30:00Z", "2027-10-31T00:30:00Z"),
+    ],
+)
+def test_words_without_a_time_of_the_day_work_in_every_hour_before_a_clock_change(words, now, found):
+    timing = parse({"time": words, "timezone": "Europe/Berlin"}, now=datetime.fromisoformat(now))
+
+    assert timing.once_at == datetime.fromisoformat(found)
+    assert load(timing.packed).once_at == timing.once_at
+
+
+def test_words_without_a_time_of_the_day_obey_the_rules_of_the_caller():
+    before_gap, before_overlap = (datetime.fromisoformat(at) for at in ("2027-03-27T01:30:00Z", "2027-10-30T00:30:00Z"))
+    berlin = {"time": "tomorrow", "timezone": "Europe/Berlin"}
+
+    shifted = parse({**berlin, "dstGap": "shift"}, now=before_gap).once_at
+    second = parse({**berlin, "dstOverlap": "second"}, now=before_overlap).once_at
+
+    assert shifted == datetime.fromisoformat("2027-03-28T01:30:00Z")
+    assert second == datetime.fromisoformat("2027-10-31T01:30:00Z")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sweephand.domain.lateness import FRESH
+from sweephand.schedules.rule import Undecided
 from sweephand.schedules.timing import Timing, count_between
 
 MOST_AT_ONCE = 1_000
@@ -55,11 +56,24 @@ def following(timing: Timing, occurrence: datetime, sent_at: datetime) -> dateti
 
 
 MOST_COUNTED = 2**31 - 1
+WEEK = timedelta(days=7)
 
 
 def count_within(timing: Timing, first_at: datetime, last_at: datetime) -> int:
-    """How many occurrences lie from `first_at` to `last_at`, both included."""
-    return count_between(timing.rule, first_at - timedelta(seconds=1), last_at, MOST_COUNTED)
+    """How many occurrences lie from `first_at` to `last_at`, both included. Raises Undecided.
+
+    What takes too long to count at once is counted week by week.
+    """
+    after = first_at - timedelta(seconds=1)
+    try:
+        return count_between(timing.rule, after, last_at, MOST_COUNTED)
+    except Undecided:
+        counted = 0
+        while after < last_at:
+            until = min(after + WEEK, last_at)
+            counted += count_between(timing.rule, after, until, MOST_COUNTED)
+            after = until
+        return counted
 
 
 def first(timing: Timing, now: datetime) -> datetime | None:

@@ -8,6 +8,7 @@ from itertools import takewhile
 from sweephand.domain import generations, series
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.schedules.explain import Occurrence, preview
+from sweephand.schedules.rule import Undecided
 from sweephand.schedules.timing import Timing
 
 SENT_AHEAD_MOST = timedelta(minutes=5)
@@ -33,7 +34,11 @@ def ahead(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> li
 
 def _own(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
     """Of the generation in force."""
-    found = _planned(schedule, timing, after, limit)
+    try:
+        found = _planned(schedule, timing, after, limit)
+    except Undecided:  # the sweep takes it out of service once it comes to what is known
+        at = schedule.next_run_at
+        found = [] if at is None or at <= after else [Occurrence(at, None)]
     if schedule.state is ScheduleState.ENDING:
         last = schedule.last_planned_at
         return [each for each in found if last is not None and each.instant <= last]

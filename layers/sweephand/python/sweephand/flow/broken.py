@@ -11,6 +11,7 @@ from sweephand.domain.schedule import Lane, ScheduleState, StateReason
 from sweephand.flow.retention import expiry
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
+from sweephand.schedules.rule import Undecided
 from sweephand.store import ledger
 from sweephand.store.expressions import Condition, assign
 from sweephand.store.table import ScheduleItem
@@ -20,12 +21,16 @@ OUT_WITHIN = timedelta(seconds=30)
 """The schedule is out of service when the executor looks, so that it can say so."""
 
 
-def take_out(world: World, row: WaitingRow) -> None:
+UNREADABLE = "the stored text of this schedule cannot be read: the schedule was taken out of service"
+TOO_HARD = "the next occurrence takes too long to compute with its calendars: the schedule was taken out of service"
+
+
+def take_out(world: World, row: WaitingRow, why: ValueError) -> None:
     """First its row in the ledger, then word of that, then out of the index [next_run_at as read]: a crash between
     repeats all. Word comes to an executor a moment later, which does what follows from a failed run.
 
     The row is an occurrence that was planned and failed, so it counts as both.
-    A row that is no schedule is left where it is, and reported at each tick.
+    A row that is no schedule is left where it is, and reported at each tick. why: what reading or planning it raised.
     """
     if not row.sk.startswith("SCH#"):
         world.journal.error("a waiting row cannot be read", tenant=row.tenant, job=row.owner, kind=row.sk[:8])
@@ -41,7 +46,7 @@ def take_out(world: World, row: WaitingRow) -> None:
         reason=Reason.BAD_PAYLOAD,
         planned_at=row.next_run_at,
         finished_at=now,
-        message="the stored text of this schedule cannot be read: the schedule was taken out of service",
+        message=TOO_HARD if isinstance(why, Undecided) else UNREADABLE,
         expires_at=expiry(now),
         generation=row.generation,
     )

@@ -31,6 +31,7 @@ from sweephand.errors import Unavailable
 from sweephand.flow import ranges
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
+from sweephand.schedules.rule import Undecided
 from sweephand.schedules.timing import Timing, load, load_or_never
 
 TAKES_EFFECT_AFTER = timedelta(seconds=5)
@@ -129,7 +130,7 @@ def change(before: Schedule, after: Schedule, job: Job, timing: Timing, effect: 
     planned_total = max(0, before.planned_total + len(owed) - sum(each > seam.until for each in sent))
     start = Start(None)
     if state is ScheduleState.ACTIVE:
-        start = generations.start_of(timing, planned_total, counted, seam, at)
+        start = _start(timing, planned_total, counted, seam, at, effect)
     upcoming = start.first_at
     still_due = tuple(sorted(each for each in counted - start.taken_over if each > seam.since))
     last = None
@@ -157,9 +158,24 @@ def change(before: Schedule, after: Schedule, job: Job, timing: Timing, effect: 
     return Plan(changed, deliveries, silence(before, old, seam.since, effect.now), left)
 
 
+def _start(
+    timing: Timing, planned_total: int, counted: set[datetime], seam: Seam, at: datetime | None, effect: Effect
+) -> Start:
+    """Where the new plan begins. If its calendars make that too hard to find, its row becomes due with the change, and
+    the sweep that meets it takes the schedule out of service, with a row in the ledger.
+    """
+    try:
+        return generations.start_of(timing, planned_total, counted, seam, at)
+    except Undecided:
+        return Start(effect.at + SECOND)
+
+
 def _first_at(timing: Timing, start: Start, seam: Seam) -> datetime | None:
     """The first occurrence, where the rule alone does not say that it is this generation's."""
-    by_rule = timing.rule.next_after(seam.until)
+    try:
+        by_rule = timing.rule.next_after(seam.until)
+    except Undecided:
+        return None
     return None if start.first_at == by_rule else start.first_at
 
 
@@ -212,10 +228,16 @@ def silence(before: Schedule, old: Timing, until: datetime, now: datetime) -> Ru
     since = before.ended_at.get(before.generation - 1)
     if reason is None or since is None:
         return None
-    first = old.rule.next_after(from_s(since))
-    last = old.rule.last_until(until)
-    if first is None or last is None or first > last:
-        return None
+    message = "the schedule was off"
+    try:
+        first = old.rule.next_after(from_s(since))
+        last = old.rule.last_until(until)
+        if first is None or last is None or first > last:
+            return None
+        count = series.count_within(old, first, last)
+    except Undecided:
+        first, last, count = from_s(since) + timedelta(seconds=1), until, 1
+        message = "the schedule was off; how many occurrences were due takes too long to compute, so they count as one"
     return ranges.line(
         before.tenant,
         before.job_id,
@@ -224,10 +246,10 @@ def silence(before: Schedule, old: Timing, until: datetime, now: datetime) -> Ru
         reason=reason,
         first=first,
         last=last,
-        count=series.count_within(old, first, last),
+        count=count,
         generation=before.generation,
         now=now,
-        message="the schedule was off",
+        message=message,
     )
 
 
@@ -301,6 +323,9 @@ def _due_soon(schedule: Schedule, now: datetime, until: datetime) -> tuple[datet
         return ()
     timing = load(schedule.packed)
     begin: datetime | None = schedule.next_run_at
-    if has_missed(schedule, now):
-        begin = timing.rule.next_after(now) if timing.count is None else None
-    return () if begin is None else series.due(timing, begin, until, schedule.planned_total, now).instants
+    try:
+        if has_missed(schedule, now):
+            begin = timing.rule.next_after(now) if timing.count is None else None
+        return () if begin is None else series.due(timing, begin, until, schedule.planned_total, now).instants
+    except Undecided:
+        return ()  # the sweep takes the schedule out of service

@@ -237,8 +237,8 @@ def _step(
         world.journal.warning("a row of a later version is left alone", kind=str(later))
     except Unavailable as unavailable:
         world.journal.warning("a row waits for the next tick", reason=unavailable.reason)
-    except ValueError:
-        _take_out(world, row)
+    except ValueError as unreadable:
+        _take_out(world, row, unreadable)
     return 0
 
 
@@ -252,12 +252,12 @@ def _catch_up(world: World, row: WaitingRow, sweep: SweepText, now: datetime, ho
     return 0 if fresh is None or fresh.next_run_at > horizon else plan_row(fresh, now, horizon)
 
 
-def _take_out(world: World, row: WaitingRow) -> None:
+def _take_out(world: World, row: WaitingRow, why: ValueError) -> None:
     """A row that cannot be read holds up no other, not even where it cannot be taken out now."""
     from sweephand.flow import broken  # noqa: PLC0415 - so rare that no cold start should pay for it
 
     try:
-        broken.take_out(world, row)
+        broken.take_out(world, row, why)
     except Unavailable as unavailable:
         world.journal.warning("a row waits for the next tick", reason=unavailable.reason)
 

@@ -27,7 +27,7 @@ from sweephand.schedules.days import EPOCH_DAY, FIRST_YEAR, LAST_YEAR
 from sweephand.schedules.localtime import FIRST_SECOND, LAST_SECOND, Zone, zone
 from sweephand.schedules.reach import NOWHERE, Asked, reach
 from sweephand.schedules.rolling import MOST_ROLLED_DAYS, Filter, Rolled, Stop, rolled_days
-from sweephand.schedules.rule import ByCalendars, MovedBy, Series, Window
+from sweephand.schedules.rule import ByCalendars, MovedBy, Series, Window, spend
 from sweephand.schedules.weeks import ANY_TIME, times_of_week
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ __all__ = ["MOST_ROLLED_DAYS", "Calendar", "Filtered", "Mode", "Roll", "Rolled",
 
 MOST = 5
 """Calendars of one schedule."""
-MOST_LOOKS = 10_000
-"""Occurrences, or stretches of a calendar, that one question looks at."""
 MOST_ROLLED_A_DAY = 24
 """Rolling is for what runs some times a day: all days that are not free must be looked through."""
 MARK = '"cal":['
@@ -187,9 +185,8 @@ class Filtered(ByCalendars):
 
     def after(self, second: int) -> int | None:
         found = self.series.after(second)
-        for _ in range(MOST_LOOKS):
-            if found is None:
-                return None
+        while found is not None:
+            spend(3)
             free = self.filter.near(found, 1)
             if free is None or free == found:
                 return free
@@ -198,9 +195,8 @@ class Filtered(ByCalendars):
 
     def until(self, second: int) -> int | None:
         found = self.series.until(second)
-        for _ in range(MOST_LOOKS):
-            if found is None:
-                return None
+        while found is not None:
+            spend(3)
             free = self.filter.near(found, -1)
             if free is None or free == found:
                 return free
@@ -227,6 +223,7 @@ class Filtered(ByCalendars):
         """Free stretch by free stretch, so that no occurrence is counted by itself."""
         counted = 0
         while counted < limit and (first := self.after(after)) is not None and first <= until:
+            spend(20)
             after = min(self.alike_until(first), until)
             counted += self.series.count(first - 1, after, limit - counted)
         return counted
@@ -243,6 +240,7 @@ def applied(series: Series, packed: Sequence[str], by: Zone) -> Series:
         Stop(kept(use.reference).covered(by), use.mode is Mode.INCLUDE, use.roll is not Roll.NONE) for use in uses
     )
     step = next((_STEPS[use.roll] for use in uses if use.roll is not Roll.NONE), 0)
+    step = step if step and _some_roll(series, stops, by) else 0
     times = times_of_week(series, by, any_day=step != 0)
     since = series.first if isinstance(series, Window) and not step else FIRST_SECOND
     covered = [(each.times, each.include) for each in stops]
@@ -252,19 +250,25 @@ def applied(series: Series, packed: Sequence[str], by: Zone) -> Series:
     return Rolled(series, through, by, step) if step else Filtered(series, through)
 
 
+def _some_roll(series: Series, stops: Sequence[Stop], by: Zone) -> bool:
+    """Whether any occurrence may be stopped by calendars that roll alone; False is certain."""
+    asked = Asked(times_of_week(series, by), by, FIRST_SECOND, partial(rolled_days, series, by, 0))
+    firm = [(each.times, each.include) for each in stops if not each.rolls]
+    return any(reach(asked, [*firm, (each.times, not each.include)]) is not NOWHERE for each in stops if each.rolls)
+
+
 def left_out(series: Series, after: int, until: int) -> Iterator[tuple[int, int]]:
     """The occurrences in (after, until] that calendars stop and that roll nowhere, rising, each with the place of the
     first calendar that stops it among those of its schedule.
 
-    It ends early where MOST_LOOKS looks bring none.
+    Raises Undecided.
     """
     found = of_calendars(series)
     if found is None:
         return
-    looks = MOST_LOOKS
     second = found.series.after(after)
-    while second is not None and second <= until and looks:
-        looks -= 1
+    while second is not None and second <= until:
+        spend(3)
         stopped = found.filter.stopped(second)
         if stopped is None:
             return
@@ -274,7 +278,6 @@ def left_out(series: Series, after: int, until: int) -> Iterator[tuple[int, int]
         first = found.filter.first(second)
         if found.comes(second) is None and first is not None:
             yield second, first
-            looks = MOST_LOOKS
         second = found.series.after(second)
 
 

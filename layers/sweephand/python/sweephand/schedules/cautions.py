@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from sweephand.schedules import english
 from sweephand.schedules.calendar_masks import CalendarMasks, bits
 from sweephand.schedules.clock import DAY_S, Clock
-from sweephand.schedules.days import OfMonths, OnDays
-from sweephand.schedules.localtime import Gap, MonthOverflow, instant_text, to_second, wall_text
+from sweephand.schedules.days import LAST_YEAR, OfMonths, OnDays
+from sweephand.schedules.localtime import EPOCH, Gap, MonthOverflow, instant_text, to_second, wall_text
 from sweephand.schedules.months import Months
 from sweephand.schedules.reasons import on_clock
-from sweephand.schedules.rule import Jittered
+from sweephand.schedules.rule import Jittered, Undecided, limited
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,6 +35,7 @@ CAUTIONS = {
     "UNEVEN_STEP": "steps that do not divide the minute, hour or day: the last one is shorter",
     "JITTER_CUT_SHORT": "`jitterSeconds` is as long as the shortest gap, or longer",
     "FIXED_OFFSET": "a zone by an abbreviation, which has one offset all year",
+    "HARD_TO_COMPUTE": "some occurrences take too long to compute: `items`, `gaps` and `warnings` may end early",
     "CLOCK_CHANGE": "a change of the clock within a year moves, doubles or leaves out an occurrence",
 }
 """By code: what it says. The closed list."""
@@ -42,6 +44,7 @@ YEAR_S = 366 * 86_400
 MANY_IN_AN_HOUR = 60
 _LAST_COUNT = 2**31
 _FEW_DAYS = 5
+_MOST_YEARS = 12
 _MOST_LOOKED_AT = 400
 _LONGEST = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
@@ -57,18 +60,29 @@ class Caution:
 def cautions(timing: Timing, after: datetime) -> list[Caution]:
     """Everything odd about what the schedule does after an instant; most schedules have nothing of it."""
     second = to_second(after)
+    found: list[Caution] = []
+    try:
+        with limited():
+            found.extend(_cautions(timing, second))
+    except Undecided:
+        found.append(Caution("HARD_TO_COMPUTE", "some of its occurrences take too long to compute"))
+    return found
+
+
+def _cautions(timing: Timing, second: int) -> Iterator[Caution]:
     first = timing.rule.after(second)
     if first is None:
-        return [Caution("NOTHING_LEFT", f"no occurrence is left after {instant_text(second)}")]
-    found = [*_zone(timing), *_density(timing, first)]
+        yield Caution("NOTHING_LEFT", f"no occurrence is left after {instant_text(second)}")
+        return
+    yield from _zone(timing)
+    yield from _density(timing, first)
     if first > second + YEAR_S:
-        found.append(Caution("FAR_AWAY", f"the next occurrence is {instant_text(first)}, more than a year away"))
+        yield Caution("FAR_AWAY", f"the next occurrence is {instant_text(first)}, more than a year away")
     clock = on_clock(timing.rule)
     if clock is not None:
-        found += _of_pattern(clock.pattern, _to_the_end(timing))
+        yield from _of_pattern(clock.pattern, _to_the_end(timing), clock.zone.wall(second))
         series = timing.rule.series if isinstance(timing.rule, Jittered) else timing.rule
-        found += _of_changes(clock, _Ahead(series, second, second + YEAR_S, timing.count))
-    return found
+        yield from _of_changes(clock, _Ahead(series, second, second + YEAR_S, timing.count))
 
 
 def _zone(timing: Timing) -> Iterator[Caution]:
@@ -100,19 +114,19 @@ def _density(timing: Timing, first: int) -> Iterator[Caution]:
         yield Caution("JITTER_CUT_SHORT", text)
 
 
-def _of_pattern(pattern: Series, to_the_end: int) -> Iterator[Caution]:
-    """to_the_end: days that the text does not name, but reaches."""
+def _of_pattern(pattern: Series, to_the_end: int, wall: int) -> Iterator[Caution]:
+    """to_the_end: days that the text does not name, but reaches. wall: what the clock reads now."""
     if isinstance(pattern, CalendarMasks):
         yield from _either_day(pattern)
-        if not pattern.either:
-            yield from _missing_days(pattern.days, pattern.months)
+        yield from _missing_days(pattern.days, pattern.months, never_only=pattern.either)
         yield from _uneven(Clock(pattern.hours, pattern.minutes))
     elif isinstance(pattern, OnDays):
         if pattern.unmoved is not None and isinstance(pattern.unmoved.series, CalendarMasks):
             yield from _either_day(pattern.unmoved.series)
         if isinstance(pattern.days, OfMonths):
-            yield from _missing_days(_fixed_days(pattern.days) & ~to_the_end, pattern.days.visited())
-            yield from _missing_days(_days_from_end(pattern.days), pattern.days.visited(), " last day")
+            named = [*_missing_days(_fixed_days(pattern.days) & ~to_the_end, pattern.days.visited())]
+            named += _missing_days(_days_from_end(pattern.days), pattern.days.visited(), " to last day")
+            yield from named or _empty_months(pattern.days, wall)
         yield from _uneven(pattern.clock)
     elif isinstance(pattern, Months) and pattern.overflow is MonthOverflow.SKIP:
         day, visited = pattern.day_and_months()
@@ -155,10 +169,22 @@ def _to_the_end(timing: Timing) -> int:
     return sum(1 << day for day in {day for days in open_spans for day in days} - named)
 
 
-def _missing_days(days: int, months: int, counted: str = "") -> Iterator[Caution]:
+def _empty_months(days: OfMonths, wall: int) -> Iterator[Caution]:
+    """Of days that depend on the weekday, such as the fifth Friday: how many of the next 12 of its months have none."""
+    on = EPOCH + timedelta(seconds=wall)
+    months = ((on.year * 12 + on.month - 1 + n) for n in range(12 * _MOST_YEARS))
+    chosen = ((month // 12, month % 12 + 1) for month in months if month // 12 < LAST_YEAR)
+    visited = [each for each in chosen if days.has_month(*each)][:12]
+    empty = [1 for year, month in visited if not days.days_of(year, month)]
+    if empty:
+        text = f"{len(empty)} of the next {len(visited)} of its months have no such day"
+        yield Caution("SOME_MONTHS_LACK_THE_DAY", text)
+
+
+def _missing_days(days: int, months: int, counted: str = "", *, never_only: bool = False) -> Iterator[Caution]:
     """Of dates that some months lack. Where many days are chosen, the last ones are not what the user looks at.
 
-    counted: how, if not from the first day on.
+    counted: how, if not from the first day on. never_only: only dates that none of the months has.
     """
     if days.bit_count() > _FEW_DAYS:
         return
@@ -168,7 +194,11 @@ def _missing_days(days: int, months: int, counted: str = "") -> Iterator[Caution
             continue
         lacking = [month for month in chosen if _LONGEST[month] < day]
         name = (f"{day}st" if day == 31 else f"{day}th") + counted
-        if lacking:
+        if never_only:
+            if len(lacking) == len(chosen):
+                text = f"{name}: none of its months has one, so only the weekday counts"
+                yield Caution("SOME_MONTHS_LACK_THE_DAY", text)
+        elif lacking:
             text = "1 month a year has none" if len(lacking) == 1 else f"{len(lacking)} months a year have none"
             yield Caution("SOME_MONTHS_LACK_THE_DAY", f"{name}: {text}")
         elif day == 29 and 2 in chosen:

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
+from sweephand.schedules.rule import spend
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 DAY_S, WEEK_S = 86_400, 7 * 86_400
 MONDAY = -3 * DAY_S
 """A Monday's midnight: that of 1969-12-29."""
-MOST_LOOKS = 10_000
 _NEAR = 2 * DAY_S
 """More than any clock jumps back, so that wall times may come again that far behind a clock change."""
 
@@ -103,6 +104,7 @@ class On:
         starts, offsets = self.zone.starts, self.zone.offsets
         piece = self.zone.piece(second)
         while True:
+            spend(2)
             offset, end = offsets[piece], self.zone.end(piece)
             wall = self.walls.find(second + offset, covered, step)
             found = None if wall is None else wall - offset
@@ -143,8 +145,9 @@ def nearest(found: Iterable[int | None], step: int) -> int | None:
 
 
 def agreed(wishes: Sequence[tuple[Stretches, bool]], second: int, step: int) -> int | None:
-    """The first second that each part covers, or does not, as is wished of it; None also after MOST_LOOKS."""
-    for _ in range(MOST_LOOKS):
+    """The first second that each part covers, or does not, as is wished of it. Raises Undecided."""
+    while True:
+        spend()
         moved = False
         for part, covered in wishes:
             found = part.find(second, covered, step)
@@ -154,7 +157,6 @@ def agreed(wishes: Sequence[tuple[Stretches, bool]], second: int, step: int) -> 
             second = found
         if not moved:
             return second
-    return None
 
 
 def week_spans(pairs: Iterable[tuple[int, int]]) -> Spans:

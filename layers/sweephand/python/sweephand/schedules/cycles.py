@@ -9,24 +9,21 @@ Apart         several series that have no second in common
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import count, pairwise, product
+from itertools import accumulate, pairwise
 from math import gcd
 
-from sweephand.schedules.calendar_masks import bits
 from sweephand.schedules.clock import DAY_S, Clock
 from sweephand.schedules.days import FIRST_DAY, LAST_DAY, Days
-from sweephand.schedules.rule import Series, Steps
+from sweephand.schedules.rule import Series, Steps, spend
 from sweephand.values import value
 
 _LAST_WALL = (LAST_DAY + 1) * DAY_S - 1
 _FEW = 8
-"""Looks before the next meeting is computed."""
-_FEW_STEPS = 100
-"""So many are sooner looked at than counted."""
-_MOST_WINDOWS = 48
+"""Looks before the list of a turn is made."""
 
 
 @value
@@ -82,28 +79,30 @@ def meeting(step: int, anchor: int, day: int, times: Iterable[int]) -> tuple[int
 class SteppedClock(Series):
     """The seconds of `steps` that are times of `clock`: for clocks with so many times that the two soon meet.
 
-    Where they do not, as with steps of almost a day, the next one is computed, if the clock is open in few stretches.
+    Where they do not, as with steps of almost a day, the next one is looked up in a list of one turn (`_turn`).
     """
 
     steps: Steps
     clock: Clock
 
     def after(self, second: int) -> int | None:
-        for looked in count():
+        for _ in range(_FEW):
             if second > _LAST_WALL:
                 return None
             found = second + self.steps.step_s - (second - self.steps.anchor) % self.steps.step_s
             day, time = divmod(found, DAY_S)
             if self.clock.until(time) == time:
                 return found
-            if looked == _FEW and (windows := open_at(self.clock)):
-                return self._meeting(found, [(begin - time, end - time) for begin, end in windows], 1)
             at = self.clock.after(time)
             second = (day + 1) * DAY_S - 1 if at is None else day * DAY_S + at - 1
-        raise AssertionError
+        met, turn, step = self._place((second - self.steps.anchor) // self.steps.step_s + 1)
+        following = bisect_right(met, met[step])
+        if following == len(met):
+            turn, following = turn + 1, bisect_right(met, 0)
+        return self._instant(met, turn, following - 1)
 
     def until(self, second: int) -> int | None:
-        for looked in count():
+        for _ in range(_FEW):
             if second < FIRST_DAY * DAY_S:
                 return None
             found = second - (second - self.steps.anchor) % self.steps.step_s
@@ -111,36 +110,57 @@ class SteppedClock(Series):
             at = self.clock.until(time)
             if at == time:
                 return found
-            if looked == _FEW and (windows := open_at(self.clock)):
-                return self._meeting(found, [(time - end, time - begin) for begin, end in windows], -1)
             second = day * DAY_S + (-1 if at is None else at)
-        raise AssertionError
+        met, turn, step = self._place((second - self.steps.anchor) // self.steps.step_s)
+        counted = met[step + 1]
+        if not counted:
+            turn, counted = turn - 1, met[-1]
+        return self._instant(met, turn, bisect_left(met, counted) - 1)
 
     def count(self, after: int, until: int, limit: int) -> int:
-        step_s = self.steps.step_s
-        first = after + step_s - (after - self.steps.anchor) % step_s
-        steps = (until - first) // step_s + 1
-        windows = open_at(self.clock)
-        if steps <= _FEW_STEPS or not windows:
-            return Series.count(self, after, until, limit)
-        met = sum(
-            floor_sum(steps, DAY_S, step_s, first - begin) - floor_sum(steps, DAY_S, step_s, first - end - 1)
-            for begin, end in windows
-        )
-        return max(0, min(met, limit))
+        anchor, step_s = self.steps.anchor, self.steps.step_s
+        before = []
+        for second in (after, until):
+            met, turn, step = self._place((second - anchor) // step_s + 1)
+            before.append(turn * met[-1] + met[step])
+        return max(0, min(before[1] - before[0], limit))
 
-    def _meeting(self, second: int, windows: list[tuple[int, int]], way: int) -> int | None:
-        """The first of the steps from `second` on that is a time of the clock. windows: how far it is into them."""
-        ways = [first_multiple(self.steps.step_s, DAY_S, low % DAY_S, high % DAY_S) for low, high in windows]
-        least = min((each for each in ways if each is not None), default=None)
-        if least is None:
+    def _place(self, which: int) -> tuple[Sequence[int], int, int]:
+        """(the list of a turn, the turn, the step within it) of a step, counted from the anchor."""
+        met = _turn(self.steps.step_s % DAY_S, self.steps.anchor % DAY_S, self.clock)
+        return met, *divmod(which, len(met) - 1)
+
+    def _instant(self, met: Sequence[int], turn: int, step: int) -> int | None:
+        if not met[-1]:
             return None
-        found = second + way * least * self.steps.step_s
+        found = self.steps.anchor + (turn * (len(met) - 1) + step) * self.steps.step_s
         return found if FIRST_DAY * DAY_S <= found <= _LAST_WALL else None
 
     def shortest_gap_s(self) -> int:
         """The smallest distance that is certain."""
         return max(self.steps.step_s, self.clock.shortest_gap_s())
+
+
+@lru_cache(maxsize=16)
+def _turn(step: int, begin: int, clock: Clock) -> Sequence[int]:
+    """For each number of steps from the time `begin` on, how many of them are times of the clock: of one turn.
+
+    After DAY_S / gcd(step, DAY_S) steps the same times of the day come again: that is a turn.
+    """
+    steps = DAY_S // gcd(step, DAY_S)
+    spend(steps // 15)
+    seconds = bytes(clock.seconds >> n & 1 for n in range(60))
+    hour = b"".join(seconds if clock.minutes >> n & 1 else bytes(60) for n in range(60))
+    day = b"".join(hour if clock.hours >> n & 1 else bytes(3600) for n in range(24))
+    if step > DAY_S // 2:  # so many steps forward are fewer backward
+        day, begin, step = day[::-1], DAY_S - 1 - begin, DAY_S - step
+    laps, left = [], steps
+    while left > 0:
+        lap = day[begin :: step or DAY_S]
+        laps.append(lap)
+        left -= len(lap)
+        begin += len(lap) * step - DAY_S
+    return array("I", accumulate(b"".join(laps)[:steps], initial=0))
 
 
 @value
@@ -193,6 +213,7 @@ class Within(Series):
 
     def after(self, second: int) -> int | None:
         while True:
+            spend(2)
             found = self.series.after(second)
             if found is None:
                 return None
@@ -203,6 +224,7 @@ class Within(Series):
 
     def until(self, second: int) -> int | None:
         while True:
+            spend(2)
             found = self.series.until(second)
             if found is None:
                 return None
@@ -216,6 +238,7 @@ class Within(Series):
         found = 0
         upcoming = self.after(after)
         while upcoming is not None and upcoming <= until and found < limit:
+            spend(2)
             end = min((upcoming // DAY_S + 1) * DAY_S - 1, until)
             found += self.series.count(upcoming - 1, end, limit)
             upcoming = self.after(end)
@@ -240,51 +263,3 @@ class Apart(Series):
 
     def count(self, after: int, until: int, limit: int) -> int:
         return min(sum(part.count(after, until, limit) for part in self.parts), max(0, limit))
-
-
-@lru_cache(maxsize=256)
-def open_at(clock: Clock) -> tuple[tuple[int, int], ...]:
-    """The stretches (first, last second) of a day that are times of the clock; none where they are many."""
-    found: list[tuple[int, int]] = []
-    for hour, minute in product(bits(clock.hours), bits(clock.minutes)):
-        for second in bits(clock.seconds):
-            at = hour * 3600 + minute * 60 + second
-            if found and found[-1][1] == at - 1:
-                found[-1] = (found[-1][0], at)
-            elif len(found) == _MOST_WINDOWS:
-                return ()
-            else:
-                found.append((at, at))
-    return tuple(found)
-
-
-def first_multiple(step: int, modulus: int, low: int, high: int) -> int | None:
-    """The least k from 0 on with low <= k * step % modulus <= high, where 0 <= low <= high < modulus.
-
-    As Euclid's algorithm: where no multiple lies there before the first turn, the question is one of fewer turns.
-    """
-    step %= modulus
-    if low == 0:
-        return 0
-    if step == 0:
-        return None
-    least = -(-low // step)
-    if least * step <= high:
-        return least
-    turns = first_multiple(modulus % step, step, -high % step, -low % step)
-    return None if turns is None else -(-(low + modulus * turns) // step)
-
-
-def floor_sum(terms: int, modulus: int, step: int, first: int) -> int:
-    """The sum of (first + k * step) // modulus for each k from 0 below `terms`, in the rounds of Euclid's algorithm."""
-    total = 0
-    while True:
-        whole, step = divmod(step, modulus)
-        total += terms * (terms - 1) // 2 * whole
-        whole, first = divmod(first, modulus)
-        total += terms * whole
-        last = step * terms + first
-        if last < modulus:
-            return total
-        terms, first = divmod(last, modulus)
-        modulus, step = step, modulus

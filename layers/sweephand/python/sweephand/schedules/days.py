@@ -100,7 +100,7 @@ class OfMonths:
                     return None
                 year += (left & -left).bit_length()
                 month = (self.months & -self.months).bit_length() - 1
-            days = self.days_of(year, month) if self._in_turn(year, month) and self._has(year, month) else 0
+            days = self.days_of(year, month) if self._has(year, month) else 0
         return date(year, month, (days & -days).bit_length() - 1).toordinal() - EPOCH_DAY
 
     def previous(self, day: int) -> int | None:
@@ -155,6 +155,10 @@ class OfMonths:
     def days_of(self, year: int, month: int) -> int:
         """The mask of a month's days, whether the month is chosen or not."""
         return self.table[self._kind(year, month)]
+
+    def has_month(self, year: int, month: int) -> bool:
+        """Whether a month is chosen, and has its turn."""
+        return self._has(year, month)
 
     def _kind(self, year: int, month: int) -> int:
         first = (date(year, month, 1).toordinal() - 1) % 7

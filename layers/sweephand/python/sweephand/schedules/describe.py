@@ -51,14 +51,26 @@ def describe(timing: Timing, after: datetime) -> str:
 
 
 def _bent(clock: OnWallClock, after: int) -> bool:
-    """Whether a change of the clock lies ahead for a rule that fixes the hour, or touches the one time of another."""
+    """Whether a change of the clock that lies ahead touches one of its times, or of one instant any change does."""
     if isinstance(clock.pattern, Once):
         return len(clock.zone.instants(clock.pattern.second)) != 1
-    return clock.marked and clock.zone.starts[-1] > after
+    zone = clock.zone
+    return clock.marked and any(
+        _touched(clock, zone.starts[piece] + zone.offsets[piece - 1], zone.jump(piece))
+        for piece in range(zone.piece(after) + 1, len(zone.starts))
+    )
+
+
+def _touched(clock: OnWallClock, wall: int, jump: int) -> bool:
+    """Whether a time of the pattern lies where the clock, reading `wall`, jumps by so many seconds."""
+    begin, end = sorted((wall, wall + jump))
+    found = clock.pattern.after(begin - 1)
+    return found is not None and found < end
 
 
 def _own_beginning(facts: dict[str, Any]) -> list[int]:
-    """DTSTART of a rule; without one, where its steps are counted from, if they are longer than one."""
+    """DTSTART of a rule; without one, the creation, if its steps are longer than one."""
     rule = facts.get("rrule", {})
-    counts = "now" not in rule or "INTERVAL=" in rule.get("rule", "")
-    return [int(rule["first"])] if "first" in rule and counts else []
+    if "now" in rule:
+        return [int(rule["now"])] if "INTERVAL=" in rule.get("rule", "") else []
+    return [int(rule["first"])] if "first" in rule else []

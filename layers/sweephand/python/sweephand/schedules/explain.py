@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sweephand.schedules.localtime import LAST_SECOND, to_instant, to_second, wall_text
-from sweephand.schedules.rule import MovedBy
+from sweephand.schedules.rule import MOST, MovedBy, Undecided, limited
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
     from sweephand.schedules.localtime import Zone
     from sweephand.schedules.timing import Timing
 
-__all__ = ["Dropped", "LeftOut", "MovedBy", "Occurrence", "dropped", "left_out", "local_text", "preview"]
+__all__ = ["Dropped", "LeftOut", "MovedBy", "Occurrence", "dropped", "left_out", "local_text", "preview", "search"]
+
+_MOST_PREVIEWED = MOST // 2
+_MOST_LEFT_OUT = MOST // 8
+_AT_ONCE = 100
 
 
 @dataclass(frozen=True)
@@ -49,10 +54,31 @@ class LeftOut:
 def preview(timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
     """The first `limit` occurrences strictly after `after`, each with the time rule that decided it.
 
-    `count` is not looked at: how many were sent is not known here.
+    `count` is not looked at: how many were sent is not known here. They are fewer where the next one takes too long to
+    find. Raises Undecided where that is the first one.
     """
-    upcoming = timing.rule.seconds(to_second(after), LAST_SECOND)
-    return [Occurrence(to_instant(second), timing.rule.moved_by(second)) for second in islice(upcoming, limit)]
+    return search(timing, after, limit).occurrences
+
+
+class Found(NamedTuple):
+    """occurrences: rising. whole: False where the next one takes too long to find, so that some are missing."""
+
+    occurrences: list[Occurrence]
+    whole: bool
+
+
+def search(timing: Timing, after: datetime, limit: int) -> Found:
+    """As `preview`, and whether it is the whole answer."""
+    found: list[Occurrence] = []
+    try:
+        with limited(_MOST_PREVIEWED):
+            upcoming = islice(timing.rule.seconds(to_second(after), LAST_SECOND), limit)
+            found.extend(Occurrence(to_instant(second), timing.rule.moved_by(second)) for second in upcoming)
+    except Undecided:
+        if not found:
+            raise
+        return Found(found, whole=False)
+    return Found(found, whole=True)
 
 
 def dropped(timing: Timing, after: datetime, until: datetime, limit: int) -> list[Dropped]:
@@ -62,13 +88,24 @@ def dropped(timing: Timing, after: datetime, until: datetime, limit: int) -> lis
 
 
 def left_out(timing: Timing, after: datetime, until: datetime) -> Iterator[LeftOut]:
-    """The occurrences in (after, until] that calendars leave out, rising, as they are taken; jitter is not in them."""
+    """The occurrences in (after, until] that calendars leave out, rising, as they are taken; jitter is not in them.
+
+    It ends early where the next one takes too long to find.
+    """
     if not timing.calendars:
         return
     from sweephand.schedules import calendars  # noqa: PLC0415 - few schedules name any
 
-    for second, place in calendars.left_out(timing.rule, to_second(after), to_second(until)):
-        yield LeftOut(to_instant(second), place)
+    second, last = to_second(after), to_second(until)
+    while True:
+        found: list[tuple[int, int]] = []
+        with suppress(Undecided), limited(_MOST_LEFT_OUT):
+            found.extend(islice(calendars.left_out(timing.rule, second, last), _AT_ONCE))
+        for left_out_at, place in found:
+            yield LeftOut(to_instant(left_out_at), place)
+        if len(found) < _AT_ONCE:
+            return
+        second = found[-1][0]
 
 
 def local_text(second: int, zone: Zone) -> str:

@@ -17,7 +17,7 @@ from sweephand.schedules.clock import Clock
 from sweephand.schedules.cycles import Cycle, Expanded, SteppedClock, Within
 from sweephand.schedules.days import OnDays
 from sweephand.schedules.localtime import Gap
-from sweephand.schedules.rule import ByCalendars, Steps, Window
+from sweephand.schedules.rule import MOST, ByCalendars, Steps, Undecided, Window, limited
 from sweephand.schedules.slots import Slots
 from sweephand.schedules.wallclock import OnWallClock
 
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from sweephand.schedules.rule import Series
 
 MOST_LOOKS = 2_000
-"""Occurrences walked through; a free stretch of calendars counts as LOOKS_OF_STRETCH of them, one with much to look at
-before it as more."""
+"""Occurrences walked through; a free stretch of calendars counts as LOOKS_OF_STRETCH of them. What one question may
+spend at all (rule.py) ends the answer earlier."""
 LOOKS_OF_STRETCH = 5
+_MOST_EFFORT = MOST * 3 // 4
 _LISTED_IN_LOOK = 20
 """Times that are listed at once and not asked for one by one. They tell on calendars alone."""
 _DAY_S = 86_400
@@ -63,13 +64,15 @@ class _Looks:
 
 
 def measure(series: Series, after: int, until: int, most: int = MOST_LOOKS) -> Stretch | None:
-    """The occurrences in (after, until]; None if there are none. most: looks at most."""
-    return _measure(series, after, until, _Looks(most))
+    """The occurrences in (after, until]; None if there are none. most: looks at most. Raises Undecided."""
+    with limited(_MOST_EFFORT):
+        return _measure(series, after, until, _Looks(most))
 
 
 def walk(series: Series, after: int, until: int, most: int) -> Stretch | None:
     """The same of any series, one by one, and of its first `most` occurrences only."""
-    return _walk(series, after, until, _Looks(most))
+    with limited(_MOST_EFFORT):
+        return _walk(series, after, until, _Looks(most))
 
 
 def _measure(series: Series, after: int, until: int, looks: _Looks) -> Stretch | None:
@@ -96,12 +99,18 @@ def _steps(steps: Steps, after: int, until: int) -> Stretch | None:
 
 def _walk(series: Series, after: int, until: int, looks: _Looks) -> Stretch | None:
     found: Stretch | None = None
-    for second in series.seconds(after, until):
-        here = Stretch(second, second, None, None, second)
-        found = here if found is None else _join(found, here)
-        looks.left -= 1
-        if looks.left <= 0:
-            return found
+    try:
+        for second in series.seconds(after, until):
+            here = Stretch(second, second, None, None, second)
+            found = here if found is None else _join(found, here)
+            looks.left -= 1
+            if looks.left <= 0:
+                return found
+    except Undecided:
+        if found is None:
+            raise
+        looks.left = 0
+        return found
     return None if found is None else found._replace(until=until)
 
 
@@ -112,8 +121,12 @@ def _by_stretches(series: ByCalendars, after: int, until: int, looks: _Looks) ->
         end = min(series.alike_until(at), until)
         here = None if end <= at else _measure(series.series, at - 1, end, looks)
         here = here or Stretch(at, at, None, None, at)
-        at, looked = series.after_looking(here.until)
-        looks.left -= max(LOOKS_OF_STRETCH, looked + 3)
+        looks.left -= LOOKS_OF_STRETCH
+        try:
+            at = series.after(here.until)
+        except Undecided:
+            yield here
+            return
         if looks.left <= 0 or at is None or at > until:
             yield here if looks.left <= 0 and at is not None else here._replace(until=until)
             return

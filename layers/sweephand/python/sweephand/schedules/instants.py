@@ -46,11 +46,13 @@ class Written(NamedTuple):
     """An instant as read: `second` if the text had an offset, else `wall`. Fractions are already rounded up.
 
     rounded_up: there was a fraction.
+    exact: False of words that name no time of the day, whose wall time is only that of the moment they were read.
     """
 
     second: int | None
     wall: int
     rounded_up: bool = False
+    exact: bool = True
 
     def cut_off(self) -> Written:
         """Returns the instant with its fraction cut off in place of rounded up."""

@@ -14,15 +14,11 @@ from typing import TYPE_CHECKING
 from sweephand.schedules import day_masks
 from sweephand.schedules.coverage import DAY_S, Stretches, agreed, nearest
 from sweephand.schedules.localtime import LAST_SECOND, Zone, wall_text
-from sweephand.schedules.rule import ByCalendars, MovedBy, Series
+from sweephand.schedules.rule import ByCalendars, MovedBy, Series, spend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MOST_LOOKS = 20_000
-"""Free stretches, and stopped days before them, that one question looks at: those of 10,000 days of a calendar that
-stops each night, and of far more years where stops are longer or occurrences rarer.
-"""
 MOST_ROLLED_DAYS = 62
 """An occurrence that finds no day within so many is left out."""
 RULE = "calendar"
@@ -80,19 +76,18 @@ class Filter:
         """Whether all that stop this second roll."""
         return all(each.rolls for each in self.stops if each.stops(second))
 
-    def rolling(self, second: int, step: int) -> int | None:
-        """The first second from `second` on that is stopped, by such calendars only that roll."""
+    def rolling(self, second: int, step: int, last: int) -> int | None:
+        """The first second from `second` to `last` that is stopped, by such calendars only that roll."""
         firm = [(each.times, each.include) for each in self.stops if not each.rolls]
-        for _ in range(MOST_LOOKS):
+        while True:
             passed = agreed(firm, second, step)
-            if passed is None:
+            if passed is None or (passed - last) * step > 0:
                 return None
             stopped = (each.times.find(passed, not each.include, step) for each in self.stops if each.rolls)
             found = nearest(stopped, step)
             if found is None or found == passed:
                 return found
             second = found
-        return None
 
     def first(self, second: int) -> int | None:
         """The place among the calendars of the first that stops this second."""
@@ -112,16 +107,10 @@ class Rolled(ByCalendars):
     step: int
 
     def after(self, second: int) -> int | None:
-        return self.after_looking(second)[0]
-
-    def after_looking(self, second: int) -> tuple[int | None, int]:
         looked = _Stretch(self.filter)
-        return self._after(second, looked), looked.looks
-
-    def _after(self, second: int, looked: _Stretch) -> int | None:
         at: int | None = second + 1
-        while looked.looks < MOST_LOOKS:
-            looked.looks += 1
+        while True:
+            spend(10)
             begin = None if at is None else self.filter.near(at, 1)
             if begin is None:
                 return None
@@ -136,13 +125,12 @@ class Rolled(ByCalendars):
             if own is not None or stop is None:
                 return own
             at = self._onward(end, 1)
-        return None
 
     def until(self, second: int) -> int | None:
         at: int | None = second
         looked = _Stretch(self.filter)
-        while looked.looks < MOST_LOOKS:
-            looked.looks += 1
+        while True:
+            spend(10)
             last = None if at is None else self.filter.near(at, -1)
             if last is None:
                 return None
@@ -157,7 +145,6 @@ class Rolled(ByCalendars):
             if own is not None or stop is None:
                 return own
             at = self._onward(begin - 1, -1)
-        return None
 
     def comes(self, second: int) -> int | None:
         return min(self._places(second), default=None)
@@ -182,6 +169,7 @@ class Rolled(ByCalendars):
         day, time = divmod(wall, DAY_S)
         on = day + self.step
         while abs(on - day) <= MOST_ROLLED_DAYS:
+            spend(5)
             at = self._at(on * DAY_S + time)
             free = self.filter.free(at, self.step)
             if free is None or free == at:
@@ -227,7 +215,7 @@ class Rolled(ByCalendars):
             walls = [(low, high) for low, high in walls if low < high]
             if not walls:
                 break
-            stopped.looks += 1
+            spend(10)
             shift = -self.step * days * DAY_S
             first, behind = self._at(walls[0][0] + shift), self._behind(walls[-1][1] + shift)
             if (near >= first or behind > reached) if self.step > 0 else (near < behind):
@@ -251,7 +239,7 @@ class Rolled(ByCalendars):
             found = self._read(low, high, way)
             begin, end = (low, min(high, edge)) if self.step > 0 else (max(low, edge), high)
             if begin < end and self.zone.piece(begin - _NEAR) != self.zone.piece(end + _NEAR):
-                rolling = (wall for wall, at in self.series.missing(begin, end) if self.filter.rolling(at, 1) == at)
+                rolling = (wall for wall, at in self.series.missing(begin, end) if self.filter.rolling(at, 1, at) == at)
                 found = nearest((found, *rolling), way)
             if found is not None:
                 return found
@@ -264,7 +252,8 @@ class Rolled(ByCalendars):
         best: int | None = None
         found = self.series.after(first - 1) if way > 0 else self.series.until(last)
         while found is not None and first <= found <= last:
-            rolling = self.filter.rolling(found, way)
+            spend(10)
+            rolling = self.filter.rolling(found, way, last if way > 0 else first)
             if rolling is None:
                 break
             if rolling == found:
@@ -366,16 +355,13 @@ def rolled_days(series: Series, by: Zone, step: int) -> int:
 
 
 class _Stretch:
-    """Where a filter stops, keeping the last answer: the days that one question looks at often share it.
+    """Where a filter stops, keeping the last answer: the days that one question looks at often share it."""
 
-    looks: how often the question looked so far.
-    """
-
-    __slots__ = ("begin", "end", "filter", "looks")
+    __slots__ = ("begin", "end", "filter")
 
     def __init__(self, through: Filter) -> None:
         self.filter = through
-        self.begin = self.end = self.looks = 0
+        self.begin = self.end = 0
 
     def around(self, second: int) -> tuple[int, int]:
         """(beginning, end) of the stopped stretch that holds `second`, or of the first behind it."""

@@ -12,13 +12,19 @@ Series     the same in Unix seconds, with the questions that only schedules ask;
 └── Jittered     another series, each occurrence put off by a stable hash of itself
 
 All are frozen values: equal and hashable by content, safe to share between threads.
+
+A question may take only so much work. Most answers follow from arithmetic. Some need a search: calendars that roll,
+steps that are cut to certain days. Each step of a search spends units, and a question that has spent MOST of them ends
+in Undecided. So no schedule can hold a function for long: a unit is worth about a microsecond.
 """
 
 from __future__ import annotations
 
 from itertools import islice
+from threading import local
 from typing import TYPE_CHECKING, Protocol
 
+from sweephand.errors import InvalidRequest
 from sweephand.schedules.localtime import to_instant, to_second
 from sweephand.values import value
 
@@ -27,13 +33,67 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
+MOST = 22_000
+REASON = "takes too long to compute: use fewer calendars, or a rule whose occurrences are easier to find"
+
+
+class Undecided(InvalidRequest, ValueError):
+    """A question about a schedule that needs more work than one question may take.
+
+    It is a ValueError too, because a stored schedule that cannot be computed is treated as one that cannot be read.
+    """
+
+    def __init__(self, field: str | None = None, reason: str = REASON) -> None:
+        super().__init__(field, reason)
+
+
+class _Purse(local):
+    """left: what the question that this thread works on may still spend; below 0 while it works on none."""
+
+    left = -1
+
+
+_purse = _Purse()
+
+
+def spend(units: int = 1) -> None:
+    """Raises Undecided when the question has nothing left. Outside of `limited` nothing is counted."""
+    left = _purse.left
+    if left >= 0:
+        if left < units:
+            raise Undecided
+        _purse.left = left - units
+
+
+def left() -> int:
+    """What the question may still spend; MOST outside of `limited`."""
+    return MOST if _purse.left < 0 else _purse.left
+
+
+class limited:  # noqa: N801 - used as a function
+    """Limits what is asked inside, all of it together. Inside another one it spends from that one as well."""
+
+    __slots__ = ("before", "begun", "most")
+
+    def __init__(self, most: int = MOST) -> None:
+        self.most = most
+
+    def __enter__(self) -> None:
+        self.before = _purse.left
+        self.begun = self.most if self.before < 0 else min(self.most, self.before)
+        _purse.left = self.begun
+
+    def __exit__(self, *raised: object) -> None:
+        _purse.left = self.before if self.before < 0 else self.before - (self.begun - _purse.left)
+
+
 class Rule(Protocol):
     """Any set of planned instants. Hashable."""
 
     def next_after(self, instant: datetime) -> datetime | None:
         """The first occurrence strictly after `instant`, aware UTC, whole seconds; None when there is none up to 2199.
 
-        instant: aware, any zone. Raises ValueError if it is naive.
+        instant: aware, any zone. Raises ValueError if it is naive, and Undecided, which is one too (rule.py).
         """
 
     def last_until(self, instant: datetime) -> datetime | None:
@@ -92,15 +152,18 @@ class Series:
         """The occurrences in (after, until], rising."""
         upcoming = self.after(after)
         while upcoming is not None and upcoming <= until:
+            spend(4)
             yield upcoming
             upcoming = self.after(upcoming)
 
     def next_after(self, instant: datetime) -> datetime | None:
-        found = self.after(to_second(instant))
+        with limited():
+            found = self.after(to_second(instant))
         return None if found is None else to_instant(found)
 
     def last_until(self, instant: datetime) -> datetime | None:
-        found = self.until(to_second(instant))
+        with limited():
+            found = self.until(to_second(instant))
         return None if found is None else to_instant(found)
 
 
@@ -109,10 +172,6 @@ class ByCalendars(Series):
 
     __slots__ = ()
     series: Series
-
-    def after_looking(self, second: int) -> tuple[int | None, int]:
-        """As `after`, and how often it looked at the calendars, about."""
-        return self.after(second), 1
 
     def comes(self, second: int) -> int | None:
         """When an occurrence of the series comes after all; None: not at all."""
@@ -248,6 +307,7 @@ class Jittered(Series):
         if at is None:
             at = self.series.after(after)
         while at is not None and at <= until:
+            spend(4)
             upcoming = self.series.after(at)
             put_off = self._put_off(at, upcoming)
             if after < put_off <= until:
@@ -283,9 +343,13 @@ class Jittered(Series):
 
 
 def count_between(rule: Rule, after: datetime, until: datetime, limit: int) -> int:
-    """How many occurrences lie in (after, until], at most `limit`. Constant cost for steps of elapsed time."""
+    """How many occurrences lie in (after, until], at most `limit`. Constant cost for steps of elapsed time.
+
+    Raises Undecided.
+    """
     if isinstance(rule, Series):
-        return rule.count(to_second(after), to_second(until), limit)
+        with limited():
+            return rule.count(to_second(after), to_second(until), limit)
     return len(between(rule, after, until, limit))
 
 

@@ -28,7 +28,18 @@ from sweephand.schedules.localtime import (
 )
 from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.notations.shapes import Beginning, Compiled, Rules
-from sweephand.schedules.rule import Jittered, Never, Rule, Series, Window, between, count_between
+from sweephand.schedules.rule import (
+    REASON,
+    Jittered,
+    Never,
+    Rule,
+    Series,
+    Undecided,
+    Window,
+    between,
+    count_between,
+    limited,
+)
 from sweephand.values import value
 
 if TYPE_CHECKING:
@@ -74,7 +85,7 @@ _FOLLOWS_STARTS = "actual_start"
 """The `align` of series without a grid: each occurrence is counted from the start of the one before."""
 
 MOST_COUNT = 2**31 - 1
-MOST_JITTER_S = 3_600
+MOST_JITTER_S = 86_400
 
 _PACKED_MEMBERS = frozenset(
     {*NOTATIONS, "zone", "gap", "overlap", "month", "first", "last", "count", "jitter", "salt", "cal"}
@@ -181,17 +192,36 @@ def parse(
     of each calendar that the fields name; its content is kept (schedules/calendars.py).
     may_be_over: an end that comes before its first occurrence is no error; a rule that never fires is one.
     may_be_empty: neither is one.
-    Raises InvalidRequest (INVALID_FIELD, or NEVER_FIRES if nothing lies in the window), nothing else. That all its
-    occurrences are past is no error here.
+    Raises InvalidRequest (INVALID_FIELD, or NEVER_FIRES if nothing lies in the window), nothing else. INVALID_FIELD is
+    also the answer to rules whose first occurrence would take too long to find. That all its occurrences are past is no
+    error here.
     """
     notation = _notation_of(fields)
+    try:
+        with limited():
+            return _parse(fields, notation, now, job_start, job_end, salt, book, may_be_over, may_be_empty)
+    except Undecided:
+        raise InvalidRequest(notation if fields.get("calendars") is None else "calendars", REASON) from None
+
+
+def _parse(
+    fields: Mapping[str, object],
+    notation: str,
+    now: datetime,
+    job_start: datetime | None,
+    job_end: datetime | None,
+    salt: str,
+    book: Mapping[str, str] | None,
+    may_be_over: bool,
+    may_be_empty: bool,
+) -> Timing:
     rules = Rules(
         zone=_zone_member(fields, notation),
         gap=_choice_member(fields, "dstGap", Gap),
         overlap=_choice_member(fields, "dstOverlap", Overlap),
         month_overflow=_choice_member(fields, "monthOverflow", MonthOverflow),
     )
-    start, end, unread = _limits(fields, rules, may_be_empty=may_be_empty)
+    start, end, unread, reads_wall_times = _limits(fields, notation, rules, may_be_empty=may_be_empty)
     job_first = None if job_start is None else to_second_up(job_start)
     job_last = None if job_end is None else to_second(job_end)
     align = fields.get("align")
@@ -219,6 +249,10 @@ def parse(
     if packed["jitter"]:
         packed["salt"] = salt
     timing = _build({short: value for short, value in packed.items() if value is not None})
+    if not reads_wall_times and (rules.gap is not None or rules.overlap is not None):
+        from sweephand.schedules.clock_rules import check  # noqa: PLC0415 - few schedules state them
+
+        check(notation, fields[notation], rules, timing.rule)
     if not may_be_empty and timing.rule.after(first - 1) is None and not (may_be_over and _fires_later(timing, first)):
         raise members.never_fires(notation, _why_never(timing, first, last))
     given = fields.get("calendars")
@@ -385,31 +419,37 @@ def _whole_member(fields: Mapping[str, object], name: str, least: int, most: int
     return None if given is None else members.whole(given, name, least, most)
 
 
+def _unchanged(given: object) -> object:
+    return given
+
+
 def _limits(
-    fields: Mapping[str, object], rules: Rules, *, may_be_empty: bool
-) -> tuple[int | None, int | None, int | None]:
-    """Returns (startTime, endTime) in Unix seconds, and the wall time of a startTime that the clock jumps over. With
-    `both`, a wall time that comes twice means the wider window. Raises InvalidRequest for an end before its start,
-    unless may_be_empty.
+    fields: Mapping[str, object], notation: str, rules: Rules, *, may_be_empty: bool
+) -> tuple[int | None, int | None, int | None, bool]:
+    """Returns (startTime, endTime) in Unix seconds, the wall time of a startTime that the clock jumps over, and whether
+    one of the two is a wall time. With `both`, a wall time that comes twice means the wider window. Raises
+    InvalidRequest for an end before its start, unless may_be_empty.
     """
     from sweephand.schedules import instants  # noqa: PLC0415 - a sweeper reads none
 
+    as_rfc_3339 = getattr(NOTATIONS[notation], "as_rfc_3339", _unchanged)
     gap = Gap.NEXT_VALID if rules.gap is Gap.SKIP else rules.gap
     found: list[int | None] = []
-    unread = None
+    unread, walls = None, False
     for name, when_both in (("startTime", Overlap.FIRST), ("endTime", Overlap.SECOND)):
         given = fields.get(name)
         overlap = when_both if rules.overlap is Overlap.BOTH else rules.overlap
         if given is None:
             found.append(None)
             continue
-        written = instants.read(given, name)
+        written = instants.read(as_rfc_3339(given), name)
         found.append(instants.resolve(written, name, rules.zone, gap, overlap))
+        walls = walls or written.second is None
         unread = written.unread(rules.zone) if name == "startTime" else unread
     start, end = found
     if start is not None and end is not None and start > end and not may_be_empty:
         raise InvalidRequest("endTime", "lies before startTime")
-    return start, end, unread
+    return start, end, unread, walls
 
 
 def _why_never(timing: Timing, first: int, last: int) -> str:

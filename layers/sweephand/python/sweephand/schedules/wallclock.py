@@ -13,6 +13,8 @@ from sweephand.values import value
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+FIRST_WALL = -(1 << 40)
+"""Before every wall time."""
 _NEAR = 2 * 86_400
 """More than the largest jump of any clock (Apia and Kwajalein: a whole day), less than the shortest piece (a week)."""
 
@@ -23,6 +25,7 @@ class OnWallClock(Series):
 
     pattern: a series of wall seconds (localtime.py), not of Unix seconds.
     marked: False where each real hour counts for itself, so that nothing is moved and nothing is doubled.
+    since: in wall seconds; times in a gap of the clock before it do not count, although they would come after it.
 
     Each piece of constant offset is searched by itself, in rising order of time; within it wall time and time line
     differ by a constant. So two wall times in the wrong order (a shifted one behind the next) need no special care.
@@ -33,6 +36,7 @@ class OnWallClock(Series):
     gap: Gap
     overlap: Overlap
     marked: bool = True
+    since: int = FIRST_WALL
 
     def after(self, second: int) -> int | None:
         starts, offsets, ends = self.zone.starts, self.zone.offsets, self.zone.ends
@@ -123,7 +127,7 @@ class OnWallClock(Series):
             return self.pattern.moved_by(wall)
         if jump > 0 and second < start + jump and self.pattern.until(wall) != wall:
             before = self.zone.offsets[piece - 1]
-            missing = second + before if self.gap is Gap.SHIFT else self.pattern.after(start + before - 1)
+            missing = second + before if self.gap is Gap.SHIFT else self._first_in_gap(start + before)
             return None if missing is None else MovedBy("dstGap", wall_text(missing), "moved")
         again = self.zone.end(piece)
         back = self.zone.jump(piece + 1) if piece + 1 < len(self.zone.starts) else 0
@@ -136,7 +140,7 @@ class OnWallClock(Series):
             return
         for piece in range(self.zone.piece(after) + 1, self.zone.piece(until) + 1):
             start, before = self.zone.starts[piece], self.zone.offsets[piece - 1]
-            missing = self.pattern.after(start + before - 1)
+            missing = self._first_in_gap(start + before)
             while missing is not None and missing < start + self.zone.offsets[piece]:
                 yield start, MovedBy("dstGap", wall_text(missing), "skipped")
                 missing = self.pattern.after(missing)
@@ -149,7 +153,7 @@ class OnWallClock(Series):
             if jump <= 0:
                 continue
             before = self.zone.offsets[piece - 1]
-            wall = self.pattern.after(max(begin, start + before) - 1)
+            wall = self._first_in_gap(max(begin, start + before))
             while wall is not None and wall < min(end, start + before + jump):
                 yield wall, wall - before if self.gap is Gap.SHIFT else start
                 wall = self.pattern.after(wall)
@@ -195,10 +199,14 @@ class OnWallClock(Series):
             return None
         before = self.zone.offsets[piece - 1]
         if self.gap is Gap.SHIFT:
-            wall = self.pattern.after(max(second, start - 1) + before)
+            wall = self._first_in_gap(max(second + 1, start) + before)
             return None if wall is None or wall >= start + before + jump else wall - before
-        wall = self.pattern.after(start + before - 1) if second < start else None
+        wall = self._first_in_gap(start + before) if second < start else None
         return None if wall is None or wall >= start + before + jump else start
+
+    def _first_in_gap(self, wall: int) -> int | None:
+        """The first wall time of the pattern from `wall` on that counts in a gap."""
+        return self.pattern.after(max(wall, self.since) - 1)
 
     def _moved_until(self, piece: int, second: int) -> int | None:
         """The latest instant at or before `second` that stands for a wall time in the gap at the start of the piece."""
@@ -208,7 +216,7 @@ class OnWallClock(Series):
         start, before = self.zone.starts[piece], self.zone.offsets[piece - 1]
         last = min(second, start + jump - 1) if self.gap is Gap.SHIFT else start + jump - 1
         wall = self.pattern.until(last + before)
-        if wall is None or wall < start + before:
+        if wall is None or wall < max(start + before, self.since):
             return None
         return wall - before if self.gap is Gap.SHIFT else start
 

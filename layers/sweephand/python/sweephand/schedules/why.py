@@ -9,7 +9,7 @@ from sweephand.schedules import english
 from sweephand.schedules.explain import local_text
 from sweephand.schedules.localtime import Gap, instant_text, to_instant, to_second, wall_text, zone
 from sweephand.schedules.reasons import LEFT_OUT_BY_GAP, Reason, on_clock, why_not
-from sweephand.schedules.rule import Amended, ByCalendars, Jittered, Window
+from sweephand.schedules.rule import Amended, ByCalendars, Jittered, Window, limited
 from sweephand.schedules.sets import Also
 
 if TYPE_CHECKING:
@@ -44,8 +44,12 @@ class Explanation:
 
 
 def explain(timing: Timing, instant: datetime, counted: Counted | None = None) -> Explanation:
-    """Why `instant` (aware; fractions are cut off) is an occurrence of a schedule or is none."""
-    second = to_second(instant)
+    """Why `instant` (aware; fractions are cut off) is an occurrence of a schedule or is none. Raises Undecided."""
+    with limited():
+        return _explain(timing, to_second(instant), counted)
+
+
+def _explain(timing: Timing, second: int, counted: Counted | None) -> Explanation:
     rule = timing.rule
     previous, following = rule.until(second - 1), rule.after(second)
     occurs = rule.until(second) == second

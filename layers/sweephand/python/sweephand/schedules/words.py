@@ -172,7 +172,7 @@ def _from_now(words: _Cursor, now: int, where: Zone, counted: str) -> Written:
         return Written(now + elapsed, where.wall(now + elapsed))
     day, begun = divmod(where.wall(now), _DAY_S)
     day = _months_on(day, months) + days
-    return Written(None, day * _DAY_S + (begun + elapsed if time is None else time))
+    return Written(None, day * _DAY_S + (begun + elapsed if time is None else time), exact=time is not None)
 
 
 def _months_on(day: int, months: int) -> int:
@@ -200,7 +200,7 @@ def _on_a_day(words: _Cursor, now: _Now) -> Written:
             words.position = words.position if said else at
             raise words.refusal(f"expected {day_times.EXPECTED if said or named else EXPECTED}")
         time = here
-    return Written(None, _wall(words, named, time, now))
+    return Written(None, _wall(words, named, time, now), exact=time is not None)
 
 
 class _Named:
@@ -254,6 +254,9 @@ def _wall(words: _Cursor, named: _Named | None, time: int | None, now: _Now) -> 
         assert time is not None  # a text of neither was refused before
         return (today + now.is_over(today * _DAY_S + time)) * _DAY_S + time
     if named.needs_time == "tonight" and (time is None or time < _NOON_S):
+        if time == 0:
+            reason = 'midnight is the first instant of a day: write "tomorrow at 12am" for the end of today'
+            raise InvalidRequest(words.field, reason, position=0)
         raise InvalidRequest(words.field, 'expected a time after noon with it, as in "9pm tonight"', position=0)
     if named.needs_time and time is None:
         raise InvalidRequest(words.field, 'expected a time with it, as in "today at 9pm"', position=0)

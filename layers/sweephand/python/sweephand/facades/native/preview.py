@@ -22,10 +22,11 @@ from sweephand.flow.drafts import LAST
 from sweephand.ids import run_uuid
 from sweephand.schedules import cautions, gaps, instants, why
 from sweephand.schedules.describe import describe
-from sweephand.schedules.explain import dropped, left_out, local_text, preview
+from sweephand.schedules.explain import dropped, left_out, local_text, search
 from sweephand.schedules.instants import Written, parse_instant
 from sweephand.schedules.localtime import IANA_VERSION
 from sweephand.schedules.reasons import Reason
+from sweephand.schedules.rule import MOST, Undecided, limited
 from sweephand.schedules.timing import TIMING_MEMBERS, Timing, load_or_never, parse
 from sweephand.store.views import runs as views
 
@@ -42,13 +43,18 @@ def preview_schedule(ctx: Context) -> Answer:
     likewise what calendars leave out. gaps and warnings look a year ahead. explain: an instant to be explained; wall
     time in the schedule's zone without offset.
     """
+    with limited():
+        return _preview(ctx)
+
+
+def _preview(ctx: Context) -> Answer:
     body = ctx.body()
     with helpful(body, ctx.now):
         timing, given, after, limit, asked = _asked_for(ctx, body)
     count = limit if timing.count is None else min(limit, timing.count)
-    found = preview(timing, after, count)
-    until = found[-1].instant if len(found) == limit else LAST
-    ends = found[-1].instant if len(found) == count else LAST  # behind the last of `count`, nothing is left out
+    found, whole = search(timing, after, count)
+    until = found[-1].instant if len(found) == limit or not whole else LAST
+    ends = found[-1].instant if len(found) == count or not whole else LAST  # after the last, nothing is left out
     gone = dropped(timing, after, ends, MOST_DROPPED)
     counted = None if timing.count is None else why.Counted(after, timing.count)
     return Answer(
@@ -222,16 +228,24 @@ def _gaps(timing: Timing, after: datetime) -> dict[str, Any] | None:
     begin = epoch_s(after)
     end = begin + cautions.YEAR_S
     most = gaps.MOST_LOOKS
-    few = timing.count is not None and timing.rule.count(begin, end, timing.count + 1) > timing.count
-    if few and timing.count is not None:
-        most = min(most, timing.count)
-        found = gaps.walk(timing.rule, begin, end, most)
+    if timing.count is not None and _ends_within(timing, begin, end):
+        found = gaps.walk(timing.rule, begin, end, min(most, timing.count))
     else:
         found = gaps.measure(timing.rule, begin, end, most)
     if found is None or found.smallest_s is None:
         return None
     until = text(from_ms(found.until * 1000))
     return {"smallestSeconds": found.smallest_s, "largestSeconds": found.largest_s, "until": until}
+
+
+def _ends_within(timing: Timing, begin: int, end: int) -> bool:
+    """Whether the last occurrence of its `count` comes by then; also where counting them would take too long."""
+    assert timing.count is not None
+    try:
+        with limited(MOST // 8):
+            return timing.rule.count(begin, end, timing.count + 1) > timing.count
+    except Undecided:
+        return True
 
 
 def _explained(timing: Timing, found: why.Explanation, calendars: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice, takewhile
@@ -27,6 +28,7 @@ from sweephand.flow.run_lists import JobNames, Wanted
 from sweephand.ids import is_uuid, run_uuid
 from sweephand.schedules.explain import MovedBy, left_out
 from sweephand.schedules.instants import parse_instant
+from sweephand.schedules.rule import Undecided
 from sweephand.schedules.timing import Timing, load_or_never
 from sweephand.security.caller import RUN_TARGET
 from sweephand.store.views import runs as views
@@ -237,9 +239,10 @@ def _left_out(schedule: Schedule, timing: Timing, after: datetime, until: dateti
 
 
 def _moved_by(timing: Timing, run: Run, begun: datetime) -> MovedBy | None:
-    if run.planned_at <= begun or timing.rule.last_until(run.planned_at) != run.planned_at:
-        return None
-    return timing.rule.moved_by(epoch_s(run.planned_at))
+    with suppress(Undecided):
+        if run.planned_at > begun and timing.rule.last_until(run.planned_at) == run.planned_at:
+            return timing.rule.moved_by(epoch_s(run.planned_at))
+    return None
 
 
 def _is_instant(text: str) -> bool:

@@ -1,8 +1,8 @@
 """`cron`: five fields by the rules of Vixie cron: minute, hour, day of the month, month, weekday.
 
 A day matches if either day field has it when both are restricted; a field that starts with `*` is not restricted.
-Names of months and weekdays in any case, 0 and 7 for Sunday, lists, ranges, steps, `@daily` and its kin; no @reboot, no
-seconds, none of L, W, # and ?.
+Names of months and weekdays in any case, 0 and 7 for Sunday, lists, ranges, steps, `@daily` and the like. Of Quartz's
+letters `L`, `LW`, `5L` and `2#2` (cron_letters.py). No @reboot, no seconds, no 15W, no ?.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from functools import lru_cache, partial
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import members
 from sweephand.schedules.calendar_masks import MONTHS_SHORT, WEEKDAYS_SHORT, CalendarMasks
+from sweephand.schedules.clock import Clock
+from sweephand.schedules.days import OfMonths, OnDays
 from sweephand.schedules.localtime import MonthOverflow
 from sweephand.schedules.notations.fields import Field, split, steps_over_all_hours
 from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, at_hours
@@ -40,26 +42,36 @@ _FIELDS = (
 
 
 _NUMBERS = range(len(_FIELDS))
+_PLAIN = (_FIELDS[0], _FIELDS[1], _FIELDS[3])
+_ALL_DATES, _ALL_WEEKDAYS = (2 << 31) - 2, 0x7F
 _MOVING = (MonthOverflow.CLAMP, MonthOverflow.NEXT)
 
 
 @value
 class Parsed:
-    """stepped_hours: the hour field is a step over the whole day, so it does not fix the hour."""
+    """stepped_hours: the hour field is a step over the whole day, so it does not fix the hour.
+
+    days, on: of a text with letters, what its day fields pick together, and in words; `masks` then has all days.
+    """
 
     masks: CalendarMasks
     stepped_hours: bool
+    days: OfMonths | None = None
+    on: str = ""
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - a calendar needs no anchor
     """The text itself, its blanks tidied. Raises NEVER_FIRES for 30 February and its kin, which monthOverflow moves."""
     text = " ".join(members.text(value, FIELD, EXPECTED).split())
-    masks = parse(text).masks
+    parsed = parse(text)
+    masks = parsed.masks
+    if parsed.days is not None and rules.month_overflow is not None:
+        raise InvalidRequest("monthOverflow", f"{rules.month_overflow} does not act on L and #; leave it out")
     if rules.month_overflow in _MOVING:
         from sweephand.schedules.notations import cron_overflow  # noqa: PLC0415 - few schedules say it
 
         cron_overflow.check(text)
-    elif not masks.ever():
+    elif not (masks.ever() if parsed.days is None else parsed.days.ever()):
         raise members.never_fires(FIELD, "none of its months has a day that it names")
     return text
 
@@ -73,12 +85,34 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
     if rules.month_overflow in _MOVING:
         return _overflowing(parsed, rules)
     masks = parsed.masks
+    if parsed.days is not None:
+        return _lettered(parsed, parsed.days, rules)
     series = at_hours(masks, masks.hours, rules, stepped=parsed.stepped_hours)
     return Compiled(
         series,
         lambda: _summary(masks, rules.zone.name),
         lambda: certain_gap(series, masks.shortest_gap_s(), masks.common_s()),
     )
+
+
+def _lettered(parsed: Parsed, days: OfMonths, rules: Rules) -> Compiled:
+    clock = Clock(parsed.masks.hours, parsed.masks.minutes)
+    pattern = OnDays(days, clock)
+    series = at_hours(pattern, clock.hours, rules, stepped=parsed.stepped_hours)
+    return Compiled(
+        series,
+        lambda: _words(parsed, rules.zone.name),
+        lambda: certain_gap(series, pattern.shortest_gap_s(), clock.common_s()),
+    )
+
+
+def _words(parsed: Parsed, zone: str) -> str:
+    from sweephand.schedules import english  # noqa: PLC0415 - only when asked
+
+    masks = parsed.masks
+    parts = (english.times(masks.hours, masks.minutes), parsed.on, english.months(masks.months))
+    sentence = " ".join(part for part in parts if part)
+    return sentence if zone == "UTC" else f"{sentence}, {zone}"
 
 
 def _overflowing(parsed: Parsed, rules: Rules) -> Compiled:
@@ -105,11 +139,30 @@ def parse(text: str) -> Parsed:
     if text[:1] == "@":
         return parse(_macro(text))
     words = text.split()
+    if len(words) == len(_FIELDS) and _may_have_letters(words[2], words[4]):
+        return _with_letters(text)
     minutes, hours, days, months, weekdays = _masks(text, words)
     hour_text, day_text, weekday_text = words[1], words[2], words[4]
     either = day_text[0] != "*" and weekday_text[0] != "*"
     calendar = CalendarMasks(minutes, hours, days, months, (weekdays | weekdays >> 7) & 0x7F, either)
     return Parsed(calendar, "/" in hour_text and steps_over_all_hours(hour_text, hours))
+
+
+def _may_have_letters(day: str, weekday: str) -> bool:
+    """Names of weekdays have neither."""
+    return any(each in "LWlw" for each in day) or any(each in "Ll#" for each in weekday)
+
+
+def _with_letters(text: str) -> Parsed:
+    from sweephand.schedules.notations import cron_letters  # noqa: PLC0415 - few texts have any
+
+    fields = split(text, _FIELDS)
+    plain = [field.mask(word, at) for field, (at, word) in zip(_FIELDS, fields, strict=True) if field in _PLAIN]
+    minutes, hours, months = plain
+    found = cron_letters.read((_FIELDS[2], _FIELDS[4]), fields[2], fields[4], months)
+    masks = CalendarMasks(minutes, hours, _ALL_DATES, months, _ALL_WEEKDAYS, False)
+    stepped = "/" in fields[1][1] and steps_over_all_hours(fields[1][1], hours)
+    return Parsed(masks, stepped, found.days, found.on)
 
 
 def _masks(text: str, words: list[str]) -> list[int]:

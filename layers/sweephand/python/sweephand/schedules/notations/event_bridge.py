@@ -3,7 +3,8 @@
 cron(minutes hours day-of-month month day-of-week year): one of the two day fields is `?`. Weekdays are 1 to 7 or SUN to
 SAT. In the day of the month L is the last day, LW the last weekday, 15W the weekday nearest to the 15th of that month;
 in the day of the week L is Saturday, 6L the last Friday of the month, 6#3 the third Friday.
-Wall times in a gap are skipped, those that come twice run the first time, unless the schedule states its rules.
+Wall times in a gap are skipped, those that come twice run the first time, unless the schedule states its rules. Of a
+cron of all 24 hours both copies run.
 Source: the service's user guide, "Schedule types".
 """
 
@@ -20,9 +21,9 @@ from sweephand.schedules.clock import Clock
 from sweephand.schedules.days import ALL_YEARS, FIRST_YEAR, OfMonths, OnDays, month_table
 from sweephand.schedules.localtime import Gap, Overlap
 from sweephand.schedules.notations import at, every
-from sweephand.schedules.notations.fields import Field, shown, split, steps_over_all_hours
-from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, at_hours, check_no_overflow
-from sweephand.schedules.wallclock import certain_gap
+from sweephand.schedules.notations.fields import Field, shown, split
+from sweephand.schedules.notations.shapes import ALL_HOURS, Beginning, Compiled, Facts, Rules, check_no_overflow
+from sweephand.schedules.wallclock import OnWallClock, certain_gap
 
 FIELD = "eventBridge"
 EXPECTED = 'an expression such as "cron(30 2 ? * MON-FRI *)", "rate(5 minutes)" or "at(2027-01-01T09:00:00)"'
@@ -70,9 +71,7 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
         return at.compile_(facts["at"], rules)
     parsed = parse(facts["cron"])
     pattern = OnDays(parsed.days, parsed.clock)
-    series = at_hours(
-        pattern, parsed.clock.hours, rules, stepped=parsed.stepped_hours, gap=Gap.SKIP, overlap=Overlap.FIRST
-    )
+    series = _on_wall_clock(pattern, rules)
     return Compiled(
         series,
         summary=partial(_summary, parsed, rules.zone.name),
@@ -80,13 +79,22 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
     )
 
 
+def _on_wall_clock(pattern: OnDays, rules: Rules) -> OnWallClock:
+    """The service's rules (decision 0068): a time in a gap is skipped, one that comes twice runs the first time.
+
+    With all 24 hours each real hour has its occurrences, unless the schedule states another rule.
+    """
+    if pattern.clock.hours == ALL_HOURS and rules.overlap is None:
+        return OnWallClock(pattern, rules.zone, rules.gap or Gap.SKIP, Overlap.BOTH, marked=rules.gap is not None)
+    return OnWallClock(pattern, rules.zone, rules.gap or Gap.SKIP, rules.overlap or Overlap.FIRST)
+
+
 class Parsed(NamedTuple):
-    """on: the day field in words, "" for every day. stepped_hours: the hours are a step over the whole day."""
+    """on: the day field in words, "" for every day."""
 
     days: OfMonths
     clock: Clock
     on: str
-    stepped_hours: bool
 
 
 @lru_cache(maxsize=2048)
@@ -110,7 +118,6 @@ def parse(text: str) -> Parsed:
         OfMonths(table, masks[_MONTH], ALL_YEARS if fields[_YEAR][1] == "*" else masks[_YEAR] >> FIRST_YEAR),
         Clock(masks[_HOURS], masks[_MINUTES]),
         on,
-        steps_over_all_hours(fields[_HOURS][1], masks[_HOURS]),
     )
 
 
@@ -125,10 +132,7 @@ def _rate(text: str, rules: Rules, beginning: Beginning) -> Facts:
     if found is None:
         raise InvalidRequest(FIELD, 'expected a rate such as "rate(5 minutes)"', position=0)
     number, unit = int(found[1]), found[2].rstrip("s")
-    right = f"1 {unit}" if number == 1 else f"{number} {unit}s"
-    if not found[2] == right.split()[1]:
-        raise InvalidRequest(FIELD, f'expected "rate({right})"', position=0)
-    return every.read(right, rules, beginning)
+    return every.read(f"1 {unit}" if number == 1 else f"{number} {unit}s", rules, beginning)
 
 
 def _at(text: str, rules: Rules, beginning: Beginning) -> Facts:

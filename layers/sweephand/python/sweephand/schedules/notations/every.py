@@ -5,7 +5,7 @@ align says where the grid of the steps lies (decision 0011):
   actual_start  like start; the sweeper goes on from the instant at which a late occurrence really began
   epoch         on 1970-01-01T00:00:00Z
   clock         on the wall clock of `timezone`: steps that divide a day lie on the multiples of the step since local
-                midnight (2 hours: 00:00, 02:00, ...), months on the first of the month at 00:00, all others as epoch
+                midnight (2 hours: 00:00, 02:00, ...), months on the first of the month at 00:00; no other steps
 A repeating interval of ISO 8601 (repeating.py) has a start of its own.
 """
 
@@ -29,13 +29,16 @@ from sweephand.schedules.localtime import (
 )
 from sweephand.schedules.months import Months
 from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules
-from sweephand.schedules.rule import Steps, Window
+from sweephand.schedules.rule import Series, Steps, Window
 from sweephand.schedules.wallclock import OnWallClock, certain_gap
 
 FIELD = "every"
 LONGEST_DAYS, LONGEST_MONTHS = 36_500, 1_200
 """A hundred years, as SAP counts them (365 days) and as the calendar does."""
 _DAY_S = 86_400
+_UNITS = (("day", _DAY_S), ("hour", 3600), ("minute", 60), ("second", 1))
+_MOST_OF_A_UNIT = 1_000
+"""So many hours, minutes or seconds are still said as such: 90 minutes, 600 seconds."""
 _UTC = "UTC"
 
 
@@ -74,13 +77,21 @@ def _read_repeating(value: str, rules: Rules, beginning: Beginning) -> Facts:
         begun = series.earliest if found.at is None else found.at
         last = None if found.times is None else nth_after(series.series, begun - 1, found.times, LAST_SECOND)
         return {**facts, "earliest": begun, **({} if last is None else {"until": last})}
-    begun = found.at
-    for _ in range(found.times or 0):
-        earlier = series.series.until(begun - 1)
+    begun = _steps_back(series.series, found.at, found.times) if found.times else FIRST_SECOND
+    return {**facts, "earliest": begun, "until": found.at - 1}
+
+
+def _steps_back(series: Series, end: int, times: int) -> int:
+    """The occurrence so many steps before `end`, itself a step; the first since 1970 where that is later."""
+    if isinstance(series, Steps):
+        return end - min(times, (end - FIRST_SECOND) // series.step_s) * series.step_s
+    begun = end
+    for _ in range(times):
+        earlier = series.until(begun - 1)
         if earlier is None or earlier < FIRST_SECOND:
             break
         begun = earlier
-    return {**facts, "earliest": begun if found.times else FIRST_SECOND, "until": found.at - 1}
+    return begun
 
 
 def _read_step(step: duration.Duration, align: Align, rules: Rules, beginning: Beginning) -> Facts:
@@ -88,6 +99,9 @@ def _read_step(step: duration.Duration, align: Align, rules: Rules, beginning: B
         return _read_months(step, align, rules.zone, beginning)
     if not 1 <= step.seconds <= LONGEST_DAYS * _DAY_S:
         raise InvalidRequest(FIELD, f"expected 1 second to {LONGEST_DAYS:,} days", position=0)
+    if align is Align.CLOCK and _DAY_S % step.seconds:
+        reason = f"clock does not act on {_words(step.seconds)}, which does not divide a day; write epoch or start"
+        raise InvalidRequest("align", reason)
     facts: dict[str, int | str] = {"seconds": step.seconds, "align": align.value}
     if align in (Align.START, Align.ACTUAL_START):
         facts["anchor"] = beginning.now + step.seconds if beginning.start is None else beginning.start
@@ -179,11 +193,18 @@ def _compile_months(months: int, align: Align, facts: Facts, rules: Rules) -> Co
 
 
 def _words(step_s: int) -> str:
-    for unit, size in (("week", 604_800), ("day", _DAY_S), ("hour", 3600), ("minute", 60), ("second", 1)):
-        if step_s % size == 0:
+    from sweephand.schedules import english  # noqa: PLC0415 - only when asked
+
+    for unit, size in (("week", 604_800), *_UNITS):
+        if step_s % size == 0 and (step_s < size * _MOST_OF_A_UNIT or size == _DAY_S):
             number = step_s // size
             return f"every {unit}" if number == 1 else f"every {number:,} {unit}s"
-    raise AssertionError(step_s)
+    parts = []
+    for unit, size in _UNITS:
+        number, step_s = divmod(step_s, size)
+        if number:
+            parts.append(f"{number:,} {unit}" if number == 1 else f"{number:,} {unit}s")
+    return f"every {english.listed(parts)}"
 
 
 def _lacking(pattern: Months) -> str:

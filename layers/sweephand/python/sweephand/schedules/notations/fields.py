@@ -66,12 +66,22 @@ class Field:
             low = self.value(begin, position)
             high = self.value(end, position + len(begin) + 1) if dash else self.last if slash else low
         if low > high and (dash or low > self.top):
-            reason = f"{self.name}: the range {shown(body)} runs backwards"
+            reason = f"{self.name}: the range {shown(body)} runs backwards; {self._forwards(begin, low, high)}"
             raise InvalidRequest(self.member, reason, position=position)
         if not slash:
             return (2 << high) - (1 << low)
         width = self.step(step, position + len(body) + 1)
         return sum(1 << value for value in range(low, max(high, low) + 1, width))
+
+    def _forwards(self, begin: str, low: int, high: int) -> str:
+        """What a range that was written backwards probably means."""
+        top = max([self.last, *self.names.values()])
+        values = [*range(low, top + 1), *range(self.low, high + 1)]
+        if not self.names or begin.isdigit():
+            ends = (f"{low}-{top}" if low < top else str(low), f"{self.low}-{high}" if high > self.low else str(high))
+            return f"write {','.join(ends)} for both parts of it"
+        names = {number: name for name, number in self.names.items()}
+        return f"write {','.join(names[value] for value in values)}"
 
 
 def split(text: str, fields: Sequence[Field]) -> list[tuple[int, str]]:

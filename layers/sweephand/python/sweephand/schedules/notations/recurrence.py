@@ -18,6 +18,7 @@ through a clock change without loss or double. Source: decision 0026.
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 _ALL_HOURS = (1 << 24) - 1
 _ALL_MINUTES = (1 << 60) - 1
 _SLOT_S = {"minute": 60, "hour": 3600}
+_AZURE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:T([0-9]{2}:[0-9]{2})([Zz]|[+-][0-9]{2}:[0-9]{2})?)?", re.ASCII)
 _MONDAY = 3
 """The weekday of 1970-01-01 is Thursday: so many days after Monday."""
 
@@ -55,6 +57,14 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
     if not elapsed and _pattern(spec, rules).after(-2 * DAY_S) is None:
         raise members.never_fires(FIELD, "none of the times of its schedule lies on its grid")
     return facts
+
+
+def as_rfc_3339(value: object) -> object:
+    """A startTime or endTime as Azure Scheduler's own JSON has them (2015-04-07T14:00Z, 2015-04-07), with all that
+    RFC 3339 wants. A date is its midnight. Anything else as it is.
+    """
+    found = _AZURE.fullmatch(value) if isinstance(value, str) else None
+    return value if found is None else f"{found[1]}T{found[2] or '00:00'}:00{found[3] or ''}"
 
 
 def counted_from(facts: Facts) -> int | None:

@@ -111,11 +111,19 @@ def _month_days(values: list[object], path: str) -> set[int]:
     return set(days)
 
 
+def _in_lower_case(value: object) -> object:
+    """Azure's own client for Python writes `Occurrence`. Two members that differ in case alone are left as they are."""
+    if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+        return value
+    lower = {name.lower(): each for name, each in value.items()}
+    return lower if len(lower) == len(value) else value
+
+
 def _nth(values: list[object], path: str) -> int:
     mask = 0
     for n, each in enumerate(values):
         here = f"{path}[{n}]"
-        given = members.record(each, here, ("day", "occurrence"), 'an object such as {"day": "friday"}')
+        given = members.record(_in_lower_case(each), here, ("day", "occurrence"), 'an object such as {"day": "friday"}')
         if "day" not in given:
             raise InvalidRequest(f"{here}.day", "is needed: the name of a weekday")
         weekday = members.named(given["day"], f"{here}.day", MONDAY_FIRST)

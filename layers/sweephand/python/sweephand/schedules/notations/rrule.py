@@ -24,8 +24,8 @@ from sweephand.schedules.notations import rrule_parts
 from sweephand.schedules.notations.fields import shown
 from sweephand.schedules.notations.rrule_parts import DAILY, FIELD, Recur
 from sweephand.schedules.notations.rrule_pattern import Pattern, gap_s, pattern
-from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, check_no_overflow
-from sweephand.schedules.rule import MovedBy, Never, Series, Window
+from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, check_no_overflow, own_gap
+from sweephand.schedules.rule import MovedBy, Never, Series, Undecided, Window
 from sweephand.schedules.sets import Also, Without, joined, nth_after
 from sweephand.schedules.wallclock import OnWallClock, certain_gap
 
@@ -108,13 +108,21 @@ def _of_rule(rule: Line, begin: Line | None, rules: Rules, beginning: Beginning)
     """{"rule", "start", "first"}, for some {"last"} and {"now"}: see `read`; and its rules for clock changes."""
     recur = rrule_parts.parse(rule.value, rule.at)
     facts = {"rule": rule.value, **_begin(recur, begin, rules, beginning)}
-    on_clock = _on_clock(pattern(recur, facts["start"]), rules)
+    on_clock = _on_clock(pattern(recur, facts["start"]), rules, facts["start"])
     if recur.until is not None:
         facts["last"] = _until(recur, rules.zone)
         facts["until_at"] = recur.until_at
     elif recur.times is not None:
-        facts["last"] = nth_after(on_clock, facts["first"] - 1, recur.times, LAST_SECOND)
+        facts["last"] = _last_of_count(on_clock, facts["first"], recur.times, rule.at)
     return facts, Rules(rules.zone, on_clock.gap, on_clock.overlap, rules.month_overflow)
+
+
+def _last_of_count(series: OnWallClock, first: int, times: int, position: int) -> int | None:
+    try:
+        return nth_after(series, first - 1, times, LAST_SECOND)
+    except Undecided:
+        reason = f"COUNT={times}: the last occurrence takes too long to compute; write UNTIL instead"
+        raise InvalidRequest(FIELD, reason, position=position) from None
 
 
 def counted_from(facts: Facts) -> int | None:
@@ -138,7 +146,7 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
     base: OnWallClock | Never = Never()
     series: Series = base
     if recur is not None:
-        base = _on_clock(pattern(recur, int(facts["start"])), rules)
+        base = _on_clock(pattern(recur, int(facts["start"])), rules, int(facts["start"]))
         series = Window(base, int(facts["first"]), int(facts.get("last", LAST_SECOND)))
     if "also" in facts or "marked" in facts:
         marks = tuple(_mark(*written) for written in facts.get("marked", ()))
@@ -157,13 +165,17 @@ def _mark(second: int, wall: int, effect: str, where: str | None = None) -> tupl
     return second, MovedBy(_MARKS[effect], wall_text(wall), effect, where)
 
 
-def _on_clock(made: Pattern, rules: Rules) -> OnWallClock:
-    """The instants of a pattern, by what its hours say of clock changes (decision 0027)."""
+def _on_clock(made: Pattern, rules: Rules, start: int) -> OnWallClock:
+    """The instants of a pattern, by what its hours say of clock changes (decision 0027). start: the wall time at which
+    the rule begins.
+    """
     if 0 < made.step_s <= 3600:
         return OnWallClock(made.series, rules.zone, Gap.SKIP, Overlap.BOTH, marked=False)
     if made.step_s:
-        return OnWallClock(made.series, rules.zone, Gap.SHIFT, Overlap.FIRST)
-    return OnWallClock(made.series, rules.zone, rules.gap or Gap.SHIFT, rules.overlap or Overlap.FIRST)
+        return OnWallClock(made.series, rules.zone, Gap.SHIFT, Overlap.FIRST, since=start)
+    return OnWallClock(
+        made.series, rules.zone, rules.gap or own_gap(FIELD), rules.overlap or Overlap.FIRST, since=start
+    )
 
 
 def _interval(base: OnWallClock | Never, series: Series) -> int:

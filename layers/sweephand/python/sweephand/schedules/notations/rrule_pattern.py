@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date
 from functools import lru_cache
-from math import gcd
+from math import gcd, lcm
 from typing import NamedTuple
 
 from sweephand.schedules.calendar_masks import bits
@@ -228,10 +228,25 @@ def _within_days(recur: Recur, anchor: int) -> Series:
     if clock is not None:
         return OnDays(limit or EachNth(), clock)
     series = _stepping(recur, anchor)
-    weekdays = recur.days.weekdays
-    if weekdays and isinstance(series, Cycle) and series.period % _WEEK_S == 0:  # each has a weekday of its own
-        series = _cycle(series.period, [at for at in series.residues if weekdays >> (at // DAY_S + 3) % 7 & 1])
+    if recur.days.weekdays and isinstance(series, Cycle | Expanded):
+        units = series if isinstance(series, Cycle) else series.units
+        chosen = _on_weekdays(units, recur.days.weekdays)
+        limit = None if chosen is not units and isinstance(limit, OfWeeks) else limit
+        series = chosen if isinstance(series, Cycle) else Expanded(chosen, series.offsets)
     return series if limit is None else Within(series, limit)
+
+
+def _on_weekdays(cycle: Cycle, weekdays: int) -> Cycle:
+    """The seconds of a cycle that lie on some weekdays; the cycle itself where that makes a long list.
+
+    Raises NEVER_FIRES.
+    """
+    period = lcm(cycle.period, _WEEK_S)
+    turns = period // cycle.period
+    if turns * len(cycle.residues) > _MANY_TIMES * 7:
+        return cycle
+    seconds = [turn * cycle.period + at for turn in range(turns) for at in cycle.residues]
+    return _cycle(period, [at for at in seconds if weekdays >> (at // DAY_S + 3) % 7 & 1])
 
 
 def _fitting(recur: Recur, anchor: int) -> Clock | None:

@@ -90,7 +90,7 @@ def _times(recur: Recur, start: int) -> list[str]:
     if frequency < DAILY:
         said = []
         if recur.hours:
-            said.append(f"in the hours {_spans(recur.hours)}")
+            said.append(f"in the hour{'s' if recur.hours.bit_count() > 1 else ''} {_spans(recur.hours)}")
         if recur.minutes or frequency == HOURLY:
             said.append(f"at minute {_spans(recur.minutes or 1 << start // 60 % 60)}")
         if recur.seconds or (frequency in (MINUTELY, HOURLY) and start % 60):

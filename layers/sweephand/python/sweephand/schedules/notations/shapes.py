@@ -79,7 +79,14 @@ class Notation(Protocol):
         """The series of these facts. Raises any of LookupError, TypeError, ValueError for facts it did not write."""
 
 
-_ALL_HOURS = (1 << 24) - 1
+ALL_HOURS = (1 << 24) - 1
+OWN_GAPS = {"eventBridge": Gap.SKIP, "rrule": Gap.SHIFT}
+"""The default of dstGap where a notation has one of its own."""
+
+
+def own_gap(notation: str) -> Gap:
+    """The default of dstGap. That of dstOverlap is `first` in every notation."""
+    return OWN_GAPS.get(notation, Gap.NEXT_VALID)
 
 
 def check_no_overflow(rules: Rules, instead: str) -> None:
@@ -94,17 +101,14 @@ def at_hours(
     rules: Rules,
     *,
     stepped: bool,
-    gap: Gap = Gap.NEXT_VALID,
-    overlap: Overlap = Overlap.FIRST,
 ) -> OnWallClock:
     """The wall times of a pattern in the schedule's zone, by what its hours say of clock changes (decision 0012).
 
     hours: mask. All of them: each real hour counts, nothing is lost or doubled. stepped: they are a step over the whole
-    day, which loses and doubles nothing either. Else they fix the hour, and the schedule's rules decide; gap, overlap:
-    the notation's own where it states none.
+    day, which loses and doubles nothing either. Else they fix the hour, and the schedule's rules decide.
     """
-    if hours == _ALL_HOURS:
+    if hours == ALL_HOURS:
         return OnWallClock(pattern, rules.zone, Gap.SKIP, Overlap.BOTH, marked=False)
     if stepped:
         return OnWallClock(pattern, rules.zone, Gap.NEXT_VALID, Overlap.FIRST)
-    return OnWallClock(pattern, rules.zone, rules.gap or gap, rules.overlap or overlap)
+    return OnWallClock(pattern, rules.zone, rules.gap or Gap.NEXT_VALID, rules.overlap or Overlap.FIRST)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sweephand.schedules import members
+from sweephand.schedules.localtime import Gap, Overlap
 from sweephand.schedules.notations import at
 from sweephand.schedules.notations.shapes import Beginning, Facts, Rules
 
@@ -20,8 +21,15 @@ EXPECTED = 'words such as "tomorrow at 4pm" or "in 2 hours", a date of ISO 8601 
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
-    """{"second"} or {"wall"}, as of `at`. Doubtful wall times are refused unless the caller states the rule."""
-    return at.facts_of(_written(value, rules, beginning.now), FIELD, rules)
+    """{"second"} or {"wall"}, as of `at`. Doubtful wall times are refused unless the caller states the rule.
+
+    Words without a time of the day ("in 1 day") take the first valid instant, and the first of two.
+    """
+    written = _written(value, rules, beginning.now)
+    if not written.exact:
+        gap, overlap = rules.gap or Gap.NEXT_VALID, rules.overlap or Overlap.FIRST
+        rules = Rules(rules.zone, gap, overlap, rules.month_overflow)
+    return at.facts_of(written, FIELD, rules)
 
 
 def counted_from(facts: Facts) -> int | None:  # noqa: ARG001 - an instant has no rhythm

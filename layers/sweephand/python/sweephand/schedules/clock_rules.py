@@ -1,0 +1,37 @@
+"""Refuses a stated dstGap or dstOverlap that does not act on the schedule."""
+
+from __future__ import annotations
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules.localtime import Overlap
+from sweephand.schedules.notations.shapes import Rules, own_gap
+from sweephand.schedules.rule import Amended, Jittered, Once, Series, Window
+from sweephand.schedules.sets import Also
+from sweephand.schedules.wallclock import OnWallClock
+
+_LEAVE_OUT = "leave it out: the schedule runs through clock changes, loses nothing and doubles nothing"
+
+
+def check(notation: str, value: object, rules: Rules, series: Series) -> None:
+    """Raises InvalidRequest. A rule that repeats its default is accepted, because answers show it.
+
+    value: the text of the notation. `time` is accepted too, because its words may name an instant or a wall time, and
+    so are texts that name dates of their own (RDATE, repeating intervals).
+    """
+    if notation == "time" or (notation == "every" and isinstance(value, str) and "/" in value):
+        return
+    while isinstance(series, Window | Jittered | Amended):
+        if isinstance(series, Also):
+            return
+        series = series.series
+    if isinstance(series, OnWallClock) and isinstance(series.pattern, Once):
+        return
+    stated = (("dstGap", rules.gap, own_gap(notation)), ("dstOverlap", rules.overlap, Overlap.FIRST))
+    for name, rule, own in stated:
+        if rule is None or (rule is own and notation != "at"):
+            continue
+        if not isinstance(series, OnWallClock):
+            what = "a time with an offset" if notation == "at" else "steps of elapsed time"
+            raise InvalidRequest(name, f"{rule.value} does not act on {what}; leave it out")
+        if not series.marked or rule not in (series.gap, series.overlap):
+            raise InvalidRequest(name, f"{rule.value} does not act where the hours are all or a step; {_LEAVE_OUT}")
