@@ -51,6 +51,7 @@ from sweephand.flow.ordinals import Ordinals
 from sweephand.flow.plan import Planned
 from sweephand.flow.unless_active import run_unless_active
 from sweephand.schedules import calendar_content
+from sweephand.security.caller import FIRST_ID, PROVIDER_ALL, Caller
 from sweephand.store import circuits, keys
 from sweephand.store import flow_keys as flow_key_rows
 from sweephand.store.jobs import job_of
@@ -1145,6 +1146,8 @@ def gone(delete: Callable[[], None]) -> None:
 
 # Tenants and collections
 
+PROVIDER_CALLER = Caller(None, FIRST_ID, frozenset({PROVIDER_ALL}))
+
 
 class Tenancy(Scenario):
     """A tenant, its credential and its collection come and go; what is due while the collection is off is skipped."""
@@ -1156,7 +1159,9 @@ class Tenancy(Scenario):
         at.ask(lambda: tenancy.create_tenant(world, "globex", None))
         at.ask(lambda: tenancy.change_tenant(world, TENANT, "limited", Usage(most_schedules=9)))
         issued = at.ask(lambda: access.create_credential(world, TENANT, None, ["jobs:read"]))
-        at.ask(lambda: access.delete_credential(world, TENANT, issued.credential.id))
+        mine = issued.credential.id
+        at.ask(lambda: access.rotate_credential(world, TENANT, mine, timedelta(hours=1), PROVIDER_CALLER))
+        at.ask(lambda: access.delete_credential(world, TENANT, mine))
         at.ask(lambda: tenancy.create_collection(world, tenancy.named(TENANT, "side")))
         job = at.create(counted(2), collection="side")
         at.expect(job, {}, in_lines=minutes(1), optional=minutes(2, 3), state=None)
@@ -1167,6 +1172,17 @@ class Tenancy(Scenario):
         at.ask(lambda: at.scene.delete(job))
         at.go_to(4)
         at.ask(lambda: tenancy.delete_collection(world, TENANT, "side", None))
+
+
+class CallbackKey(Scenario):
+    """The first runs that send a callback token: whoever needs the key first makes it."""
+
+    name = "callback-key"
+
+    def history(self, at: Play) -> None:
+        job = at.create(until(2), policies={"callbackToken": True})
+        at.expect(job, minutes(1, 2))
+        at.go_to(3)
 
 
 class HeldCollection(Scenario):

@@ -5,6 +5,7 @@ They are kept in the state folder, so that they stay the same over restarts.
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -73,14 +74,12 @@ def _works(base_url: str, credential: Credential) -> bool:
 
 
 def _make(base_url: str, provider: Credential, tenant: str) -> Credential:
-    api = Api(base_url, provider, for_tenant=tenant)
-    try:
+    with closing(Api(base_url, provider)) as api:
         try:
             api.call("POST", "/v1/tenants", {"tenant": tenant})
         except Refused as refused:
             if refused.status != 409:  # there already
                 raise
-        made = api.call("POST", "/v1/credentials", {"name": CREDENTIAL_NAME, "scopes": list(TENANT_SCOPES)})
-        return Credential(made["clientId"], made["secret"])
-    finally:
-        api.close()
+    with closing(Api(base_url, provider, for_tenant=tenant)) as acting:
+        made = acting.call("POST", "/v1/credentials", {"name": CREDENTIAL_NAME, "scopes": list(TENANT_SCOPES)})
+    return Credential(made["clientId"], made["secret"])
