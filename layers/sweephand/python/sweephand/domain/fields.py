@@ -143,7 +143,7 @@ def name(value: object, field: str) -> str:
 
 
 def without_commands(given: str) -> str:
-    """The text for a file that somebody opens in a terminal: what would command it is written as `\\u001b`."""
+    """The text for a file that somebody opens in a terminal: what would command it is written as `\\x1b`."""
     return _FREE.sub(lambda found: found[0].encode("unicode_escape").decode(), given)
 
 

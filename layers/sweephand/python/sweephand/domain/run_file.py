@@ -63,7 +63,7 @@ def _cells(run: dict[str, Any]) -> list[Any]:
 
 def _cell(value: Any) -> Any:
     """A value that neither a spreadsheet works out nor a terminal obeys: a formula gets an apostrophe in front, which
-    spreadsheets do not show, and a control character is written as `\\u001b`.
+    spreadsheets do not show, and a control character is written as `\\x1b`.
     """
     if not isinstance(value, str):
         return value

@@ -301,7 +301,8 @@ def statuses(route: Route) -> list[int]:
 
 def _can_conflict(route: Route) -> bool:
     apart = ("/v1/tenants", "/v1/operations")
-    return route.tenant or route.path.startswith(apart) or route.takes in {"CredentialDraft", "CredentialRotation"}
+    taking = {"CredentialDraft", "CredentialRotation", "PreviewRequest"}
+    return route.tenant or route.path.startswith(apart) or route.takes in taking
 
 
 def _other_responses(route: Route) -> dict[str, Any]:

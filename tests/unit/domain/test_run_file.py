@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+
+from sweephand.domain.run_file import COLUMNS, Format, lines
+from tests.unit.domain.nouns import run
+
+
+def cell(message: str) -> str:
+    """How a message stands in the CSV."""
+    text = lines(Format.CSV, [run(message=message)], {"job-1": None})
+    (row,) = csv.reader(io.StringIO(text, newline=""))
+    return row[COLUMNS.index("message")]
+
+
+@pytest.mark.parametrize(
+    ("stored", "written"),
+    [
+        ("\x1b[31mred", "\\x1b[31mred"),
+        ("a\x07b\x00", "a\\x07b\\x00"),
+        ("\u202ecod.exe", "\\u202ecod.exe"),
+        ("\U000e0041x", "\\U000e0041x"),
+        ("one\n\ttwo", "one\n\ttwo"),
+        ("=1+1", "'=1+1"),
+        ("plain \u00fc\u4e2d", "plain \u00fc\u4e2d"),
+    ],
+)
+def test_a_cell_neither_commands_a_terminal_nor_is_worked_out(stored: str, written: str) -> None:
+    assert cell(stored) == written
