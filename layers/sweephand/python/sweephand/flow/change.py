@@ -16,7 +16,6 @@ from sweephand.flow import (
     cleaning,
     drafts,
     endings,
-    finality,
     following,
     pausing,
     plan,
@@ -176,7 +175,7 @@ class _CameBetween(Exception):
 def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     """One transaction: the job, its schedules, what goes along, and the entry of the change log."""
     before, after, parts = planned.job, wanted.job, wanted.parts
-    finality.check_change(before, planned.schedules, wanted.by)
+    _check_not_final(planned, wanted.by)
     if sum(1 for wish in wanted.wishes if not wish.delete) > SCHEDULES_MOST:
         raise QuotaExceeded(f"a job has at most {SCHEDULES_MOST} schedules")
     more = any(wish.before is None for wish in wanted.wishes)
@@ -233,6 +232,14 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     if collection.events is Events.ALL:
         _tell(world, new)
     return changed
+
+
+def _check_not_final(planned: Planned, by: By) -> None:
+    """Raises Conflict. The service's own changes (retention, calendars) are not held up."""
+    if by.actor is not None and planned.job.policies.get("afterEnd") == "final":
+        from sweephand.flow import finality  # noqa: PLC0415 - few jobs end for good
+
+        finality.check(planned.job, planned.schedules)
 
 
 def _book(world: World, job: Job, wanted: Sequence[Wish]) -> Mapping[str, Calendar]:

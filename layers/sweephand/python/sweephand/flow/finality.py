@@ -8,7 +8,6 @@ from sweephand.domain.job import Job
 from sweephand.domain.job_state import ended_state, is_final
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import Conflict
-from sweephand.flow.history import By
 from sweephand.flow.world import World
 from sweephand.store import jobs
 
@@ -20,13 +19,6 @@ def check(job: Job, schedules: Sequence[Schedule]) -> None:
         raise Conflict(f"the job is {state}, which is final (policy afterEnd): it can be read and deleted")
 
 
-def check_change(job: Job, schedules: Sequence[Schedule], by: By) -> None:
-    """As `check`, but the service's own changes (retention, calendars) are not held up."""
-    if by.actor is not None:
-        check(job, schedules)
-
-
 def check_run(world: World, job: Job) -> None:
-    """As `check`, before a run is started by hand; reads schedules of a job only if its policy asks for it."""
-    if job.policies.get("afterEnd") == "final":
-        check(job, jobs.read_schedules(world.table, job.tenant, job.id))
+    """As `check`, before a run of a job with the policy `afterEnd: final` is started by hand."""
+    check(job, jobs.read_schedules(world.table, job.tenant, job.id))

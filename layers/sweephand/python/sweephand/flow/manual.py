@@ -11,7 +11,7 @@ from sweephand.domain.job import Job
 from sweephand.domain.run import Kind, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import NotFound, Unavailable
-from sweephand.flow import drafts, edits, finality
+from sweephand.flow import drafts, edits
 from sweephand.flow.edits import Edit
 from sweephand.flow.effects import WAKE
 from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
@@ -40,13 +40,21 @@ def run_now(
     job = find(world, tenant, job_id, schedule_id)
     if once is not None and (there := earlier(world, tenant, once)) is not None:
         return there
-    finality.check_run(world, job)
+    check_not_final(world, job)
     run = new_run(world, job, schedule_id, once, hop)
     done = start(world, job, run, start_ops(world, job, run, once, edit))
     if isinstance(done, Cancelled) and "run" not in done.refused and once is not None:
         return earlier_answer(done.refused["once"], once)
     send(world, run, drafts.lane_of(job))
     return run.id
+
+
+def check_not_final(world: World, job: Job) -> None:
+    """Raises Conflict for a job that has ended for good."""
+    if job.policies.get("afterEnd") == "final":
+        from sweephand.flow import finality  # noqa: PLC0415 - few jobs end for good
+
+        finality.check_run(world, job)
 
 
 def find(world: World, tenant: str, job_id: str, schedule_id: str | None) -> Job:

@@ -17,7 +17,7 @@ from sweephand.domain.job import Job, owner_of
 from sweephand.domain.run import FAILED, REACTIONS, Kind, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, NotFound, Unavailable
-from sweephand.flow import edits, finality, ranges, tenancy
+from sweephand.flow import edits, ranges, tenancy
 from sweephand.flow.acting import payload_of
 from sweephand.flow.edits import Edit
 from sweephand.flow.effects import WAKE
@@ -129,7 +129,10 @@ def prepared(
         kind = old.kind if old.kind in REACTIONS else Kind.MANUAL
     if job is None:
         raise NotFound("its job is gone" if redirect is None else "the job that its errors are redirected to is gone")
-    finality.check_run(world, job)
+    if job.policies.get("afterEnd") == "final":
+        from sweephand.flow import finality  # noqa: PLC0415 - few jobs end for good
+
+        finality.check_run(world, job)
     schedule = None
     if schedule_id is not None:
         schedule = jobs.read_schedule(world.table, old.tenant, job.id, schedule_id)

@@ -13,7 +13,7 @@ from itertools import islice
 from sweephand.domain.job import Job
 from sweephand.domain.run import REACTIONS, Run
 from sweephand.errors import Unavailable
-from sweephand.flow import drafts, finality, manual
+from sweephand.flow import drafts, manual
 from sweephand.flow.edits import Edit
 from sweephand.flow.idempotency import Once, earlier, earlier_answer
 from sweephand.flow.world import World
@@ -58,7 +58,7 @@ def run_unless_active(
         active = _active(world, job, schedule_id, last)
         if active is not None:
             return Answered(active.id, started=False)
-        finality.check_run(world, job)
+        manual.check_not_final(world, job)
         run = manual.new_run(world, job, schedule_id, once, hop)
         ops = [*manual.start_ops(world, job, run, once, edit), _mark_op(world, job, run, last)]
         done = manual.start(world, job, run, ops)
