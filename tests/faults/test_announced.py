@@ -66,7 +66,7 @@ SAP_MEMBERS = ("repeatInterval", "cron", "time")
 class Look:
     """Instants that were named after so many requests. until: the end of what was asked for; None: single instants.
 
-    whole: nothing else will run; not so in a pause with an end, which the service ends late where executors are away.
+    whole: nothing else will run; not so while an executor has still to end a pause, or to let go what was held.
     """
 
     at: datetime
@@ -290,8 +290,9 @@ class History:
             assert not ({"CHANGED_SINCE", "MATCHES"} <= codes), said
             assert not ("CHANGED_SINCE" in codes and said["occurs"]), said
             assert said["occurs"] is (at in named), (at, said, sorted(named), self.log)
-        whole = not (there.json["state"] == "PAUSED" and self.resumes)
-        self.looks.append(Look(self.now, len(self.asked), named, until, whole))
+        ends_late = there.json["state"] == "PAUSED" and self.resumes
+        held = there.json["state"] == "ACTIVE" and not nexts
+        self.looks.append(Look(self.now, len(self.asked), named, until, not (ends_late or held)))
 
     # In the end
 

@@ -156,7 +156,7 @@ def explain_schedule(ctx: Context) -> Answer:
     if found.instant in schedule.still_due or found.instant <= generations.began(schedule):
         found = _before_change(ctx, schedule, found, uuid)
     elif not _acts(ctx.now, schedule, found.instant):
-        found = replace(found, occurs=False, reasons=(_not_active(schedule, found.instant), *found.reasons))
+        found = replace(found, occurs=False, reasons=(_not_active(schedule), *found.reasons))
     body = _explained(timing, found, schedule.timing.get("calendars"))
     if found.occurs:
         body["runId"] = f"{schedule.id}_{uuid}"
@@ -208,16 +208,16 @@ def _by_actual_starts(now: datetime, schedule: Schedule, timing: Timing, found: 
 
 def _acts(now: datetime, schedule: Schedule, instant: datetime) -> bool:
     """Does the schedule run then, if its rule says so?"""
-    if schedule.held_from is not None and instant >= schedule.held_from:
-        return False
+    if schedule.held_from is not None and instant >= min(schedule.held_from, now):
+        return False  # what was sent before it was held is skipped at its instant
     if schedule.state in LIVE:
         last = schedule.last_planned_at
         return schedule.state is not ScheduleState.ENDING or (last is not None and instant <= last)
     return schedule.state not in replan.OFF and instant <= now
 
 
-def _not_active(schedule: Schedule, instant: datetime) -> Reason:
-    held = schedule.held_from is not None and instant >= schedule.held_from
+def _not_active(schedule: Schedule) -> Reason:
+    held = schedule.held_from is not None
     reason = f" ({schedule.state_reason})" if schedule.state_reason else ""
     state = "held: its collection or tenant is disabled" if held else f"{schedule.state}{reason}"
     return Reason("NOT_ACTIVE", f"the schedule is {state}")
