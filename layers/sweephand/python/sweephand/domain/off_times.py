@@ -61,7 +61,7 @@ def ended(text: str | None, until: datetime) -> str | None:
 def reason_at(text: str | None, instant: datetime, generation: int) -> Reason | None:
     """Why an occurrence of this plan is not called; None where it did not fall due in such a time.
 
-    Raises ValueError for a text that nobody wrote.
+    Raises ValueError or KeyError for a text that nobody wrote.
     """
     return next((each.reason for each in _read(text) if each.covers(instant, generation)), None)
 

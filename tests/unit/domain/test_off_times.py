@@ -1,0 +1,64 @@
+"""When something was off: which occurrences are meant, and how much a row keeps of it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from sweephand.domain import off_times
+from sweephand.domain.run import Reason
+from tests.unit.domain.nouns import DAY, NOW, SECOND
+
+SINCE = NOW.replace(microsecond=0)
+UNTIL = SINCE + 10 * SECOND
+
+
+def off(reason: Reason = Reason.PAUSED, generation: int = 3) -> str:
+    text = off_times.ended(off_times.began(None, reason, generation, SINCE), UNTIL)
+    assert text is not None
+    return text
+
+
+@pytest.mark.parametrize(
+    ("at", "meant"),
+    [(SINCE, False), (SINCE + SECOND, True), (UNTIL, True), (UNTIL + SECOND, False)],
+)
+def test_it_is_off_after_its_beginning_and_up_to_its_end(at: datetime, meant: bool) -> None:
+    assert (off_times.reason_at(off(), at, 3) is Reason.PAUSED) is meant
+
+
+def test_what_a_later_plan_has_is_not_meant_unless_all_plans_are() -> None:
+    at = SINCE + SECOND
+
+    assert off_times.reason_at(off(), at, 2) is Reason.PAUSED
+    assert off_times.reason_at(off(), at, 4) is None
+    assert off_times.reason_at(off(Reason.DISABLED, off_times.ANY_GENERATION), at, 4) is Reason.DISABLED
+
+
+def test_of_a_time_that_lasts_the_state_speaks() -> None:
+    lasting = off_times.began(None, Reason.PAUSED, 1, SINCE)
+
+    assert off_times.reason_at(lasting, UNTIL, 1) is None
+
+
+def test_an_end_ends_what_lasts_and_nothing_else() -> None:
+    again = off_times.ended(off_times.began(off(), Reason.DISABLED, 5, UNTIL + 5 * SECOND), UNTIL + 9 * SECOND)
+
+    assert off_times.reason_at(again, UNTIL + SECOND, 3) is None
+    assert off_times.reason_at(again, UNTIL + 6 * SECOND, 3) is Reason.DISABLED
+    assert off_times.ended(None, UNTIL) is None
+
+
+def test_times_that_no_message_can_fall_into_any_more_are_forgotten() -> None:
+    kept = off_times.began(off(), Reason.PAUSED, 9, SINCE + off_times.KEPT - SECOND)
+    forgotten = off_times.began(off(), Reason.PAUSED, 9, SINCE + off_times.KEPT)
+
+    assert [len(text.split()) for text in (kept, forgotten)] == [2, 1]
+    assert off_times.KEPT > timedelta(days=4) == 4 * DAY
+
+
+@pytest.mark.parametrize("text", ["P1", "X1:1-2", "P1:a-2", "P1:1-2-3"])
+def test_a_text_that_nobody_wrote_is_an_error(text: str) -> None:
+    with pytest.raises((ValueError, LookupError)):
+        off_times.reason_at(text, NOW, 1)
