@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from sweephand.domain.instants import text
+from sweephand.domain.lateness import FRESH
 from sweephand.flow.plan import Planned
 from tests.support.endpoint import BUSY
 from tests.support.stage import Stage
@@ -133,3 +135,30 @@ def test_a_tick_that_comes_between_wins(stage: Stage) -> None:
     there = stage.stored(planned).next_run_at
     assert there is not None
     assert int(there.timestamp()) == 1_899_999_999
+
+
+@pytest.mark.parametrize("made_s", [1, 30, 59])
+@pytest.mark.parametrize("out_s", [122, 130, 145, 170, 200, 260, 700])
+@pytest.mark.parametrize("interval_s", [15, 20, 45, 60])
+def test_after_an_outage_no_interval_is_too_short(stage: Stage, made_s: int, out_s: int, interval_s: int) -> None:
+    """Whoever planned it had sent some minutes ahead when everything stopped, and no tick had seen it yet.
+
+    Up to two minutes the rhythm stays, so what is made up at once may be followed by the next of the old rhythm sooner.
+    """
+    stage.clock.advance(made_s)
+    planned = stage.create({"every": f"PT{interval_s}S", "align": "actual_start"})
+    first = planned.schedules[0].next_run_at
+    assert first is not None
+    stage.pass_time(out_s)
+    back_at = stage.clock.now()
+
+    stage.run(600, tick_in_s=0)
+
+    begun = [each.at for each in stage.endpoint.received]
+    made_up = [at for at in begun if at < back_at + SECOND]
+    on_time = [at for at in begun if at >= back_at + SECOND]
+    assert made_up
+    assert len(on_time) >= 500 // interval_s
+    starts = [made_up[-1], *on_time] if back_at - first > FRESH else on_time
+    assert min(later - earlier for earlier, later in pairwise(starts)) >= (interval_s - 1) * SECOND
+    assert len(set(stage.endpoint.planned)) == len(begun)

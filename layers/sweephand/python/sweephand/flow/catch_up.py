@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sweephand import ids
-from sweephand.domain import misfire
-from sweephand.domain.instants import epoch_s, from_s
+from sweephand.domain import misfire, series
+from sweephand.domain.instants import epoch_s, from_s, up_to_second
 from sweephand.domain.lateness import Policy
 from sweephand.domain.message import occurrence
 from sweephand.domain.misfire import Missed, Span
@@ -23,16 +23,18 @@ from sweephand.errors import Unavailable
 from sweephand.flow import ranges
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.schedules.timing import between, load
+from sweephand.schedules.timing import Timing, between, load
 from sweephand.store import jobs, keys
-from sweephand.store.conditional import Op, Written
-from sweephand.store.expressions import add, assign, every
+from sweephand.store.conditional import Op, Refused, Written
+from sweephand.store.expressions import Condition, add, assign, every
 from sweephand.store.table import CatchUpItem, ScheduleItem, StatsItem
 from sweephand.store.views import runs as views
 from sweephand.store.waiting import WaitingRow
 
 STRETCH = timedelta(minutes=1)
 """What one look at a catch-up row sends ahead."""
+SENT_FURTHER = timedelta(seconds=70)
+"""By how much more than the look-ahead a request sends ahead what it plans, clocks that differ included."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ def split(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> Wai
     The same row comes back where nothing is missed. Raises Unavailable if the kept occurrence was not sent.
     """
     timing = load(sweep.packed)
+    if timing.actual_start_interval_s is not None:
+        return _restarted(world, row, sweep, timing, now)
     found = misfire.missed(timing, Policy.read(sweep.misfire), row.next_run_at, now, row.planned_total)
     if found is None:
         return row
@@ -87,6 +91,39 @@ def split(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> Wai
     if over:
         sweep = replace(sweep, waits=Waits.END)
     return replace(row, next_run_at=next_at, planned_total=planned_total, sweep=str(sweep))
+
+
+def _restarted(world: World, row: WaitingRow, sweep: SweepText, timing: Timing, now: datetime) -> WaitingRow | None:
+    """Sends the late occurrence of an interval from the actual start, and lets its rhythm begin anew with it.
+
+    Whoever planned the row may have sent some minutes of the old rhythm ahead. Of these the executor drops what lies
+    before the next occurrence, which keeps to the old rhythm while they may still be out: no interval is too short.
+    Returns the row as it is now, as it was where the series ends with it, None if somebody else changed it.
+    """
+    upcoming = series.following(timing, row.next_run_at, now)
+    if upcoming is None or (timing.count is not None and row.planned_total + 1 >= timing.count):
+        return row
+    step = timedelta(seconds=timing.actual_start_interval_s or 0)
+    if upcoming <= row.next_run_at + timedelta(seconds=world.settings.look_ahead_s) + SENT_FURTHER:
+        upcoming = row.next_run_at - (row.next_run_at - upcoming) // step * step
+        if upcoming > timing.ends_at:
+            return row
+    pointer = occurrence(row.tenant, row.owner, row.own_id, row.next_run_at, row.generation)
+    if world.queue.send([Delivery(pointer, row.next_run_at, sweep.lane)]):
+        raise Unavailable("the run queue did not take a message")
+    actions = [
+        assign(ScheduleItem.next_run_at, epoch_s(upcoming)),
+        assign(ScheduleItem.planned_total, row.planned_total + 1),
+        assign(ScheduleItem.missed_from, epoch_s(up_to_second(now))),
+        assign(ScheduleItem.missed_to, epoch_s(upcoming) - 1),
+    ]
+    if isinstance(world.table.update(row.pk, row.sk, actions, _as_read(row)), Refused):
+        return None
+    return replace(row, next_run_at=upcoming, planned_total=row.planned_total + 1)
+
+
+def _as_read(row: WaitingRow) -> Condition:
+    return every(ScheduleItem.next_run_at == epoch_s(row.next_run_at), ScheduleItem.generation == row.generation)
 
 
 def split_all(world: World, schedules: Sequence[Schedule]) -> None:
@@ -135,8 +172,7 @@ def _schedule_op(
             assign(ScheduleItem.sweep, str(replace(sweep, waits=Waits.END))),
             assign(ScheduleItem.last_planned_at, epoch_s(missed.span.last)),
         ]
-    as_read = every(ScheduleItem.next_run_at == epoch_s(row.next_run_at), ScheduleItem.generation == row.generation)
-    return world.table.update_op("schedule", row.pk, row.sk, actions, as_read)
+    return world.table.update_op("schedule", row.pk, row.sk, actions, _as_read(row))
 
 
 def _row_op(world: World, row: WaitingRow, sweep: SweepText, span: Span, now: datetime) -> Op:
