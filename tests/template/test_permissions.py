@@ -205,6 +205,25 @@ def test_who_seals_secrets_of_jobs_cannot_open_them_and_the_reverse(stack):
     }
 
 
+def test_secrets_of_jobs_are_sealed_and_opened_only_in_their_own_context(stack):
+    """A right to the key is no right to what anybody else may have sealed by it."""
+    own = {
+        "ForAllValues:StringEquals": {"kms:EncryptionContextKeys": ["tenant", "job", "field"]},
+        "Null": {"kms:EncryptionContextKeys": "false"},
+    }
+
+    bound = {role: _on_the_key(stack, role, lambda condition: condition == own) for role in GRANTED}
+    others = {role: _on_the_key(stack, role, lambda each: each not in (own, CALLBACK_KEY_ALONE)) for role in GRANTED}
+
+    assert {role: rights for role, rights in bound.items() if rights} == {
+        "ApiRole": {"kms:Encrypt"},
+        "SapApiRole": {"kms:Encrypt"},
+        "ExecutorRole": {"kms:Decrypt"},
+        "ExecutorSlowRole": {"kms:Decrypt"},
+    }
+    assert not any(others.values())
+
+
 def test_the_key_of_callbacks_is_made_by_the_executors_and_opened_by_the_api_too(stack):
     rights = {role: _on_the_key(stack, role, lambda condition: condition == CALLBACK_KEY_ALONE) for role in GRANTED}
 

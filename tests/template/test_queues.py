@@ -131,13 +131,34 @@ def test_by_default_queues_and_dead_letters_leave_two_of_a_new_account_s_ten_exe
     assert 10 - of_queues - dead_letters - sweeper >= 1
 
 
+TLS_ONLY = {
+    "Sid": "OverTlsOnly",
+    "Effect": "Deny",
+    "Principal": "*",
+    "Action": "sqs:*",
+    "Resource": "*",
+    "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+}
+
+
+def test_every_queue_is_reached_over_tls_alone(stack):
+    policies = of_type(stack, "AWS::SQS::QueuePolicy").values()
+    queues = [queue["Ref"] for policy in policies for queue in policy["Queues"]]
+
+    assert sorted(queues) == sorted(of_type(stack, "AWS::SQS::Queue"))
+    assert all(TLS_ONLY in policy["PolicyDocument"]["Statement"] for policy in policies)
+
+
 def test_only_the_clocks_and_what_tells_of_tasks_may_put_messages_into_a_queue_without_a_role(stack):
     policies = of_type(stack, "AWS::SQS::QueuePolicy")
 
-    assert policies.keys() == {"TickDeadLetterPolicy", "RunQueuePolicy"}, "see test_tasks.py for the second"
+    assert policies.keys() == {"TickDeadLetterPolicy", "RunQueuePolicy", "QueuesPolicy"}, "see test_tasks.py for tasks"
+    assert policies["RunQueuePolicy"]["PolicyDocument"]["Statement"] == [TLS_ONLY]
+    assert policies["QueuesPolicy"]["PolicyDocument"]["Statement"] == [TLS_ONLY]
     policy = policies["TickDeadLetterPolicy"]
     assert policy["Queues"] == [{"Ref": "TickDeadLetterQueue"}]
     assert policy["PolicyDocument"]["Statement"] == [
+        TLS_ONLY,
         {
             "Effect": "Allow",
             "Principal": {"Service": "events.amazonaws.com"},
@@ -152,7 +173,7 @@ def test_only_the_clocks_and_what_tells_of_tasks_may_put_messages_into_a_queue_w
                     ]
                 }
             },
-        }
+        },
     ]
 
 

@@ -10,6 +10,7 @@ from tests.support.ecs import passed_on
 from tests.template.cloudformation import of_type
 from tests.template.test_parameters import PARAMETERS, _allows
 from tests.template.test_permissions import GRANTED, _listed, _statements
+from tests.template.test_queues import TLS_ONLY
 
 ACCOUNT = "arn:aws:ecs:eu-central-1:123456789012"
 CLUSTER = f"{ACCOUNT}:cluster/jobs"
@@ -37,7 +38,7 @@ def _of(stack, action):
 
 def test_without_the_parameters_nobody_may_run_a_task_and_nothing_is_listened_to(stack, raw):
     assert [_of(stack, action) for action in ("ecs:RunTask", "ecs:StopTask", "iam:PassRole")] == [{}, {}, {}]
-    assert {raw["Resources"][name]["Condition"] for name in (*RULES, "RunQueuePolicy")} == {"HasTasks"}
+    assert {raw["Resources"][name]["Condition"] for name in RULES} == {"HasTasks"}
 
 
 def test_executors_run_the_given_definitions_in_the_given_cluster(tasks):
@@ -140,15 +141,16 @@ def test_only_these_rules_may_write_into_the_run_queue_without_a_role(tasks):
 
     assert policy["Queues"] == [{"Ref": "RunQueue"}]
     assert policy["PolicyDocument"]["Statement"] == [
+        TLS_ONLY,
         {
             "Effect": "Allow",
             "Principal": {"Service": "events.amazonaws.com"},
             "Action": "sqs:SendMessage",
             "Resource": {"Fn::GetAtt": ["RunQueue", "Arn"]},
             "Condition": {"ArnEquals": {"aws:SourceArn": ours}},
-        }
+        },
     ]
-    (statement,) = kept["PolicyDocument"]["Statement"]
+    (_, statement) = kept["PolicyDocument"]["Statement"]
     assert statement["Condition"]["ArnEquals"]["aws:SourceArn"][3:] == ours
 
 
