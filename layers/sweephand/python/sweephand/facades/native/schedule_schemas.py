@@ -96,7 +96,7 @@ SCHEDULE_DRAFT: Members = {
     "hooks": request(
         dict.fromkeys(HOOK_KINDS, ref("Action")), description="Each in the place of the job's of that name."
     ),
-    "policies": ref("Policies"),
+    "policies": ref("SchedulePolicies"),
     **TIMING,
 }
 SCHEDULE_REPLACEMENT: Members = {

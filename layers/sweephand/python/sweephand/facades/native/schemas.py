@@ -194,6 +194,7 @@ SCHEMAS: dict[str, Schema] = {
     "Outcome": request(OUTCOME),
     "Retry": request(RETRY),
     "Policies": request(POLICIES),
+    "SchedulePolicies": request({name: each for name, each in POLICIES.items() if name not in shapes.OF_JOB_ONLY}),
     "Misfire": request(MISFIRE),
     "PauseRequest": request({"note": text(0, 1_000), "until": _UNTIL}),
     "Nothing": request({}),

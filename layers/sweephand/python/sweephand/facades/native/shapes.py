@@ -250,6 +250,8 @@ def policies(value: object, field: str, *, of_job: bool = False) -> dict[str, An
     return checked
 
 
+OF_JOB_ONLY = frozenset({"flowKey", "afterEnd"})
+"""Policies that belong to a job as a whole."""
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "overlap": ("allow", "skip", "queue_one", "replace"),
     "onPastStart": ("refuse", "run_now"),
