@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from sweephand.domain import retry
-from sweephand.facades.native import shapes
+from sweephand.facades.native import descriptions, shapes
 from sweephand.facades.native.document import FILE
 from sweephand.facades.native.examples import REQUESTS
 from sweephand.facades.native.routes import ROUTES
@@ -63,7 +64,7 @@ def test_every_schema_is_used_and_every_use_has_its_schema():
     text = FILE.read_text(encoding="utf-8")
     used = {name for name in SCHEMAS if f'"#/components/schemas/{name}"' in text}
 
-    assert used == SCHEMAS.keys()
+    assert used == SCHEMAS.keys() - {"Problem"}, "each status has its own; this one is for other paths"
     assert {route.takes for route in ROUTES.all} - {""} == REQUESTS.keys()
 
 
@@ -140,3 +141,67 @@ def test_a_cold_start_loads_neither_the_schemas_nor_the_builder():
     loaded = {name.rpartition(".")[2] for name in done.stdout.split()}
     assert "document" in loaded
     assert not loaded & {"openapi", "schemas", "json_schema", "examples"}
+
+
+def _members(place: str, schema: Any) -> Iterator[tuple[str, Any]]:
+    """(where, schema) of every member of a schema, however deep."""
+    if isinstance(schema, list):
+        for each in schema:
+            yield from _members(place, each)
+    elif isinstance(schema, dict):
+        for name, each in schema.get("properties", {}).items():
+            yield f"{place}.{name}", each
+            yield from _members(f"{place}.{name}", each)
+        for word in ("items", "additionalProperties", "oneOf", "anyOf", "allOf"):
+            yield from _members(place, schema.get(word))
+
+
+def _is_sentence(text: object) -> bool:
+    return isinstance(text, str) and len(text) > 3 and text.rstrip()[-1] in ".:`"
+
+
+def test_every_operation_and_every_member_has_a_description():
+    shown = described.DOCUMENT
+    operations = [each for methods in shown["paths"].values() for each in methods.values()]
+    members = [found for name, schema in shown["components"]["schemas"].items() for found in _members(name, schema)]
+    parameters = [each for operation in operations for each in operation.get("parameters", []) if "$ref" not in each]
+
+    assert [each["operationId"] for each in operations if not _is_sentence(each.get("description"))] == []
+    assert [place for place, schema in members if not schema.get("description")] == []
+    assert [each["name"] for each in parameters if not each.get("description")] == []
+    assert len(members) > 1_500
+
+
+def test_no_description_is_of_a_name_that_is_gone():
+    shown = described.DOCUMENT
+    places = {place for name, schema in SCHEMAS.items() for place, _ in _members(name, schema)}
+    names = {place.rpartition(".")[2] for place in places}
+    of_one = {f"{place.partition('.')[0]}.{place.rpartition('.')[2]}" for place in places}
+    ids = {each["operationId"] for methods in shown["paths"].values() for each in methods.values()}
+
+    assert set(descriptions.OPERATIONS) <= ids
+    assert [each for each in descriptions.MEMBERS if each not in (of_one if "." in each else names)] == []
+
+
+def test_every_error_has_a_schema_that_a_generator_can_use():
+    shown = described.DOCUMENT
+    text = json.dumps(shown)
+    responses = shown["components"]["responses"]
+
+    assert "allOf" not in text
+    assert {"400", "401", "403", "404", "409", "412", "413", "415", "422", "429", "431", "500", "503"} <= set(responses)
+    for response in responses.values():
+        assert all("$ref" in media["schema"] for media in response["content"].values())
+    for methods in shown["paths"].values():
+        for operation in methods.values():
+            assert {"429", "431"} <= set(operation["responses"])
+
+
+def test_each_of_several_forms_of_an_object_has_a_name():
+    schemas = described.DOCUMENT["components"]["schemas"]
+
+    for name, schema in schemas.items():
+        forms = schema.get("oneOf", [])
+        if all(form.get("type") == "object" or "$ref" in form for form in forms):
+            assert all("$ref" in form for form in forms), name
+    assert "ShownAuthenticationBasic" in schemas

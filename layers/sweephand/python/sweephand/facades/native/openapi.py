@@ -11,7 +11,7 @@ from sweephand.domain.job import JobState
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import Kind, State
 from sweephand.facades.http import RUN_TOKEN_HEADER, Route
-from sweephand.facades.native import cursors
+from sweephand.facades.native import cursors, descriptions
 from sweephand.facades.native.answers import INCLUDES
 from sweephand.facades.native.examples import REQUESTS
 from sweephand.facades.native.job_list import LIST_INCLUDES
@@ -127,6 +127,8 @@ OF_ROUTE: Mapping[tuple[str, str], Schema] = {
     ("/v1/operations", "kind"): one_of(OperationKind),
     ("/v1/jobs", "include"): items(one_of(sorted(LIST_INCLUDES))),
 }
+WITH_FIELDS = frozenset({400, 413, 415, 422})
+"""Problems that name the fields that are to blame."""
 COUNTED = frozenset({"RedriveRequest"})
 """Requests that may say how many things they expect to act on."""
 OAUTH = "An error of OAuth 2.0 (RFC 6749, 5.2)."
@@ -153,7 +155,7 @@ def document(answers: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
         "tags": [{"name": name, "description": description} for name, description in TAGS.items()],
         "paths": paths,
         "components": {
-            "schemas": SCHEMAS,
+            "schemas": _schemas(),
             "responses": _problems(),
             "parameters": {name: _header_parameter(name) for name in HEADERS},
             "headers": {
@@ -178,6 +180,7 @@ def operation(route: Route, example: Any = None) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": operation_id(route),
         "summary": route.summary,
+        "description": descriptions.of_operation(operation_id(route), route.method),
         "tags": [tag_of(route)],
         "security": _security(route),
     }
@@ -225,7 +228,7 @@ def _security(route: Route) -> list[dict[str, list[str]]]:
 
 def _parameters(route: Route) -> list[dict[str, Any]]:
     in_path = [
-        {"name": name, "in": "path", "required": True, "schema": PATH[name]}
+        _worded({"name": name, "in": "path", "required": True, "schema": PATH[name]})
         for name in re.findall(r"\{([a-z_]+)\}", route.path)
     ]
     in_query = [_query_parameter(route, name) for name in route.query]
@@ -236,7 +239,13 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
 def _query_parameter(route: Route, name: str) -> dict[str, Any]:
     schema = OF_ROUTE.get((route.path, name)) or QUERY[name]
     listed = {"style": "form", "explode": False} if schema.get("type") == "array" else {}
-    return {"name": name, "in": "query", "schema": schema, **listed}
+    return _worded({"name": name, "in": "query", "schema": schema, **listed})
+
+
+def _worded(parameter: dict[str, Any]) -> dict[str, Any]:
+    """With the description of its schema, or else that of its name."""
+    text = parameter["schema"].get("description") or descriptions.PARAMETERS.get(parameter["name"])
+    return parameter if text is None else {**parameter, "description": text}
 
 
 def _header_parameter(name: str) -> dict[str, Any]:
@@ -313,7 +322,7 @@ def _other_responses(route: Route) -> dict[str, Any]:
     if route.begins:
         content = {JSON: _content(route.begins, {})}
         other["202"] = {"description": "It goes on by itself.", "headers": _headers("Location"), "content": content}
-    other["429"] = {"$ref": "#/components/responses/429"}
+    other |= {status: {"$ref": f"#/components/responses/{status}"} for status in ("429", "431")}
     if route.body == "form":
         refused = _content("OAuthError", {})
         either = {JSON: refused, PROBLEM: _problem_content(400)}
@@ -335,15 +344,59 @@ def _problems() -> dict[str, Any]:
         }
     found["429"]["description"] += " A tenant has a limit of requests a minute; API Gateway has one for all callers."
     found["429"]["content"][JSON] = _content("GatewayRefusal", {})
+    found["431"] = {
+        "description": "The headers are too large. API Gateway refuses them before the service sees the request.",
+        "content": {JSON: _content("GatewayRefusal", {})},
+    }
     return found
+
+
+def _schemas() -> dict[str, Any]:
+    """The schemas as generators of clients can use them: each variant and each problem has a name, each member a
+    description.
+    """
+    named: dict[str, Any] = {}
+    worded = descriptions.described(SCHEMAS)
+    for name, schema in worded.items():
+        named[name] = _with_named_variants(name, schema, named)
+    for status in sorted({status for status, _ in STATUS.values()} - {405}):
+        named[f"Problem{status}"] = _problem_schema(status, worded["Problem"])
+    return named
+
+
+def _with_named_variants(name: str, schema: Schema, named: dict[str, Any]) -> Schema:
+    """Of several objects that differ by `type`, each gets a name: ShownAuthenticationBasic."""
+    forms = schema.get("oneOf", ())
+    kinds = [form.get("properties", {}).get("type", {}).get("const") for form in forms]
+    if not forms or not all(isinstance(kind, str) for kind in kinds):
+        return schema
+    references = []
+    for form, kind in zip(forms, kinds, strict=True):
+        words = re.findall("[a-zA-Z0-9]+", str(kind))
+        title = name + "".join(word[:1].upper() + word[1:] for word in words)
+        title += next(str(n) if n > 1 else "" for n in range(1, 99) if title + (str(n) if n > 1 else "") not in named)
+        named[title] = form
+        references.append(ref(title))
+    return {**schema, "oneOf": references}
+
+
+def _problem_schema(status: int, any_problem: Schema) -> Schema:
+    """A problem of one status, with its codes."""
+    codes = [code for code, (each, _) in STATUS.items() if each == status]
+    properties = {**any_problem["properties"]}
+    required = [*any_problem["required"]]
+    properties["status"] = {"type": "integer", "enum": [status], "description": "The HTTP status."}
+    properties["code"] = {"type": "string", "enum": codes, "description": "A stable code."}
+    if status in WITH_FIELDS:
+        required.append("errors")
+    else:
+        del properties["errors"]
+    return {**any_problem, "properties": properties, "required": required}
 
 
 def _problem_content(status: int) -> dict[str, Any]:
     """Where a field is to blame, `errors` says which."""
-    codes = [code for code, (each, _) in STATUS.items() if each == status]
-    errors = status in {400, 413, 415, 422}
-    about = {"errors": [{"field": None, "reason": "why"}]} if errors else {}
-    example = problem(codes[0], "why", "Ab3dEfGhIjKlMnO=", **about).body
-    narrowed: dict[str, Any] = {"properties": {"status": {"const": status}, "code": {"enum": codes}}}
-    narrowed |= {"required": ["errors"]} if errors else {"not": {"required": ["errors"]}}
-    return {"schema": {"allOf": [ref("Problem"), narrowed]}, "example": example}
+    code = next(code for code, (each, _) in STATUS.items() if each == status)
+    about = {"errors": [{"field": None, "reason": "why"}]} if status in WITH_FIELDS else {}
+    example = problem(code, "why", "Ab3dEfGhIjKlMnO=", **about).body
+    return {"schema": ref(f"Problem{status}"), "example": example}
