@@ -29,7 +29,7 @@ CATCHES_UP = (Misfire.SAP, Misfire.ALL)
 def inactive(given: Mapping[str, Any]) -> dict[str, str]:
     """The members of a `misfire` that nothing acts on, each with the reason."""
     kind = given.get("type", Misfire.SAP)
-    if "ratePerMinute" not in given or kind in CATCHES_UP:
+    if "ratePerMinute" not in given or kind in CATCHES_UP or kind not in tuple(Misfire):
         return {}
     return {"ratePerMinute": f'the type is "{kind}", which sends no missed occurrences one after the other'}
 
