@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sweephand.flow import manual, run_lists
-from sweephand.store import ledger
+from sweephand.store import keys, ledger
 from tests.bench.meter import metered
 from tests.contract.native.api import Api
 from tests.support.endpoint import OK, WRONG
@@ -211,6 +211,24 @@ def test_a_change_that_overtakes_the_first_run_of_a_job_does_not_hide_it(api: Ap
     assert met
     assert changed.status == 200
     assert ids(listed(api, collection="north")) == ids(listed(api, jobId=job["id"])) != []
+
+
+def test_a_job_that_goes_as_its_first_run_begins_leaves_no_row_of_a_job(api: Api) -> None:
+    job = api.create(action=HTTP, schedules=[])
+    met = False
+
+    def fault(passing: Any, act: Any) -> Any:
+        nonlocal met
+        if not met and passing.operation == "UpdateItem" and passing.request["Key"]["sk"] == {"S": keys.JOB}:
+            met = True
+            api("DELETE", f"/v1/jobs/{job['id']}")
+        return act()
+
+    api.stage.taps.fault = fault
+    api("POST", f"/v1/jobs/{job['id']}/run")
+
+    assert met
+    assert [item for item in api.stage.items() if item["sk"] == {"S": keys.JOB}] == []
 
 
 def test_too_many_jobs_are_refused_with_the_way_to_go_on(api: Api, customers: Any, monkeypatch: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sweephand import ids
 from sweephand.domain.instants import epoch_ms, from_ms
@@ -11,8 +12,7 @@ from sweephand.domain.job import Job
 from sweephand.domain.run import Kind, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import NotFound, Unavailable
-from sweephand.flow import drafts, edits
-from sweephand.flow.edits import Edit
+from sweephand.flow import drafts
 from sweephand.flow.effects import WAKE
 from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
 from sweephand.flow.settle import max_attempts
@@ -20,6 +20,9 @@ from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import jobs, ledger, run_rows
 from sweephand.store.conditional import Cancelled, Op, Written
+
+if TYPE_CHECKING:
+    from sweephand.flow.edits import Edit
 
 
 def run_now(
@@ -89,6 +92,8 @@ def new_run(world: World, job: Job, schedule_id: str | None, once: Once | None, 
 def start_ops(world: World, job: Job, run: Run, once: Once | None, edit: Edit | None = None) -> list[Op]:
     """Returns the parts `run`, `edit` and `once` of the transaction that starts it. Raises InvalidRequest."""
     if edit is not None:
+        from sweephand.flow import edits  # noqa: PLC0415 - few runs carry a payload of their own
+
         edits.check(job.action, edit)
         run = replace(run, edited=True)
     item = run_rows.item_of(run, shards=world.settings.shards, lane=drafts.lane_of(job))

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from sweephand.domain import retry, settlement
-from sweephand.domain.admission import FailAttempt
 from sweephand.domain.instants import up_to_second
 from sweephand.domain.job import ActionSpec, Job
 from sweephand.domain.message import Pointer
@@ -23,6 +23,9 @@ from sweephand.store.conditional import Refused, Written
 from sweephand.store.expressions import Condition
 from sweephand.store.table import AttemptItem
 from sweephand.values import replace
+
+if TYPE_CHECKING:
+    from sweephand.domain.admission import FailAttempt
 
 ANSWER_BYTES = 16_384
 FAST_ANSWER_S = 15
