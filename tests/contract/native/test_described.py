@@ -57,6 +57,8 @@ def _with(body: Any, path: tuple[Any, ...], value: Any) -> Any:
 
 
 ONCE = {"at": "2027-04-01T09:00:00Z"}
+NIGHTLY = {"cron": "30 2 * * *", "timezone": "Europe/Berlin"}
+RETRIED = {**REQUESTS["JobDraft"]["least"]["action"], "retry": {"type": "fixed"}}
 DELAYED = {"type": "exponential"}
 COMPANY: dict[tuple[str, ...], Any] = {
     **{("retry", name): DELAYED for name in ("maxRetries", "delaySeconds", "maxDelaySeconds")},
@@ -65,6 +67,9 @@ COMPANY: dict[tuple[str, ...], Any] = {
     ("retry", "delayed"): {"type": "two_level", "immediate": 0},
     ("retry", "increaseSeconds"): {"type": "two_level"},
     ("schedules", 0, "policies", "onPastStart"): ONCE,
+    ("schedules", 0, "dstGap"): NIGHTLY,
+    ("schedules", 0, "dstOverlap"): NIGHTLY,
+    ("policies", "onNoResult"): RETRIED,
 }
 """What stands next to a member so that it acts."""
 
@@ -76,6 +81,7 @@ COMPANY: dict[tuple[str, ...], Any] = {
         *(
             pytest.param(("schedules", 0, *path), value, id=f"schedule.{'.'.join(path)}={value}")
             for path, value in _leaves("ScheduleDraft")
+            if path != ("policies", "afterEnd")  # of a job as a whole
         ),
     ],
 )
@@ -83,7 +89,8 @@ def test_what_a_schema_offers_is_accepted(shared, path, value):
     body = {**REQUESTS["JobDraft"]["least"], "schedules": [{"every": "PT1H"}]}
     for member, company in COMPANY.items():
         if path[-len(member) :] == member:
-            body = _with(body, path[: len(path) - 1] if company is not ONCE else path[:2], company)
+            whole = {id(ONCE): path[:2], id(NIGHTLY): path[:2], id(RETRIED): ("action",)}
+            body = _with(body, whole.get(id(company), path[:-1]), company)
     if path[-1] == "onNoResult":  # it acts on a run that waits for a result and has an attempt left
         body["action"] = {**body["action"], "retry": {"type": "fixed"}, "outcome": {"on202": "wait"}}
     body = _with(body, path, value)

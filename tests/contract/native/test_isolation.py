@@ -30,7 +30,8 @@ def test_anothers_id_is_not_found(shared, both, route):
 
     with shared.unchanged():
         for path in foreign:
-            for headers in ({}, {"if-match": '"1"'}, {"idempotency-key": "k"}):
+            named = {"If-Match": '"1"', "Idempotency-Key": "k"}
+            for headers in ({}, *({name.lower(): named[name]} for name in route.headers if name in named)):
                 reply = send(shared, route, own, path=path, caller="globex", headers=headers)
                 assert (reply.status, reply.code) == (404, "NOT_FOUND"), path
             if route.scope != "admin":
@@ -79,6 +80,6 @@ def test_every_route_that_names_something_is_tried(shared, both):
     } - {
         title(route)
         for route in ROUTES.all
-        if any(f"{{{kind}}}" in route.path for kind in ("collection", "calendar", "flow_key"))
+        if any(f"{{{kind}}}" in route.path for kind in ("collection", "calendar", "flow_key", "problem"))
     }
     assert body_of(NAMED[0]) is None
