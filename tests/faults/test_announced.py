@@ -232,7 +232,7 @@ class History:
         worked = reply is not None and reply.status < 300
         self.log.append(f"{began:%H:%M:%S.%f} {name} {'away' if self.away else ''} {shown(reply)}")
         self.note(name, began, answered=answered, worked=worked)
-        if worked:
+        if worked and not self.follows:
             assert reply is not None
             self.read(reply)
         self.looked()
@@ -275,7 +275,9 @@ class History:
         listed = [each for each in reply.json["items"] if each["state"] == "SCHEDULED"]
         named = frozenset(at for each in listed if (at := instant_of(each["plannedAt"])) > self.now)
         there = self.native("GET", f"/v1/jobs/{self.job}/schedules/{self.schedule}", **more)
-        self.read(there)
+        follows = self.follows
+        if not follows:
+            self.read(there)
         nexts = [instant_of(each) for each in there.json["nextRuns"]]
         assert [each for each in nexts if each <= until] == sorted(named)[: len(nexts)], (
             nexts,
@@ -292,7 +294,14 @@ class History:
             assert said["occurs"] is (at in named), (at, said, sorted(named), self.log)
         ends_late = there.json["state"] == "PAUSED" and self.resumes
         held = there.json["state"] == "ACTIVE" and not nexts
-        self.looks.append(Look(self.now, len(self.asked), named, until, not (ends_late or held)))
+        if not follows:
+            self.looks.append(Look(self.now, len(self.asked), named, until, not (ends_late or held)))
+
+    @property
+    def follows(self) -> bool:
+        """Has its schedule perhaps still to follow a change of the calendar? Then its plan is that of before."""
+        calendar = self.native("GET", "/v1/calendars/odd", caller="provider", headers={"Sweephand-Tenant": TENANT})
+        return bool(calendar.json["replanning"])
 
     # In the end
 
