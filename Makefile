@@ -130,6 +130,10 @@ sam-build: setup-sam ## sam build, for both processors
 sam-deploy-local: setup sam-build ## sam deploy of what was built to the local stack's emulator, as a stack of its own
 	@$(PY) .ci/sam_deploy_local.py
 
+.PHONY: first-deploy
+first-deploy: setup setup-sam ## Deploy STACK=name to your account, measure, delete it; asks first; LOCAL=1: against the local stack
+	@$(PY) .ci/first_deploy.py --stack "$(STACK)" $(if $(LOCAL),--local) $(OPTIONS)
+
 .PHONY: sam-env
 sam-env: setup ## Write env.json for sam local from the running local stack
 	@$(PY) .ci/sam_env.py

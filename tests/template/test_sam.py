@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -107,6 +108,27 @@ def test_sam_deploy_brings_up_a_stack_that_answers(built, endpoint):
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"/v1/health: .*\"version\"", done.stdout)
+
+
+def test_a_first_deploy_goes_through_its_steps_as_far_as_the_emulator_carries(built, endpoint, tmp_path):
+    done = _run(
+        [
+            *(sys.executable, ROOT / ".ci" / "first_deploy.py", "--stack", "sh-accept", "--endpoint", endpoint),
+            *("--minutes", "1.2", "--burst", "40", "--build-dir", built, "--out", tmp_path / "found.json"),
+        ]
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads((tmp_path / "found.json").read_text())
+    outcomes = {step["step"]: step["outcome"] for step in found["steps"]}
+    assert outcomes == {
+        **dict.fromkeys(("before", "deploy", "door", "delete"), "done"),
+        **dict.fromkeys(("load", "burst", "faults", "update", "idle", "other processor"), "only AWS can answer"),
+    }
+    assert list(found["unknowns"]) == [f"U{n}" for n in range(1, 15)]
+    assert all(unknown["answer"] is None for unknown in found["unknowns"].values())
+    (said,) = (step["found"] for step in found["steps"] if step["step"] == "door")
+    assert (said["wrongCredential"]["status"], said["unknownPath"], said["largeBody"]) == (401, 404, 413)
 
 
 def _run(command, answers="", **environment):

@@ -1,0 +1,103 @@
+"""The script of a first deploy: it asks before it spends, spares what it has not made, and leaves no unknown out."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+
+from tests.template.cloudformation import ROOT
+
+SCRIPT = ROOT / ".ci" / "first_deploy.py"
+
+
+@pytest.fixture(scope="module")
+def script():
+    spec = importlib.util.spec_from_file_location("first_deploy", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["first_deploy"] = module  # where its dataclasses look for their names
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def run(script, tmp_path):
+    return script.Run("sh-accept", "eu-central-1", 1, 40, 1, None, tmp_path)
+
+
+def test_nothing_is_done_before_the_name_of_the_stack_is_typed(tmp_path):
+    done = subprocess.run(
+        [sys.executable, SCRIPT, "--stack", "sh-accept", "--region", "eu-central-1", "--out", tmp_path / "found.json"],
+        env={"PYTHONPATH": str(ROOT / "layers" / "sweephand" / "python"), "AWS_EC2_METADATA_DISABLED": "true"},
+        input="y\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 1
+    assert "It costs about a dollar" in done.stdout
+    assert done.stdout.endswith("Nothing was done.\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_region_is_never_guessed_on_aws():
+    done = subprocess.run(
+        [sys.executable, SCRIPT, "--stack", "sh-accept"],
+        env={"PYTHONPATH": str(ROOT / "layers" / "sweephand" / "python")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert "name a region" in done.stderr
+
+
+def test_every_unknown_is_answered_by_exactly_one_step(script):
+    answered = [unknown for step in (*script.STEPS, script.LAST) for unknown in step.unknowns]
+
+    assert sorted(answered) == sorted(script.UNKNOWNS)
+
+
+def test_a_step_that_fails_ends_the_rest_and_still_cleans_up(script, run, monkeypatch):
+    taken = []
+
+    def taken_step(name, outcome):
+        def do(_run):
+            taken.append(name)
+            if outcome == "fails":
+                raise script.StepFailed("it does")
+            return {}
+
+        return do
+
+    def replaced(step, outcome):
+        return script.Step(step.name, taken_step(step.name, outcome), step.unknowns, local=True)
+
+    steps = tuple(replaced(step, "fails" if step.name == "door" else "") for step in script.STEPS)
+    monkeypatch.setattr(script, "deployed", steps[1].do)
+    monkeypatch.setattr(script, "STEPS", steps)
+    monkeypatch.setattr(script, "LAST", replaced(script.LAST, ""))
+
+    assert script.drive(run) is False
+
+    assert taken == ["before", "deploy", "door", "delete"]
+    assert [step["outcome"] for step in run.steps] == ["done", "done", "failed", "done"]
+
+
+def test_a_stack_that_was_there_before_is_never_deleted(script, run, monkeypatch):
+    deleted = []
+
+    def there(_run):
+        raise script.StepFailed("a stack sh-accept exists already")
+
+    before = script.Step("before", there, (), local=True)
+    monkeypatch.setattr(script, "STEPS", (before, *script.STEPS[1:]))
+    monkeypatch.setattr(script, "LAST", script.Step("delete", lambda run: deleted.append(run) or {}, (), local=True))
+
+    assert script.drive(run) is False
+
+    assert deleted == []
