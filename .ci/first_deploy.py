@@ -310,7 +310,7 @@ def load_for_minutes(run: Run) -> dict[str, Any]:
 
 def _runs(api: httpx.Client, job: str) -> list[dict[str, Any]]:
     """The latest runs of a job. Raises StepFailed with the answer if they are not to be had."""
-    answer = api.get(f"/v1/jobs/{job}/runs", params={"limit": 200})
+    answer = api.get("/v1/runs", params={"jobId": job, "limit": 200})
     if answer.is_error:
         raise StepFailed(f"the runs of a job are not to be had: {answer.text}")
     return list(answer.json()["items"])
