@@ -23,7 +23,8 @@ def _of(name: str, seen: set[str]) -> Iterator[str]:
     if name in seen:
         return
     seen.add(name)
-    yield from _inside(name.removesuffix("Replacement").removesuffix("Draft"), SCHEMAS[name], seen)
+    place = name.removesuffix("Replacement").removesuffix("Draft").replace("SchedulePolicies", "Policies")
+    yield from _inside(place, SCHEMAS[name], seen)
 
 
 def _inside(place: str, schema: Mapping[str, Any], seen: set[str]) -> Iterator[str]:

@@ -88,6 +88,11 @@ IDLE: dict[str, list[tuple[dict[str, Any], str]]] = {
         ),
     ],
     "Policies.flowKey": [(schedule(**EVERY, policies={"flowKey": "x"}), "schedules[0].policies.flowKey")],
+    "Policies.afterEnd": [(schedule(**EVERY, policies={"afterEnd": "final"}), "schedules[0].policies.afterEnd")],
+    "Policies.onNoResult": [
+        (policies(onNoResult="retry"), "policies.onNoResult"),
+        (schedule(**EVERY, policies={"onNoResult": "retry"}), "schedules[0].policies.onNoResult"),
+    ],
     "Policies.onPastStart": [
         (schedule(**each, policies={"onPastStart": value}), "schedules[0].policies.onPastStart")
         for each in (EVERY, CRON, {"eventBridge": "rate(5 minutes)"}, {"rrule": "FREQ=DAILY"})
@@ -212,7 +217,7 @@ ACTS: dict[str, list[str]] = {
             "Policies.onUnreachable",
             "Policies.overlap",
         ),
-        *("Policies.callbackToken", "Policies.onNoResult", "Misfire.maxLatenessSeconds"),
+        *("Policies.callbackToken", "Misfire.maxLatenessSeconds"),
         *(
             "Collection.callbackTimeoutSeconds",
             "Collection.defaults",
