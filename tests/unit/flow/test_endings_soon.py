@@ -204,3 +204,13 @@ def test_a_change_while_the_last_run_is_under_way_keeps_the_series_going(stage: 
     stage.run(300)
     assert stage.stored(planned).state is ScheduleState.COMPLETED
     exact(stage, planned)
+
+
+def test_a_schedule_that_nobody_can_read_is_not_taken_for_one_that_is_over(stage: Stage) -> None:
+    planned = stage.create(AT_5_S)
+    stage.edit_schedule(planned, sweep={"S": "S@default;fast;sap;no timing"})
+
+    stage.run(10, tick_in_s=300)
+
+    assert stage.only_run(planned).state is State.SUCCESS
+    assert stage.stored(planned).state is ScheduleState.ACTIVE

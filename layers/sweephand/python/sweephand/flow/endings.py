@@ -12,7 +12,7 @@ from sweephand.domain.instants import EPOCH, FAR, epoch_ms, epoch_s, from_ms, fr
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import FAILED, Kind, Run
-from sweephand.domain.schedule import OVER, Schedule, ScheduleState, StateReason
+from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState, StateReason
 from sweephand.domain.waiting import WAKE_AGAIN
 from sweephand.errors import Unavailable
 from sweephand.flow import retention
@@ -45,7 +45,7 @@ def after_run(world: World, run: Run, seen: Schedule, job: Job | None) -> None:
     """
     for _ in range(TRIES):
         schedule = jobs.read_schedule(world.table, seen.tenant, seen.job_id, seen.id)
-        if schedule is None:
+        if schedule is None or schedule.state not in LIVE | OVER:
             return
         if schedule.state in OVER:
             if run.kind is Kind.SCHEDULED:
@@ -68,8 +68,9 @@ def _ends_with(world: World, run: Run, schedule: Schedule) -> bool:
     from sweephand.schedules.timing import load_or_never  # noqa: PLC0415
     from sweephand.store import waiting  # noqa: PLC0415
 
-    stretch = series.due(load_or_never(schedule.packed), at, run.planned_at, schedule.planned_total, now)
-    if stretch.next_at is not None or not stretch.instants:
+    timing = load_or_never(schedule.packed)
+    stretch = series.due(timing, at, run.planned_at, schedule.planned_total, now)
+    if not timing.readable or stretch.next_at is not None or not stretch.instants:
         return False
     last = stretch.instants[-1]
     rows = views.planned_between(world.table, schedule.tenant, schedule.id, at - SECOND, last)
