@@ -35,6 +35,10 @@ setup-sam: ## Install the SAM CLI into .venv-sam: its pins clash with the emulat
 setup-bench: ## Install the engines that schedules are measured beside into .venv-bench
 	@.ci/venv .venv-bench requirements/bench.txt
 
+.PHONY: setup-generated-clients
+setup-generated-clients: setup ## Install the generators of clients for the tests into .venv-clients and .cache
+	@.ci/generated_clients
+
 .PHONY: setup-sap-client
 setup-sap-client: setup ## Install SAP's own client for the tests into .cache, and Node.js where there is none
 	@.ci/sap_client
@@ -72,7 +76,7 @@ demo-report: setup ## Run the demo for SECONDS=300 and print lateness, early and
 # ---- Judging ---------------------------------------------------------------------------------------------------------
 
 .PHONY: test
-test: setup setup-sam setup-sap-client setup-table-engine ## All tests, with the time of each part; PARTS="unit template" runs some
+test: setup setup-sam setup-sap-client setup-generated-clients setup-table-engine ## All tests, with the time of each part; PARTS="unit template" runs some
 	@$(PY) .ci/test.py $(PARTS)
 
 .PHONY: test-long
@@ -145,5 +149,5 @@ test-sam-local: setup setup-sam ## sam local in containers; with CI=true it inst
 .PHONY: clean
 clean: ## Remove what was built and installed, and the local stack's state
 	@if [ -e .local/stack.json ] && [ -x $(PY) ]; then $(LOCAL) stop; fi
-	rm -rf .venv .venv-sam .venv-bench .aws-sam .local .cache env.json .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-sam .venv-bench .venv-clients .aws-sam .local .cache env.json .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -type d -name __pycache__ -prune -exec rm -rf {} +
