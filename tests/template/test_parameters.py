@@ -162,6 +162,23 @@ def test_issuers_without_an_audience_are_refused_before_anything_is_made(raw):
     ]
 
 
+LAMBDA_S_ENVIRONMENT = 4_096
+PHYSICAL_NAME = "x" * 110
+"""As long as the URL of a queue may get."""
+
+
+@pytest.mark.parametrize("name", [name for name, facts in PARAMETERS.items() if facts.get("MaxLength", 0) > 500])
+@pytest.mark.parametrize("function", ["ApiFunction", "SapApiFunction", "ExecutorFunction", "ExecutorSlowFunction"])
+def test_a_list_at_its_longest_still_fits_into_a_function_s_environment(deployed, function, name):
+    """Together with others it may not: operating.md says so."""
+    stack = deployed(**{name: "y" * PARAMETERS[name]["MaxLength"]})
+    variables = stack["Resources"][function]["Properties"]["Environment"]["Variables"]
+
+    size = sum(len(key) + len(value if isinstance(value, str) else PHYSICAL_NAME) for key, value in variables.items())
+
+    assert size <= LAMBDA_S_ENVIRONMENT
+
+
 def test_the_stack_says_where_its_parts_are(stack):
     assert stack["Outputs"].keys() == OUTPUTS
     assert all(output["Description"] for output in stack["Outputs"].values())
