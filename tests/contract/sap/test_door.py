@@ -139,3 +139,16 @@ def test_twenty_puts_of_one_name_at_once_make_one_job(api):
     assert statuses.count(201) == 1
     assert set(statuses) <= {200, 201}
     assert api.get("/jobs").json["total"] == 1
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/jobs"), ("DELETE", "/jobs/1"), ("GET", "/jobCount")])
+def test_the_native_api_s_tenant_header_is_refused_where_it_would_be_passed_over(api, method, path):
+    for caller, named in (("provider", TENANT), ("provider", "nobody"), (TENANT, "globex")):
+        reply = api(method, path, caller=caller, headers={"sweephand-tenant": named})
+
+        assert reply.status == 400, reply.text
+        assert "tenantId" in reply.json["message"]
+
+
+def test_a_tenant_that_names_itself_says_nothing_new(api):
+    assert api("GET", "/jobs", headers={"sweephand-tenant": TENANT}).status == 200
