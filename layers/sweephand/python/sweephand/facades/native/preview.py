@@ -183,7 +183,7 @@ def _counted(schedule: Schedule, timing: Timing) -> why.Counted | None:
 
 def _before_change(ctx: Context, schedule: Schedule, found: why.Explanation, uuid: str) -> why.Explanation:
     """Of an instant that the schedule's rule as it is now does not answer for."""
-    due = found.instant in schedule.still_due and schedule.state in LIVE
+    due = found.instant in schedule.still_due and schedule.state in LIVE and schedule.held_from is None
     if due or views.read(ctx.world.table, ctx.tenant, schedule.id, uuid) is not None:
         before = Reason("PLANNED_BEFORE", "the schedule had it before its last change, which came too late to stop it")
         return replace(found, occurs=True, reasons=(before,), moved_by=None)
