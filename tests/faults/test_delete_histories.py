@@ -135,7 +135,7 @@ STEPS = (
 
 def _timing(chance: random.Random, *, endless: bool = False) -> dict[str, Any]:
     kinds: list[dict[str, Any]] = [
-        {"every": f"PT{chance.randint(1, 9)}S", "align": "clock"},
+        {"every": f"PT{chance.choice((1, 2, 3, 4, 5, 6, 8, 9))}S", "align": "clock"},
         {"every": f"PT{chance.randint(1, 9)}S"},
         {"every": "PT1M", "align": "clock"},
         {"cron": "* * * * *"},
