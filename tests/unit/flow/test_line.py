@@ -83,13 +83,13 @@ def test_a_success_costs_one_claim_and_one_end(stage: Stage) -> None:
     ]
 
 
-def test_a_tick_with_nothing_due_asks_what_is_disabled_and_twice_a_shard_and_writes_nothing(stage: Stage) -> None:
+def test_a_tick_with_nothing_due_asks_what_is_disabled_and_each_shard_once_and_writes_nothing(stage: Stage) -> None:
     stage.create({"cron": "0 0 1 1 *"})
     stage.taps.passed.clear()
 
     stage.tick()
 
-    assert stage.taps.names() == ["dynamodb.Query"] * (1 + 2 * stage.world.settings.shards)
+    assert stage.taps.names() == ["dynamodb.Query"] * (1 + stage.world.settings.shards)
 
 
 def test_a_one_time_job_runs_once_and_is_over(stage: Stage) -> None:
