@@ -14,7 +14,7 @@ from sweephand.errors import InvalidRequest
 from sweephand.schedules.explain import preview
 from sweephand.schedules.localtime import LAST_SECOND, to_instant
 from sweephand.schedules.notations import NOTATIONS
-from sweephand.schedules.timing import Timing, between, count_between, load, parse
+from sweephand.schedules.timing import Timing, between, count_between, load
 from tests.unit.schedules import given as some
 
 SECOND = timedelta(seconds=1)
