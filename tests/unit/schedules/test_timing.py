@@ -53,8 +53,9 @@ def test_any_json_is_parsed_or_refused_with_field_and_reason(fields: dict[str, o
 
 @given(some.fields(), st.sampled_from(sorted(TIMING_MEMBERS)), ANY_JSON)
 def test_one_bad_member_is_the_one_that_is_named(fields: dict[str, object], member: str, value: object) -> None:
+    acting = {name: each for name, each in fields.items() if name not in ("dstGap", "dstOverlap")}
     try:
-        parse({**fields, member: value}, now=NOW)
+        parse({**acting, member: value}, now=NOW)
     except InvalidRequest as refused:
         named, code = member_of(refused), refused.code
     else:
@@ -86,15 +87,15 @@ def test_a_count_is_a_whole_number_of_31_bits(value: object) -> None:
     assert refusal({**DAILY, "count": value}).field == "count"
 
 
-@pytest.mark.parametrize("value", [-1, 3601, "30", 1.0, False])
-def test_jitter_is_up_to_an_hour(value: object) -> None:
+@pytest.mark.parametrize("value", [-1, 86_401, "30", 1.0, False])
+def test_jitter_is_up_to_a_day(value: object) -> None:
     assert refusal({**DAILY, "jitterSeconds": value}).field == "jitterSeconds"
 
 
 def test_count_and_jitter_are_kept() -> None:
-    timing = parse({**DAILY, "count": 2**31 - 1, "jitterSeconds": 3600}, now=NOW, salt="s")
+    timing = parse({**DAILY, "count": 2**31 - 1, "jitterSeconds": 86_400}, now=NOW, salt="s")
 
-    assert (timing.count, timing.jitter_s) == (2**31 - 1, 3600)
+    assert (timing.count, timing.jitter_s) == (2**31 - 1, 86_400)
     assert (load(timing.packed).count, load(timing.packed).jitter_s) == (2**31 - 1, 3600)
 
 
