@@ -66,7 +66,8 @@ SAP_MEMBERS = ("repeatInterval", "cron", "time")
 class Look:
     """Instants that were named after so many requests. until: the end of what was asked for; None: single instants.
 
-    whole: nothing else will run; not so while an executor has still to end a pause, or to let go what was held.
+    whole: nothing else will run; not so while an executor has still to notice that its collection is disabled, to let
+    go what was held, or to end a pause.
     """
 
     at: datetime
@@ -293,7 +294,7 @@ class History:
             assert not ("CHANGED_SINCE" in codes and said["occurs"]), said
             assert said["occurs"] is (at in named), (at, said, sorted(named), self.log)
         ends_late = there.json["state"] == "PAUSED" and self.resumes
-        held = there.json["state"] == "ACTIVE" and not nexts
+        held = there.json["held"] is not None or (there.json["state"] == "ACTIVE" and not nexts)
         if not follows:
             self.looks.append(Look(self.now, len(self.asked), named, until, not (ends_late or held)))
 
