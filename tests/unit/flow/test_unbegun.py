@@ -129,6 +129,22 @@ def test_a_count_bounds_what_no_tick_had_sent(stage: Stage) -> None:
     assert len(stage.runs(planned)) == 5
 
 
+def test_what_began_before_any_tick_uses_up_the_count(stage: Stage) -> None:
+    planned = stage.create({"every": "PT4S", "align": "clock", "count": 2})
+    stage.clock.advance(5)
+    stage.deliver_all()
+    stage.clock.advance(30)
+
+    stage.delete(planned)
+    stage.run(120)
+
+    rows = stage.runs(planned)
+    assert [(run.planned_at, run.state) for run in rows] == [
+        (NOON + 4 * SECOND, State.SUCCESS),
+        (NOON + 8 * SECOND, State.CANCELLED),
+    ]
+
+
 def test_both_plans_of_a_change_have_rows_for_what_each_had_due(stage: Stage) -> None:
     planned = backlog(stage, 10)
     stage.change(planned, timings=[{"every": "PT5S", "align": "clock"}])

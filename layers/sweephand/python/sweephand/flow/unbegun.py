@@ -59,8 +59,8 @@ def end(world: World, deleted: Deleted) -> int:
     until = deleted.at if there.whole else min(deleted.at, there.newest)
     while True:
         owed = there.owed(until, INSTANTS_AT_ONCE)
-        unbegun = there.without_row([*owed, *_links_without_run(there, schedule, until)])
-        written += _write(world, deleted, _within_count(unbegun, schedule))
+        due = _within_count([*owed, *_links_without_run(there, schedule, until)], schedule)
+        written += _write(world, deleted, there.without_row(due))
         if len(owed) < INSTANTS_AT_ONCE:
             return written
         there = replace(there, since=owed[-1].instant)
@@ -78,10 +78,12 @@ def _links_without_run(there: Account, schedule: Schedule, until: datetime) -> l
     return [Owed(instant, schedule.generation) for instant in reversed(links) if instant <= until]
 
 
-def _within_count(unbegun: Sequence[Owed], schedule: Schedule) -> list[Owed]:
-    """Leaves out instants that no tick had sent and that lie beyond the schedule's count."""
+def _within_count(owed: Sequence[Owed], schedule: Schedule) -> list[Owed]:
+    """Leaves out instants that no tick had met and that lie beyond the schedule's count. Those that have a row use up
+    the count as well: a creation sends what is due soon before any tick.
+    """
     count, unsent_from = load_or_never(schedule.packed).count, schedule.unsent_from
-    in_order = sorted({each.instant: each for each in unbegun}.values(), key=lambda each: each.instant)
+    in_order = sorted({each.instant: each for each in owed}.values(), key=lambda each: each.instant)
     if count is None or unsent_from is None or schedule.state is not ScheduleState.ACTIVE:
         return in_order
     sent = [each for each in in_order if each.instant < unsent_from]
