@@ -109,5 +109,8 @@ def test_log_lines_hold_routes_and_no_texts_of_the_caller(api):
 
     assert NEEDLE not in api.log()
     assert len(lines) == api.answers
-    assert lines[0] == {"method": "POST", "route": "/v1/jobs", "status": 201, "tenant": "acme", "took_ms": 0}
+    who = {"tenant": "acme", "actor": lines[0]["actor"], "claimed": None, "source": "127.0.0.1", "agent": None}
+    what = {"request": "request-1", "method": "POST", "route": "/v1/jobs", "status": 201, "took_ms": 0}
+    assert lines[0] == who | what
+    assert str(lines[0]["actor"]).startswith("acme.")
     assert made["id"] not in api.log()
