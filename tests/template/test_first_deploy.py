@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from sweephand.ids import run_uuid, uuid7
 from tests.template.cloudformation import ROOT
 
 SCRIPT = ROOT / ".ci" / "first_deploy.py"
@@ -75,7 +76,7 @@ def test_a_step_that_fails_ends_the_rest_and_still_cleans_up(script, run, monkey
         return do
 
     def replaced(step, outcome):
-        return script.Step(step.name, taken_step(step.name, outcome), step.unknowns, local=True)
+        return script.Step(step.name, taken_step(step.name, outcome), step.unknowns)
 
     steps = tuple(replaced(step, "fails" if step.name == "door" else "") for step in script.STEPS)
     monkeypatch.setattr(script, "deployed", steps[1].do)
@@ -94,10 +95,27 @@ def test_a_stack_that_was_there_before_is_never_deleted(script, run, monkeypatch
     def there(_run):
         raise script.StepFailed("a stack sh-accept exists already")
 
-    before = script.Step("before", there, (), local=True)
+    before = script.Step("before", there, ())
     monkeypatch.setattr(script, "STEPS", (before, *script.STEPS[1:]))
-    monkeypatch.setattr(script, "LAST", script.Step("delete", lambda run: deleted.append(run) or {}, (), local=True))
+    monkeypatch.setattr(script, "LAST", script.Step("delete", lambda run: deleted.append(run) or {}, ()))
 
     assert script.drive(run) is False
 
     assert deleted == []
+
+
+def test_the_lateness_of_a_call_is_read_from_the_id_of_its_run(script):
+    instant_ms = 1_790_000_000_000
+    run_id = f"{uuid7(instant_ms, bytes(10))}_{run_uuid('accept', 'a schedule', instant_ms, 'scheduled')}"
+
+    assert script._late_ms({"runId": run_id, "attempt": 1, "atMs": instant_ms + 250}) == 250
+
+
+def test_a_step_that_is_left_out_locally_says_why(script, run):
+    run.endpoint = "http://127.0.0.1:1"
+    left_out = [step for step in script.STEPS if step.needs_aws]
+
+    assert all(script._taken(run, step) for step in left_out)
+
+    assert [step.name for step in left_out] == ["faults", "update", "idle", "other processor"]
+    assert [taken["why"] for taken in run.steps] == [step.needs_aws for step in left_out]

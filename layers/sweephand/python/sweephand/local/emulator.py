@@ -47,8 +47,12 @@ class Emulator:
     def deploy(self, path: Path, parameters: Mapping[str, str]) -> Stack:
         """Puts a SAM template on it; unchanged, it leaves what stands alone. Raises DeployFailed."""
         stack = deploys.deploy(self._aws, self._clock, path=path, stack_name=STACK_NAME, parameters=parameters)
-        self._launcher.release_queues()
+        self.release_queues()
         return stack
+
+    def release_queues(self) -> None:
+        """Lets the event sources poll, which a start holds. `deploy` does it; needed where another tool deploys."""
+        self._launcher.release_queues()
 
     def base_url(self, api_id: str) -> str:
         """Address of an HTTP API's root, without a slash at the end. Not a root URL: the front makes it one."""
