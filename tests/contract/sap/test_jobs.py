@@ -175,9 +175,10 @@ def test_a_quota_of_schedules_is_told_as_forbidden(api):
     assert {reply.json["type"] for reply in (create, add)} == {"Forbidden Request"}
     assert (create.status, create.json["message"]) == (
         403,
-        "Error while creating job: the tenant may have 1 schedules at most",
+        "Error while creating job: the provider allows this tenant 1 schedules at most (quota.maxSchedules of the"
+        " tenant): delete some, or ask the provider for more",
     )
-    assert (add.status, "the tenant may have 1 schedules at most" in add.json["message"]) == (403, True)
+    assert (add.status, "allows this tenant 1 schedules at most" in add.json["message"]) == (403, True)
     assert api("POST", "/jobs", {**JOB, "name": "none", "schedules": []}).status == 201
 
 
@@ -711,7 +712,7 @@ def test_a_password_that_is_no_text_is_refused(api):
 
     reply = api("PUT", f"/jobs/{made['_id']}", {"password": 5})
 
-    assert (reply.status, "password: must be a text" in reply.json["message"]) == (400, True)
+    assert (reply.status, "password: must be a string" in reply.json["message"]) == (400, True)
 
 
 def test_an_upsert_with_the_same_user_keeps_the_password_that_no_answer_shows(api):

@@ -11,7 +11,7 @@ from sweephand.domain.collection import CollectionState, Events, Usage
 from sweephand.domain.job import Job, JobDraft, Payload
 from sweephand.domain.revision import Entry
 from sweephand.domain.schedule import Schedule
-from sweephand.errors import Conflict, PreconditionFailed, QuotaExceeded, Unavailable
+from sweephand.errors import PreconditionFailed, QuotaExceeded, Unavailable
 from sweephand.flow import (
     cleaning,
     drafts,
@@ -175,9 +175,7 @@ class _CameBetween(Exception):
 def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     """One transaction: the job, its schedules, what goes along, and the entry of the change log."""
     before, after, parts = planned.job, wanted.job, wanted.parts
-    _check_not_final(planned, wanted.by)
-    if sum(1 for wish in wanted.wishes if not wish.delete) > SCHEDULES_MOST:
-        raise QuotaExceeded(f"a job has at most {SCHEDULES_MOST} schedules")
+    _check(world, planned, wanted)
     more = any(wish.before is None for wish in wanted.wishes)
     collection, seen = tenancy.open_with_usage(world, before.tenant, after.collection, for_more=more)
     began_at = world.clock.now()
@@ -234,6 +232,15 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     return changed
 
 
+def _check(world: World, planned: Planned, wanted: _Wanted) -> None:
+    """Refuses before anything is sent what the transaction would refuse after it. Raises Conflict, QuotaExceeded."""
+    _check_not_final(planned, wanted.by)
+    if sum(1 for wish in wanted.wishes if not wish.delete) > SCHEDULES_MOST:
+        raise QuotaExceeded(f"a job has at most {SCHEDULES_MOST} schedules")
+    if directory.is_name_taken(world.table, planned.job, wanted.job):
+        raise plan.name_taken(wanted.job)
+
+
 def _check_not_final(planned: Planned, by: By) -> None:
     """Raises Conflict. The service's own changes (retention, calendars) are not held up."""
     if by.actor is not None and planned.job.policies.get("afterEnd") == "final":
@@ -287,9 +294,7 @@ def _explain(world: World, wanted: Entry, refused: Cancelled, seen: Usage) -> No
     if there is not None and there.revision == after.revision - 1:
         tenancy.flow_key_exists(refused, "policies.flowKey")
         if "name" in refused.refused:
-            raise Conflict(
-                f'the collection {after.collection} has another job with the name "{after.name}"', code="NAME_TAKEN"
-            )
+            raise plan.name_taken(after)
         if "collection" in refused.refused:
             raise tenancy.full(world, after)
         if quotas.is_exceeded(refused, seen):

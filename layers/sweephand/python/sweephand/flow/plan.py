@@ -203,6 +203,11 @@ def followed(world: World, job: Job) -> Planned:
     return find(world, job.tenant, job.id)
 
 
+def name_taken(job: Job) -> Conflict:
+    """Returns the refusal of a name that another job of the collection has."""
+    return Conflict(f'the collection {job.collection} has another job with the name "{job.name}"', code="NAME_TAKEN")
+
+
 def _not_created(world: World, job: Job, refused: Cancelled, once: Once | None, seen: Usage) -> Planned:
     """A refused create may be this request's own success (lost answer), or the repetition of an earlier one."""
     tenant = job.tenant
@@ -213,7 +218,7 @@ def _not_created(world: World, job: Job, refused: Cancelled, once: Once | None, 
         return followed(world, there) if there.open_change is not None else find(world, tenant, job.id)
     tenancy.flow_key_exists(refused, "policies.flowKey")
     if "name" in refused.refused:
-        raise Conflict(f'the collection {job.collection} has another job with the name "{job.name}"', code="NAME_TAKEN")
+        raise name_taken(job)
     if "collection" in refused.refused:
         raise tenancy.full(world, job)
     if quotas.is_exceeded(refused, seen):

@@ -114,6 +114,12 @@ def create_ops(table: Table, job: Job, schedules: Sequence[Schedule]) -> list[Op
     return [*rows, row, _count_op(table, job, 1, int(job.active))]
 
 
+def is_name_taken(table: Table, before: Job, after: Job) -> bool:
+    """Returns whether another job has the name that a change gives a job in its collection."""
+    old, new = (_entry_keys(job)["name"] for job in (before, after))
+    return new != old and table.get(EntryItem, *new) is not None
+
+
 def change_ops(
     table: Table, before: Job, after: Job, were: Sequence[Schedule], schedules: Sequence[Schedule]
 ) -> list[Op]:
