@@ -163,10 +163,10 @@ WORDS = 'a number of seconds, minutes, hours, days, weeks, months or years, such
 REFUSED = [
     (old_job(GOOD, name="with blanks"), "name: must have letters, digits, - and _ only, and not be a number"),
     (old_job(GOOD, ansConfig={"foo": True}), "'foo' is not an allowed property for object 'ansConfig'"),
-    (old_job(GOOD, httpMethod="PATCH"), 'httpMethod "PATCH": must be one of DELETE, GET, POST, PUT'),
+    (old_job(GOOD, httpMethod="PATCH"), 'httpMethod "PATCH": must be one of DELETE, GET, POST, PUT, not "PATCH"'),
     (
         old_job(GOOD, {**GOOD, "description": "d" * 1_500}),
-        "schedules[1] s1: description: must have 0 to 1000 characters",
+        "schedules[1] s1: description: must have 0 to 1000 characters, not 1,500",
     ),
     (old_job({**GOOD, "data": "[1]"}), "schedules[0] s0: data: must be an object"),
     (

@@ -173,11 +173,9 @@ def test_a_quota_of_schedules_is_told_as_forbidden(api):
     add = api("POST", f"/jobs/{job['_id']}/schedules", {"active": True, **NIGHTLY})
 
     assert {reply.json["type"] for reply in (create, add)} == {"Forbidden Request"}
-    assert (create.status, create.json["message"]) == (
-        403,
-        "Error while creating job: the provider allows this tenant 1 schedules at most (quota.maxSchedules of the"
-        " tenant): delete some, or ask the provider for more",
-    )
+    most = "the provider allows this tenant 1 schedules at most (quota.maxSchedules of the tenant)"
+    said = f"Error while creating job: {most}: delete some, or ask the provider for more"
+    assert (create.status, create.json["message"]) == (403, said)
     assert (add.status, "allows this tenant 1 schedules at most" in add.json["message"]) == (403, True)
     assert api("POST", "/jobs", {**JOB, "name": "none", "schedules": []}).status == 201
 
