@@ -166,7 +166,7 @@ REFUSED = [
     (old_job(GOOD, httpMethod="PATCH"), 'httpMethod "PATCH": must be one of DELETE, GET, POST, PUT, not "PATCH"'),
     (
         old_job(GOOD, {**GOOD, "description": "d" * 1_500}),
-        "schedules[1] s1: description: must have 0 to 1000 characters, not 1,500",
+        "schedules[1] s1: description: must have 0 to 1,000 characters, not 1,500",
     ),
     (old_job({**GOOD, "data": "[1]"}), "schedules[0] s0: data: must be an object"),
     (
