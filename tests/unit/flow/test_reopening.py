@@ -221,7 +221,7 @@ def test_a_fresh_occurrence_that_replaces_a_rerun_leaves_the_error_open(stage: S
     assert open_errors(stage) == 1
 
 
-def test_what_goes_with_its_job_stays_an_error(stage: Stage) -> None:
+def test_what_goes_with_its_job_is_archived_with_the_reason(stage: Stage) -> None:
     planned, (failed,) = failed_runs(stage, 1)
     again(stage, failed)
     stage.run(5)
@@ -229,7 +229,9 @@ def test_what_goes_with_its_job_stays_an_error(stage: Stage) -> None:
     stage.delete(planned)
     stage.run(120)
 
-    assert open_errors(stage) == 1
+    assert open_errors(stage) == 0
+    with stage.untapped():
+        assert {group.closed_reason for group in views.groups(stage.world.table, TENANT)} == {failures.DELETED}
 
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused])
