@@ -265,7 +265,8 @@ def test_without_a_hook_a_success_costs_nothing_more(stage: Stage) -> None:
     stage.run(20)
 
     writes = [name for name in stage.taps.names() if name in {"dynamodb.PutItem", "dynamodb.UpdateItem"}]
-    assert writes[:2] == ["dynamodb.PutItem", "dynamodb.UpdateItem"]
+    # A second copy of the message may have tried to claim the run too.
+    assert list(dict.fromkeys(writes))[:2] == ["dynamodb.PutItem", "dynamodb.UpdateItem"]
     assert stage.endpoint.planned[0] == NOON + MINUTE
 
 
