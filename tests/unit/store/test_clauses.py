@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sweephand.domain.calendar import Calendar, Version
-from sweephand.domain.collection import Collection, Quota, SigningKey, Tenant, TenantState
+from sweephand.domain.collection import Collection, Quota, SigningKey, Subscription, Tenant, TenantState
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.overlap import Slot
 from sweephand.domain.run import Run, State
@@ -131,7 +131,7 @@ def test_a_tenant_that_is_not_there_is_not_switched(stage: Stage, table: Table) 
 def test_what_begins_the_end_of_a_tenant_meets_it_as_it_was_read(table: Table) -> None:
     assert refused(table.transact(tenants.purge_ops(table, TENANT_HERE, "op-1"))) == {"tenant", "register"}
     table.transact(tenants.tenant_ops(table, TENANT_HERE))
-    subscribed = replace(TENANT_HERE, applications={"app": NOW})
+    subscribed = replace(TENANT_HERE, applications={"app": Subscription(NOW)})
 
     assert refused(table.transact(tenants.purge_ops(table, subscribed, "op-1"))) == {"tenant"}
     assert table.transact(tenants.purge_ops(table, TENANT_HERE, "op-1")) == Written()
@@ -150,7 +150,7 @@ def test_a_tenant_is_forgotten_by_its_own_purge_alone(table: Table) -> None:
 
 
 def test_a_subscription_is_written_to_the_tenant_as_it_was_read(table: Table) -> None:
-    one, two = (replace(TENANT_HERE, applications={name: NOW}) for name in ("one", "two"))
+    one, two = (replace(TENANT_HERE, applications={name: Subscription(NOW)}) for name in ("one", "two"))
     table.transact(tenants.tenant_ops(table, TENANT_HERE))
 
     assert table.transact([tenants.subscribe_op(table, TENANT_HERE, one)]) == Written()
