@@ -37,7 +37,7 @@ RECEIVERS = {
         "transact",
         "statements",
     },
-    "queue": {"send", "send_one", "postpone", "archive"},
+    "queue": {"send", "send_one", "postpone", "archive", "postpone_dead", "receive_dead", "delete_dead"},
     "secrets": {"encrypt", "decrypt"},
     "files": {"put", "get", "join", "clear"},
     "bus": {"put", "send", "publish"},
