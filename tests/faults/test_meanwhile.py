@@ -174,7 +174,7 @@ def test_a_clean_up_that_others_finished_meanwhile_leaves_no_row(
         pk = keys.runs(TENANT, planned.schedules[0].id)
         stage.edit_item(pk, keys.run(run.uuid), state={"S": State.TRIGGERED.value}, **lease)
     stage.delete(planned)
-    site = "flow/cleaning.clean update" + (" 2" if what.startswith("more") else "")
+    site = "flow/cleaning._end_and_clear update" + (" 2" if what.startswith("more") else "")
     (key,) = [(each["pk"]["S"], each["sk"]["S"]) for each in stage.items() if each["sk"]["S"].startswith("CLEAN#")]
 
     def others() -> None:
