@@ -56,7 +56,7 @@ GRANTED = {
     },
     "ExecutorRole": {
         "ExecutorLogs": WRITES_LOG,
-        "Table": READS | WRITES | {"dynamodb:DeleteItem"},
+        "Table": READS | WRITES | {"dynamodb:DeleteItem", "dynamodb:PartiQLUpdate"},
         "RunQueue": READS_POINTERS | {"sqs:SendMessage"},
         "SlowQueue": {"sqs:SendMessage"},
         "DeadLetterQueue": READS_POINTERS - {"sqs:GetQueueAttributes"},
@@ -68,7 +68,7 @@ GRANTED = {
     },
     "ExecutorSlowRole": {
         "ExecutorSlowLogs": WRITES_LOG,
-        "Table": READS | WRITES | {"dynamodb:DeleteItem"},
+        "Table": READS | WRITES | {"dynamodb:DeleteItem", "dynamodb:PartiQLUpdate"},
         "RunQueue": {"sqs:SendMessage"},
         "SlowQueue": READS_POINTERS | {"sqs:SendMessage"},
         "Key": {"kms:Decrypt", "kms:Encrypt"},
