@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 
@@ -64,6 +65,19 @@ def test_sam_build_makes_all_layers(built):
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory):
     """The address of an emulator on which nothing stands."""
+    with _emulator(tmp_path_factory) as address:
+        yield address
+
+
+@pytest.fixture
+def own_endpoint(tmp_path_factory):
+    """The same for one test alone: no other stack of this emulator has queues that are polled."""
+    with _emulator(tmp_path_factory) as address:
+        yield address
+
+
+@contextmanager
+def _emulator(tmp_path_factory):
     emulator = Emulator(StateFolder(tmp_path_factory.mktemp("emulator")), SystemClock(), port=str(free_port()))
     emulator.start()
     emulator.release_queues()  # `Emulator.deploy` does it, and here the SAM CLI deploys
@@ -113,10 +127,10 @@ def test_sam_deploy_brings_up_a_stack_that_answers(built, endpoint):
     assert re.search(r"/v1/health: .*\"version\"", done.stdout)
 
 
-def test_a_first_deploy_goes_through_its_steps_as_far_as_the_emulator_carries(built, endpoint, tmp_path):
+def test_a_first_deploy_goes_through_its_steps_as_far_as_the_emulator_carries(built, own_endpoint, tmp_path):
     done = _run(
         [
-            *(sys.executable, ROOT / ".ci" / "first_deploy.py", "--stack", "sh-accept", "--endpoint", endpoint),
+            *(sys.executable, ROOT / ".ci" / "first_deploy.py", "--stack", "sh-accept", "--endpoint", own_endpoint),
             *("--build-dir", built, "--out", tmp_path / "found.json"),
         ]
     )
