@@ -243,9 +243,11 @@ def test_a_run_that_was_run_again_before_it_was_noted_is_not_open_after_that(sta
     key = keys.error_runs(TENANT, only(stage).id), keys.run(failed.uuid)
     stage.world.table.delete(*key)
     rerun.rerun(stage.world, TENANT, failed.schedule_id or "", failed.uuid)
+    before = [item for item in stage.items() if (item["pk"]["S"], item["sk"]["S"]) == key]
 
     failures.noted(stage.world, failed, None)
 
+    assert [item for item in stage.items() if (item["pk"]["S"], item["sk"]["S"]) == key] == before != []
     assert count(stage) == 0
 
 
