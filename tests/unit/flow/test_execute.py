@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -420,11 +421,21 @@ def test_messages_that_come_again_run_after_the_others_have_settled(stage: Stage
     stage.run(0)
     second = stage.create(once(stage.clock.now() - NOON + 30 * SECOND), name="second")
     stage.pass_time(181)
+    came_again = threading.Event()
+    beside_the_second = []
 
+    def answer(call: Call) -> Outcome:
+        if call.job_id == second.job.id:
+            beside_the_second.append(came_again.wait(0.5))
+        else:
+            came_again.set()
+        return OK
+
+    stage.endpoint.answer = answer
     stage.deliver()
 
-    assert stage.endpoint.received[0].call.job_id == second.job.id
-    assert len(stage.endpoint.received) == 2
+    assert [received.call.job_id == second.job.id for received in stage.endpoint.received] == [True, False]
+    assert beside_the_second == [False]
 
 
 # The gate, carried out
