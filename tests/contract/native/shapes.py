@@ -74,8 +74,10 @@ OF_NOTATION = {
     "at": {"at"},
     "every": {"every", "align", "dstGap", "dstOverlap", "monthOverflow"},
     "cron": {"cron", "dstGap", "dstOverlap", "monthOverflow"},
+    "eventBridge": {"eventBridge", "dstGap", "dstOverlap", "monthOverflow"},
     "sapCron": {"sapCron", "dstGap", "dstOverlap", "monthOverflow"},
     "time": {"time"},
+    "rrule": {"rrule", "dstGap", "dstOverlap", "monthOverflow"},
     "repeatAt": {"repeatAt", "dstGap", "dstOverlap", "monthOverflow"},
     "recurrence": {"recurrence", "dstGap", "dstOverlap", "monthOverflow"},
 }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules.localtime import Overlap
-from sweephand.schedules.notations.shapes import Rules, own_gap
+from sweephand.schedules.notations import NOTATIONS
+from sweephand.schedules.notations.shapes import Rules
 from sweephand.schedules.rule import Amended, Jittered, Once, Series, Window
 from sweephand.schedules.sets import Also
 from sweephand.schedules.wallclock import OnWallClock
@@ -26,9 +27,10 @@ def check(notation: str, value: object, rules: Rules, series: Series) -> None:
         series = series.series
     if isinstance(series, OnWallClock) and isinstance(series.pattern, Once):
         return
-    stated = (("dstGap", rules.gap, own_gap(notation)), ("dstOverlap", rules.overlap, Overlap.FIRST))
+    usual = NOTATIONS[notation].DEFAULTS
+    stated = (("dstGap", rules.gap, usual.get("dstGap")), ("dstOverlap", rules.overlap, Overlap.FIRST))
     for name, rule, own in stated:
-        if rule is None or (rule is own and notation != "at"):
+        if rule is None or (rule == own and notation != "at"):
             continue
         if not isinstance(series, OnWallClock):
             what = "a time with an offset" if notation == "at" else "steps of elapsed time"

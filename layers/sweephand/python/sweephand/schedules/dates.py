@@ -27,7 +27,7 @@ def read(value: object, field: str, now: int, where: Zone) -> Written:
         raise InvalidRequest(field, f"expected {_SHAPE}")
     if value.get("format") is None:
         return standards.read(value["date"], f"{field}.date")
-    longest = standards.LONGEST_TEXT
+    longest = members.LONGEST_WORDS
     text = members.text(value["date"], f"{field}.date", "a date", longest=longest)
     format_ = members.text(value["format"], f"{field}.format", "tokens such as YYYY-MM-DD", longest=longest)
     from sweephand.schedules import tokens  # noqa: PLC0415 - rare, and no other notation needs it

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import members
@@ -23,6 +24,13 @@ from sweephand.schedules.localtime import (
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
+SCHEMA: Mapping[str, Any] = {
+    "type": "string",
+    "maxLength": members.LONGEST_TEXT,
+    "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})?$",
+    "description": "RFC 3339, years 1970 to 2199; without an offset wall time in `timezone`. Fractions round up.",
+}
+"""Written out, because every function that starts loads this module."""
 EXAMPLE = "an RFC 3339 instant such as 2027-01-01T09:00:00Z"
 _GRAMMAR = (
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]+)?"

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LONGEST_TEXT = 1_000
+LONGEST_WORDS = 100
+"""Characters of what is read word by word, or by a standard."""
 _UNPRINTABLE = r"[^\t\x20-\x7e]"
 _UNPRINTABLE_IN_LINES = r"[^\t\r\n\x20-\x7e]"
 

@@ -15,7 +15,6 @@ from sweephand.schedules.calendar_masks import MONTHS_SHORT
 from sweephand.schedules.instants import Written
 
 EXPECTED = "a date of ISO 8601 such as 2027-02-08T09:30:00Z or of RFC 2822 such as Mon, 08 Feb 2027 09:30:00 GMT"
-LONGEST_TEXT = 100
 FIRST_YEAR, LAST_YEAR = 1970, 2199
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -66,7 +65,7 @@ _NAMED_OFFSETS_H = {
 
 def read(value: object, field: str) -> Written:
     """The date of a text of at most 100 characters. Raises InvalidRequest with the place at which it is none."""
-    text = members.text(value, field, EXPECTED, longest=LONGEST_TEXT)
+    text = members.text(value, field, EXPECTED, longest=members.LONGEST_WORDS)
     whole = text.strip()
     try:
         return _iso(whole, field) if whole[:4].isdigit() else _rfc_2822(_without_comments(text).strip(), field)

@@ -26,7 +26,7 @@ from sweephand.schedules.localtime import (
     to_second_up,
     zone,
 )
-from sweephand.schedules.notations import NOTATIONS
+from sweephand.schedules.notations import NOTATIONS, as_rfc_3339, zone_named
 from sweephand.schedules.notations.shapes import Beginning, Compiled, Rules
 from sweephand.schedules.rule import (
     REASON,
@@ -58,7 +58,6 @@ __all__ = [
     "parse",
     "with_calendars",
     "with_count",
-    "zone_of_text",
 ]
 
 TIMING_MEMBERS = frozenset(
@@ -392,7 +391,7 @@ def _notation_of(fields: Mapping[str, object]) -> str:
 def _zone_member(fields: Mapping[str, object], notation: str) -> Zone:
     given = fields.get("timezone")
     if given is None:
-        given = zone_of_text(notation, fields[notation])
+        given = zone_named(notation, fields[notation])
     if given is None:
         return zone(_UTC)
     name = members.text(given, "timezone", 'an IANA zone such as "Europe/Berlin"')
@@ -401,12 +400,6 @@ def _zone_member(fields: Mapping[str, object], notation: str) -> Zone:
     except KeyError:
         known = f'expected an IANA zone such as "Europe/Berlin" (data {IANA_VERSION})'
         raise InvalidRequest("timezone", known, position=0) from None
-
-
-def zone_of_text(notation: str, value: object) -> str | None:
-    """The zone that a notation's own text names (DTSTART;TZID=Europe/Berlin), in the place of `timezone`."""
-    named = getattr(NOTATIONS[notation], "zone_named", None)
-    return None if named is None else named(value)
 
 
 def _choice_member(fields: Mapping[str, object], name: str, choices: type[members.Choice]) -> members.Choice | None:
@@ -419,10 +412,6 @@ def _whole_member(fields: Mapping[str, object], name: str, least: int, most: int
     return None if given is None else members.whole(given, name, least, most)
 
 
-def _unchanged(given: object) -> object:
-    return given
-
-
 def _limits(
     fields: Mapping[str, object], notation: str, rules: Rules, *, may_be_empty: bool
 ) -> tuple[int | None, int | None, int | None, bool]:
@@ -432,7 +421,6 @@ def _limits(
     """
     from sweephand.schedules import instants  # noqa: PLC0415 - a sweeper reads none
 
-    as_rfc_3339 = getattr(NOTATIONS[notation], "as_rfc_3339", _unchanged)
     gap = Gap.NEXT_VALID if rules.gap is Gap.SKIP else rules.gap
     found: list[int | None] = []
     unread, walls = None, False
@@ -442,7 +430,7 @@ def _limits(
         if given is None:
             found.append(None)
             continue
-        written = instants.read(as_rfc_3339(given), name)
+        written = instants.read(as_rfc_3339(notation, given), name)
         found.append(instants.resolve(written, name, rules.zone, gap, overlap))
         walls = walls or written.second is None
         unread = written.unread(rules.zone) if name == "startTime" else unread

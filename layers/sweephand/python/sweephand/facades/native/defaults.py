@@ -11,7 +11,7 @@ from typing import Any
 
 from sweephand.domain import json_text, lateness
 from sweephand.domain.job import HOOK_KINDS, ActionSpec, Payload
-from sweephand.schedules.timing import zone_of_text
+from sweephand.schedules.notations import NOTATIONS, defaults_of, zone_named
 
 POLICIES: Mapping[str, Any] = {
     "misfire": {"type": "sap", "ratePerMinute": 60, "maxLatenessSeconds": None},
@@ -38,34 +38,16 @@ _ALWAYS: Mapping[str, Any] = {
     "jitterSeconds": 0,
     "calendars": [],
 }
-_BY_NOTATION: Mapping[str, Mapping[str, Any]] = {
-    "at": {},
-    "every": {"align": "start", "dstGap": "next_valid", "dstOverlap": "first", "monthOverflow": "clamp"},
-    "cron": {"dstGap": "next_valid", "dstOverlap": "first", "monthOverflow": "skip"},
-    "eventBridge": {"dstGap": "skip", "dstOverlap": "first", "monthOverflow": "skip"},
-    "sapCron": {"dstGap": "next_valid", "dstOverlap": "first", "monthOverflow": "skip"},
-    "time": {},
-    "rrule": {"dstGap": "shift", "dstOverlap": "first", "monthOverflow": "skip"},
-    "repeatAt": {"dstGap": "next_valid", "dstOverlap": "first", "monthOverflow": "skip"},
-    "recurrence": {"dstGap": "next_valid", "dstOverlap": "first", "monthOverflow": "clamp"},
-}
-"""Of a one-time local time, the DST rules have no default: inside a gap or an overlap the caller must state one."""
 
 
 def timing_defaults(timing: Mapping[str, Any]) -> dict[str, Any]:
-    notation = next((name for name in _BY_NOTATION if timing.get(name) is not None), "at")
-    if str(timing.get("eventBridge")).lstrip().startswith("at("):
-        notation = "at"
-    if notation == "recurrence" and _names_days(timing["recurrence"]):
-        return {**_ALWAYS, **_BY_NOTATION[notation], "monthOverflow": "skip"}
-    zone = zone_of_text("rrule", timing["rrule"]) if notation == "rrule" else None
-    return {**_ALWAYS, **_BY_NOTATION[notation], **({} if zone is None else {"timezone": zone})}
-
-
-def _names_days(recurrence: object) -> bool:
-    """The day of its anchor is clamped, a day that it names is not."""
-    schedule = recurrence.get("schedule") if isinstance(recurrence, Mapping) else None
-    return isinstance(schedule, Mapping) and bool(schedule.get("monthDays"))
+    """Returns what holds where a schedule says nothing of it, by its notation."""
+    notation = next((name for name in NOTATIONS if timing.get(name) is not None), None)
+    if notation is None:
+        return dict(_ALWAYS)
+    value = timing[notation]
+    zone = zone_named(notation, value)
+    return {**_ALWAYS, **defaults_of(notation, value), **({} if zone is None else {"timezone": zone})}
 
 
 def without_defaults(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

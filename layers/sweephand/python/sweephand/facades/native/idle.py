@@ -9,8 +9,9 @@ from sweephand.domain import fields, lateness, retry
 from sweephand.domain.fields import below
 from sweephand.domain.job import TASK_KINDS, ActionDraft, ActionSpec, ScheduleDraft
 from sweephand.errors import InvalidRequest
+from sweephand.schedules import notations
+from sweephand.schedules.notations import NOTATIONS
 
-_ONE_TIME = ("at", "time")
 _WAITING = ("on202", "onAccepted", "onNoAnswer")
 
 
@@ -59,14 +60,9 @@ def of_timing(timing: Mapping[str, Any], field: str) -> Iterator[InvalidRequest]
 
 
 def is_one_time(timing: Mapping[str, Any]) -> bool | None:
-    """Whether a timing names a single instant; None where it names no notation."""
-    if any(timing.get(name) is not None for name in _ONE_TIME):
-        return True
-    event_bridge = timing.get("eventBridge")
-    if event_bridge is not None:
-        return str(event_bridge).lstrip().startswith("at(")
-    notations = ("every", "cron", "sapCron", "repeatAt", "recurrence", "rrule")
-    return False if any(timing.get(name) is not None for name in notations) else None
+    """Says whether a timing names a single instant; None where it names no notation."""
+    notation = next((name for name in NOTATIONS if timing.get(name) is not None), None)
+    return None if notation is None else notations.is_one_time(notation, timing[notation])
 
 
 _OPAQUE = frozenset({"payload", "body", "headers"})

@@ -1,77 +1,36 @@
-"""How the schemas of schemas.py are put together: JSON Schema 2020-12 as plain dictionaries."""
+"""Schemas of pages and of merge patches. The other builders are those of sweephand.json_schema."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
-from typing import Any
 
-Schema = dict[str, Any]
-Members = Mapping[str, Schema]
-NULL: Schema = {"type": "null"}
+from sweephand.json_schema import NULL, Members, Schema, answer, items, one_of, or_null, ref, request, text, whole
 
-
-def ref(name: str) -> Schema:
-    return {"$ref": f"#/components/schemas/{name}"}
-
-
-def answer(members: Members, absent: Iterable[str] = (), **more: Any) -> Schema:
-    """An object of exactly these members. absent: those that may be missing."""
-    required = [name for name in members if name not in set(absent)]
-    return {
-        "type": "object",
-        "properties": dict(members),
-        "required": required,
-        "additionalProperties": False,
-        **more,
-    }
-
-
-def request(members: Members, required: Iterable[str] = (), **more: Any) -> Schema:
-    """An object of these members at most; all but the required ones may be null."""
-    required = list(required)
-    properties = {name: each if name in required else or_null(each) for name, each in members.items()}
-    needed = {"required": required} if required else {}
-    return {"type": "object", "properties": properties, **needed, "additionalProperties": False, **more}
-
-
-def or_null(schema: Schema) -> Schema:
-    if "$ref" in schema or "oneOf" in schema:
-        return {"anyOf": [schema, NULL]}
-    if "anyOf" in schema:
-        return schema if NULL in schema["anyOf"] else {**schema, "anyOf": [*schema["anyOf"], NULL]}
-    kinds = schema.get("type")
-    if kinds is None or kinds == "null" or "null" in kinds:
-        return schema
-    either = {**schema, "type": [kinds, "null"]}
-    return {**either, "enum": [*schema["enum"], None]} if "enum" in schema else either
-
-
-def text(shortest: int | None = None, longest: int | None = None, **more: Any) -> Schema:
-    bounds = {"minLength": shortest or None, "maxLength": longest}
-    return {"type": "string", **{name: value for name, value in bounds.items() if value is not None}, **more}
-
-
-def whole(lowest: int = 0, highest: int | None = None, **more: Any) -> Schema:
-    return {"type": "integer", "minimum": lowest, **({} if highest is None else {"maximum": highest}), **more}
-
-
-def one_of(values: Iterable[str] | type[StrEnum], **more: Any) -> Schema:
-    return {"type": "string", "enum": [str(value) for value in values], **more}
-
-
-def items(schema: Schema, **more: Any) -> Schema:
-    return {"type": "array", "items": schema, **more}
+__all__ = [
+    "NULL",
+    "Members",
+    "Schema",
+    "answer",
+    "items",
+    "one_of",
+    "or_null",
+    "page",
+    "patch_of",
+    "ref",
+    "request",
+    "text",
+    "whole",
+]
 
 
 def page(of: str, more: Members | None = None, absent: Iterable[str] = ()) -> Schema:
-    """A page of a list. absent: of `more`, what may be missing."""
+    """Returns the schema of a page of a list. absent: the members of `more` that may be missing."""
     cursor = text(description="Give it back as `cursor`, with the same query; null at the end.")
     return answer({"items": items(ref(of)), "nextCursor": or_null(cursor), **(more or {})}, absent)
 
 
 def patch_of(schema: Schema, schemas: Mapping[str, Schema], *, removable: bool = True) -> Schema:
-    """Of an object's schema, that of a merge patch (RFC 7396): nothing is required, null removes, lists are whole."""
+    """Returns the schema of a merge patch (RFC 7396): nothing is required, null removes, lists are whole."""
     if "$ref" in schema:
         return patch_of(schemas[schema["$ref"].rpartition("/")[2]], schemas, removable=removable)
     if "anyOf" in schema:
@@ -91,7 +50,7 @@ def patch_of(schema: Schema, schemas: Mapping[str, Schema], *, removable: bool =
     else:
         forms = [patch_of(form, schemas) for form in schema["oneOf"]]
         if not all("properties" in form for form in forms):
-            return {"anyOf": forms}  # a text or an object: the one replaces the other
+            return {"anyOf": forms}  # a string or an object: the one replaces the other
         members = _members_of_all(forms)
     # A null removes a member that is not there, whatever its name.
     patch = {"type": "object", "properties": members, "additionalProperties": NULL}
@@ -99,7 +58,7 @@ def patch_of(schema: Schema, schemas: Mapping[str, Schema], *, removable: bool =
 
 
 def _members_of_all(forms: Iterable[Schema]) -> dict[str, Schema]:
-    """The members of several forms: of a patch that may turn one into another. Where two differ, either."""
+    """Returns the members of all forms, for a patch that turns one into another. Where two differ, either will do."""
     either: dict[str, list[Schema]] = {}
     for form in forms:
         for name, each in form["properties"].items():

@@ -20,7 +20,6 @@ from sweephand.facades.native.json_schema import (
     text,
     whole,
 )
-from sweephand.facades.native.recurrence_schema import RECURRENCE
 from sweephand.facades.native.schema_words import (
     ANYTHING,
     FLAG,
@@ -33,10 +32,10 @@ from sweephand.facades.native.schema_words import (
     RUN_ID,
     TEXT,
 )
+from sweephand.schedules import notations
 from sweephand.schedules.localtime import Gap, MonthOverflow, Overlap
 from sweephand.schedules.members import LONGEST_TEXT
 from sweephand.schedules.notations.every import Align
-from sweephand.schedules.standards import LONGEST_TEXT as LONGEST_WORDS
 from sweephand.schedules.timing import MOST_COUNT, MOST_JITTER_S
 
 DST_RULES: Members = {
@@ -44,37 +43,7 @@ DST_RULES: Members = {
     "dstOverlap": one_of(Overlap, description="A wall time that the clock shows twice."),
     "monthOverflow": one_of(MonthOverflow, description="A day that its month does not have."),
 }
-NOTATIONS: Members = {
-    "at": {**GIVEN_INSTANT, "description": "Once. " + GIVEN_INSTANT["description"]},
-    "every": text(
-        1,
-        LONGEST_TEXT,
-        description="`PT10S`, `10 seconds`, `P1M`, `R5/2027-01-01T00:00Z/PT1H`: to 36,500 days, or 1,200 months.",
-    ),
-    "cron": text(1, LONGEST_TEXT, description="Five fields, or `@daily` and its kin."),
-    "eventBridge": text(
-        1,
-        LONGEST_TEXT,
-        description="EventBridge Scheduler's `cron(30 2 ? * MON-FRI *)`, `rate(5 minutes)`, `at(...)`.",
-    ),
-    "sapCron": text(
-        1, LONGEST_TEXT, description="SAP's seven fields: year, month, day, weekday, hour, minute, second."
-    ),
-    "time": {
-        "oneOf": [
-            text(1, LONGEST_WORDS, description="`tomorrow at 4pm`, `in 2 hours`, ISO 8601 or RFC 2822."),
-            request({"date": text(1, LONGEST_WORDS), "format": text(1, LONGEST_WORDS)}, ("date",)),
-        ],
-        "description": "Once, as SAP's callers write it; words are read when the schedule is created.",
-    },
-    "rrule": text(
-        1,
-        LONGEST_TEXT,
-        description="A rule of RFC 5545, `FREQ=WEEKLY;BYDAY=MO,FR`, or lines DTSTART, RRULE, RDATE, EXDATE.",
-    ),
-    "repeatAt": text(1, LONGEST_WORDS, description="Daily: `4.40pm`, `18.40`, `17.20:30`."),
-    "recurrence": RECURRENCE,
-}
+NOTATIONS: Members = {name: notation.SCHEMA for name, notation in notations.NOTATIONS.items()}
 ALIGN = one_of(Align, description="Of `every`: where the grid of the steps lies.")
 ZONE = text(1, LONGEST_TEXT, description="IANA, such as `Europe/Berlin`.")
 ONE_NOTATION = [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in NOTATIONS]

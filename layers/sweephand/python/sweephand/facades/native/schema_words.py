@@ -12,7 +12,7 @@ from sweephand.facades.native.json_schema import (
     text,
     whole,
 )
-from sweephand.schedules.members import LONGEST_TEXT
+from sweephand.schedules import instants
 from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES
 
 _HEX = "[0-9a-f]"
@@ -31,11 +31,7 @@ LOCAL_WITH_OFFSET = text(
     pattern=f"^{_DAY_AND_TIME}[+-][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}})?$",
     description="What the clock of the schedule's zone reads, and its offset.",
 )
-GIVEN_INSTANT = text(
-    pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})?$",
-    longest=LONGEST_TEXT,
-    description="RFC 3339, years 1970 to 2199; without an offset wall time in `timezone`. Fractions round up.",
-)
+GIVEN_INSTANT: Schema = dict(instants.SCHEMA)
 TEXT = text()
 FLAG: Schema = {"type": "boolean"}
 ANYTHING = action_schemas.ANYTHING

@@ -1,17 +1,18 @@
 """The notations, one module each: `read` turns a caller's value into facts, `compile_` turns facts into a series.
 
-Facts are plain JSON, kept in the table: everything that `compile_` needs beside the shared rules, nothing of the clock.
-A new notation is a module and a line in _MODULES; the shared properties in tests/unit/schedules cover it by itself.
+Facts are plain JSON, kept in the table: all that `compile_` needs apart from the shared rules, nothing of the clock.
+A new notation is a module and a line in _MODULES. The API's schemas, defaults and refusals follow from these two;
+tests/unit/schedules/test_notations.py names each list of the tests that lacks it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from sweephand.schedules.notations.shapes import Notation
+    from sweephand.schedules.notations.shapes import Defaults, Notation
 
 _MODULES = {
     "at": "at",
@@ -20,15 +21,15 @@ _MODULES = {
     "eventBridge": "event_bridge",
     "sapCron": "sap_cron",
     "time": "time",
+    "rrule": "rrule",
     "repeatAt": "repeat_at",
     "recurrence": "recurrence",
-    "rrule": "rrule",
 }
-"""By the name of the member that holds the text."""
+"""By the name of the member that holds the value."""
 
 
 class _Notations(Mapping[str, "Notation"]):
-    """Each module is loaded when its notation is first met: a sweeper pays for no other."""
+    """A mapping that loads each module when its notation is first met: a sweeper pays for no other."""
 
     def __getitem__(self, name: str) -> Notation:
         return cast("Notation", import_module(f"{__name__}.{_MODULES[name]}"))
@@ -44,3 +45,29 @@ class _Notations(Mapping[str, "Notation"]):
 
 
 NOTATIONS: Mapping[str, Notation] = _Notations()
+
+
+def is_one_time(notation: str, value: object) -> bool:
+    """Says whether a value means a single instant."""
+    own = getattr(NOTATIONS[notation], "is_one_time", None)
+    return own is not None and bool(own(value))
+
+
+def defaults_of(notation: str, value: object) -> Defaults:
+    """Returns the rules that hold where a caller states none; some depend on the value."""
+    module: Any = NOTATIONS[notation]
+    own = getattr(module, "defaults_of", None)
+    made: Defaults = module.DEFAULTS if own is None else own(value)
+    return made
+
+
+def zone_named(notation: str, value: object) -> str | None:
+    """Returns the zone that the value itself names (DTSTART;TZID=Europe/Berlin), in the place of `timezone`."""
+    own = getattr(NOTATIONS[notation], "zone_named", None)
+    return None if own is None else own(value)
+
+
+def as_rfc_3339(notation: str, value: object) -> object:
+    """Returns a startTime or endTime that is written in a notation's own form as RFC 3339; anything else as it is."""
+    own = getattr(NOTATIONS[notation], "as_rfc_3339", None)
+    return value if own is None else own(value)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import instants
 from sweephand.schedules.localtime import Gap, Overlap, instant_text, wall_text
-from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, check_no_overflow
+from sweephand.schedules.notations.shapes import Beginning, Compiled, Defaults, Facts, Rules, check_no_overflow
 from sweephand.schedules.rule import Once
 from sweephand.schedules.wallclock import OnWallClock
 
 FIELD = "at"
+DEFAULTS: Defaults = {}
+"""Rules have none: a wall time in a gap or an overlap is refused until the caller states one."""
+SCHEMA = {**instants.SCHEMA, "description": f"Once. {instants.SCHEMA['description']}"}
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - an instant needs no anchor
@@ -31,6 +34,10 @@ def facts_of(written: instants.Written, field: str, rules: Rules) -> Facts:
         first, again = (instant_text(copy) for copy in (both[0], both[-1]))
         raise InvalidRequest(field, f"one instant, but dstOverlap asks for both {first} and {again}", position=0)
     return {"wall": written.wall}
+
+
+def is_one_time(value: object) -> bool:  # noqa: ARG001 - every value is one instant
+    return True
 
 
 def counted_from(facts: Facts) -> int | None:  # noqa: ARG001 - it takes nothing from the clock

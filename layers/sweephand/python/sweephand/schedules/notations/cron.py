@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache, partial
 
+from sweephand import json_schema
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import members
 from sweephand.schedules.calendar_masks import MONTHS_SHORT, WEEKDAYS_SHORT, CalendarMasks
@@ -16,11 +17,13 @@ from sweephand.schedules.clock import Clock
 from sweephand.schedules.days import OfMonths, OnDays
 from sweephand.schedules.localtime import MonthOverflow
 from sweephand.schedules.notations.fields import Field, split, steps_over_all_hours
-from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, at_hours
+from sweephand.schedules.notations.shapes import ON_THE_CLOCK, Beginning, Compiled, Facts, Rules, at_hours
 from sweephand.schedules.wallclock import certain_gap
 from sweephand.values import value
 
 FIELD = "cron"
+DEFAULTS = ON_THE_CLOCK
+SCHEMA = json_schema.text(1, members.LONGEST_TEXT, description="Five fields, or `@daily` and its kin.")
 EXPECTED = 'five fields such as "30 2 * * 1-5"'
 _MACROS = {
     "@yearly": "0 0 1 1 *",

@@ -14,6 +14,7 @@ import re
 from functools import lru_cache, partial
 from typing import NamedTuple
 
+from sweephand import json_schema
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import english, members
 from sweephand.schedules.calendar_masks import MONTHS_SHORT, WEEKDAYS_SHORT
@@ -22,10 +23,25 @@ from sweephand.schedules.days import ALL_YEARS, FIRST_YEAR, OfMonths, OnDays, mo
 from sweephand.schedules.localtime import Gap, Overlap
 from sweephand.schedules.notations import at, every
 from sweephand.schedules.notations.fields import Field, shown, split
-from sweephand.schedules.notations.shapes import ALL_HOURS, Beginning, Compiled, Facts, Rules, check_no_overflow
+from sweephand.schedules.notations.shapes import (
+    ALL_HOURS,
+    ON_THE_CLOCK,
+    Beginning,
+    Compiled,
+    Defaults,
+    Facts,
+    Rules,
+    check_no_overflow,
+)
 from sweephand.schedules.wallclock import OnWallClock, certain_gap
 
 FIELD = "eventBridge"
+DEFAULTS: Defaults = {**ON_THE_CLOCK, "dstGap": "skip"}
+SCHEMA = json_schema.text(
+    1,
+    members.LONGEST_TEXT,
+    description="EventBridge Scheduler's `cron(30 2 ? * MON-FRI *)`, `rate(5 minutes)`, `at(...)`.",
+)
 EXPECTED = 'an expression such as "cron(30 2 ? * MON-FRI *)", "rate(5 minutes)" or "at(2027-01-01T09:00:00)"'
 _SHAPE = re.compile(r"(at|rate|cron)\((.*)\)", re.ASCII)
 _RATE = re.compile(r"([0-9]{1,9})[ ]+(minutes?|hours?|days?)", re.ASCII)
@@ -58,6 +74,16 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
     except InvalidRequest as refused:
         position = None if refused.position is None else refused.position + text.index("(") + 1
         raise InvalidRequest(FIELD, refused.reason, position=position, code=refused.code) from refused
+
+
+def is_one_time(value: object) -> bool:
+    """Says whether the expression is an `at(...)`, from its beginning alone."""
+    return str(value).lstrip().startswith("at(")
+
+
+def defaults_of(value: object) -> Defaults:
+    """Returns the defaults of the notation that the expression stands for."""
+    return at.DEFAULTS if is_one_time(value) else DEFAULTS
 
 
 def counted_from(facts: Facts) -> int | None:

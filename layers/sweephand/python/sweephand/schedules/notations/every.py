@@ -14,6 +14,7 @@ from __future__ import annotations
 from enum import StrEnum
 from functools import partial
 
+from sweephand import json_schema
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import duration, members
 from sweephand.schedules.localtime import (
@@ -28,11 +29,17 @@ from sweephand.schedules.localtime import (
     zone,
 )
 from sweephand.schedules.months import Months
-from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules
+from sweephand.schedules.notations.shapes import ON_THE_CLOCK, Beginning, Compiled, Defaults, Facts, Rules
 from sweephand.schedules.rule import Series, Steps, Window
 from sweephand.schedules.wallclock import OnWallClock, certain_gap
 
 FIELD = "every"
+DEFAULTS: Defaults = {"align": "start", **ON_THE_CLOCK, "monthOverflow": "clamp"}
+SCHEMA = json_schema.text(
+    1,
+    members.LONGEST_TEXT,
+    description="`PT10S`, `10 seconds`, `P1M`, `R5/2027-01-01T00:00Z/PT1H`: to 36,500 days, or 1,200 months.",
+)
 LONGEST_DAYS, LONGEST_MONTHS = 36_500, 1_200
 """A hundred years, as SAP counts them (365 days) and as the calendar does."""
 _DAY_S = 86_400

@@ -27,9 +27,9 @@ from sweephand.schedules import english, members
 from sweephand.schedules.clock import DAY_S, Clock
 from sweephand.schedules.days import Days, EachNth, OfMonths, OfWeeks, OnDays, OrNextDay, Unmoved, month_table
 from sweephand.schedules.localtime import EPOCH, Gap, MonthOverflow, Overlap
-from sweephand.schedules.notations.recurrence_fields import FIELD, LONGEST, Spec, read_spec
+from sweephand.schedules.notations.recurrence_fields import FIELD, LONGEST, SCHEMA, Spec, read_spec
 from sweephand.schedules.notations.recurrence_words import summary
-from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, at_hours
+from sweephand.schedules.notations.shapes import ON_THE_CLOCK, Beginning, Compiled, Defaults, Facts, Rules, at_hours
 from sweephand.schedules.rule import Steps
 from sweephand.schedules.slots import Slots
 from sweephand.schedules.wallclock import OnWallClock, certain_gap
@@ -37,6 +37,9 @@ from sweephand.schedules.wallclock import OnWallClock, certain_gap
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+__all__ = ["DEFAULTS", "SCHEMA", "as_rfc_3339", "compile_", "counted_from", "defaults_of", "read"]
+
+DEFAULTS: Defaults = {**ON_THE_CLOCK, "monthOverflow": "clamp"}
 _ALL_HOURS = (1 << 24) - 1
 _ALL_MINUTES = (1 << 60) - 1
 _SLOT_S = {"minute": 60, "hour": 3600}
@@ -57,6 +60,13 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
     if not elapsed and _pattern(spec, rules).after(-2 * DAY_S) is None:
         raise members.never_fires(FIELD, "none of the times of its schedule lies on its grid")
     return facts
+
+
+def defaults_of(value: object) -> Defaults:
+    """Returns the defaults of a recurrence: the day of its anchor is clamped, a day that it names is not."""
+    schedule = value.get("schedule") if isinstance(value, dict) else None
+    names_days = isinstance(schedule, dict) and bool(schedule.get("monthDays"))
+    return {**DEFAULTS, "monthOverflow": "skip"} if names_days else DEFAULTS
 
 
 def as_rfc_3339(value: object) -> object:

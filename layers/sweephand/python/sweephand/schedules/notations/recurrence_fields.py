@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from sweephand.errors import InvalidRequest
+from sweephand.json_schema import Schema, items, request, text, whole
 from sweephand.schedules import members
 from sweephand.schedules.english import WEEKDAYS
 
@@ -16,6 +18,43 @@ MONDAY_FIRST = tuple(name.lower() for name in (*WEEKDAYS[1:], WEEKDAYS[0]))
 MOST = {"minutes": 60, "hours": 24, "weekDays": 7, "monthDays": 62, "monthlyOccurrences": 77}
 """Entries of each list: one for each value that it may hold."""
 _ONLY_WITH = {"weekDays": "week", "monthDays": "month", "monthlyOccurrences": "month"}
+_INTERVALS = ", ".join(f"{unit} {most:,}" for unit, most in LONGEST.items()) + " at most."
+_OF_MONTHS = "With the frequency `month`. -1 is the last."
+
+
+def _any_case(names: Iterable[str]) -> Schema:
+    spelled = ("".join(f"[{letter.upper()}{letter}]" for letter in name) for name in names)
+    return text(pattern=f"^({'|'.join(spelled)})$", description=f"{', '.join(names)}; in any case.")
+
+
+def _one_or_more(name: str, number: Schema, description: str = "A number alone is a list of one.") -> Schema:
+    return {"anyOf": [items(number, maxItems=MOST[name]), number], "description": description}
+
+
+_WEEKDAY = _any_case(MONDAY_FIRST)
+_OCCURRENCE = request({"day": _WEEKDAY, "occurrence": {**whole(-5, 5), "not": {"const": 0}}}, ("day",))
+_SCHEDULE = request(
+    {
+        "minutes": _one_or_more("minutes", whole(0, 59)),
+        "hours": _one_or_more("hours", whole(0, 23)),
+        "weekDays": items(_WEEKDAY, maxItems=MOST["weekDays"], description="With the frequency `week`."),
+        "monthDays": _one_or_more("monthDays", {**whole(-31, 31), "not": {"const": 0}}, _OF_MONTHS),
+        "monthlyOccurrences": items(
+            _OCCURRENCE,
+            maxItems=MOST["monthlyOccurrences"],
+            description=f"{_OF_MONTHS} Without `occurrence` every one. Not beside `monthDays`.",
+        ),
+    }
+)
+SCHEMA = request(
+    {
+        "frequency": _any_case(LONGEST),
+        "interval": whole(1, max(LONGEST.values()), description=_INTERVALS),
+        "schedule": _SCHEDULE,
+    },
+    ("frequency",),
+    description="Every so many units from `startTime`, else from creation. `count` and `endTime` stand beside it.",
+)
 _BESIDE = ("count", "endTime", "startTime", "timezone")
 
 

@@ -16,6 +16,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
+from sweephand import json_schema
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import members
 from sweephand.schedules.clock import DAY_S
@@ -24,11 +25,25 @@ from sweephand.schedules.notations import rrule_parts
 from sweephand.schedules.notations.fields import shown
 from sweephand.schedules.notations.rrule_parts import DAILY, FIELD, Recur
 from sweephand.schedules.notations.rrule_pattern import Pattern, gap_s, pattern
-from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, check_no_overflow, own_gap
+from sweephand.schedules.notations.shapes import (
+    ON_THE_CLOCK,
+    Beginning,
+    Compiled,
+    Defaults,
+    Facts,
+    Rules,
+    check_no_overflow,
+)
 from sweephand.schedules.rule import MovedBy, Never, Series, Undecided, Window
 from sweephand.schedules.sets import Also, Without, joined, nth_after
 from sweephand.schedules.wallclock import OnWallClock, certain_gap
 
+DEFAULTS: Defaults = {**ON_THE_CLOCK, "dstGap": "shift"}
+SCHEMA = json_schema.text(
+    1,
+    members.LONGEST_TEXT,
+    description="A rule of RFC 5545, `FREQ=WEEKLY;BYDAY=MO,FR`, or lines DTSTART, RRULE, RDATE, EXDATE.",
+)
 EXPECTED = (
     'a rule such as "FREQ=WEEKLY;BYDAY=MO,FR", or lines DTSTART, RRULE, RDATE and EXDATE, with a rule or an RDATE'
 )
@@ -173,9 +188,7 @@ def _on_clock(made: Pattern, rules: Rules, start: int) -> OnWallClock:
         return OnWallClock(made.series, rules.zone, Gap.SKIP, Overlap.BOTH, marked=False)
     if made.step_s:
         return OnWallClock(made.series, rules.zone, Gap.SHIFT, Overlap.FIRST, since=start)
-    return OnWallClock(
-        made.series, rules.zone, rules.gap or own_gap(FIELD), rules.overlap or Overlap.FIRST, since=start
-    )
+    return OnWallClock(made.series, rules.zone, rules.gap or Gap.SHIFT, rules.overlap or Overlap.FIRST, since=start)
 
 
 def _interval(base: OnWallClock | Never, series: Series) -> int:

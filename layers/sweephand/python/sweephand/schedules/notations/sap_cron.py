@@ -14,15 +14,30 @@ from functools import lru_cache, partial
 from math import gcd
 from typing import NamedTuple
 
+from sweephand import json_schema
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import english, members
 from sweephand.schedules.clock import Clock
 from sweephand.schedules.days import ALL_YEARS, FIRST_YEAR, OfMonths, OnDays, month_table
 from sweephand.schedules.notations.fields import shown, steps_over_all_hours
-from sweephand.schedules.notations.shapes import Beginning, Compiled, Facts, Rules, at_hours, check_no_overflow
+from sweephand.schedules.notations.shapes import (
+    ON_THE_CLOCK,
+    Beginning,
+    Compiled,
+    Facts,
+    Rules,
+    at_hours,
+    check_no_overflow,
+)
 from sweephand.schedules.wallclock import certain_gap
 
 FIELD = "sapCron"
+DEFAULTS = ON_THE_CLOCK
+SCHEMA = json_schema.text(
+    1,
+    members.LONGEST_TEXT,
+    description="SAP's seven fields: year, month, day, weekday, hour, minute, second.",
+)
 EXPECTED = 'seven fields "Year Month Day DayOfWeek Hour Minute Second", such as "* * * mon:fri 2 30 0"'
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _WORD = re.compile(r"[^ \t]+")

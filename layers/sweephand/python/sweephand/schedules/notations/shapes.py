@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sweephand.errors import InvalidRequest
@@ -10,13 +11,14 @@ from sweephand.schedules.wallclock import OnWallClock
 from sweephand.values import value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from sweephand.json_schema import Schema
     from sweephand.schedules.localtime import MonthOverflow
     from sweephand.schedules.rule import Series
 
 Facts = Any
-"""JSON: text, or an object of whole numbers and texts."""
+"""JSON: a string, or an object of whole numbers and strings."""
+Defaults = Mapping[str, str]
+"""The member of a rule and what holds where a caller says nothing of it."""
 
 
 @value
@@ -67,26 +69,28 @@ class Compiled:
 
 
 class Notation(Protocol):
-    """What each module of this package offers."""
+    """A module of this package. It may also have the functions that this package's `is_one_time`, `defaults_of`,
+    `zone_named` and `as_rfc_3339` ask for.
+    """
+
+    DEFAULTS: Defaults
+    """The rules that act on it, as answers show them where a caller states none."""
+    SCHEMA: Schema
+    """The JSON Schema of the member, with its description."""
 
     def read(self, value: object, rules: Rules, beginning: Beginning) -> Facts:
-        """The facts of a caller's value. Raises InvalidRequest for anything else, whatever its JSON type."""
+        """Returns the facts of a caller's value. Raises InvalidRequest for anything else, whatever its JSON type."""
 
     def counted_from(self, facts: Facts) -> int | None:
-        """The `now` (Unix seconds) from which facts without a start took their grid; None if they took nothing."""
+        """Returns the `now` (Unix seconds) from which facts without a start took their grid; None without one."""
 
     def compile_(self, facts: Facts, rules: Rules) -> Compiled:
-        """The series of these facts. Raises any of LookupError, TypeError, ValueError for facts it did not write."""
+        """Returns the series of these facts. Raises any of LookupError, TypeError, ValueError for facts of others."""
 
 
 ALL_HOURS = (1 << 24) - 1
-OWN_GAPS = {"eventBridge": Gap.SKIP, "rrule": Gap.SHIFT}
-"""The default of dstGap where a notation has one of its own."""
-
-
-def own_gap(notation: str) -> Gap:
-    """The default of dstGap. That of dstOverlap is `first` in every notation."""
-    return OWN_GAPS.get(notation, Gap.NEXT_VALID)
+ON_THE_CLOCK: Defaults = {"dstGap": "next_valid", "dstOverlap": "first", "monthOverflow": "skip"}
+"""The defaults of most notations. That of dstOverlap is `first` in all of them."""
 
 
 def check_no_overflow(rules: Rules, instead: str) -> None:

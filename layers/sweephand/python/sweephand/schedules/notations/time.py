@@ -8,16 +8,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sweephand import json_schema
 from sweephand.schedules import members
 from sweephand.schedules.localtime import Gap, Overlap
 from sweephand.schedules.notations import at
-from sweephand.schedules.notations.shapes import Beginning, Facts, Rules
+from sweephand.schedules.notations.shapes import Beginning, Defaults, Facts, Rules
 
 if TYPE_CHECKING:
     from sweephand.schedules.instants import Written
 
 FIELD = "time"
 EXPECTED = 'words such as "tomorrow at 4pm" or "in 2 hours", a date of ISO 8601 or RFC 2822, or an object with a format'
+DEFAULTS: Defaults = at.DEFAULTS
+_WORDS = json_schema.text(1, members.LONGEST_WORDS)
+SCHEMA: json_schema.Schema = {
+    "oneOf": [
+        json_schema.text(
+            1, members.LONGEST_WORDS, description="`tomorrow at 4pm`, `in 2 hours`, ISO 8601 or RFC 2822."
+        ),
+        json_schema.request({"date": _WORDS, "format": _WORDS}, ("date",)),
+    ],
+    "description": "Once, as SAP's callers write it; words are read when the schedule is created.",
+}
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
@@ -36,7 +48,7 @@ def counted_from(facts: Facts) -> int | None:  # noqa: ARG001 - an instant has n
     return None
 
 
-compile_ = at.compile_
+compile_, is_one_time = at.compile_, at.is_one_time
 
 
 def _written(value: object, rules: Rules, now: int) -> Written:
@@ -45,7 +57,7 @@ def _written(value: object, rules: Rules, now: int) -> Written:
 
     if isinstance(value, dict):
         return dates.read(value, FIELD, now, rules.zone)
-    text = members.text(value, FIELD, EXPECTED, longest=standards.LONGEST_TEXT)
+    text = members.text(value, FIELD, EXPECTED, longest=members.LONGEST_WORDS)
     if standards.looks_like_one(text):
         return standards.read(text, FIELD)
     return words.read(text, FIELD, now, rules.zone, rules.overlap)
