@@ -51,6 +51,11 @@ NATIVE_TIMINGS: list[dict[str, Any]] = [
     {"at": 8},
 ]
 """`at`: seconds from now."""
+CALENDAR_TIMINGS: list[dict[str, Any]] = [
+    {"every": "PT1S", "align": "epoch", "calendars": [{"name": "odd"}]},
+    {"every": "PT2S", "align": "epoch", "count": 6, "calendars": [{"name": "odd"}]},
+    {"cron": "* * * * *", "calendars": [{"name": "odd"}]},
+]
 SAP_TIMINGS: list[dict[str, Any]] = [
     {"repeatInterval": "7 seconds"},
     {"repeatInterval": "20 seconds"},
@@ -67,7 +72,7 @@ class Look:
     """Instants that were named after so many requests. until: the end of what was asked for; None: single instants.
 
     whole: nothing else will run; not so while an executor has still to notice that its collection is disabled, to let
-    go what was held, or to end a pause.
+    go what was held, to end a pause, or to make the schedule follow its calendar.
     """
 
     at: datetime
@@ -233,7 +238,7 @@ class History:
         worked = reply is not None and reply.status < 300
         self.log.append(f"{began:%H:%M:%S.%f} {name} {'away' if self.away else ''} {shown(reply)}")
         self.note(name, began, answered=answered, worked=worked)
-        if worked and not self.follows:
+        if worked:
             assert reply is not None
             self.read(reply)
         self.looked()
@@ -276,9 +281,7 @@ class History:
         listed = [each for each in reply.json["items"] if each["state"] == "SCHEDULED"]
         named = frozenset(at for each in listed if (at := instant_of(each["plannedAt"])) > self.now)
         there = self.native("GET", f"/v1/jobs/{self.job}/schedules/{self.schedule}", **more)
-        follows = self.follows
-        if not follows:
-            self.read(there)
+        self.read(there)
         nexts = [instant_of(each) for each in there.json["nextRuns"]]
         assert [each for each in nexts if each <= until] == sorted(named)[: len(nexts)], (
             nexts,
@@ -295,12 +298,11 @@ class History:
             assert said["occurs"] is (at in named), (at, said, sorted(named), self.log)
         ends_late = there.json["state"] == "PAUSED" and self.resumes
         held = there.json["held"] is not None or (there.json["state"] == "ACTIVE" and not nexts)
-        if not follows:
-            self.looks.append(Look(self.now, len(self.asked), named, until, not (ends_late or held)))
+        self.looks.append(Look(self.now, len(self.asked), named, until, not (ends_late or held or self.follows)))
 
     @property
     def follows(self) -> bool:
-        """Has its schedule perhaps still to follow a change of the calendar? Then its plan is that of before."""
+        """Has its schedule perhaps still to follow a change of the calendar? What it runs until then is not named."""
         calendar = self.native("GET", "/v1/calendars/odd", caller="provider", headers={"Sweephand-Tenant": TENANT})
         return bool(calendar.json["replanning"])
 
@@ -381,17 +383,17 @@ def place(seed: int) -> Iterator[Sap]:
         yield api
 
 
-def histories(first: int, count: int) -> None:
+def histories(first: int, count: int, kind: type[History] = History) -> None:
     """A failure names its history: `histories(seed, 1)` plays it alone, on a stage of its own."""
     for seed in range(first, first + count, HISTORIES_OF_A_STAGE):
         with place(seed) as api:
             for number in range(seed, min(seed + HISTORIES_OF_A_STAGE, first + count)):
-                played(api, number)
+                played(kind(api, Random(number), number))
 
 
-def played(api: Sap, number: int) -> None:
-    history = History(api, Random(number), number)
-    api.stage.run(history.chance.randrange(70_000) / 1_000, tick_in_s=history.chance.randrange(1_000 * TICK_S) / 1_000)
+def played(history: History) -> None:
+    begin_s, tick_in_s = (history.chance.randrange(1_000 * most_s) / 1_000 for most_s in (70, TICK_S))
+    history.api.stage.run(begin_s, tick_in_s=tick_in_s)
     try:
         history.begin()
         for _ in range(history.chance.randrange(1, 5)):
@@ -401,7 +403,37 @@ def played(api: Sap, number: int) -> None:
         history.finish()
         history.check()
     except AssertionError as failed:
-        raise AssertionError(f"history {number}: {failed}\n" + "\n".join(history.log)) from failed
+        raise AssertionError(f"history {history.number}: {failed}\n" + "\n".join(history.log)) from failed
+
+
+@dataclass
+class WithCalendar(History):
+    """One job of the native API, by a calendar that is changed for seconds around its occurrences."""
+
+    def begin(self) -> None:
+        self.native("POST", "/v1/collections", {"name": self.collection})
+        body = {"action": ACTION, "collection": self.collection, "schedules": [self.timing()]}
+        self.job = self.native("POST", "/v1/jobs", body).id
+        (there,) = self.native("GET", f"/v1/jobs/{self.job}/schedules").json["items"]
+        self.schedule = there["id"]
+        self.looked()
+
+    def timing(self) -> dict[str, Any]:
+        return dict(self.chance.choice(CALENDAR_TIMINGS))
+
+    def requests(self) -> list[tuple[str, Callable[[], Reply]]]:
+        return [("calendar", self.another_calendar)] * 6 + super().requests()
+
+    def another_calendar(self) -> Reply:
+        begin, end = sorted(self.chance.sample(range(20), 2))
+        whole = self.now.replace(microsecond=0)
+        first, last = (f"{whole + each * SECOND:%Y-%m-%dT%H:%M:%SZ}" for each in (begin, end))
+        return self.native("PUT", "/v1/calendars/odd", {"ranges": [{"from": first, "to": last}]})
+
+
+def test_what_is_announced_by_a_changing_calendar_happens() -> None:
+    """The same histories each time."""
+    histories(0, HISTORIES, WithCalendar)
 
 
 def test_what_is_announced_happens() -> None:

@@ -263,3 +263,30 @@ def test_a_change_shows_replanning_until_all_follow(api, holidays):
     assert (changed, there["replanning"]) == (True, False)
     assert schedule["nextRuns"][:2] == ["2027-03-03T09:00:00Z", "2027-03-04T09:00:00Z"]
     assert (last["operation"], last["actor"], last["changes"]) == ("follow_calendar", None, [])
+
+
+def test_no_answer_names_what_a_calendar_takes_back_while_its_schedules_follow(api, holidays):
+    schedule = {"cron": "* * * * *", "calendars": [{"name": "holidays"}]}
+    job = api.create(JOB | {"schedules": [schedule, {"every": "PT1M", "align": "epoch"}]})
+    (made, plain) = api.get(f"/v1/jobs/{job['id']}/schedules").json["items"]
+    begin, end = made["nextRuns"][1], made["nextRuns"][3]
+    span = {"from": begin, "until": end, "scheduleId": made["id"]}
+
+    api("PUT", "/v1/calendars/holidays", {"ranges": [{"from": begin, "to": end}]})
+    one = api.get(f"/v1/jobs/{job['id']}/schedules/{made['id']}").json
+    whole = api.get(f"/v1/jobs/{job['id']}", query={"include": "schedules"}).json
+    (listed,) = api.get("/v1/jobs", query={"include": "schedules"}).json["items"]
+    occurrences = api.get(f"/v1/jobs/{job['id']}/occurrences", query=span).json["items"]
+    asked = api.get(f"/v1/jobs/{job['id']}/schedules/{made['id']}/explain", query={"at": begin}).json
+    ahead = api.get(f"/v1/jobs/{job['id']}/schedules/{made['id']}/explain", query={"at": made["nextRuns"][0]}).json
+    api.stage.run(300)
+
+    named = [made["nextRuns"][0], end, made["nextRuns"][4]]
+    for each in (one, whole["schedules"][0], listed["schedules"][0]):
+        assert each["nextRuns"][:3] == named
+    assert whole["schedules"][1]["nextRuns"] == plain["nextRuns"]
+    assert [each["plannedAt"] for each in occurrences] == [end]
+    assert (asked["occurs"], [each["code"] for each in asked["reasons"]]) == (False, ["FOLLOWS_CALENDAR"])
+    assert (asked["next"], ahead["occurs"], ahead["next"]) == (end, True, end)
+    runs = api.get("/v1/runs", query={"scheduleId": made["id"]}).json["items"]
+    assert {named[0], end} <= {run["plannedAt"].replace(".000Z", "Z") for run in runs}

@@ -81,3 +81,23 @@ def test_an_integer_that_no_job_has_is_unknown_also_that_of_another_tenant(api, 
     assert api.native.get(path, query={"jobId": made["_id"]}, caller=OTHER).status == 404
     for wrong in ("0", "-1", "1.0", "\u0661", "1e3", "9" * 17):
         assert api.native.get(path, query={"jobId": wrong}).status == 400
+
+
+def test_no_next_run_is_shown_that_a_changed_calendar_takes_back(api):
+    made = api.create({"cron": "* * * * * */10 0", "description": "report"})
+    (listed,) = api.native.get("/v1/jobs", query={"include": "schedules"}).json["items"]
+    (schedule,) = listed["schedules"]
+    first, second, *_ = schedule["nextRuns"]
+    api.native("POST", "/v1/calendars", {"name": "closed", "ranges": [{"from": "2020-01-01", "to": "2020-01-02"}]})
+    place = f"/v1/jobs/{listed['id']}/schedules/{schedule['id']}"
+    assert api.native("PATCH", place, {"calendars": [{"name": "closed"}]}).json["nextRunAt"] == first
+    job = f"/jobs/{made['_id']}"
+
+    api.native("PUT", "/v1/calendars/closed", {"ranges": [{"from": first, "to": second}]})
+    one = api.get(f"{job}/schedules/{schedule['id']}").json["nextRunAt"]
+    (within,) = api.get(job, query={"displaySchedules": "true"}).json["schedules"]
+    (found,) = api.get("/search/schedules", query={"q": "report"}).json["results"]
+    (line,) = api.get(f"{job}/schedules/{schedule['id']}/runs").json["results"]
+
+    assert [each.replace(" ", "T") for each in (one, within["nextRunAt"], found["nextRunAt"])] == [second[:19]] * 3
+    assert line["scheduleTimestamp"].replace(" ", "T")[:19] == second[:19]

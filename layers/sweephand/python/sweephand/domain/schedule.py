@@ -70,6 +70,8 @@ class Schedule:
     unreachable: since when its target is out of reach (domain.deactivation.Streak); None while it answers.
     hooks: which hooks it brings itself, in the place of its job's (domain.own_hooks.OwnHooks); None: none.
     attributes: what only its job's facade knows.
+    newer_packed: the timing by the versions of its calendars that hold now, while it has still to follow them. Known to
+    answers only (flow.plan.as_following), and never stored.
     """
 
     tenant: str
@@ -104,6 +106,7 @@ class Schedule:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     still_due: tuple[datetime, ...] = ()
     off_times: str | None = None
+    newer_packed: str | None = None
 
     @property
     def unsent_from(self) -> datetime | None:

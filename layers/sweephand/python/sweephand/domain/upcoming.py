@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import takewhile
 
@@ -9,10 +11,12 @@ from sweephand.domain import generations, series
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.schedules.explain import Occurrence, preview
 from sweephand.schedules.rule import Undecided
-from sweephand.schedules.timing import Timing
+from sweephand.schedules.timing import Timing, load_or_never
 
 SENT_AHEAD_MOST = timedelta(minutes=5)
 """More than any sweep looks ahead."""
+LOOKED_AT_FOR_EACH = 4
+"""Instants of each version for one that both have."""
 
 
 def next_runs(schedule: Schedule, timing: Timing, now: datetime, limit: int) -> list[datetime]:
@@ -23,13 +27,35 @@ def next_runs(schedule: Schedule, timing: Timing, now: datetime, limit: int) -> 
 def ahead(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
     """What the schedule will do after an instant: within its count, and nothing while it is off or held.
 
-    With what the plan before a change still has due, in the seconds after that.
+    With what the plan before a change still has due, in the seconds after that. While it has still to follow a change
+    of its calendars: only what runs whenever it does so, which may be fewer.
     """
+    if schedule.newer_packed is not None:
+        newer = load_or_never(schedule.newer_packed)
+        return _certain(replace(schedule, newer_packed=None), timing, newer, after, limit)
     if schedule.state not in LIVE or schedule.held_from is not None:
         return []
     own = _own(schedule, timing, max(after, generations.began(schedule)), limit)
     before = [Occurrence(each, None) for each in schedule.still_due if each > after]
     return sorted([*before, *own], key=lambda each: each.instant)[:limit] if before else own
+
+
+def _certain(schedule: Schedule, timing: Timing, newer: Timing, after: datetime, limit: int) -> list[Occurrence]:
+    """The instants that both versions have, as far as the count holds what either has before them: the schedule goes by
+    the older one until it follows, and by the newer one from then on. What is still due from before runs anyway.
+    """
+    looked_at = LOOKED_AT_FOR_EACH * limit
+    found = ahead(schedule, timing, after, looked_at)
+    older = {each.instant for each in found}.difference(schedule.still_due)
+    both = set[datetime]()
+    with suppress(Undecided):
+        newer_ones = {each.instant for each in preview(newer, after, looked_at)}.difference(schedule.still_due)
+        both = older & newer_ones
+        if timing.count is not None:
+            sent = sum(each < (schedule.next_run_at or after) for each in older)
+            left = sent + max(0, timing.count - schedule.planned_total - _due_unswept(schedule, timing, after))
+            both.intersection_update(sorted(older | newer_ones)[:left])
+    return [each for each in found if each.instant in both or each.instant in schedule.still_due][:limit]
 
 
 def _own(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:

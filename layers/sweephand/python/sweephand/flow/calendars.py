@@ -193,6 +193,17 @@ def recast(schedule: Schedule, book: Mapping[str, Calendar]) -> str:
     return with_calendars(timing, [book[name].reference for name in names]).packed
 
 
+def as_following(world: World, schedules: Sequence[Schedule]) -> list[Schedule]:
+    """Returns a tenant's schedules as answers speak of them (plan.as_following)."""
+    book = book_of(world, schedules[0].tenant, (schedule.timing for schedule in schedules))
+    return [_as_following(schedule, book) for schedule in schedules]
+
+
+def _as_following(schedule: Schedule, book: Mapping[str, Calendar]) -> Schedule:
+    newer = recast(schedule, book)
+    return schedule if newer == schedule.packed else replace(schedule, newer_packed=newer)
+
+
 def _ms(instant: datetime) -> datetime:
     """Whole milliseconds, as the table keeps them."""
     return instant.replace(microsecond=instant.microsecond // 1000 * 1000)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sweephand.domain.collection import Collection, CollectionState, Events, Usage
 from sweephand.domain.instants import text
 from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft, Payload, ScheduleDraft, hook_owner
-from sweephand.domain.schedule import Schedule, ScheduleState
+from sweephand.domain.schedule import Schedule, ScheduleState, names_calendars
 from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, Unavailable
 from sweephand.flow import cleaning, drafts, quotas, replan, tenancy, unused
 from sweephand.flow.history import CREATED, By, entry
@@ -201,6 +201,17 @@ def followed(world: World, job: Job) -> Planned:
     except Unavailable as unavailable:
         world.journal.warning("schedules follow their job later", job=job.id, reason=unavailable.reason)
     return find(world, job.tenant, job.id)
+
+
+def as_following(world: World, schedules: Sequence[Schedule]) -> Sequence[Schedule]:
+    """Returns a tenant's schedules as answers speak of them: one that has still to follow a change of its calendars
+    comes with the timing that it will have. One read where any of them names a calendar.
+    """
+    if not any(names_calendars(schedule.packed) for schedule in schedules):
+        return schedules
+    from sweephand.flow import calendars  # noqa: PLC0415 - few schedules name any
+
+    return calendars.as_following(world, schedules)
 
 
 def name_taken(job: Job) -> Conflict:

@@ -51,8 +51,9 @@ REASON_CODES = {
     "PLANNED_BEFORE": "the schedule had it before its last change; the ledger has its run, or will have it at its time",
     "CHANGED_SINCE": "the schedule was made or changed later, and the ledger has no run of it",
     "NOT_ACTIVE": "the schedule is off, paused, held or over",
+    "FOLLOWS_CALENDAR": "a calendar was changed a moment ago; once the schedule follows it, this is decided",
 }
-"""By code: what it says. The closed list; the last three are of stored schedules."""
+"""By code: what it says. The closed list; the last four are of stored schedules."""
 
 
 LEFT_OUT_BY_GAP = "the clock jumps over {} to this instant, and dstGap is skip"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sweephand.domain.job import Job, Payload
@@ -55,7 +56,8 @@ def whole(ctx: Context, planned: Planned, *, include: frozenset[str], fresh: boo
 def as_held(ctx: Context, planned: Planned) -> tuple[Planned, Held | None]:
     """Returns the job with its schedules as they stand now, and what holds them."""
     held = _held(ctx, [planned.job]).get(planned.job.id)
-    return replace(planned, schedules=tuple(_each_held(ctx, planned.schedules, held))), held
+    schedules = plan.as_following(ctx.world, planned.schedules)
+    return replace(planned, schedules=tuple(_each_held(ctx, schedules, held))), held
 
 
 def _each_held(ctx: Context, schedules: Iterable[Schedule], held: Held | None) -> list[Schedule]:
@@ -75,6 +77,8 @@ def all_as_held(
 ) -> list[tuple[Job, Sequence[Schedule], Held | None]]:
     """As `as_held`, of the jobs of a page."""
     held = _held(ctx, [job for job, _ in found])
+    following = iter(plan.as_following(ctx.world, [schedule for _, schedules in found for schedule in schedules]))
+    found = [(job, list(islice(following, len(schedules)))) for job, schedules in found]
     return [(job, _each_held(ctx, schedules, held.get(job.id)), held.get(job.id)) for job, schedules in found]
 
 

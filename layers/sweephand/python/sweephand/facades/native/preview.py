@@ -157,6 +157,8 @@ def explain_schedule(ctx: Context) -> Answer:
         found = _before_change(ctx, schedule, found, uuid)
     elif not _acts(ctx.now, schedule, found.instant):
         found = replace(found, occurs=False, reasons=(_not_active(schedule), *found.reasons))
+    elif schedule.newer_packed is not None and found.instant > ctx.now:
+        found = _while_following(schedule, timing, found, load_or_never(schedule.newer_packed))
     body = _explained(timing, found, schedule.timing.get("calendars"))
     if found.occurs:
         body["runId"] = f"{schedule.id}_{uuid}"
@@ -189,6 +191,18 @@ def _before_change(ctx: Context, schedule: Schedule, found: why.Explanation, uui
         return replace(found, occurs=True, reasons=(before,), moved_by=None)
     since = f"the schedule is as it is since {text(generations.began(schedule))}; the ledger has no run of it before"
     return replace(found, occurs=False, reasons=(Reason("CHANGED_SINCE", since),), moved_by=None)
+
+
+def _while_following(schedule: Schedule, timing: Timing, found: why.Explanation, newer: Timing) -> why.Explanation:
+    """Of an instant ahead: no instant is named that only one version of the schedule's calendars has."""
+    before = found.instant - timedelta(seconds=1)
+    certain = [each.instant for each in upcoming.ahead(schedule, timing, before, 2)]
+    following = next((each for each in certain if each > found.instant), None)
+    found = replace(found, previous=None, following=following)
+    if found.occurs is (found.instant in certain) and found.occurs is (newer.rule.next_after(before) == found.instant):
+        return found
+    reason = Reason("FOLLOWS_CALENDAR", "a calendar was changed a moment ago; ask again once the schedule follows it")
+    return replace(found, occurs=False, reasons=(reason,), moved_by=None)
 
 
 def _by_actual_starts(now: datetime, schedule: Schedule, timing: Timing, found: why.Explanation) -> why.Explanation:

@@ -208,7 +208,8 @@ def _planned(ctx: Context, schedule: Schedule, after: datetime, until: datetime,
         _Planned(each.instant, schedule, None, each.moved_by)
         for each in upcoming.ahead(schedule, timing, max(after, _told_from(ctx, schedule)), limit)
     )
-    gone = _left_out(schedule, timing, max(after, begun), until)
+    told = until if schedule.newer_packed is None else min(until, ctx.now)
+    gone = _left_out(schedule, timing, max(after, begun), told)
     seen = None
     for each in heapq.merge(ran, owed, gone, key=lambda one: (one.instant, one.run is None)):
         if each.run is not None and each.run.range_until is not None:

@@ -65,7 +65,8 @@ def _with_schedules(ctx: Context, planned: Planned) -> dict[str, object]:
 
 def schedule_bodies(ctx: Context, planned: Planned) -> list[dict[str, object]]:
     payloads = plan.payloads_of(ctx.world, planned)
-    return [bodies.schedule_body(each, payloads.get(each.id), ctx.now) for each in planned.schedules]
+    schedules = plan.as_following(ctx.world, planned.schedules)
+    return [bodies.schedule_body(each, payloads.get(each.id), ctx.now) for each in schedules]
 
 
 def list_all(ctx: Context) -> Answer:

@@ -131,6 +131,7 @@ def _commit(ctx: Context, planned: Planned, wish: Callable[[Planned], list[Wish]
 def _body(ctx: Context, planned: Planned, schedule_id: str) -> dict[str, object]:
     schedule = plan.find_schedule(planned, schedule_id)
     payloads = plan.payloads_of(ctx.world, Planned(planned.job, (schedule,)))
+    (schedule,) = plan.as_following(ctx.world, [schedule])
     return bodies.schedule_body(schedule, payloads.get(schedule.id), ctx.now)
 
 

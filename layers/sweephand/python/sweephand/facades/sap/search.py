@@ -246,7 +246,8 @@ def _job_body(ctx: Context, planned: Planned, *, with_schedules: bool) -> dict[s
     if with_schedules:
         payloads = plan.payloads_of(ctx.world, planned)
         body["schedules"] = [
-            _renamed(bodies.schedule_body(each, payloads.get(each.id), ctx.now)) for each in planned.schedules
+            _renamed(bodies.schedule_body(each, payloads.get(each.id), ctx.now))
+            for each in plan.as_following(ctx.world, planned.schedules)
         ]
     return body
 
@@ -258,5 +259,6 @@ def _renamed(schedule: dict[str, Any]) -> dict[str, Any]:
 
 def _schedule_body(ctx: Context, job: Job, schedule: Schedule) -> dict[str, Any]:
     payloads = plan.payloads_of(ctx.world, Planned(job, (schedule,)))
+    (schedule,) = plan.as_following(ctx.world, [schedule])
     parent = {"_id": job.integer_id, "name": job.name, "jobUrl": f"/scheduler/jobs/{job.integer_id}"}
     return _renamed(bodies.schedule_body(schedule, payloads.get(schedule.id), ctx.now)) | {"parent": parent}
