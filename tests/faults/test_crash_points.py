@@ -15,9 +15,9 @@ from tests.faults.scenarios import SCENARIOS, Retry
 
 ELSEWHERE = {
     "flow/acting._put_event put": "tests/unit/flow/test_inner_actions.py: the call of an event action itself",
-    "flow/actual_start.follow update": "tests/unit/flow: a run that starts over 60 s late moves its series",
+    "flow/actual_start.follow transact": "tests/unit/flow: a run that starts over 60 s late moves its series",
     "flow/catch_up._restarted send": "tests/unit/flow/test_actual_start.py: an interval that is found minutes late",
-    "flow/catch_up._restarted update": "the same",
+    "flow/catch_up._restarted transact": "the same",
     "flow/cleaning.clean send_one": "tests/unit/flow/test_unbegun.py: more rows than one look takes",
     "flow/cleaning._end_and_clear send_one": "tests/unit/flow/test_unbegun.py: schedules that went before their job",
     "flow/cleaning._end_and_clear send_one 2": "tests/unit/flow/test_deletes.py: more runs than one look takes",

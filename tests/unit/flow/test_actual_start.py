@@ -10,6 +10,7 @@ import pytest
 
 from sweephand.domain.instants import text
 from sweephand.domain.lateness import FRESH
+from sweephand.domain.run import Reason, State
 from sweephand.flow.plan import Planned
 from tests.support.endpoint import BUSY
 from tests.support.stage import Stage
@@ -30,12 +31,22 @@ def late_start(stage: Stage, planned: Planned, by_s: int) -> datetime:
     return stage.endpoint.received[0].at.replace(microsecond=0)
 
 
+def _moves(passing: Passing) -> bool:
+    """Says whether the call writes a line of the ledger together with the schedule's next occurrence."""
+    written = str(passing.request.get("TransactItems"))
+    return passing.name == "dynamodb.TransactWriteItems" and "'SCH#" in written and "'STATS#" in written
+
+
 def test_the_next_occurrence_lies_an_interval_after_a_late_start(stage: Stage) -> None:
     planned = stage.create(FIVE)
 
     began = late_start(stage, planned, 100)
 
     assert stage.stored(planned).next_run_at == began + 5 * MINUTE
+    (line,) = [run for run in stage.runs(planned) if run.range_count is not None]
+    first = planned.schedules[0].next_run_at
+    assert (line.planned_at, line.range_until, line.range_count) == (first + 5 * MINUTE, first + 5 * MINUTE, 1)
+    assert (line.state, line.reason) == (State.MISSED, Reason.SERVICE_OUTAGE)
     stage.run(600)
     assert stage.endpoint.planned[1] == began + 5 * MINUTE
     totals, fold = stage.totals(planned), stage.fold(planned)
@@ -107,7 +118,7 @@ def test_a_move_that_meets_a_fault_harms_no_run(stage: Stage, fault: Any) -> Non
     planned = stage.create(FIVE)
 
     def at_the_schedule(passing: Passing, act: Act) -> Any:
-        if passing.name == "dynamodb.UpdateItem" and "'SCH#" in str(passing.request["Key"]["sk"]):
+        if _moves(passing):
             return fault(passing, act)
         return act()
 
@@ -123,7 +134,7 @@ def test_a_tick_that_comes_between_wins(stage: Stage) -> None:
     planned = stage.create(FIVE)
 
     def moved_first(passing: Passing, act: Act) -> Any:
-        if passing.name == "dynamodb.UpdateItem" and "'SCH#" in str(passing.request["Key"]["sk"]):
+        if _moves(passing):
             stage.taps.fault = None
             stage.edit_schedule(planned, next_run_at={"N": "1899999999"})
         return act()

@@ -6,11 +6,14 @@ from datetime import timedelta
 
 import pytest
 
+from sweephand.domain import upcoming
+from sweephand.domain.instants import text
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.flow import tenancy
 from sweephand.flow.plan import Planned
+from sweephand.schedules.timing import load
 from tests.support import aws
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, crash_before
@@ -71,7 +74,7 @@ def test_the_one_link_of_a_chain_that_was_missed_runs(stage, policy, count):
     time_goes_by(stage, stage.clock.now() + 2 * MINUTE)
 
     assert stage.endpoint.planned == [first]
-    assert stage.only_run(planned).state is State.SUCCESS
+    assert [run.state for run in stage.runs(planned) if run.range_count is None] == [State.SUCCESS]
     if count is None:
         assert stage.stored(planned).next_run_at > first + 5 * MINUTE
 
@@ -83,6 +86,47 @@ def test_of_a_chain_the_executors_run_the_last_link_where_several_came_late(stag
     time_goes_by(stage, stage.clock.now() + 30 * SECOND)
 
     assert [at.minute for at in stage.endpoint.planned] == [15]
+
+
+@pytest.mark.parametrize("interval_s", [15, 60, 300, 3_600])
+@pytest.mark.parametrize("out_s", [130, 200, 700, 5_000])
+@pytest.mark.parametrize("executing", [False, True])
+@pytest.mark.parametrize("more", [{}, {"count": 30}, {"count": 3}, {"endTime": text(NOON + 70 * MINUTE)}])
+def test_what_a_chain_announced_before_it_was_found_late_stands_in_the_ledger(
+    stage, interval_s, out_s, executing, more
+):
+    planned = made(stage, {"every": f"PT{interval_s}S", "align": "actual_start"} | more, "sap")
+    (first,) = [stage.stored(planned).next_run_at]
+    time_goes_by(stage, first + (out_s // 2) * SECOND, sweeping=False, executing=executing)
+    there = stage.stored(planned)
+    announced = upcoming.next_runs(there, load(there.packed), stage.clock.now(), 5)
+    time_goes_by(stage, first + out_s * SECOND, sweeping=False, executing=executing)
+    back_at = stage.clock.now()
+
+    time_goes_by(stage, max([back_at, *announced]) + MINUTE)
+
+    lines = [run for run in stage.runs(planned) if run.range_count is not None]
+    rows = {run.planned_at for run in stage.runs(planned) if run.range_count is None}
+    following = min((at for at in rows if at > back_at), default=announced[-1] + SECOND if announced else NOON)
+    named = {at for at in announced if any(each.planned_at <= at <= each.range_until for each in lines)}
+    assert {at for at in announced if at < following} <= rows | named
+    assert {(each.state, each.reason) for each in lines} <= {(State.MISSED, Reason.SERVICE_OUTAGE)}
+    assert sorted({*stage.endpoint.planned}) == sorted(stage.endpoint.planned)
+    lived_on(stage, planned)
+
+
+def test_a_chain_that_was_found_late_drops_nothing_of_a_plan_that_follows_it(stage):
+    planned = made(stage, {"every": "PT1H", "align": "actual_start"}, "sap")
+    (first,) = [stage.stored(planned).next_run_at]
+    time_goes_by(stage, first + 5 * MINUTE, sweeping=False)
+    time_goes_by(stage, first + 7 * MINUTE)
+    begun = len(stage.endpoint.planned)
+
+    stage.change(planned, timings=[{"cron": "* * * * *"}])
+    time_goes_by(stage, first + 17 * MINUTE)
+
+    assert len(stage.endpoint.planned) - begun == 10
+    lived_on(stage, planned)
 
 
 # A change

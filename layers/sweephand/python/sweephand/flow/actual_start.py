@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sweephand.domain.instants import epoch_s
-from sweephand.domain.run import Run
+from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import Unavailable
+from sweephand.flow import ranges
 from sweephand.flow.world import World
 from sweephand.store import jobs, keys
 from sweephand.store.expressions import assign
@@ -28,7 +29,8 @@ def concerns(run: Run, schedule: Schedule | None) -> bool:
 
 
 def follow(world: World, run: Run, schedule: Schedule) -> None:
-    """The next occurrence lies an interval after this start [generation and next_run_at as read].
+    """The next occurrence lies an interval after this start [generation and next_run_at as read]. What it takes the
+    place of was announced: a line of the ledger tells of it.
 
     What a tick may have sent already stays: it is on its way under its id. To lose the race against a tick changes
     nothing, nor does a table without time: the series then goes on in the old rhythm.
@@ -40,12 +42,34 @@ def follow(world: World, run: Run, schedule: Schedule) -> None:
     from sweephand.domain import series  # noqa: PLC0415 - so rare that no cold start should pay for the mathematics
     from sweephand.schedules.timing import load  # noqa: PLC0415
 
-    upcoming = series.following(load(schedule.packed), run.planned_at, run.started_at)
+    timing = load(schedule.packed)
+    upcoming = series.following(timing, run.planned_at, run.started_at)
     sent_to = world.clock.now() + timedelta(seconds=world.settings.look_ahead_s) + CLOCKS
     if upcoming is None or upcoming <= old or old <= sent_to:
         return
     key = keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id)
+    step = timedelta(seconds=timing.actual_start_interval_s or 0)
+    line = _line(schedule, old, -((old - upcoming) // step), step, world.clock.now())
+    moved = [assign(ScheduleItem.next_run_at, epoch_s(upcoming))]
     try:
-        world.table.update(*key, [assign(ScheduleItem.next_run_at, epoch_s(upcoming))], jobs.as_read(schedule))
+        world.queue.send_one(ranges.word_of(line, world.clock.now(), schedule.lane))
+        ops = [world.table.update_op("schedule", *key, moved, jobs.as_read(schedule))]
+        world.table.transact([*ops, *ranges.missed_ops(world, [line], schedule.collection)])
     except Unavailable as unavailable:
         world.journal.warning("a rhythm was not moved", schedule=schedule.id, reason=unavailable.reason)
+
+
+def _line(schedule: Schedule, first: datetime, count: int, step: timedelta, now: datetime) -> Run:
+    return ranges.line(
+        schedule.tenant,
+        schedule.job_id,
+        schedule.id,
+        state=State.MISSED,
+        reason=Reason.SERVICE_OUTAGE,
+        first=first,
+        last=first + (count - 1) * step,
+        count=count,
+        generation=schedule.generation,
+        now=now,
+        message="the run before started late, and the interval goes on from its start",
+    )

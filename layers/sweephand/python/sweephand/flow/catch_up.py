@@ -12,22 +12,22 @@ from datetime import datetime, timedelta
 
 from sweephand import ids
 from sweephand.domain import misfire, series
-from sweephand.domain.instants import epoch_s, from_s, up_to_second
+from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.lateness import Policy
 from sweephand.domain.message import occurrence
-from sweephand.domain.misfire import Missed, Span
-from sweephand.domain.run import Run, State
+from sweephand.domain.misfire import LeftOut, Missed, Span
+from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState
-from sweephand.domain.waiting import SweepText, Waits
+from sweephand.domain.waiting import WAKE_AGAIN, SweepText, Waits
 from sweephand.errors import Unavailable
 from sweephand.flow import ranges
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.timing import Timing, between, load
 from sweephand.store import jobs, keys
-from sweephand.store.conditional import Op, Refused, Written
-from sweephand.store.expressions import Condition, add, assign, every
-from sweephand.store.table import CatchUpItem, ScheduleItem, StatsItem
+from sweephand.store.conditional import Op, Written
+from sweephand.store.expressions import Action, Condition, assign, every
+from sweephand.store.table import CatchUpItem, ScheduleItem
 from sweephand.store.views import runs as views
 from sweephand.store.waiting import WaitingRow
 
@@ -74,8 +74,8 @@ def split(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> Wai
     planned_total = row.planned_total + len(there) + _runs_now(found)
     upcoming = timing.rule.next_after(found.span.last)
     over = upcoming is None or (timing.count is not None and planned_total >= timing.count)
-    next_at = now + timedelta(minutes=15) if over or upcoming is None else upcoming
-    lines = _lines(row, found, there, now)
+    next_at = now + WAKE_AGAIN if over or upcoming is None else upcoming
+    lines = _lines(row, found.left_out, there, now)
     deliveries = [ranges.word_of(line, now, sweep.lane) for line in lines]
     if found.latest is not None:
         deliveries.insert(0, _delivery(row, found.latest, row.generation, sweep, now))
@@ -84,7 +84,7 @@ def split(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> Wai
     ops = [_schedule_op(world, row, sweep, found, planned_total, next_at, over=over)]
     if found.caught_up is not None:
         ops.append(_row_op(world, row, sweep, found.caught_up, now))
-    ops += _line_ops(world, row, lines, sweep.collection)
+    ops += ranges.missed_ops(world, lines, sweep.collection)
     if not isinstance(world.table.transact(ops), Written):
         return None
     world.journal.warning("missed", tenant=row.tenant, job=row.owner, schedule=row.own_id, rows=found.span.count)
@@ -96,30 +96,65 @@ def split(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> Wai
 def _restarted(world: World, row: WaitingRow, sweep: SweepText, timing: Timing, now: datetime) -> WaitingRow | None:
     """Sends the late occurrence of an interval from the actual start, and lets its rhythm begin anew with it.
 
-    Whoever planned the row may have sent some minutes of the old rhythm ahead. Of these the executor drops what lies
-    before the next occurrence, which keeps to the old rhythm while they may still be out: no interval is too short.
+    Whoever planned the row may have sent some minutes of the old rhythm ahead. The next occurrence keeps to the old
+    rhythm while they may still be out: no interval is too short. What the old rhythm had before it, and nobody has
+    begun, is left out: the executor drops it, and a line of the ledger tells of it.
     Returns the row as it is now, as it was where the series ends with it, None if somebody else changed it.
     """
-    upcoming = series.following(timing, row.next_run_at, now)
-    if upcoming is None or (timing.count is not None and row.planned_total + 1 >= timing.count):
+    upcoming = _next_of_rhythm(world, row, timing, now)
+    gone = _left_of_rhythm(row, timing, upcoming)
+    there = [] if gone is None else _runs_within(world, row, gone.first, gone.last)
+    planned_total = row.planned_total + 1 + len(there)
+    over = upcoming is None or (timing.count is not None and planned_total >= timing.count)
+    if over and gone is None:
         return row
-    step = timedelta(seconds=timing.actual_start_interval_s or 0)
-    if upcoming <= row.next_run_at + timedelta(seconds=world.settings.look_ahead_s) + SENT_FURTHER:
-        upcoming = row.next_run_at - (row.next_run_at - upcoming) // step * step
-        if upcoming > timing.ends_at:
-            return row
+    lines = [] if gone is None else _lines(row, [LeftOut(gone, State.MISSED, Reason.SERVICE_OUTAGE)], there, now)
     pointer = occurrence(row.tenant, row.owner, row.own_id, row.next_run_at, row.generation)
-    if world.queue.send([Delivery(pointer, row.next_run_at, sweep.lane)]):
-        raise Unavailable("the run queue did not take a message")
-    actions = [
-        assign(ScheduleItem.next_run_at, epoch_s(upcoming)),
-        assign(ScheduleItem.planned_total, row.planned_total + 1),
-        assign(ScheduleItem.missed_from, epoch_s(up_to_second(now))),
-        assign(ScheduleItem.missed_to, epoch_s(upcoming) - 1),
+    deliveries = [
+        Delivery(pointer, row.next_run_at, sweep.lane),
+        *(ranges.word_of(each, now, sweep.lane) for each in lines),
     ]
-    if isinstance(world.table.update(row.pk, row.sk, actions, _as_read(row)), Refused):
+    if world.queue.send(deliveries):
+        raise Unavailable("the run queue did not take a message")
+    next_at = now + WAKE_AGAIN if over or upcoming is None else upcoming
+    actions = [
+        assign(ScheduleItem.next_run_at, epoch_s(next_at)),
+        assign(ScheduleItem.planned_total, planned_total),
+    ]
+    if gone is not None:
+        actions += [
+            assign(ScheduleItem.missed_from, epoch_s(gone.first)),
+            assign(ScheduleItem.missed_to, epoch_s(gone.last)),
+        ]
+    if over:
+        sweep = replace(sweep, waits=Waits.END)
+        actions += _ending(sweep, max([row.next_run_at, *(run.planned_at for run in there)]))
+    ops = [world.table.update_op("schedule", row.pk, row.sk, actions, _as_read(row))]
+    ops += ranges.missed_ops(world, lines, sweep.collection)
+    if not isinstance(world.table.transact(ops), Written):
         return None
-    return replace(row, next_run_at=upcoming, planned_total=row.planned_total + 1)
+    return replace(row, next_run_at=next_at, planned_total=planned_total, sweep=str(sweep))
+
+
+def _next_of_rhythm(world: World, row: WaitingRow, timing: Timing, now: datetime) -> datetime | None:
+    """Returns the occurrence after the late one: an interval after now, or of the old rhythm, where that was sent."""
+    upcoming = series.following(timing, row.next_run_at, now)
+    sent_to = row.next_run_at + timedelta(seconds=world.settings.look_ahead_s) + SENT_FURTHER
+    if upcoming is None or upcoming > sent_to:
+        return upcoming
+    step = timedelta(seconds=timing.actual_start_interval_s or 0)
+    kept = row.next_run_at - (row.next_run_at - upcoming) // step * step
+    return kept if kept <= timing.ends_at else upcoming
+
+
+def _left_of_rhythm(row: WaitingRow, timing: Timing, upcoming: datetime | None) -> Span | None:
+    """Returns what lies between the late occurrence and the next one, by the old rhythm and within the count."""
+    step = timedelta(seconds=timing.actual_start_interval_s or 0)
+    last = timing.ends_at if upcoming is None else upcoming - timedelta(seconds=1)
+    count = (last - row.next_run_at) // step
+    if timing.count is not None:
+        count = min(count, timing.count - row.planned_total - 1)
+    return Span(row.next_run_at + step, row.next_run_at + count * step, count) if count > 0 else None
 
 
 def _as_read(row: WaitingRow) -> Condition:
@@ -144,9 +179,13 @@ def _runs_left_out(world: World, row: WaitingRow, found: Missed) -> list[Run]:
     spans = [each.span for each in found.left_out]
     if not spans:
         return []
-    before = found.span.first - timedelta(seconds=1)
-    runs = views.planned_between(world.table, row.tenant, row.own_id, before, spans[-1].last)
-    return [run for run in runs if run.range_count is None and any(span.has(run.planned_at) for span in spans)]
+    runs = _runs_within(world, row, found.span.first, spans[-1].last)
+    return [run for run in runs if any(span.has(run.planned_at) for span in spans)]
+
+
+def _runs_within(world: World, row: WaitingRow, first: datetime, last: datetime) -> list[Run]:
+    runs = views.planned_between(world.table, row.tenant, row.own_id, first - timedelta(seconds=1), last)
+    return [run for run in runs if run.range_count is None]
 
 
 def _schedule_op(
@@ -167,12 +206,16 @@ def _schedule_op(
         assign(ScheduleItem.left_out_to, epoch_s(missed.left_out[-1].span.last) if missed.left_out else None),
     ]
     if over:
-        actions += [
-            assign(ScheduleItem.state, ScheduleState.ENDING.value),
-            assign(ScheduleItem.sweep, str(replace(sweep, waits=Waits.END))),
-            assign(ScheduleItem.last_planned_at, epoch_s(missed.span.last)),
-        ]
+        actions += _ending(replace(sweep, waits=Waits.END), missed.span.last)
     return world.table.update_op("schedule", row.pk, row.sk, actions, _as_read(row))
+
+
+def _ending(sweep: SweepText, last: datetime) -> list[Action]:
+    return [
+        assign(ScheduleItem.state, ScheduleState.ENDING.value),
+        assign(ScheduleItem.sweep, str(sweep)),
+        assign(ScheduleItem.last_planned_at, epoch_s(last)),
+    ]
 
 
 def _row_op(world: World, row: WaitingRow, sweep: SweepText, span: Span, now: datetime) -> Op:
@@ -194,10 +237,10 @@ WHY = {
 }
 
 
-def _lines(row: WaitingRow, found: Missed, there: Sequence[Run], now: datetime) -> list[Run]:
+def _lines(row: WaitingRow, left_out: Sequence[LeftOut], there: Sequence[Run], now: datetime) -> list[Run]:
     """One for each stretch that the policy left out, less what has a row of its own."""
     lines = []
-    for each in found.left_out:
+    for each in left_out:
         count = each.span.count - sum(each.span.has(run.planned_at) for run in there)
         if count:
             line = ranges.line(
@@ -215,15 +258,6 @@ def _lines(row: WaitingRow, found: Missed, there: Sequence[Run], now: datetime) 
             )
             lines.append(line)
     return lines
-
-
-def _line_ops(world: World, row: WaitingRow, lines: Sequence[Run], collection: str | None) -> list[Op]:
-    missed = sum(line.range_count or 0 for line in lines)
-    if not missed:
-        return []
-    stats_key = keys.job(row.tenant, row.owner), keys.stats(row.own_id)
-    counted = world.table.update_op("stats", *stats_key, [add(StatsItem.missed, missed)])
-    return [*(ranges.op(world, line, collection) for line in lines), counted]
 
 
 def send_stretch(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> int:

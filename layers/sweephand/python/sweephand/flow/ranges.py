@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -13,8 +14,10 @@ from sweephand.errors import Conflict
 from sweephand.flow.retention import run_expiry
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.store import ledger, run_rows
+from sweephand.store import keys, ledger, run_rows
 from sweephand.store.conditional import Op
+from sweephand.store.expressions import add
+from sweephand.store.table import StatsItem
 
 WRITTEN_WITHIN = timedelta(seconds=30)
 """No function that writes a line is at work for longer after it has sent word of it."""
@@ -70,6 +73,17 @@ def op(world: World, run: Run, collection: str | None) -> Op:
     run = replace(run, expires_at=run_expiry(world, run.tenant, collection, run.finished_at))
     item = run_rows.item_of(run, shards=world.settings.shards, lane=Lane.FAST)
     return world.table.put_op(f"range {run.schedule_id}", item)
+
+
+def missed_ops(world: World, lines: Sequence[Run], collection: str | None) -> list[Op]:
+    """Writes lines of one schedule for what was missed, and counts them."""
+    missed = sum(each.range_count or 0 for each in lines)
+    if not missed:
+        return []
+    owner = lines[0]
+    stats_key = keys.job(owner.tenant, owner.job_id), keys.stats(owner.schedule_id or "")
+    counted = world.table.update_op("stats", *stats_key, [add(StatsItem.missed, missed)])
+    return [*(op(world, each, collection) for each in lines), counted]
 
 
 def word_of(run: Run, now: datetime, lane: Lane) -> Delivery:

@@ -150,6 +150,7 @@ def change(before: Schedule, after: Schedule, job: Job, timing: Timing, effect: 
         last_planned_at=last,
         first_at=_first_at(timing, start, seam) if state is ScheduleState.ACTIVE else None,
         still_due=still_due,
+        missed_to=before.missed_to if before.missed_to is None else min(before.missed_to, seam.since),
         off_times=_off_times(before, state, seam, still_due),
         unreachable=None if after.active else before.unreachable,
     )
