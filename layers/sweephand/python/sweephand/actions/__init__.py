@@ -68,6 +68,14 @@ def draft(fields: object, *, field: str, guard: GuardSettings, stored: ActionSpe
     )
 
 
+def as_stored(spec: ActionSpec, payload: Payload | None, guard: GuardSettings) -> ActionDraft:
+    """Returns the draft that asks for an action as it is stored, secrets included. payload: the stored one."""
+    action = _module(spec.kind)
+    there = action.from_json(spec.params)
+    kept = action.kept_secrets(there, there, field="", guard=guard)
+    return ActionDraft(spec.kind, spec.params, spec.retry, payload, kept=kept)
+
+
 def check_lasting(draft: ActionDraft, field: str, now: datetime) -> None:
     """Raises InvalidRequest where a draft brings a certificate that has ended. One that is kept is not judged again."""
     shown = draft.params.get("authentication", {})

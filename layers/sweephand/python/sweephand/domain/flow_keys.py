@@ -74,7 +74,10 @@ class Terms:
 
 @dataclass(frozen=True)
 class FlowKey:
-    """users: jobs and collections that name it. revision: its owner's. created_by, modified_by: client ids."""
+    """users: jobs and collections that name it. revision: its owner's. created_by, modified_by: client ids.
+
+    resting: the rule of a circuit that is switched off, which it has again when it is on.
+    """
 
     tenant: str
     name: str
@@ -84,6 +87,7 @@ class FlowKey:
     rate: Rate | None = None
     parallelism: int | None = None
     circuit: CircuitRule | None = None
+    resting: CircuitRule | None = None
     pause: Pause | None = None
     revision: int = 1
     users: int = 0

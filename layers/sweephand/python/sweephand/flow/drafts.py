@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +22,26 @@ from sweephand.store import jobs
 from sweephand.store.conditional import Op
 
 if TYPE_CHECKING:
+    from sweephand.security.guard import GuardSettings
     from sweephand.store.own_hooks import ByName
 
 PAST_GRACE = timedelta(seconds=60)
 ACTION, ERROR_ACTION = "action", "errorAction"
+
+
+def _alike(draft: type, record: type, but: set[str]) -> tuple[str, ...]:
+    """Returns the members that a draft and its record have in common, without those that are made from several."""
+    there = {each.name for each in fields(record)} - but
+    return tuple(each.name for each in fields(draft) if each.name in there)
+
+
+OF_JOB = _alike(JobDraft, Job, {"name", "action", "error_action", "hooks", "facade", "ordinal", "attributes"})
+OF_SCHEDULE = _alike(ScheduleDraft, Schedule, {"id", "name", "hooks", "attributes"})
+"""The members that are stored as they are asked for."""
+
+
+def alike(there: object, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(there, name) for name in names}
 
 
 @dataclass
@@ -65,23 +81,16 @@ def job_from(
         actions.check_reaction(reaction, owner, job_id)
         parts.add_action(owner, reaction, now)
     job = Job(
+        **alike(draft, OF_JOB),
         tenant=tenant,
         id=job_id,
-        collection=draft.collection,
         name=draft.name or job_id,
         action=_spec(draft.action, version),
         created_at=before.created_at if before else now,
         modified_at=now,
-        description=draft.description,
         facade=before.facade if before else draft.facade,
-        active=draft.active,
-        start_at=draft.start_at,
-        end_at=draft.end_at,
-        resource_id=draft.resource_id,
-        tags=draft.tags,
         error_action=_spec(draft.error_action, version) if draft.error_action else None,
         hooks={name: _spec(hook, version) for name, hook in draft.hooks.items()},
-        policies=draft.policies,
         secret_version=version if parts.secrets or parts.kept else None,
         revision=version,
         pause=before.pause if before else None,
@@ -109,14 +118,31 @@ def keep_payloads(job: Job, before: Job, parts: Parts, stored: Mapping[str, Payl
     return replace(job, action=action, error_action=error_action, hooks=hooks)
 
 
+def job_as_stored(job: Job, payloads: Mapping[str, Payload], guard: GuardSettings) -> JobDraft:
+    """Returns the draft that asks for a job as it is stored, its schedules included. payloads: the stored ones."""
+
+    def asked(owner: str, spec: ActionSpec) -> ActionDraft:
+        return actions.as_stored(spec, payloads.get(owner), guard)
+
+    return JobDraft(
+        **alike(job, OF_JOB),
+        name=job.name,
+        action=asked(ACTION, job.action),
+        error_action=asked(ERROR_ACTION, job.error_action) if job.error_action else None,
+        hooks={name: asked(hook_owner(name), hook) for name, hook in job.hooks.items()},
+        schedules=None,
+        facade=job.facade,
+        ordinal=job.ordinal,
+        attributes=job.attributes,
+    )
+
+
 def as_stored(schedule: Schedule, payload: Payload | None = None) -> ScheduleDraft:
-    """What is stored of a schedule, in the form in which it would be asked for."""
+    """Returns the draft that asks for a schedule as it is stored. payload: its own, if it has one."""
     return ScheduleDraft(
+        **alike(schedule, OF_SCHEDULE),
         name=schedule.name,
-        timing=schedule.timing,
-        active=schedule.active,
         payload=payload,
-        policies=schedule.policies,
         id=schedule.id,
         attributes=schedule.attributes,
     )

@@ -12,10 +12,11 @@ from sweephand.domain.job import Job
 from sweephand.domain.run import FAILED, RAN, REACTIONS, Kind, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, may_end
 from sweephand.flow import endings
-from sweephand.flow.settle import action_of, lane_of, max_attempts
+from sweephand.flow.settle import action_of, lane_of, new_run
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import ledger
+from sweephand.values import replace
 
 WAKE = timedelta(seconds=60)
 """A run that is written before its message is looked at again after this long."""
@@ -109,16 +110,10 @@ def start_reaction(world: World, ended: Run, job: Job, kind: Kind) -> None:
     """A run of its own, under an id that the ended run determines; its row first, then its message."""
     now = world.clock.now()
     owner = ended.schedule_id or ended.job_id
-    started = Run(
-        tenant=ended.tenant,
-        job_id=ended.job_id,
-        schedule_id=ended.schedule_id,
-        uuid=ids.run_uuid(ended.tenant, owner, epoch_ms(ended.planned_at), kind.value, ended.uuid),
-        kind=kind,
-        state=State.QUEUED,
-        planned_at=ended.planned_at,
+    uuid = ids.run_uuid(ended.tenant, owner, epoch_ms(ended.planned_at), kind.value, ended.uuid)
+    started = replace(
+        new_run(job, kind, ended.schedule_id, uuid, State.QUEUED, ended.planned_at),
         enqueued_at=now,
-        max_attempts=max_attempts(job, kind),
         generation=ended.generation,
         parent_uuid=ended.uuid,
         hop=ended.hop,

@@ -351,18 +351,14 @@ def _mine(world: World, owner: str, message: Delivered, pointer: Pointer, seen: 
     """The row as the claim will leave it."""
     now = world.clock.now()
     lease_until = now + timedelta(seconds=world.settings.lease_s)
-    waiting = seen.run or Run(
-        tenant=pointer.tenant,
-        job_id=pointer.job,
-        schedule_id=pointer.schedule,
-        uuid=pointer.run,
-        kind=Kind.SCHEDULED,
-        state=State.TRIGGERED,
-        planned_at=pointer.instant,
-        enqueued_at=message.sent_at,
-        max_attempts=settle.max_attempts(seen.job, Kind.SCHEDULED),
-        generation=pointer.generation,
-    )
+    waiting = seen.run
+    if waiting is None:
+        assert seen.job is not None
+        waiting = replace(
+            settle.new_run(seen.job, Kind.SCHEDULED, pointer.schedule, pointer.run, State.TRIGGERED, pointer.instant),
+            enqueued_at=message.sent_at,
+            generation=pointer.generation,
+        )
     if attempt is not None and attempt > 1:
         enqueued_at = waiting.attempt_enqueued_at or message.sent_at
         waiting = replace(waiting, attempt_planned_at=waiting.not_before, attempt_enqueued_at=enqueued_at)

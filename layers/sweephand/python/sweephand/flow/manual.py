@@ -12,10 +12,9 @@ from sweephand.domain.job import Job
 from sweephand.domain.run import Kind, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import NotFound, Unavailable
-from sweephand.flow import drafts
+from sweephand.flow import drafts, settle
 from sweephand.flow.effects import WAKE
 from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
-from sweephand.flow.settle import max_attempts
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import jobs, ledger, run_rows
@@ -74,16 +73,10 @@ def new_run(world: World, job: Job, schedule_id: str | None, once: Once | None, 
     """As its row shall be."""
     now = from_ms(epoch_ms(world.clock.now()))
     key = once.key if once else world.chance.new_id(now)
-    return Run(
-        tenant=job.tenant,
-        job_id=job.id,
-        schedule_id=schedule_id,
-        uuid=ids.run_uuid(job.tenant, schedule_id or job.id, epoch_ms(now), Kind.MANUAL.value, key),
-        kind=Kind.MANUAL,
-        state=State.QUEUED,
-        planned_at=now,
+    uuid = ids.run_uuid(job.tenant, schedule_id or job.id, epoch_ms(now), Kind.MANUAL.value, key)
+    return replace(
+        settle.new_run(job, Kind.MANUAL, schedule_id, uuid, State.QUEUED, now),
         enqueued_at=now,
-        max_attempts=max_attempts(job, Kind.MANUAL),
         wake_at=now + WAKE,
         hop=hop,
     )
@@ -121,16 +114,10 @@ def run_from(world: World, parent: Run, job_id: str) -> str | None:
     if job is None:
         return None
     now = world.clock.now()
-    started = Run(
-        tenant=parent.tenant,
-        job_id=job_id,
-        schedule_id=None,
-        uuid=ids.run_uuid(parent.tenant, job_id, epoch_ms(parent.planned_at), Kind.MANUAL.value, parent.id),
-        kind=Kind.MANUAL,
-        state=State.QUEUED,
-        planned_at=parent.planned_at,
+    uuid = ids.run_uuid(parent.tenant, job_id, epoch_ms(parent.planned_at), Kind.MANUAL.value, parent.id)
+    started = replace(
+        settle.new_run(job, Kind.MANUAL, None, uuid, State.QUEUED, parent.planned_at),
         enqueued_at=now,
-        max_attempts=max_attempts(job, Kind.MANUAL),
         parent_uuid=parent.id,
         wake_at=now + WAKE,
         hop=parent.hop + 1,

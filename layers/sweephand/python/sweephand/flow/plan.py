@@ -377,20 +377,18 @@ def new_schedule(
 
         parts.hooks[schedule_id] = own_hooks.sealed(world, job, schedule_id, draft.hooks, {}, path)
     schedule = Schedule(
+        **drafts.alike(draft, drafts.OF_SCHEDULE),
         tenant=job.tenant,
         job_id=job.id,
         id=schedule_id,
         name=draft.name or schedule_id,
-        timing=draft.timing,
         packed=timing.packed,
         lane=drafts.lane_of(job),
         collection=job.collection,
         created_at=now,
         modified_at=now,
-        active=draft.active,
         misfire=drafts.misfire_of(draft, job),
         payload_version=job.revision if draft.payload is not None else None,
-        policies=draft.policies,
         hooks=named_hooks(job.revision, draft.hooks),
         attributes=draft.attributes or {},
     )

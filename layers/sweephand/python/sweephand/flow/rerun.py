@@ -23,7 +23,7 @@ from sweephand.flow.edits import Edit
 from sweephand.flow.effects import WAKE
 from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
 from sweephand.flow.seeing import with_hooks
-from sweephand.flow.settle import action_of, lane_of, max_attempts
+from sweephand.flow.settle import action_of, lane_of, new_run
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import failures, jobs, ledger, run_rows
@@ -179,16 +179,10 @@ def _new(
     due: datetime | None,
 ) -> Run:
     now = world.clock.now()
-    return Run(
-        tenant=old.tenant,
-        job_id=job.id,
-        schedule_id=schedule_id,
-        uuid=ids.run_uuid(old.tenant, schedule_id or job.id, epoch_ms(at), kind.value, f"{old.uuid} {by.key}"),
-        kind=kind,
-        state=State.QUEUED,
-        planned_at=at,
+    uuid = ids.run_uuid(old.tenant, schedule_id or job.id, epoch_ms(at), kind.value, f"{old.uuid} {by.key}")
+    return replace(
+        new_run(job, kind, schedule_id, uuid, State.QUEUED, at),
         enqueued_at=now,
-        max_attempts=max_attempts(job, kind),
         not_before=due,
         parent_uuid=old.parent_uuid if kind in REACTIONS else None,
         wake_at=max(now, due or now) + WAKE,

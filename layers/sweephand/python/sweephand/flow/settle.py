@@ -54,6 +54,20 @@ def max_attempts(job: Job | None, kind: Kind) -> int:
     return 1 if job is None else retry.load(action_of(job, kind).retry).max_attempts
 
 
+def new_run(job: Job, kind: Kind, schedule_id: str | None, uuid: str, state: State, planned_at: datetime) -> Run:
+    """Returns a run with what all runs have of their job. Every run that carries something out begins as this one."""
+    return Run(
+        tenant=job.tenant,
+        job_id=job.id,
+        schedule_id=schedule_id,
+        uuid=uuid,
+        kind=kind,
+        state=state,
+        planned_at=planned_at,
+        max_attempts=max_attempts(job, kind),
+    )
+
+
 def settle(world: World, lane: Lane, run: Run, outcome: Outcome, job: Job, schedule: Schedule | None) -> Run | None:
     """Writes what the attempt came to. Returns the row as it is now, None if this executor had lost its lease.
 

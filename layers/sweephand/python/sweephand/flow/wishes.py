@@ -140,11 +140,9 @@ def _change(world: World, wish: Wish, there: Schedule, scene: Scene, now: dateti
     hooks = _new_hooks(world, wish, there, after)
     changed = replace(
         there,
+        **drafts.alike(draft, drafts.OF_SCHEDULE),
         name=draft.name or there.id,
-        timing=draft.timing,
         packed=timing.packed,
-        active=draft.active,
-        policies=draft.policies,
         misfire=drafts.misfire_of(draft, after),
         lane=drafts.lane_of(after),
         payload_version=version,

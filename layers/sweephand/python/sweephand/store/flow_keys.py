@@ -33,7 +33,8 @@ _US = timedelta(microseconds=1)
 
 
 def key_of(item: FlowKeyItem) -> FlowKey:
-    terms = _terms_of(item.settings)
+    said = json.loads(item.settings)
+    terms = _terms_of(said)
     return FlowKey(
         tenant=keys.parts(item.pk)[1],
         name=item.name,
@@ -41,6 +42,7 @@ def key_of(item: FlowKeyItem) -> FlowKey:
         rate=terms.rate,
         parallelism=terms.parallelism,
         circuit=terms.circuit,
+        resting=CircuitRule(*said["resting"]) if "resting" in said else None,
         pause=Pause(from_ms(item.paused_at), item.note) if item.paused_at is not None else None,
         revision=item.revision,
         users=item.users,
@@ -51,8 +53,7 @@ def key_of(item: FlowKeyItem) -> FlowKey:
     )
 
 
-def _terms_of(text: str) -> Terms:
-    said = json.loads(text)
+def _terms_of(said: Mapping[str, Any]) -> Terms:
     return Terms(
         rate=Rate(*said["rate"]) if "rate" in said else None,
         parallelism=said.get("parallelism"),
@@ -61,8 +62,9 @@ def _terms_of(text: str) -> Terms:
     )
 
 
-def _terms_text(terms: Terms) -> str:
-    said: dict[str, Any] = {}
+def _terms_text(terms: Terms, resting: CircuitRule | None = None) -> str:
+    """Writes the terms for the turnstile; with `resting` for the owner's row."""
+    said: dict[str, Any] = {} if resting is None else {"resting": [resting.failures, resting.probe_s]}
     if terms.rate is not None:
         said["rate"] = [terms.rate.limit, terms.rate.period_s]
     if terms.parallelism is not None:
@@ -86,7 +88,7 @@ def create_ops(table: Table, key: FlowKey, turn: str) -> list[Op]:
         sk=keys.flow_key(key.name),
         name=key.name,
         description=key.description,
-        settings=_terms_text(key.terms),
+        settings=_terms_text(key.terms, key.resting),
         created_at=epoch_ms(key.created_at),
         created_by=key.created_by,
         modified_at=epoch_ms(key.modified_at),
@@ -101,7 +103,7 @@ def change_ops(table: Table, before: FlowKey, after: FlowKey, turn: str) -> list
     pause = after.pause
     actions = [
         assign(FlowKeyItem.description, after.description),
-        assign(FlowKeyItem.settings, _terms_text(after.terms)),
+        assign(FlowKeyItem.settings, _terms_text(after.terms, after.resting)),
         assign(FlowKeyItem.paused_at, epoch_ms(pause.since) if pause else None),
         assign(FlowKeyItem.note, pause.note if pause else None),
         assign(FlowKeyItem.revision, after.revision),
@@ -168,7 +170,7 @@ def stile_of(item: TurnstileItem) -> Turnstile:
     return Turnstile(
         tenant=tenant,
         name=name,
-        terms=_terms_of(item.terms),
+        terms=_terms_of(json.loads(item.terms)),
         turn=item.turn,
         next_at=_from_us(item.next_at),
         places=_places_of(item.places or ""),

@@ -41,7 +41,7 @@ def read(body: object, tenant: str, before: FlowKey | None = None) -> FlowKey:
     description = wrong.of(fields.free, given.get("description", ""), "description", 0, 1_000)
     rate = wrong.of(_rate, given["rate"]) if "rate" in given else None
     most = wrong.of(fields.whole, given.get("parallelism", 1), "parallelism", 1, MOST_PARALLEL)
-    circuit = wrong.of(_circuit, given.get("circuit", {}))
+    circuit, resting = wrong.of(_circuit, given.get("circuit", {})) or (None, None)
     wrong.check()
     return replace(
         before or FlowKey(tenant, name, EPOCH, EPOCH),
@@ -49,6 +49,7 @@ def read(body: object, tenant: str, before: FlowKey | None = None) -> FlowKey:
         rate=rate,
         parallelism=most if "parallelism" in given else None,
         circuit=circuit,
+        resting=resting,
     )
 
 
@@ -70,7 +71,8 @@ def _needed(given: Mapping[str, Any], name: str, most: int) -> int:
     return fields.whole(fields.required(given, name, "rate"), below("rate", name), 1, most)
 
 
-def _circuit(value: object) -> CircuitRule | None:
+def _circuit(value: object) -> tuple[CircuitRule | None, CircuitRule | None]:
+    """Returns the rule of a circuit that is on, and that of one that is off."""
     wrong = Mistakes()
     given = fields.members(value, "circuit", ("enabled", "failures", "probeSeconds"), wrong)
     usual = CircuitRule()
@@ -80,7 +82,7 @@ def _circuit(value: object) -> CircuitRule | None:
     )
     enabled = wrong.of(fields.flag, given.get("enabled", True), "circuit.enabled")
     wrong.check()
-    return rule if enabled else None
+    return (rule, None) if enabled else (None, rule)
 
 
 def note(body: object) -> str | None:
@@ -95,7 +97,7 @@ def nothing(body: object) -> None:
 
 
 def listed(key: FlowKey) -> dict[str, Any]:
-    rule = key.circuit or CircuitRule()
+    rule = key.circuit or key.resting or CircuitRule()
     return {
         "name": key.name,
         "description": key.description,

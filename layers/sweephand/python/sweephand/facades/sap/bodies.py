@@ -10,7 +10,7 @@ from sweephand.domain import upcoming
 from sweephand.domain.job import Job, Payload
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
-from sweephand.facades.sap.fields import ENDPOINT, MODES
+from sweephand.facades.sap.fields import ENDPOINT, MODES, shown_target, user_of
 from sweephand.facades.sap.times import shown
 from sweephand.schedules.instants import parse_instant
 from sweephand.schedules.timing import load_or_never
@@ -32,14 +32,12 @@ ENDED = {each: each.value for each in (State.SUCCESS, State.ERROR, State.REQUEST
 
 def job_fields(job: Job) -> dict[str, Any]:
     """What answers to POST and to GET have in common."""
-    params = job.action.params
     return {
         "_id": job.integer_id,
         "name": job.name,
         "description": job.description or "",
-        "action": params["url"],
+        **shown_target(job),
         "active": job.active,
-        "httpMethod": params["method"],
         "startTime": shown(job.start_at),
         "endTime": shown(job.end_at),
         "signatureVersion": 0,
@@ -64,11 +62,6 @@ def listed_body(job: Job, schedules: Sequence[Schedule], tenant_name: str) -> di
         "ACTIVECOUNT": active,
         "INACTIVECOUNT": len(schedules) - active,
     }
-
-
-def user_of(job: Job) -> str | None:
-    authentication = job.action.params["authentication"]
-    return authentication.get("username") if authentication["type"] == "basic" else None
 
 
 # Schedules

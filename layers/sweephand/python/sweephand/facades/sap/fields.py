@@ -64,24 +64,36 @@ def new_job(body: object, guard: GuardSettings, now: datetime, replaced: Job | N
     replaced: the job in whose place it comes; a `user` without a `password` keeps its password.
     """
     given = _object(body, "")
-    schedules = given.get("schedules")
-    if schedules is None:
+    if given.get("schedules") is None:
         raise InvalidRequest("schedules", "is required")
-    usual = {"active": False, "httpMethod": "POST"}
-    return _draft(given, usual, guard, now, None, lambda *_: None, secrets_of=replaced)
+    wanted = {"active": False, "httpMethod": "POST", **given}
+    _check_kind(given.get("jobType"))
+    members = _members(wanted, now)
+    action = _action(wanted, guard, None, replaced)
+    return JobDraft(
+        **members,
+        collection=COLLECTION,
+        resource_id=_resource_id(wanted, None),
+        action=action,
+        policies=POLICIES,
+        schedules=_schedules(wanted, action, members["end_at"], now, lambda *_: None),
+        facade=FACADE,
+    )
 
 
-def changed_job(body: object, before: Job, guard: GuardSettings, now: datetime, changed: Changed) -> JobDraft:
+def changed_job(
+    body: object, before: Job, stored: JobDraft, guard: GuardSettings, now: datetime, changed: Changed
+) -> JobDraft:
     """PUT by id: what is not sent stays. A schedule that is sent with its id is changed, so that a job can be sent back
     as it was read; all others are new.
+
+    stored: `before` in the form in which it would be asked for.
     """
-    params = before.action.params
-    stored: dict[str, Any] = {
+    usual: dict[str, Any] = {
         "name": before.name,
         "description": before.description,
         "active": before.active,
-        "action": params["url"],
-        "httpMethod": params["method"],
+        **shown_target(before),
         "startTime": _kept(before.start_at),
         "endTime": _kept(before.end_at),
         **before.attributes,
@@ -89,40 +101,28 @@ def changed_job(body: object, before: Job, guard: GuardSettings, now: datetime, 
     given = _object(body, "", nulls=True)
     if not given:
         raise InvalidRequest(None, "at least one field of the job is required")
-    return _draft(given, stored, guard, now, before, changed)
-
-
-def _draft(
-    given: Mapping[str, Any],
-    usual: Mapping[str, Any],
-    guard: GuardSettings,
-    now: datetime,
-    before: Job | None,
-    changed: Changed,
-    *,
-    secrets_of: Job | None = None,
-) -> JobDraft:
     wanted = {**usual, **given}
     _check_kind(given.get("jobType"))
+    members = _members(wanted, now)
+    action = stored.action if _keeps_target(given, before) else _changed_action(wanted, guard, before, stored)
+    schedules = None
+    if given.get("schedules") is not None:
+        schedules = _schedules(wanted, action, members["end_at"], now, changed)
+    return replace(stored, **members, resource_id=_resource_id(wanted, before), action=action, schedules=schedules)
+
+
+def _members(wanted: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """Returns the members of a job's draft that are the same for a new job and for a changed one."""
     start, end = _window(wanted, now)
-    action = _action(wanted, guard, before, secrets_of or before)
-    schedules = None if before and given.get("schedules") is None else _schedules(wanted, action, end, now, changed)
-    return JobDraft(
-        name=_name(wanted.get("name")),
-        description=_description(wanted.get("description")),
-        collection=before.collection if before else COLLECTION,
-        active=flag(wanted.get("active"), "active"),
-        start_at=start,
-        end_at=end,
-        resource_id=_resource_id(wanted, before),
-        tags=before.tags if before else (),
-        action=action,
-        policies=before.policies if before else POLICIES,
-        schedules=schedules,
-        facade=FACADE,
-        attributes=_attributes(wanted),
-        asked=Asked(),
-    )
+    return {
+        "name": _name(wanted.get("name")),
+        "description": _description(wanted.get("description")),
+        "active": flag(wanted.get("active"), "active"),
+        "start_at": start,
+        "end_at": end,
+        "attributes": _attributes(wanted),
+        "asked": Asked(),
+    }
 
 
 def _check_kind(value: object) -> None:
@@ -152,14 +152,56 @@ def _description(value: object) -> str | None:
     return None if value is None else fields.text(value, "description", 0, LONGEST_DESCRIPTION)
 
 
-def _action(given: Mapping[str, Any], guard: GuardSettings, before: Job | None, secrets_of: Job | None) -> ActionDraft:
+def user_of(job: Job) -> str | None:
+    how = _proof_of(job)
+    return how["username"] if how["type"] == "basic" else None
+
+
+def _proof_of(job: Job) -> Mapping[str, Any]:
+    """Returns the authentication of a job's action. The native API can give it an action that has none."""
+    found: Mapping[str, Any] = job.action.params.get("authentication", {"type": "none"})
+    return found
+
+
+def shown_target(job: Job) -> dict[str, str]:
+    """Returns `action` and `httpMethod` as answers show them: empty where the job makes no call any more."""
+    params = job.action.params
+    return {"action": params.get("url", ""), "httpMethod": params.get("method", "")}
+
+
+def _keeps_target(given: Mapping[str, Any], before: Job) -> bool:
+    """Returns whether a change says nothing else of the call than what answers show of it."""
+    shown = shown_target(before)
+    same_user = "user" not in given or (given["user"] or None) == user_of(before)
+    return (
+        same_user and not given.get("password") and all(given.get(name, shown[name]) == shown[name] for name in shown)
+    )
+
+
+def _changed_action(wanted: Mapping[str, Any], guard: GuardSettings, before: Job, stored: JobDraft) -> ActionDraft:
+    """Returns the stored call with another target. An action that is no call gives way to a new call."""
+    if before.action.kind != "http":
+        return _action({**wanted, "httpMethod": wanted["httpMethod"] or None}, guard, before, before)
+    rest = {**before.action.params, "retry": before.action.retry}
+    return replace(_action(wanted, guard, before, before, rest), payload=stored.action.payload)
+
+
+def _action(
+    given: Mapping[str, Any],
+    guard: GuardSettings,
+    before: Job | None,
+    secrets_of: Job | None,
+    rest: Mapping[str, Any] | None = None,
+) -> ActionDraft:
+    """rest: the members of a stored call, of which the target alone is changed."""
     url = given.get("action")
     if url is None:
         raise InvalidRequest("action", "is required")
     method = given.get("httpMethod")
     method = fields.one_of("POST" if method is None else method, "httpMethod", METHODS)
-    members: dict[str, Any] = {"type": "http", "url": url, "method": method, "outcome": OUTCOME}
     keeps = before is not None or (secrets_of is not None and _names_user_of(given, secrets_of))
+    members = {name: value for name, value in (rest or {"outcome": OUTCOME}).items() if name != "dialect"}
+    members |= {"type": "http", "url": url, "method": method}
     members["authentication"] = _authentication(given, before, keeps_password=keeps)
     try:
         stored = secrets_of.action if secrets_of is not None and keeps else None
@@ -170,8 +212,7 @@ def _action(given: Mapping[str, Any], guard: GuardSettings, before: Job | None, 
 
 
 def _names_user_of(given: Mapping[str, Any], job: Job) -> bool:
-    how: Mapping[str, Any] = job.action.params["authentication"]
-    return how["type"] == "basic" and how["username"] == given.get("user") and not given.get("password")
+    return user_of(job) is not None and user_of(job) == given.get("user") and not given.get("password")
 
 
 def _authentication(given: Mapping[str, Any], before: Job | None, *, keeps_password: bool) -> Mapping[str, Any]:
@@ -182,7 +223,7 @@ def _authentication(given: Mapping[str, Any], before: Job | None, *, keeps_passw
     if user not in (None, ""):
         return {"type": "basic", "username": user, "password": password or (MASK if keeps_password else None)}
     if before is not None and "user" not in given:
-        stored: Mapping[str, Any] = before.action.params["authentication"]
+        stored = _proof_of(before)
         if stored["type"] == "basic":
             return {**stored, "password": password or MASK}
         if stored["type"] != STACK.type and not password:
@@ -282,17 +323,15 @@ def changed_schedule(
     if mode != old:
         raise InvalidRequest(None, f"{mode}: the schedule has {old}: the kind of a schedule cannot be changed")
     merged = {**stored, "startTime": before.timing.get("startTime"), "endTime": before.timing.get("endTime"), **given}
-    timing = _timing(mode, merged[mode], merged, now)
-    if merged[mode] == stored[mode] and mode == "time":
-        timing = {**timing, mode: before.timing[mode]}
+    timing = {**_other_members(before.timing), **_timing(mode, merged[mode], merged, now)}
+    if mode == "time" and merged[mode] == stored[mode]:
+        timing[mode] = before.timing[mode]
     active = flag(given["active"], "active") if given.get("active") is not None else None
-    return ScheduleDraft(
-        name=before.name,
+    return replace(
+        before,
         timing=timing,
         active=before.active if active is None else active,
         payload=_data(given["data"], action) if "data" in given else before.payload,
-        policies=before.policies,
-        id=before.id,
         attributes=_shown(merged, mode),
         asked=Asked(active, within_job),
     )
@@ -314,6 +353,12 @@ def _timing(mode: str, value: Any, given: Mapping[str, Any], now: datetime) -> d
         if instant is not None:
             timing[name] = text(instant)
     return timing
+
+
+def _other_members(timing: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the members of a stored timing that this facade has no words for. They stay."""
+    own = {*MODES.values(), "align", "startTime", "endTime"}
+    return {name: value for name, value in timing.items() if name not in own}
 
 
 def _shown(given: Mapping[str, Any], mode: str) -> dict[str, Any]:

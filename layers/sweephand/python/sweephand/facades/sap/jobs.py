@@ -15,7 +15,7 @@ from sweephand.facades.sap import bodies, fields, job_list
 from sweephand.facades.sap.context import COLLECTION, FACADE, Context
 from sweephand.facades.sap.pages import envelope, page_of
 from sweephand.facades.sap.schedule_edits import edited
-from sweephand.flow import change, plan, tenancy
+from sweephand.flow import change, drafts, plan, tenancy
 from sweephand.flow.history import Operation
 from sweephand.flow.plan import Planned
 from sweephand.store.views import jobs as views
@@ -142,7 +142,8 @@ def _update(ctx: Context) -> Answer:
             job = replace(there.job, end_at=end)
             return edited(job, before, payload, given, action, ctx.world, within_job=True)
 
-        return fields.changed_job(body, there.job, ctx.guard, ctx.now, changed)
+        as_stored = drafts.job_as_stored(there.job, stored, ctx.guard)
+        return fields.changed_job(body, there.job, as_stored, ctx.guard, ctx.now, changed)
 
     job = planned.job
     try:

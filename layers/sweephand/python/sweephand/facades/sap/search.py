@@ -23,6 +23,7 @@ from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
 from sweephand.facades.sap import bodies
 from sweephand.facades.sap.context import Context
+from sweephand.facades.sap.fields import shown_target, user_of
 from sweephand.facades.sap.job_list import Listed, all_of, read, tenants_of
 from sweephand.facades.sap.pages import Page, envelope, page_of
 from sweephand.facades.sap.times import shown
@@ -235,10 +236,9 @@ def _job_body(ctx: Context, planned: Planned, *, with_schedules: bool) -> dict[s
         "_id": job.integer_id,
         "name": job.name,
         "description": job.description or "",
-        "action": job.action.params["url"],
-        "user": bodies.user_of(job),
+        **shown_target(job),
+        "user": user_of(job),
         "jobActive": job.active,
-        "httpMethod": job.action.params["method"],
         "jobStartTime": shown(job.start_at),
         "jobEndTime": shown(job.end_at),
         "signatureVersion": 0,

@@ -1,0 +1,32 @@
+"""All runs begin as one function makes them, so that what all runs have of their job is forgotten nowhere."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[2] / "layers/sweephand/python/sweephand"
+BUILDERS = {
+    "new_run": "every run that carries something out",
+    "run_of": "a row that is read back",
+    "end_unacted": "an occurrence that ends without a start: nothing of its job is carried out",
+    "line": "a row that stands for many occurrences without a run",
+    "take_out": "an occurrence of a schedule that cannot be read, by the sweeper, which reads no jobs",
+}
+"""By name: what the functions build that call `Run` itself."""
+
+
+def _builders(tree: ast.AST) -> Iterator[str]:
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        for call in ast.walk(function):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "Run":
+                yield function.name
+
+
+def test_no_other_function_builds_a_run():
+    found = {name for path in PACKAGE.rglob("*.py") for name in _builders(ast.parse(path.read_text(encoding="utf-8")))}
+
+    assert found == BUILDERS.keys(), "begin with settle.new_run, and replace what is different"
