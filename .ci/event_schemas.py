@@ -18,7 +18,7 @@ from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Reason, State
 from sweephand.domain.schedule import ScheduleState, StateReason
 from sweephand.facades.native.json_schema import Members, Schema, answer, items, one_of, or_null, text, whole
-from sweephand.flow.acting import JOBS_SPEAK_AS
+from sweephand.flow.runs.perform import JOBS_SPEAK_AS
 from sweephand.security.caller import SCOPES, TENANT_SCOPES
 
 FOLDER = Path(__file__).resolve().parent.parent / "events" / "schemas"

@@ -9,8 +9,8 @@ from typing import Any
 
 from sweephand import cold_start, one_processor
 from sweephand.domain.instants import from_ms
-from sweephand.flow import dead_letters, execute
-from sweephand.flow.execute import Delivered
+from sweephand.flow.delivery import dead_letters, dispatch
+from sweephand.flow.verdict import Delivered
 from sweephand.wiring import build
 
 world = build()
@@ -33,5 +33,5 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         )
         for record in event["Records"]
     ]
-    failed = execute.batch(world, world.settings.lane, context.aws_request_id, messages)
+    failed = dispatch.batch(world, world.settings.lane, context.aws_request_id, messages)
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}

@@ -6,8 +6,8 @@ from typing import Any
 
 from sweephand import cold_start
 from sweephand.domain.instants import from_ms
-from sweephand.flow.execute import Delivered
-from sweephand.flow.operations import carry_on
+from sweephand.flow.bulk import carry_on
+from sweephand.flow.verdict import Delivered
 from sweephand.wiring import build
 
 world = build()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sweephand import cold_start
-from sweephand.flow import sweep
+from sweephand.flow.sweep import sweep
 from sweephand.wiring import build
 
 world = build()

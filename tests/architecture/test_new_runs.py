@@ -29,4 +29,4 @@ def _builders(tree: ast.AST) -> Iterator[str]:
 def test_no_other_function_builds_a_run():
     found = {name for path in PACKAGE.rglob("*.py") for name in _builders(ast.parse(path.read_text(encoding="utf-8")))}
 
-    assert found == BUILDERS.keys(), "begin with settle.new_run, and replace what is different"
+    assert found == BUILDERS.keys(), "begin with run_action.new_run, and replace what is different"

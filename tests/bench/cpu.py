@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any
 from unittest import mock
 
-from sweephand.flow import sweep
+from sweephand.flow.sweep import sweep
 from sweephand.flow.world import World
 from sweephand.ids import shard_of
 from sweephand.settings import from_environment

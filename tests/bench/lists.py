@@ -24,7 +24,7 @@ from sweephand.domain.instants import epoch_ms
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.facades.native.api import NativeApi
-from sweephand.flow import access, tenancy
+from sweephand.flow.tenants import access, tenancy
 from sweephand.flow.world import World
 from sweephand.ids import run_uuid
 from sweephand.security import guard

@@ -16,7 +16,8 @@ from sweephand.domain.instants import EPOCH
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Kind, State
 from sweephand.domain.schedule import Lane
-from sweephand.flow import flow_key_changes, flow_key_lines, results, turnstiles
+from sweephand.flow.flow_keys import flow_key_changes, turnstiles, waiting_line
+from sweephand.flow.runs import results
 from tests.bench.meter import metered
 from tests.support import aws
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG, Answer
@@ -67,7 +68,7 @@ def _give_it_back(there: Stage, _planned: Any) -> None:
     """With the other's write that does so, and calls who waits."""
     there.pass_time(2)
     turnstiles.ask(there.world, TENANT, "k", Leave("another", own=True))
-    flow_key_lines.call_next(there.world, TENANT, "k")
+    waiting_line.call_next(there.world, TENANT, "k")
 
 
 def _active(there: Stage, planned: Any) -> Any:

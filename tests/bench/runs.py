@@ -27,7 +27,8 @@ from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import ActionSpec, Job
 from sweephand.domain.message import encode, occurrence
 from sweephand.domain.schedule import Lane
-from sweephand.flow import execute
+from sweephand.flow import verdict
+from sweephand.flow.delivery import dispatch
 from sweephand.flow.world import World
 from sweephand.security.guard import Outbound
 from sweephand.settings import from_environment
@@ -92,12 +93,12 @@ def _execute(world: World, name: str, url: str, *, payload: bool = False) -> Cpu
     job = Job(schedule.tenant, schedule.job_id, "default", "bench", action, MINUTE, MINUTE)
     instants = [MINUTE - timedelta(milliseconds=n) for n in range(RUNS)]
     bodies = [encode(occurrence(job.tenant, job.id, schedule.id, at, schedule.generation)) for at in instants]
-    messages = [execute.Delivered(str(n), str(n), body, MINUTE, MINUTE) for n, body in enumerate(bodies)]
+    messages = [verdict.Delivered(str(n), str(n), body, MINUTE, MINUTE) for n, body in enumerate(bodies)]
     succeeded = 0
 
     def work() -> int:
         for begin in range(0, RUNS, BATCH):
-            assert not execute.batch(world, Lane.FAST, "bench", messages[begin : begin + BATCH])
+            assert not dispatch.batch(world, Lane.FAST, "bench", messages[begin : begin + BATCH])
         return RUNS
 
     def settled(body: bytes) -> str:

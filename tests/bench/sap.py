@@ -20,7 +20,7 @@ from sweephand.domain.job import integer_id
 from sweephand.facades.native.api import NativeApi
 from sweephand.facades.sap.context import COLLECTION
 from sweephand.facades.sap.routes import SapApi
-from sweephand.flow import access, tenancy
+from sweephand.flow.tenants import access, tenancy
 from sweephand.flow.world import World
 from sweephand.security import guard
 from sweephand.security.caller import TENANT_SCOPES, Door

@@ -17,7 +17,11 @@ from sweephand.domain.job import ActionDraft, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.message import encode
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.schedule import Lane
-from sweephand.flow import change, execute, plan, sweep, tenancy
+from sweephand.flow import verdict
+from sweephand.flow.delivery import dispatch
+from sweephand.flow.jobs import change, creation
+from sweephand.flow.sweep.sweep import sweep
+from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.settings import from_environment
@@ -111,7 +115,7 @@ def _run(
     action = ActionDraft("http", params, retry or {"type": "none"}, payload=text)
     each = ScheduleDraft("each", {"every": "PT10M"}, policies={"overlap": overlap})
     draft = JobDraft(name=name, action=action, schedules=(each,))
-    planned = plan.create_job(world, TENANT, draft)
+    planned = creation.create_job(world, TENANT, draft)
     clock.ahead += timedelta(minutes=9)
     queue.deliveries.clear()
     meter.take()
@@ -122,8 +126,8 @@ def _run(
     while queue.deliveries:
         delivery = queue.deliveries.pop(0)
         clock.ahead += max(timedelta(0), delivery.at - clock.now())
-        message = execute.Delivered("1", "r", encode(delivery.pointer), clock.now(), clock.now())
-        failed = execute.batch(world, Lane.FAST, f"bench {len(left)}", [message])
+        message = verdict.Delivered("1", "r", encode(delivery.pointer), clock.now(), clock.now())
+        failed = dispatch.batch(world, Lane.FAST, f"bench {len(left)}", [message])
         assert not failed, name
     assert not left, name
     spent = meter.take()

@@ -9,7 +9,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from sweephand.domain.schedule import Lane
-from sweephand.flow import results
+from sweephand.flow.runs import results
 from tests.faults.memory import Items
 from tests.faults.play import TENANT, Met, Play
 from tests.support import aws, taps

@@ -17,9 +17,10 @@ from typing import Any, ClassVar, Self, TypeVar
 from sweephand.domain.run import Kind, Run, State
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
 from sweephand.errors import Conflict, NotFound, SweephandError, Unavailable
-from sweephand.flow import execute, sweep
+from sweephand.flow.delivery import dispatch
 from sweephand.flow.idempotency import Once
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.sweep import sweep
 from sweephand.schedules import calendars
 from sweephand.schedules.timing import load
 from sweephand.store import run_rows
@@ -74,7 +75,7 @@ class Scenario:
     """What is asked of the service, and what shall come of it. Add one: a class with `history`, and its name below.
 
     callbacks: the target may report a result at any time; then the kind `callback` fits.
-    constants: of a module, such as "flow.change.IN_JOBS_TRANSACTION", smaller than it is, so that few rows reach it.
+    constants: of a module, such as "flow.jobs.change.IN_JOBS_TRANSACTION", smaller than they are, so that few rows do.
     not_yet: kinds of faults that are known not to be made good, each with the reason.
     forgets: the ledger goes with its owner, so that there are calls without a row.
     """
@@ -340,13 +341,13 @@ class _Inline:
 @contextmanager
 def in_one_thread() -> Iterator[None]:
     """Sweeper and executor without their threads: the same calls in the same order each time."""
-    real = execute._at_once, sweep.ThreadPoolExecutor
-    execute._at_once = _Inline(1).map
+    real = dispatch._at_once, sweep.ThreadPoolExecutor
+    dispatch._at_once = _Inline(1).map
     sweep.ThreadPoolExecutor = _Inline  # type: ignore[assignment, misc]
     try:
         yield
     finally:
-        execute._at_once, sweep.ThreadPoolExecutor = real  # type: ignore[misc]
+        dispatch._at_once, sweep.ThreadPoolExecutor = real  # type: ignore[misc]
 
 
 @contextmanager

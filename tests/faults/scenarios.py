@@ -27,29 +27,20 @@ from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Outcome, State
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState, StateReason
 from sweephand.errors import Conflict, NotFound
-from sweephand.flow import (
-    access,
-    calendars,
-    change,
-    drafts,
-    edits,
-    failures,
-    flow_key_changes,
-    manual,
-    plan,
-    repeat_effects,
-    rerun,
-    results,
-    signing,
-    subscriptions,
-    tenancy,
-)
-from sweephand.flow.change import Wish
+from sweephand.flow.audit import repeat_effects
+from sweephand.flow.bulk.export_runs import begin as begin_export
+from sweephand.flow.calendars import calendars
+from sweephand.flow.errors import failures
+from sweephand.flow.flow_keys import flow_key_changes
+from sweephand.flow.jobs import change, drafts, lookup
+from sweephand.flow.jobs.change import Wish
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.manual import manual, rerun
+from sweephand.flow.manual.unless_active import run_unless_active
 from sweephand.flow.operations import verbs as operations
-from sweephand.flow.operations.export_runs import begin as begin_export
-from sweephand.flow.ordinals import Ordinals
-from sweephand.flow.plan import Planned
-from sweephand.flow.unless_active import run_unless_active
+from sweephand.flow.runs import edits, results
+from sweephand.flow.tenants import access, signing, subscriptions, tenancy
+from sweephand.flow.tenants.integer_ids import Ordinals
 from sweephand.schedules import calendar_content
 from sweephand.security.caller import FIRST_ID, PROVIDER_ALL, Caller
 from sweephand.store import circuits, keys
@@ -500,8 +491,8 @@ class ExportedRuns(Scenario):
 
     name = "exported-runs"
     constants = {  # noqa: RUF012 - as declared
-        "flow.operations.export_runs.PIECE": 500,
-        "flow.operations.export_runs.LEAST_PIECE": 1_500,
+        "flow.bulk.export_runs.PIECE": 500,
+        "flow.bulk.export_runs.LEAST_PIECE": 1_500,
     }
 
     def history(self, at: Play) -> None:
@@ -533,7 +524,7 @@ class CancelledExport(Scenario):
     """A file in pieces that is cancelled halfway: nothing of it stays."""
 
     name = "cancelled-export"
-    constants = {**ExportedRuns.constants, "flow.operations.carry_on.STRETCH_S": -1.0}  # noqa: RUF012 - as declared
+    constants = {**ExportedRuns.constants, "flow.bulk.carry_on.STRETCH_S": -1.0}  # noqa: RUF012 - as declared
 
     def history(self, at: Play) -> None:
         at.scene.bucket.least = 1_500
@@ -610,7 +601,7 @@ class Edit(Scenario):
 
         at.ask(lambda: at.scene.change_schedules(job, wish))
         with at.scene.untapped():
-            there = plan.find(at.scene.world, TENANT, job.job.id)
+            there = lookup.find(at.scene.world, TENANT, job.job.id)
         return next(schedule for schedule in there.schedules if schedule.name == "second")
 
 
@@ -727,7 +718,7 @@ class PauseManyUntil(Scenario):
     """The same for a job with more schedules than go into one transaction."""
 
     name = "pause-many-until"
-    constants = {"flow.plan.IN_JOBS_TRANSACTION": 1, "flow.change.IN_JOBS_TRANSACTION": 1}  # noqa: RUF012 - as declared
+    constants = {"flow.jobs.deletion.IN_JOBS_TRANSACTION": 1, "flow.jobs.change.IN_JOBS_TRANSACTION": 1}  # noqa: RUF012 - as declared
 
     def history(self, at: Play) -> None:
         job = at.create(until(6), until(6))
@@ -761,7 +752,7 @@ class ManySchedules(Scenario):
     """A job with more schedules than go into one transaction is stopped, started and deleted."""
 
     name = "many-schedules"
-    constants = {"flow.plan.IN_JOBS_TRANSACTION": 1, "flow.change.IN_JOBS_TRANSACTION": 1}  # noqa: RUF012 - as declared
+    constants = {"flow.jobs.deletion.IN_JOBS_TRANSACTION": 1, "flow.jobs.change.IN_JOBS_TRANSACTION": 1}  # noqa: RUF012 - as declared
 
     def history(self, at: Play) -> None:
         job = at.create(until(9), until(9))
@@ -854,7 +845,7 @@ class SettledUp(Scenario):
     """A schedule goes on; its count has gone wrong by an operator's hand, and the audit puts it right and settles."""
 
     name = "settled-up"
-    constants = {"flow.reckoning.WORTH_SETTLING": 4}  # noqa: RUF012 - as declared
+    constants = {"flow.audit.reconcile.WORTH_SETTLING": 4}  # noqa: RUF012 - as declared
 
     def history(self, at: Play) -> None:
         job = at.create(until(19))
@@ -1227,7 +1218,7 @@ class Purge(Scenario):
     """A tenant's last subscription ends while a run waits for its retry: all that it has goes, and none of it runs."""
 
     name = "purge"
-    constants = {"flow.operations.purge_tenant.JOBS": 1}  # noqa: RUF012 - as declared
+    constants = {"flow.bulk.purge_tenant.JOBS": 1}  # noqa: RUF012 - as declared
     forgets = True
 
     def history(self, at: Play) -> None:
@@ -1321,7 +1312,7 @@ class ByCalendar(Scenario):
     """A job names a calendar; the calendar is changed so that the day is over, its user follows, and both go."""
 
     name = "by-calendar"
-    constants = {"flow.replanning.STRETCH_S": -1}  # noqa: RUF012 - as declared; a stretch for each page
+    constants = {"flow.calendars.followers.STRETCH_S": -1}  # noqa: RUF012 - as declared; a stretch for each page
 
     def history(self, at: Play) -> None:
         world = at.scene.world
@@ -1369,7 +1360,7 @@ class Unused(Scenario):
     """One-time schedules of SAP's API: one that ran, and one that was off when it should have, go some time after."""
 
     name = "unused"
-    constants = {"flow.unused.KEPT_S": 120}  # noqa: RUF012 - as declared
+    constants = {"flow.job_parts.expiry.KEPT_S": 120}  # noqa: RUF012 - as declared
 
     def history(self, at: Play) -> None:
         keep = Retention(ended_job_days=0)
@@ -1378,7 +1369,7 @@ class Unused(Scenario):
         ran, off, stays = job.schedules
         at.expect(ran, minutes(1), state=None)
         at.expect(stays, minutes(*range(1, 10)))
-        at.ask(lambda: at.scene.change_schedules(job, lambda there: [_off(plan.find_schedule(there, off.id))]))
+        at.ask(lambda: at.scene.change_schedules(job, lambda there: [_off(lookup.find_schedule(there, off.id))]))
         at.go_to(12)
 
     def check(self, at: Play) -> None:

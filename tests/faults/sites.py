@@ -1,7 +1,8 @@
 """Where the code calls out: every call of the table, the queues, the keys and the targets, as the source has them.
 
-A site is named by its function and its place in it: `flow.settle.settle`'s second `update` is `flow/settle.settle
-update 2`. The stack of a running call tells its site, so that a call which no scenario meets is known by name.
+A site is named by its function and its place in it: the second `update` of `settle` in flow/runs/settle.py is
+`flow/runs/settle.settle update 2`. The stack of a running call tells its site, so that a call which no scenario meets
+is known by name.
 """
 
 from __future__ import annotations

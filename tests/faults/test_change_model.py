@@ -24,7 +24,7 @@ from sweephand.domain.instants import from_s
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Kind, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs.lookup import Planned
 from sweephand.schedules.timing import between, load
 from sweephand.store import jobs
 from tests.faults.at_calls import Faults, surviving

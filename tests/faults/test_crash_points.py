@@ -14,32 +14,44 @@ from tests.faults.play import Plan, Scenario, play
 from tests.faults.scenarios import SCENARIOS, Retry
 
 ELSEWHERE = {
-    "flow/acting._put_event put": "tests/unit/flow/test_inner_actions.py: the call of an event action itself",
-    "flow/actual_start.follow transact": "tests/unit/flow: a run that starts over 60 s late moves its series",
-    "flow/catch_up._restarted send": "tests/unit/flow/test_actual_start.py: an interval that is found minutes late",
-    "flow/catch_up._restarted transact": "the same",
-    "flow/cleaning.clean send_one": "tests/unit/flow/test_unbegun.py: more rows than one look takes",
-    "flow/cleaning._end_and_clear send_one": "tests/unit/flow/test_unbegun.py: schedules that went before their job",
-    "flow/cleaning._end_and_clear send_one 2": "tests/unit/flow/test_deletes.py: more runs than one look takes",
-    "flow/cleaning._end_and_clear update": "the same",
-    "flow/cleaning._end_and_clear update 2": "the same",
-    "flow/cleaning.note_delay update": "tests/unit/flow/test_unbegun.py: a second passes while a delete is written",
-    "flow/unbegun._drop_catch_ups delete": "tests/unit/flow/test_unbegun.py: what no tick had sent",
-    "flow/unbegun._drop_catch_ups query_all": "the same",
+    "flow/runs/perform._put_event put": "tests/unit/flow/test_inner_actions.py: the call of an event action itself",
+    "flow/runs/actual_start.follow transact": "tests/unit/flow: a run that starts over 60 s late moves its series",
+    "flow/series/catch_up._restarted send": (
+        "tests/unit/flow/test_actual_start.py: an interval that is found minutes late"
+    ),
+    "flow/series/catch_up._restarted transact": "the same",
+    "flow/deletes/clean_up.clean send_one": "tests/unit/flow/test_unbegun.py: more rows than one look takes",
+    "flow/deletes/clean_up._end_and_clear send_one": (
+        "tests/unit/flow/test_unbegun.py: schedules that went before their job"
+    ),
+    "flow/deletes/clean_up._end_and_clear send_one 2": "tests/unit/flow/test_deletes.py: more runs than one look takes",
+    "flow/deletes/clean_up._end_and_clear update": "the same",
+    "flow/deletes/clean_up._end_and_clear update 2": "the same",
+    "flow/job_parts/clean_up_rows.note_delay update": (
+        "tests/unit/flow/test_unbegun.py: a second passes while a delete is written"
+    ),
+    "flow/deletes/not_begun._drop_catch_ups delete": "tests/unit/flow/test_unbegun.py: what no tick had sent",
+    "flow/deletes/not_begun._drop_catch_ups query_all": "the same",
     "store/directory.is_name_taken get": "tests/contract/native/test_jobs.py: a job gets another name",
     "store/ledger.finish_without_attempt carry_out": "tests/unit/flow/test_unbegun.py: a schedule that is gone",
     "store/rates.count_descendant update": "tests/unit/flow/test_budgets.py: a run that another one started",
-    "flow/dead_letters.batch postpone_dead": "tests/unit/flow/test_dead_letters.py: its run is under way",
-    "flow/ended_jobs._stay update": "tests/unit/flow: weeks after the end of a job",
-    "flow/flow_key_lines._see_off send": "tests/unit/flow/test_flow_keys.py: whatever call of a look goes wrong",
-    "flow/following.look delete": "under a fault: a change is carried out, and its row asks once more",
-    "flow/operations/carry_on.batch postpone": "tests/unit/flow/test_operations.py: a wait longer than a queue delays",
-    "flow/pausing.look delete": "under a fault: the job of a pause went between the row and its pointer",
-    "flow/reckoning._recount transact": "under a race that is known and allowed: a run within a line of missed ones",
-    "flow/reckoning._settle update": "tests/unit/flow/test_audit.py",
-    "flow/unused._ask_again update": "tests/contract/sap/test_unused.py: what was touched meanwhile",
-    "flow/unused._ask_again update 2": "the same",
-    "flow/releasing.go_on send_one": "test_held_model.py: more schedules than one look releases",
+    "flow/delivery/dead_letters.batch postpone_dead": "tests/unit/flow/test_dead_letters.py: its run is under way",
+    "flow/lifecycle/ended_jobs._stay update": "tests/unit/flow: weeks after the end of a job",
+    "flow/flow_keys/waiting_line._see_off send": (
+        "tests/unit/flow/test_flow_keys.py: whatever call of a look goes wrong"
+    ),
+    "flow/jobs/large_changes.look delete": "under a fault: a change is carried out, and its row asks once more",
+    "flow/bulk/carry_on.batch postpone": "tests/unit/flow/test_operations.py: a wait longer than a queue delays",
+    "flow/lifecycle/pause_end.look delete": "under a fault: the job of a pause went between the row and its pointer",
+    "flow/audit/reconcile._recount transact": (
+        "under a race that is known and allowed: a run within a line of missed ones"
+    ),
+    "flow/audit/reconcile._settle update": "tests/unit/flow/test_audit.py",
+    "flow/lifecycle/unused_schedules._ask_again update": (
+        "tests/contract/sap/test_unused.py: what was touched meanwhile"
+    ),
+    "flow/lifecycle/unused_schedules._ask_again update 2": "the same",
+    "flow/series/releasing.go_on send_one": "test_held_model.py: more schedules than one look releases",
     "store/calendars.read_version get": "under a fault: the answer to a change was lost; and a list of the API",
     "store/failures.archive_run update": "tests/unit/flow/test_failures.py: what users say may be said again",
     "store/failures.change_group update": "tests/unit/flow/test_failures.py: what users say may be said again",

@@ -19,9 +19,9 @@ from sweephand.domain.job import Pause
 from sweephand.domain.run import Kind, State
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.domain.upcoming import next_runs
-from sweephand.flow import plan
-from sweephand.flow.plan import Planned
-from sweephand.flow.wishes import Wish
+from sweephand.flow.jobs import lookup
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.jobs.requested import Wish
 from sweephand.schedules.timing import between, load
 from tests.support.endpoint import BUSY, OK
 from tests.support.sources import START
@@ -95,7 +95,7 @@ class History:
         self._change(lambda: self.scene.change(self.scene_planned(), timings=timings))
 
     def scene_planned(self) -> Planned:
-        return plan.find(self.scene.world, TENANT, self.planned.job.id)
+        return lookup.find(self.scene.world, TENANT, self.planned.job.id)
 
     def _change(self, change: Any) -> None:
         """What was announced before may be taken back from now on; what is due by now stands."""
@@ -112,7 +112,9 @@ class History:
         gone = self.chance.choice(there).id
         self.announce()
         self.gone_at[gone] = self.scene.clock.now()
-        self.scene.change_schedules(self.planned, lambda now: [Wish(plan.find_schedule(now, gone), None, delete=True)])
+        self.scene.change_schedules(
+            self.planned, lambda now: [Wish(lookup.find_schedule(now, gone), None, delete=True)]
+        )
 
     def the_job_goes(self) -> None:
         self.announce()

@@ -23,8 +23,10 @@ from sweephand.domain.circuits import READ_EACH_S
 from sweephand.domain.flow_keys import TOGETHER, CircuitRule, FlowKey, Rate, Turnstile, holder
 from sweephand.domain.instants import EPOCH
 from sweephand.domain.run import AWAITING_RESULT, Kind, Outcome, Run, State
-from sweephand.flow import flow_key_changes, manual, results
-from sweephand.flow.plan import Planned
+from sweephand.flow.flow_keys import flow_key_changes
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.manual import manual
+from sweephand.flow.runs import results
 from sweephand.flow.world import FlowMemory
 from sweephand.store import circuits, run_rows
 from sweephand.store import flow_key_lines as lines

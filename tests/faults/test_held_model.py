@@ -12,8 +12,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from sweephand.domain.run import Reason, State
 from sweephand.errors import SweephandError
-from sweephand.flow import sweep, tenancy
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.sweep import sweep
+from sweephand.flow.tenants import tenancy
 from sweephand.store import suspended
 from tests.faults.playing import play
 from tests.support.sources import START

@@ -13,8 +13,8 @@ from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import JobDraft, Pause, ScheduleDraft
 from sweephand.domain.run import Kind
 from sweephand.domain.schedule import Lane, ScheduleState, wanted_state
-from sweephand.flow import change, following, plan
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs import change, deletion, large_changes, lookup
+from sweephand.flow.jobs.lookup import Planned
 from sweephand.store import jobs, keys
 from tests.faults.at_calls import KINDS, Faults, fits, surviving
 from tests.support.stage import TENANT, Stage, stage
@@ -79,7 +79,7 @@ def cut_off(verb: str, size: int, faults: Faults) -> Iterator[tuple[Stage, Plann
             surviving(lambda: VERBS[verb](scene, before))
         scene.run(125)
         there = jobs.read_job(scene.world.table, TENANT, before.job.id)
-        yield scene, before, plan.find(scene.world, TENANT, before.job.id) if there else None
+        yield scene, before, lookup.find(scene.world, TENANT, before.job.id) if there else None
 
 
 def whole(scene: Stage, before: Planned, after: Planned | None) -> None:
@@ -127,9 +127,9 @@ def settled(scene: Stage, after: Planned | None) -> None:
 @pytest.fixture
 def small_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A job of 12 schedules as one of 200: four schedules or so in each part."""
-    monkeypatch.setattr(plan, "IN_JOBS_TRANSACTION", 6)
+    monkeypatch.setattr(deletion, "IN_JOBS_TRANSACTION", 6)
     monkeypatch.setattr(change, "IN_JOBS_TRANSACTION", 6)
-    monkeypatch.setattr(following, "WRITES_IN_PART", 12)
+    monkeypatch.setattr(large_changes, "WRITES_IN_PART", 12)
 
 
 def calls_of(verb: str, size: int) -> Faults:
@@ -172,7 +172,7 @@ def test_two_hundred_schedules_follow_after_a_crash_behind_the_commit(verb: str)
 
         scene.run(125)
 
-        after = plan.find(scene.world, TENANT, before.job.id) if there else None
+        after = lookup.find(scene.world, TENANT, before.job.id) if there else None
         whole(scene, before, after)
 
 
@@ -229,13 +229,13 @@ def test_a_second_executor_carries_nothing_out_twice() -> None:
 
         def meanwhile(_passing: Any, act: Callable[[], Any]) -> Any:
             scene.taps.fault = None
-            following.finish(scene.world, job)
+            large_changes.finish(scene.world, job)
             return act()
 
         with scene.taps.faulty(lambda p, act: meanwhile(p, act) if p.operation == "TransactWriteItems" else act()):
-            following.finish(scene.world, job)
+            large_changes.finish(scene.world, job)
 
-        after = plan.find(scene.world, TENANT, before.job.id)
+        after = lookup.find(scene.world, TENANT, before.job.id)
         whole(scene, before, after)
         assert {schedule.generation for schedule in after.schedules} == {2}
 

@@ -17,9 +17,11 @@ from sweephand.domain.message import occurrence
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.domain.waiting import SweepText
-from sweephand.flow import catch_up, cleaning, holding, settle
-from sweephand.flow.plan import Planned
-from sweephand.flow.wishes import Wish
+from sweephand.flow.deletes import clean_up
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.runs import settle
+from sweephand.flow.series import catch_up, holding
 from sweephand.store import keys, waiting
 from sweephand.store.waiting import WaitingRow
 from tests.faults import sites
@@ -90,7 +92,7 @@ def test_an_unreadable_row_that_was_changed_meanwhile_stays_in_service(stage: St
     planned = stage.create(EACH_MINUTE)
     stage.edit_schedule(planned, sweep={"S": 'S;fast;sap;{"cron":"gone"}'})
 
-    with meanwhile(stage, "flow/broken.take_out update", moved(stage, planned, "next_run_at")):
+    with meanwhile(stage, "flow/sweep/broken.take_out update", moved(stage, planned, "next_run_at")):
         stage.tick()
 
     assert raw(stage, planned)["state"]["S"] == ScheduleState.ACTIVE
@@ -101,7 +103,7 @@ def test_a_schedule_that_was_changed_meanwhile_is_not_split(stage: Stage, attrib
     planned = stage.create(EACH_MINUTE, policies=LATEST)
     stage.pass_time(1_800)
 
-    with meanwhile(stage, "flow/catch_up.split transact", moved(stage, planned, attribute)):
+    with meanwhile(stage, "flow/series/catch_up.split transact", moved(stage, planned, attribute)):
         stage.tick()
 
     assert stage.stored(planned).missed_to is None
@@ -154,7 +156,7 @@ def test_a_series_that_goes_on_meanwhile_is_not_completed(stage: Stage, attribut
         else:
             moved(stage, planned, "planned_total")()
 
-    with meanwhile(stage, "flow/endings.complete_if_over update", edit):
+    with meanwhile(stage, "flow/jobs/completion.complete_if_over update", edit):
         stage.deliver(most=1)
 
     left = {"state": ScheduleState.ACTIVE, "planned_total": ScheduleState.ENDING}
@@ -165,7 +167,7 @@ def test_a_series_that_goes_on_meanwhile_is_not_completed(stage: Stage, attribut
 def test_a_clean_up_that_others_finished_meanwhile_leaves_no_row(
     stage: Stage, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cleaning, "MOST_ROWS", 0 if what.startswith("more") else 10)
+    monkeypatch.setattr(clean_up, "MOST_ROWS", 0 if what.startswith("more") else 10)
     planned = stage.create(once())
     stage.run(61)
     run = stage.only_run(planned)
@@ -174,7 +176,7 @@ def test_a_clean_up_that_others_finished_meanwhile_leaves_no_row(
         pk = keys.runs(TENANT, planned.schedules[0].id)
         stage.edit_item(pk, keys.run(run.uuid), state={"S": State.TRIGGERED.value}, **lease)
     stage.delete(planned)
-    site = "flow/cleaning._end_and_clear update" + (" 2" if what.startswith("more") else "")
+    site = "flow/deletes/clean_up._end_and_clear update" + (" 2" if what.startswith("more") else "")
     (key,) = [(each["pk"]["S"], each["sk"]["S"]) for each in stage.items() if each["sk"]["S"].startswith("CLEAN#")]
 
     def others() -> None:
@@ -198,7 +200,7 @@ def test_a_name_is_written_onto_the_row_that_was_read(stage: Stage) -> None:
         (schedule,) = there.schedules
         return [Wish(schedule, stage.schedule(EACH_MINUTE, "another name"))]
 
-    with meanwhile(stage, "flow/change._commit transact", moved(stage, planned, "generation")):
+    with meanwhile(stage, "flow/jobs/change._commit transact", moved(stage, planned, "generation")):
         stage.change_schedules(planned, wish)
 
     assert stage.taps.count("dynamodb.TransactWriteItems") == len(["create", "refused", "change"])
@@ -216,7 +218,7 @@ def test_a_count_that_moves_meanwhile_is_not_put_right(stage: Stage) -> None:
     def edit() -> None:
         stage.edit_schedule(planned, planned_total=number(100))
 
-    with meanwhile(stage, "flow/reckoning._correct update", edit):
+    with meanwhile(stage, "flow/audit/reconcile._correct update", edit):
         assert stage.audit().corrected == 0
 
     assert stage.stored(planned).planned_total == 100
@@ -233,7 +235,7 @@ def test_a_line_that_is_counted_by_others_meanwhile_is_counted_once(stage: Stage
     settle.end_unacted(stage.world, Lane.FAST, pointer, None, State.SKIPPED, Reason.BY_HAND)
     missed = stage.totals(planned).missed
 
-    with meanwhile(stage, "flow/reckoning._recount transact", stage.audit):
+    with meanwhile(stage, "flow/audit/reconcile._recount transact", stage.audit):
         stage.audit()
 
     assert stage.totals(planned).missed == missed - 1
@@ -252,7 +254,7 @@ def test_a_schedule_that_goes_on_meanwhile_stays_in_the_catalogue(stage: Stage, 
         else:
             moved(stage, planned, "generation")()
 
-    with meanwhile(stage, "flow/reckoning._settle update", edit):
+    with meanwhile(stage, "flow/audit/reconcile._settle update", edit):
         stage.audit()
 
     assert "schedule_id" in raw(stage, planned)

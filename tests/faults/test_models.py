@@ -20,7 +20,7 @@ from sweephand.domain.instants import text
 from sweephand.domain.run import Outcome, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, NotFound
-from sweephand.flow import results
+from sweephand.flow.runs import results
 from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes, playing, surviving
 from tests.support import aws
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG

@@ -31,44 +31,54 @@ CLAIMS = ("store/ledger.claim_first put", "store/ledger.claim_again update", "st
 ENDS = ("store/counting.write transact", "store/counting.write carry_out")
 NOTED = ("store/failures.note put", "store/failures.begin_group put", "store/failures.seen_again update")
 """Effects of a failed end."""
-CHANGES = ("flow/plan._create_job transact", "flow/change._commit transact")
+CHANGES = ("flow/jobs/creation._create_job transact", "flow/jobs/change._commit transact")
 
 ORDERINGS = {
-    "create-before-pointers": _ordering("edit", *CHANGES, then="flow/replan.send_ahead send"),
+    "create-before-pointers": _ordering("edit", *CHANGES, then="flow/series/replan.send_ahead send"),
     "owed-before-change": _ordering(
-        "edit-of-what-is-owed", "flow/replan.send_owed send", then="flow/change._commit transact"
+        "edit-of-what-is-owed", "flow/series/replan.send_owed send", then="flow/jobs/change._commit transact"
     ),
-    "send-before-advance": _ordering("retry", "flow/sweep._sweep_group send", then="store/waiting.advance statements"),
-    "claim-before-act": _ordering("lost-executors", *CLAIMS, then="flow/acting.act perform"),
-    "act-before-end": _ordering("retry", "flow/acting.act perform", then="store/ledger.succeed update"),
+    "send-before-advance": _ordering(
+        "retry", "flow/sweep/sweep._sweep_group send", then="store/waiting.advance statements"
+    ),
+    "claim-before-act": _ordering("lost-executors", *CLAIMS, then="flow/runs/perform.act perform"),
+    "act-before-end": _ordering("retry", "flow/runs/perform.act perform", then="store/ledger.succeed update"),
     "end-before-effects": _ordering(
         "error-action",
         *ENDS,
         "store/waiting.advance statements",  # the failing run's own claim
-        "flow/endings.complete_if_over update",  # a copy of its message, after the end: the effects once more
+        "flow/jobs/completion.complete_if_over update",  # a copy of its message, after the end: the effects once more
         then="store/ledger.claim_first put",
     ),
     "effects-before-drop-wake": _ordering(
-        "far-retry", "flow/endings.complete_if_over update", then="store/ledger.drop_wake update"
+        "far-retry", "flow/jobs/completion.complete_if_over update", then="store/ledger.drop_wake update"
     ),
     "retry-row-before-message": _ordering(
-        "retry", *ENDS, "flow/settle.send_pointer send_one", then="flow/settle.send_pointer send_one"
+        "retry", *ENDS, "flow/runs/settle.send_pointer send_one", then="flow/runs/settle.send_pointer send_one"
     ),
-    "deadline-row-before-message": _ordering("near-deadline", *ENDS, then="flow/settle._send_deadline send_one"),
+    "deadline-row-before-message": _ordering("near-deadline", *ENDS, then="flow/runs/settle._send_deadline send_one"),
     "error-action-row-before-message": _ordering(
-        "error-action", "store/ledger.claim_first put", then="flow/effects.start_reaction send_one"
+        "error-action", "store/ledger.claim_first put", then="flow/runs/reactions.start_reaction send_one"
     ),
-    "manual-row-before-message": _ordering("by-hand", "flow/manual.start transact", then="flow/manual.send send_one"),
-    "result-before-pointer": _ordering("cancel", *ENDS, then="flow/results.end_from_outside send_one"),
+    "manual-row-before-message": _ordering(
+        "by-hand", "flow/manual/manual.start transact", then="flow/runs/chained_runs.send send_one"
+    ),
+    "result-before-pointer": _ordering("cancel", *ENDS, then="flow/runs/results.end_from_outside send_one"),
     "line-before-taking-out": _ordering(
-        "unreadable", *ENDS, "flow/broken.take_out send_one", then="flow/broken.take_out update"
+        "unreadable", *ENDS, "flow/sweep/broken.take_out send_one", then="flow/sweep/broken.take_out update"
     ),
-    "kept-before-split": _ordering("catch-up-latest", "flow/catch_up.split send", then="flow/catch_up.split transact"),
+    "kept-before-split": _ordering(
+        "catch-up-latest", "flow/series/catch_up.split send", then="flow/series/catch_up.split transact"
+    ),
     "stretch-before-cursor": _ordering(
-        "catch-up-all", "flow/catch_up.send_stretch send", then="flow/catch_up.send_stretch update"
+        "catch-up-all", "flow/series/catch_up.send_stretch send", then="flow/series/catch_up.send_stretch update"
     ),
     "end-before-archive": _ordering(
-        "dead-letters", *ENDS, *NOTED, "flow/dead_letters.batch archive", then="flow/dead_letters.batch archive"
+        "dead-letters",
+        *ENDS,
+        *NOTED,
+        "flow/delivery/dead_letters.batch archive",
+        then="flow/delivery/dead_letters.batch archive",
     ),
 }
 

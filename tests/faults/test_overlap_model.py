@@ -23,8 +23,9 @@ from hypothesis.stateful import (
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import ScheduleState
-from sweephand.flow import manual, results
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.manual import manual
+from sweephand.flow.runs import results
 from sweephand.store import keys, run_rows
 from sweephand.store.table import RunItem
 from tests.faults.at_calls import KINDS, fits, surviving

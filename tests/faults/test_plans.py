@@ -14,8 +14,9 @@ from sweephand.domain.instants import text
 from sweephand.domain.message import decode
 from sweephand.domain.run import Kind, Outcome, State
 from sweephand.domain.schedule import Lane, ScheduleState
-from sweephand.flow import results, sweep
-from sweephand.flow.change import Wish
+from sweephand.flow.jobs.change import Wish
+from sweephand.flow.runs import results
+from sweephand.flow.sweep import sweep
 from sweephand.store import waiting
 from sweephand.store.directory_items import BlockItem, DirectoryItem
 from sweephand.store.views import jobs as views

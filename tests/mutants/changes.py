@@ -43,41 +43,48 @@ CHANGES = {
         "domain/admission.py", "_with_row", "return Later(run.lease_until)", 'return Acknowledge("somebody has it")'
     ),
     "an-unknown-error-fails-the-batch": Change(
-        "flow/execute.py", "_guarded", "except Exception as unexpected:", "except AssertionError as unexpected:"
+        "flow/delivery/dispatch.py",
+        "_guarded",
+        "except Exception as unexpected:",
+        "except AssertionError as unexpected:",
     ),
     "one-failure-fails-all": Change(
-        "flow/execute.py",
+        "flow/delivery/dispatch.py",
         "batch",
         "if not verdicts[message.receipt].acknowledged]",
         "if not all(verdict.acknowledged for verdict in verdicts.values())]",
     ),
     "what-waits-for-the-table-is-acknowledged": Change(
-        "flow/execute.py",
+        "flow/delivery/dispatch.py",
         "_guarded",
         "reason=unavailable.reason)\n        return AGAIN",
         "reason=unavailable.reason)\n        return DONE",
     ),
     "what-comes-again-runs-beside-the-others": Change(
-        "flow/execute.py", "batch", "if (message.receive_count > 1) is again]", "if not again]"
+        "flow/delivery/dispatch.py", "batch", "if (message.receive_count > 1) is again]", "if not again]"
     ),
     "one-call-after-the-other": Change("threads.py", "Threads.map", "self.begin(partial(one, n))", "one(n)"),
     "a-batch-keeps-its-visibility": Change(
-        "flow/execute.py", "batch", "world.settings.lease_s + 10", "world.settings.visibility_s"
+        "flow/delivery/dispatch.py", "batch", "world.settings.lease_s + 10", "world.settings.visibility_s"
     ),
     "dead-letters-end-nothing": Change(
-        "flow/dead_letters.py",
+        "flow/delivery/dead_letters.py",
         "_ending",
         "case admission.Claim() if run is None:\n            return End(State.ERROR, Reason.UNDELIVERED)",
         "case admission.Claim() if run is None:\n            return None",
     ),
     "the-next-version-of-messages-is-the-only-one": Change("domain/message.py", "", "VERSION = 1", "VERSION = 2"),
     "a-later-version-s-row-is-broken": Change(
-        "flow/sweep.py", "_step", "except UnknownKind as later:", "except ZeroDivisionError as later:"
+        "flow/sweep/sweep.py", "_step", "except UnknownKind as later:", "except ZeroDivisionError as later:"
     ),
     # The sweep
     "no-look-ahead": Change("settings.py", "", "look_ahead_s: int = 150", "look_ahead_s: int = 60"),
-    "nobody-says-how-old": Change("flow/sweep.py", "_measure", '"OldestDue": total.oldest_due_s', '"OldestDue": 0'),
-    "a-tick-has-no-end": Change("flow/sweep.py", "_sweep_shard", "if world.clock.monotonic() > deadline:", "if False:"),
+    "nobody-says-how-old": Change(
+        "flow/sweep/sweep.py", "_measure", '"OldestDue": total.oldest_due_s', '"OldestDue": 0'
+    ),
+    "a-tick-has-no-end": Change(
+        "flow/sweep/sweep.py", "_sweep_shard", "if world.clock.monotonic() > deadline:", "if False:"
+    ),
     "overdue-rows-first": Change("store/waiting.py", "fresh_first", "if more is not None and not fresh:", "if False:"),
     "one-shard": Change("ids.py", "shard_of", "% shards", "% 1"),
     "one-advance-a-call": Change("store/waiting.py", "", "BATCH_MOST = 25", "BATCH_MOST = 1"),
@@ -88,20 +95,20 @@ CHANGES = {
         "messaging/run_queue.py", "RunQueue._entry", '"MessageGroupId": delivery.pointer.tenant,', ""
     ),
     "rows-move-without-their-message": Change(
-        "flow/sweep.py", "_sweep_group", "if unsent.isdisjoint(step.deliveries)]", "]"
+        "flow/sweep/sweep.py", "_sweep_group", "if unsent.isdisjoint(step.deliveries)]", "]"
     ),
     "a-lost-race-is-taken-for-won": Change(
         "store/waiting.py", "advance", '(done if _own_success(step, error.get("Item")) else left)', "done"
     ),
-    "a-refused-advance-is-left": Change("flow/sweep.py", "", "ADVANCE_TRIES = 4", "ADVANCE_TRIES = 1"),
+    "a-refused-advance-is-left": Change("flow/sweep/sweep.py", "", "ADVANCE_TRIES = 4", "ADVANCE_TRIES = 1"),
     # The table
     "conflicts-are-final": Change("store/conditional.py", "", "TRANSACTION_TRIES = 10", "TRANSACTION_TRIES = 1"),
     "left-over-keys-are-forgotten": Change("store/conditional.py", "Table.batch_get", "wanted = left + wanted", "pass"),
     "a-failed-claim-is-a-no": Change(
-        "flow/execute.py", "_act", "if there is None or there.owner != mine.owner:", "if True:"
+        "flow/runs/execute.py", "_act", "if there is None or there.owner != mine.owner:", "if True:"
     ),
     "a-refused-create-is-never-its-own": Change(
-        "flow/plan.py", "_not_created", "if there is not None:", "if there is None and once is None:"
+        "flow/jobs/creation.py", "_not_created", "if there is not None:", "if there is None and once is None:"
     ),
     # Executors
     "executors-are-lost-for-ever": Change("domain/admission.py", "", "MAX_LOST_LAST = 7", "MAX_LOST_LAST = 99"),
@@ -113,28 +120,28 @@ CHANGES = {
         "domain/admission.py", "_after_lost", "run.lost_in_attempt < MAX_LOST:", "run.lost < MAX_LOST:"
     ),
     "a-lost-call-leaves-no-trace": Change("domain/run_body.py", "attempt_bodies", "if run.lost_calls:", "if False:"),
-    "nothing-is-passed-on": Change("flow/execute.py", "_passed_on", "if here is not Lane.FAST or", "if True or"),
+    "nothing-is-passed-on": Change("flow/runs/execute.py", "_passed_on", "if here is not Lane.FAST or", "if True or"),
     "a-retry-stays-where-its-message-came": Change(
-        "flow/execute.py", "one", "_attempt(world, home, owner,", "_attempt(world, lane, owner,"
+        "flow/runs/execute.py", "carry_out", "_attempt(world, home, owner,", "_attempt(world, lane, owner,"
     ),
     "a-near-deadline-has-no-wake": Change(
         "domain/settlement.py", "settle", "deadline + FALLBACK if near", "deadline + 1_000 * FALLBACK if near"
     ),
     "near-deadlines-wait-for-a-sweep": Change("domain/settlement.py", "settle", "deadline if near else None", "None"),
     "effects-are-done-once-at-most": Change(
-        "flow/execute.py",
+        "flow/runs/execute.py",
         "_attempt",
         "effects.after(world, seen.run, seen.job, seen.schedule)",
         "effects.ledger.drop_wake(world.table, seen.run)",
     ),
     "an-end-from-outside-wakes-nobody": Change(
-        "flow/results.py", "end_from_outside", "wake_at=now + WAKE", "wake_at=now + 10_000 * WAKE"
+        "flow/runs/results.py", "end_from_outside", "wake_at=now + WAKE", "wake_at=now + 10_000 * WAKE"
     ),
     "a-wait-takes-the-place-of-an-end": Change(
-        "flow/settle.py", "_write", "mine = ledger.own_lease(run.owner)", "mine = ledger.RunItem.pk.exists()"
+        "flow/runs/settle.py", "_write", "mine = ledger.own_lease(run.owner)", "mine = ledger.RunItem.pk.exists()"
     ),
     "a-second-result-is-taken-for-the-first": Change(
-        "flow/results.py",
+        "flow/runs/results.py",
         "record",
         "if not same or not _is_told_so(there.state, state, message_counts=message_counts):",
         "if False:",
@@ -147,7 +154,7 @@ CHANGES = {
         "domain/admission.py", "_superseded", "if pointer.instant.timestamp() > ended_at:", "if False:"
     ),
     "what-is-taken-back-still-counts": Change(
-        "flow/replan.py", "change", "sum(each > seam.until for each in sent)", "0"
+        "flow/series/replan.py", "change", "sum(each > seam.until for each in sent)", "0"
     ),
     "a-lost-executor-is-the-end": Change(
         "domain/admission.py", "_after_lost", '.get("delivery") == "at_most_once":', '.get("delivery") != "x":'
@@ -159,38 +166,42 @@ CHANGES = {
         "return End(State.CANCELLED, Reason.OWNER_GONE)",
     ),
     "ids-are-of-names": Change(
-        "flow/plan.py",
+        "flow/jobs/new_schedules.py",
         "new_schedule",
         "world.chance.new_id(minted_at)",
         '(lambda uuid: str(uuid.uuid5(uuid.NAMESPACE_DNS, job.name or "")))(__import__("uuid"))',
     ),
-    "a-manual-run-leaves-no-record": Change("flow/manual.py", "start_ops", "if once is not None:", "if False:"),
+    "a-manual-run-leaves-no-record": Change("flow/manual/manual.py", "start_ops", "if once is not None:", "if False:"),
     "an-unattended-holder-is-left-alone": Change(
-        "flow/overlap.py", "_wake", "if unattended(active, world.clock.now()):", "if False:"
+        "flow/runs/overlap.py", "_wake", "if unattended(active, world.clock.now()):", "if False:"
     ),
     "a-series-is-over-once-nothing-is-open": Change(
-        "flow/endings.py",
+        "flow/jobs/completion.py",
         "complete_if_over",
         "if before.settled_total + ended < schedule.planned_total:",
         "if ended < len(runs):",
     ),
     "a-wake-is-far": Change(
-        "flow/sweep.py", "_occurrences", "max(last, now) + WAKE_AGAIN", "max(last, now) + 100 * WAKE_AGAIN"
+        "flow/sweep/sweep.py", "_occurrences", "max(last, now) + WAKE_AGAIN", "max(last, now) + 100 * WAKE_AGAIN"
     ),
     "a-run-leaves-the-end-to-the-tick": Change(
-        "flow/endings.py", "after_run", "not _ends_with(world, run, schedule)", "True"
+        "flow/jobs/completion.py", "after_run", "not _ends_with(world, run, schedule)", "True"
     ),
     "what-was-not-sent-ends-a-series": Change(
-        "flow/endings.py", "_ends_with", ".issuperset(stretch.instants)", ".issuperset(stretch.instants[-1:])"
+        "flow/jobs/completion.py", "_ends_with", ".issuperset(stretch.instants)", ".issuperset(stretch.instants[-1:])"
     ),
-    "the-audit-sends-nothing": Change("flow/reckoning.py", "reckon", "_send(world, schedule, seen.pointers)", "pass"),
+    "the-audit-sends-nothing": Change(
+        "flow/audit/reconcile.py", "reckon", "_send(world, schedule, seen.pointers)", "pass"
+    ),
     "a-run-expires-from-its-beginning": Change(
-        "flow/execute.py",
+        "flow/runs/execute.py",
         "_mine",
         "generation=pointer.generation,",
         "generation=pointer.generation, expires_at=now + timedelta(days=15),",
     ),
-    "a-line-counts-what-has-a-row": Change("flow/reckoning.py", "_correct", "in seen.account.miscounted():", "in ():"),
+    "a-line-counts-what-has-a-row": Change(
+        "flow/audit/reconcile.py", "_correct", "in seen.account.miscounted():", "in ():"
+    ),
     "creates-know-no-bound": Change("domain/job.py", "", "SCHEDULES_AT_ONCE = 40", "SCHEDULES_AT_ONCE = 41"),
     "an-offset-reads-all-before-it": Change(
         "store/views/jobs.py", "_directory", "if skip >= live and not after:", "if False:"
@@ -216,7 +227,7 @@ CHANGES = {
     "circuits-never-open": Change("domain/circuits.py", "opens", "failures >= rule.failures", "False"),
     "chains-have-no-end": Change("actions/job.py", "perform", "call.hop > MOST_HOPS", "call.hop > 3 * MOST_HOPS"),
     "loops-over-http-have-no-end": Change("facades/native/context.py", "", "MOST_HOPS = 3", "MOST_HOPS = 30"),
-    "answers-are-kept-whole": Change("flow/settle.py", "", "ANSWER_BYTES = 16_384", "ANSWER_BYTES = 10**9"),
+    "answers-are-kept-whole": Change("flow/runs/settle.py", "", "ANSWER_BYTES = 16_384", "ANSWER_BYTES = 10**9"),
     # What is kept
     "what-is-over-its-time-is-shown": Change(
         "domain/run.py",
@@ -228,14 +239,16 @@ CHANGES = {
         "flow/retention.py", "run_expiry", ", lately(world, tenant, collection).run_days", ""
     ),
     "attempts-go-after-15-days": Change(
-        "flow/settle.py", "_attempt_expiry", "now + timedelta(seconds=open_s) + LONGEST_IN_QUEUES", "now"
+        "flow/runs/settle.py", "_attempt_expiry", "now + timedelta(seconds=open_s) + LONGEST_IN_QUEUES", "now"
     ),
-    "errors-expire-in-silence": Change("flow/failures.py", "look", "if soon:", "if False:"),
+    "errors-expire-in-silence": Change("flow/errors/failures.py", "look", "if soon:", "if False:"),
     "groups-stay-for-ever": Change(
-        "flow/failures.py", "look", "(job_is_gone or now - group.last_at > FORGOTTEN):", "False:"
+        "flow/errors/failures.py", "look", "(job_is_gone or now - group.last_at > FORGOTTEN):", "False:"
     ),
-    "ended-jobs-stay": Change("flow/ended_jobs.py", "look", "_remove(world, job)", "_stay(world, asking, None)"),
-    "unused-schedules-stay": Change("flow/unused.py", "", "KEPT_S = 30 * 86_400", "KEPT_S = 3_000 * 86_400"),
+    "ended-jobs-stay": Change(
+        "flow/lifecycle/ended_jobs.py", "look", "_remove(world, job)", "_stay(world, asking, None)"
+    ),
+    "unused-schedules-stay": Change("flow/job_parts/expiry.py", "", "KEPT_S = 30 * 86_400", "KEPT_S = 3_000 * 86_400"),
     "operations-are-shown-for-ever": Change(
         "flow/operations/verbs.py",
         "find",

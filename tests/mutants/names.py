@@ -75,15 +75,15 @@ NEAR = {
     "store/suspended": ("flow/test_suspended.py",),
     "store/tenants": ("flow/test_create.py", "flow/test_suspended.py"),
     "store/waiting": ("store/test_waiting.py", "flow/test_sweep.py"),
-    "flow/broken": ("flow/test_sweep.py",),
-    "flow/catch_up": ("flow/test_misfire.py",),
-    "flow/change": ("flow/test_changes.py",),
-    "flow/cleaning": ("flow/test_deletes.py",),
-    "flow/endings": ("flow/test_line.py", "flow/test_endings.py"),
-    "flow/holding": ("flow/test_suspended.py",),
+    "flow/sweep/broken": ("flow/test_sweep.py",),
+    "flow/series/catch_up": ("flow/test_misfire.py",),
+    "flow/jobs/change": ("flow/test_changes.py",),
+    "flow/deletes/clean_up": ("flow/test_deletes.py",),
+    "flow/jobs/completion": ("flow/test_line.py", "flow/test_endings.py"),
+    "flow/series/holding": ("flow/test_suspended.py",),
     "flow/idempotency": ("flow/test_create.py", "flow/test_manual.py"),
-    "flow/reckoning": ("flow/test_audit.py",),
-    "flow/steps": ("flow/test_changes.py", "flow/test_deletes.py"),
+    "flow/audit/reconcile": ("flow/test_audit.py",),
+    "flow/jobs/steps": ("flow/test_changes.py", "flow/test_deletes.py"),
 }
 """By module of a condition: the files of tests/unit that may notice, the nearest first."""
 CLAUSES = ["tests/unit/store/test_clauses.py", "tests/faults/test_meanwhile.py"]

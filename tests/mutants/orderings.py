@@ -24,64 +24,68 @@ class TooEarly:
 
 BROKEN = {
     "create-before-pointers": TooEarly(
-        "flow/plan.py", "_create_job", "world.table.transact(", "replan.send_ahead(world, schedules)"
+        "flow/jobs/creation.py", "_create_job", "world.table.transact(", "replan.send_ahead(world, schedules)"
     ),
-    "owed-before-change": TooEarly("flow/change.py", "_commit", "replan.send_owed(", "world.table.transact(ops)"),
+    "owed-before-change": TooEarly("flow/jobs/change.py", "_commit", "replan.send_owed(", "world.table.transact(ops)"),
     "send-before-advance": TooEarly(
-        "flow/sweep.py",
+        "flow/sweep/sweep.py",
         "_sweep_group",
         "world.queue.send(",
         "_advance(world, [step.advance for step in steps], deadline)",
     ),
     "claim-before-act": TooEarly(
-        "flow/execute.py", "_claim_and_act", "_claim(", "act(world, mine, seen.job, seen.schedule)"
+        "flow/runs/execute.py", "_claim_and_act", "_claim(", "act(world, mine, seen.job, seen.schedule)"
     ),
-    "act-before-end": TooEarly("flow/execute.py", "_act", "act(world,", "ledger.succeed(world.table, mine)"),
+    "act-before-end": TooEarly("flow/runs/execute.py", "_act", "act(world,", "ledger.succeed(world.table, mine)"),
     "end-before-effects": TooEarly(
-        "flow/execute.py",
+        "flow/runs/execute.py",
         "_settle",
         "settle.settle(",
         "effects.after(world, replace(mine, state=State.REQUEST_ERROR), job, schedule)",
     ),
     "effects-before-drop-wake": TooEarly(
-        "flow/effects.py",
+        "flow/runs/effects.py",
         "after",
-        "endings.after_run(",
+        "completion.after_run(",
         "ledger.drop_wake(world.table, run)",
         outer=True,
     ),
-    "retry-row-before-message": TooEarly("flow/settle.py", "settle", "= _write(", "send_pointer(world, lane, after)"),
+    "retry-row-before-message": TooEarly(
+        "flow/runs/settle.py", "settle", "= _write(", "send_pointer(world, lane, after)"
+    ),
     "deadline-row-before-message": TooEarly(
-        "flow/settle.py", "settle", "= _write(", "after.deadline_at and _send_deadline(world, lane, after)"
+        "flow/runs/settle.py", "settle", "= _write(", "after.deadline_at and _send_deadline(world, lane, after)"
     ),
     "error-action-row-before-message": TooEarly(
-        "flow/effects.py", "start_reaction", "ledger.claim_first(", SEND.format(run="started", lane="own_lane")
+        "flow/runs/reactions.py", "start_reaction", "ledger.claim_first(", SEND.format(run="started", lane="own_lane")
     ),
     "manual-row-before-message": TooEarly(
-        "flow/manual.py",
+        "flow/manual/manual.py",
         "run_now",
         "start(world, job, run, start_ops(world, job, run, once, edit))",
         "send(world, run, drafts.lane_of(job))",
     ),
     "result-before-pointer": TooEarly(
-        "flow/results.py", "end_from_outside", "ledger.finish_from_outside(", SEND.format(run="ended", lane="lane")
+        "flow/runs/results.py", "end_from_outside", "ledger.finish_from_outside(", SEND.format(run="ended", lane="lane")
     ),
     "line-before-taking-out": TooEarly(
-        "flow/broken.py",
+        "flow/sweep/broken.py",
         "take_out",
         "ledger.finish_without_attempt(",
         "world.table.update(row.pk, row.sk, [assign(ScheduleItem.state_reason, None)])",
     ),
     "kept-before-split": TooEarly(
-        "flow/catch_up.py", "split", "if deliveries and", "world.table.transact([])", outer=True
+        "flow/series/catch_up.py", "split", "if deliveries and", "world.table.transact([])", outer=True
     ),
     "stretch-before-cursor": TooEarly(
-        "flow/catch_up.py",
+        "flow/series/catch_up.py",
         "send_stretch",
         "world.queue.send(",
         "world.table.update(row.pk, row.sk, [assign(CatchUpItem.next_run_at, epoch_s(now))])",
     ),
-    "end-before-archive": TooEarly("flow/dead_letters.py", "batch", "_settled(", "world.queue.archive(message.body)"),
+    "end-before-archive": TooEarly(
+        "flow/delivery/dead_letters.py", "batch", "_settled(", "world.queue.archive(message.body)"
+    ),
 }
 
 

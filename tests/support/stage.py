@@ -21,13 +21,17 @@ from sweephand.domain.job import DEFAULT_COLLECTION, ActionDraft, Job, JobDraft,
 from sweephand.domain.run import FAILED, Kind, Outcome, Run, State
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.domain.waiting import Waits
-from sweephand.flow import audit, change, dead_letters, execute, plan, sweep, tenancy
-from sweephand.flow.callback_keys import CallbackKeys
-from sweephand.flow.execute import Delivered
+from sweephand.flow.audit import audit
+from sweephand.flow.bulk import carry_on
+from sweephand.flow.delivery import dead_letters, dispatch
 from sweephand.flow.idempotency import Once
-from sweephand.flow.operations import carry_on
-from sweephand.flow.plan import Planned
-from sweephand.flow.wishes import Wish
+from sweephand.flow.jobs import change, creation, deletion
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.sweep import sweep
+from sweephand.flow.tenants import tenancy
+from sweephand.flow.tenants.callback_keys import CallbackKeys
+from sweephand.flow.verdict import Delivered
 from sweephand.flow.world import World
 from sweephand.messaging.event_bus import EventBus
 from sweephand.messaging.run_queue import RunQueue
@@ -143,7 +147,7 @@ class Stage:
         own_hooks: what each schedule brings.
         """
         draft = self.draft(*timings, name=name, **members)
-        return plan.create_job(world or self.world, TENANT, draft, once)
+        return creation.create_job(world or self.world, TENANT, draft, once)
 
     def draft(self, *timings: Mapping[str, object], name: str | None = None, **members: Any) -> JobDraft:
         own = members.pop("own_hooks", None)
@@ -197,7 +201,7 @@ class Stage:
         tenancy.change_collection(self.world, TENANT, collection, lambda there: replace(there, events=choice), None)
 
     def delete(self, planned: Planned) -> None:
-        plan.delete_job(self.world, TENANT, planned.job.id, None)
+        deletion.delete_job(self.world, TENANT, planned.job.id, None)
 
     # Who drives the service
 
@@ -220,7 +224,7 @@ class Stage:
         return 0 if waits_until is None or waits_until > self.clock.now() else dead_letters.take(self.world)
 
     def _execute(self, lane: Lane, request: str, batch: list[Delivered]) -> list[str]:
-        return execute.batch(self.world, lane, request, batch)
+        return dispatch.batch(self.world, lane, request, batch)
 
     def _batch(self, url: str, most: int, work: Callable[[str, list[Delivered]], list[str]]) -> int:
         received = self.sqs.receive(url, most)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.flow.callback_keys import CONTEXT
+from sweephand.flow.tenants.callback_keys import CONTEXT
 from sweephand.ids import is_uuid
 from tests.template.cloudformation import of_type
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.flow.operations import carry_on
+from sweephand.flow.bulk import carry_on
 from tests.template.cloudformation import of_type
 
 FOURTEEN_DAYS_S = 14 * 24 * 3600

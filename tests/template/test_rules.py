@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from sweephand.flow import dead_letters
+from sweephand.flow.delivery import dead_letters
 from tests.template.cloudformation import ROOT, of_type
 
 TICKED = {"MinuteRule": "SweeperFunction", "DeadLetterRule": "ExecutorFunction", "AuditRule": "AuditorFunction"}

@@ -17,7 +17,7 @@ from urllib.parse import unquote_to_bytes, urlencode
 from sweephand.domain.json_text import Number, dumps
 from sweephand.facades.native.api import NativeApi
 from sweephand.facades.native.problems import MOST_ERRORS, STATUS
-from sweephand.flow import access, tenancy
+from sweephand.flow.tenants import access, tenancy
 from sweephand.security import guard
 from sweephand.security.caller import TENANT_SCOPES, Door
 from sweephand.security.tokens import derive_keys

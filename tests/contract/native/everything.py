@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 from sweephand.domain.failure import signature_of
 from sweephand.facades.http import Route
 from sweephand.facades.native.routes import ROUTES
-from sweephand.flow import failures
+from sweephand.flow.errors import failures
 from sweephand.store import ledger
 from tests.contract.native.api import CANARY, Api, Reply, example
 

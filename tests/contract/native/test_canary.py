@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from sweephand import actions
 from sweephand.domain.collection import Events
-from sweephand.flow import signing
+from sweephand.flow.tenants import signing
 from sweephand.security.guard import Outbound
 from tests.contract.native.api import CANARY
 from tests.contract.native.api import api as api_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.flow import manual, run_lists
+from sweephand.flow.runs import chained_runs, run_lists
 from sweephand.store import keys, ledger
 from tests.bench.meter import metered
 from tests.contract.native.api import Api
@@ -175,7 +175,7 @@ def test_runs_without_a_schedule_are_in_the_history_however_they_began(api: Api,
             owner, uuid = api("POST", f"/v1/jobs/{other['id']}/run").json["runId"].split("_")
             parent = ledger.read(api.stage.world.table, TENANT, owner, uuid)
             assert parent is not None
-            manual.run_from(api.stage.world, parent, job["id"])
+            chained_runs.run_from(api.stage.world, parent, job["id"])
         case "redirect":
             api.stage.endpoint.script = [WRONG]
             other = api.create(action=HTTP, schedules=[])

@@ -60,7 +60,7 @@ def test_an_unforeseen_fault_tells_nothing(api, monkeypatch):
     def broken(*_):
         raise ZeroDivisionError(f"{CANARY} in a message")
 
-    monkeypatch.setattr("sweephand.flow.plan.find", broken)
+    monkeypatch.setattr("sweephand.flow.jobs.lookup.find", broken)
     api.tolerated.add(500)
 
     reply = api.get(f"/v1/jobs/{UNKNOWN}")

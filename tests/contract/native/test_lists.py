@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from sweephand.domain.collection import Collection
-from sweephand.flow import tenancy
+from sweephand.flow.tenants import tenancy
 from sweephand.store import keys
 from tests.contract.native import shapes
 from tests.contract.native.api import JOB, TENANT, example

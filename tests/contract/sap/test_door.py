@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sweephand.facades.sap.routes import TABLE
-from sweephand.flow import access
+from sweephand.flow.tenants import access
 from sweephand.security.caller import TENANT_SCOPES
 from tests.contract.native.api import basic
 from tests.contract.sap.api import JOB, TENANT

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from sweephand.flow import plan
+from sweephand.flow.jobs import lookup
 from sweephand.schedules.timing import parse
 from sweephand.store import jobs
 from tests.contract.sap.api import FORM, JOB, OTHER, TENANT
@@ -505,7 +505,7 @@ def test_an_interval_that_runs_already_keeps_the_grid_of_its_own_start(api):
     made = api.create({"repeatInterval": "1 hour", "startTime": api.now(300)}, startTime=api.now(900))
     schedule = made["schedules"][0]
     where = f"/jobs/{made['_id']}/schedules/{schedule['scheduleId']}"
-    (stored,) = plan.find(api.stage.world, TENANT, api.native.get("/v1/jobs").json["items"][0]["id"]).schedules
+    (stored,) = lookup.find(api.stage.world, TENANT, api.native.get("/v1/jobs").json["items"][0]["id"]).schedules
     old = parse({**stored.timing}, now=stored.created_at)
     packed = json.dumps({**json.loads(stored.packed), "every": json.loads(old.packed)["every"]}, separators=(",", ":"))
     due = api.stage.clock.now().replace(microsecond=0) + timedelta(seconds=3_900)

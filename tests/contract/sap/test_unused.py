@@ -9,7 +9,9 @@ import pytest
 from sweephand.domain.collection import Retention
 from sweephand.domain.schedule import ScheduleState
 from sweephand.domain.waiting import Waits
-from sweephand.flow import plan, tenancy, unused
+from sweephand.flow.jobs import lookup
+from sweephand.flow.lifecycle import unused_schedules
+from sweephand.flow.tenants import tenancy
 from sweephand.store import keys
 from tests.contract.sap.api import TENANT
 from tests.contract.sap.test_schedules import path
@@ -193,7 +195,7 @@ def off_for_good(api):
     """The job and the schedule as the service reads them, of one that is off."""
     api.create({"time": "in 5 days", "active": False})
     (listed,) = api.native.get("/v1/jobs").json["items"]
-    found = plan.find(api.stage.world, TENANT, listed["id"])
+    found = lookup.find(api.stage.world, TENANT, listed["id"])
     return found.job, found.schedules[0]
 
 
@@ -201,7 +203,9 @@ def test_a_row_that_a_change_has_put_meanwhile_stays(api):
     """Who found the schedule switched on had read it before it went off again."""
     job, schedule = off_for_good(api)
 
-    unused.look(api.stage.world, job, replace(schedule, state=ScheduleState.ACTIVE), Retention(ended_job_days=0))
+    unused_schedules.look(
+        api.stage.world, job, replace(schedule, state=ScheduleState.ACTIVE), Retention(ended_job_days=0)
+    )
 
     assert waiting(api) == [(f"UNUSED#{schedule.id}", "K")]
 
@@ -210,6 +214,6 @@ def test_a_row_that_went_with_its_job_does_not_come_back(api):
     job, schedule = off_for_good(api)
     api.stage.world.table.delete(keys.job(TENANT, job.id), keys.unused(schedule.id))
 
-    unused.look(api.stage.world, job, schedule, Retention(ended_job_days=0))
+    unused_schedules.look(api.stage.world, job, schedule, Retention(ended_job_days=0))
 
     assert waiting(api) == []

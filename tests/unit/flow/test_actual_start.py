@@ -11,7 +11,7 @@ import pytest
 from sweephand.domain.instants import text
 from sweephand.domain.lateness import FRESH
 from sweephand.domain.run import Reason, State
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs.lookup import Planned
 from tests.support.endpoint import BUSY
 from tests.support.stage import Stage
 from tests.support.taps import Act, Passing, answer_lost, refused

@@ -15,8 +15,9 @@ from sweephand.domain.message import occurrence
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.errors import Unavailable
-from sweephand.flow import reckoning, results, settle
-from sweephand.flow.plan import Planned
+from sweephand.flow.audit import reconcile
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.runs import results, settle
 from sweephand.ids import shard_of
 from sweephand.store import audits, keys
 from sweephand.store.table import StatsItem
@@ -866,7 +867,7 @@ def test_a_wrong_planned_total_is_put_right(stage: Stage, wrong: int) -> None:
 
 
 def settled_hourly(stage: Stage, planned: Planned) -> bool:
-    reckoning.reckon(stage.world, stage.stored(planned), at_once=False)
+    reconcile.reckon(stage.world, stage.stored(planned), at_once=False)
     return stats(stage, planned) is not None
 
 

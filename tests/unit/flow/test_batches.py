@@ -13,8 +13,8 @@ import pytest
 from sweephand import actions
 from sweephand.domain.run import State
 from sweephand.domain.schedule import Lane
-from sweephand.flow import execute
-from sweephand.flow.execute import Delivered
+from sweephand.flow.delivery import dispatch
+from sweephand.flow.verdict import Delivered
 from sweephand.security.guard import Outbound
 from tests.support import aws
 from tests.support.stage import Stage
@@ -50,7 +50,7 @@ def test_ten_endpoints_that_answer_only_when_all_ten_are_connected_are_answered(
             action = actions.draft({"type": "http", "url": url}, field="action", guard=LOCAL)
             jobs.append(stage.create(once(), action=action))
 
-        failed = execute.batch(stage.world, Lane.FAST, "request", batch_of(stage))
+        failed = dispatch.batch(stage.world, Lane.FAST, "request", batch_of(stage))
 
     assert failed == []
     assert [stage.only_run(job).state for job in jobs] == [State.SUCCESS] * TEN
@@ -65,7 +65,7 @@ def test_a_message_that_cannot_be_settled_takes_no_other_along(stage: Stage, bad
         for number, message in enumerate(batch_of(stage))
     ]
 
-    failed = execute.batch(stage.world, Lane.FAST, "request", messages)
+    failed = dispatch.batch(stage.world, Lane.FAST, "request", messages)
 
     assert failed == [messages[number].message_id for number in bad]
     ended = [run for job in jobs for run in stage.runs(job)]
@@ -76,14 +76,14 @@ def test_a_message_whose_run_another_executor_holds_comes_back_alone(stage: Stag
     jobs = [stage.create(once()) for _ in range(TEN)]
     messages = batch_of(stage)
     stage.endpoint.takes_s = 0
-    execute.batch(stage.world, Lane.FAST, "first", messages[:1])
+    dispatch.batch(stage.world, Lane.FAST, "first", messages[:1])
     done = next(run for job in jobs for run in stage.runs(job))
     held = {"state": {"S": "TRIGGERED"}, "owner": {"S": "another"}}
     until = str(int((stage.clock.now() + timedelta(seconds=20)).timestamp() * 1_000))
     row = next(item for item in stage.items() if item["sk"]["S"].endswith(done.uuid) and "state" in item)
     stage.edit_item(row["pk"]["S"], row["sk"]["S"], **held, lease_until={"N": until})
 
-    failed = execute.batch(stage.world, Lane.FAST, "second", messages)
+    failed = dispatch.batch(stage.world, Lane.FAST, "second", messages)
 
     assert failed == [messages[0].message_id]
     assert sum(run.state is State.SUCCESS for job in jobs for run in stage.runs(job)) == TEN - 1

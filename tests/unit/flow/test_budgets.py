@@ -12,10 +12,12 @@ from sweephand.domain.collection import DESCENDANTS, Pace, Usage
 from sweephand.domain.job import ActionDraft
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.errors import QuotaExceeded, Unavailable
-from sweephand.flow import change, manual, rerun, tenancy
-from sweephand.flow.budgets import RUNS_STEP
-from sweephand.flow.plan import Planned
-from sweephand.flow.wishes import Wish
+from sweephand.flow.jobs import change
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.manual import manual, rerun
+from sweephand.flow.runs.run_budgets import RUNS_STEP
+from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import FlowMemory
 from sweephand.store import run_rows, tenants
 from sweephand.store.table import RunItem

@@ -17,8 +17,10 @@ from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.domain.waiting import SweepText
 from sweephand.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, SweephandError, Unavailable
-from sweephand.flow import calendars, replanning, tenancy
-from sweephand.flow.plan import Planned
+from sweephand.flow.calendars import calendars, followers
+from sweephand.flow.job_parts import named_calendars
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.tenants import tenancy
 from sweephand.schedules import calendar_content
 from sweephand.schedules import calendars as mathematics
 from sweephand.schedules.timing import load
@@ -371,8 +373,8 @@ def test_another_description_is_a_version_that_plans_nothing(stage: Stage) -> No
 
 
 def test_a_second_change_during_the_work_begins_it_anew(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replanning, "PAGE", 1)
-    monkeypatch.setattr(replanning, "STRETCH_S", -1.0)
+    monkeypatch.setattr(followers, "PAGE", 1)
+    monkeypatch.setattr(followers, "STRETCH_S", -1.0)
     make(stage)
     users = [stage.create(MINUTELY, name=f"user {n}") for n in range(4)]
     change(stage, **minutes(100, 101))
@@ -392,14 +394,14 @@ def test_a_user_that_cannot_follow_now_follows_later_and_holds_up_no_other(
 ) -> None:
     make(stage)
     users = [stage.create(MINUTELY, name=f"user {n}") for n in range(3)]
-    follow = replanning._follow
+    follow = followers._follow
     until = stage.clock.now() + timedelta(seconds=30)
 
     def failing(world: Any, tenant: str, job_id: str) -> bool:
         busy = job_id == users[0].job.id and stage.clock.now() < until
         return not busy and follow(world, tenant, job_id)
 
-    monkeypatch.setattr(replanning, "_follow", failing)
+    monkeypatch.setattr(followers, "_follow", failing)
     change(stage, **minutes(10, 12))
     stage.run(5)
     waiting = [mathematics.references(stage.stored(each).packed) == [head(stage).reference] for each in users]
@@ -452,8 +454,8 @@ FAULTS: list[Fault] = [crash_before, crash_after, answer_lost, refused]
 def test_whatever_becomes_of_a_call_all_users_follow_and_nothing_is_lost(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, fault: Fault, operation: str, nth: int
 ) -> None:
-    monkeypatch.setattr(replanning, "PAGE", 1)
-    monkeypatch.setattr(replanning, "STRETCH_S", -1.0)
+    monkeypatch.setattr(followers, "PAGE", 1)
+    monkeypatch.setattr(followers, "STRETCH_S", -1.0)
     make(stage)
     users = [stage.create(MINUTELY, name=f"user {n}") for n in range(2)]
     stage.run(90)
@@ -492,7 +494,7 @@ def test_a_create_whose_calendar_changes_meanwhile_is_planned_by_the_new_version
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(stage)
-    book_of = calendars.book_of
+    book_of = named_calendars.book_of
     changes = iter([minutes(3, 5)])
 
     def meanwhile(*args: Any) -> Any:
@@ -620,9 +622,9 @@ def test_the_packed_text_of_a_catch_up_names_its_calendars_too(stage: Stage) -> 
 
 
 def test_an_unreadable_list_of_names_is_the_parsers_to_refuse() -> None:
-    assert calendars.named({"calendars": "x"}) == []
-    assert calendars.named({}) == []
-    assert calendars.named({"calendars": [{"name": "a"}, {"name": "b"}]}) == ["a", "b"]
+    assert named_calendars.named({"calendars": "x"}) == []
+    assert named_calendars.named({}) == []
+    assert named_calendars.named({"calendars": [{"name": "a"}, {"name": "b"}]}) == ["a", "b"]
 
 
 def test_a_row_is_read_back_with_its_calendars(stage: Stage) -> None:

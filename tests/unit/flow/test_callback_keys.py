@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sweephand.errors import Unavailable
-from sweephand.flow.callback_keys import CallbackKeys
+from sweephand.flow.tenants.callback_keys import CallbackKeys
 from sweephand.security.tokens import CallbackKey
 from sweephand.store import callback_keys, keys
 from sweephand.store.key_items import CallbackKeyItem

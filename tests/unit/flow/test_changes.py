@@ -16,9 +16,9 @@ from sweephand.domain.job import Pause
 from sweephand.domain.run import Kind, Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState, StateReason
 from sweephand.errors import InvalidRequest, PreconditionFailed, Unavailable
-from sweephand.flow import change, plan
-from sweephand.flow.plan import Planned
-from sweephand.flow.wishes import Wish
+from sweephand.flow.jobs import change, lookup
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.jobs.requested import Wish
 from sweephand.store import jobs
 from tests.support.stage import TENANT, Stage
 from tests.support.stage import stage as new_stage
@@ -335,7 +335,7 @@ def test_a_single_schedule_is_deactivated_and_the_others_go_on(stage: Stage) -> 
     first, second = planned.schedules
 
     def off(there: Planned) -> list[Wish]:
-        schedule = plan.find_schedule(there, first.id)
+        schedule = lookup.find_schedule(there, first.id)
         return [Wish(schedule, replace(stage.schedule(schedule.timing, schedule.name), active=False, id=schedule.id))]
 
     stage.run(1)
@@ -518,7 +518,7 @@ def test_a_schedule_added_with_a_lost_answer_is_added_once(stage: Stage) -> None
     with stage.taps.once("dynamodb.TransactWriteItems", answer_lost):
         stage.change_schedules(planned, lambda _there: [Wish(None, stage.schedule(counted(B)))])
 
-    assert len(plan.find(stage.world, TENANT, planned.job.id).schedules) == 2
+    assert len(lookup.find(stage.world, TENANT, planned.job.id).schedules) == 2
 
 
 def test_a_revision_that_is_no_longer_there_changes_nothing(stage: Stage) -> None:
@@ -535,7 +535,7 @@ def test_what_is_stored_is_what_was_answered(stage: Stage) -> None:
     planned = stage.create(counted(A), tags=("a", "b"), resource_id="r", start_at=NOON, end_at=NOON + 300 * MINUTE)
     changed = stage.change(planned, timings=[counted(B)], tags=("b", "c"), resource_id=None)
 
-    assert plan.find(stage.world, TENANT, planned.job.id) == changed
+    assert lookup.find(stage.world, TENANT, planned.job.id) == changed
 
 
 # A schedule that cannot be read any more

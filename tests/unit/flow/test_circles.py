@@ -10,8 +10,8 @@ from sweephand.actions.job import MOST_HOPS
 from sweephand.domain.job import ActionDraft
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.errors import InvalidRequest
-from sweephand.flow import rerun
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.manual import rerun
 from tests.support.stage import TENANT, Stage, stage
 from tests.unit.flow.common import once
 from tests.unit.flow.test_inner_actions import NOBODY, draft

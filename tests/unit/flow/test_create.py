@@ -16,9 +16,10 @@ from sweephand.domain.job import JobDraft, Payload
 from sweephand.domain.run import State
 from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.errors import Conflict, InvalidRequest, QuotaExceeded, SweephandError, Unavailable
-from sweephand.flow import plan, tenancy
 from sweephand.flow.idempotency import Once, earlier
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs import creation, lookup
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.tenants import tenancy
 from sweephand.store import jobs, keys
 from tests.support.endpoint import OK, WRONG
 from tests.support.limits import as_dynamodb
@@ -47,7 +48,7 @@ def test_a_job_is_written_whole_in_one_transaction(stage: Stage) -> None:
     )
 
     assert stage.taps.count(TRANSACTION) == 1
-    assert plan.find(stage.world, TENANT, planned.job.id) == planned
+    assert lookup.find(stage.world, TENANT, planned.job.id) == planned
     assert planned.job.schedule_ids == tuple(schedule.id for schedule in planned.schedules)
     kinds = sorted(item["sk"]["S"].partition("#")[0] for item in items_of_jobs(stage))
     assert kinds == sorted(["JOB", "SCH", "SCH", "PAY", "SECRET", "REV", "NAME", *["JOB"] * 4, "BLOCK"])
@@ -118,7 +119,7 @@ def test_forty_schedules_are_one_transaction_and_41_are_refused(stage: Stage) ->
             resource_id="r",
             action=stage.action(payload={"n": 1}),
         )
-    assert len(plan.find(stage.world, TENANT, planned.job.id).schedules) == 40
+    assert len(lookup.find(stage.world, TENANT, planned.job.id).schedules) == 40
 
 
 def test_forty_schedules_with_payloads_of_their_own_fit_too(stage: Stage) -> None:
@@ -127,9 +128,9 @@ def test_forty_schedules_with_payloads_of_their_own_fit_too(stage: Stage) -> Non
     draft = replace(stage.draft(tags=tuple(f"tag {n}" for n in range(10)), resource_id="r"), schedules=schedules)
 
     with stage.taps.faulty(as_dynamodb):
-        planned = plan.create_job(stage.world, TENANT, draft)
+        planned = creation.create_job(stage.world, TENANT, draft)
 
-    assert len(plan.find(stage.world, TENANT, planned.job.id).schedules) == 40
+    assert len(lookup.find(stage.world, TENANT, planned.job.id).schedules) == 40
 
 
 def largest(stage: Stage) -> JobDraft:
@@ -144,17 +145,17 @@ def largest(stage: Stage) -> JobDraft:
 
 def test_what_is_more_than_a_transaction_takes_follows_the_job(stage: Stage) -> None:
     with stage.taps.faulty(as_dynamodb):
-        planned = plan.create_job(stage.world, TENANT, largest(stage), Once("key", "digest"))
+        planned = creation.create_job(stage.world, TENANT, largest(stage), Once("key", "digest"))
 
-    assert planned == plan.find(stage.world, TENANT, planned.job.id)
+    assert planned == lookup.find(stage.world, TENANT, planned.job.id)
     assert (len(planned.schedules), planned.job.open_change) == (40, None)
-    assert len(plan.payloads_of(stage.world, planned)) == 42
+    assert len(lookup.payloads_of(stage.world, planned)) == 42
 
 
 @pytest.mark.parametrize("nth", range(3))
 def test_a_large_create_that_died_on_the_way_is_whole_or_not_at_all(stage: Stage, nth: int) -> None:
     with stage.taps.once(TRANSACTION, crash_before, skip=nth), pytest.raises(Crash):
-        plan.create_job(stage.world, TENANT, largest(stage), Once("key", "digest"))
+        creation.create_job(stage.world, TENANT, largest(stage), Once("key", "digest"))
 
     stage.run(15 * 60)
 
@@ -167,7 +168,7 @@ def test_two_schedules_of_one_name_are_refused(stage: Stage) -> None:
     twins = (stage.schedule(EACH_MINUTE, "beat"), stage.schedule(EACH_MINUTE, "beat"))
 
     with pytest.raises(InvalidRequest) as mistake:
-        plan.create_job(stage.world, TENANT, replace(stage.draft(), schedules=twins))
+        creation.create_job(stage.world, TENANT, replace(stage.draft(), schedules=twins))
 
     assert mistake.value.field == "schedules[1].name"
 
@@ -277,7 +278,7 @@ def test_a_key_of_another_tenant_is_another_key(stage: Stage) -> None:
     tenancy.create_tenant(stage.world, "globex", None)
     first = stage.create(EACH_MINUTE, once=Once("key", "body"))
 
-    second = plan.create_job(stage.world, "globex", stage.draft(EACH_MINUTE), Once("key", "body"))
+    second = creation.create_job(stage.world, "globex", stage.draft(EACH_MINUTE), Once("key", "body"))
 
     assert (second.job.tenant, second.job.id != first.job.id) == ("globex", True)
 

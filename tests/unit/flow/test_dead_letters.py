@@ -10,8 +10,9 @@ import pytest
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState
-from sweephand.flow import dead_letters, manual
-from sweephand.flow.plan import Planned
+from sweephand.flow.delivery import dead_letters
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.manual import manual
 from tests.support import aws
 from tests.support.endpoint import ACCEPTED, BUSY, OK
 from tests.support.stage import TENANT, Stage

@@ -10,8 +10,8 @@ import pytest
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.domain.settlement import FALLBACK
-from sweephand.flow import results
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.runs import results
 from tests.support.endpoint import ACCEPTED
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, crash_after, refused

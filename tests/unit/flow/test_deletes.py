@@ -8,9 +8,10 @@ import pytest
 from sweephand.domain.run import Outcome, Reason, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import NotFound, PreconditionFailed
-from sweephand.flow import cleaning, plan
-from sweephand.flow.plan import Planned
-from sweephand.flow.wishes import Wish
+from sweephand.flow.deletes import clean_up
+from sweephand.flow.jobs import deletion, lookup
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.jobs.requested import Wish
 from sweephand.store import jobs, keys
 from tests.support.aws import URLS
 from tests.support.endpoint import ACCEPTED, BUSY, OK
@@ -49,7 +50,7 @@ def test_a_deleted_job_never_runs_again_and_leaves_nothing_but_its_ledger(stage:
     assert [run.state for run in stage.runs(planned)] == [State.SUCCESS]
     assert stage.waiting() == {}
     with pytest.raises(NotFound):
-        plan.find(stage.world, TENANT, planned.job.id)
+        lookup.find(stage.world, TENANT, planned.job.id)
 
 
 def test_a_delete_within_the_window_lets_no_message_run(stage: Stage) -> None:
@@ -196,7 +197,7 @@ def test_a_deleted_schedule_leaves_its_job_and_the_other_schedules_alone(stage: 
     stage.run(130)
 
     changed = stage.change_schedules(
-        planned, lambda there: [Wish(plan.find_schedule(there, first.id), None, delete=True)]
+        planned, lambda there: [Wish(lookup.find_schedule(there, first.id), None, delete=True)]
     )
     stage.run(120)
 
@@ -218,7 +219,7 @@ def test_the_job_may_go_while_its_deleted_schedule_is_still_being_cleaned_up(sta
     with stage.taps.once("endpoint.http", crash_before), pytest.raises(Crash):
         stage.deliver(most=1)
     stage.sqs.purge(stage.world.settings.queue_urls[Lane.FAST])
-    stage.change_schedules(planned, lambda there: [Wish(plan.find_schedule(there, first.id), None, delete=True)])
+    stage.change_schedules(planned, lambda there: [Wish(lookup.find_schedule(there, first.id), None, delete=True)])
     stage.delete(planned)
     stage.clock.advance(1)
 
@@ -258,7 +259,7 @@ def test_a_delete_of_another_revision_does_nothing(stage: Stage) -> None:
     planned = stage.create(EACH_MINUTE)
 
     with pytest.raises(PreconditionFailed):
-        plan.delete_job(stage.world, TENANT, planned.job.id, 7)
+        deletion.delete_job(stage.world, TENANT, planned.job.id, 7)
 
     assert len(stage.waiting()) == 1
 
@@ -296,7 +297,7 @@ def test_a_job_with_many_runs_is_cleaned_up_in_pieces(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, fault: Any
 ) -> None:
     """Each look takes up a few rows and asks for the next at once; a look that dies goes on by its row."""
-    monkeypatch.setattr(cleaning, "MOST_ROWS", 3)
+    monkeypatch.setattr(clean_up, "MOST_ROWS", 3)
     stage.endpoint.answer = BUSY
     timings = [{"every": "PT30S"}, {"cron": "*/2 * * * *"}]
     planned = stage.create(*timings, action=stage.action(payload={"n": 1}, retry=fixed(7_200)))
@@ -319,7 +320,7 @@ def test_a_job_with_many_runs_is_cleaned_up_in_pieces(
 
 
 def test_a_clean_up_in_pieces_looks_again_at_what_was_held(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cleaning, "MOST_ROWS", 1)
+    monkeypatch.setattr(clean_up, "MOST_ROWS", 1)
     stage.world = replace(stage.world, settings=replace(stage.world.settings, lease_s=70))
     planned = stage.create({"every": "PT30S"}, {"cron": "* * * * *"})
     stage.run(100)

@@ -12,9 +12,9 @@ from sweephand.domain.job import JobState
 from sweephand.domain.job_state import ended_state
 from sweephand.domain.schedule import ScheduleState
 from sweephand.errors import Conflict, NotFound, SweephandError, Unavailable
-from sweephand.flow import endings, plan
-from sweephand.flow.change import Wish
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs import completion, lookup
+from sweephand.flow.jobs.change import Wish
+from sweephand.flow.jobs.lookup import Planned
 from sweephand.store import directory, jobs, keys, usage
 from sweephand.store.directory import Entry
 from sweephand.store.table import JobItem
@@ -132,7 +132,7 @@ def test_a_delete_is_done_whatever_becomes_of_the_count_of_its_block(stage: Stag
         stage.delete(planned)
 
     with pytest.raises(NotFound):
-        plan.find(stage.world, TENANT, planned.job.id)
+        lookup.find(stage.world, TENANT, planned.job.id)
     true(stage)
 
 
@@ -238,7 +238,7 @@ def test_two_last_schedules_that_end_at_once_mark_their_job(stage: Stage, seed: 
     planned = _two_that_are_over(stage)
 
     with at_once(stage) as run:
-        run([lambda each=each: endings.complete_if_over(stage.world, each) for each in planned.schedules])
+        run([lambda each=each: completion.complete_if_over(stage.world, each) for each in planned.schedules])
 
     assert states(stage) == [JobState.COMPLETED]
     true(stage)
@@ -252,10 +252,10 @@ def test_a_delete_and_an_end_that_meet_leave_the_job_marked(stage: Stage, delay:
 
     def ends() -> None:
         stage.clock.sleep(delay)
-        endings.complete_if_over(stage.world, first)
+        completion.complete_if_over(stage.world, first)
 
     def goes() -> None:
-        stage.change_schedules(planned, lambda there: [Wish(plan.find_schedule(there, second.id), None, delete=True)])
+        stage.change_schedules(planned, lambda there: [Wish(lookup.find_schedule(there, second.id), None, delete=True)])
 
     with at_once(stage) as run:
         assert run([ends, goes])[0] is None
@@ -270,6 +270,6 @@ def _two_that_are_over(stage: Stage) -> Planned:
     stage.tick()
     for schedule in made.schedules:
         stage.edit_schedule(schedule, planned_total={"N": "0"})
-    planned = plan.find(stage.world, TENANT, made.job.id)
+    planned = lookup.find(stage.world, TENANT, made.job.id)
     assert [each.state for each in planned.schedules] == [ScheduleState.ENDING] * 2
     return planned

@@ -12,8 +12,8 @@ from sweephand.domain.instants import text
 from sweephand.domain.run import Kind, State
 from sweephand.domain.schedule import ScheduleState, StateReason
 from sweephand.facades.native import bodies
-from sweephand.flow import plan
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs import lookup
+from sweephand.flow.jobs.lookup import Planned
 from tests.support.endpoint import BUSY, OK
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, crash_after, crash_before
@@ -23,7 +23,7 @@ EACH_MINUTE = {"cron": "* * * * *"}
 
 
 def job_says(stage: Stage, planned: Planned) -> tuple[str, str | None]:
-    there = plan.find(stage.world, TENANT, planned.job.id)
+    there = lookup.find(stage.world, TENANT, planned.job.id)
     body = bodies.job_body(there.job, there.schedules, stage.clock.now())
     return body["state"], body["stateReason"]
 

@@ -10,7 +10,7 @@ import pytest
 from sweephand.domain.instants import text
 from sweephand.domain.run import State
 from sweephand.domain.schedule import OVER, ScheduleState, may_end
-from sweephand.flow import results
+from sweephand.flow.runs import results
 from sweephand.schedules.timing import parse
 from tests.support.endpoint import ACCEPTED, BUSY, OK
 from tests.support.stage import TENANT, Stage

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 from sweephand.domain.failure import Group
-from sweephand.flow import failures, plan
-from sweephand.flow.plan import Planned
-from sweephand.flow.wishes import Wish
+from sweephand.flow.errors import failures
+from sweephand.flow.jobs import lookup
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.jobs.requested import Wish
 from sweephand.store.views import failures as views
 from tests.support.endpoint import BUSY, DOWN, OK
 from tests.support.stage import TENANT, Stage
@@ -60,7 +61,7 @@ def test_the_errors_of_a_deleted_schedule_stay_with_its_job(stage: Stage) -> Non
     planned = failing(stage)
     gone = planned.schedules[0].id
 
-    stage.change_schedules(planned, lambda there: [Wish(plan.find_schedule(there, gone), None, delete=True)])
+    stage.change_schedules(planned, lambda there: [Wish(lookup.find_schedule(there, gone), None, delete=True)])
     stage.run(120)
 
     assert open_runs(stage) == 3

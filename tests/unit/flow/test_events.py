@@ -18,10 +18,12 @@ from sweephand.domain.instants import text_ms
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Kind, Reason, State
 from sweephand.domain.schedule import ScheduleState
-from sweephand.flow import manual, results, tenancy
-from sweephand.flow.change import Wish
 from sweephand.flow.idempotency import Once
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs.change import Wish
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.manual import manual
+from sweephand.flow.runs import results
+from sweephand.flow.tenants import tenancy
 from sweephand.store import keys
 from tests.support.bus import first_entry_fails, refused_by_bus
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG

@@ -15,7 +15,7 @@ from sweephand.domain.job import Pause
 from sweephand.domain.message import decode, encode
 from sweephand.domain.run import Outcome, Reason, Run, State, Verdict
 from sweephand.domain.schedule import Lane, ScheduleState
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs.lookup import Planned
 from sweephand.store import ledger
 from sweephand.store.conditional import Refused
 from tests.support.endpoint import BUSY, OK

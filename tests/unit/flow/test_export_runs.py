@@ -15,10 +15,11 @@ from sweephand.domain.run import Outcome, Reason, Run, State, Verdict
 from sweephand.domain.run_file import Format
 from sweephand.domain.schedule import Lane
 from sweephand.errors import NotFound, QuotaExceeded, Unavailable
-from sweephand.flow import subscriptions
+from sweephand.flow.bulk import carry_on, export_runs
 from sweephand.flow.idempotency import Once
-from sweephand.flow.operations import carry_on, export_runs, verbs
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.operations import verbs
+from sweephand.flow.tenants import subscriptions
 from sweephand.store import keys
 from sweephand.store import operations as store
 from sweephand.store.views.runs import RunMark
@@ -192,7 +193,7 @@ def test_it_holds_each_run_once_wherever_it_is_cut_off(
         return fault(passing, act) if met == skip + 1 else act()
 
     if call == "sqs.SendMessageBatch":  # its first message went with the request
-        monkeypatch.setattr("sweephand.flow.operations.carry_on.STRETCH_S", -1.0)
+        monkeypatch.setattr("sweephand.flow.bulk.carry_on.STRETCH_S", -1.0)
     with stage.taps.faulty(nth):
         work_off(stage, 3 if met > skip else 120)
 
@@ -248,7 +249,7 @@ def test_of_two_that_read_one_page_at_different_times_one_counts(stage: Stage, j
 @pytest.mark.usefixtures("small")
 def test_what_was_written_and_is_gone_is_said(stage: Stage, job: Planned, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of one that rested longer than the bucket keeps files."""
-    monkeypatch.setattr("sweephand.flow.operations.carry_on.STRETCH_S", -1.0)
+    monkeypatch.setattr("sweephand.flow.bulk.carry_on.STRETCH_S", -1.0)
     operation = begin(stage, job)
     stage.deliver(Lane.OPERATIONS)
     verbs.pause(stage.world, operation)

@@ -15,11 +15,13 @@ from sweephand.domain.job import Payload
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Outcome, Reason, Run, State, Verdict
 from sweephand.errors import Conflict, InvalidRequest, NotFound, Unavailable
-from sweephand.flow import failures, plan, rerun
-from sweephand.flow.change import Wish
-from sweephand.flow.edits import Edit
+from sweephand.flow.errors import failures
+from sweephand.flow.jobs import deletion
+from sweephand.flow.jobs.change import Wish
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.manual import rerun
 from sweephand.flow.operations import verbs
-from sweephand.flow.plan import Planned
+from sweephand.flow.runs.edits import Edit
 from sweephand.store import failures as store
 from sweephand.store import keys
 from sweephand.store.views import failures as views
@@ -538,7 +540,7 @@ def test_a_redirect_to_a_job_that_is_gone_since_says_which_job_is_meant(stage: S
     planned, (failed,) = failed_runs(stage, 1)
     other = stage.create({"every": "PT1H"})
     failures.redirect(stage.world, TENANT, planned.job.id, other.job.id, None)
-    plan.delete_job(stage.world, TENANT, other.job.id, None)
+    deletion.delete_job(stage.world, TENANT, other.job.id, None)
 
     with pytest.raises(NotFound, match="the job that its errors are redirected to is gone"):
         rerun.rerun(stage.world, TENANT, failed.schedule_id or "", failed.uuid)

@@ -9,8 +9,10 @@ import pytest
 from sweephand.domain.message import decode
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.schedule import Lane
-from sweephand.flow import manual, plan, tenancy
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs import creation
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.manual import manual
+from sweephand.flow.tenants import tenancy
 from tests.support import aws
 from tests.support.stage import TENANT, Stage, stage
 from tests.unit.flow.common import MINUTE, SECOND, fixed, once
@@ -28,7 +30,7 @@ def shared() -> Iterator[Stage]:
 
 
 def create(stage: Stage, tenant: str, *timings: dict[str, object], **action: object) -> Planned:
-    return plan.create_job(stage.world, tenant, stage.draft(*timings, action=stage.action(**action)), None)
+    return creation.create_job(stage.world, tenant, stage.draft(*timings, action=stage.action(**action)), None)
 
 
 def whose(stage: Stage, lane: Lane = Lane.FAST) -> list[tuple[str, str | None]]:

@@ -19,8 +19,13 @@ from sweephand.domain.job import DEFAULT_COLLECTION, Pause
 from sweephand.domain.run import Kind, Reason, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, InvalidRequest
-from sweephand.flow import flow_key_changes, flow_key_lines, flow_keys, manual, plan, results, tenancy, turnstiles
-from sweephand.flow.plan import Planned
+from sweephand.flow.flow_keys import calls as flow_keys
+from sweephand.flow.flow_keys import flow_key_changes, turnstiles, waiting_line
+from sweephand.flow.jobs import deletion
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.manual import manual
+from sweephand.flow.runs import results
+from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import FlowMemory
 from sweephand.store import circuits
 from sweephand.store import flow_key_lines as lines
@@ -103,7 +108,7 @@ def test_who_is_called_before_it_says_that_it_has_joined_uses_one_turn(stage):
         if passing.name == TRANSACTION and "LINE#" in str(passing.request):
             joins += 1
             with stage.untapped():
-                flow_key_lines.call_next(stage.world, TENANT, "k")
+                waiting_line.call_next(stage.world, TENANT, "k")
         return done
 
     with stage.taps.faulty(others_look):
@@ -720,7 +725,7 @@ def test_a_collection_s_key_is_that_of_all_its_jobs_that_name_none(stage):
 def test_a_deleted_job_names_no_key_any_more(stage):
     key(stage)
     (planned,) = jobs(stage, 1)
-    plan.delete_job(stage.world, TENANT, planned.job.id, None)
+    deletion.delete_job(stage.world, TENANT, planned.job.id, None)
     assert flow_key_changes.find(stage.world, TENANT, "k").users == 0
 
 

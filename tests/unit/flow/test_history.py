@@ -11,10 +11,10 @@ import pytest
 from sweephand.domain.job import JobDraft, Pause, Payload, ScheduleDraft
 from sweephand.domain.revision import Entry
 from sweephand.errors import Unavailable
-from sweephand.flow import change, plan
-from sweephand.flow.history import By, Operation
-from sweephand.flow.plan import Planned
-from sweephand.flow.wishes import Wish
+from sweephand.flow.job_parts.change_log import By, Operation
+from sweephand.flow.jobs import change, creation, lookup
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.jobs.requested import Wish
 from sweephand.store import history
 from sweephand.store.views import changes as views
 from tests.support.stage import TENANT, Stage
@@ -38,7 +38,7 @@ def described(stage: Stage, planned: Planned, text: str, by: By = ME) -> Planned
 
 
 def test_a_new_job_has_the_entry_of_its_creation(stage: Stage) -> None:
-    planned = plan.create_job(stage.world, TENANT, stage.draft(EACH_MINUTE), None, By(Operation.CREATE, "acme.me"))
+    planned = creation.create_job(stage.world, TENANT, stage.draft(EACH_MINUTE), None, By(Operation.CREATE, "acme.me"))
 
     (entry,) = log(stage, planned)
 
@@ -142,7 +142,7 @@ def test_a_lost_answer_is_known_as_ones_own_also_when_another_change_came_after_
     with stage.taps.faulty(lambda p, act: overtaken(p, act) if p.operation == "TransactWriteItems" else act()):
         stage.change_schedules(planned, lambda _: [Wish(None, ScheduleDraft(None, HOURLY))])
 
-    assert len(plan.find(stage.world, TENANT, planned.job.id).schedules) == 2
+    assert len(lookup.find(stage.world, TENANT, planned.job.id).schedules) == 2
     assert [entry.actor for entry in log(stage, planned)] == ["acme.you", None, None]
 
 

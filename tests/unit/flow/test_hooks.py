@@ -11,8 +11,10 @@ from sweephand import actions
 from sweephand.actions.call import Call
 from sweephand.domain.job import JobDraft, Pause
 from sweephand.domain.run import Kind, Outcome, Reason, State
-from sweephand.flow import manual, plan, results
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs import creation
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.manual import manual
+from sweephand.flow.runs import results
 from sweephand.security.guard import GuardSettings
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
@@ -198,7 +200,7 @@ def test_each_schedule_chooses_which_hooks_run(
     policies = {} if of_job is None else {"hooks": of_job}
     hooks = {name: target(stage, name) for name in ("onSuccess", "onFailure")}
 
-    plan.create_job(
+    creation.create_job(
         stage.world, TENANT, JobDraft(None, stage.action(), schedules=(draft,), hooks=hooks, policies=policies)
     )
 

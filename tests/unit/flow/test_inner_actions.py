@@ -15,7 +15,8 @@ from sweephand.actions.job import MOST_HOPS
 from sweephand.domain.collection import Events
 from sweephand.domain.job import ActionDraft
 from sweephand.domain.run import Kind, Outcome, Reason, Run, State, Verdict
-from sweephand.flow import manual, plan
+from sweephand.flow.jobs import creation
+from sweephand.flow.manual import manual
 from sweephand.security.guard import GuardSettings
 from sweephand.sources import SystemClock
 from tests.support import taps
@@ -140,10 +141,10 @@ def test_an_error_action_runs_a_job_and_a_chain_goes_on_through_it(there: Stage)
 
 @pytest.mark.action("job", "own", "failure")
 def test_a_job_of_another_tenant_is_not_there(there: Stage) -> None:
-    from sweephand.flow import tenancy  # noqa: PLC0415 - of this test alone
+    from sweephand.flow.tenants import tenancy  # noqa: PLC0415 - of this test alone
 
     tenancy.create_tenant(there.world, "globex", None)
-    theirs = plan.create_job(there.world, "globex", there.draft(action=draft(type="event")), None)
+    theirs = creation.create_job(there.world, "globex", there.draft(action=draft(type="event")), None)
     mine = there.create(once(), action=runs(there, theirs.job.id))
 
     there.run(90)

@@ -9,8 +9,8 @@ import pytest
 from sweephand.domain.message import decode, encode
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.flow import manual
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.manual import manual
 from tests.support.aws import URLS
 from tests.support.endpoint import BUSY
 from tests.support.stage import TENANT, Stage

@@ -11,7 +11,7 @@ from sweephand.domain.instants import from_s, text
 from sweephand.domain.job import Payload
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import ScheduleState, StateReason
-from sweephand.flow import plan
+from sweephand.flow.jobs import creation
 from sweephand.schedules.timing import load_or_never
 from sweephand.store import keys
 from tests.support.endpoint import WRONG
@@ -207,7 +207,7 @@ def test_schedules_of_one_job_keep_their_own_series_and_payloads(stage: Stage) -
     first = stage.schedule({"cron": "*/2 * * * *"}, name="even", payload=Payload('{"n":2}', is_json=True))
     second = stage.schedule({"cron": "1-59/2 * * * *"}, name="odd")
     draft = stage.draft(action=stage.action(payload={"n": 1}))
-    plan.create_job(stage.world, "acme", replace(draft, schedules=(first, second)))
+    creation.create_job(stage.world, "acme", replace(draft, schedules=(first, second)))
 
     stage.run(250)
 

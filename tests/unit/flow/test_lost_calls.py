@@ -12,7 +12,7 @@ from sweephand.domain.instants import text_ms
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.run_body import attempt_bodies
 from sweephand.domain.run_file import Format, lines
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs.lookup import Planned
 from sweephand.store.views import runs as views
 from tests.support.endpoint import BUSY, OK
 from tests.support.stage import Stage

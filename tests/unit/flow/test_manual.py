@@ -7,9 +7,10 @@ import pytest
 from sweephand.domain.run import Kind, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import InvalidRequest, NotFound
-from sweephand.flow import manual, tenancy
 from sweephand.flow.idempotency import Once
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.manual import manual
+from sweephand.flow.tenants import tenancy
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, refused
 from tests.unit.flow.common import SECOND

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from sweephand.flow import results, sweep
+from sweephand.flow.runs import results
+from sweephand.flow.sweep import sweep
 from sweephand.store import waiting
 from tests.support.endpoint import ACCEPTED, BUSY, OK
 from tests.support.stage import TENANT, Stage

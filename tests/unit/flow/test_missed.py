@@ -11,8 +11,8 @@ from sweephand.domain.instants import text
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState
-from sweephand.flow import tenancy
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.tenants import tenancy
 from sweephand.schedules.timing import load
 from tests.support import aws
 from tests.support.stage import TENANT, Stage

@@ -9,8 +9,8 @@ import pytest
 from sweephand.domain.run import Outcome, Reason, State, Verdict
 from sweephand.domain.run_body import attempt_bodies
 from sweephand.errors import Conflict
-from sweephand.flow import results
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.runs import results
 from sweephand.store.views import runs as views
 from tests.support.endpoint import ACCEPTED, OK
 from tests.support.stage import TENANT, Stage

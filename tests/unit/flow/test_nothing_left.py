@@ -12,9 +12,9 @@ from sweephand.domain.instants import text
 from sweephand.domain.schedule import ScheduleState, StateReason
 from sweephand.errors import InvalidRequest
 from sweephand.facades.native import bodies
-from sweephand.flow import plan
-from sweephand.flow.plan import Planned
-from sweephand.flow.wishes import Wish
+from sweephand.flow.jobs import lookup
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.jobs.requested import Wish
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, crash_before, refused
 from tests.unit.flow.common import DAY, HOUR, MINUTE, NOON, exact, once
@@ -36,7 +36,7 @@ each = pytest.mark.parametrize(("timing", "reason"), OVER.values(), ids=OVER)
 
 
 def shown(stage: Stage, planned: Planned) -> dict[str, Any]:
-    there = plan.find(stage.world, TENANT, planned.job.id)
+    there = lookup.find(stage.world, TENANT, planned.job.id)
     return bodies.job_body(there.job, there.schedules, stage.clock.now())
 
 
@@ -177,7 +177,7 @@ def test_a_function_that_dies_behind_the_creation_leaves_a_wake(stage: Stage) ->
 
 def test_an_ended_job_of_that_kind_goes_as_others_do(stage: Stage) -> None:
     from sweephand.domain.collection import Retention  # noqa: PLC0415
-    from sweephand.flow import tenancy  # noqa: PLC0415
+    from sweephand.flow.tenants import tenancy  # noqa: PLC0415
 
     days = Retention(ended_job_days=60)
     tenancy.change_collection(stage.world, TENANT, "default", lambda there: replace(there, retention=days), None)
@@ -185,7 +185,7 @@ def test_an_ended_job_of_that_kind_goes_as_others_do(stage: Stage) -> None:
 
     stage.pass_time(59 * 86_400)
     stage.run(60)
-    assert plan.find(stage.world, TENANT, planned.job.id)
+    assert lookup.find(stage.world, TENANT, planned.job.id)
     stage.pass_time(2 * 86_400)
     stage.run(120)
 

@@ -16,8 +16,9 @@ from sweephand.domain.event import EventType
 from sweephand.domain.operation import KEPT, Operation, OperationKind, OperationState, Page
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, NotFound, Unavailable
+from sweephand.flow.bulk import carry_on, redrive
 from sweephand.flow.idempotency import Once
-from sweephand.flow.operations import carry_on, redrive, verbs
+from sweephand.flow.operations import verbs
 from sweephand.flow.world import World
 from sweephand.store import keys
 from sweephand.store import operations as store
@@ -40,7 +41,7 @@ def pages(monkeypatch: pytest.MonkeyPatch) -> Callable[[Work], list[dict[str, An
             begun.append(dict(operation.cursor))
             return work(world, operation)
 
-        module = importlib.import_module("sweephand.flow.operations.redrive")
+        module = importlib.import_module("sweephand.flow.bulk.redrive")
         monkeypatch.setattr(module, "page", page)
         return begun
 

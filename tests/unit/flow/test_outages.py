@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from sweephand.domain.run import Kind, Reason, Run, State
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs.lookup import Planned
 from tests.support.stage import Stage, stage
 from tests.unit.flow.common import MINUTE
 

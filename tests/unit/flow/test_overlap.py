@@ -13,9 +13,11 @@ from sweephand.actions.call import Call
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Kind, Outcome, Reason, Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.flow import manual, plan, results
-from sweephand.flow.change import Wish
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs import creation
+from sweephand.flow.jobs.change import Wish
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.manual import manual
+from sweephand.flow.runs import results
 from sweephand.store import run_rows
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
@@ -241,7 +243,7 @@ def test_the_schedules_policy_overrides_the_jobs(stage: Stage, policy: str) -> N
     stage.endpoint.answer = ACCEPTED
     draft = stage.draft(action=stage.action(**ASYNC), policies={"overlap": policy})
     own = stage.schedule(EACH_MINUTE, policies={"overlap": "allow"})
-    planned = plan.create_job(stage.world, TENANT, replace(draft, schedules=(own,)))
+    planned = creation.create_job(stage.world, TENANT, replace(draft, schedules=(own,)))
 
     stage.run(125)
 

@@ -11,9 +11,10 @@ import pytest
 from sweephand.domain.job import ActionDraft, JobDraft, ScheduleDraft
 from sweephand.domain.run import Kind, Outcome, Reason, State
 from sweephand.errors import InvalidRequest
-from sweephand.flow import drafts, plan, rerun
-from sweephand.flow.plan import Planned
-from sweephand.flow.wishes import Wish
+from sweephand.flow.jobs import creation, drafts
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.manual import rerun
 from sweephand.store import keys, own_hooks
 from tests.support.endpoint import BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
@@ -28,7 +29,7 @@ def job(stage: Stage, own: dict[str, ActionDraft], *timings: dict[str, Any], **m
     first, *others = timings or (once(),)
     schedules = stage.schedule(first, "first", hooks=own), *(stage.schedule(other) for other in others)
     draft = JobDraft(None, members.pop("action", None) or stage.action(), schedules=schedules, **members)
-    return plan.create_job(stage.world, TENANT, draft)
+    return creation.create_job(stage.world, TENANT, draft)
 
 
 def bring(stage: Stage, planned: Planned, **hooks: ActionDraft) -> Planned:
@@ -82,7 +83,7 @@ def test_a_schedule_brings_hooks_to_a_job_without_any_and_the_policy_chooses_amo
     own = {name: target(stage, f"own-{name}") for name in ("onSuccess", "onFailure")}
     stage.endpoint.script = [WRONG]
     draft = stage.schedule(once(), hooks=own, policies={"hooks": ["onSuccess"]})
-    plan.create_job(stage.world, TENANT, JobDraft(None, stage.action(), schedules=(draft,)))
+    creation.create_job(stage.world, TENANT, JobDraft(None, stage.action(), schedules=(draft,)))
 
     stage.run(180)
 
@@ -239,7 +240,7 @@ def test_schedules_that_follow_their_job_bring_their_hooks(stage: Stage) -> None
     first = JobDraft(
         None, stage.action(), schedules=tuple(_one(stage, n, own) for n in range(40)), tags=tuple("abcdefghij")
     )
-    planned = plan.create_job(stage.world, TENANT, first)
+    planned = creation.create_job(stage.world, TENANT, first)
 
     assert planned.job.open_change is None
     assert [each.hooks for each in planned.schedules] == ["1 onSuccess"] * 40

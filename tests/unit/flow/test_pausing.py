@@ -12,7 +12,7 @@ import pytest
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs.lookup import Planned
 from sweephand.store.views import changes as views
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused
@@ -97,8 +97,8 @@ def test_a_one_time_schedule_that_is_due_at_the_end_runs(stage: Stage) -> None:
 
 
 def test_a_large_job_resumes_by_itself_too(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sweephand.flow.change.IN_JOBS_TRANSACTION", 4)
-    monkeypatch.setattr("sweephand.flow.following.WRITES_IN_PART", 9)
+    monkeypatch.setattr("sweephand.flow.jobs.change.IN_JOBS_TRANSACTION", 4)
+    monkeypatch.setattr("sweephand.flow.jobs.large_changes.WRITES_IN_PART", 9)
     planned = stage.create(*[EACH_MINUTE] * 9)
     paused(stage, planned)
 

@@ -14,8 +14,12 @@ from sweephand.domain.instants import EPOCH
 from sweephand.domain.operation import Operation, OperationState
 from sweephand.domain.run import Reason, State
 from sweephand.errors import Conflict, NotFound, QuotaExceeded, SweephandError
-from sweephand.flow import access, calendars, flow_key_changes, manual, subscriptions, tenancy
-from sweephand.flow.operations import purge_tenant, verbs
+from sweephand.flow.bulk import purge_tenant
+from sweephand.flow.calendars import calendars
+from sweephand.flow.flow_keys import flow_key_changes
+from sweephand.flow.manual import manual
+from sweephand.flow.operations import verbs
+from sweephand.flow.tenants import access, subscriptions, tenancy
 from sweephand.schedules import calendar_content
 from sweephand.store import keys, operations, tenants
 from tests.support.endpoint import ACCEPTED, BUSY

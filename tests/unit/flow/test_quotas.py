@@ -9,9 +9,10 @@ import pytest
 
 from sweephand.domain.collection import Usage
 from sweephand.errors import QuotaExceeded, SweephandError
-from sweephand.flow import change, plan, tenancy
-from sweephand.flow.change import Wish
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs import change, deletion
+from sweephand.flow.jobs.change import Wish
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.tenants import tenancy
 from sweephand.store import jobs, usage
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, answer_lost, conflict, crash_after, crash_before
@@ -172,7 +173,7 @@ def test_schedules_that_follow_their_job_are_counted_with_it(stage: Stage) -> No
 
     with pytest.raises(QuotaExceeded):
         more(stage, planned, 60)
-    plan.delete_job(stage.world, TENANT, planned.job.id, None)
+    deletion.delete_job(stage.world, TENANT, planned.job.id, None)
 
     assert counted(stage) == 0
 
@@ -182,6 +183,6 @@ def test_a_job_that_is_deleted_while_its_schedules_follow_takes_all_of_them_alon
     with stage.taps.once("dynamodb.TransactWriteItems", crash_after), suppress(Crash):
         more(stage, planned, 99)
 
-    plan.delete_job(stage.world, TENANT, planned.job.id, None)
+    deletion.delete_job(stage.world, TENANT, planned.job.id, None)
 
     assert counted(stage) == 0

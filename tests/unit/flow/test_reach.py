@@ -15,10 +15,10 @@ from sweephand.domain.event import EventType
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Kind, Outcome, State
 from sweephand.domain.schedule import ScheduleState, StateReason
-from sweephand.flow import manual
-from sweephand.flow.drafts import as_stored
-from sweephand.flow.plan import Planned
-from sweephand.flow.wishes import Wish
+from sweephand.flow.jobs.drafts import as_stored
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.manual import manual
 from sweephand.store.table import RevisionItem
 from tests.support.endpoint import BUSY, DOWN, OK, WRONG
 from tests.support.stage import TENANT, Stage

@@ -11,9 +11,11 @@ import pytest
 from sweephand.domain.event import EventType
 from sweephand.domain.operation import Operation, OperationKind, OperationState
 from sweephand.domain.run import Kind, Reason, Run, State
-from sweephand.flow import failures, rerun, results
+from sweephand.flow.errors import failures
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.manual import rerun
 from sweephand.flow.operations import verbs
-from sweephand.flow.plan import Planned
+from sweephand.flow.runs import results
 from sweephand.store import failures as store
 from sweephand.store import ledger
 from sweephand.store.conditional import Cancelled, Written

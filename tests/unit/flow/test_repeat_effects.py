@@ -10,8 +10,8 @@ from sweephand.domain.instants import text
 from sweephand.domain.run import Kind, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Unavailable
-from sweephand.flow import repeat_effects
-from sweephand.flow.plan import Planned
+from sweephand.flow.audit import repeat_effects
+from sweephand.flow.jobs.lookup import Planned
 from tests.support.endpoint import WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, crash_after, refused

@@ -13,11 +13,11 @@ from sweephand.domain.job import Payload
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Run, State
 from sweephand.errors import Conflict, InvalidRequest, NotFound, Unavailable
-from sweephand.flow import rerun
-from sweephand.flow.edits import Edit
 from sweephand.flow.idempotency import Once
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.manual import rerun
 from sweephand.flow.operations import verbs
-from sweephand.flow.plan import Planned
+from sweephand.flow.runs.edits import Edit
 from tests.support.acting import GUARD, ROLE
 from tests.support.endpoint import OK, WRONG
 from tests.support.stage import TENANT, Stage

@@ -6,7 +6,8 @@ import pytest
 
 from sweephand.domain.run import Outcome, Reason, Run, State, Verdict
 from sweephand.errors import Conflict, NotFound, Unavailable
-from sweephand.flow import rerun, results
+from sweephand.flow.manual import rerun
+from sweephand.flow.runs import results
 from sweephand.security.tokens import CallbackKey
 from tests.support.endpoint import BUSY
 from tests.support.stage import TENANT, Stage

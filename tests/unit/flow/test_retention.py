@@ -12,8 +12,10 @@ from sweephand.domain.collection import Retention
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import ScheduleState
 from sweephand.errors import NotFound, SweephandError
-from sweephand.flow import plan, results, tenancy
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs import lookup
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.runs import results
+from sweephand.flow.tenants import tenancy
 from tests.support.endpoint import BUSY, OK
 from tests.support.stage import TENANT, Stage
 from tests.support.stage import stage as a_stage
@@ -30,7 +32,7 @@ def keep(stage: Stage, **days: int) -> None:
 
 def is_there(stage: Stage, planned: Planned) -> bool:
     try:
-        plan.find(stage.world, TENANT, planned.job.id)
+        lookup.find(stage.world, TENANT, planned.job.id)
     except NotFound:
         return False
     return True

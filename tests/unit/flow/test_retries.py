@@ -12,7 +12,8 @@ from sweephand.domain.instants import text_ms
 from sweephand.domain.run import Kind, Outcome, Reason, Run, State
 from sweephand.domain.run_body import attempt_bodies
 from sweephand.domain.schedule import Lane, ScheduleState
-from sweephand.flow import manual, results
+from sweephand.flow.manual import manual
+from sweephand.flow.runs import results
 from sweephand.store import ledger
 from sweephand.store.views import runs as views
 from tests.support.aws import URLS

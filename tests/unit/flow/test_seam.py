@@ -16,7 +16,8 @@ from sweephand.domain.instants import text
 from sweephand.domain.job import DEFAULT_COLLECTION, Pause
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import ScheduleState
-from sweephand.flow import change, plan, tenancy
+from sweephand.flow.jobs import change, lookup
+from sweephand.flow.tenants import tenancy
 from sweephand.schedules.timing import load
 from tests.support.stage import TENANT, Stage
 from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, minutes
@@ -158,8 +159,8 @@ def test_a_schedule_that_is_stopped_alone_is_not_called_for_that_time_either(sta
     assert stage.runs(planned)[0].reason is Reason.DISABLED
 
 
-def switch(stage: Stage, planned: plan.Planned, *, active: bool) -> None:
-    def wish(there: plan.Planned) -> list[Any]:
+def switch(stage: Stage, planned: lookup.Planned, *, active: bool) -> None:
+    def wish(there: lookup.Planned) -> list[Any]:
         schedule = there.schedules[0]
         draft = stage.schedule(schedule.timing, schedule.name, active=active, id=schedule.id)
         return [change.Wish(schedule, draft)]

@@ -8,7 +8,7 @@ import pytest
 
 from sweephand.domain.run import State
 from sweephand.errors import Conflict, NotFound
-from sweephand.flow import signing, tenancy
+from sweephand.flow.tenants import signing, tenancy
 from tests.support import taps
 from tests.support.stage import TENANT, Stage
 

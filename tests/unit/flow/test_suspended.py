@@ -13,8 +13,10 @@ from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import ScheduleState
 from sweephand.domain.waiting import SweepText, Waits
 from sweephand.errors import SweephandError
-from sweephand.flow import releasing, sweep, tenancy
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.series import releasing
+from sweephand.flow.sweep import sweep
+from sweephand.flow.tenants import tenancy
 from sweephand.store import keys, suspended
 from tests.support.sources import START
 from tests.support.stage import TENANT, Stage

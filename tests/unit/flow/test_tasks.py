@@ -14,8 +14,8 @@ from sweephand import actions
 from sweephand.domain import task
 from sweephand.domain.job import ActionDraft
 from sweephand.domain.run import Kind, Outcome, Reason, Run, State, Verdict
-from sweephand.flow import results
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.runs import results
 from sweephand.store import ledger
 from tests.support import aws
 from tests.support.ecs import ACTION, GUARD, Cluster, passed_on, refusal

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from sweephand.errors import Unavailable
-from sweephand.flow import plan
-from sweephand.flow.plan import Planned
-from sweephand.flow.turns import LASTS
-from sweephand.flow.wishes import Wish
+from sweephand.flow.jobs import lookup
+from sweephand.flow.jobs.change_queue import LASTS
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.jobs.requested import Wish
 from sweephand.store import keys, turns
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, refused
@@ -55,7 +55,7 @@ def disturbed(stage: Stage, planned: Planned, fault: Any = None, of: str = "") -
 
 
 def schedules(stage: Stage, planned: Planned) -> int:
-    return len(plan.find(stage.world, TENANT, planned.job.id).schedules)
+    return len(lookup.find(stage.world, TENANT, planned.job.id).schedules)
 
 
 def take(stage: Stage, planned: Planned, owner: str) -> bool:
@@ -73,7 +73,7 @@ def test_all_of_many_at_once_come_through(stage: Stage, many: int, within_s: flo
 
     assert [each for each in done if isinstance(each, Exception)] == []
     assert stage.clock.monotonic() - began < within_s
-    there = plan.find(stage.world, TENANT, planned.job.id)
+    there = lookup.find(stage.world, TENANT, planned.job.id)
     assert (len(there.schedules), there.job.schedule_count, there.job.revision) == (many, many, many + 1)
     assert not any(item["sk"]["S"] == keys.TURN for item in stage.items())
 

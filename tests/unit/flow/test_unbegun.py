@@ -15,10 +15,14 @@ from sweephand.domain.job import DEFAULT_COLLECTION, Pause
 from sweephand.domain.message import Pointer, occurrence
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.flow import cleaning, plan, run_lists, tenancy, unbegun
-from sweephand.flow.plan import Planned
-from sweephand.flow.run_lists import Wanted
-from sweephand.flow.wishes import Wish
+from sweephand.flow.deletes import clean_up, not_begun
+from sweephand.flow.job_parts import clean_up_rows
+from sweephand.flow.jobs import deletion, lookup
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.runs import run_lists
+from sweephand.flow.runs.run_lists import Wanted
+from sweephand.flow.tenants import tenancy
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import keys
 from tests.support.stage import TENANT, Stage
@@ -39,7 +43,7 @@ def backlog(stage: Stage, seconds: float, *timings: dict[str, Any], **members: A
 
 def delete_schedule(stage: Stage, planned: Planned) -> None:
     gone = planned.schedules[0].id
-    stage.change_schedules(planned, lambda there: [Wish(plan.find_schedule(there, gone), None, delete=True)])
+    stage.change_schedules(planned, lambda there: [Wish(lookup.find_schedule(there, gone), None, delete=True)])
 
 
 def told(runs: list[Run]) -> list[tuple[datetime, State, Reason | None]]:
@@ -345,7 +349,7 @@ def test_the_rows_expire_as_runs_of_their_collection_do(stage: Stage) -> None:
 def test_a_tenant_that_is_purged_leaves_no_rows(stage: Stage) -> None:
     planned = backlog(stage, 10)
 
-    plan.delete_job(stage.world, TENANT, planned.job.id, None, runs_too=True)
+    deletion.delete_job(stage.world, TENANT, planned.job.id, None, runs_too=True)
     stage.run(300)
 
     assert stage.runs(planned) == []
@@ -369,7 +373,7 @@ def test_the_second_that_passes_while_the_delete_is_written_counts(stage: Stage)
 def test_a_backlog_of_more_rows_than_a_look_takes_follows_in_further_looks(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unbegun, "ROWS_AT_ONCE", 15)
+    monkeypatch.setattr(not_begun, "ROWS_AT_ONCE", 15)
     planned = backlog(stage, 10, *[EACH_SECOND] * 4)
 
     stage.delete(planned)
@@ -395,9 +399,9 @@ def test_the_schedules_that_stay_keep_exact_totals(stage: Stage) -> None:
 
 def test_a_late_word_of_the_delete_makes_no_row_of_its_own(stage: Stage) -> None:
     planned = backlog(stage, 10)
-    where = cleaning.Place.of(planned.job)
+    where = clean_up_rows.Place.of(planned.job)
 
-    cleaning.note_delay(stage.world, where, NOON)
+    clean_up_rows.note_delay(stage.world, where, NOON)
 
     assert not [item for item in stage.items() if item["sk"]["S"].startswith("CLEAN#")]
 
@@ -406,7 +410,7 @@ def test_a_look_that_another_one_overtook_brings_no_clean_up_row_back(stage: Sta
     planned = backlog(stage, 10)
     stage.delete(planned)
     stage.clock.advance(31)
-    pk, sk = keys.job(TENANT, planned.job.id), keys.clean_up(cleaning.WHOLE_JOB)
+    pk, sk = keys.job(TENANT, planned.job.id), keys.clean_up(clean_up_rows.WHOLE_JOB)
 
     def gone_meanwhile(_passing: Passing, act: Act) -> Any:
         with stage.untapped():
@@ -415,6 +419,6 @@ def test_a_look_that_another_one_overtook_brings_no_clean_up_row_back(stage: Sta
         raise Crash  # what it brought back would stay
 
     with stage.taps.once("dynamodb.UpdateItem", gone_meanwhile), suppress(Crash):
-        cleaning.clean(stage.world, Pointer(TENANT, planned.job.id, None, cleaning.WHOLE_JOB, NOON))
+        clean_up.clean(stage.world, Pointer(TENANT, planned.job.id, None, clean_up_rows.WHOLE_JOB, NOON))
 
     assert not [item for item in stage.items() if item["sk"]["S"] == sk]

@@ -25,7 +25,7 @@ from sweephand.telemetry import Telemetry
 if TYPE_CHECKING:
     from sweephand.actions.call import Call
     from sweephand.domain.run import Outcome
-    from sweephand.flow.callback_keys import CallbackKeys
+    from sweephand.flow.tenants.callback_keys import CallbackKeys
     from sweephand.messaging.event_bus import EventBus
     from sweephand.security.caller import Caller, Door
     from sweephand.security.guard import GuardSettings, Outbound, TaskSettings
@@ -119,7 +119,7 @@ def _secret_box(clients: Clients, settings: Settings, clock: Clock) -> SecretBox
 
 
 def _callback_keys(table: Table, secrets: SecretBox, clock: Clock, chance: Chance) -> CallbackKeys:
-    from sweephand.flow.callback_keys import CallbackKeys  # noqa: PLC0415 - see Later
+    from sweephand.flow.tenants.callback_keys import CallbackKeys  # noqa: PLC0415 - see Later
 
     return CallbackKeys(table, secrets, clock, chance)
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 DEFAULT_COLLECTION = "default"
 TASK_KINDS = frozenset({"ecs"})
 """Kinds of actions that run code of the tenant's in the stack's own account: they need a scope of their own."""
+IN_JOBS_TRANSACTION = 60
+"""Writes of schedules and their payloads in their job's transaction (DynamoDB takes 100 in all). Schedules of larger
+jobs follow in transactions of their own.
+"""
 SCHEDULES_AT_ONCE = 40
 """Schedules that one request may bring: they are written in one transaction with the job."""
 

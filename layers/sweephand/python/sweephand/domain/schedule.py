@@ -71,7 +71,7 @@ class Schedule:
     hooks: which hooks it brings itself, in the place of its job's (domain.own_hooks.OwnHooks); None: none.
     attributes: what only its job's facade knows.
     newer_packed: the timing by the versions of its calendars that hold now, while it has still to follow them. Known to
-    answers only (flow.plan.as_following), and never stored.
+    answers only (flow.lookup.as_following), and never stored.
     """
 
     tenant: str

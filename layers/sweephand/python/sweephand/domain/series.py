@@ -34,7 +34,7 @@ def due(timing: Timing, next_at: datetime, until: datetime, planned_total: int, 
     next_at: the earliest occurrence not yet sent. sent_at: the sweep's own instant, from which an interval with
     align `actual_start` goes on when the occurrence is late (SAP's repeatInterval). One that is fresh is not: who
     planned it since the last tick sent it on its second, and its rhythm. Where nobody did, the executor that starts
-    it late moves what follows (flow/actual_start.py).
+    it late moves what follows (flow/runs/actual_start.py).
     """
     left = MOST_AT_ONCE if timing.count is None else min(MOST_AT_ONCE, timing.count - planned_total)
     instants: list[datetime] = []

@@ -13,6 +13,8 @@ from sweephand.domain.schedule import Lane
 
 WAKE_AGAIN = timedelta(minutes=15)
 """A row that wakes somebody speaks again after this long, until what it waits for has come."""
+WAKE = timedelta(seconds=60)
+"""A row that is written before its message is looked at after this long, in case the message was lost."""
 
 
 class Waits(StrEnum):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from sweephand.errors import NotFound, SweephandError, Unavailable
 from sweephand.facades.http import RUN_TOKEN_HEADER, Answer, Request, Route, Routes, read_request
-from sweephand.flow import tenancy
+from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.security.caller import Caller, Door, claimed_identity
 from sweephand.security.guard import GuardSettings

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from sweephand.actions.call import Call
     from sweephand.domain.circuits import Circuit
     from sweephand.domain.run import Outcome
-    from sweephand.flow.callback_keys import CallbackKeys
+    from sweephand.flow.flow_keys.turnstiles import Group
     from sweephand.flow.rates import Counters
-    from sweephand.flow.turnstiles import Group
+    from sweephand.flow.tenants.callback_keys import CallbackKeys
     from sweephand.messaging.event_bus import EventBus
     from sweephand.messaging.run_queue import RunQueue
     from sweephand.security.guard import Outbound

@@ -12,7 +12,7 @@ from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native import collection_fields, shapes
 from sweephand.facades.native.context import Context
-from sweephand.flow import tenancy
+from sweephand.flow.tenants import tenancy
 from sweephand.store.views import tenants as views
 
 

@@ -14,8 +14,8 @@ from sweephand.domain.schedule import Schedule
 from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies
 from sweephand.facades.native.context import Context
-from sweephand.flow import plan
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs import lookup
+from sweephand.flow.jobs.lookup import Planned
 from sweephand.store.views import runs as views
 from sweephand.store.views import tenants
 from sweephand.store.views.runs import Totals
@@ -35,7 +35,7 @@ def changed(ctx: Context, planned: Planned) -> Answer:
 
 def whole(ctx: Context, planned: Planned, *, include: frozenset[str], fresh: bool = False) -> Answer:
     """The job with its totals; with its schedules if they are asked for. fresh: nothing can have run yet."""
-    payloads = plan.payloads_of(ctx.world, planned)
+    payloads = lookup.payloads_of(ctx.world, planned)
     full = "schedules" in include
     planned, held = as_held(ctx, planned)
     shown, total = schedule_bodies(ctx, planned.job, planned.schedules, payloads, fresh=fresh, full=full, held=held)
@@ -56,7 +56,7 @@ def whole(ctx: Context, planned: Planned, *, include: frozenset[str], fresh: boo
 def as_held(ctx: Context, planned: Planned) -> tuple[Planned, Held | None]:
     """Returns the job with its schedules as they stand now, and what holds them."""
     held = _held(ctx, [planned.job]).get(planned.job.id)
-    schedules = plan.as_following(ctx.world, planned.schedules)
+    schedules = lookup.as_following(ctx.world, planned.schedules)
     return replace(planned, schedules=tuple(_each_held(ctx, schedules, held))), held
 
 
@@ -77,7 +77,7 @@ def all_as_held(
 ) -> list[tuple[Job, Sequence[Schedule], Held | None]]:
     """As `as_held`, of the jobs of a page."""
     held = _held(ctx, [job for job, _ in found])
-    following = iter(plan.as_following(ctx.world, [schedule for _, schedules in found for schedule in schedules]))
+    following = iter(lookup.as_following(ctx.world, [schedule for _, schedules in found for schedule in schedules]))
     found = [(job, list(islice(following, len(schedules)))) for job, schedules in found]
     return [(job, _each_held(ctx, schedules, held.get(job.id)), held.get(job.id)) for job, schedules in found]
 
@@ -97,8 +97,8 @@ def waits_of_all(ctx: Context, jobs: Iterable[Job]) -> Mapping[str, int]:
 
 def one_schedule(ctx: Context, planned: Planned, schedule_id: str) -> Answer:
     planned, held = as_held(ctx, planned)
-    schedule = plan.find_schedule(planned, schedule_id)
-    payloads = plan.payloads_of(ctx.world, Planned(planned.job, (schedule,)))
+    schedule = lookup.find_schedule(planned, schedule_id)
+    payloads = lookup.payloads_of(ctx.world, Planned(planned.job, (schedule,)))
     shown, _ = schedule_bodies(ctx, planned.job, [schedule], payloads, held=held)
     assert shown is not None
     return Answer(200, shown[0], {"ETag": f'"{planned.job.revision}"'})

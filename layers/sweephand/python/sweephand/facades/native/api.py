@@ -14,7 +14,7 @@ from sweephand.facades.native import cursors
 from sweephand.facades.native.context import TENANT_HEADER, Context
 from sweephand.facades.native.problems import of_error, problem
 from sweephand.facades.native.routes import ROUTES
-from sweephand.flow import tenancy
+from sweephand.flow.tenants import tenancy
 
 if TYPE_CHECKING:
     from sweephand.flow.rates import RateMeter

@@ -9,7 +9,7 @@ from sweephand.facades.http import Answer
 from sweephand.facades.native import operations
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.job_list import TOO_MANY, filters_of, widest
-from sweephand.flow.operations import delete_jobs as work
+from sweephand.flow.bulk import delete_jobs as work
 from sweephand.store.views import jobs as views
 
 MOST = 10**9

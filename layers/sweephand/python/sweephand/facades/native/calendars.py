@@ -10,8 +10,9 @@ from sweephand.errors import NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native import calendar_fields, shapes
 from sweephand.facades.native.context import Context
-from sweephand.flow import calendars, tenancy
-from sweephand.flow.history import Operation
+from sweephand.flow.calendars import calendars
+from sweephand.flow.job_parts.change_log import Operation
+from sweephand.flow.tenants import tenancy
 from sweephand.store.views import calendars as views
 
 _NUMBER = re.compile("[1-9][0-9]{0,7}", re.ASCII)

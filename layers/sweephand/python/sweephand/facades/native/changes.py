@@ -17,8 +17,8 @@ from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies
 from sweephand.facades.native.answers import waits_of
 from sweephand.facades.native.context import Context
-from sweephand.flow import plan
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs import lookup
+from sweephand.flow.jobs.lookup import Planned
 from sweephand.store.views import changes as views
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def list_all(ctx: Context) -> Answer:
     """Newest first. With `include=before` each with the job as it was."""
     include = ctx.include(INCLUDES)
     limit, mark = ctx.page(lambda text: re.fullmatch("[1-9][0-9]{0,7}", text, re.ASCII) is not None)
-    job = plan.find_job(ctx.world, ctx.tenant, ctx.id("job"))
+    job = lookup.find_job(ctx.world, ctx.tenant, ctx.id("job"))
     found = views.newest_first(ctx.world.table, ctx.tenant, job.id, int(mark[0]) if mark else None, limit + 1)
     entries = list(islice(found, limit + 1))
     shown = [_body(ctx, entry, with_before="before" in include) for entry in entries[:limit]]
@@ -117,7 +117,7 @@ def _before(ctx: Context, entry: Entry) -> dict[str, Any] | None:
 
 def _payloads(ctx: Context, job: Job, schedules: Sequence[Schedule | None]) -> dict[str, Payload]:
     """Those of the job, and of a few of the schedules."""
-    return plan.payloads_of(ctx.world, Planned(job, _few(schedules, "payload_version")))
+    return lookup.payloads_of(ctx.world, Planned(job, _few(schedules, "payload_version")))
 
 
 def _hooks_of(ctx: Context, job: Job, schedules: Sequence[Schedule | None]) -> There | None:

@@ -16,8 +16,8 @@ from sweephand.errors import Conflict, InvalidRequest, NotFound
 from sweephand.facades import strict_json
 from sweephand.facades.http import Request, Route
 from sweephand.facades.native import cursors
-from sweephand.flow.history import By, Operation
 from sweephand.flow.idempotency import Once
+from sweephand.flow.job_parts.change_log import By, Operation
 from sweephand.flow.world import World
 from sweephand.ids import is_uuid
 from sweephand.security.caller import Caller, Door
@@ -75,9 +75,9 @@ class Context:
         if isinstance(given, str) and is_uuid(given):
             return given
         if isinstance(given, str) and _INTEGER.fullmatch(given):
-            from sweephand.flow import ordinals  # noqa: PLC0415 - jobs of the native API have none
+            from sweephand.flow.tenants import integer_ids  # noqa: PLC0415 - jobs of the native API have none
 
-            return ordinals.job_with(self.world, self.tenant, int(given)).id
+            return integer_ids.job_with(self.world, self.tenant, int(given)).id
         raise InvalidRequest("jobId", f"is not the id of a job: {fields.shown(given)}", code=code)
 
     def run(self, name: str = "run") -> tuple[str, str]:

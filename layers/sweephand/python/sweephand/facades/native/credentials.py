@@ -11,8 +11,8 @@ from sweephand.errors import InvalidRequest, Mistakes, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies, shapes
 from sweephand.facades.native.context import TENANT_HEADER, Context
-from sweephand.flow import access
-from sweephand.flow.access import LONGEST_OVERLAP, USUAL_OVERLAP
+from sweephand.flow.tenants import access
+from sweephand.flow.tenants.access import LONGEST_OVERLAP, USUAL_OVERLAP
 from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, client_id_parts, is_credential_id
 from sweephand.store.views import tenants as views
 

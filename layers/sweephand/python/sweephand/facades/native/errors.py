@@ -16,10 +16,13 @@ from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.runs import wanted_of
-from sweephand.flow import failures, plan, run_lists, tenancy
-from sweephand.flow.failures import Standing
-from sweephand.flow.history import Operation
-from sweephand.flow.run_lists import JobNames, Wanted
+from sweephand.flow.errors import failures
+from sweephand.flow.errors.failures import Standing
+from sweephand.flow.job_parts.change_log import Operation
+from sweephand.flow.jobs import lookup
+from sweephand.flow.runs import run_lists
+from sweephand.flow.runs.run_lists import JobNames, Wanted
+from sweephand.flow.tenants import tenancy
 from sweephand.ids import is_uuid
 from sweephand.store.views import failures as views
 
@@ -222,7 +225,7 @@ def put_redirect(ctx: Context) -> Answer:
     if not is_uuid(to):
         raise InvalidRequest("to", f"is not the id of a job: {fields.shown(to)}")
     with suppress(NotFound):
-        if plan.find_job(ctx.world, ctx.tenant, to).action.kind in TASK_KINDS:
+        if lookup.find_job(ctx.world, ctx.tenant, to).action.kind in TASK_KINDS:
             assert ctx.caller is not None
             ctx.caller.require("tasks:write")
     made = failures.redirect(ctx.world, ctx.tenant, ctx.id("job"), to, _actor(ctx))

@@ -9,7 +9,7 @@ from sweephand.domain.run_file import MEDIA_TYPES, Format
 from sweephand.facades.http import Answer
 from sweephand.facades.native import cursors, runs
 from sweephand.facades.native.context import Context
-from sweephand.flow.run_lists import JobNames
+from sweephand.flow.runs.run_lists import JobNames
 from sweephand.ids import is_uuid
 
 PATH = "/v1/runs:export"

@@ -14,8 +14,8 @@ from sweephand.facades.native import cursors, operations
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.export import FORMATS, PATH
 from sweephand.facades.native.runs import KINDS, STATES, exact_instant
-from sweephand.flow.operations import export_runs
-from sweephand.flow.operations.export_runs import Link
+from sweephand.flow.bulk import export_runs
+from sweephand.flow.bulk.export_runs import Link
 from sweephand.ids import is_uuid
 
 CHOICES: Mapping[str, frozenset[str]] = {"format": FORMATS, "state": STATES, "kind": KINDS}

@@ -10,7 +10,8 @@ from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native import flow_key_fields, shapes
 from sweephand.facades.native.context import Context
-from sweephand.flow import flow_key_changes, tenancy
+from sweephand.flow.flow_keys import flow_key_changes
+from sweephand.flow.tenants import tenancy
 from sweephand.store.views import flow_keys as views
 
 

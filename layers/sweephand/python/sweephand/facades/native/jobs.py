@@ -15,10 +15,12 @@ from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies, collection_fields, shapes
 from sweephand.facades.native.answers import INCLUDES, as_held, changed, waits_of, whole
 from sweephand.facades.native.context import Context, helpful
-from sweephand.flow import change, manual, plan, tenancy
-from sweephand.flow.history import Operation
 from sweephand.flow.idempotency import earlier
-from sweephand.flow.plan import Planned
+from sweephand.flow.job_parts.change_log import Operation
+from sweephand.flow.jobs import change, creation, deletion, lookup
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.manual import manual
+from sweephand.flow.tenants import tenancy
 from sweephand.schedules.timing import load_or_never
 
 if TYPE_CHECKING:
@@ -29,12 +31,12 @@ def create(ctx: Context) -> Answer:
     once = ctx.once()
     body = ctx.body()
     if once is not None and (there := earlier(ctx.world, ctx.tenant, once)) is not None:
-        return _created(ctx, plan.find(ctx.world, ctx.tenant, there), fresh=False)
+        return _created(ctx, lookup.find(ctx.world, ctx.tenant, there), fresh=False)
     with helpful(body, ctx.now):
         draft = shapes.job_draft(_filled(ctx, body), ctx.guard)
         _require_scope(ctx, draft)
         _check_hooks(ctx, draft)
-        planned = plan.create_job(ctx.world, ctx.tenant, draft, once, ctx.by(Operation.CREATE))
+        planned = creation.create_job(ctx.world, ctx.tenant, draft, once, ctx.by(Operation.CREATE))
     return _created(ctx, planned, fresh=True)
 
 
@@ -69,7 +71,7 @@ def _created(ctx: Context, planned: Planned, *, fresh: bool) -> Answer:
 
 def read(ctx: Context) -> Answer:
     include = ctx.include(INCLUDES)
-    answer = whole(ctx, plan.find(ctx.world, ctx.tenant, ctx.id("job")), include=include)
+    answer = whole(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")), include=include)
     if answer.too_large:
         raise InvalidRequest("include", "the job is too large with its schedules: list them", code="INVALID_QUERY")
     return answer
@@ -129,7 +131,7 @@ def _change(ctx: Context, edit: change.Edit, operation: Operation) -> Answer:
 
 
 def delete(ctx: Context) -> Answer:
-    plan.delete_job(ctx.world, ctx.tenant, ctx.id("job"), ctx.if_match())
+    deletion.delete_job(ctx.world, ctx.tenant, ctx.id("job"), ctx.if_match())
     return Answer(204)
 
 
@@ -142,7 +144,7 @@ def run(ctx: Context) -> Answer:
     edit = run_edits.read(given, tasks=ctx.caller.allows(TASKS))
     asked = ctx.world, ctx.tenant, ctx.id("job"), schedule, ctx.once(), ctx.hop()
     if if_active == "drop":
-        from sweephand.flow.unless_active import run_unless_active  # noqa: PLC0415 - few requests ask for it
+        from sweephand.flow.manual.unless_active import run_unless_active  # noqa: PLC0415 - few requests ask for it
 
         answered = run_unless_active(*asked, edit=edit)
         return _started(answered.run_id, started=answered.started)
@@ -187,7 +189,7 @@ def _set(ctx: Context, edit: Callable[[Job], Job], operation: Operation) -> Answ
 
 def next_run(ctx: Context) -> Answer:
     """The earliest instant of the job that is still ahead, and which schedule it belongs to."""
-    planned, _ = as_held(ctx, plan.find(ctx.world, ctx.tenant, ctx.id("job")))
+    planned, _ = as_held(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")))
     found = min(
         ((each.instant, schedule) for schedule in planned.schedules for each in _ahead(ctx, schedule, 1)),
         key=lambda pair: pair[0],

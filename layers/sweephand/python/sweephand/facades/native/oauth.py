@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 from sweephand.errors import Forbidden, InvalidRequest, Unauthenticated
 from sweephand.facades.http import Answer, Request
 from sweephand.facades.native.context import Context
-from sweephand.flow import tenancy
+from sweephand.flow.tenants import tenancy
 from sweephand.security.caller import Caller, ClientSecret, client_id_parts, client_secret, parse_authorization
 
 LARGEST_FORM = 16_384

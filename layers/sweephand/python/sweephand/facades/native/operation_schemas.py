@@ -21,7 +21,7 @@ from sweephand.facades.native.json_schema import (
 )
 from sweephand.facades.native.run_schemas import EDIT
 from sweephand.facades.native.schema_words import FLAG, GIVEN_INSTANT, ID, INSTANT, INSTANT_MS, JOB_FILTER, RUN_ID, TEXT
-from sweephand.flow.operations import redrive
+from sweephand.flow.bulk import redrive
 
 _RATE = whole(1, redrive.MOST_RATE, default=redrive.USUAL_RATE, description="Runs a minute.")
 _OBJECT: Schema = {"type": "object"}

@@ -14,7 +14,7 @@ from sweephand.facades.native.answers import waits_of
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.defaults import Filling
 from sweephand.facades.native.tasks import SCOPE
-from sweephand.flow import own_hooks as flow
+from sweephand.flow.job_parts import schedule_hooks as flow
 
 ByName = Mapping[str, ActionSpec]
 MOST_SECRETS = 100

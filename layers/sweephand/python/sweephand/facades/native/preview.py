@@ -17,8 +17,10 @@ from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies, collection_fields, idle, shapes
 from sweephand.facades.native.answers import as_held
 from sweephand.facades.native.context import TENANT_HEADER, Context, helpful
-from sweephand.flow import plan, replan, tenancy
-from sweephand.flow.drafts import LAST
+from sweephand.flow.jobs import lookup
+from sweephand.flow.jobs.drafts import LAST
+from sweephand.flow.series import replan
+from sweephand.flow.tenants import tenancy
 from sweephand.ids import run_uuid
 from sweephand.schedules import cautions, gaps, instants, why
 from sweephand.schedules.describe import describe
@@ -135,9 +137,9 @@ def _book(ctx: Context, given: dict[str, Any]) -> dict[str, str]:
     """The calendars that a schedule names which is not stored, as they are now."""
     if "calendars" not in given:
         return {}
-    from sweephand.flow import calendars  # noqa: PLC0415 - few schedules name any
+    from sweephand.flow.job_parts import named_calendars  # noqa: PLC0415 - few schedules name any
 
-    return calendars.references(calendars.book_of(ctx.world, _tenant(ctx), [given]))
+    return named_calendars.references(named_calendars.book_of(ctx.world, _tenant(ctx), [given]))
 
 
 def explain_schedule(ctx: Context) -> Answer:
@@ -146,8 +148,8 @@ def explain_schedule(ctx: Context) -> Answer:
 
     runId: under it the ledger has what became of an occurrence.
     """
-    planned, _ = as_held(ctx, plan.find(ctx.world, ctx.tenant, ctx.id("job")))
-    schedule = plan.find_schedule(planned, ctx.id("schedule"))
+    planned, _ = as_held(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")))
+    schedule = lookup.find_schedule(planned, ctx.id("schedule"))
     timing = load_or_never(schedule.packed)
     found = why.explain_written(timing, _asked(ctx), _counted(schedule, timing))
     if timing.actual_start_interval_s is not None and schedule.state is ScheduleState.ACTIVE:

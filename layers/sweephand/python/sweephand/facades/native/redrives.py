@@ -12,9 +12,11 @@ from sweephand.errors import InvalidRequest, PreconditionFailed
 from sweephand.facades.http import Answer
 from sweephand.facades.native import operations, run_edits
 from sweephand.facades.native.context import RUN_ID, Context
-from sweephand.flow import failures, rerun
-from sweephand.flow.history import Operation
-from sweephand.flow.operations import redrive, verbs
+from sweephand.flow.bulk import redrive
+from sweephand.flow.errors import failures
+from sweephand.flow.job_parts.change_log import Operation
+from sweephand.flow.manual import rerun
+from sweephand.flow.operations import verbs
 
 EDIT_SCOPE = "errors:edit"
 

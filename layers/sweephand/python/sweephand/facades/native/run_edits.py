@@ -9,7 +9,7 @@ from sweephand.actions import headers as header_fields
 from sweephand.actions import payloads
 from sweephand.domain import fields
 from sweephand.errors import InvalidRequest
-from sweephand.flow.edits import Edit
+from sweephand.flow.runs.edits import Edit
 
 MEMBERS = ("payload", "body", "headers")
 

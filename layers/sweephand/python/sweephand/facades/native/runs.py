@@ -21,10 +21,12 @@ from sweephand.facades.http import RUN_TOKEN_HEADER, Answer
 from sweephand.facades.native import bodies, shapes
 from sweephand.facades.native.answers import as_held
 from sweephand.facades.native.context import Context
-from sweephand.flow import plan, results, run_lists, tenancy
-from sweephand.flow.drafts import LAST
+from sweephand.flow.jobs import lookup
+from sweephand.flow.jobs.drafts import LAST
 from sweephand.flow.retention import RUN_DAYS
-from sweephand.flow.run_lists import JobNames, Wanted
+from sweephand.flow.runs import results, run_lists
+from sweephand.flow.runs.run_lists import JobNames, Wanted
+from sweephand.flow.tenants import tenancy
 from sweephand.ids import is_uuid, run_uuid
 from sweephand.schedules.explain import MovedBy, left_out
 from sweephand.schedules.instants import parse_instant
@@ -156,10 +158,10 @@ def _find(ctx: Context) -> Run:
 def occurrences(ctx: Context) -> Answer:
     """The instants of a job's schedules from `from` (now) to `until`, each with its run's state where it has one."""
     limit, mark = ctx.page(_is_instant, is_uuid)
-    planned, _ = as_held(ctx, plan.find(ctx.world, ctx.tenant, ctx.id("job")))
+    planned, _ = as_held(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")))
     schedules = planned.schedules
     if "scheduleId" in ctx.query:
-        schedules = (plan.find_schedule(planned, ctx.query["scheduleId"]),)
+        schedules = (lookup.find_schedule(planned, ctx.query["scheduleId"]),)
     begin, until = _instant(ctx, "from") or ctx.now, _instant(ctx, "until") or LAST
     if until < begin:
         raise InvalidRequest("until", "is before `from`", code="INVALID_QUERY")

@@ -13,10 +13,11 @@ from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies, collection_fields, shapes
 from sweephand.facades.native.answers import as_held, one_schedule, schedule_bodies
 from sweephand.facades.native.context import Context, helpful
-from sweephand.flow import change, drafts, plan, tenancy
-from sweephand.flow.history import Operation
-from sweephand.flow.plan import Planned
-from sweephand.flow.wishes import Wish
+from sweephand.flow.job_parts.change_log import Operation
+from sweephand.flow.jobs import change, drafts, lookup
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.tenants import tenancy
 from sweephand.ids import is_uuid
 
 if TYPE_CHECKING:
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 
 
 def list_all(ctx: Context) -> Answer:
-    planned, held = as_held(ctx, plan.find(ctx.world, ctx.tenant, ctx.id("job")))
+    planned, held = as_held(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")))
     limit, mark = ctx.page(is_uuid)
     behind = [each for each in planned.schedules if mark is None or each.id > mark[0]]
     page = behind[:limit]
-    payloads = plan.payloads_of(ctx.world, Planned(planned.job, tuple(page)))
+    payloads = lookup.payloads_of(ctx.world, Planned(planned.job, tuple(page)))
     items, _ = schedule_bodies(ctx, planned.job, page, payloads, held=held)
     cursor = ctx.cursor(page[-1].id) if len(behind) > limit else None
     return Answer(200, {"items": items, "nextCursor": cursor})
@@ -59,7 +60,7 @@ def create(ctx: Context) -> Answer:
 
 
 def read(ctx: Context) -> Answer:
-    return one_schedule(ctx, plan.find(ctx.world, ctx.tenant, ctx.id("job")), ctx.id("schedule"))
+    return one_schedule(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")), ctx.id("schedule"))
 
 
 def put(ctx: Context) -> Answer:
@@ -80,7 +81,7 @@ def patch(ctx: Context) -> Answer:
         raise InvalidRequest(None, "a merge patch of a schedule must be an object", code="INVALID_FIELD")
 
     def draft(planned: Planned, there: Schedule) -> ScheduleDraft:
-        payloads = plan.payloads_of(ctx.world, Planned(planned.job, (there,)))
+        payloads = lookup.payloads_of(ctx.world, Planned(planned.job, (there,)))
         known = _hooks_of(ctx, planned, there)
         current = bodies.schedule_editable(there, payloads.get(there.id), known.shown(there) if known else None)
         checked = _checked(ctx, planned, known, shapes.patched(current, body))
@@ -115,7 +116,7 @@ def _check_payload(ctx: Context, planned: Planned, there: Schedule | None, draft
         return
     from sweephand.facades.native import tasks  # noqa: PLC0415 - few jobs run tasks
 
-    stored = plan.payloads_of(ctx.world, Planned(planned.job, (there,))) if there is not None else {}
+    stored = lookup.payloads_of(ctx.world, Planned(planned.job, (there,))) if there is not None else {}
     tasks.require_for_payloads(ctx, kind, [draft.payload], set(stored.values()))
 
 
@@ -143,7 +144,7 @@ def _switch(ctx: Context, *, active: bool) -> Answer:
     ctx.no_members()
 
     def draft(planned: Planned, there: Schedule) -> ScheduleDraft:
-        payloads = plan.payloads_of(ctx.world, Planned(planned.job, (there,)))
+        payloads = lookup.payloads_of(ctx.world, Planned(planned.job, (there,)))
         return replace(drafts.as_stored(there, payloads.get(there.id)), active=active)
 
     operation = Operation.ACTIVATE_SCHEDULE if active else Operation.DEACTIVATE_SCHEDULE
@@ -154,7 +155,7 @@ def delete(ctx: Context) -> Answer:
     schedule_id = ctx.id("schedule")
 
     def wish(planned: Planned) -> list[Wish]:
-        return [Wish(plan.find_schedule(planned, schedule_id), None, delete=True)]
+        return [Wish(lookup.find_schedule(planned, schedule_id), None, delete=True)]
 
     _commit(ctx, wish, Operation.DELETE_SCHEDULE)
     return Answer(204)
@@ -164,7 +165,7 @@ def _change(ctx: Context, draft: Callable[[Planned, Schedule], ScheduleDraft], o
     schedule_id = ctx.id("schedule")
 
     def wish(planned: Planned) -> list[Wish]:
-        there = plan.find_schedule(planned, schedule_id)
+        there = lookup.find_schedule(planned, schedule_id)
         wanted = draft(planned, there)
         if wanted.id not in {None, there.id}:
             raise InvalidRequest("id", "cannot be changed")

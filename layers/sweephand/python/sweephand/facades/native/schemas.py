@@ -80,7 +80,7 @@ from sweephand.facades.native.service_schemas import (
     ROTATION,
     SIGNING_KEY,
 )
-from sweephand.flow.history import Operation
+from sweephand.flow.job_parts.change_log import Operation
 
 # Jobs
 

@@ -16,7 +16,7 @@ from sweephand.facades.native.schema_words import (
     SCOPES,
     TEXT,
 )
-from sweephand.flow.access import LONGEST_OVERLAP, USUAL_OVERLAP
+from sweephand.flow.tenants.access import LONGEST_OVERLAP, USUAL_OVERLAP
 
 _QUOTA: Members = {
     "maxJobs": whole(1, collection_fields.MOST_JOBS),

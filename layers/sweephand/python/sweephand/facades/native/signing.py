@@ -10,7 +10,7 @@ from sweephand.errors import NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native import shapes
 from sweephand.facades.native.context import Context
-from sweephand.flow import signing, tenancy
+from sweephand.flow.tenants import signing, tenancy
 
 
 def create_signing_key(ctx: Context) -> Answer:

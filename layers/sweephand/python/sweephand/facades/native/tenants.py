@@ -25,7 +25,7 @@ from sweephand.facades.http import Answer
 from sweephand.facades.native import credentials, operations, shapes
 from sweephand.facades.native.collection_fields import LONGEST_INTERVAL_S
 from sweephand.facades.native.context import Context
-from sweephand.flow import subscriptions, tenancy
+from sweephand.flow.tenants import subscriptions, tenancy
 from sweephand.security.caller import TENANT_SCOPES, is_free_name, is_tenant_name
 from sweephand.store.views import tenants as views
 

@@ -10,7 +10,7 @@ from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.sap.context import COLLECTION, Context
 from sweephand.facades.sap.jobs import OK, make_collection
-from sweephand.flow import tenancy
+from sweephand.flow.tenants import tenancy
 
 NAME = "ASYNC_EXEC_TIMEOUT"
 _NUMBER = re.compile(r"-?[0-9]{1,400}", re.ASCII)

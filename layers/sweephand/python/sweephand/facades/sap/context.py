@@ -13,10 +13,11 @@ from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades import strict_json
 from sweephand.facades.http import Request, Route
-from sweephand.flow import plan, tenancy
-from sweephand.flow.history import By, Operation
-from sweephand.flow.ordinals import Ordinals
-from sweephand.flow.plan import Planned
+from sweephand.flow.job_parts.change_log import By, Operation
+from sweephand.flow.jobs import lookup
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.tenants import tenancy
+from sweephand.flow.tenants.integer_ids import Ordinals
 from sweephand.flow.world import World
 from sweephand.security.caller import PROVIDER, Caller, Door, is_tenant_name
 from sweephand.security.guard import GuardSettings
@@ -130,14 +131,14 @@ class Context:
     def find(self, given: str | None = None) -> Planned:
         """The job with its schedules. Raises NotFound."""
         try:
-            planned = plan.find(self.world, *self.job_key(given))
+            planned = lookup.find(self.world, *self.job_key(given))
         except NotFound as unknown:
             raise NotFound("Job Not Found") from unknown
         return _made_here(planned, planned.job)
 
     def find_job(self) -> Job:
         try:
-            job = plan.find_job(self.world, *self.job_key())
+            job = lookup.find_job(self.world, *self.job_key())
         except NotFound as unknown:
             raise NotFound("Job Not Found") from unknown
         return _made_here(job, job)
@@ -145,7 +146,7 @@ class Context:
     def find_schedule(self, planned: Planned, given: str | None = None) -> Schedule:
         """Of a job, the schedule of the path, or the given one. Raises NotFound."""
         try:
-            return plan.find_schedule(planned, self.parameters["schedule"] if given is None else given)
+            return lookup.find_schedule(planned, self.parameters["schedule"] if given is None else given)
         except NotFound as unknown:
             raise NotFound("Schedule Not Found") from unknown
 

@@ -15,9 +15,10 @@ from sweephand.facades.sap import bodies, fields, job_list
 from sweephand.facades.sap.context import COLLECTION, FACADE, Context
 from sweephand.facades.sap.pages import envelope, page_of
 from sweephand.facades.sap.schedule_edits import edited
-from sweephand.flow import change, drafts, plan, tenancy
-from sweephand.flow.history import Operation
-from sweephand.flow.plan import Planned
+from sweephand.flow.job_parts.change_log import Operation
+from sweephand.flow.jobs import change, creation, deletion, drafts, lookup
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.tenants import tenancy
 from sweephand.store.views import jobs as views
 
 OK = {"success": True}
@@ -36,12 +37,12 @@ def _create(ctx: Context, tenant: str, draft: JobDraft) -> Planned:
     wanted, by = replace(draft, ordinal=ctx.ordinals.give(tenant)), ctx.by(Operation.CREATE)
     try:
         try:
-            return plan.create_job(ctx.world, tenant, wanted, by=by, most=change.SCHEDULES_MOST)
+            return creation.create_job(ctx.world, tenant, wanted, by=by, most=change.SCHEDULES_MOST)
         except InvalidRequest as refused:
             if refused.field != "collection":
                 raise
             make_collection(ctx, tenant)
-            return plan.create_job(ctx.world, tenant, wanted, by=by, most=change.SCHEDULES_MOST)
+            return creation.create_job(ctx.world, tenant, wanted, by=by, most=change.SCHEDULES_MOST)
     except Conflict as refused:
         if refused.code == "NAME_TAKEN":
             raise _name_taken(draft.name) from refused
@@ -64,8 +65,8 @@ def _with_schedules(ctx: Context, planned: Planned) -> dict[str, object]:
 
 
 def schedule_bodies(ctx: Context, planned: Planned) -> list[dict[str, object]]:
-    payloads = plan.payloads_of(ctx.world, planned)
-    schedules = plan.as_following(ctx.world, planned.schedules)
+    payloads = lookup.payloads_of(ctx.world, planned)
+    schedules = lookup.as_following(ctx.world, planned.schedules)
     return [bodies.schedule_body(each, payloads.get(each.id), ctx.now) for each in schedules]
 
 
@@ -106,7 +107,7 @@ def find_named(ctx: Context, name: str) -> Planned | None:
     if row is None:
         return None
     try:
-        planned = plan.find(ctx.world, tenant, row.job_id)
+        planned = lookup.find(ctx.world, tenant, row.job_id)
     except NotFound:
         return None
     return planned if planned.job.facade == FACADE else None
@@ -187,7 +188,7 @@ def _upsert(ctx: Context, name: str) -> Answer:
 
 def delete(ctx: Context) -> Answer:
     job = ctx.find_job()
-    plan.delete_job(ctx.world, job.tenant, job.id, None)
+    deletion.delete_job(ctx.world, job.tenant, job.id, None)
     return Answer(200, OK)
 
 

@@ -36,7 +36,7 @@ from sweephand.domain.job import Job, ScheduleDraft
 from sweephand.domain.run import Kind, State
 from sweephand.domain.schedule import LIVE, Schedule
 from sweephand.facades.sap import bodies, over
-from sweephand.flow import drafts
+from sweephand.flow.jobs import drafts
 from sweephand.flow.world import World
 from sweephand.ids import run_uuid
 from sweephand.schedules.timing import Timing, parse

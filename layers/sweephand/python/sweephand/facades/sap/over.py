@@ -13,7 +13,8 @@ from sweephand.domain.job import Job, ScheduleDraft
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.sap import bodies
-from sweephand.flow import drafts, replan
+from sweephand.flow.jobs import drafts
+from sweephand.flow.series import replan
 
 
 def is_over(schedule: Schedule) -> bool:

@@ -12,8 +12,8 @@ from sweephand.facades.http import Answer, Operation, Route, Routes
 from sweephand.facades.sap import action_logs, config, jobs, runs, schedules, search
 from sweephand.facades.sap.context import Context
 from sweephand.facades.sap.errors import CREATING, of_error, refusal
-from sweephand.flow.ordinals import Ordinals
 from sweephand.flow.rates import Limit, RateMeter
+from sweephand.flow.tenants.integer_ids import Ordinals
 
 READ, WRITE, RUN = "jobs:read", "jobs:write", "runs:write"
 JOBS, JOB = "/scheduler/jobs", "/scheduler/jobs/{job}"

@@ -19,8 +19,9 @@ from sweephand.facades.sap import bodies, fields
 from sweephand.facades.sap.context import MAX_BODY, Context
 from sweephand.facades.sap.jobs import OK
 from sweephand.facades.sap.pages import MOST, Page, envelope, page_of
-from sweephand.flow import plan, results
-from sweephand.flow.ranges import StandsForMany
+from sweephand.flow.jobs import lookup
+from sweephand.flow.runs import results
+from sweephand.flow.series.ranges import StandsForMany
 from sweephand.ids import is_uuid, run_uuid
 from sweephand.schedules.timing import load_or_never
 from sweephand.store.views import runs as views
@@ -136,7 +137,7 @@ def _is_told(ctx: Context, run: Run) -> bool:
 
 def _planned(ctx: Context, schedule: Schedule) -> dict[str, Any] | None:
     """The next run, which is a line of the log before it has begun."""
-    (schedule,) = plan.as_following(ctx.world, [schedule])
+    (schedule,) = lookup.as_following(ctx.world, [schedule])
     ahead = upcoming.next_runs(schedule, load_or_never(schedule.packed), ctx.now, 1)
     if not ahead:
         return None

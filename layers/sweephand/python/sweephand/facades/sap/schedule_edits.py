@@ -8,7 +8,7 @@ from typing import Any
 from sweephand.domain.job import Job, Payload, ScheduleDraft
 from sweephand.domain.schedule import Schedule
 from sweephand.facades.sap import fields, one_time
-from sweephand.flow import drafts
+from sweephand.flow.jobs import drafts
 from sweephand.flow.world import World
 
 

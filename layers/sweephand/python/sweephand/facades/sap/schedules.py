@@ -14,10 +14,10 @@ from sweephand.facades.sap.context import Context
 from sweephand.facades.sap.jobs import OK, schedule_bodies
 from sweephand.facades.sap.pages import envelope, page_of
 from sweephand.facades.sap.schedule_edits import edited
-from sweephand.flow import change, drafts, plan
-from sweephand.flow.history import Operation
-from sweephand.flow.plan import Planned
-from sweephand.flow.wishes import Wish
+from sweephand.flow.job_parts.change_log import Operation
+from sweephand.flow.jobs import change, drafts, lookup
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.jobs.requested import Wish
 
 MOST_LOGS = 200
 
@@ -104,7 +104,7 @@ def put(ctx: Context) -> Answer:
     schedule_id = ctx.find_schedule(planned).id
 
     def wish(there: Planned) -> list[Wish]:
-        before = plan.find_schedule(there, schedule_id)
+        before = lookup.find_schedule(there, schedule_id)
         (stored,) = _stored(ctx, there, (before,))
         return [Wish(before, edited(there.job, before, stored.payload, body, there.job.action, ctx.world))]
 
@@ -117,7 +117,7 @@ def delete(ctx: Context) -> Answer:
     schedule_id = ctx.find_schedule(planned).id
 
     def wish(there: Planned) -> list[Wish]:
-        return [Wish(plan.find_schedule(there, schedule_id), None, delete=True)]
+        return [Wish(lookup.find_schedule(there, schedule_id), None, delete=True)]
 
     _commit(ctx, planned, wish, Operation.DELETE_SCHEDULE)
     return Answer(200, OK)
@@ -129,9 +129,9 @@ def _commit(ctx: Context, planned: Planned, wish: Callable[[Planned], list[Wish]
 
 
 def _body(ctx: Context, planned: Planned, schedule_id: str) -> dict[str, object]:
-    schedule = plan.find_schedule(planned, schedule_id)
-    payloads = plan.payloads_of(ctx.world, Planned(planned.job, (schedule,)))
-    (schedule,) = plan.as_following(ctx.world, [schedule])
+    schedule = lookup.find_schedule(planned, schedule_id)
+    payloads = lookup.payloads_of(ctx.world, Planned(planned.job, (schedule,)))
+    (schedule,) = lookup.as_following(ctx.world, [schedule])
     return bodies.schedule_body(schedule, payloads.get(schedule.id), ctx.now)
 
 
@@ -142,5 +142,5 @@ def _told(ctx: Context, planned: Planned, schedule_id: str) -> dict[str, object]
 
 def _stored(ctx: Context, planned: Planned, some: tuple[Schedule, ...]) -> list[ScheduleDraft]:
     """What is stored of some schedules, in the form in which it would be asked for."""
-    payloads = plan.payloads_of(ctx.world, Planned(planned.job, some))
+    payloads = lookup.payloads_of(ctx.world, Planned(planned.job, some))
     return [drafts.as_stored(each, payloads.get(each.id)) for each in some]

@@ -27,8 +27,8 @@ from sweephand.facades.sap.fields import shown_target, user_of
 from sweephand.facades.sap.job_list import Listed, all_of, read, tenants_of
 from sweephand.facades.sap.pages import Page, envelope, page_of
 from sweephand.facades.sap.times import shown
-from sweephand.flow import plan
-from sweephand.flow.plan import Planned
+from sweephand.flow.jobs import lookup
+from sweephand.flow.jobs.lookup import Planned
 from sweephand.schedules.instants import parse_instant
 
 LONGEST = 1_000
@@ -244,10 +244,10 @@ def _job_body(ctx: Context, planned: Planned, *, with_schedules: bool) -> dict[s
         "signatureVersion": 0,
     }
     if with_schedules:
-        payloads = plan.payloads_of(ctx.world, planned)
+        payloads = lookup.payloads_of(ctx.world, planned)
         body["schedules"] = [
             _renamed(bodies.schedule_body(each, payloads.get(each.id), ctx.now))
-            for each in plan.as_following(ctx.world, planned.schedules)
+            for each in lookup.as_following(ctx.world, planned.schedules)
         ]
     return body
 
@@ -258,7 +258,7 @@ def _renamed(schedule: dict[str, Any]) -> dict[str, Any]:
 
 
 def _schedule_body(ctx: Context, job: Job, schedule: Schedule) -> dict[str, Any]:
-    payloads = plan.payloads_of(ctx.world, Planned(job, (schedule,)))
-    (schedule,) = plan.as_following(ctx.world, [schedule])
+    payloads = lookup.payloads_of(ctx.world, Planned(job, (schedule,)))
+    (schedule,) = lookup.as_following(ctx.world, [schedule])
     parent = {"_id": job.integer_id, "name": job.name, "jobUrl": f"/scheduler/jobs/{job.integer_id}"}
     return _renamed(bodies.schedule_body(schedule, payloads.get(schedule.id), ctx.now)) | {"parent": parent}

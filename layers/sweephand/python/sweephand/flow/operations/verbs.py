@@ -9,7 +9,7 @@ from typing import Any
 from sweephand.domain.operation import KEPT, Operation, OperationKind, OperationState
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, NotFound, Unavailable
-from sweephand.flow import announce
+from sweephand.flow import events
 from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
 from sweephand.flow.operations.kinds import KINDS
 from sweephand.flow.world import World
@@ -114,7 +114,7 @@ def give_up(world: World, operation: Operation, cause: str) -> Operation | None:
     if there is None or there.state is not OperationState.FAILED:
         return None
     world.journal.error("an operation failed", tenant=operation.tenant, operation=operation.id, reason=cause)
-    announce.operation_failed(world, there)
+    events.operation_failed(world, there)
     return there
 
 

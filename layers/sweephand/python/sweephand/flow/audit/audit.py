@@ -1,0 +1,167 @@
+"""The audit: what should have run against the ledger, each hour.
+
+Every schedule that lost its next time gets one. A 24th of all schedules is held against its ledger (reckoning.py); what
+one audit does not get through in its time, the next one does first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+
+from sweephand import ids
+from sweephand.domain.instants import FAR
+from sweephand.domain.schedule import LIVE, OVER, Schedule
+from sweephand.errors import Unavailable
+from sweephand.flow.audit import reconcile
+from sweephand.flow.world import World
+from sweephand.store import audits, jobs, keys, waiting
+from sweephand.store.audits import LastAudit, Rest
+
+PARTS = 24
+DEADLINE_S = 600.0
+"""For holding schedules against their ledger; what remains of the function's 15 minutes is for finding stopped ones."""
+
+
+@dataclass
+class Findings:
+    """schedules: looked at in depth. stopped: series without a next time, now repaired.
+
+    lost: runs whose pointer was sent again. superseded: occurrences of plans too old to be run, now in the ledger.
+    corrected: counts put right. unreadable: schedules whose text nobody can read; the sweep takes them out.
+    waiting: looks that the table had no time for. rest: where to go on, if time ran out.
+    """
+
+    schedules: int = 0
+    stopped: int = 0
+    lost: int = 0
+    superseded: int = 0
+    corrected: int = 0
+    unreadable: int = 0
+    waiting: int = 0
+    rest: str | None = None
+
+    def counts(self) -> dict[str, int]:
+        return {name: value for name, value in asdict(self).items() if name != "rest"}
+
+    @property
+    def found(self) -> int:
+        return self.stopped + self.lost + self.superseded + self.corrected
+
+
+@dataclass
+class _Round:
+    """One pass.
+
+    turns: which parts of the catalogue are held against the ledger, and from where. cut: where time ran out.
+    """
+
+    world: World
+    at_once: bool
+    turns: Sequence[Rest]
+    deadline: float
+    findings: Findings = field(default_factory=Findings)
+    cut: tuple[int, str] | None = None
+
+    def in_turn(self, shard: int, sk: str, part: int) -> bool:
+        return any(turn.part in (part, EVERY) and (shard, sk) > (turn.shard, turn.behind) for turn in self.turns)
+
+    def left(self) -> tuple[Rest, ...]:
+        """What remains of each turn behind the cut."""
+        if self.cut is None:
+            return ()
+        return tuple(Rest(turn.part, *max(self.cut, (turn.shard, turn.behind))) for turn in self.turns)
+
+
+EVERY = -1
+"""The part of a turn that is for all schedules."""
+
+
+def audit(world: World, *, everything: bool = False, rest: str | None = None) -> Findings:
+    """One pass over the catalogue.
+
+    everything: all schedules in depth and settled at once, not this hour's part. rest: where such a pass left off.
+    Raises ValueError for a `rest` that no audit gave.
+    """
+    last = audits.read(world.table)
+    now = world.clock.now()
+    if everything:
+        turns = [_rest_of(rest) if rest is not None else Rest(EVERY, -1, "")]
+    else:
+        part = int(now.timestamp()) // 3_600 % PARTS
+        older = [each for each in (last.rests if last else ()) if each.part != part]
+        turns = [*older, Rest(part, -1, "")]
+    this = _Round(world, everything, turns, world.clock.monotonic() + DEADLINE_S)
+    for shard in range(world.settings.shards):
+        _audit_shard(this, shard)
+    findings = this.findings
+    if everything:
+        findings.rest = next((f"{left.shard} {left.behind}" for left in this.left()), None)
+    rests = (last.rests if last else ()) if everything else this.left()
+    audits.write(world.table, LastAudit(now, findings.counts(), everything, rests))
+    world.journal.info("audit", rows=findings.schedules, repaired=findings.stopped, findings=findings.found)
+    if this.cut is not None:
+        world.journal.warning("the audit ran out of time: the next one goes on", shard=this.cut[0])
+    if findings.found:
+        world.journal.count("AuditFindings", findings.found)
+    return findings
+
+
+def _rest_of(text: str) -> Rest:
+    shard, _, behind = text.partition(" ")
+    return Rest(EVERY, int(shard), behind)
+
+
+def _audit_shard(this: _Round, shard: int) -> None:
+    table = this.world.table
+    waits = {(row.pk, row.sk) for page in waiting.due(table, shard, None, FAR) for row in page}
+    behind = ""
+    for pk, sk in waiting.catalogue(table, shard):
+        schedule_id = keys.parts(sk)[1]
+        in_turn = this.in_turn(shard, sk, ids.shard_of(schedule_id, PARTS))
+        if in_turn and this.cut is None and this.world.clock.monotonic() > this.deadline:
+            this.cut = shard, behind
+        behind = sk
+        in_turn = in_turn and this.cut is None
+        if in_turn or (pk, sk) not in waits:
+            _guarded(this, pk, schedule_id, in_depth=in_turn)
+
+
+def _guarded(this: _Round, pk: str, schedule_id: str, *, in_depth: bool) -> None:
+    """One schedule that cannot be read, or that the table has no time for, stops no audit."""
+    _, tenant, _, job_id = keys.parts(pk)
+    try:
+        schedule = jobs.read_schedule(this.world.table, tenant, job_id, schedule_id)
+        if schedule is not None:
+            _audit_schedule(this, schedule, in_depth=in_depth)
+    except ValueError:
+        this.findings.unreadable += 1
+        this.world.journal.error("a schedule cannot be read", tenant=tenant, job=job_id, schedule=schedule_id)
+    except Unavailable as unavailable:
+        this.findings.waiting += 1
+        where = {"tenant": tenant, "job": job_id, "schedule": schedule_id}
+        this.world.journal.warning("a schedule waits for its next audit", reason=unavailable.reason, **where)
+
+
+def _audit_schedule(this: _Round, schedule: Schedule, *, in_depth: bool) -> None:
+    if schedule.next_run_at is None and schedule.state in LIVE:
+        if reconcile.restart(this.world, schedule):
+            this.findings.stopped += 1
+            _tell(this.world, "SERIES_STOPPED", schedule, 0)
+        return
+    if not in_depth or schedule.state in OVER:
+        return
+    this.findings.schedules += 1
+    found = reconcile.reckon(this.world, schedule, at_once=this.at_once)
+    this.findings.lost += found.lost
+    this.findings.superseded += found.superseded
+    this.findings.corrected += found.corrected
+    if found.lost:
+        _tell(this.world, "RUNS_LOST", schedule, found.lost)
+
+
+def _tell(world: World, finding: str, schedule: Schedule, count: int) -> None:
+    from sweephand.domain.event import Finding  # noqa: PLC0415 - nothing is found while the service runs
+    from sweephand.flow import events  # noqa: PLC0415
+
+    events.found(world, Finding(finding), schedule, count)

@@ -1,0 +1,298 @@
+"""One schedule held against its ledger: what was lost is sent again, counts are put right, totals are settled.
+
+Nothing here ends a run but one: an occurrence of a plan so old that its message would be dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import islice
+
+from sweephand.domain import generations as plans
+from sweephand.domain import series
+from sweephand.domain.account import Account
+from sweephand.domain.generations import Owed
+from sweephand.domain.instants import EPOCH, FAR, epoch_s, from_ms
+from sweephand.domain.message import Pointer, occurrence
+from sweephand.domain.run import Reason, Run, State
+from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
+from sweephand.domain.waiting import WAKE_AGAIN, SweepText, Waits
+from sweephand.flow.jobs import completion
+from sweephand.flow.runs import settle
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.schedules.timing import Timing, load
+from sweephand.store import generations, jobs, keys, ledger, stats, waiting
+from sweephand.store.conditional import Refused, Written
+from sweephand.store.expressions import Action, add, assign
+from sweephand.store.table import RunItem, ScheduleItem, StatsItem
+from sweephand.store.views import runs as views
+
+SETTLED_AFTER = timedelta(minutes=10)
+"""Instants this old have had the time to reach their ledger row."""
+MOST_INSTANTS = 100_000
+"""Of one schedule in one look; what is left follows at the next."""
+WORTH_SETTLING = 24
+SETTLES_AFTER = timedelta(days=5)
+"""A write costs as much as reading some twenty rows again; and rows must be settled long before they expire."""
+
+
+@dataclass(frozen=True)
+class Reckoned:
+    """lost: occurrences and runs whose pointer was sent again. superseded: those that nobody may run any more.
+
+    corrected: counts that were put right.
+    """
+
+    lost: int = 0
+    superseded: int = 0
+    corrected: int = 0
+
+
+def reckon(world: World, schedule: Schedule, *, at_once: bool) -> Reckoned:
+    """Holds a schedule against its ledger. at_once: settles now what it can, not when it is worth a write.
+
+    What a first, cheaper look finds may be a moment old: it is read again before anything follows from it.
+    Raises ValueError for a schedule that cannot be read and is not known to be broken.
+    """
+    if schedule.state is not ScheduleState.BROKEN:
+        load(schedule.packed)
+    now = world.clock.now()
+    seen = _look(world, schedule, now, consistent=False)
+    if not (seen.anything or _worth_settling(schedule, seen, now, at_once=at_once)):
+        return Reckoned()
+    seen = _look(world, schedule, now, consistent=True)
+    corrected = _correct(world, schedule, seen)
+    superseded = _supersede(world, schedule, seen.over)
+    _send(world, schedule, seen.pointers)
+    if _worth_settling(schedule, seen, now, at_once=at_once):
+        _settle(world, schedule, seen)
+    if schedule.state is ScheduleState.ENDING:
+        completion.complete_if_over(world, schedule)
+    return Reckoned(len(seen.pointers), superseded, corrected)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """pointers: to be sent. over: owed by plans that no executor knows any more. settles_to: if it can go that far.
+
+    planned: what planned_total should be, None where that cannot be said.
+    """
+
+    account: Account
+    before: StatsItem
+    pointers: Sequence[Pointer]
+    over: Sequence[Owed]
+    settles_to: datetime
+    planned: int | None
+    miscounted: bool
+
+    @property
+    def anything(self) -> bool:
+        return bool(self.pointers or self.over or self.miscounted)
+
+
+def _look(world: World, schedule: Schedule, now: datetime, *, consistent: bool) -> _Seen:
+    before = stats.read(world.table, schedule, consistent=consistent)
+    there = account(world, schedule, before, consistent=consistent)
+    until = _judged_until(world, schedule, there, now - SETTLED_AFTER)
+    missing = there.missing(until, MOST_INSTANTS)
+    if len(missing) == MOST_INSTANTS:
+        until = missing[-1].instant
+    listed = {schedule.generation, *schedule.ended_at}
+    nobodys = [run for run in there.rows.values() if not run.finished and _nobody_holds(run, now)]
+    planned = _planned(schedule, there, before)
+    return _Seen(
+        account=there,
+        before=before,
+        pointers=[
+            *(_pointer(schedule, owed) for owed in missing if owed.generation in listed),
+            *(ledger.pointer_to(run) for run in nobodys),
+        ],
+        over=[owed for owed in missing if owed.generation not in listed],
+        settles_to=there.settles_to(until, missing, now),
+        planned=planned,
+        miscounted=bool(there.miscounted()) or planned not in (None, schedule.planned_total),
+    )
+
+
+def account(world: World, schedule: Schedule, before: StatsItem, *, consistent: bool = True) -> Account:
+    """before: the statistics as read."""
+    settled_to = before.settled_to
+    force = plans.in_force(schedule)
+    since = EPOCH if settled_to is None else from_ms(settled_to)
+    left = list(generations.left_since(world.table, schedule, since))
+    if settled_to is None:
+        since = min(each.since for each in (force, *left))
+    found = views.planned_between(world.table, schedule.tenant, schedule.id, since, FAR, consistent=consistent)
+    runs = list(islice(found, MOST_INSTANTS))
+    return Account(
+        since=since,
+        rows={run.uuid: run for run in runs if run.range_count is None},
+        lines=[run for run in runs if run.range_count is not None],
+        generations=[*sorted(left, key=lambda each: each.number), force],
+        next_at=schedule.unsent_from if schedule.state is ScheduleState.ACTIVE else None,
+        whole=len(runs) < MOST_INSTANTS,
+    )
+
+
+def _judged_until(world: World, schedule: Schedule, there: Account, latest: datetime) -> datetime:
+    """The last instant that must have its row by now: sent, old enough, and before any catch-up that is under way."""
+    until = min(latest, there.newest) if not there.whole else latest
+    sent = plans.sent_until(schedule)
+    # Nothing of a plan that is off was sent; but a pause that ends late may still plan what lies behind its end.
+    until = min(until, plans.in_force(schedule).since if sent is None else sent)
+    if schedule.missed_to is not None and schedule.missed_to > there.since:
+        first = waiting.first_catch_up(world.table, schedule.tenant, schedule.id)
+        until = until if first is None else min(until, first - timedelta(seconds=1))
+    return max(until, there.since)
+
+
+def _planned(schedule: Schedule, there: Account, before: StatsItem) -> int | None:
+    sent = plans.sent_until(schedule)
+    if sent is None or not there.whole or any(each > sent for each in schedule.still_due):
+        return None
+    return before.settled_planned + there.planned(sent, MOST_INSTANTS)
+
+
+def _pointer(schedule: Schedule, owed: Owed) -> Pointer:
+    """Of the generation that owes it, and decided: its lateness is the service's own."""
+    pointer = occurrence(schedule.tenant, schedule.job_id, schedule.id, owed.instant, owed.generation)
+    return replace(pointer, decided=True)
+
+
+def _nobody_holds(run: Run, now: datetime) -> bool:
+    """Its message must be lost: long after its lease, its next attempt or its deadline, and it still waits."""
+    long_ago = now - SETTLED_AFTER
+    if run.deadline_at is not None and run.deadline_at < long_ago:
+        return True
+    if run.wake_at is not None or run.in_line:  # its own row, or its flow key's, sends its pointer
+        return False
+    if run.state is State.TRIGGERED:
+        return run.lease_until is None or run.lease_until < now
+    return run.not_before is None or run.not_before < long_ago
+
+
+def _send(world: World, schedule: Schedule, pointers: Sequence[Pointer]) -> None:
+    if not pointers:
+        return
+    now = world.clock.now()
+    unsent = world.queue.send([Delivery(pointer, now, schedule.lane) for pointer in pointers])
+    where = {"tenant": schedule.tenant, "job": schedule.job_id, "schedule": schedule.id}
+    world.journal.warning("runs had lost their message", rows=len(pointers), left=len(unsent), **where)
+
+
+def _supersede(world: World, schedule: Schedule, over: Sequence[Owed]) -> int:
+    """The row for an instant of a plan that is no longer listed: its message would be dropped [absent]."""
+    done = 0
+    for owed in over:
+        pointer = _pointer(schedule, owed)
+        skipped = State.SKIPPED, Reason.SUPERSEDED
+        ended = settle.end_unacted(world, schedule.lane, pointer, None, *skipped, collection=schedule.collection)
+        done += not isinstance(ended, Refused)
+    return done
+
+
+# Counts
+
+
+def _correct(world: World, schedule: Schedule, seen: _Seen) -> int:
+    """planned_total [as read], and lines that a run of its own came into. Returns how many counts were wrong."""
+    corrected = 0
+    for line, count in seen.account.miscounted():
+        corrected += isinstance(_recount(world, line, count), Written)
+    if seen.planned is not None and seen.planned != schedule.planned_total:
+        key = keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id)
+        actions = [assign(ScheduleItem.planned_total, seen.planned)]
+        same = jobs.as_read(schedule) & (ScheduleItem.planned_total == schedule.planned_total)
+        corrected += isinstance(world.table.update(*key, actions, same), Written)
+    if corrected:
+        world.journal.warning("counts were put right", tenant=schedule.tenant, schedule=schedule.id, rows=corrected)
+    return corrected
+
+
+def _recount(world: World, line: Run, count: int) -> object:
+    """A line with another count, and the statistics with it [count as read]."""
+    assert line.range_count is not None
+    pk, sk = keys.runs(line.tenant, line.schedule_id or line.job_id), keys.run(line.uuid)
+    same = RunItem.range_count == line.range_count
+    actions = [assign(RunItem.range_count, count)]
+    op = world.table.update_op("line", pk, sk, actions, same)
+    stats_key = keys.job(line.tenant, line.job_id), keys.stats(line.schedule_id or line.job_id)
+    missed = world.table.update_op("stats", *stats_key, [add(StatsItem.missed, count - line.range_count)])
+    return world.table.transact([op, missed])
+
+
+def _worth_settling(schedule: Schedule, seen: _Seen, now: datetime, *, at_once: bool) -> bool:
+    there = seen.account
+    rows = [run.planned_at for run in there.rows.values() if run.planned_at <= seen.settles_to]
+    if schedule.state not in LIVE:
+        return True
+    if not rows:
+        return False
+    return at_once or len(rows) >= WORTH_SETTLING or min(rows) < now - SETTLES_AFTER
+
+
+def _settle(world: World, schedule: Schedule, seen: _Seen) -> None:
+    """settled_to and the totals up to there; one that is off leaves the catalogue once nothing is left to settle."""
+    there, until = seen.account, seen.settles_to
+    rows = [run for run in there.rows.values() if run.planned_at <= until]
+    if rows and until > there.since:
+        ended = sum(run.finished for run in rows)
+        settled = stats.settle(world.table, seen.before, until, ended=ended, planned=len(rows))
+        if isinstance(settled, Refused):
+            return
+    if schedule.state in LIVE or until < plans.began(schedule):
+        return
+    key = keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id)
+    same = (ScheduleItem.generation == schedule.generation) & (ScheduleItem.state == schedule.state.value)
+    world.table.update(*key, [assign(ScheduleItem.schedule_id, None)], same)
+
+
+# A series without a next time
+
+
+def restart(world: World, schedule: Schedule) -> bool:
+    """It goes on behind the last occurrence in the ledger [as read], and the sweep finds missed what lies between.
+
+    Up to there planned_total is counted anew. An ENDING one gets its wake again. False: somebody else changed it first.
+    Raises ValueError if its timing cannot be read.
+    """
+    actions = [assign(ScheduleItem.next_run_at, epoch_s(world.clock.now() + WAKE_AGAIN))]
+    if schedule.state is ScheduleState.ACTIVE:
+        actions = _goes_on(world, schedule)
+    key = keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id)
+    if isinstance(world.table.update(*key, actions, jobs.as_read(schedule)), Refused):
+        return False
+    where = {"tenant": schedule.tenant, "job": schedule.job_id, "schedule": schedule.id}
+    world.journal.error("a series had lost its next time", **where)
+    return True
+
+
+def _goes_on(world: World, schedule: Schedule) -> list[Action]:
+    timing = load(schedule.packed)
+    before = stats.read(world.table, schedule)
+    there = account(world, schedule, before)
+    newest = max([there.newest, schedule.missed_to or there.newest, *schedule.still_due])
+    planned = before.settled_planned + there.planned(newest, MOST_INSTANTS)
+    upcoming = None
+    if timing.count is None or planned < timing.count:
+        upcoming = _following(schedule, timing, newest)
+    if upcoming is not None:
+        return [assign(ScheduleItem.planned_total, planned), assign(ScheduleItem.next_run_at, epoch_s(upcoming))]
+    sweep = replace(SweepText.read(jobs.sweep_text(schedule)), waits=Waits.END)
+    return [
+        assign(ScheduleItem.planned_total, planned),
+        assign(ScheduleItem.next_run_at, epoch_s(world.clock.now() + WAKE_AGAIN)),
+        assign(ScheduleItem.state, ScheduleState.ENDING.value),
+        assign(ScheduleItem.sweep, str(sweep)),
+        assign(ScheduleItem.last_planned_at, epoch_s(newest)),
+    ]
+
+
+def _following(schedule: Schedule, timing: Timing, newest: datetime) -> datetime | None:
+    if schedule.first_at is not None and schedule.first_at > newest:
+        return schedule.first_at
+    return series.following(timing, newest, newest)

@@ -1,0 +1,115 @@
+"""By command: the effects of finished runs once more, where a queue was purged before they were done.
+
+The pointers of the runs go out again; an executor that meets a finished run repeats its effects and does nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+
+from sweephand.domain import run_action
+from sweephand.domain.job import Job
+from sweephand.domain.run import Run
+from sweephand.errors import Unavailable
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.store import jobs, ledger
+from sweephand.store.views import jobs as lists
+from sweephand.store.views import runs as views
+
+DEADLINE_S = 600.0
+PAGE = 100
+AT_ONCE = 100
+
+
+@dataclass
+class Repeated:
+    """jobs: looked through. runs: finished ones, whose pointer was sent. rest: if time ran out, where to go on."""
+
+    jobs: int = 0
+    runs: int = 0
+    rest: str | None = None
+
+
+@dataclass(frozen=True)
+class Range:
+    """since, until: of planned instants, both included. job: None for all of the tenant, behind the place `behind`."""
+
+    tenant: str
+    since: datetime
+    until: datetime
+    job: str | None = None
+    behind: str | None = None
+
+    @classmethod
+    def read(cls, members: Mapping[str, str]) -> Range:
+        """tenant, since, until (RFC 3339 with an offset), and job or from. Raises ValueError for anything else."""
+        given = dict(members)
+        try:
+            tenant, since, until = given.pop("tenant"), given.pop("since"), given.pop("until")
+        except KeyError as missing:
+            raise ValueError(f"{missing.args[0]} is missing") from missing
+        found = cls(tenant, _instant(since), _instant(until), given.pop("job", None), given.pop("from", None))
+        if given:
+            raise ValueError(f"unknown: {', '.join(sorted(given))}")
+        return found
+
+
+def _instant(text: str) -> datetime:
+    instant = datetime.fromisoformat(text)
+    if instant.tzinfo is None:
+        raise ValueError(f"{text} has no offset")
+    return instant
+
+
+def repeat(world: World, members: Mapping[str, str]) -> Repeated:
+    """The effects of every finished run of the range, by sending its pointer. May be repeated without harm.
+
+    members: as Range.read takes them. Raises ValueError as it does, Unavailable if a message did not go out.
+    """
+    wanted = Range.read(members)
+    deadline = world.clock.monotonic() + DEADLINE_S
+    done = Repeated()
+    behind = wanted.behind
+    for place, job in _jobs(world, wanted):
+        if world.clock.monotonic() > deadline:
+            done.rest = behind
+            break
+        pointers = (_pointer(world, job, run) for run in _finished(world, wanted, job))
+        while batch := list(islice(pointers, AT_ONCE)):
+            if world.queue.send(batch):
+                raise Unavailable("the run queue did not take a message")
+            done.runs += len(batch)
+        done.jobs += 1
+        behind = place
+    world.journal.info("effects repeated", tenant=wanted.tenant, rows=done.runs)
+    return done
+
+
+def _pointer(world: World, job: Job, run: Run) -> Delivery:
+    lane = run_action.lane_of(run_action.action_of(job, run.kind))
+    return Delivery(ledger.pointer_to(run), world.clock.now(), lane)
+
+
+def _jobs(world: World, wanted: Range) -> Iterator[tuple[str, Job]]:
+    """Each with its place in the list of all jobs."""
+    places: Iterator[tuple[str, str]] = iter([("", wanted.job or "")])
+    if wanted.job is None:
+        rows = lists.listed(world.table, wanted.tenant, lists.ALL, wanted.behind, PAGE)
+        places = ((row.place, row.job_id) for row in rows)
+    for place, job_id in places:
+        job = jobs.read_job(world.table, wanted.tenant, job_id)
+        if job is not None:
+            yield place, job
+
+
+def _finished(world: World, wanted: Range, job: Job) -> Iterator[Run]:
+    now = world.clock.now()
+    schedules = jobs.read_schedules(world.table, job.tenant, job.id)
+    for owner in [job.id, *(schedule.id for schedule in schedules)]:
+        for run in views.between(world.table, job.tenant, owner, wanted.since, wanted.until):
+            if run.finished and run.range_count is None and not run.is_gone(now):
+                yield run

@@ -1,0 +1,165 @@
+"""The function `operations`: a message is one stretch of an operation's pages, and sends the next one.
+
+Who is cut off leaves the row as the last whole page left it; the message comes back, or the row's wake sends another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sweephand.domain.message import Pointer, Subject, Unreadable, decode
+from sweephand.domain.operation import KEPT, Operation, OperationState, Page
+from sweephand.domain.schedule import Lane
+from sweephand.errors import SweephandError, Unavailable
+from sweephand.flow import events
+from sweephand.flow.bulk.works import clear, work_of
+from sweephand.flow.operations import verbs
+from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict
+from sweephand.flow.world import World
+from sweephand.store import operations as store
+from sweephand.store.conditional import Refused
+from sweephand.telemetry import where
+
+STRETCH_S = 60.0
+"""After this long no further page begins: half of what the function has."""
+TRIES_UNEXPECTED = 3
+"""So often the same message may fail unexpectedly before its operation does."""
+TRIES_UNAVAILABLE = 8
+"""Then the row's wake answers: a table that is not to be had is no reason to give up, nor to end as a dead letter."""
+FIRST_WAIT_S, LONGEST_WAIT_S = 5.0, 300.0
+
+
+def batch(world: World, request_id: str, messages: Sequence[Delivered]) -> list[str]:
+    """Returns the ids of those messages that must come back."""
+    failed: list[str] = []
+    waits: dict[str, float] = {}
+    for message in messages:
+        verdict = _guarded(world, f"{request_id}/{message.receipt[-24:]}", message)
+        if not verdict.acknowledged:
+            failed.append(message.message_id)
+            waits[message.receipt] = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2**message.receive_count)
+    if waits:
+        world.queue.postpone(Lane.OPERATIONS, waits)
+    return failed
+
+
+def _guarded(world: World, by: str, message: Delivered) -> Verdict:
+    try:
+        return one(world, by, message)
+    except Unavailable as unavailable:
+        world.journal.warning("an operation waits for the table or a queue", reason=unavailable.reason)
+        return AGAIN if message.receive_count < TRIES_UNAVAILABLE else DONE
+
+
+def one(world: World, by: str, message: Delivered) -> Verdict:
+    """Raises Unavailable."""
+    try:
+        pointer = decode(message.body)
+    except Unreadable as unreadable:
+        world.journal.error("a message cannot be read", reason=str(unreadable))
+        return AGAIN
+    if pointer.subject is Subject.ERRORS:
+        from sweephand.flow.errors import failures  # noqa: PLC0415 - a group wakes each other week
+
+        failures.look(world, pointer)
+        return DONE
+    operation = _meant(world, pointer)
+    if operation is None:
+        return DONE
+    if operation.leaves:
+        return _cleared(world, operation)
+    return _tried(world, by, operation, message.receive_count)
+
+
+def _tried(world: World, by: str, operation: Operation, tries: int) -> Verdict:
+    try:
+        return _stretch(world, by, operation)
+    except Unavailable:
+        raise
+    except SweephandError as hopeless:
+        return _give_up(world, operation, hopeless.reason)
+    except Exception as unexpected:  # noqa: BLE001 - it must end with a cause, not come back for ever
+        at = where(unexpected)
+        world.journal.error("an operation's page failed", error=type(unexpected).__name__, where=at)
+        if tries < TRIES_UNEXPECTED:
+            return AGAIN
+        return _give_up(world, operation, f"unexpected: {type(unexpected).__name__} at {at}")
+
+
+def dead(world: World, pointer: Pointer) -> None:
+    """Its message was received ten times and never settled: whatever carried out this page died each time."""
+    operation = _meant(world, pointer)
+    if operation is not None and not operation.leaves:
+        verbs.give_up(world, operation, "what carried it out was cut off, again and again")
+
+
+def _meant(world: World, pointer: Pointer) -> Operation | None:
+    """None where it has ended or rests, or another message has come further."""
+    if pointer.subject is not Subject.OPERATION:
+        return None
+    operation = store.by_pointer(world.table, pointer)
+    if operation is None or operation.step != pointer.generation:
+        return None
+    if operation.state is OperationState.FAILED:  # whoever gave it up may have died before it told of that
+        events.operation_failed(world, operation)
+    return operation if operation.state is OperationState.RUNNING or operation.leaves else None
+
+
+def _cleared(world: World, operation: Operation) -> Verdict:
+    """What a cancelled one had written goes; its wake stays until it has. Raises Unavailable.
+
+    A message that comes too early, of a page that was begun before, leaves it to the one that was sent for this.
+    """
+    if world.clock.now() >= operation.cleared_at:
+        clear(world, operation)
+        store.turn(world.table, operation, replace(operation, leaves=False), world.clock.now(), world.settings.shards)
+    return DONE
+
+
+def _stretch(world: World, by: str, operation: Operation) -> Verdict:
+    """Pages until the operation ends, rests, has to wait for its time, or the stretch is over."""
+    page = work_of(operation.kind)
+    deadline = world.clock.monotonic() + STRETCH_S
+    while operation.due_at is None or operation.due_at <= world.clock.now():
+        after = _after(world, operation, page(world, operation), by)
+        written = store.move_on(world.table, operation, after, world.clock.now(), world.settings.shards)
+        if isinstance(written, Refused) and not _own(store.operation_in(written), after):
+            return DONE  # paused, cancelled, or another message did the same page
+        operation = after
+        if operation.state is not OperationState.RUNNING:
+            return DONE
+        if world.clock.monotonic() > deadline:
+            break
+    verbs.send(world, operation)
+    return DONE
+
+
+def _after(world: World, operation: Operation, page: Page, by: str) -> Operation:
+    """Absolute values, so that the write behind a page may come twice."""
+    moved = replace(
+        operation,
+        step=operation.step + 1,
+        done=operation.done + page.done,
+        failed=operation.failed + page.failed,
+        total=operation.total if page.total is None else page.total,
+        due_at=page.due_at,
+        by=by,
+    )
+    if page.cursor is not None:
+        return replace(moved, cursor=page.cursor)
+    now = world.clock.now()
+    return replace(
+        moved, state=OperationState.DONE, due_at=None, result=page.result, ended_at=now, expires_at=now + KEPT
+    )
+
+
+def _own(there: Operation | None, wanted: Operation) -> bool:
+    """A refused write that is there all the same was this message's own: its answer was lost."""
+    return there is not None and (there.step, there.by, there.state) == (wanted.step, wanted.by, wanted.state)
+
+
+def _give_up(world: World, operation: Operation, cause: str) -> Verdict:
+    """[it runs]: where a page came further than the operation was read here, the rest of it cannot go on either."""
+    verbs.give_up(world, operation, cause)
+    return DONE

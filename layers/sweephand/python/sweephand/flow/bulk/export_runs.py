@@ -1,0 +1,200 @@
+"""Writes runs into a file, for lists that are too long to be read page by page. (Decision 0044.)
+
+params: the members of the API: `format`, and which runs. cursor: `after`, the last run that was looked at; `pieces`,
+what is written so far, name and bytes of each; `read`, nothing is left to be read; `more`, runs lie behind the bound.
+
+A piece is an object under the name of its content, and counts once the row names it: so a page that comes twice, or
+is cut off, writes no run twice and leaves none out. A piece too short to be joined is continued by the next page.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sweephand.domain import run_file
+from sweephand.domain.operation import Operation, OperationKind, OperationState, Page
+from sweephand.domain.run_file import MEDIA_TYPES, Format
+from sweephand.errors import QuotaExceeded
+from sweephand.flow.idempotency import Once
+from sweephand.flow.operations import verbs
+from sweephand.flow.runs import run_lists
+from sweephand.flow.runs.run_lists import JobNames, Wanted
+from sweephand.flow.world import World
+from sweephand.store import keys
+from sweephand.store import operations as store
+from sweephand.store.files import LEAST_PIECE
+from sweephand.store.views.runs import RunMark, Span
+
+AT_ONCE = 3
+"""Of a tenant; paused ones are among them."""
+MOST_RUNS = 1_000_000
+"""In one file: about a gigabyte. What lies behind is told by the place where another one begins."""
+PIECE = 16 * 1_048_576
+"""Bytes. A page ends with the run that makes it longer."""
+PAGE_S = 10.0
+"""A page reads so long at most: where few of many runs are wanted, pieces stay short."""
+ROWS = 1_000
+"""That a query reads at most."""
+FILE_KEPT = timedelta(days=7)
+"""As the bucket's rule in the template."""
+LINK_S = 900
+
+Piece = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Link:
+    """url: gives the file to whoever has it, until then; so it is made anew for each who may, and kept nowhere."""
+
+    url: str
+    expires_at: datetime
+
+
+def begin(
+    world: World, tenant: str, params: Mapping[str, str], behind: RunMark | None, *, actor: str, once: Once | None
+) -> Operation:
+    """Begins the operation. behind: where the file before this one ended.
+
+    Raises NotFound, QuotaExceeded; InvalidRequest for members that choose too many jobs or do not act together.
+    """
+    if (there := verbs.begun_before(world, tenant, once)) is not None:
+        return there
+    wanted = _wanted(params)
+    run_lists.check_members(wanted)
+    run_lists.check(world, tenant, wanted)
+    now = world.clock.now()
+    cursor: dict[str, Any] = {} if behind is None else {"after": list(behind)}
+    kind, operation_id = OperationKind.EXPORT_RUNS, world.chance.new_id(now)
+    operation = Operation(tenant, operation_id, kind, params, now, cursor=cursor, actor=actor)
+    while (place := store.place_op(world.table, operation, AT_ONCE)) is not None:
+        begun = verbs.begin_with(world, operation, once, [place])
+        if begun is not None:
+            return begun
+    raise QuotaExceeded(f"{AT_ONCE} exports are under way: wait for one, or cancel it")
+
+
+def page(world: World, operation: Operation) -> Page:
+    """Raises Unavailable; NotFound where the job, or what was written before, has gone."""
+    return _joined(world, operation) if operation.cursor.get("read") else _next(world, operation)
+
+
+def _next(world: World, operation: Operation) -> Page:
+    """Reads on, and writes what it read as one piece."""
+    pieces, form = _pieces(operation), _format(operation)
+    content = bytearray(b"" if pieces else run_file.head(form).encode())
+    read = _read(world, operation, form, content)
+    if content or not pieces:
+        begun = pieces.pop() if pieces and pieces[-1][1] < LEAST_PIECE else None
+        before = b"" if begun is None else world.files.get(_key(operation, begun[0]))
+        pieces.append(_written(world, operation, form, before + content))
+    return Page({"after": read.after, "pieces": pieces, "read": read.over, "more": read.more}, done=read.count)
+
+
+def _written(world: World, operation: Operation, form: Format, content: bytes) -> Piece:
+    name = hashlib.sha256(content).hexdigest()[:32]
+    world.files.put(_key(operation, name), content, MEDIA_TYPES[form], _file_name(operation, form))
+    return name, len(content)
+
+
+@dataclass
+class _Read:
+    """after: the last run that was looked at. over: no further page reads. more: but there are further runs."""
+
+    after: list[str] | None
+    count: int = 0
+    over: bool = False
+    more: bool = False
+
+
+def _read(world: World, operation: Operation, form: Format, content: bytearray) -> _Read:
+    """Adds the lines of the next runs to `content`."""
+    assert operation.tenant is not None
+    wanted, read = _wanted(operation.params), _Read(operation.cursor.get("after"))
+    behind = None if read.after is None else (read.after[0], read.after[1])
+    now, deadline = world.clock.now(), world.clock.monotonic() + PAGE_S
+    names = JobNames(world, operation.tenant)
+    for run in run_lists.listed(world, operation.tenant, wanted, behind, ROWS, operation.started_at):
+        if wanted.holds(run, now):
+            if operation.done + read.count == MOST_RUNS:
+                read.over = read.more = True
+                return read
+            content += run_file.lines(form, [run], names.of([run])).encode()
+            read.count += 1
+        read.after = list(run_lists.mark_of(run))
+        if len(content) >= PIECE or world.clock.monotonic() > deadline:
+            return read
+    read.over = True
+    return read
+
+
+def _joined(world: World, operation: Operation) -> Page:
+    """One file of all pieces. Of a single one nothing has to be made."""
+    pieces, form = _pieces(operation), _format(operation)
+    name = pieces[0][0]
+    if len(pieces) > 1:
+        name = "runs"
+        sources = [_key(operation, piece) for piece, _ in pieces]
+        world.files.join(_key(operation, name), sources, MEDIA_TYPES[form], _file_name(operation, form))
+    result = {
+        "file": name,
+        "bytes": sum(size for _, size in pieces),
+        "behind": operation.cursor.get("after") if operation.cursor.get("more") else None,
+    }
+    return Page(None, total=operation.done, result=result)
+
+
+def clear(world: World, operation: Operation) -> None:
+    """The pieces of one that was cancelled. Raises Unavailable."""
+    world.files.clear(_key(operation, ""))
+
+
+def _pieces(operation: Operation) -> list[Piece]:
+    return [(name, size) for name, size in operation.cursor.get("pieces", ())]
+
+
+def _format(operation: Operation) -> Format:
+    return Format(operation.params.get("format", Format.CSV))
+
+
+def _wanted(params: Mapping[str, Any]) -> Wanted:
+    """Reads the members that `begin` was given; instants are in UTC, to the millisecond."""
+    since, until = (params.get(name) for name in ("from", "until"))
+    return Wanted(
+        job_id=params.get("jobId"),
+        schedule_id=params.get("scheduleId"),
+        state=params.get("state"),
+        kind=params.get("kind"),
+        collection=params.get("collection"),
+        tag=params.get("tag"),
+        resource_id=params.get("resourceId"),
+        span=Span(since and datetime.fromisoformat(since), until and datetime.fromisoformat(until)),
+    )
+
+
+def _key(operation: Operation, name: str) -> str:
+    assert operation.tenant is not None
+    return f"{keys.files(operation.tenant)}{operation.id}/{name}"
+
+
+def _file_name(operation: Operation, form: Format) -> str:
+    return f"runs-{operation.started_at:%Y%m%dT%H%M%SZ}.{form}"
+
+
+def link(world: World, operation: Operation) -> Link | None:
+    """None where there is no file, or none any more."""
+    expires_at = file_expires_at(operation)
+    now = world.clock.now()
+    if expires_at is None or operation.result is None or expires_at <= now:
+        return None
+    seconds = min(LINK_S, int((expires_at - now).total_seconds()))
+    return Link(world.files.link(_key(operation, operation.result["file"]), seconds), now + timedelta(seconds=seconds))
+
+
+def file_expires_at(operation: Operation) -> datetime | None:
+    if operation.state is not OperationState.DONE or operation.ended_at is None:
+        return None
+    return operation.ended_at + FILE_KEPT

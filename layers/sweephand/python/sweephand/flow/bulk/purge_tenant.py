@@ -1,0 +1,123 @@
+"""Deletes a tenant with all that it has: first its jobs, each as a caller would, then what they stood in, last itself.
+
+Nothing new can come to it meanwhile (tenants.stays_op, and jobs need a collection): so a collection that was deleted
+while it was empty says that no job is left. What stays is its numbers, so that no integer id is given out again, and
+runs of jobs that were deleted before, until their retention is over. (Decision 0037.)
+
+Its own row goes once every function has noticed that it is being deleted, or what one still takes for the tenant would
+let its callers into the next one of that name.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import islice
+
+from sweephand.domain.operation import Operation, Page
+from sweephand.errors import Conflict, NotFound
+from sweephand.flow.calendars import calendars
+from sweephand.flow.jobs import deletion
+from sweephand.flow.tenants import tenancy
+from sweephand.flow.world import World
+from sweephand.store import keys, suspended, tenants
+from sweephand.store.conditional import Cancelled
+from sweephand.store.views import calendars as calendar_views
+from sweephand.store.views import jobs as lists
+from sweephand.store.views import tenants as views
+
+JOBS = 25
+PAGE_S = 10.0
+"""After this long a page begins no further job: one of 1,000 schedules takes some seconds."""
+PAGE = 100
+ROUNDS = 20
+"""So often in a row a page may find jobs that it cannot reach, before the operation says so."""
+PAUSE = timedelta(seconds=5)
+KEPT = frozenset({keys.TENANT, keys.ORDINAL, keys.LAST_NUMBER})
+
+
+def page(world: World, operation: Operation) -> Page:
+    """Harmless to repeat: what is gone stays gone, and how many jobs are done is told from how many are left."""
+    name = str(operation.params["tenant"])
+    tenant = tenants.read_tenant(world.table, name)
+    if tenant is None or tenant.purge != operation.id:
+        return _last(operation)
+    if _delete_jobs(world, name):
+        return Page({"round": 0}, done=_done(world, name, operation))
+    left = _left(world, name)
+    noticed_at = operation.started_at + tenancy.NOTICED
+    if left is None and world.clock.now() < noticed_at:
+        return Page({"round": 0}, done=_done(world, name, operation), due_at=noticed_at)
+    if left is None:
+        _forget(world, name, operation.id)
+        return _last(operation)
+    tried = int(operation.cursor.get("round", 0)) + 1
+    if tried > ROUNDS:
+        raise Conflict(left)
+    return Page({"round": tried}, done=_done(world, name, operation), due_at=world.clock.now() + PAUSE)
+
+
+def _last(operation: Operation) -> Page:
+    total = operation.total or 0
+    return Page(None, done=max(0, total - operation.done), result={"tenant": operation.params["tenant"], "jobs": total})
+
+
+def _done(world: World, name: str, operation: Operation) -> int:
+    live = lists.count(world.table, name, lists.ALL)
+    return max(0, (operation.total or 0) - live - operation.done)
+
+
+def _delete_jobs(world: World, name: str) -> bool:
+    """Some of those that are left; False: none could be found."""
+    deadline = world.clock.monotonic() + PAGE_S
+    deleted = False
+    for row in list(islice(lists.listed(world.table, name, lists.ALL, None, JOBS), JOBS)):
+        try:
+            deletion.delete_job(world, name, row.job_id, None, runs_too=True)
+        except NotFound:
+            continue  # deleted by a copy of this page; or the list is some moments old
+        deleted = True
+        if world.clock.monotonic() > deadline:
+            break
+    return deleted
+
+
+def _left(world: World, name: str) -> str | None:
+    """Deletes all that jobs stand in or name; says what could not go yet, because a job still does."""
+    for collection in list(views.collections(world.table, name, None, PAGE)):
+        ops = [
+            tenants.delete_collection_op(world.table, collection),
+            *suspended.forget_ops(world.table, name, collection.name),
+        ]
+        if isinstance(world.table.transact(ops), Cancelled):
+            return f"the collection {collection.name} still has jobs"
+    for calendar in list(calendar_views.listed(world.table, name, None, PAGE)):
+        try:
+            calendars.delete(world, name, calendar.name, None)
+        except NotFound:
+            continue
+        except Conflict as used:
+            return f"the calendar {calendar.name}: {used.reason}"
+    own = keys.tenant(name)
+    for row in list(world.table.query_all(own, consistent=True)):
+        _clear(world, f"{own}#{row['sk']['S']}")  # where a noun has rows of its own, its key is the partition's name
+    for row in list(world.table.query_all(keys.errors(name), consistent=True)):
+        kind, *of = keys.parts(row["sk"]["S"])
+        if kind == "GROUP":
+            _clear(world, keys.error_runs(name, of[0]))
+    for pk in (own, keys.directory(name), keys.idempotency(name), keys.operations(name), keys.errors(name)):
+        _clear(world, pk)
+    world.files.clear(keys.files(name))  # what an export that is under way writes yet goes by the bucket's own rule
+    return None
+
+
+def _clear(world: World, pk: str) -> None:
+    for row in list(world.table.query_all(pk, consistent=True)):
+        if row["sk"]["S"] not in KEPT:
+            world.table.delete(pk, row["sk"]["S"])
+
+
+def _forget(world: World, name: str, operation_id: str) -> None:
+    """The last write: from now on the name is free. What a tick still holds of it, nobody asks for."""
+    ops = [*tenants.forget_tenant_ops(world.table, name, operation_id), *suspended.forget_ops(world.table, name, None)]
+    world.table.transact(ops)
+    world.journal.info("a tenant was deleted", tenant=name, operation=operation_id)

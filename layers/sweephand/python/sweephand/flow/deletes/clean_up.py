@@ -1,0 +1,202 @@
+"""After a delete: a clean-up row ends what was due and the runs that are still open, then clears what is left.
+
+The row keeps the deleted schedules as they were, so that each occurrence that was due and had not begun gets its row in
+the ledger (unbegun.py), however long executors are away.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from sweephand.domain.instants import from_s
+from sweephand.domain.job import Job
+from sweephand.domain.message import Pointer
+from sweephand.domain.run import FAILED, Reason, Run, State
+from sweephand.domain.schedule import Lane
+from sweephand.flow.job_parts.clean_up_rows import Place, delete_schedules
+from sweephand.flow.runs import effects, settle
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.store import jobs, keys, ledger
+from sweephand.store.conditional import Refused
+from sweephand.store.expressions import assign
+from sweephand.store.table import CleanUpItem, ScheduleItem
+from sweephand.store.views import runs as views
+
+LOOK_AGAIN = timedelta(seconds=20)
+PAGE = 100
+MOST_ROWS = 1_000
+"""That one look takes up: within the time of its function, whatever the job left."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a look came. owner: of the ledger partitions; uuid: the last run looked at there. held: an open run was
+    still held by an executor, so that all of it must be looked at again.
+    """
+
+    owner: int = 0
+    uuid: str = ""
+    held: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.owner} {self.uuid} {self.held:d}"
+
+    @classmethod
+    def read(cls, text: str | None) -> Progress:
+        if text is None:
+            return cls()
+        owner, uuid, held = text.split(" ")
+        return cls(int(owner), uuid, held == "1")
+
+
+def clean(world: World, pointer: Pointer) -> None:
+    """One look: backlog gets its rows, runs that nobody holds end; when none is open any more, the rest goes.
+
+    A look takes up a bounded number of rows, then the next one is asked for at once; its row wakes it in any case.
+    """
+    pk, sk = keys.job(pointer.tenant, pointer.job), keys.clean_up(pointer.run)
+    item = world.table.get(CleanUpItem, pk, sk)
+    if item is None:
+        return
+    if item.whole:
+        _drop_schedules(world, pointer, item)
+    job = None if item.whole else jobs.read_job(world.table, pointer.tenant, pointer.job)
+    if item.schedules is not None:
+        left = _end_unbegun(world, item, job)
+        world.table.update(pk, sk, [assign(CleanUpItem.schedules, left)], CleanUpItem.pk.exists())
+        if left is not None:
+            world.queue.send_one(Delivery(pointer, world.clock.now(), Lane.FAST))
+            return
+    _end_and_clear(world, pointer, item, job)
+
+
+def _end_and_clear(world: World, pointer: Pointer, item: CleanUpItem, job: Job | None) -> None:
+    pk, sk, owners = item.pk, item.sk, json.loads(item.owners)
+    before = Progress.read(item.progress)
+    after = _end_runs(world, pointer.tenant, owners, before, job)
+    if after.owner == len(owners) and not after.held:
+        if item.whole and _others(world, item):
+            # By then they are through with what it clears.
+            world.queue.send_one(Delivery(pointer, world.clock.now() + LOOK_AGAIN, Lane.FAST))
+            return
+        ledger_too = bool(item.runs_too)
+        if _clear(world, pk, owners, whole=item.whole) and (not ledger_too or _forget_runs(world, pointer, owners)):
+            world.table.delete(pk, sk)
+            return
+    elif after.owner == len(owners):
+        world.table.update(pk, sk, [assign(CleanUpItem.progress, None)], CleanUpItem.pk.exists())
+        return  # its row wakes the next look: by then the lease of those that were held is over
+    world.table.update(pk, sk, [assign(CleanUpItem.progress, str(after))], CleanUpItem.pk.exists())
+    world.queue.send_one(Delivery(pointer, world.clock.now(), Lane.FAST))
+
+
+def _others(world: World, item: CleanUpItem) -> bool:
+    """Says whether schedules that were deleted by themselves still need their statistics and plans for their rows."""
+    found = world.table.query_all(item.pk, CleanUpItem.sk.startswith(keys.clean_up("")), consistent=True)
+    return any(row["sk"]["S"] != item.sk and "schedules" in row for row in found)
+
+
+def _end_unbegun(world: World, item: CleanUpItem, job: Job | None) -> str | None:
+    """Returns the schedules that are left for the next look, packed."""
+    from sweephand.flow.deletes import not_begun  # noqa: PLC0415 - the API, which only writes the row, needs none of it
+    from sweephand.store.packed import pack, unpack  # noqa: PLC0415 - as above
+
+    assert item.schedules is not None
+    rows = unpack(item.schedules)
+    at = from_s(item.deleted_at or 0)
+    written = 0
+    for n, row in enumerate(rows):
+        if written >= not_begun.ROWS_AT_ONCE:
+            return pack(rows[n:])
+        (schedule,) = jobs.schedules_of(world.table, [ScheduleItem.from_raw_data(row)])
+        written += not_begun.end(world, not_begun.Deleted(schedule, at, job, item.collection))
+    return None
+
+
+def _end_runs(world: World, tenant: str, owners: Sequence[str], before: Progress, job: Job | None) -> Progress:
+    """Looks at up to MOST_ROWS runs after `before`, and closes the errors of a job that is gone."""
+    from sweephand.domain.failure import signature_of  # noqa: PLC0415 - the API needs none of it
+
+    here, looked = before, 0
+    failed: set[str] = set()
+    for n in range(before.owner, len(owners)):
+        mark = (before.uuid, owners[n]) if n == before.owner and before.uuid else None
+        for run in views.runs_of(world.table, tenant, owners[n], mark, PAGE):
+            if looked == MOST_ROWS:
+                _close_errors(world, tenant, failed)
+                return here
+            looked += 1
+            held = not run.finished and not _ended(world, run, job)
+            here = Progress(n, run.uuid, here.held or held)
+            if job is None and run.state in FAILED and not run.is_gone(world.clock.now()):
+                failed.add(signature_of(run).id)
+        here = Progress(n + 1, "", here.held)
+    _close_errors(world, tenant, failed)
+    return here
+
+
+def _close_errors(world: World, tenant: str, groups: Iterable[str]) -> None:
+    from sweephand.flow.errors import failures  # noqa: PLC0415 - the API, which only writes the row, needs none of it
+
+    for group in sorted(groups):
+        failures.close_of_deleted(world, tenant, group)
+
+
+def _clear(world: World, pk: str, owners: Sequence[str], *, whole: bool) -> bool:
+    """True if nothing of it is left."""
+    gone = 0
+    for row in world.table.query_all(pk, consistent=True):
+        if _goes(row["sk"]["S"], owners, whole=whole):
+            if gone == MOST_ROWS:
+                return False
+            world.table.delete(pk, row["sk"]["S"])
+            gone += 1
+    return True
+
+
+def _forget_runs(world: World, pointer: Pointer, owners: Sequence[str]) -> bool:
+    """True if the ledger has nothing of them any more. A message of theirs that is still about finds no schedule."""
+    gone = 0
+    for owner in owners:
+        pk = keys.runs(pointer.tenant, owner)
+        for row in world.table.query_all(pk, consistent=True):
+            if gone == MOST_ROWS:
+                return False
+            world.table.delete(pk, row["sk"]["S"])
+            gone += 1
+    return True
+
+
+def _drop_schedules(world: World, pointer: Pointer, item: CleanUpItem) -> None:
+    """Takes out those that were too many for the delete's transaction: at once, so that no sweep goes on with them."""
+    sort = ScheduleItem.sk.startswith("SCH#")
+    rows = [ScheduleItem.from_raw_data(row) for row in world.table.query_all(item.pk, sort, consistent=True)]
+    at = world.clock.now() if item.deleted_at is None else from_s(item.deleted_at)
+    where = Place(pointer.tenant, pointer.job, item.collection)
+    delete_schedules(world, where, jobs.schedules_of(world.table, rows), at, with_rows=not item.runs_too)
+
+
+def _goes(sk: str, owners: Sequence[str], *, whole: bool) -> bool:
+    """With a whole job all but the clean-up rows of schedules that went before it; else its schedules' counts, slots.
+
+    Their payloads belong to the job's change log, and stay as long as that.
+    """
+    kind, *rest = keys.parts(sk)
+    return kind != "CLEAN" if whole else kind in {"STATS", "SLOT", "GEN"} and rest[0] in owners
+
+
+def _ended(world: World, run: Run, job: Job | None) -> bool:
+    """False while an executor holds it: what it reports within its lease still counts."""
+    now = world.clock.now()
+    if run.state is State.TRIGGERED and run.lease_until is not None and run.lease_until > now:
+        return False
+    pointer = replace(ledger.pointer_to(run), instant=run.planned_at)
+    ended = settle.end_unacted(world, Lane.FAST, pointer, run, State.CANCELLED, Reason.OWNER_GONE)
+    if isinstance(ended, Refused):
+        return False
+    effects.after(world, ended, job, None)
+    return True

@@ -1,0 +1,159 @@
+"""The reader of the dead-letter queue: a run whose message could not be settled ends as UNDELIVERED.
+
+A rule starts it each minute, because an event source would poll an empty queue all month (decision 0079).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sweephand.domain import admission
+from sweephand.domain.admission import Admission, End, Seen
+from sweephand.domain.instants import from_ms
+from sweephand.domain.message import Pointer, Subject, Unreadable, decode
+from sweephand.domain.run import Reason, Run, State
+from sweephand.domain.schedule import Lane
+from sweephand.errors import Unavailable
+from sweephand.flow.runs import effects, execute, gate_rows, settle
+from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict, later
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Letter
+from sweephand.store.conditional import Refused
+from sweephand.telemetry import where
+
+TAKEN_FOR_S = 15.0
+"""No further ten letters are taken after this long: half of what the function has. The rest is the next minute's."""
+
+
+def take(world: World) -> int:
+    """Settles the dead letters that wait, ten at a time. Returns how many it took.
+
+    A letter that cannot be settled now stays in the queue and is tried again, until it is 14 days old.
+    """
+    deadline = world.clock.monotonic() + TAKEN_FOR_S
+    taken = 0
+    while world.clock.monotonic() < deadline:
+        try:
+            letters = world.queue.receive_dead()
+        except Unavailable as unavailable:
+            world.journal.warning("dead letters wait for the queue", reason=unavailable.reason)
+            break
+        if not letters:
+            break
+        failed = set(batch(world, [_delivered(world, letter) for letter in letters]))
+        settled = [letter.receipt for letter in letters if letter.message_id not in failed]
+        if settled:
+            world.queue.delete_dead(settled)
+        taken += len(letters)
+    return taken
+
+
+def _delivered(world: World, letter: Letter) -> Delivered:
+    return Delivered(
+        message_id=letter.message_id,
+        receipt=letter.receipt,
+        body=letter.body,
+        received_at=world.clock.now(),
+        sent_at=from_ms(letter.sent_ms),
+        receive_count=letter.receive_count,
+    )
+
+
+def batch(world: World, messages: Sequence[Delivered]) -> list[str]:
+    """Ends what can be ended and keeps a copy in the archive. Returns the ids of messages that must come back."""
+    failed = []
+    held: dict[str, float] = {}
+    for message in messages:
+        try:
+            verdict = _settled(world, message)
+            if verdict.acknowledged:
+                world.queue.archive(message.body)
+        except Unavailable as unavailable:
+            world.journal.warning("a dead letter waits for the table or the queue", reason=unavailable.reason)
+            verdict = AGAIN
+        except Exception as unexpected:  # noqa: BLE001 - one letter must not hold up the others
+            world.journal.error("a dead letter failed", error=type(unexpected).__name__, where=where(unexpected))
+            verdict = AGAIN
+        if not verdict.acknowledged:
+            failed.append(message.message_id)
+        if verdict.back_in_s is not None:
+            held[message.receipt] = verdict.back_in_s
+    if held:
+        world.queue.postpone_dead(held)
+    world.journal.count("DeadLetters", len(messages))
+    return failed
+
+
+def _settled(world: World, message: Delivered) -> Verdict:
+    try:
+        pointer = decode(message.body)
+    except Unreadable as unreadable:
+        from sweephand.flow.runs import ecs_tasks  # noqa: PLC0415 - few jobs run tasks
+
+        if not ecs_tasks.heard(world, message.body):
+            world.journal.error("a dead letter cannot be read", reason=str(unreadable))
+        return DONE
+    if pointer.subject is Subject.OPERATION:
+        from sweephand.flow.bulk import carry_on  # noqa: PLC0415 - of letters from another queue, and few
+
+        carry_on.dead(world, pointer)
+        return DONE
+    if pointer.subject is not Subject.RUN:
+        return DONE  # its row stays in the index and asks again
+    return _end(world, pointer, gate_rows.seen_of(world, pointer))
+
+
+def _end(world: World, pointer: Pointer, seen: Seen) -> Verdict:
+    """The executor's gate decides; where it would act, the run ends here."""
+    admitted = admission.admit(pointer, seen, world.clock.now())
+    if isinstance(admitted, admission.FailAttempt):
+        failed = execute.fail_attempt(world, _lane(seen), seen, admitted)
+        return failed if isinstance(failed, Verdict) else AGAIN
+    end = _ending(admitted, seen.run)
+    if end is None:
+        return _left_open(world, admitted, seen)
+    collection = seen.job.collection if seen.job else None
+    lane, how = _lane(seen), (end.state, end.reason, end.message)
+    ended = settle.end_unacted(world, lane, pointer, seen.run, *how, collection=collection)
+    if isinstance(ended, Refused):
+        return AGAIN
+    effects.after(world, ended, seen.job, seen.schedule)
+    _report(world, ended)
+    return DONE
+
+
+def _ending(admitted: Admission, run: Run | None) -> End | None:
+    """Only an absent row, or one whose lease is over and that has no wake row, is ended here."""
+    if run is not None and run.wake_at is not None and not isinstance(admitted, End):
+        return None
+    match admitted:
+        case End():
+            return admitted
+        case admission.EndUnanswered(state):
+            return End(state, Reason.DEADLINE)
+        case admission.TakeOver() | admission.EndLost():
+            return End(State.ERROR, Reason.UNDELIVERED)
+        case admission.Claim() if run is None:
+            return End(State.ERROR, Reason.UNDELIVERED)
+    return None
+
+
+def _left_open(world: World, admitted: Admission, seen: Seen) -> Verdict:
+    match admitted:
+        case admission.Later(at):
+            return later(world, at)
+        case admission.Effects():
+            assert seen.run is not None
+            effects.after(world, seen.run, seen.job, seen.schedule)
+        case admission.SendPointer() | admission.Claim():
+            assert seen.run is not None
+            settle.send_pointer(world, _lane(seen), seen.run)
+    return DONE
+
+
+def _lane(seen: Seen) -> Lane:
+    return seen.schedule.lane if seen.schedule is not None else Lane.FAST
+
+
+def _report(world: World, run: Run) -> None:
+    world.journal.error("undelivered", tenant=run.tenant, job=run.job_id, schedule=run.schedule_id, run=run.uuid)

@@ -1,0 +1,108 @@
+"""Takes in a batch of messages: runs go to the executor's steps, all others to their handlers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from functools import partial
+
+from sweephand.domain.message import Subject, Unreadable, decode
+from sweephand.domain.run import FAILED, Kind, State
+from sweephand.domain.schedule import Lane
+from sweephand.errors import Unavailable
+from sweephand.flow.runs import execute
+from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict
+from sweephand.flow.world import World
+from sweephand.store import gate
+from sweephand.telemetry import where
+from sweephand.threads import Threads
+
+_at_once = Threads("run").map
+
+
+def batch(world: World, lane: Lane, request_id: str, messages: Sequence[Delivered]) -> list[str]:
+    """Works on up to ten messages at once. Returns the ids of those that were not acknowledged.
+
+    Messages that come for a further time run after the others have settled: one that kills its function takes no other
+    along. The batch's visibility is shortened to the lease, so that a killed function's runs go on after one lease.
+    """
+    world.queue.postpone(lane, {message.receipt: world.settings.lease_s + 10 for message in messages})
+    verdicts: dict[str, Verdict] = {}
+    for again in (False, True):
+        group = [message for message in messages if (message.receive_count > 1) is again]
+        if group:
+            rows = _read_ahead(world, group)
+            results = _at_once(partial(_guarded, world, lane, request_id, rows), group)
+            verdicts |= {message.receipt: verdict for message, verdict in zip(group, results, strict=True)}
+    _measure(world, verdicts.values())
+    waits = {receipt: verdict.back_in_s for receipt, verdict in verdicts.items() if verdict.back_in_s is not None}
+    if waits:
+        world.queue.postpone(lane, waits)
+    return [message.message_id for message in messages if not verdicts[message.receipt].acknowledged]
+
+
+def _read_ahead(world: World, messages: Sequence[Delivered]) -> gate.Rows:
+    """What the gate needs of all that are due: one call instead of one each.
+
+    Those whose instant is still ahead read for themselves when it has come, because a change may come before it.
+    """
+    now = world.clock.now()
+    due = []
+    for message in messages:
+        with suppress(Unreadable):
+            pointer = decode(message.body)
+            if pointer.subject is Subject.RUN and pointer.instant <= now:
+                due.append(pointer)
+    try:
+        return gate.read(world.table, due) if len(due) > 1 else {}
+    except Exception:  # noqa: BLE001 - each then reads for itself: what is wrong with one fails no other
+        return {}
+
+
+def _guarded(world: World, lane: Lane, request_id: str, rows: gate.Rows, message: Delivered) -> Verdict:
+    try:
+        return _one(world, lane, request_id, message, rows)
+    except Unavailable as unavailable:
+        world.journal.warning("a run waits for the table or the queue", reason=unavailable.reason)
+        return AGAIN
+    except Exception as unexpected:  # noqa: BLE001 - one message must not fail its batch; it comes back and ends as UNDELIVERED
+        world.journal.error("a message failed", error=type(unexpected).__name__, where=where(unexpected))
+        return AGAIN
+
+
+def _one(world: World, lane: Lane, request_id: str, message: Delivered, rows: gate.Rows) -> Verdict:
+    try:
+        pointer = decode(message.body)
+    except Unreadable as unreadable:
+        return _other(world, message, str(unreadable))
+    if pointer.subject is Subject.RUN:
+        return execute.carry_out(world, lane, request_id, message, pointer, rows)
+    from sweephand.flow.delivery import wake_ups  # noqa: PLC0415 - most messages are of runs
+
+    wake_ups.look(world, pointer)
+    return DONE
+
+
+def _other(world: World, message: Delivered, reason: str) -> Verdict:
+    """Handles messages that are not pointers, such as the events of ECS tasks."""
+    from sweephand.flow.runs import ecs_tasks  # noqa: PLC0415 - few jobs run tasks
+
+    if ecs_tasks.heard(world, message.body):
+        return DONE
+    world.journal.error("a message cannot be read", reason=reason)
+    return AGAIN
+
+
+def _measure(world: World, verdicts: Collection[Verdict]) -> None:
+    """One line a batch: how late first attempts began, and of each run that succeeded or failed, which (0 or 1).
+
+    A repeated pointer may count a reported result again: what is exact are the totals, not these.
+    """
+    first = [run for each in verdicts if (run := each.attempted) and run.attempt == 1 and run.kind is Kind.SCHEDULED]
+    ended = [run.state for each in verdicts if (run := each.ended)]
+    values = {
+        "Lateness": [run.lateness_ms for run in first if run.lateness_ms is not None],
+        "Failed": [int(state in FAILED) for state in ended if state is State.SUCCESS or state in FAILED],
+    }
+    if any(values.values()):
+        world.journal.measure(**{name: found for name, found in values.items() if found})

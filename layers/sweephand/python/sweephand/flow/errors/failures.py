@@ -1,0 +1,272 @@
+"""What failed, until somebody has seen to it: noted under its signature, written about, archived, redirected.
+
+A failed run is noted after its end, as one of its effects: noted twice it is one row. A group never goes while it has
+runs that nobody has seen to, and what its runs' retention will take is told two days before. (Decision 0036.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import islice
+
+from sweephand.domain.failure import Archived, Failure, Group, Note, Redirect, signature_of
+from sweephand.domain.job import DEFAULT_COLLECTION, Job
+from sweephand.domain.message import Pointer
+from sweephand.domain.run import Run
+from sweephand.errors import Conflict, InvalidRequest, NotFound, Unavailable
+from sweephand.flow.world import World
+from sweephand.store import failures as store
+from sweephand.store import jobs, tenants
+from sweephand.store.conditional import Refused
+from sweephand.store.views import failures as views
+
+TOLD_AHEAD, TOLD_TOGETHER = timedelta(days=2), timedelta(days=3)
+"""Two days before the first goes, those are told that go within three: a group speaks once a day at most."""
+LOOK = timedelta(days=13)
+"""No run goes in less than 15 days, so whatever failed since the last look is told of in time by the next."""
+FORGOTTEN = timedelta(days=90)
+"""A group without open runs goes so long after its last failure."""
+DELETED = "the job was deleted"
+SOON = timedelta(minutes=1)
+CLOSE_ENOUGH = timedelta(seconds=30)
+"""A storm of failures writes its group twice a minute, not each time."""
+MOST_COUNTED = 100_000
+MOST_NOTES = 20
+TRIES = 5
+PAGE = 500
+
+
+def noted(world: World, run: Run, job: Job | None) -> None:
+    """A run that has just failed. job: None where it is gone."""
+    now, table = world.clock.now(), world.table
+    collection = job.collection if job is not None else DEFAULT_COLLECTION
+    if run.is_of_former(world.standing.of(run.tenant, collection).tenant_since):
+        return  # its tenant is gone, and another one has the name
+    store.note(table, run, now)
+    _note_group(world, run, collection, now)
+    if job is None:
+        close_of_deleted(world, run.tenant, signature_of(run).id)
+
+
+def _note_group(world: World, run: Run, collection: str, now: datetime) -> None:
+    table, signature = world.table, signature_of(run)
+    group = store.read_group(table, run.tenant, signature.id, consistent=False)
+    if group is not None and now - group.last_at < CLOSE_ENOUGH:
+        return
+    fresh = Group(run.tenant, signature, collection, now, now, run.id)
+    for _ in range(TRIES):
+        if group is not None and not isinstance(store.seen_again(table, group, run, now), Refused):
+            return
+        if not isinstance(store.begin_group(table, fresh, now + LOOK, world.settings.shards), Refused):
+            return
+        group = fresh
+    raise Unavailable("the group of a failure came and went")
+
+
+def with_group(world: World, run: Run, job: Job | None) -> None:
+    """A failed run that nobody has seen to after all has its group, however long ago that one went.
+
+    job: where it is known.
+    """
+    if store.read_group(world.table, run.tenant, signature_of(run).id) is not None:
+        return
+    job = job or jobs.read_job(world.table, run.tenant, run.job_id)
+    now = world.clock.now()
+    collection = job.collection if job is not None else DEFAULT_COLLECTION
+    fresh = Group(run.tenant, signature_of(run), collection, now, now, run.id)
+    store.begin_group(world.table, fresh, now + LOOK, world.settings.shards)
+
+
+def find(world: World, tenant: str, group_id: str) -> Group:
+    group, owner = store.read_group(world.table, tenant, group_id), tenants.read_tenant(world.table, tenant)
+    if group is None or (owner is not None and group.first_at < owner.created_at):
+        raise NotFound("no such group of errors")
+    return group
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How many runs of a group nobody has seen to. more: there may be further ones, which were not counted.
+
+    expires_at: when the first of them goes.
+    """
+
+    count: int
+    more: bool
+    expires_at: datetime | None
+
+
+def standing(world: World, group: Group, most: int = MOST_COUNTED, until: datetime | None = None) -> Standing:
+    """most: rows that are looked at. until: what failed from then on is left out."""
+    now = world.clock.now()
+    rows = list(islice(store.runs_of(world.table, group.tenant, group.id, None, PAGE), most + 1))
+    found = [each for each in rows[:most] if each.is_open(group, now) and (until is None or _by(each, until))]
+    ends = [each.expires_at for each in found if each.expires_at is not None]
+    return Standing(len(found), len(rows) > most, min(ends, default=None))
+
+
+def _by(failure: Failure, until: datetime) -> bool:
+    return failure.at is not None and failure.at < until
+
+
+def runs(world: World, group: Group, after: str | None, page: int) -> Iterator[Failure]:
+    """Its failed runs that are still there, by their planned instants, behind the uuid `after`."""
+    now = world.clock.now()
+    for each in store.runs_of(world.table, group.tenant, group.id, after, page):
+        if not each.is_gone(now):
+            yield each
+
+
+# Written about
+
+
+def add_note(world: World, tenant: str, group_id: str, text: str, actor: str | None) -> Group:
+    """Raises NotFound, Conflict where it has too many."""
+
+    def edit(group: Group) -> Group:
+        if len(group.notes) >= MOST_NOTES:
+            raise Conflict(f"a group has at most {MOST_NOTES} notes")
+        return replace(group, notes=(*group.notes, Note(text, actor, world.clock.now())))
+
+    return _change(world, tenant, group_id, edit)
+
+
+def archive(world: World, tenant: str, group_id: str, reason: str | None, actor: str | None) -> Group:
+    """Whatever failed so far counts as seen to. The next failure opens the group again."""
+    return _change(
+        world,
+        tenant,
+        group_id,
+        lambda group: replace(group, closed_through=world.clock.now(), closed_by=actor, closed_reason=reason),
+    )
+
+
+def close_of_deleted(world: World, tenant: str, group_id: str) -> None:
+    """Archives what failed of a job that was deleted, and lets the group go with the last of its runs.
+
+    Failures of a job that is redirected stay open: somebody means to run them again as runs of another job.
+    """
+    group = store.read_group(world.table, tenant, group_id)
+    if group is None or store.read_redirect(world.table, tenant, group.signature.job_id) is not None:
+        return
+    now = world.clock.now()
+
+    def close(there: Group) -> Group:
+        return replace(there, closed_through=now, closed_by=None, closed_reason=DELETED)
+
+    with suppress(NotFound):
+        group = _change(world, tenant, group_id, close)
+    rows = islice(store.runs_of(world.table, tenant, group_id, None, PAGE), MOST_COUNTED)
+    last = max((each.expires_at for each in rows if each.expires_at is not None), default=now)
+    store.look_again(world.table, group, last + SOON)
+
+
+def restore(world: World, tenant: str, group_id: str) -> Group:
+    """What was archived with the group and is still there is open again; what was archived alone stays so."""
+    return _change(
+        world,
+        tenant,
+        group_id,
+        lambda group: replace(group, closed_through=None, closed_by=None, closed_reason=None),
+    )
+
+
+def archive_run(world: World, group: Group, owner: str, uuid: str, reason: str | None, actor: str | None) -> Failure:
+    """One failed run counts as seen to; what else failed like it stays open.
+
+    owner: the schedule's id, or the job's for a run without a schedule. Raises NotFound.
+    """
+    return _set_run(world, group, owner, uuid, Archived(world.clock.now(), actor, reason))
+
+
+def restore_run(world: World, group: Group, owner: str, uuid: str) -> Failure:
+    """It is as its group is. Raises NotFound."""
+    return _set_run(world, group, owner, uuid, None)
+
+
+def _set_run(world: World, group: Group, owner: str, uuid: str, archived: Archived | None) -> Failure:
+    there = store.read_run(world.table, group.tenant, group.id, uuid)
+    if there is None or there.run_id != f"{owner}_{uuid}" or there.is_gone(world.clock.now()):
+        raise NotFound("no such run in this group of errors")
+    if isinstance(store.archive_run(world.table, group.tenant, group.id, uuid, archived), Refused):
+        raise NotFound("the run's retention is over")
+    return replace(there, archived=archived)
+
+
+def _change(world: World, tenant: str, group_id: str, edit: Callable[[Group], Group]) -> Group:
+    for _ in range(TRIES):
+        before = find(world, tenant, group_id)
+        after = edit(before)
+        if not isinstance(store.change_group(world.table, before, after), Refused):
+            return replace(after, revision=before.revision + 1)
+    raise Unavailable("the group was changed all the time")
+
+
+# Redirects
+
+
+def redirect(world: World, tenant: str, source: str, to: str, actor: str | None) -> Redirect:
+    """From now on failed runs of `source`, which may be gone, are run again as runs of `to`.
+
+    Raises NotFound for a job that is neither there nor among what failed; InvalidRequest where `to` is the same job, is
+    unknown, or would make a chain.
+    """
+    if source == to:
+        raise InvalidRequest("to", "is the job itself")
+    if not _known(world, tenant, source):
+        raise NotFound("no such job")
+    if jobs.read_job(world.table, tenant, to) is None:
+        raise InvalidRequest("to", "no such job")
+    if any(each.to == source for each in views.redirects(world.table, tenant)):
+        raise InvalidRequest("to", "would make a chain: another job is redirected to this one")
+    if store.read_redirect(world.table, tenant, to) is not None:
+        raise InvalidRequest("to", "would make a chain: it is redirected itself")
+    # Two requests at once may make one all the same: a rerun takes one step of it only, so that does no harm.
+    wanted = Redirect(source, to, actor, world.clock.now())
+    store.put_redirect(world.table, tenant, wanted)
+    return wanted
+
+
+def _known(world: World, tenant: str, job_id: str) -> bool:
+    """There is such a job, or there was one: its errors are still here."""
+    if jobs.read_job(world.table, tenant, job_id) is not None:
+        return True
+    return any(group.signature.job_id == job_id for group in views.groups(world.table, tenant))
+
+
+def end_redirect(world: World, tenant: str, source: str) -> None:
+    if store.read_redirect(world.table, tenant, source) is None:
+        raise NotFound("no such redirect")
+    store.delete_redirect(world.table, tenant, source)
+
+
+# What will be gone
+
+
+def look(world: World, pointer: Pointer) -> None:
+    """A group wakes: tells of the runs that nobody has seen to and that go soon, and waits for the next."""
+    group = store.read_group(world.table, pointer.tenant, pointer.run)
+    if group is None:
+        return
+    now = world.clock.now()
+    rows = list(islice(store.runs_of(world.table, group.tenant, group.id, None, PAGE), MOST_COUNTED))
+    ends = sorted(each.expires_at for each in rows if each.is_open(group, now) and each.expires_at is not None)
+    job_is_gone = group.closed_reason == DELETED and all(each.is_gone(now) for each in rows)
+    if not ends and (job_is_gone or now - group.last_at > FORGOTTEN):
+        store.forget_group(world.table, group)
+        return
+    soon = [at for at in ends if at <= now + TOLD_TOGETHER]
+    if soon:
+        _tell(world, group, len(soon), soon[0], now)
+    later = next((at - TOLD_AHEAD for at in ends if at > now + TOLD_TOGETHER), now + LOOK)
+    store.look_again(world.table, group, min(later, now + LOOK))
+
+
+def _tell(world: World, group: Group, count: int, first: datetime, now: datetime) -> None:
+    from sweephand.flow import events  # noqa: PLC0415 - of errors that nobody has seen to for two weeks
+
+    job = jobs.read_job(world.table, group.tenant, group.signature.job_id)
+    events.errors_expire(world, group, job, count, first, now)

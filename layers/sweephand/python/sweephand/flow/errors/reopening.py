@@ -1,0 +1,47 @@
+"""A run that was to repeat a failed one and ended without having run: what failed is an error again.
+
+It was skipped, cancelled, replaced, or its job went meanwhile. Only the last run that repeats a failed one counts.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sweephand.domain.failure import signature_of
+from sweephand.domain.job import Job
+from sweephand.domain.run import FAILED, Run
+from sweephand.flow.errors import failures
+from sweephand.flow.world import World
+from sweephand.store import failures as store
+from sweephand.store import ledger
+
+SOON = timedelta(seconds=60)
+"""A group looks so soon at what it may have left out of its count of runs that expire."""
+
+
+def reopen(world: World, run: Run, job: Job | None) -> None:
+    """A part of the effects of `run`, so it may come twice, also after the failed run was repeated anew.
+
+    Its group is there first, and last it is woken, where the failed run goes before the group looks by itself.
+    """
+    assert run.rerun_of is not None
+    owner, uuid = run.rerun_of.split("_")
+    old, now = ledger.read(world.table, run.tenant, owner, uuid), world.clock.now()
+    if old is None or old.is_gone(now) or old.state not in FAILED or old.rerun_by not in {None, run.id}:
+        return
+    failures.with_group(world, old, job if job is None or job.id == old.job_id else None)
+    if old.rerun_by == run.id:
+        noted = store.read_run(world.table, run.tenant, signature_of(old).id, uuid)
+        noted_at = noted.at if noted is not None and noted.at is not None else now
+        table = world.table
+        table.transact([ledger.not_rerun_op(table, old, run.id), store.not_rerun_op(table, old, noted_at, run.id)])
+    _wake_its_group(world, old, now)
+
+
+def _wake_its_group(world: World, old: Run, now: datetime) -> None:
+    """By itself it looks within `failures.LOOK`, and tells `TOLD_AHEAD` of what goes."""
+    if old.expires_at is None or old.expires_at > now + failures.LOOK + failures.TOLD_AHEAD:
+        return
+    group = store.read_group(world.table, old.tenant, signature_of(old).id)
+    if group is not None:
+        store.look_again(world.table, group, now + SOON)

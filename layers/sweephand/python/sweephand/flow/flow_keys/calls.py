@@ -1,0 +1,286 @@
+"""Calls under a flow key: a claimed run passes the key's turnstile before it acts, or waits in the key's line.
+
+A run waits as a QUEUED row that stands in the line; what wakes it is the key: its row in the next-run index while
+anybody waits, and whoever gives a place back. So ten thousand runs that wait ask for nothing. A place is held until the
+lease of its run is over, so that a crash frees it. Error actions do not count: they go elsewhere, and must go just when
+the target fails. (Decision 0039.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from sweephand.domain import circuits, flow_keys
+from sweephand.domain.admission import MAX_AGE, End, Seen
+from sweephand.domain.circuits import Circuit, Sign
+from sweephand.domain.flow_key_lines import Patience
+from sweephand.domain.flow_keys import Enter, Go, Join, Leave, Stay, Wait, Why, holder
+from sweephand.domain.job import Job
+from sweephand.domain.lateness import Policy
+from sweephand.domain.run import WAITS, Kind, Outcome, Reason, Run, State
+from sweephand.domain.schedule import Lane
+from sweephand.domain.targets import target_of
+from sweephand.errors import Unavailable
+from sweephand.flow.flow_keys import turnstiles
+from sweephand.flow.flow_keys.waiting_line import call_next
+from sweephand.flow.verdict import AGAIN, DONE, Verdict
+from sweephand.flow.world import World
+from sweephand.store import circuits as circuit_rows
+from sweephand.store import flow_key_lines as lines
+from sweephand.store import flow_keys as store
+from sweephand.store import ledger
+from sweephand.store.conditional import Refused
+
+REMEMBERED = 10_000
+
+
+# Passing
+
+
+def stopped(world: World, lane: Lane, mine: Run, seen: Seen) -> Verdict | End | None:
+    """None: the claimed run may call now. A verdict: the run waits in the line. An end: it came too late and must end.
+
+    Raises Unavailable: the lease runs out, and another delivery takes over.
+    """
+    assert seen.job is not None
+    assert mine.flow_key is not None
+    before = seen.run
+    order = _place_in_line(before, mine.flow_key)
+    target = target_of(seen.job.action)
+    circuit = _circuit(world, mine.tenant, mine.flow_key, target)
+    if order:
+        if circuit.opened_at is not None:  # it has closed since, perhaps: else nobody would have called this run
+            circuit = _know(world, mine.tenant, mine.flow_key, target)
+        late = _too_late(_patience(mine, seen), circuit, world.clock.now())
+        if late is not None:
+            return End(*late, f"it waited under the flow key {mine.flow_key}")
+    why = _pass(world, mine, circuit, order)
+    if why is None:
+        if order:
+            with suppress(Unavailable):  # whoever looks at the line finds an entry that is left over
+                lines.drop(world.table, mine.tenant, mine.flow_key, [order])
+        return None
+    return _join(world, lane, mine, seen, target, why)
+
+
+def _place_in_line(before: Run | None, name: str) -> str:
+    """The order of the entry of a run as it was before its claim; "": it has none in this key's line."""
+    if before is None or before.line_at is None or before.flow_key != name:
+        return ""
+    return lines.order_of(before) if before.state in {State.QUEUED, State.TRIGGERED} else ""
+
+
+def _pass(world: World, mine: Run, circuit: Circuit, order: str) -> Why | None:
+    """None, once the call may begin."""
+    assert mine.flow_key is not None
+    assert mine.lease_until is not None
+    tenant, name = mine.tenant, mine.flow_key
+    if circuit.opened_at is not None and not _may_try(circuit, world.clock.now()):
+        return Why.CIRCUIT
+    said = turnstiles.ask(world, tenant, name, Enter(holder(mine.uuid), mine.lease_until, order))
+    if isinstance(said, Wait):
+        return said.why
+    if circuit.opened_at is not None and not _takes_probe(world, tenant, name, circuit):
+        turnstiles.ask(world, tenant, name, Leave(holder(mine.uuid), own=True))
+        return Why.CIRCUIT
+    if isinstance(said, Go) and said.at > world.clock.now():
+        world.clock.sleep((said.at - world.clock.now()).total_seconds())
+    return None
+
+
+def _join(world: World, lane: Lane, mine: Run, seen: Seen, target: str, why: Why) -> Verdict:
+    assert mine.flow_key is not None
+    before, patience = seen.run, _patience(mine, seen)
+    stands = _place_in_line(before, mine.flow_key) != ""
+    waiting = replace(
+        mine,
+        state=State.QUEUED,
+        reason=Reason.CIRCUIT_OPEN if why is Why.CIRCUIT else None,
+        message=f"waits for the flow key {mine.flow_key}: {why}",
+        started_at=before.started_at if before else None,
+        first_started_at=before.first_started_at if before else None,
+        line_at=before.line_at if before is not None and stands else world.clock.now(),
+    )
+    if isinstance(lines.join(world.table, waiting, before, circuit_rows.target_hash(target), lane, patience), Refused):
+        there = ledger.read(world.table, mine.tenant, mine.schedule_id or mine.job_id, mine.uuid)
+        if there is None or not there.in_line or there.line_at != waiting.line_at:
+            return AGAIN  # ended, or taken over: its next delivery sees to it
+    world.journal.info("waits", run=mine.uuid, reason=why.name)
+    joined = Join(holder(mine.uuid), lines.order_of(waiting), stands)
+    if turnstiles.ask(world, mine.tenant, mine.flow_key, joined):
+        call_next(world, mine.tenant, mine.flow_key)
+    return DONE
+
+
+def _patience(mine: Run, seen: Seen) -> Patience:
+    """An occurrence does not begin later than its misfire policy allows. For a circuit a run waits as long as it would
+    try by itself; without a limit of its own, four days.
+    """
+    assert seen.job is not None
+    until = None
+    if mine.kind is Kind.SCHEDULED and seen.schedule is not None and mine.attempt == 1:
+        with suppress(ValueError):  # the sweep takes a schedule out of service whose policy cannot be read
+            most_s = Policy.read(seen.schedule.misfire).max_lateness_s
+            until = None if most_s is None else mine.planned_at + timedelta(seconds=most_s)
+    tries_s = seen.job.action.retry.get("maxAgeSeconds")
+    return Patience(until, mine.planned_at + (MAX_AGE if tries_s is None else timedelta(seconds=tries_s)))
+
+
+def _too_late(patience: Patience, circuit: Circuit, now: datetime) -> tuple[State, Reason] | None:
+    if patience.over_at(now, shut=False) is not None:
+        return State.EXPIRED, Reason.MAX_LATENESS
+    shut = circuit.opened_at is not None
+    return (State.ERROR, Reason.CIRCUIT_OPEN) if patience.over_at(now, shut=shut) is not None else None
+
+
+# After the call
+
+
+@dataclass(frozen=True)
+class Turned:
+    """A circuit that has opened, or closed. circuit: as it is open, or was."""
+
+    circuit: Circuit
+    closed: bool
+
+
+def answered(world: World, mine: Run, outcome: Outcome, job: Job, due_at: Callable[[], datetime]) -> Turned | None:
+    """Notes what the outcome says of the target, and keeps the place of a run that waits for its result. Called before
+    the outcome is written. due_at: until when such a run waits.
+
+    Returns what is to be told when the outcome is written: a bus that does not answer must not cost the lease. Never
+    raises: what is not written here costs a wait, not a result.
+    """
+    assert mine.flow_key is not None
+    turned = None
+    with suppress(Unavailable):
+        turned = _note(world, mine, outcome, target_of(job.action))
+    if outcome.verdict in WAITS and turnstiles.has_places(world, mine.tenant, mine.flow_key):
+        until = due_at() + flow_keys.AWAITS_BEYOND
+        with suppress(Unavailable):
+            turnstiles.ask(world, mine.tenant, mine.flow_key, Stay(holder(mine.uuid), until))
+    return turned
+
+
+def tell(world: World, turned: Turned, mine: Run, job: Job) -> None:
+    """Once, or not at all: nobody comes back to it."""
+    from sweephand.flow import events  # noqa: PLC0415 - circuits turn seldom
+
+    assert mine.flow_key is not None
+    events.circuit_changed(world, turned.circuit, mine.flow_key, job, closed=turned.closed)
+
+
+def leave(world: World, run: Run, *, own: bool) -> None:
+    """Its place is free for who waits. own: by who made the call.
+
+    Never raises: a place that is not given back now is free when its lease is over.
+    """
+    assert run.flow_key is not None
+    if own and not turnstiles.has_places(world, run.tenant, run.flow_key):
+        return
+    try:
+        order = "" if own else _leave_line(world, run, run.flow_key)
+        if turnstiles.ask(world, run.tenant, run.flow_key, Leave(holder(run.uuid), own=own, order=order)):
+            call_next(world, run.tenant, run.flow_key)
+    except Unavailable:
+        world.journal.warning("a place is free when its lease is over", run=run.uuid)
+
+
+def _leave_line(world: World, run: Run, name: str) -> str:
+    """A run that ended while it waited stands in the line no longer. Returns the order of its entry, if it may have had
+    a turn that is free now: who is called because its time is over has none.
+    """
+    in_vain = run.state is State.EXPIRED or run.reason is Reason.CIRCUIT_OPEN
+    if run.line_at is None or not (in_vain or run.started_at is None or run.started_at < run.line_at):
+        return ""
+    order = lines.order_of(run)
+    there = lines.entries(world.table, flow_keys.Turnstile(run.tenant, name), [order])
+    lines.drop(world.table, run.tenant, name, [entry.order for entry in there])
+    now, shut = world.clock.now(), run.reason is Reason.CIRCUIT_OPEN
+    return order if any(entry.patience.over_at(now, shut=shut) is None for entry in there) else ""
+
+
+# Circuits
+
+
+def _circuit(world: World, tenant: str, name: str, target: str) -> Circuit:
+    """As it was at most 5 s ago."""
+    with world.memory.lock:
+        known = world.memory.circuits.get((tenant, name, target))
+    if known is not None and world.clock.monotonic() - known[0] < circuits.READ_EACH_S:
+        return known[1]
+    return _know(world, tenant, name, target)
+
+
+def _know(world: World, tenant: str, name: str, target: str, circuit: Circuit | None = None) -> Circuit:
+    """circuit: as it is known to be; else it is read."""
+    now = world.clock.monotonic()
+    found = circuit or circuit_rows.read_circuit(world.table, tenant, name, target)
+    with world.memory.lock:
+        if len(world.memory.circuits) >= REMEMBERED:
+            world.memory.circuits.clear()
+        world.memory.circuits[tenant, name, target] = now, found
+    return found
+
+
+def _may_try(circuit: Circuit, now: datetime) -> bool:
+    """It may be tried, as far as this process knows."""
+    return circuit.probe_at is None or circuit.probe_at <= now
+
+
+def _takes_probe(world: World, tenant: str, name: str, circuit: Circuit) -> bool:
+    rule = _rule(world, tenant, name)
+    if rule is None:
+        return True
+    now = world.clock.now()
+    probe_at = circuits.next_probe(rule, now)
+    taken = circuit_rows.take_probe(world.table, tenant, name, circuit.target, now, probe_at)
+    if isinstance(taken, Refused) and taken.old is None:
+        return True  # it was closed since it was read
+    _know(world, tenant, name, circuit.target, replace(circuit, probe_at=probe_at))
+    return not isinstance(taken, Refused)
+
+
+def _rule(world: World, tenant: str, name: str) -> flow_keys.CircuitRule | None:
+    stile = store.read_stile(world.table, tenant, name)
+    return None if stile is None else stile.terms.circuit
+
+
+def _note(world: World, mine: Run, outcome: Outcome, target: str) -> Turned | None:
+    assert mine.flow_key is not None
+    tenant, name = mine.tenant, mine.flow_key
+    circuit = _circuit(world, tenant, name, target)
+    match circuits.sign_of(outcome):
+        case Sign.FAILED:
+            return _failed(world, tenant, name, target, outcome.reason or Reason.NO_ANSWER)
+        case Sign.ALIVE if circuit.failures or circuit.opened_at is not None:
+            opened = circuit_rows.close_circuit(world.table, tenant, name, target)
+            _know(world, tenant, name, target, Circuit(target))
+            if opened is None:
+                return None
+            world.journal.info("circuit closed", tenant=tenant)
+            with suppress(Unavailable):  # the key's row in the index calls who waits
+                store.call_anew(world.table, tenant, name, turnstiles.new_turn(world))
+                call_next(world, tenant, name)
+            return Turned(opened, closed=True)
+    return None
+
+
+def _failed(world: World, tenant: str, name: str, target: str, reason: Reason) -> Turned | None:
+    rule = _rule(world, tenant, name)
+    if rule is None:
+        return None
+    now = world.clock.now()
+    failures = circuit_rows.count_failure(world.table, tenant, name, target, reason, now)
+    turned = False
+    if circuits.opens(failures, rule):
+        opened = circuit_rows.open_circuit(world.table, tenant, name, target, now, circuits.next_probe(rule, now))
+        turned = not isinstance(opened, Refused)
+    there = _know(world, tenant, name, target)
+    if not turned:
+        return None
+    world.journal.warning("circuit opened", tenant=tenant)
+    return Turned(there, closed=False) if there.opened_at is not None else None  # closed again meanwhile

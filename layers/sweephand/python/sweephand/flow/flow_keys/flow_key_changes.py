@@ -1,0 +1,121 @@
+"""Flow keys for their owners: create, change, pause and delete them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from sweephand.domain.flow_keys import FlowKey
+from sweephand.domain.job import Pause
+from sweephand.domain.message import Pointer, Subject
+from sweephand.domain.schedule import Lane
+from sweephand.errors import Conflict, NotFound, PreconditionFailed, Unavailable
+from sweephand.flow.flow_keys import turnstiles
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.store import circuits
+from sweephand.store import flow_keys as store
+from sweephand.store.conditional import Cancelled
+
+TRIES = 5
+
+
+def create(world: World, wanted: FlowKey, actor: str | None = None) -> FlowKey:
+    """Raises Conflict(NAME_TAKEN)."""
+    now = _ms(world.clock.now())
+    key = replace(wanted, created_at=now, created_by=actor, modified_at=now)
+    done = world.table.transact(store.create_ops(world.table, key, turnstiles.new_turn(world)))
+    if isinstance(done, Cancelled) and store.find(world.table, key.tenant, key.name) != key:
+        raise Conflict("a flow key of this name exists", code="NAME_TAKEN")
+    return key
+
+
+def find(world: World, tenant: str, name: str) -> FlowKey:
+    """Raises NotFound."""
+    key = store.find(world.table, tenant, name)
+    if key is None:
+        raise NotFound("no such flow key")
+    return key
+
+
+def change(
+    world: World,
+    tenant: str,
+    name: str,
+    edit: Callable[[FlowKey], FlowKey],
+    if_match: int | None,
+    actor: str | None = None,
+) -> FlowKey:
+    """It holds for the next call. Who waits is called anew by the new terms."""
+    for _ in range(TRIES):
+        before = find(world, tenant, name)
+        if if_match is not None and before.revision != if_match:
+            raise PreconditionFailed(f"the flow key is at revision {before.revision}")
+        wanted = edit(before)
+        if wanted == before:
+            return before
+        after = replace(wanted, revision=before.revision + 1, modified_at=_ms(world.clock.now()), modified_by=actor)
+        ops = store.change_ops(world.table, before, after, turnstiles.new_turn(world))
+        if not isinstance(world.table.transact(ops), Cancelled) or _is_written(world, after):
+            if before.circuit is not None and after.circuit is None:
+                circuits.forget_circuits(world.table, tenant, name)
+            _call(world, tenant, name)
+            return after
+    raise Unavailable("the flow key was changed by others all the time")
+
+
+def _is_written(world: World, after: FlowKey) -> bool:
+    """The answer to this very write may have been lost. users may have changed since."""
+    there = store.find(world.table, after.tenant, after.name)
+    return there is not None and replace(there, users=after.users) == after
+
+
+def _call(world: World, tenant: str, name: str) -> None:
+    """Whoever waits is called at once; if this is lost, by the key's row in the index."""
+    now = world.clock.now()
+    pointer = Pointer(tenant, name, None, name, now, subject=Subject.FLOW)
+    try:
+        world.queue.send_one(Delivery(pointer, now, Lane.FAST))
+    except Unavailable:
+        world.journal.warning("who waits under a flow key is called with the next tick", tenant=tenant)
+
+
+def paused(key: FlowKey, now: datetime, note: str | None) -> FlowKey:
+    """One that is paused stays so since then; its note may change."""
+    since = key.pause.since if key.pause else _ms(now)
+    return replace(key, pause=Pause(since, note))
+
+
+def resumed(key: FlowKey) -> FlowKey:
+    return replace(key, pause=None)
+
+
+def delete(world: World, tenant: str, name: str, if_match: int | None) -> None:
+    """Raises Conflict while jobs or collections name it, or runs wait under it."""
+    before = find(world, tenant, name)
+    if if_match is not None and before.revision != if_match:
+        raise PreconditionFailed(f"the flow key is at revision {before.revision}")
+    if not before.users:
+        if _still_waited(world, tenant, name):
+            raise Conflict("runs still wait under it: try again in a minute, and resume it if it is paused")
+        done = world.table.transact(store.delete_ops(world.table, before))
+        if not isinstance(done, Cancelled) or store.find(world.table, tenant, name) is None:
+            store.forget(world.table, tenant, name)
+            return
+        before = find(world, tenant, name)
+    raise Conflict(f"named by {before.users} jobs or collections" if before.users else "it was changed meanwhile")
+
+
+def _still_waited(world: World, tenant: str, name: str) -> bool:
+    """Runs of jobs that named it before: they leave its line when they are called."""
+    stile = store.read_stile(world.table, tenant, name)
+    if stile is None or stile.wake_at is None:
+        return False
+    _call(world, tenant, name)
+    return True
+
+
+def _ms(instant: datetime) -> datetime:
+    """Whole milliseconds, as the table keeps them."""
+    return instant.replace(microsecond=instant.microsecond // 1000 * 1000)

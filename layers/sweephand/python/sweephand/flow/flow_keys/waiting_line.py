@@ -1,0 +1,176 @@
+"""The line of those who wait under a flow key: who is called out of it, and what is left over there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sweephand.domain import admission, flow_key_lines, flow_keys
+from sweephand.domain.flow_keys import holder
+from sweephand.domain.message import Pointer, Subject
+from sweephand.domain.run import Run
+from sweephand.domain.schedule import Lane
+from sweephand.errors import Unavailable
+from sweephand.flow.flow_keys import turnstiles
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.store import circuits, gate, ledger
+from sweephand.store import flow_key_lines as lines
+from sweephand.store import flow_keys as store
+from sweephand.store.conditional import Refused
+
+PAGE = 100
+PAGES = 5
+MOST_SEEN = 5_000
+TRIES = 10
+
+
+def look(world: World, pointer: Pointer) -> None:
+    """What the key's row in the index, or a message of its line, asks for."""
+    call_next(world, pointer.tenant, pointer.run)
+
+
+def call_next(world: World, tenant: str, name: str) -> None:
+    """Calls runs out of the line to the instants of their turns, as many as have one soon.
+
+    Two who call at once: the one whose move is refused looks again. Raises Unavailable.
+    """
+    for tries in range(TRIES):
+        stile = store.read_stile(world.table, tenant, name)
+        if stile is None or stile.wake_at is None:
+            return
+        now = world.clock.now()
+        shut = _shut(world, stile)
+        if flow_key_lines.wakes(stile, now):
+            _see_off(world, stile, shut, now)
+        elif stile.terms.paused:
+            return
+        entries: Entries = {}
+        if stile.terms.paused:
+            calls = flow_key_lines.Calls(flow_key_lines.rest(stile, now))
+        else:
+            entries, line = _line(world, stile, shut, now)
+            calls = flow_key_lines.call(stile, line, shut, now)
+        if not entries and not lines.line(world.table, stile, "", "", 1):
+            calls = flow_key_lines.Calls(flow_keys.empty(stile))
+        met = store.move(world.table, stile, calls.stile, turnstiles.new_turn(world), shards=world.settings.shards)
+        if not isinstance(met, Refused):
+            _send(world, stile, entries, calls)
+            return
+        world.clock.sleep(world.chance.uniform(0.0, min(0.2, 0.005 * 2**tries)))
+    raise Unavailable("the line was looked at by others all the time")
+
+
+def _see_off(world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime], now: datetime) -> None:
+    """Whoever has nothing to wait for is sent for, wherever it stands: its time is over, its job is gone or names this
+    key no longer. It takes no turn; what becomes of it, its own delivery decides.
+    """
+    found = lines.line(world.table, stile, "", "", MOST_SEEN)
+    leaving = _leaving(world, stile, found)
+    over, unwanted = [], []
+    for entry in found:
+        if entry.patience.over_at(now, shut=entry.target in shut) is not None:
+            over.append(entry)
+        elif entry.owner in leaving:
+            unwanted.append(entry)
+    for entry in unwanted[: PAGE * PAGES]:
+        lines.let_go(world.table, stile.tenant, stile.name, entry, now)
+    there = _borne_out(world, stile, [*over, *unwanted][: PAGE * PAGES])
+    pointers = [Delivery(ledger.pointer_to(run), now, entry.lane) for entry, run in there.values()]
+    unsent = world.queue.send(pointers)
+    if unsent:
+        world.journal.warning("who waits under a flow key in vain is sent for again", left=len(unsent))
+
+
+def _leaving(world: World, stile: flow_keys.Turnstile, found: Sequence[lines.Entry]) -> set[str]:
+    """Owners whose runs do not wait under this key any more, by the first run of each."""
+    first = list({entry.owner: entry for entry in reversed(found)}.values())[-PAGE * PAGES :]
+    there = _borne_out(world, stile, first).values()
+    pointers = {entry.owner: ledger.pointer_to(run) for entry, run in there}
+    known = gate.read(world.table, pointers.values())
+    leaving = set()
+    for owner, pointer in pointers.items():
+        seen = gate.look(world.table, world.standing, pointer, known)
+        gone = seen.job is None or (pointer.schedule is not None and seen.schedule is None)
+        if gone or admission.flow_key_of(pointer.kind, seen) != stile.name:
+            leaving.add(owner)
+    return leaving
+
+
+Entries = dict[str, tuple[lines.Entry, Run]]
+"""By their order."""
+
+
+def _borne_out(world: World, stile: flow_keys.Turnstile, entries: Sequence[lines.Entry]) -> Entries:
+    """Those whose rows say the same, in the order given; what is left over in the line goes."""
+    rows = lines.rows_of(world.table, stile.tenant, entries)
+    there = {
+        entry.order: (entry, rows[entry.order]) for entry in entries if lines.still_queued(rows.get(entry.order), entry)
+    }
+    gone = [entry.order for entry in entries if entry.order not in there and not lines.at_work(rows.get(entry.order))]
+    lines.drop(world.table, stile.tenant, stile.name, gone)
+    return there
+
+
+def _shut(world: World, stile: flow_keys.Turnstile) -> dict[str, datetime]:
+    """Targets whose circuit is open, and when the next call may try each."""
+    if stile.terms.circuit is None:
+        return {}
+    found = circuits.listed(world.table, stile.tenant, stile.name)
+    return {target: each.probe_at for target, each in found if each.opened_at and each.probe_at}
+
+
+def _line(
+    world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime], now: datetime
+) -> tuple[Entries, flow_key_lines.Line]:
+    """Who is looked at, with the rows; what is left over goes."""
+    before: list[lines.Entry] = []
+    if flow_key_lines.mark_is_over(stile, now) and stile.mark:
+        before = lines.line(world.table, stile, "", stile.mark, PAGE)
+    if stile.called and any(probe_at <= now for probe_at in shut.values()):
+        passed = lines.line(world.table, stile, "", stile.called, PAGE * PAGES)
+        before += _triers(passed, shut, now)
+    found = {entry.order: entry for entry in (*before, *lines.entries(world.table, stile, stile.late))}
+    before = [found[order] for order in sorted(found)]
+    behind = lines.line(world.table, stile, stile.called, "", PAGE * PAGES)
+    entries = _borne_out(world, stile, [*before, *behind])
+    again = tuple(_waiting(entry) for entry in before if entry.order in entries)
+    fresh = tuple(_waiting(entry) for entry in behind if entry.order in entries)
+    return entries, flow_key_lines.Line(again, fresh, more=len(behind) == PAGE * PAGES)
+
+
+def _triers(entries: list[lines.Entry], shut: dict[str, datetime], now: datetime) -> list[lines.Entry]:
+    """Of each target whose circuit is open the first one that may still try it, and all who may not any more."""
+    soon = now + flow_key_lines.COMES_LATE
+    first: dict[str, lines.Entry] = {}
+    over = []
+    for entry in entries:
+        if entry.target not in shut:
+            continue
+        if entry.patience.over_at(soon, shut=True) is not None:
+            over.append(entry)
+        else:
+            first.setdefault(entry.target, entry)
+    return sorted((*first.values(), *over), key=lambda entry: entry.order)
+
+
+def _waiting(entry: lines.Entry) -> flow_key_lines.Waiting:
+    return flow_key_lines.Waiting(entry.order, holder(entry.uuid), entry.target, entry.patience)
+
+
+def _send(world: World, stile: flow_keys.Turnstile, entries: Entries, calls: flow_key_lines.Calls) -> None:
+    """A message that does not go out is one that was lost: its run is called again."""
+    deliveries = []
+    for called in calls.called:
+        entry, run = entries[called.order]
+        deliveries.append(Delivery(ledger.pointer_to(run), called.at, entry.lane))
+    if calls.look is not None:
+        deliveries.append(Delivery(pointer(stile.tenant, stile.name, calls.look), calls.look, Lane.FAST))
+    unsent = world.queue.send(deliveries)
+    if unsent:
+        world.journal.warning("who waits under a flow key is called again", left=len(unsent))
+
+
+def pointer(tenant: str, name: str, at: datetime) -> Pointer:
+    """Asks the executor to look at a key's line."""
+    return Pointer(tenant, name, None, name, at, subject=Subject.FLOW)

@@ -1,0 +1,46 @@
+"""The row in the next-run index that ends a pause."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sweephand.domain.job import Job
+from sweephand.domain.message import Pointer, Subject
+from sweephand.domain.schedule import Lane
+from sweephand.domain.waiting import Waits
+from sweephand.flow.series.replan import LOOK_FURTHER_S
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.store import keys, parts
+from sweephand.store.conditional import Op
+
+AHEAD = timedelta(seconds=15)
+"""Time for the queue, the executor and a few hundred schedules. A resume that comes later leaves nothing out either."""
+
+
+def until_of(job: Job) -> datetime | None:
+    return job.pause.until if job.pause else None
+
+
+def row_ops(world: World, before: Job, after: Job) -> list[Op]:
+    """The row is there exactly while the job has a pause that ends by itself."""
+    until = until_of(after)
+    if until == until_of(before):
+        return []
+    if until is None:
+        return [world.table.delete_op("wake resume", keys.job(after.tenant, after.id), keys.pause())]
+    at = until - AHEAD
+    return [parts.wake_op(world.table, after, keys.pause(), Waits.RESUME, at, world.settings.shards)]
+
+
+def send_ahead(world: World, before: Job, after: Job) -> None:
+    """Where the end is so near that the sweep could see the row too late. The row sends it again."""
+    until = until_of(after)
+    if until is None or until == until_of(before):
+        return
+    now = world.clock.now()
+    if until - AHEAD > now + timedelta(seconds=world.settings.look_ahead_s + LOOK_FURTHER_S):
+        return
+    pointer = Pointer(after.tenant, after.id, None, "end", until, subject=Subject.RESUME)
+    if world.queue.send([Delivery(pointer, max(now, until - AHEAD), Lane.FAST)]):
+        world.journal.warning("the next tick sends what did not go out", job=after.id)

@@ -1,0 +1,199 @@
+"""The end of a series: an ENDING schedule is COMPLETED (or FAULTED) once every occurrence that was sent has ended."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import timedelta
+
+from sweephand import ids
+from sweephand.domain.collection import Events
+from sweephand.domain.instants import EPOCH, FAR, epoch_ms, epoch_s, from_ms, from_s
+from sweephand.domain.job import Job
+from sweephand.domain.message import Pointer
+from sweephand.domain.run import FAILED, Kind, Run
+from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState, StateReason
+from sweephand.domain.waiting import WAKE_AGAIN
+from sweephand.errors import Unavailable
+from sweephand.flow import retention
+from sweephand.flow.world import World
+from sweephand.store import jobs, keys, stats
+from sweephand.store.conditional import Refused
+from sweephand.store.expressions import assign
+from sweephand.store.standing import KEPT_S
+from sweephand.store.table import ScheduleItem
+from sweephand.store.views import runs as views
+
+TRIES = 5
+SECOND = timedelta(seconds=1)
+
+
+def look(world: World, pointer: Pointer) -> None:
+    """What the wake row of an ENDING schedule asks for."""
+    assert pointer.schedule is not None
+    schedule = jobs.read_schedule(world.table, pointer.tenant, pointer.job, pointer.schedule)
+    if schedule is not None and schedule.state is ScheduleState.ENDING:
+        complete_if_over(world, schedule)  # otherwise the row asks again
+    elif schedule is not None and schedule.state in OVER:
+        tell(world, schedule)
+
+
+def after_run(world: World, run: Run, seen: Schedule, job: Job | None) -> None:
+    """Ends the series of a run that has ended, if no other run of it is open. seen: as the run's gate read it.
+
+    The schedule may have been moved on, or changed, while the run was under way: it is read again.
+    """
+    for _ in range(TRIES):
+        schedule = jobs.read_schedule(world.table, seen.tenant, seen.job_id, seen.id)
+        if schedule is None or schedule.state not in LIVE | OVER:
+            return
+        if schedule.state in OVER:
+            if run.kind is Kind.SCHEDULED:
+                tell(world, schedule, job)
+            return
+        if schedule.state is ScheduleState.ACTIVE and not _ends_with(world, run, schedule):
+            return
+        if schedule.state is ScheduleState.ENDING and complete_if_over(world, schedule, job):
+            return
+
+
+def _ends_with(world: World, run: Run, schedule: Schedule) -> bool:
+    """Moves a schedule on to ENDING whose last occurrences have their rows before a tick has met it: those that a
+    creation or a change sent at once. False: it goes on, or has something that was not sent, which the next tick sees.
+    """
+    at, now = schedule.next_run_at, world.clock.now()
+    if at is None or schedule.held_from is not None or at > run.planned_at:
+        return False
+    from sweephand.domain import series  # noqa: PLC0415 - a series ends once
+    from sweephand.schedules.timing import load_or_never  # noqa: PLC0415
+    from sweephand.store import waiting  # noqa: PLC0415
+
+    timing = load_or_never(schedule.packed)
+    stretch = series.due(timing, at, run.planned_at, schedule.planned_total, now)
+    if not timing.readable or stretch.next_at is not None or not stretch.instants:
+        return False
+    last = stretch.instants[-1]
+    rows = views.planned_between(world.table, schedule.tenant, schedule.id, at - SECOND, last)
+    if not {run.planned_at for run in rows}.issuperset(stretch.instants):
+        return False
+    row = waiting.WaitingRow.of(schedule, jobs.sweep_text(schedule))
+    planned_total = schedule.planned_total + len(stretch.instants)
+    step = waiting.Advance(row, max(last, now) + WAKE_AGAIN, planned_total, ending=True, last_at=last)
+    if waiting.advance(world.table, [step]).again:
+        raise Unavailable("the end of a series could not be written")
+    return True
+
+
+def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -> bool:
+    """COMPLETED or FAULTED [ENDING, planned_total as read] once terminal counted rows = planned_total; then its event.
+    False: something came between, and the schedule must be read again.
+
+    Found over already, the event goes out again under its own id: who wrote that may have died before it.
+    Its totals are settled first: the audit does not look at it any more, and its rows will expire.
+    """
+    before = stats.read(world.table, schedule)
+    since = EPOCH if before.settled_to is None else from_ms(before.settled_to)
+    rows = views.planned_between(world.table, schedule.tenant, schedule.id, since, FAR)
+    runs = [run for run in rows if run.range_count is None]
+    ended = sum(run.finished for run in runs)
+    if before.settled_total + ended < schedule.planned_total:
+        return True
+    faulted = before.failed > 0 and _faulted(world, schedule)
+    state = ScheduleState.FAULTED if faulted else ScheduleState.COMPLETED
+    if runs and ended == len(runs):
+        last = max(run.planned_at for run in runs)
+        settled = stats.settle(world.table, before, last, ended=ended, planned=ended)
+        if isinstance(settled, Refused):
+            return False  # somebody else counted at the same time
+    still = (ScheduleItem.state == ScheduleState.ENDING.value) & (ScheduleItem.planned_total == schedule.planned_total)
+    from sweephand.flow.job_parts import expiry  # noqa: PLC0415 - a series ends once
+
+    over = replace(schedule, state=state, completed_at=from_s(epoch_s(world.clock.now())))
+    job = job or jobs.read_job(world.table, schedule.tenant, schedule.job_id)
+    goes_at = expiry.goes_at(over, retention.lately(world, schedule.tenant, schedule.collection), job)
+    actions = [
+        assign(ScheduleItem.state, state.value),
+        assign(ScheduleItem.state_reason, completion_reason(schedule).value),
+        assign(ScheduleItem.sweep, jobs.sweep_text(over)),
+        assign(ScheduleItem.next_run_at, None if goes_at is None else epoch_s(goes_at)),
+        assign(ScheduleItem.schedule_id, None),
+    ]
+    marked = mark_job(world, schedule.tenant, schedule.job_id, replace(schedule, state=state))
+    result = world.table.update(keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id), actions, still)
+    if not isinstance(result, Refused):
+        world.journal.info("completed", tenant=schedule.tenant, job=schedule.job_id, schedule=schedule.id)
+    elif not _is_over(result):
+        return False
+    if not marked:
+        mark_job(world, schedule.tenant, schedule.job_id)
+    tell(world, over, job)
+    return True
+
+
+def mark_job(world: World, tenant: str, job_id: str, ending: Schedule | None = None) -> bool:
+    """The directory learns that a job is over once no schedule of it is anything else.
+
+    Before its last one is (ending: as it shall be), so that a crash in between is mended by that one's wake row; and
+    after each, because two that end at once see each other ENDING. A change that comes between has another revision,
+    and this looks anew.
+    """
+    from sweephand.domain.job_state import ended_state  # noqa: PLC0415 - a series ends once
+    from sweephand.store import directory  # noqa: PLC0415
+
+    for _ in range(TRIES):
+        job = jobs.read_job(world.table, tenant, job_id)
+        if job is None:
+            return False
+        there = jobs.read_schedules(world.table, tenant, job_id)
+        if ending is not None:
+            there = [ending if (each.id, each.state) == (ending.id, ScheduleState.ENDING) else each for each in there]
+        ended = ended_state(there)
+        if ended is None:
+            return False
+        if directory.mark_ended(world.table, job, ended):
+            return True
+    raise Unavailable("the job was changed by others all the time")
+
+
+def _is_over(refused: Refused) -> bool:
+    there = refused.read(ScheduleItem)
+    return there is not None and ScheduleState(there.state) in OVER
+
+
+def tell(world: World, schedule: Schedule, job: Job | None = None) -> None:
+    """The event of a schedule that is over, where its collection has all told.
+
+    job: as this delivery's gate read it together with its collection, so that neither is read again.
+    """
+    kept_s = KEPT_S if job is None else math.inf
+    job = job or jobs.read_job(world.table, schedule.tenant, schedule.job_id)
+    if job is None or world.standing.of(job.tenant, job.collection, kept_s=kept_s).events is not Events.ALL:
+        return
+    from sweephand.flow import events  # noqa: PLC0415 - most collections tell failures only
+
+    events.schedule_completed(world, schedule, completion_reason(schedule), job)
+
+
+def _faulted(world: World, schedule: Schedule) -> bool:
+    """A one-time schedule whose run failed. A recurring one completes whatever its runs came to."""
+    from sweephand.schedules.timing import load  # noqa: PLC0415 - as below
+
+    if load(schedule.packed).recurring or schedule.last_planned_at is None:
+        return False
+    planned_at = epoch_ms(schedule.last_planned_at)
+    uuid = ids.run_uuid(schedule.tenant, schedule.id, planned_at, Kind.SCHEDULED.value)
+    run = views.read(world.table, schedule.tenant, schedule.id, uuid)
+    return run is not None and run.state in FAILED
+
+
+def completion_reason(schedule: Schedule) -> StateReason:
+    from sweephand.schedules.timing import load  # noqa: PLC0415 - an executor needs no schedule but here
+
+    timing = load(schedule.packed)
+    if not timing.recurring:
+        return StateReason.ONE_TIME_DONE if schedule.planned_total else StateReason.NO_FUTURE_DATES
+    if timing.count is not None and schedule.planned_total >= timing.count:
+        return StateReason.COUNT_REACHED if "count" in schedule.timing else StateReason.QUOTA_REACHED
+    if timing.has_end:
+        return StateReason.END_REACHED
+    return StateReason.NO_FUTURE_DATES

@@ -1,0 +1,207 @@
+"""Create, find and delete jobs with their schedules: everything of one request in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from sweephand.domain.collection import CollectionState, Events, Usage
+from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft, ScheduleDraft
+from sweephand.domain.schedule import Schedule, ScheduleState
+from sweephand.errors import Conflict, InvalidRequest, Unavailable
+from sweephand.flow.idempotency import Once, earlier_answer, once_op
+from sweephand.flow.job_parts import expiry, quotas
+from sweephand.flow.job_parts.change_log import CREATED, By, entry
+from sweephand.flow.jobs import drafts
+from sweephand.flow.jobs.large_changes import followed
+from sweephand.flow.jobs.lookup import Planned, find
+from sweephand.flow.jobs.new_schedules import (
+    hook_ops,
+    minted_at,
+    new_schedule,
+    refuse_twins,
+    with_schedule_ids,
+    within_quota,
+)
+from sweephand.flow.series import replan
+from sweephand.flow.tenants import tenancy
+from sweephand.flow.world import World
+from sweephand.store import directory, history, jobs, usage
+from sweephand.store.conditional import TRANSACTION_MOST, Cancelled, Op
+
+TRIES = 5
+COMPLETED_WITHIN_S = 2.0
+"""So long a request completes schedules that it has left nothing."""
+
+
+def create_job(
+    world: World,
+    tenant: str,
+    draft: JobDraft,
+    once: Once | None = None,
+    by: By = CREATED,
+    most: int = SCHEDULES_AT_ONCE,
+) -> Planned:
+    """Creates a job with up to `most` schedules. A refusal leaves nothing. Schedules for which the job's transaction
+    has no room follow the job (decision 0017).
+
+    Raises InvalidRequest, QuotaExceeded, Conflict(NAME_TAKEN), Unavailable.
+    """
+    if len(draft.schedules or ()) > most:
+        more = "the job can be created with some of them, and the others added to it"
+        raise InvalidRequest(
+            "schedules", f"at most {most:,} in one request, not {len(draft.schedules or ()):,}; {more}"
+        )
+    for _ in range(TRIES):
+        try:
+            return _create_job(world, tenant, draft, once, by)
+        except _Moved:
+            continue
+    raise Unavailable("a calendar or the quota was changed by others all the time")
+
+
+class _Moved(Exception):
+    """A calendar that the job names, or the tenant's quota, is another one than what the request was judged by."""
+
+
+def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, by: By) -> Planned:
+    now = world.clock.now()
+    job_id = world.chance.new_id(now)
+    wanted, use_ops_of = _with_calendars(world, tenant, draft.schedules or ())
+    job, parts = drafts.job_from(draft, tenant, job_id, now, 1)
+    collection, seen = tenancy.open_with_usage(world, tenant, job.collection)
+    schedules = []
+    for n, schedule_draft in enumerate(wanted):
+        schedule = new_schedule(world, schedule_draft, job, parts, minted_at(now, n), now, f"schedules[{n}]")
+        schedules.append(within_quota(collection, seen, schedule, f"schedules[{n}]"))
+    refuse_twins([(schedule, f"schedules[{n}]") for n, schedule in enumerate(schedules)])
+    job = with_schedule_ids(job, schedules)
+    sealed = drafts.seal(world, job, parts)
+    job = replace(job, number=directory.next_number(world.table, tenant))
+    ops = [
+        *directory.create_ops(world.table, job, schedules),
+        tenancy.count_job_op(world, collection, 1),
+        *quotas.count_ops(world, None, job, seen),
+        *tenancy.flow_key_ops(world, tenant, None, job.policies.get("flowKey")),
+        history.put_op(world.table, entry(world, by, None, job, [(None, schedule) for schedule in schedules])),
+        *([once_op(world, tenant, once, job.id)] if once else []),
+        *use_ops_of(job, schedules),
+    ]
+    whole = [*_own_ops(world, job, schedules, parts, sealed), *ops]
+    if len(whole) > TRANSACTION_MOST:
+        job = replace(job, open_change=job.revision)
+        whole = [*_following_ops(world, job, schedules, parts, sealed), *ops]
+    done = world.table.transact(whole)
+    if isinstance(done, Cancelled):
+        planned = _not_created(world, job, done, once, seen)
+    elif job.open_change is not None:
+        planned = followed(world, job)
+    else:
+        if collection.state is CollectionState.ENABLED:
+            replan.send_ahead(world, schedules)
+        planned = Planned(job, tuple(schedules))
+    planned = completed(world, planned)
+    if planned.job.revision == 1 and collection.events is Events.ALL:
+        from sweephand.flow import events  # noqa: PLC0415 - most collections tell failures only
+
+        events.job_created(world, planned.job)
+    return planned
+
+
+def completed(world: World, planned: Planned, before: Sequence[Schedule] = ()) -> Planned:
+    """Schedules to which this write has left nothing are over at once, unless a run of theirs is open; where that
+    fails, their wakes see to it. before: as they were.
+    """
+    ending = {each.id for each in before if each.state is ScheduleState.ENDING}
+    over = [each for each in planned.schedules if each.state is ScheduleState.ENDING and each.id not in ending]
+    if not over:
+        return planned
+    from sweephand.flow.jobs import completion  # noqa: PLC0415 - few schedules are made too late
+
+    until = world.clock.monotonic() + COMPLETED_WITHIN_S
+    try:
+        for schedule in over:
+            if world.clock.monotonic() > until:
+                break  # the wakes of the others see to it
+            completion.complete_if_over(world, schedule)
+        return find(world, planned.job.tenant, planned.job.id)
+    except Unavailable as unavailable:
+        world.journal.warning("a schedule is completed by its wake", job=planned.job.id, reason=unavailable.reason)
+        return planned
+
+
+UseOps = Callable[[Job, Sequence[Schedule]], Sequence[Op]]
+
+
+def _with_calendars(
+    world: World, tenant: str, wanted: tuple[ScheduleDraft, ...]
+) -> tuple[tuple[ScheduleDraft, ...], UseOps]:
+    """The drafts with the calendars that they name, and what makes the part of the transaction that says so."""
+    if not any("calendars" in draft.timing for draft in wanted):
+        return wanted, lambda *_: ()
+    from sweephand.flow.job_parts import named_calendars  # noqa: PLC0415 - few schedules name any
+    from sweephand.flow.job_parts.step import Step  # noqa: PLC0415
+
+    book = named_calendars.book_of(world, tenant, (draft.timing for draft in wanted))
+    references = named_calendars.references(book)
+
+    def ops(job: Job, schedules: Sequence[Schedule]) -> Sequence[Op]:
+        steps = [Step(None, schedule) for schedule in schedules]
+        return named_calendars.use_ops(world, job.id, steps, schedules, book)
+
+    return tuple(replace(draft, book=references) for draft in wanted), ops
+
+
+def _own_ops(
+    world: World, job: Job, schedules: Sequence[Schedule], parts: drafts.Parts, sealed: Mapping[str, str]
+) -> list[Op]:
+    rows = (
+        world.table.put_op(f"schedule {schedule.id}", jobs.schedule_item(schedule, world.settings.shards))
+        for schedule in schedules
+    )
+    return [
+        world.table.put_op("job", jobs.job_item(job), jobs.ABSENT),
+        *rows,
+        *(op for schedule in schedules for op in expiry.row_ops(world, job, schedule)),
+        *(op for schedule in schedules for op in hook_ops(world, schedule, parts.hooks.get(schedule.id))),
+        *drafts.part_ops(world, job, parts, sealed),
+    ]
+
+
+def _following_ops(
+    world: World, job: Job, schedules: Sequence[Schedule], parts: drafts.Parts, sealed: Mapping[str, str]
+) -> list[Op]:
+    """Forty schedules with payloads, ten tags, secrets and a key are more than a transaction takes: they follow."""
+    from sweephand.flow.job_parts.step import Step  # noqa: PLC0415
+    from sweephand.flow.jobs import large_changes  # noqa: PLC0415 - few jobs are created so large
+
+    steps = [
+        Step(None, schedule, payload=parts.payloads.pop(schedule.id, None), hooks=parts.hooks.pop(schedule.id, None))
+        for schedule in schedules
+    ]
+    return [*_own_ops(world, job, (), parts, sealed), *large_changes.start_ops(world, job, steps, None)]
+
+
+def name_taken(job: Job) -> Conflict:
+    """Returns the refusal of a name that another job of the collection has."""
+    return Conflict(f'the collection {job.collection} has another job with the name "{job.name}"', code="NAME_TAKEN")
+
+
+def _not_created(world: World, job: Job, refused: Cancelled, once: Once | None, seen: Usage) -> Planned:
+    """A refused create may be this request's own success (lost answer), or the repetition of an earlier one."""
+    tenant = job.tenant
+    if once is not None and "once" in refused.refused:
+        return find(world, tenant, earlier_answer(refused.refused["once"], once))
+    there = jobs.read_job(world.table, tenant, job.id)
+    if there is not None:
+        return followed(world, there) if there.open_change is not None else find(world, tenant, job.id)
+    tenancy.flow_key_exists(refused, "policies.flowKey")
+    if "name" in refused.refused:
+        raise name_taken(job)
+    if "collection" in refused.refused:
+        raise tenancy.full(world, job)
+    if quotas.is_exceeded(refused, seen):
+        raise quotas.exceeded(seen, refused)
+    if usage.PART in refused.refused or any(name.startswith("calendar ") for name in refused.refused):
+        raise _Moved
+    raise Conflict("something else was changed at the same time: try again")

@@ -1,0 +1,70 @@
+"""Reads jobs with their schedules and payloads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sweephand.domain.job import Job, Payload, hook_owner
+from sweephand.domain.schedule import Schedule, names_calendars
+from sweephand.errors import NotFound
+from sweephand.flow.jobs import drafts
+from sweephand.flow.world import World
+from sweephand.store import jobs
+
+
+@dataclass(frozen=True)
+class Planned:
+    job: Job
+    schedules: tuple[Schedule, ...]
+
+
+def find_job(world: World, tenant: str, job_id: str) -> Job:
+    """Raises NotFound for an unknown job and for another tenant's."""
+    job = jobs.read_job(world.table, tenant, job_id)
+    if job is None:
+        raise NotFound("no such job")
+    return job
+
+
+def find(world: World, tenant: str, job_id: str) -> Planned:
+    """With its schedules. Raises NotFound."""
+    job = find_job(world, tenant, job_id)
+    return Planned(job, tuple(jobs.read_schedules(world.table, tenant, job_id)))
+
+
+def find_schedule(planned: Planned, schedule_id: str) -> Schedule:
+    for schedule in planned.schedules:
+        if schedule.id == schedule_id:
+            return schedule
+    raise NotFound("no such schedule")
+
+
+def payloads_of(world: World, planned: Planned) -> dict[str, Payload]:
+    """The payloads of a job and its schedules by owner: action, errorAction, or the schedule's id. One batched read."""
+    job = planned.job
+    wanted: dict[str, int] = {}
+    if job.action.payload_version is not None:
+        wanted[drafts.ACTION] = job.action.payload_version
+    if job.error_action is not None and job.error_action.payload_version is not None:
+        wanted[drafts.ERROR_ACTION] = job.error_action.payload_version
+    wanted |= {
+        hook_owner(name): hook.payload_version for name, hook in job.hooks.items() if hook.payload_version is not None
+    }
+    wanted |= {each.id: each.payload_version for each in planned.schedules if each.payload_version is not None}
+    return jobs.read_payloads(world.table, job.tenant, job.id, wanted)
+
+
+def by_creation(schedules: Sequence[Schedule]) -> tuple[Schedule, ...]:
+    return tuple(sorted(schedules, key=lambda schedule: schedule.id))
+
+
+def as_following(world: World, schedules: Sequence[Schedule]) -> Sequence[Schedule]:
+    """Returns a tenant's schedules as answers speak of them: one that has still to follow a change of its calendars
+    comes with the timing that it will have. One read where any of them names a calendar.
+    """
+    if not any(names_calendars(schedule.packed) for schedule in schedules):
+        return schedules
+    from sweephand.flow.job_parts import named_calendars  # noqa: PLC0415 - few schedules name any
+
+    return named_calendars.as_following(world, schedules)

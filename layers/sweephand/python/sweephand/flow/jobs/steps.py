@@ -1,0 +1,165 @@
+"""Steps of a change, one a schedule, carried out on the rows as they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from sweephand.domain.job import Job
+from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState, wanted_state
+from sweephand.flow.job_parts import expiry
+from sweephand.flow.job_parts.step import Step
+from sweephand.flow.jobs import drafts, new_schedules
+from sweephand.flow.series import ranges, replan
+from sweephand.flow.series.replan import Effect
+from sweephand.flow.world import World
+from sweephand.store import generations, jobs, keys
+from sweephand.store.conditional import Op
+from sweephand.store.expressions import every
+from sweephand.store.table import ScheduleItem
+
+CALLERS = (
+    *("name", "timing", "packed", "active", "policies", "misfire", "lane", "payload_version", "attributes"),
+    *("hooks", "state_reason"),
+)
+"""What of a schedule is settled by a request; the rest of the row is the series' own, and goes on meanwhile.
+
+state_reason: of the service's own request.
+"""
+
+
+@dataclass
+class Carried:
+    """What steps come to: parts of a transaction, what is sent before and after it, and the rows as they shall be.
+
+    held: schedules that must be let go first; then their steps are carried out anew. missed: schedules of which
+    occurrences were missed: their policy decides on those first, as a sweep would.
+    """
+
+    ops: list[Op] = field(default_factory=list)
+    plans: list[replan.Plan] = field(default_factory=list)
+    started: list[Schedule] = field(default_factory=list)
+    gone: list[Schedule] = field(default_factory=list)
+    held: list[Schedule] = field(default_factory=list)
+    missed: list[Schedule] = field(default_factory=list)
+    schedules: list[Schedule] = field(default_factory=list)
+
+    @property
+    def ahead(self) -> list[Schedule]:
+        """Rows with a new plan: what they have due before the sweep can see them is sent at once."""
+        return [*self.started, *(each.schedule for each in self.plans)]
+
+
+def carry_out(world: World, steps: Sequence[Step], job: Job, effect: Effect) -> Carried:
+    """job: as it shall be. Raises Unavailable where an old plan owes more than one change can send."""
+    carried = Carried()
+    for step in steps:
+        if step.after is None:
+            assert step.before is not None
+            carried.gone.append(step.before)
+            key = keys.job(job.tenant, job.id), keys.schedule(step.before.id)
+            carried.ops.append(world.table.delete_op(f"schedule {step.before.id}", *key))
+        elif step.before is None:
+            carried.started.append(step.after)
+            carried.schedules.append(step.after)
+            item = jobs.schedule_item(step.after, world.settings.shards)
+            row = world.table.put_op(f"schedule {step.after.id}", item)
+            carried.ops += [row, *expiry.row_ops(world, job, step.after), *_ops_beside(world, job, step)]
+        else:
+            _change(world, carried, step, step.before, step.after, job, effect)
+    return carried
+
+
+def let_go(world: World, carried: Carried) -> None:
+    """What must be settled before the steps are carried out, on rows that are then other ones."""
+    if carried.held:
+        from sweephand.flow.series import holding  # noqa: PLC0415 - few schedules are held
+
+        holding.let_all_go(world, carried.held)
+    if carried.missed:
+        from sweephand.flow.series import catch_up  # noqa: PLC0415 - nothing is missed while the service runs
+
+        catch_up.split_all(world, carried.missed)
+
+
+def _change(
+    world: World, carried: Carried, step: Step, there: Schedule, wanted: Schedule, job: Job, effect: Effect
+) -> None:
+    """Applies the caller's members to the current row; keeps members that the sweep may have moved on meanwhile."""
+    changed = replace(there, **{name: getattr(wanted, name) for name in CALLERS})
+    anew = replans(there, changed, job) and not _stays_over(there, changed, step.at, effect)
+    if changed == there and not anew:
+        carried.schedules.append(there)
+        return
+    changed = replace(changed, modified_at=job.modified_at)
+    lines: list[Op] = []
+    if anew and there.held_from is not None and drafts.stored_timing(there).readable:
+        carried.held.append(there)
+        carried.schedules.append(changed)
+        return
+    if anew and replan.has_missed(there, world.clock.now()):
+        carried.missed.append(there)
+        carried.schedules.append(changed)
+        return
+    if anew:
+        changed = replace(changed, collection=job.collection, held_from=None, completed_at=None)
+        timing = drafts.stored_timing(changed)
+        new = replan.change(there, changed, job, timing, effect, step.at)
+        carried.plans.append(new)
+        lines = [ranges.op(world, new.silence, job.collection)] if new.silence is not None else []
+        lines += [generations.op(world.table, there, new.left)] if new.left is not None else []
+        changed = new.schedule
+        lines += expiry.row_ops(world, job, changed)
+        condition = every(jobs.as_read(there), jobs.reach_as_read(there))
+        actions = jobs.schedule_update_actions(changed, world.settings.shards)
+    else:
+        condition = ScheduleItem.generation == there.generation
+        actions = jobs.description_actions(changed)
+        actions += jobs.packed_actions(changed) if changed.packed != there.packed else []
+    carried.schedules.append(changed)
+    key = keys.job(job.tenant, job.id), keys.schedule(changed.id)
+    row = world.table.update_op(f"schedule {changed.id}", *key, actions, condition)
+    carried.ops += [row, *lines, *_ops_beside(world, job, step)]
+
+
+def replans(there: Schedule, changed: Schedule, job: Job) -> bool:
+    """Does the change touch timing or state, or anything that the sweeper has packed? Then it is a new generation.
+
+    job: as it shall be.
+    """
+    if there.state in OVER and there.active and changed.active:
+        ended_at, at = (drafts.one_time_instant(drafts.stored_timing(each)) for each in (there, changed))
+        if at is not None and at == ended_at:
+            return False  # it has run: a change of its window or its policies does not bring it back
+    if there.state in OVER or there.state is ScheduleState.BROKEN:
+        return there.packed != changed.packed or there.active != changed.active
+    packed = (there.packed, there.active, there.lane, there.misfire) != (
+        changed.packed,
+        changed.active,
+        changed.lane,
+        changed.misfire,
+    )
+    moved = there.collection not in {None, job.collection}
+    stands = ScheduleState.ACTIVE if there.state in LIVE else there.state
+    return packed or moved or stands is not wanted_state(job, changed.active)[0]
+
+
+def _stays_over(there: Schedule, changed: Schedule, at: datetime | None, effect: Effect) -> bool:
+    """A series that is over, and to which a change leaves nothing either, does not end once more."""
+    if there.state not in OVER or at is not None or not (there.active and changed.active):
+        return False
+    since = effect.seam_of(there).since
+    return drafts.stored_timing(changed).rule.next_after(since) is None
+
+
+def _ops_beside(world: World, job: Job, step: Step) -> list[Op]:
+    """A schedule's new payload and new hooks are written together with its row."""
+    after = step.after
+    if after is None:
+        return []
+    ops = new_schedules.hook_ops(world, after, step.hooks)
+    if step.payload is not None and after.payload_version is not None:
+        version = after.payload_version
+        ops.append(jobs.payload_op(world.table, job.tenant, job.id, after.id, version, step.payload))
+    return ops

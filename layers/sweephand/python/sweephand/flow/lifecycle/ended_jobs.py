@@ -1,0 +1,77 @@
+"""Jobs that have ended: all their schedules are COMPLETED. They stay a while, as their collection says, and then go.
+
+A schedule that completes stays in the next-run index, at the instant at which its job may go. The row of the last one
+that completed finds the job ended; those before it leave the index when they are looked at. One-time schedules of SAP's
+API go by themselves (flow/lifecycle/unused_schedules.py).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sweephand.domain.instants import epoch_s
+from sweephand.domain.job import Job
+from sweephand.domain.message import Pointer
+from sweephand.domain.schedule import Schedule
+from sweephand.errors import NotFound, PreconditionFailed
+from sweephand.flow.job_parts import expiry
+from sweephand.flow.lifecycle import unused_schedules
+from sweephand.flow.world import World
+from sweephand.store import jobs, keys
+from sweephand.store.expressions import assign
+from sweephand.store.table import ScheduleItem
+
+
+def look(world: World, pointer: Pointer) -> None:
+    """What the row of a COMPLETED schedule asks for, or the one beside a schedule that is off.
+
+    By the collection's settings as they are now.
+    """
+    job = jobs.read_job(world.table, pointer.tenant, pointer.job)
+    if job is None:
+        return
+    schedules = jobs.read_schedules(world.table, pointer.tenant, pointer.job)
+    asking = next((each for each in schedules if each.id == pointer.run), None)
+    if asking is None:
+        unused_schedules.drop_row(world, pointer.tenant, pointer.job, pointer.run)
+        return
+    retention = world.standing.of(job.tenant, job.collection).retention
+    if expiry.concerns(job, asking) and not (retention.ended_job_days and asking.completed_at):
+        unused_schedules.look(world, job, asking, retention)
+        return
+    if asking.completed_at is None:
+        return
+    if not _is_last(asking, schedules):
+        _stay(world, asking, None)
+        return
+    at = expiry.goes_at(asking, retention, job)
+    if at is None or at > world.clock.now():
+        _stay(world, asking, at)
+        return
+    _remove(world, job)
+
+
+def _is_last(asking: Schedule, schedules: list[Schedule]) -> bool:
+    """All are COMPLETED, none after this one. Of two that completed in the same second, either may speak."""
+    return all(
+        each.completed_at is not None and asking.completed_at is not None and each.completed_at <= asking.completed_at
+        for each in schedules
+    )
+
+
+def _stay(world: World, schedule: Schedule, at: datetime | None) -> None:
+    """[as read]: it is looked at again at `at`, or not any more."""
+    key = keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id)
+    then = assign(ScheduleItem.next_run_at, None if at is None else epoch_s(at))
+    world.table.update(*key, [then], jobs.as_read(schedule))
+
+
+def _remove(world: World, job: Job) -> None:
+    """[revision as read]: a change that came between keeps it; the row then asks again."""
+    from sweephand.flow.jobs import deletion  # noqa: PLC0415 - an executor deletes nothing but here
+
+    try:
+        deletion.delete_job(world, job.tenant, job.id, job.revision)
+    except (NotFound, PreconditionFailed):
+        return
+    world.journal.info("an ended job was removed", tenant=job.tenant, job=job.id)

@@ -1,0 +1,39 @@
+"""A pause that ends by itself: a row in the next-run index, and the resume that it asks for.
+
+The resume is written a few seconds ahead and takes effect at `until`: what is due from then on is in the run queue by
+its second, as if the job had never been paused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from sweephand.domain.job import Job
+from sweephand.domain.message import Pointer
+from sweephand.flow.job_parts.change_log import By, Operation
+from sweephand.flow.job_parts.pause_rows import AHEAD, until_of
+from sweephand.flow.world import World
+from sweephand.store import jobs, keys
+
+CLOCKS_DIFFER = timedelta(seconds=2)
+BEFORE_IT = timedelta(seconds=1)
+
+
+def look(world: World, pointer: Pointer) -> None:
+    """What the row asks for: the job goes on as by a resume, and what is due at `until` is planned."""
+    from sweephand.flow.jobs import change  # noqa: PLC0415 - an executor seldom changes a job
+
+    job = jobs.read_job(world.table, pointer.tenant, pointer.job)
+    if job is None:
+        world.table.delete(keys.job(pointer.tenant, pointer.job), keys.pause())
+        return
+    until = until_of(job)
+    if until is None or until - AHEAD > world.clock.now() + CLOCKS_DIFFER:
+        return  # of an earlier pause: if there is one now, its own row speaks for it
+
+    def resumed(there: Job) -> Job:
+        return replace(there, pause=None) if until_of(there) == until else there
+
+    by = By(Operation.RESUME)
+    change.set_state(world, pointer.tenant, pointer.job, resumed, None, by, resumed_at=until - BEFORE_IT)

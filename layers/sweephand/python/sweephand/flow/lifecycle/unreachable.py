@@ -1,0 +1,104 @@
+"""Whether a schedule's target can be reached: noted when it changes, and acted on after ten days of failures.
+
+Most attempts load nothing of this: one that succeeds while no streak is stored writes and reads nothing for it, because
+the streak stands in the schedule's row, which the gate reads anyway. Two attempts of a schedule that are under way at
+the same time may each miss what the other notes: the streak is then wrong by at most the length of a call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from sweephand.domain import deactivation
+from sweephand.domain.deactivation import OnUnreachable
+from sweephand.domain.job import Job
+from sweephand.domain.run import REACTIONS, Outcome, Run
+from sweephand.domain.schedule import Schedule, ScheduleState, StateReason, policies_of
+from sweephand.errors import NotFound, Unavailable
+from sweephand.flow.world import World
+from sweephand.store import jobs, keys
+from sweephand.store.conditional import Written
+from sweephand.store.expressions import assign, every
+from sweephand.store.table import ScheduleItem
+
+
+def follow(world: World, run: Run, outcome: Outcome, job: Job, schedule: Schedule) -> Schedule:
+    """Notes a first failure or a first contact before the outcome is settled: it is a fact whatever becomes of the run.
+
+    Returns the schedule as it is now, as far as is known. A note that cannot be made fails no run: that of a failure is
+    left to the next one, that of a contact to the effects of the run's end.
+    """
+    if run.kind in REACTIONS:
+        return schedule  # another target
+    streak = deactivation.follow(schedule.unreachable, job.action, outcome, world.clock.now())
+    if streak == schedule.unreachable:
+        return schedule
+    try:
+        written = _note(world, schedule, streak)
+    except Unavailable:
+        world.journal.warning("whether the target can be reached is noted later", schedule=schedule.id)
+        return schedule
+    return replace(schedule, unreachable=streak) if written else schedule
+
+
+def _note(world: World, schedule: Schedule, streak: str | None) -> bool:
+    """[the generation and the streak as read]: of the plan that is in force, and of a streak that is not over yet."""
+    key = keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id)
+    same = every(ScheduleItem.generation == schedule.generation, jobs.reach_as_read(schedule))
+    return isinstance(world.table.update(*key, [assign(ScheduleItem.unreachable, streak)], same), Written)
+
+
+def judge(world: World, run: Run, job: Job, schedule: Schedule) -> None:
+    """After an attempt of a schedule with a streak: switches it off if it has lasted for ten days.
+
+    May happen twice: what is off already is only told again, as the same event. Raises Unavailable.
+    """
+    if run.kind in REACTIONS or run.finished_at is None or schedule.unreachable is None:
+        return
+    if deactivation.was_contact(run, schedule.unreachable):
+        _note(world, schedule, None)
+    elif deactivation.is_out_of_reach(run):
+        _switch_off_if_due(world, run.finished_at, job, schedule)
+
+
+def _switch_off_if_due(world: World, failed_at: datetime, job: Job, schedule: Schedule) -> None:
+    if policies_of(job, schedule).get("onUnreachable") == OnUnreachable.CONTINUE:
+        return
+    if not deactivation.is_due(schedule.unreachable, job.action, failed_at):
+        return
+    from sweephand.flow import events  # noqa: PLC0415 - an executor plans nothing but here
+
+    off = _switch_off(world, failed_at, schedule)
+    if off is not None:
+        events.schedule_deactivated(world, off, job)
+
+
+def _switch_off(world: World, failed_at: datetime, schedule: Schedule) -> Schedule | None:
+    """By the rows as they are now. Returns the schedule if it is off for this reason, now or since an earlier call."""
+    from sweephand.flow.job_parts.change_log import By, Operation  # noqa: PLC0415
+    from sweephand.flow.jobs import change, drafts, lookup  # noqa: PLC0415 - as above
+    from sweephand.flow.jobs.lookup import Planned  # noqa: PLC0415
+    from sweephand.flow.jobs.requested import Wish  # noqa: PLC0415
+
+    def wish(planned: Planned) -> list[Wish]:
+        there = _of(planned.schedules, schedule.id)
+        if there is None or there.state is not ScheduleState.ACTIVE:
+            return []
+        if not deactivation.is_due(there.unreachable, planned.job.action, failed_at):
+            return []
+        payload = lookup.payloads_of(world, Planned(planned.job, (there,))).get(there.id)
+        draft = drafts.as_stored(there, payload)
+        return [Wish(there, replace(draft, active=False, because=StateReason.UNREACHABLE))]
+
+    by = By(Operation.DEACTIVATE_UNREACHABLE)
+    try:
+        planned = change.change_schedules(world, schedule.tenant, schedule.job_id, wish, None, by)
+    except NotFound:
+        return None  # the job went meanwhile
+    there = _of(planned.schedules, schedule.id)
+    return there if there is not None and not there.active and there.state_reason == StateReason.UNREACHABLE else None
+
+
+def _of(schedules: tuple[Schedule, ...], schedule_id: str) -> Schedule | None:
+    return next((each for each in schedules if each.id == schedule_id), None)

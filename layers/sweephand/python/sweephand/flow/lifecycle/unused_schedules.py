@@ -1,0 +1,78 @@
+"""One-time schedules of SAP's API that are of no use any more go 30 days after they ran, or should have.
+
+One that ran stands in the next-run index by its own row, as every schedule that is over and whose end has consequences.
+One that was switched off has no instant there: a row beside it is put where it goes off, and asks in its place. Whoever
+is asked decides by the schedule as it is then. Source: SAP's documentation of one-time schedules.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from sweephand.domain.collection import Retention
+from sweephand.domain.instants import epoch_s
+from sweephand.domain.job import Job
+from sweephand.domain.schedule import OVER, Schedule
+from sweephand.flow.job_parts.change_log import By, Operation
+from sweephand.flow.job_parts.expiry import over_goes_at, single_goes_at
+from sweephand.flow.world import World
+from sweephand.store import jobs, keys
+from sweephand.store.expressions import Action, assign
+from sweephand.store.table import JobWakeItem, ScheduleItem
+
+if TYPE_CHECKING:
+    from sweephand.flow.jobs.lookup import Planned
+    from sweephand.flow.jobs.requested import Wish
+
+SOON_S = 86_400
+"""A row that asks is due about now; one that a change has put since is due in 30 days."""
+
+
+def look(world: World, job: Job, schedule: Schedule, retention: Retention) -> None:
+    """What the row of a schedule that is over asks for, or the one beside a schedule that is off."""
+    at = single_goes_at(schedule)
+    if at is None or schedule.state in OVER:
+        drop_row(world, job.tenant, job.id, schedule.id)
+    if schedule.state in OVER:
+        at = over_goes_at(schedule, retention, job)
+    if at is None:
+        return
+    if at > world.clock.now():
+        _ask_again(world, job, schedule, at)
+    else:
+        _remove(world, job, schedule)
+
+
+def drop_row(world: World, tenant: str, job_id: str, schedule_id: str) -> None:
+    """[it is due, so no later change has put it]"""
+    soon = epoch_s(world.clock.now()) + SOON_S
+    world.table.delete(keys.job(tenant, job_id), keys.unused(schedule_id), JobWakeItem.next_run_at < soon)
+
+
+def _ask_again(world: World, job: Job, schedule: Schedule, at: datetime) -> None:
+    pk = keys.job(job.tenant, job.id)
+    if schedule.state in OVER:
+        world.table.update(pk, keys.schedule(schedule.id), _at(at), jobs.as_read(schedule))
+    else:
+        world.table.update(pk, keys.unused(schedule.id), _at(at), JobWakeItem.pk.exists())
+
+
+def _at(at: datetime) -> list[Action]:
+    return [assign(ScheduleItem.next_run_at, epoch_s(at))]
+
+
+def _remove(world: World, job: Job, schedule: Schedule) -> None:
+    """As its owner would delete it, if it still is of no use in that moment; then its row."""
+    from sweephand.flow.jobs import change  # noqa: PLC0415 - an executor seldom changes a job
+    from sweephand.flow.jobs.requested import Wish  # noqa: PLC0415
+
+    def wish(there: Planned) -> list[Wish]:
+        found = [each for each in there.schedules if each.id == schedule.id]
+        gone = [each for each in found if (at := single_goes_at(each)) is not None and at <= world.clock.now()]
+        return [Wish(each, None, delete=True) for each in gone]
+
+    after = change.change_schedules(world, job.tenant, job.id, wish, None, By(Operation.DELETE_SCHEDULE))
+    if all(each.id != schedule.id for each in after.schedules):
+        drop_row(world, job.tenant, job.id, schedule.id)
+        world.journal.info("an unused schedule was removed", tenant=job.tenant, job=job.id, schedule=schedule.id)

@@ -1,0 +1,105 @@
+"""A manual run: its row first, so that reading it works at once, then its message; a lost message heals by its wake."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sweephand import ids
+from sweephand.domain import run_action
+from sweephand.domain.instants import epoch_ms, from_ms
+from sweephand.domain.job import Job
+from sweephand.domain.run import Kind, Run, State
+from sweephand.domain.waiting import WAKE
+from sweephand.errors import NotFound
+from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
+from sweephand.flow.jobs import drafts
+from sweephand.flow.runs.chained_runs import send
+from sweephand.flow.world import World
+from sweephand.store import jobs, ledger, run_rows
+from sweephand.store.conditional import Cancelled, Op, Written
+
+if TYPE_CHECKING:
+    from sweephand.flow.runs.edits import Edit
+
+
+def run_now(
+    world: World,
+    tenant: str,
+    job_id: str,
+    schedule_id: str | None,
+    once: Once | None,
+    hop: int = 0,
+    *,
+    edit: Edit | None = None,
+) -> str:
+    """Returns the id of the new run, or of the one that an earlier request of the same key made.
+
+    hop: runs before it, where a run's call asks for it. edit: what this run sends in place of what its job says.
+    Raises NotFound; InvalidRequest for an edit that the action cannot send.
+    """
+    job = find(world, tenant, job_id, schedule_id)
+    if once is not None and (there := earlier(world, tenant, once)) is not None:
+        return there
+    check_not_final(world, job)
+    run = new_run(world, job, schedule_id, once, hop)
+    done = start(world, job, run, start_ops(world, job, run, once, edit))
+    if isinstance(done, Cancelled) and "run" not in done.refused and once is not None:
+        return earlier_answer(done.refused["once"], once)
+    send(world, run, drafts.lane_of(job))
+    return run.id
+
+
+def check_not_final(world: World, job: Job) -> None:
+    """Raises Conflict for a job that has ended for good."""
+    if job.policies.get("afterEnd") == "final":
+        from sweephand.flow.jobs import final_jobs  # noqa: PLC0415 - few jobs end for good
+
+        final_jobs.check_run(world, job)
+
+
+def find(world: World, tenant: str, job_id: str, schedule_id: str | None) -> Job:
+    """The job, if it and the schedule are there. Raises NotFound."""
+    job = jobs.read_job(world.table, tenant, job_id)
+    if job is None:
+        raise NotFound("no such job")
+    if schedule_id is not None and jobs.read_schedule(world.table, tenant, job_id, schedule_id) is None:
+        raise NotFound("no such schedule")
+    return job
+
+
+def new_run(world: World, job: Job, schedule_id: str | None, once: Once | None, hop: int) -> Run:
+    """As its row shall be."""
+    now = from_ms(epoch_ms(world.clock.now()))
+    key = once.key if once else world.chance.new_id(now)
+    uuid = ids.run_uuid(job.tenant, schedule_id or job.id, epoch_ms(now), Kind.MANUAL.value, key)
+    return replace(
+        run_action.new_run(job, Kind.MANUAL, schedule_id, uuid, State.QUEUED, now),
+        enqueued_at=now,
+        wake_at=now + WAKE,
+        hop=hop,
+    )
+
+
+def start_ops(world: World, job: Job, run: Run, once: Once | None, edit: Edit | None = None) -> list[Op]:
+    """Returns the parts `run`, `edit` and `once` of the transaction that starts it. Raises InvalidRequest."""
+    if edit is not None:
+        from sweephand.flow.runs import edits  # noqa: PLC0415 - few runs carry a payload of their own
+
+        edits.check(job.action, edit)
+        run = replace(run, edited=True)
+    item = run_rows.item_of(run, shards=world.settings.shards, lane=drafts.lane_of(job))
+    ops = [world.table.put_op("run", item, ledger.ABSENT)]
+    if edit is not None:
+        ops.append(edits.edit_op(world, run, edit, run.planned_at))
+    if once is not None:
+        ops.append(once_op(world, run.tenant, once, run.id))
+    return ops
+
+
+def start(world: World, job: Job, run: Run, ops: Sequence[Op]) -> Written | Cancelled:
+    """Carries out the transaction that starts a run. A job notes its first run without a schedule before that."""
+    if run.schedule_id is None:
+        jobs.note_own_runs(world.table, job)
+    return world.table.transact(ops)

@@ -1,0 +1,228 @@
+"""A run that has ended is run again: a new run, linked to the old one, with what the job says now or with an edit.
+
+The new row, the link on the old one and what is known of the error go in one transaction, under an id that follows
+from the old run and from who asks: a repeat meets it again. Then comes the message; a lost one heals by the row's wake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sweephand import ids
+from sweephand.domain.admission import contested
+from sweephand.domain.instants import epoch_ms, from_ms
+from sweephand.domain.job import Job, owner_of
+from sweephand.domain.run import FAILED, REACTIONS, Kind, Run, State
+from sweephand.domain.run_action import action_of, lane_of, new_run
+from sweephand.domain.schedule import Lane
+from sweephand.domain.waiting import WAKE
+from sweephand.errors import Conflict, NotFound, Unavailable
+from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
+from sweephand.flow.runs import edits
+from sweephand.flow.runs.edits import Edit
+from sweephand.flow.runs.gate_rows import with_hooks
+from sweephand.flow.runs.perform import payload_of
+from sweephand.flow.series import ranges
+from sweephand.flow.tenants import tenancy
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.store import failures, jobs, ledger, run_rows
+from sweephand.store.conditional import Cancelled, Op, Written
+
+
+@dataclass(frozen=True)
+class Asking:
+    """key: tells one asking from another. actor: the caller's client id. operation: that does it, if one does.
+
+    hop: runs before it, where a run's call asks for it.
+    """
+
+    key: str
+    actor: str | None = None
+    operation: str | None = None
+    hop: int = 0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A run that is to come into being.
+
+    old: the run that it repeats. job: whose run it is. lane: of its message. by: who asks.
+    alone: it runs only while no other run of its schedule does.
+    """
+
+    run: Run
+    old: Run
+    job: Job
+    lane: Lane
+    by: Asking
+    edit: Edit | None = None
+    alone: bool = False
+
+    @property
+    def delivery(self) -> Delivery:
+        return Delivery(ledger.pointer_to(self.run), self.run.not_before or self.run.planned_at, self.lane)
+
+
+def rerun(
+    world: World,
+    tenant: str,
+    owner: str,
+    uuid: str,
+    *,
+    edit: Edit | None = None,
+    once: Once | None = None,
+    actor: str | None = None,
+    hop: int = 0,
+) -> str:
+    """The id of the new run, or of the one that an earlier request of the same key made.
+
+    owner: the schedule's id, or the job's for a run without a schedule. actor: the caller's client id. Raises NotFound;
+    Conflict where the run has not ended, or as `prepared`; InvalidRequest for an edit that the action cannot send.
+    """
+    old = find(world, tenant, owner, uuid)
+    if once is not None and (there := earlier(world, tenant, once)) is not None:
+        return there
+    now = from_ms(epoch_ms(world.clock.now()))
+    key = once.key if once else world.chance.new_id(now)
+    wanted = prepared(world, old, Asking(key, actor, hop=hop), at=now, edit=edit)
+    more = [once_op(world, tenant, once, wanted.run.id)] if once is not None else []
+    done = write(world, wanted, more)
+    if isinstance(done, Cancelled) and "run" not in done.refused:
+        if "old" in done.refused:
+            raise NotFound("no such run")
+        assert once is not None
+        return earlier_answer(done.refused["once"], once)
+    try:
+        world.queue.send_one(wanted.delivery)
+    except Unavailable:
+        world.journal.warning("the run starts by its wake", run=wanted.run.uuid)
+    return wanted.run.id
+
+
+def find(world: World, tenant: str, owner: str, uuid: str) -> Run:
+    """A run that may be run again. Raises NotFound, Conflict."""
+    run = tenancy.find_run(world, tenant, owner, uuid)
+    ranges.check_is_none(run)
+    if not run.finished:
+        raise Conflict("the run has not ended")
+    return run
+
+
+def prepared(
+    world: World, old: Run, by: Asking, *, at: datetime, due: datetime | None = None, edit: Edit | None = None
+) -> Wanted:
+    """The run that repeats `old`. at: its planned instant, the same for the same asking; due: when it may begin.
+
+    Without an edit of its own it takes over that of the old run. Raises NotFound where the job is gone and not
+    redirected; Conflict where the schedule is gone, or the reaction that the run was, or what a redirected run would
+    have sent; InvalidRequest for the edit.
+    """
+    redirect = failures.read_redirect(world.table, old.tenant, old.job_id)
+    if edit is None and old.edited:
+        edit = edits.read(world, old)
+    if redirect is not None:
+        job, schedule_id, kind = jobs.read_job(world.table, old.tenant, redirect.to), None, Kind.MANUAL
+        edit = _with_payload(world, old, edit)
+    else:
+        job, schedule_id = jobs.read_job(world.table, old.tenant, old.job_id), old.schedule_id
+        kind = old.kind if old.kind in REACTIONS else Kind.MANUAL
+    if job is None:
+        raise NotFound("its job is gone" if redirect is None else "the job that its errors are redirected to is gone")
+    if job.policies.get("afterEnd") == "final":
+        from sweephand.flow.jobs import final_jobs  # noqa: PLC0415 - few jobs end for good
+
+        final_jobs.check_run(world, job)
+    schedule = None
+    if schedule_id is not None:
+        schedule = jobs.read_schedule(world.table, old.tenant, job.id, schedule_id)
+        if schedule is None:
+            raise Conflict("its schedule is gone")
+        job = with_hooks(world, job, schedule, kind)
+    if kind in REACTIONS and job.reaction(kind) is None:
+        raise Conflict(f"its job has no {owner_of(kind)} any more")
+    if edit is not None:
+        edits.check(action_of(job, kind), edit)
+    run = _new(world, old, job, schedule_id, kind, by, at, due)
+    alone = kind not in REACTIONS and contested(job, schedule)
+    return Wanted(run, old, job, lane_of(action_of(job, kind)), by, edit, alone)
+
+
+def _with_payload(world: World, old: Run, edit: Edit | None) -> Edit | None:
+    """What goes to another job takes along what it would have sent. If that was nothing, the other job's own goes.
+
+    Raises Conflict where nobody knows that any more.
+    """
+    if edit is not None and edit.payload is not None:
+        return edit
+    job = jobs.read_job(world.table, old.tenant, old.job_id)
+    if job is None:
+        raise Conflict("what it would have sent went with its job: it can be run again with a payload given")
+    schedule = jobs.read_schedule(world.table, old.tenant, job.id, old.schedule_id) if old.schedule_id else None
+    if old.schedule_id is not None and schedule is None:
+        raise Conflict("what it would have sent went with its schedule: it can be run again with a payload given")
+    job = with_hooks(world, job, schedule, old.kind)
+    if old.kind in REACTIONS and job.reaction(old.kind) is None:
+        raise Conflict(f"what it would have sent went with its job's {owner_of(old.kind)}")
+    payload = payload_of(world, old, job, schedule)
+    return edit if payload is None else replace(edit or Edit(), payload=payload)
+
+
+def _new(
+    world: World,
+    old: Run,
+    job: Job,
+    schedule_id: str | None,
+    kind: Kind,
+    by: Asking,
+    at: datetime,
+    due: datetime | None,
+) -> Run:
+    now = world.clock.now()
+    uuid = ids.run_uuid(old.tenant, schedule_id or job.id, epoch_ms(at), kind.value, f"{old.uuid} {by.key}")
+    return replace(
+        new_run(job, kind, schedule_id, uuid, State.QUEUED, at),
+        enqueued_at=now,
+        not_before=due,
+        parent_uuid=old.parent_uuid if kind in REACTIONS else None,
+        wake_at=max(now, due or now) + WAKE,
+        hop=max(old.hop, by.hop),
+        chain=old.chain,
+        root=old.root or old.id,
+        rerun_of=old.id,
+        occurrence_at=old.occurrence_at or old.planned_at,
+    )
+
+
+def write(world: World, wanted: Wanted, more: Sequence[Op] = ()) -> Written | Cancelled:
+    """Writes the new run and what goes with it in one transaction. more: further parts of it."""
+    if wanted.run.schedule_id is None:
+        jobs.note_own_runs(world.table, wanted.job)
+    return world.table.transact([*_ops(world, wanted), *more])
+
+
+def _ops(world: World, wanted: Wanted) -> list[Op]:
+    """The new run [absent] and what goes with it; the old one [it is there] knows by whom it is repeated, and where it
+    had failed, its error too.
+    """
+    table, now = world.table, world.clock.now()
+    run = replace(wanted.run, edited=wanted.edit is not None)
+    found = [
+        table.put_op("run", run_rows.item_of(run, shards=world.settings.shards, lane=wanted.lane), ledger.ABSENT),
+        ledger.rerun_op(table, wanted.old, run.id),
+    ]
+    if wanted.edit is not None:
+        found.append(edits.edit_op(world, run, wanted.edit, now))
+    if wanted.old.state in FAILED:
+        by = wanted.by
+        found.append(failures.rerun_op(table, wanted.old, run.id, now, by.actor, by.operation))
+    return found
+
+
+def send(world: World, wanted: Sequence[Wanted]) -> None:
+    """What does not go out begins by its wake."""
+    unsent = world.queue.send([each.delivery for each in wanted])
+    if unsent:
+        world.journal.warning("runs start by their wakes", left=len(unsent))

@@ -1,0 +1,50 @@
+"""Runs of other jobs that a run starts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sweephand import ids
+from sweephand.domain import run_action
+from sweephand.domain.instants import epoch_ms
+from sweephand.domain.run import Kind, Run, State
+from sweephand.domain.schedule import Lane
+from sweephand.domain.waiting import WAKE
+from sweephand.errors import Unavailable
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.store import jobs, ledger
+
+
+def run_from(world: World, parent: Run, job_id: str) -> str | None:
+    """A run of another job that a run starts, under an id that follows from that run: a repeat meets it again.
+
+    Returns its id; None if the tenant has no such job. Raises Unavailable.
+    """
+    job = jobs.read_job(world.table, parent.tenant, job_id)
+    if job is None:
+        return None
+    now = world.clock.now()
+    uuid = ids.run_uuid(parent.tenant, job_id, epoch_ms(parent.planned_at), Kind.MANUAL.value, parent.id)
+    started = replace(
+        run_action.new_run(job, Kind.MANUAL, None, uuid, State.QUEUED, parent.planned_at),
+        enqueued_at=now,
+        parent_uuid=parent.id,
+        wake_at=now + WAKE,
+        hop=parent.hop + 1,
+        chain=parent.chain | {parent.job_id},
+        root=parent.root or parent.id,
+    )
+    lane = run_action.lane_of(job.action)
+    jobs.note_own_runs(world.table, job)
+    ledger.claim_first(world.table, started, shards=world.settings.shards, lane=lane)
+    send(world, started, lane)
+    return started.id
+
+
+def send(world: World, run: Run, lane: Lane) -> None:
+    """Its message; if the queue does not take it, its wake stands in."""
+    try:
+        world.queue.send_one(Delivery(ledger.pointer_to(run), run.planned_at, lane))
+    except Unavailable:
+        world.journal.warning("the run starts by its wake", run=run.uuid)

@@ -1,0 +1,84 @@
+"""What becomes of ECS tasks: their end ends their runs, and a task whose run is over is stopped.
+
+ECS tells of its tasks on the account's own bus; two rules of the template put what concerns ours into the run queue. It
+may come twice, late, before the executor has written that it began the task, or not at all: then the deadline ends it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+from sweephand.actions import ecs
+from sweephand.domain import task
+from sweephand.domain.run import AWAITING_RESULT, REACTIONS, Reason, Run, State, success_reason
+from sweephand.domain.run_action import action_of
+from sweephand.domain.settlement import excerpt
+from sweephand.domain.task import Change
+from sweephand.flow.job_parts import schedule_hooks
+from sweephand.flow.runs import results
+from sweephand.flow.world import World
+from sweephand.store import jobs, ledger
+
+
+def heard(world: World, body: str) -> bool:
+    """Whether a message was of ECS; if so, what it tells is done. Raises Unavailable."""
+    change = task.read_change(body)
+    if change is None:
+        return False
+    of = change.of
+    run = ledger.read(world.table, of.tenant, of.owner, of.uuid) if of else None
+    if of is None or run is None:
+        world.journal.info("dropped", reason="a task of no run that is there")
+    elif change.stopped:
+        _ended(world, run, change, of.attempt)
+    elif _is_waste(run, of.attempt):
+        stop(world, run, change.arn)
+    elif run.task is None and run.state in AWAITING_RESULT:
+        ledger.tell_task(world.table, run, change.arn)
+    return True
+
+
+def _is_waste(run: Run, attempt: int) -> bool:
+    """Nobody waits for the task of this attempt: its run has ended without its word, or has gone on to another one.
+
+    A run that was reported by callback ended by its word, and its task may finish what it does.
+    """
+    return attempt != run.attempt or (run.finished and run.result_digest is None)
+
+
+def _ended(world: World, run: Run, change: Change, attempt: int) -> None:
+    """The first end counts; what comes later, or of another attempt, is kept as a note."""
+    success, message = task.judged(change, _container(world, run))
+    if run.finished or attempt != run.attempt:
+        if run.result_digest is None:
+            ledger.note(world.table, run, f"the task of attempt {attempt} ended later: {message}")
+        return
+    state, reason = (State.SUCCESS, success_reason(run)) if success else (State.ERROR, Reason.TARGET_ERROR)
+    ended = replace(run, state=state, reason=reason, message=message, result_digest=_digest(change))
+    results.end_from_outside(world, replace(ended, answer=excerpt(change.arn)), world.clock.now())
+
+
+def _container(world: World, run: Run) -> str | None:
+    """Whose exit code decides, as the job has it now."""
+    job = jobs.read_job(world.table, run.tenant, run.job_id)
+    if job is not None:
+        job = schedule_hooks.job_for(world, job, run)
+    if job is None or (run.kind in REACTIONS and job.reaction(run.kind) is None):
+        return None
+    container: str | None = action_of(job, run.kind).params.get("container")
+    return container
+
+
+def _digest(change: Change) -> str:
+    return hashlib.sha256(change.arn.encode()).hexdigest()[:32]
+
+
+def stop(world: World, run: Run, arn: str) -> None:
+    """Stops a task that its run no longer waits for. Raises Unavailable where ECS cannot be asked just now.
+
+    What ECS refuses for good is told in the log: it holds up nothing else.
+    """
+    refused = ecs.stop(arn, f"Sweephand: the run {run.id} is {run.state}", world.outbound)
+    if refused is not None:
+        world.journal.warning("a task could not be stopped", run=run.uuid, reason=refused)

@@ -1,0 +1,314 @@
+"""The executor: a batch of pointers, each through gate, claim, act, settle, effects. Only here is a run settled.
+
+A message is acknowledged only when its run is finished and the effects are done, or when something else answers for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+
+from sweephand.domain import admission, run_action
+from sweephand.domain.admission import Admission, Seen
+from sweephand.domain.job import Job
+from sweephand.domain.message import Pointer
+from sweephand.domain.run import AWAITING_RESULT, UNREACHABLE, Kind, LostCall, Outcome, Reason, Run, State
+from sweephand.domain.schedule import Lane, Schedule
+from sweephand.flow.runs import actual_start, effects, gate_rows, settle
+from sweephand.flow.runs.perform import act
+from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict, later
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.store import gate, ledger
+from sweephand.store.conditional import Refused, Written
+from sweephand.values import replace
+
+CLAIM_MARGIN_S = 5
+SHORT_WAIT = timedelta(seconds=2)
+LOOKS = 3
+
+
+def carry_out(
+    world: World, lane: Lane, request_id: str, message: Delivered, pointer: Pointer, rows: gate.Rows
+) -> Verdict:
+    """Takes one run from its message through gate, claim, action and settlement. rows: read ahead for the batch."""
+    if timedelta(0) < pointer.instant - world.clock.now() <= SHORT_WAIT:
+        world.clock.sleep((pointer.instant - world.clock.now()).total_seconds())
+    seen = gate_rows.seen_of(world, pointer, rows)
+    home, owner = run_action.lane_now(seen.job, pointer.kind, lane), f"{request_id}/{message.receipt[-24:]}"
+    for _ in range(LOOKS):
+        admitted = admission.admit(pointer, seen, world.clock.now(), message.sent_at)
+        if _passed_on(world, lane, home, pointer, admitted):
+            return DONE
+        verdict = _attempt(world, home, owner, message, pointer, seen, admitted)
+        if isinstance(verdict, Verdict):
+            return verdict
+        seen = replace(seen, run=verdict)
+    return Verdict(acknowledged=False, back_in_s=world.chance.uniform(1, 5))
+
+
+def _passed_on(world: World, here: Lane, home: Lane, pointer: Pointer, admitted: Admission) -> bool:
+    """Does another queue answer for the message from here on? These executors would cut the call off before its limit,
+    which was raised while the message was under way.
+
+    Before anything is claimed: a second copy there meets the claim of the first, and one that does not go out (raises
+    Unavailable) comes back here.
+    """
+    if here is not Lane.FAST or home is not Lane.SLOW or not isinstance(admitted, admission.Claim | admission.TakeOver):
+        return False
+    world.queue.send_one(Delivery(pointer, world.clock.now(), home))
+    world.journal.info("passed on to the slow queue", run=pointer.run)
+    return True
+
+
+def _attempt(  # noqa: C901, PLR0911 - one line for each answer of the gate
+    world: World, lane: Lane, owner: str, message: Delivered, pointer: Pointer, seen: Seen, admitted: Admission
+) -> Verdict | Run | None:
+    """What the gate says, carried out. A Run (or None): another write came first, this is the row as it is now."""
+    match admitted:
+        case admission.Drop(why) | admission.Acknowledge(why):
+            world.journal.info("dropped" if seen.run is None else "acknowledged", run=pointer.run, reason=why)
+            return DONE
+        case admission.Later(at):
+            return later(world, at)
+        case admission.SendPointer():
+            assert seen.run is not None
+            settle.send_pointer(world, lane, seen.run)
+            return DONE
+        case admission.Effects():
+            assert seen.run is not None
+            effects.after(world, seen.run, seen.job, seen.schedule)
+            # What its target reported ended it outside of any executor; the wake says that nobody has met that yet.
+            reported = seen.run.result_digest is not None and seen.run.wake_at is not None
+            return replace(DONE, ended=seen.run if reported else None)
+        case admission.End(state, reason, why):
+            return _end(world, lane, pointer, seen, state, reason, why)
+        case admission.EndLost():
+            return _end(world, lane, pointer, seen, State.UNKNOWN, Reason.EXECUTOR_LOST)
+        case admission.FailAttempt():
+            return fail_attempt(world, lane, seen, admitted)
+        case admission.EndUnanswered(state):
+            return _end(world, lane, pointer, seen, state, Reason.DEADLINE)
+        case admission.Claim(attempt, contested):
+            way = _take_turn_and_act if contested else _claim_and_act
+            claim = partial(way, world, lane, owner, message, pointer, seen, attempt=attempt)
+            limited = seen.terms.pace.runs_per_minute is not None or (
+                seen.run is not None and seen.run.root is not None
+            )
+            return _within_quotas(world, lane, pointer, seen, claim) if limited else claim()
+        case admission.TakeOver():
+            return _claim_and_act(world, lane, owner, message, pointer, seen, attempt=None)
+
+
+def _within_quotas(
+    world: World, lane: Lane, pointer: Pointer, seen: Seen, claim: Callable[[], Verdict | Run | None]
+) -> Verdict | Run | None:
+    """Claims and acts if the provider's quotas let the run begin; else it ends as SKIPPED."""
+    from sweephand.flow.runs import run_budgets  # noqa: PLC0415 - most tenants have no such quota, and most runs follow from none
+
+    why = run_budgets.refusal(world, pointer, seen.run, seen.terms.pace)
+    if why is not None:
+        return _end(world, lane, pointer, seen, State.SKIPPED, Reason.QUOTA, why)
+    verdict = claim()
+    if not isinstance(verdict, Verdict):
+        run_budgets.give_back(world, pointer, seen.run, seen.terms.pace)
+    return verdict
+
+
+def _end(
+    world: World,
+    lane: Lane,
+    pointer: Pointer,
+    seen: Seen,
+    state: State,
+    reason: Reason,
+    message: str | None = None,
+) -> Verdict | Run | None:
+    collection = seen.job.collection if seen.job else None
+    ended = settle.end_unacted(world, lane, pointer, seen.run, state, reason, message, collection)
+    if isinstance(ended, Refused):
+        return _read(ended)
+    effects.after(world, ended, seen.job, seen.schedule)
+    return replace(DONE, ended=ended)
+
+
+def fail_attempt(world: World, lane: Lane, seen: Seen, how: admission.FailAttempt) -> Verdict | Run | None:
+    """An attempt that nobody holds any more makes room for the next one that its policy has."""
+    assert seen.run is not None
+    assert seen.job is not None
+    failed = settle.fail_attempt(world, lane, seen.run, how, seen.job, seen.schedule)
+    if isinstance(failed, Refused):
+        return _read(failed)
+    if failed.finished:
+        effects.after(world, failed, seen.job, seen.schedule)
+        return replace(DONE, ended=failed)
+    if seen.run.flow_key is not None:
+        from sweephand.flow.flow_keys import calls  # noqa: PLC0415 - most jobs name none
+
+        calls.leave(world, seen.run, own=False)
+    return DONE
+
+
+def _claim_and_act(
+    world: World, lane: Lane, owner: str, message: Delivered, pointer: Pointer, seen: Seen, *, attempt: int | None
+) -> Verdict | Run | None:
+    if _too_late_to_claim(world, message):
+        return AGAIN
+    mine = _mine(world, owner, message, pointer, seen, attempt=attempt)
+    return _act(world, lane, mine, seen, _claim(world, lane, mine, seen.run, attempt=attempt))
+
+
+def _take_turn_and_act(
+    world: World, lane: Lane, owner: str, message: Delivered, pointer: Pointer, seen: Seen, *, attempt: int
+) -> Verdict | Run | None:
+    """As _claim_and_act, of a schedule whose runs exclude each other."""
+    from sweephand.domain.overlap import Busy  # noqa: PLC0415 - most schedules let their runs overlap
+    from sweephand.flow.runs import overlap  # noqa: PLC0415
+
+    if _too_late_to_claim(world, message):
+        return AGAIN
+    assert seen.job is not None
+    mine = replace(_mine(world, owner, message, pointer, seen, attempt=attempt), slotted=True)
+    turn = overlap.take_turn(world, lane, mine, seen.run, seen.job, seen.schedule)
+    match turn:
+        case overlap.Turn.WAITS:
+            world.journal.info("queued", run=pointer.run)
+            return DONE
+        case overlap.Turn.MOVED:
+            return seen.run
+        case Busy(active):
+            why = f"the run {active.id} was active"
+            return _end(world, lane, pointer, seen, State.SKIPPED, Reason.OVERLAP, why)
+    return _act(world, lane, mine, seen, turn)
+
+
+def _too_late_to_claim(world: World, message: Delivered) -> bool:
+    """Others can see the message already, or are about to."""
+    margin = timedelta(seconds=world.settings.visibility_s - CLAIM_MARGIN_S)
+    return world.clock.now() > message.received_at + margin
+
+
+def _act(world: World, lane: Lane, mine: Run, seen: Seen, claimed: Written | Refused) -> Verdict | Run | None:
+    """mine: as the claim left the row. A claim that was refused may be this executor's own, its answer lost."""
+    assert seen.job is not None
+    if isinstance(claimed, Refused):
+        there = _read(claimed)
+        if there is None or there.owner != mine.owner:
+            return there
+        mine = there
+    if mine.flow_key is not None:
+        from sweephand.flow.flow_keys import calls  # noqa: PLC0415 - most jobs name none
+
+        stopped = calls.stopped(world, lane, mine, seen)
+        if isinstance(stopped, admission.End):
+            ended = _end(
+                world,
+                lane,
+                ledger.pointer_to(mine),
+                replace(seen, run=mine),
+                stopped.state,
+                stopped.reason,
+                stopped.message,
+            )
+            return ended if isinstance(ended, Verdict) else AGAIN
+        if stopped is not None:
+            return stopped
+    begins = mine.attempt == 1 and (seen.run is None or seen.run.in_line)
+    if begins and seen.schedule is not None and actual_start.concerns(mine, seen.schedule):
+        actual_start.follow(world, mine, seen.schedule)
+    outcome = act(world, mine, seen.job, seen.schedule)
+    turned = None
+    if mine.flow_key is not None:
+        due_at = partial(settle.result_due_at, world, mine, outcome, seen.job)
+        turned = calls.answered(world, mine, outcome, seen.job, due_at)
+    schedule = _reach_noted(world, mine, outcome, seen.job, seen.schedule)
+    verdict = _settle(world, lane, mine, outcome, seen.job, schedule)
+    if turned is not None:
+        calls.tell(world, turned, mine, seen.job)
+    return verdict
+
+
+def _reach_noted(world: World, mine: Run, outcome: Outcome, job: Job, schedule: Schedule | None) -> Schedule | None:
+    """The schedule, with what the attempt says of whether its target can be reached."""
+    if schedule is None or (outcome.reason not in UNREACHABLE and schedule.unreachable is None):
+        return schedule
+    from sweephand.flow.lifecycle import unreachable  # noqa: PLC0415 - most targets can be reached
+
+    return unreachable.follow(world, mine, outcome, job, schedule)
+
+
+def _settle(world: World, lane: Lane, mine: Run, outcome: Outcome, job: Job, schedule: Schedule | None) -> Verdict:
+    settled = settle.settle(world, lane, mine, outcome, job, schedule)
+    if settled is None:
+        world.journal.warning("the lease was lost before the outcome was written", run=mine.id)
+        return AGAIN
+    if mine.flow_key is not None and settled.state not in AWAITING_RESULT:
+        from sweephand.flow.flow_keys import calls  # noqa: PLC0415 - most jobs name none
+
+        calls.leave(world, mine, own=True)
+    if settled.finished:
+        effects.after(world, settled, job, schedule)
+    elif settled.state is State.RETRY_WAIT:
+        effects.of_attempt(world, settled, job, schedule)
+    _log(world, settled)
+    return replace(DONE, attempted=mine, ended=settled)
+
+
+def _mine(world: World, owner: str, message: Delivered, pointer: Pointer, seen: Seen, *, attempt: int | None) -> Run:
+    """The row as the claim will leave it."""
+    now = world.clock.now()
+    lease_until = now + timedelta(seconds=world.settings.lease_s)
+    waiting = seen.run
+    if waiting is None:
+        assert seen.job is not None
+        waiting = replace(
+            run_action.new_run(
+                seen.job, Kind.SCHEDULED, pointer.schedule, pointer.run, State.TRIGGERED, pointer.instant
+            ),
+            enqueued_at=message.sent_at,
+            generation=pointer.generation,
+        )
+    if attempt is not None and attempt > 1:
+        enqueued_at = waiting.attempt_enqueued_at or message.sent_at
+        waiting = replace(waiting, attempt_planned_at=waiting.not_before, attempt_enqueued_at=enqueued_at)
+    return replace(
+        waiting,
+        state=State.TRIGGERED,
+        reason=None,
+        owner=owner,
+        lease_until=lease_until,
+        started_at=now,
+        first_started_at=waiting.first_started_at or now,
+        not_before=None,
+        lost_calls=(*waiting.lost_calls, LostCall.of(waiting)) if attempt is None else waiting.lost_calls,
+        flow_key=admission.flow_key_of(waiting.kind, seen),
+    )
+
+
+def _claim(world: World, lane: Lane, mine: Run, there: Run | None, *, attempt: int | None) -> Written | Refused:
+    if there is None:
+        return ledger.claim_first(world.table, mine, shards=world.settings.shards, lane=lane)
+    if attempt is None:
+        return ledger.take_over(world.table, there, ledger.Lease.of(mine))
+    return ledger.claim_again(world.table, there, ledger.Lease.of(mine), attempt)
+
+
+def _read(refused: Refused) -> Run | None:
+    return ledger.run_in(refused)
+
+
+def _log(world: World, run: Run) -> None:
+    """One line a run."""
+    world.journal.info(
+        "run",
+        tenant=run.tenant,
+        job=run.job_id,
+        schedule=run.schedule_id,
+        run=run.uuid,
+        state=run.state,
+        reason=run.reason,
+        status=run.http_status,
+        attempt=run.attempt,
+        lateness_ms=run.lateness_ms,
+    )

@@ -1,0 +1,145 @@
+"""Carrying out one claimed attempt: payload and secrets are read, the action is performed within lease and deadline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+
+from sweephand.actions.call import Call
+from sweephand.domain.job import HOOKS, ActionSpec, Job, Payload, owner_of
+from sweephand.domain.run import REACTIONS, Outcome, Reason, Run, Verdict
+from sweephand.domain.run_action import action_of
+from sweephand.domain.schedule import Schedule, policies_of
+from sweephand.errors import NotFound
+from sweephand.flow.world import World
+from sweephand.store import jobs
+
+JOBS_SPEAK_AS = "scheduler"
+"""What the source of an event begins with that a job puts on the bus; the tenant follows."""
+LEASE_MARGIN_S = 2.0
+"""What must be left of the lease for the terminal write."""
+
+
+def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
+    """One attempt. Never raises for what the target does.
+
+    Raises Unavailable if the table or the key service cannot be had.
+    """
+    action = action_of(job, run.kind)
+    payload = payload_of(world, run, job, schedule)
+    if run.edited:
+        from sweephand.flow.runs import edits  # noqa: PLC0415 - few runs are repeated with another payload
+
+        action, payload = edits.applied(world, run, action, payload)
+    secrets = secrets_of(world, run, job, action)
+    assert run.lease_until is not None
+    left_s = (run.lease_until - world.clock.now()).total_seconds() - LEASE_MARGIN_S
+    if left_s <= 0:
+        return Outcome(
+            Verdict.FAILED, Reason.DEADLINE, message="the lease was over before the call began", retryable=True
+        )
+    reports = policies_of(job, schedule).get("callbackToken") is True
+    call = Call(
+        tenant=run.tenant,
+        job_id=run.job_id,
+        schedule_id=run.schedule_id,
+        run_id=run.id,
+        planned_at=run.occurrence_at or run.planned_at,
+        attempt=run.attempt,
+        deadline_s=min(world.settings.call_deadline_s, left_s),
+        clock=world.clock,
+        payload=payload.text if payload else None,
+        payload_is_json=payload.is_json if payload else False,
+        secrets=secrets,
+        callback_url=_callback_url(world, run),
+        signing_secrets=signing_secrets(world, job),
+        callback_token=token_of(world, run) if reports else None,
+        on202="wait" if reports else "success",
+        integer_job_id=job.integer_id,
+        base_url=world.settings.public_base_url or None,
+        hop=run.hop + 1,
+        closes_circle=run.closes_circle,
+        job_name=job.name,
+        collection=job.collection,
+        resource_id=job.resource_id,
+        tags=job.tags,
+        put_event=partial(_put_event, world, run.tenant),
+        start_job=partial(_start_job, world, run),
+        redirects=_redirects(world, job, action.kind),
+    )
+    return world.perform(action.kind, action.params, call, world.outbound)
+
+
+def payload_of(world: World, run: Run, job: Job, schedule: Schedule | None) -> Payload | None:
+    """The schedule's payload replaces the action's; a reaction has its own, a hook without one is told of the end."""
+    if run.kind in REACTIONS:
+        action = action_of(job, run.kind)
+        if action.beside is not None and action.beside.payload is not None:
+            return action.beside.payload
+        owner, version = owner_of(run.kind), action.payload_version
+        if version is None and run.kind in HOOKS:
+            from sweephand.flow.runs import reactions  # noqa: PLC0415 - most jobs have none
+
+            return reactions.told(world, run, job)
+    elif schedule is not None and schedule.payload_version is not None:
+        owner, version = schedule.id, schedule.payload_version
+    else:
+        owner, version = "action", job.action.payload_version
+    return None if version is None else jobs.read_payload(world.table, job.tenant, job.id, owner, version)
+
+
+def secrets_of(world: World, run: Run, job: Job, action: ActionSpec) -> dict[str, str]:
+    """The action's secrets in the clear, by their field within the action.
+
+    One that cannot be opened is left out: the action then says which it misses.
+    """
+    if action.beside is not None:
+        from sweephand.flow.job_parts import schedule_hooks  # noqa: PLC0415 - of a hook that a schedule brings
+
+        return schedule_hooks.opened(world, job, HOOKS[run.kind], action.beside)
+    if job.secret_version is None:
+        return {}
+    prefix = f"{owner_of(run.kind)}."
+    sealed = jobs.read_secrets(world.table, job.tenant, job.id, job.secret_version)
+    opened: dict[str, str] = {}
+    for field, text in sealed.items():
+        if field.startswith(prefix):
+            with suppress(NotFound):
+                opened[field.removeprefix(prefix)] = world.secrets.decrypt(job.tenant, job.id, field, text)
+    return opened
+
+
+def signing_secrets(world: World, job: Job) -> tuple[str, ...]:
+    if not world.standing.of(job.tenant, job.collection).signing:
+        return ()
+    from sweephand.flow.tenants import signing  # noqa: PLC0415 - of collections that have keys
+
+    return signing.opened(world, job.tenant, job.collection)
+
+
+def token_of(world: World, run: Run) -> str:
+    from sweephand.security.tokens import callback_token  # noqa: PLC0415 - few jobs ask for one
+
+    return callback_token(world.callback_keys.current().secret, run.tenant, run.id)
+
+
+def _callback_url(world: World, run: Run) -> str | None:
+    base = world.settings.public_base_url
+    return f"{base}/v1/runs/{run.id}/result" if base else None
+
+
+def _put_event(world: World, tenant: str, detail_type: str, detail: str) -> str | None:
+    """The source says whose event it is: no job can speak for another tenant, or for the service."""
+    return world.bus.put(f"{JOBS_SPEAK_AS}.{tenant}", detail_type, detail)
+
+
+def _start_job(world: World, run: Run, job_id: str) -> str | None:
+    from sweephand.flow.runs import chained_runs  # noqa: PLC0415 - few jobs run others
+
+    return chained_runs.run_from(world, run, job_id)
+
+
+def _redirects(world: World, job: Job, kind: str) -> Mapping[str, Mapping[str, str]]:
+    """Of Azure's queues alone, so that no other job asks."""
+    return world.standing.of(job.tenant, job.collection).redirects if kind.startswith("azure_") else {}

@@ -1,0 +1,83 @@
+"""Hooks: actions of a job, or of its schedule, that run when a run of it has succeeded, failed, or was missed.
+
+Each is a run of its own, as an error action is, under an id that the ended run determines: so a repetition of the
+effects starts none twice, and whatever becomes of it changes nothing of the run that started it.
+"""
+
+from __future__ import annotations
+
+from sweephand import actions, ids
+from sweephand.domain import event
+from sweephand.domain.instants import epoch_ms
+from sweephand.domain.job import HOOK_KINDS, Job, Payload
+from sweephand.domain.json_text import dumps
+from sweephand.domain.run import FAILED, Kind, Run, State
+from sweephand.domain.run_action import action_of, lane_of, new_run
+from sweephand.domain.schedule import Schedule, policies_of
+from sweephand.domain.waiting import WAKE
+from sweephand.errors import InvalidRequest
+from sweephand.flow.job_parts import schedule_hooks
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.store import ledger
+from sweephand.values import replace
+
+OF_STATE = {
+    State.SUCCESS: "onSuccess",
+    **dict.fromkeys(FAILED, "onFailure"),
+    State.MISSED: "onMissed",
+    State.EXPIRED: "onMissed",
+}
+"""By the end of the run. A line of the ledger that stands for many missed occurrences has one end, and so one hook."""
+
+
+def start(world: World, ended: Run, job: Job, schedule: Schedule | None) -> None:
+    """Starts the error action and the hook that this end asks for. May happen twice. Raises Unavailable."""
+    if ended.state in FAILED and job.error_action is not None:
+        start_reaction(world, ended, job, Kind.ERROR_ACTION)
+    name = OF_STATE.get(ended.state)
+    if name is None or not (name in job.hooks or schedule_hooks.brings(schedule, name)):
+        return
+    chosen = policies_of(job, schedule).get("hooks")
+    if chosen is not None and name not in chosen:
+        return
+    kind = HOOK_KINDS[name]
+    start_reaction(world, ended, schedule_hooks.job_of(world, job, schedule, kind), kind)
+
+
+def told(world: World, run: Run, job: Job) -> Payload | None:
+    """What a hook without a payload of its own is sent, if its action takes one: the end of the run that started it,
+    in the members of that end's event.
+    """
+    assert run.parent_uuid is not None
+    parent = ledger.read(world.table, run.tenant, run.schedule_id or run.job_id, run.parent_uuid)
+    if parent is None or not parent.finished:
+        return None
+    payload = Payload(dumps(event.of_run(parent, job, job.collection).detail), is_json=True)
+    action = job.reaction(run.kind)
+    assert action is not None
+    try:
+        actions.check_payload(action.kind, action.params, payload, "payload")
+    except InvalidRequest:
+        return None
+    return payload
+
+
+def start_reaction(world: World, ended: Run, job: Job, kind: Kind) -> None:
+    """Starts a run of its own, under an id that the ended run determines: its row first, then its message."""
+    now = world.clock.now()
+    owner = ended.schedule_id or ended.job_id
+    uuid = ids.run_uuid(ended.tenant, owner, epoch_ms(ended.planned_at), kind.value, ended.uuid)
+    started = replace(
+        new_run(job, kind, ended.schedule_id, uuid, State.QUEUED, ended.planned_at),
+        enqueued_at=now,
+        generation=ended.generation,
+        parent_uuid=ended.uuid,
+        hop=ended.hop,
+        chain=ended.chain,
+        root=ended.root or (ended.id if action_of(job, kind).kind == "job" else None),
+        wake_at=now + WAKE,
+    )
+    own_lane = lane_of(action_of(job, kind))
+    ledger.claim_first(world.table, started, shards=world.settings.shards, lane=own_lane)
+    world.queue.send_one(Delivery(ledger.pointer_to(started), now, own_lane))

@@ -1,0 +1,128 @@
+"""How a run ends from outside: by the result that its target reports, or by a user's cancel. The first valid end wins.
+
+Whoever writes it holds no lease, so the write sets a wake: the executor does what follows from the end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from datetime import datetime
+
+from sweephand.domain import run_action
+from sweephand.domain.run import Reason, Run, State, success_reason
+from sweephand.domain.waiting import WAKE
+from sweephand.errors import Conflict, NotFound, Unavailable
+from sweephand.flow.retention import run_expiry
+from sweephand.flow.runs import reported_messages, settle
+from sweephand.flow.series import ranges
+from sweephand.flow.tenants import tenancy
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.store import jobs, ledger
+from sweephand.store.conditional import Refused
+
+LONGEST_NOTE = 1_000
+"""Letters of a message: as many as the API takes, and twenty of them fit into a row."""
+
+
+def record(
+    world: World,
+    tenant: str,
+    owner: str,
+    uuid: str,
+    *,
+    success: bool,
+    message: str | None,
+    message_counts: bool = True,
+    token: str | None = None,
+) -> Run:
+    """The result that a target reports, also before its 202 was recorded. The same result again changes nothing.
+
+    owner: the schedule's id, or the job's for a run without a schedule. Raises NotFound; Conflict(RESULT_CONFLICT)
+    where the run has ended otherwise: what came later is kept as a note, with its message; Conflict for a line that
+    stands for many occurrences. message_counts: with another message it is another result; without,
+    whatever ended the run in the same way said the same. token: by which its target reports, if by one.
+
+    Nobody is shown a message that may repeat a secret until the executor has read it over; of one that came later such
+    a note says nothing.
+    """
+    run = _found(world, tenant, owner, uuid)
+    told = (message or "") if message_counts else ""
+    digest = hashlib.sha256(f"{success}\x00{told}".encode()).hexdigest()[:32]
+    if message and token:
+        message = reported_messages.without(message, [token])
+    now = world.clock.now()
+    state, reason = (State.SUCCESS, success_reason(run)) if success else (State.ERROR, Reason.CALLBACK)
+    ended = replace(run, state=state, reason=reason, message=message, result_digest=digest)
+    there = end_from_outside(world, ended, now)
+    same = there.result_digest == digest or not message_counts
+    if not same or not _is_told_so(there.state, state, message_counts=message_counts):
+        ledger.note(world.table, there, _late(world, there, message, success=success))
+        raise Conflict(f"the run has ended as {there.state}", code="RESULT_CONFLICT")
+    return there
+
+
+def _is_told_so(there: State, told: State, *, message_counts: bool) -> bool:
+    """Did the run end as it is told? Whoever says no more than that it failed says so of a refused request too."""
+    return there is told or (not message_counts and told is State.ERROR and there is State.REQUEST_ERROR)
+
+
+def _late(world: World, there: Run, message: str | None, *, success: bool) -> str:
+    said = f"result after the end: {'success' if success else 'failure'}"
+    if not message:
+        return said
+    job = jobs.read_job(world.table, there.tenant, there.job_id)
+    kept = (
+        reported_messages.NOT_KEPT
+        if reported_messages.may_repeat_a_secret(world, there, job)
+        else message[:LONGEST_NOTE]
+    )
+    return f"{said}: {kept}"
+
+
+def cancel(world: World, tenant: str, owner: str, uuid: str) -> Run:
+    """Ends an open run at once; a call under way cannot be recalled, its late answer becomes a note.
+
+    Raises NotFound, Conflict.
+    """
+    run = _found(world, tenant, owner, uuid)
+    there = end_from_outside(world, replace(run, state=State.CANCELLED, reason=Reason.BY_USER), world.clock.now())
+    if there.state is not State.CANCELLED:
+        raise Conflict(f"the run has ended as {there.state}")
+    return there
+
+
+def _found(world: World, tenant: str, owner: str, uuid: str) -> Run:
+    run = tenancy.find_run(world, tenant, owner, uuid)
+    ranges.check_is_none(run)
+    return run
+
+
+def end_from_outside(world: World, wanted: Run, now: datetime) -> Run:
+    """Writes the end [not terminal] with its wake, and sends the pointer. Returns the row that is there now."""
+    job = jobs.read_job(world.table, wanted.tenant, wanted.job_id)
+    ended = replace(
+        wanted,
+        finished_at=now,
+        expires_at=run_expiry(world, wanted.tenant, job.collection if job else None, now),
+        owner=None,
+        lease_until=None,
+        wake_at=now + WAKE,
+    )
+    if ended.message and ended.result_digest is not None and reported_messages.may_repeat_a_secret(world, ended, job):
+        ended = replace(ended, message=None, reported=ended.message)
+    lane = run_action.lane_of(run_action.action_of(job, ended.kind)) if job else world.settings.lane
+    result = ledger.finish_from_outside(
+        world.table, ended, shards=world.settings.shards, lane=lane, counts=settle.counts_of(ended)
+    )
+    if isinstance(result, Refused):
+        there = ledger.run_in(result)
+        if there is None:
+            raise NotFound("no such run")
+        ended = there
+    try:
+        world.queue.send_one(Delivery(ledger.pointer_to(ended), now, lane))
+    except Unavailable:
+        world.journal.warning("the effects follow by the wake", run=ended.uuid)
+    return ended

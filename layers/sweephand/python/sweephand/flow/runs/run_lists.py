@@ -1,0 +1,217 @@
+"""Runs as users ask for them, for lists and files: of a job, of many jobs, or what wants attention.
+
+A list of many jobs has two sources. What failed or waits comes from the index `attention`, whose keys say whose run it
+is. Anything else is merged from the jobs' ledgers, so that a success needs no index and costs no further write. A page
+costs half a read unit for each job and for each ledger that it opens, and the rows that it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import TypeGuard
+
+from sweephand.domain.instants import epoch_ms, from_ms
+from sweephand.domain.job import Job
+from sweephand.domain.run import Run, State
+from sweephand.errors import InvalidRequest
+from sweephand.flow.jobs import lookup
+from sweephand.flow.jobs.drafts import PAST_GRACE
+from sweephand.flow.tenants import tenancy
+from sweephand.flow.world import World
+from sweephand.ids import instant_ms_of
+from sweephand.store import jobs as store
+from sweephand.store.run_rows import NEEDS_ATTENTION
+from sweephand.store.views import jobs
+from sweephand.store.views import runs as views
+from sweephand.store.views.runs import ALWAYS, Passed, RunMark, Span
+
+ATTENTION_DAYS = 15
+OLDEST = timedelta(days=400)
+"""Days of the index that a list reads at most; no run is retained for longer than a year by default."""
+MOST_JOBS = 1_000
+"""Jobs whose runs one list brings together: at most some 1,000 read units a page."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a list of runs is limited to. All members must hold.
+
+    Without a job, a schedule, or one of collection, tag and resource, a list has what did not succeed or waits, of the
+    whole tenant; with a state that the index does not have, the runs of all jobs.
+    """
+
+    job_id: str | None = None
+    schedule_id: str | None = None
+    state: str | None = None
+    kind: str | None = None
+    collection: str | None = None
+    tag: str | None = None
+    resource_id: str | None = None
+    span: Span = ALWAYS
+
+    @property
+    def of_one(self) -> bool:
+        """Whether one job, or one schedule, is asked for."""
+        return self.job_id is not None or self.schedule_id is not None
+
+    @property
+    def selects_jobs(self) -> bool:
+        """Whether members of jobs choose the runs."""
+        return any(each is not None for each in (self.collection, self.tag, self.resource_id))
+
+    @property
+    def indexed(self) -> bool:
+        """Whether the index `attention` has every run of the wanted state."""
+        return self.state is not None and State(self.state) in NEEDS_ATTENTION
+
+    def holds(self, run: Run | Passed, now: datetime) -> TypeGuard[Run]:
+        """Returns whether a run belongs to the list; one whose retention is over does not."""
+        return (
+            isinstance(run, Run)
+            and self.state in {None, run.state.value}
+            and self.kind in {None, run.kind.value}
+            and self.span.holds(run.planned_at)
+            and not run.is_gone(now)
+        )
+
+
+def mark_of(looked: Run | Passed) -> RunMark:
+    """Returns where a list goes on after a row that it has looked at."""
+    return looked.mark if isinstance(looked, Passed) else (looked.uuid, looked.schedule_id or looked.job_id)
+
+
+def check_members(wanted: Wanted) -> None:
+    """Raises InvalidRequest for members that would not act together."""
+    if wanted.of_one and wanted.selects_jobs:
+        one = "jobId" if wanted.job_id is not None else "scheduleId"
+        raise InvalidRequest(one, "names one job already; leave out `collection`, `tag` and `resourceId`, or this")
+    span = wanted.span
+    if span.since is not None and span.until is not None and span.until < span.since:
+        raise InvalidRequest("until", "is before `from`")
+
+
+def check(world: World, tenant: str, wanted: Wanted) -> None:
+    """Raises NotFound where there is no such job, or it has no such schedule; InvalidRequest for too many jobs."""
+    if wanted.job_id is not None:
+        _owners(world, tenant, wanted.job_id, wanted.schedule_id)
+    elif wanted.selects_jobs:
+        job_ids_of(world, tenant, wanted)
+
+
+def listed(
+    world: World, tenant: str, wanted: Wanted, behind: RunMark | None, page: int, now: datetime
+) -> Iterator[Run | Passed]:
+    """Yields runs, latest planned first, after a mark; the caller leaves out what `wanted` does not hold.
+
+    page: rows that a query reads. now: of the request, which may be long ago. Raises NotFound; InvalidRequest where
+    more than MOST_JOBS jobs would have to be brought together.
+    """
+    if wanted.job_id is not None:
+        owners = _owners(world, tenant, wanted.job_id, wanted.schedule_id)
+        yield from views.merged_runs(world.table, tenant, owners, behind, page, wanted.span)
+    elif wanted.schedule_id is not None:
+        found = views.runs_of(world.table, tenant, wanted.schedule_id, behind, page, wanted.span)
+        yield from _own(world, tenant, found)
+    elif wanted.selects_jobs and wanted.indexed:
+        owners = _ledgers(world, tenant, wanted)
+        yield from _attention(world, tenant, wanted.span, behind, page, now, frozenset(owners))
+    elif wanted.selects_jobs or (wanted.state is not None and not wanted.indexed):
+        owners = _ledgers(world, tenant, wanted)
+        yield from views.merged_runs(world.table, tenant, owners, behind, page, wanted.span, consistent=False)
+    else:
+        yield from _attention(world, tenant, wanted.span, behind, page, now)
+
+
+def job_ids_of(world: World, tenant: str, wanted: Wanted, most: int = MOST_JOBS) -> list[str]:
+    """Returns the ids of the jobs that collection, tag and resource choose; without any of them, of all jobs.
+
+    Raises InvalidRequest where they are more than `most`.
+    """
+    filters = jobs.Filters(wanted.collection, tag=wanted.tag, resource_id=wanted.resource_id)
+    try:
+        rows = list(islice(jobs.listed(world.table, tenant, filters, None, most + 1), most + 1))
+    except jobs.TooMany:
+        rows = None
+    if rows is None or len(rows) > most:
+        named = {"resourceId": wanted.resource_id, "tag": wanted.tag, "collection": wanted.collection}
+        field = next((name for name, value in named.items() if value is not None), "state")
+        raise InvalidRequest(
+            field,
+            f"chooses more than {most:,} jobs; narrow the list by `collection`, `tag` or `resourceId`, or ask for"
+            " one job by `jobId`",
+        )
+    return [row.job_id for row in rows]
+
+
+def _ledgers(world: World, tenant: str, wanted: Wanted) -> list[str]:
+    """Returns the owners of all ledgers of the chosen jobs."""
+    found = jobs.named_jobs(world.table, tenant, job_ids_of(world, tenant, wanted))
+    return [owner for job in found.values() for owner in _ledgers_of(world, job)]
+
+
+def _ledgers_of(world: World, job: Job) -> Iterator[str]:
+    if job.own_runs:
+        yield job.id
+    if job.many_schedules:
+        yield from (schedule.id for schedule in store.read_schedules(world.table, job.tenant, job.id))
+    else:
+        yield from job.schedule_ids
+
+
+def _owners(world: World, tenant: str, job_id: str, schedule_id: str | None) -> list[str]:
+    planned = lookup.find(world, tenant, job_id)
+    if schedule_id is not None:
+        return [lookup.find_schedule(planned, schedule_id).id]
+    return [job_id, *(each.id for each in planned.schedules)]
+
+
+def _attention(
+    world: World,
+    tenant: str,
+    span: Span,
+    behind: RunMark | None,
+    page: int,
+    now: datetime,
+    owners: Container[str] | None = None,
+) -> Iterator[Run | Passed]:
+    until = now + timedelta(days=1) if span.until is None else min(span.until, now + timedelta(days=1))
+    until_ms = epoch_ms(until)
+    if behind is not None:
+        until_ms = min(until_ms, instant_ms_of(behind[0]))
+    since = now - timedelta(days=ATTENTION_DAYS) if span.since is None else max(span.since, now - OLDEST)
+    found = views.attention(world.table, tenant, since.date(), from_ms(until_ms), behind, page, owners)
+    yield from _own(world, tenant, found)
+
+
+def _own(world: World, tenant: str, found: Iterable[Run | Passed]) -> Iterator[Run | Passed]:
+    """Yields what is not of a tenant that had the name earlier; ends once all that follows was planned before it."""
+    began = tenancy.began_at(world, tenant)
+    for each in found:
+        if isinstance(each, Passed) or began is None or not each.is_of_former(began):
+            yield each
+        elif each.planned_at < began - PAST_GRACE:
+            return
+
+
+@dataclass
+class JobNames:
+    """The names of the jobs of runs, each read once; None for a job that is gone."""
+
+    world: World
+    tenant: str
+    known: dict[str, str | None] = field(default_factory=dict)
+
+    def of(self, runs: Iterable[Run]) -> dict[str, str | None]:
+        """Returns the name of each run's job by the job's id."""
+        return self.by_id(run.job_id for run in runs)
+
+    def by_id(self, job_ids: Iterable[str]) -> dict[str, str | None]:
+        """Returns names by the jobs' ids."""
+        asked = set(job_ids) - self.known.keys()
+        if asked:
+            there = jobs.named_jobs(self.world.table, self.tenant, asked)
+            self.known |= {job_id: there[job_id].name if job_id in there else None for job_id in asked}
+        return self.known

@@ -1,0 +1,265 @@
+"""Every outcome ends here: the row, its counts and the next attempt's message,
+in the order that a crash may cut anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from sweephand.domain import retry, settlement
+from sweephand.domain.instants import up_to_second
+from sweephand.domain.job import Job
+from sweephand.domain.message import Pointer
+from sweephand.domain.run import FAILED, WAITS, LostCall, Outcome, Reason, Run, State, Verdict
+from sweephand.domain.run_action import action_of
+from sweephand.domain.schedule import Lane, Schedule, policies_of
+from sweephand.errors import Unavailable
+from sweephand.flow.retention import run_expiry
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.store import ledger
+from sweephand.store.conditional import Refused, Written
+from sweephand.store.expressions import Condition
+from sweephand.store.table import AttemptItem
+from sweephand.values import replace
+
+if TYPE_CHECKING:
+    from sweephand.domain.admission import FailAttempt
+
+ANSWER_BYTES = 16_384
+LONGEST_IN_QUEUES = timedelta(days=15)
+"""Between the attempts of a run: no queue keeps a message for longer."""
+
+
+def settle(world: World, lane: Lane, run: Run, outcome: Outcome, job: Job, schedule: Schedule | None) -> Run | None:
+    """Writes what the attempt came to. Returns the row as it is now, None if this executor had lost its lease.
+
+    A retry within 15 minutes: first the row, then its message, then (by the caller) the acknowledgement.
+    """
+    now = world.clock.now()
+    waits_s = _callback_timeout_s(world, job) if outcome.verdict in WAITS else 0
+    settled = settlement.settle(run, outcome, action_of(job, run.kind), now, world.chance.uniform, waits_s)
+    after = settled.run
+    if after.finished:
+        after = replace(after, expires_at=run_expiry(world, job.tenant, job.collection, now))
+    keep = str(policies_of(job, schedule).get("keepAnswer", "failures"))
+    attempts = _attempts(run, after, outcome, keep, now, lambda: _attempt_expiry(world, run, job, now))
+    result = _write(world, lane, run, after, settled.counts, attempts)
+    if isinstance(result, Refused):
+        current = ledger.run_in(result)
+        if current is None or not _is_mine(current, after):
+            return _ended_elsewhere(world, current, after)
+        after = current
+    if settled.message_at is not None:
+        send = send_pointer if after.state is State.RETRY_WAIT else _send_deadline
+        send(world, lane, after)
+    return after
+
+
+def fail_attempt(
+    world: World, lane: Lane, run: Run, how: FailAttempt, job: Job, schedule: Schedule | None
+) -> Run | Refused:
+    """Writes that an attempt failed which nobody holds [as read]: its executor was lost, or its result did not come.
+
+    The retry policy decides what follows, as after any failure.
+    """
+    now, lost = world.clock.now(), how.reason is Reason.EXECUTOR_LOST
+    message = "its executor ended without a word" if lost else "no result came in time"
+    outcome = Outcome(
+        Verdict.FAILED, how.reason, run.http_status, run.answer, message, retryable=True, ends_as=how.state
+    )
+    settled = settlement.settle(run, outcome, action_of(job, run.kind), now, world.chance.uniform, 0)
+    after = replace(settled.run, deadline_at=None)
+    if after.wake_at is not None and settled.message_at is not None:
+        # It was the deadline's: from now on it answers for the message of the next attempt.
+        after = replace(after, wake_at=up_to_second(settled.message_at) + settlement.FALLBACK)
+    attempts: list[AttemptItem] = []
+    if lost:
+        after = replace(after, lost_calls=(*run.lost_calls, LostCall.of(run)))
+    else:
+        keep = str(policies_of(job, schedule).get("keepAnswer", "failures"))
+        attempts = _attempts(run, after, outcome, keep, now, lambda: _attempt_expiry(world, run, job, now))
+    condition = ledger.lease_as_read(run) if run.state is State.TRIGGERED else ledger.state_as_read(run)
+    if after.finished:
+        after = replace(after, expires_at=run_expiry(world, job.tenant, job.collection, now))
+        result = ledger.finish(world.table, after, condition, settled.counts, attempts)
+    else:
+        result = ledger.wait(
+            world.table,
+            after,
+            shards=world.settings.shards,
+            lane=lane,
+            condition=condition,
+            counts=settled.counts,
+            attempts=attempts,
+            lost=after.lost_calls[-1] if lost else None,
+        )
+    if isinstance(result, Refused):
+        there = ledger.run_in(result)
+        if there is None or not _is_mine(there, after):
+            return result
+    if settled.message_at is not None:
+        send_pointer(world, lane, after)
+    return after
+
+
+def _write(
+    world: World, lane: Lane, run: Run, after: Run, counts: dict[str, int], attempts: list[AttemptItem]
+) -> Written | Refused:
+    assert run.owner is not None
+    if after.state is State.SUCCESS and not attempts:
+        return ledger.succeed(world.table, after)
+    mine = ledger.own_lease(run.owner)
+    if after.finished:
+        condition: Condition = ledger.NOT_TERMINAL if after.state is State.SUCCESS else mine
+        return ledger.finish(world.table, after, condition, counts, attempts)
+    return ledger.wait(
+        world.table, after, shards=world.settings.shards, lane=lane, condition=mine, counts=counts, attempts=attempts
+    )
+
+
+def _is_mine(there: Run, wanted: Run) -> bool:
+    """A refused write whose wanted row is already there was this executor's own: its answer was lost."""
+    return (there.state, there.attempt, there.started_at, there.finished_at) == (
+        wanted.state,
+        wanted.attempt,
+        wanted.started_at,
+        wanted.finished_at,
+    )
+
+
+def _ended_elsewhere(world: World, there: Run | None, late: Run) -> Run | None:
+    """Somebody ended the run first (callback, cancel): the call's outcome becomes a note, the effects are done here."""
+    if there is None or not there.finished:
+        return None
+    ledger.note(world.table, there, f"the call ended later: {late.state} {late.http_status or ''}".rstrip())
+    # A task that has just begun for it is the effects' to stop.
+    return replace(there, task=late.task or there.task)
+
+
+def end_unacted(
+    world: World,
+    lane: Lane,
+    pointer: Pointer,
+    run: Run | None,
+    state: State,
+    reason: Reason,
+    message: str | None = None,
+    collection: str | None = None,
+    *,
+    counted: bool = True,
+) -> Run | Refused:
+    """Ends a run without acting: a new row where there is none. Counts go along in the same transaction.
+
+    message: None leaves the one that the row has. collection: of its job; None where the job is gone. counted: False
+    for a new row of a schedule that was deleted, whose statistics go.
+    """
+    now = world.clock.now()
+    expires_at = run_expiry(world, pointer.tenant, collection, now)
+    if run is None:
+        ended = Run(
+            tenant=pointer.tenant,
+            job_id=pointer.job,
+            schedule_id=pointer.schedule,
+            uuid=pointer.run,
+            kind=pointer.kind,
+            state=state,
+            reason=reason,
+            planned_at=pointer.instant,
+            finished_at=now,
+            generation=pointer.generation,
+            message=message,
+            expires_at=expires_at,
+        )
+        result = ledger.finish_without_attempt(
+            world.table,
+            ended,
+            shards=world.settings.shards,
+            lane=lane,
+            counts=counts_of(ended) if counted else None,
+        )
+    else:
+        ended = replace(
+            run,
+            state=state,
+            reason=reason,
+            message=message or run.message,
+            finished_at=now,
+            owner=None,
+            lease_until=None,
+            expires_at=expires_at,
+        )
+        condition = ledger.lease_as_read(run) if run.state is State.TRIGGERED else ledger.state_as_read(run)
+        result = ledger.finish(world.table, ended, condition, counts_of(ended), ())
+    return result if isinstance(result, Refused) else ended
+
+
+def send_pointer(world: World, lane: Lane, run: Run) -> None:
+    """The message of a run that waits for its next attempt. Raises Unavailable if it did not go out."""
+    world.queue.send_one(Delivery(ledger.pointer_to(run), run.not_before or world.clock.now(), lane))
+
+
+def _send_deadline(world: World, lane: Lane, run: Run) -> None:
+    """A deadline that may be over before a sweep looks. One that does not go out is kept by the run's wake."""
+    assert run.deadline_at is not None
+    try:
+        world.queue.send_one(Delivery(ledger.pointer_to(run), run.deadline_at, lane))
+    except Unavailable:
+        world.journal.warning("the deadline follows by the wake", run=run.uuid)
+
+
+def _callback_timeout_s(world: World, job: Job) -> int:
+    """Where the action does not say."""
+    return world.standing.of(job.tenant, job.collection).callback_timeout_s or world.settings.callback_timeout_s
+
+
+def result_due_at(world: World, run: Run, outcome: Outcome, job: Job) -> datetime:
+    """Until when a run waits for its result whose attempt came to this."""
+    waits_s = _callback_timeout_s(world, job)
+    now = world.clock.now()
+    waiting = settlement.settle(run, outcome, action_of(job, run.kind), now, world.chance.uniform, waits_s).run
+    return waiting.deadline_at or now
+
+
+def counts_of(run: Run) -> dict[str, int]:
+    if run.state is State.SUCCESS:
+        return {}
+    if run.state in FAILED:
+        return settlement.counted(run, "failed", "failed_attempts")
+    return settlement.counted(run, "missed_sent" if run.state in (State.MISSED, State.EXPIRED) else "skipped")
+
+
+def _attempt_expiry(world: World, run: Run, job: Job, now: datetime) -> datetime:
+    """As long as its run is kept, or a little longer: nobody knows yet when that ends, only when at the latest."""
+    action = action_of(job, run.kind)
+    policy = retry.load(action.retry)
+    result_s = settlement.waits_s(action) or _callback_timeout_s(world, job)
+    open_s = retry.longest_s(policy, run.attempt) + (policy.max_attempts - run.attempt + 1) * result_s
+    return run_expiry(world, job.tenant, job.collection, now + timedelta(seconds=open_s) + LONGEST_IN_QUEUES)
+
+
+def _attempts(
+    run: Run, after: Run, outcome: Outcome, keep: str, now: datetime, expiry: Callable[[], datetime]
+) -> list[AttemptItem]:
+    """Rows of their own for attempts that were not the only one, and for answers that the run's row cannot hold.
+
+    expiry: of one whose run goes on.
+    """
+    failed = after.state is not State.SUCCESS
+    answer = outcome.answer if keep == "all" or (keep == "failures" and failed) else None
+    longer = answer is not None and answer != settlement.excerpt(answer)
+    if not longer and after.state is not State.RETRY_WAIT and not (failed and run.attempt > 1):
+        return []
+    from sweephand.store.attempts import attempt_item  # noqa: PLC0415 - most runs succeed at once, with a short answer
+
+    made = replace(
+        run,
+        finished_at=now,
+        http_status=outcome.http_status,
+        message=outcome.message,
+        expires_at=after.expires_at if after.finished else expiry(),
+    )
+    cut = answer.encode()[:ANSWER_BYTES].decode(errors="ignore") if answer else None
+    return [attempt_item(made, reason=outcome.reason, answer=cut, state=outcome.ends_as)]

@@ -1,0 +1,296 @@
+"""Catch-up: a schedule with missed occurrences is split, so that fresh ones never wait behind them.
+
+The split is one transaction: the schedule goes on to its next fresh instant, and what was missed becomes either a row
+that sends it paced, or a line in the ledger that says how many were left out. Its policy is judged once, there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from sweephand import ids
+from sweephand.domain import misfire, series
+from sweephand.domain.instants import epoch_s, from_s
+from sweephand.domain.lateness import Policy
+from sweephand.domain.message import occurrence
+from sweephand.domain.misfire import LeftOut, Missed, Span
+from sweephand.domain.run import Reason, Run, State
+from sweephand.domain.schedule import Schedule, ScheduleState
+from sweephand.domain.waiting import WAKE_AGAIN, SweepText, Waits
+from sweephand.errors import Unavailable
+from sweephand.flow.series import ranges
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.schedules.timing import Timing, between, load
+from sweephand.store import jobs, keys
+from sweephand.store.conditional import Op, Written
+from sweephand.store.expressions import Action, Condition, assign, every
+from sweephand.store.table import CatchUpItem, ScheduleItem
+from sweephand.store.views import runs as views
+from sweephand.store.waiting import WaitingRow
+
+STRETCH = timedelta(minutes=1)
+"""What one look at a catch-up row sends ahead."""
+SENT_FURTHER = timedelta(seconds=70)
+"""By how much more than the look-ahead a request sends ahead what it plans, clocks that differ included."""
+
+
+@dataclass(frozen=True)
+class CatchUp:
+    """The packed text of a catch-up row. cursor: the next occurrence to send; until: the last."""
+
+    job_id: str
+    generation: int
+    cursor: datetime
+    until: datetime
+    rate_per_minute: int
+    packed: str
+
+    def __str__(self) -> str:
+        numbers = f"{self.generation},{epoch_s(self.cursor)},{epoch_s(self.until)},{self.rate_per_minute}"
+        return f"{self.job_id},{numbers};{self.packed}"
+
+    @classmethod
+    def read(cls, text: str) -> CatchUp:
+        head, packed = text.split(";", 1)
+        job_id, generation, cursor, until, rate = head.split(",")
+        return cls(job_id, int(generation), from_s(int(cursor)), from_s(int(until)), int(rate), packed)
+
+
+def split(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> WaitingRow | None:
+    """Takes what was missed out of an overdue row. Returns the row as it is now; None if somebody else changed it.
+
+    The same row comes back where nothing is missed. Raises Unavailable if the kept occurrence was not sent.
+    """
+    timing = load(sweep.packed)
+    if timing.actual_start_interval_s is not None:
+        return _restarted(world, row, sweep, timing, now)
+    found = misfire.missed(timing, Policy.read(sweep.misfire), row.next_run_at, now, row.planned_total)
+    if found is None:
+        return row
+    there = _runs_left_out(world, row, found)
+    planned_total = row.planned_total + len(there) + _runs_now(found)
+    upcoming = timing.rule.next_after(found.span.last)
+    over = upcoming is None or (timing.count is not None and planned_total >= timing.count)
+    next_at = now + WAKE_AGAIN if over or upcoming is None else upcoming
+    lines = _lines(row, found.left_out, there, now)
+    deliveries = [ranges.word_of(line, now, sweep.lane) for line in lines]
+    if found.latest is not None:
+        deliveries.insert(0, _delivery(row, found.latest, row.generation, sweep, now))
+    if deliveries and world.queue.send(deliveries):
+        raise Unavailable("the run queue did not take a message")
+    ops = [_schedule_op(world, row, sweep, found, planned_total, next_at, over=over)]
+    if found.caught_up is not None:
+        ops.append(_row_op(world, row, sweep, found.caught_up, now))
+    ops += ranges.missed_ops(world, lines, sweep.collection)
+    if not isinstance(world.table.transact(ops), Written):
+        return None
+    world.journal.warning("missed", tenant=row.tenant, job=row.owner, schedule=row.own_id, rows=found.span.count)
+    if over:
+        sweep = replace(sweep, waits=Waits.END)
+    return replace(row, next_run_at=next_at, planned_total=planned_total, sweep=str(sweep))
+
+
+def _restarted(world: World, row: WaitingRow, sweep: SweepText, timing: Timing, now: datetime) -> WaitingRow | None:
+    """Sends the late occurrence of an interval from the actual start, and lets its rhythm begin anew with it.
+
+    Whoever planned the row may have sent some minutes of the old rhythm ahead. The next occurrence keeps to the old
+    rhythm while they may still be out: no interval is too short. What the old rhythm had before it, and nobody has
+    begun, is left out: the executor drops it, and a line of the ledger tells of it.
+    Returns the row as it is now, as it was where the series ends with it, None if somebody else changed it.
+    """
+    upcoming = _next_of_rhythm(world, row, timing, now)
+    gone = _left_of_rhythm(row, timing, upcoming)
+    there = [] if gone is None else _runs_within(world, row, gone.first, gone.last)
+    planned_total = row.planned_total + 1 + len(there)
+    over = upcoming is None or (timing.count is not None and planned_total >= timing.count)
+    if over and gone is None:
+        return row
+    lines = [] if gone is None else _lines(row, [LeftOut(gone, State.MISSED, Reason.SERVICE_OUTAGE)], there, now)
+    pointer = occurrence(row.tenant, row.owner, row.own_id, row.next_run_at, row.generation)
+    deliveries = [
+        Delivery(pointer, row.next_run_at, sweep.lane),
+        *(ranges.word_of(each, now, sweep.lane) for each in lines),
+    ]
+    if world.queue.send(deliveries):
+        raise Unavailable("the run queue did not take a message")
+    next_at = now + WAKE_AGAIN if over or upcoming is None else upcoming
+    actions = [
+        assign(ScheduleItem.next_run_at, epoch_s(next_at)),
+        assign(ScheduleItem.planned_total, planned_total),
+    ]
+    if gone is not None:
+        actions += [
+            assign(ScheduleItem.missed_from, epoch_s(gone.first)),
+            assign(ScheduleItem.missed_to, epoch_s(gone.last)),
+        ]
+    if over:
+        sweep = replace(sweep, waits=Waits.END)
+        actions += _ending(sweep, max([row.next_run_at, *(run.planned_at for run in there)]))
+    ops = [world.table.update_op("schedule", row.pk, row.sk, actions, _as_read(row))]
+    ops += ranges.missed_ops(world, lines, sweep.collection)
+    if not isinstance(world.table.transact(ops), Written):
+        return None
+    return replace(row, next_run_at=next_at, planned_total=planned_total, sweep=str(sweep))
+
+
+def _next_of_rhythm(world: World, row: WaitingRow, timing: Timing, now: datetime) -> datetime | None:
+    """Returns the occurrence after the late one: an interval after now, or of the old rhythm, where that was sent."""
+    upcoming = series.following(timing, row.next_run_at, now)
+    sent_to = row.next_run_at + timedelta(seconds=world.settings.look_ahead_s) + SENT_FURTHER
+    if upcoming is None or upcoming > sent_to:
+        return upcoming
+    step = timedelta(seconds=timing.actual_start_interval_s or 0)
+    kept = row.next_run_at - (row.next_run_at - upcoming) // step * step
+    return kept if kept <= timing.ends_at else upcoming
+
+
+def _left_of_rhythm(row: WaitingRow, timing: Timing, upcoming: datetime | None) -> Span | None:
+    """Returns what lies between the late occurrence and the next one, by the old rhythm and within the count."""
+    step = timedelta(seconds=timing.actual_start_interval_s or 0)
+    last = timing.ends_at if upcoming is None else upcoming - timedelta(seconds=1)
+    count = (last - row.next_run_at) // step
+    if timing.count is not None:
+        count = min(count, timing.count - row.planned_total - 1)
+    return Span(row.next_run_at + step, row.next_run_at + count * step, count) if count > 0 else None
+
+
+def _as_read(row: WaitingRow) -> Condition:
+    return every(ScheduleItem.next_run_at == epoch_s(row.next_run_at), ScheduleItem.generation == row.generation)
+
+
+def split_all(world: World, schedules: Sequence[Schedule]) -> None:
+    """Before a change: what was missed of these is decided on as the next sweep would, by the policy that held."""
+    now = world.clock.now()
+    for schedule in schedules:
+        row = WaitingRow.of(schedule, jobs.sweep_text(schedule))
+        split(world, row, jobs.sweep_of(schedule), now)
+
+
+def _runs_now(found: Missed) -> int:
+    """How many of the missed occurrences are sent after all."""
+    return (found.caught_up.count if found.caught_up else 0) + (found.latest is not None)
+
+
+def _runs_left_out(world: World, row: WaitingRow, found: Missed) -> list[Run]:
+    """Those that an executor made although the series was not moved on (a crash between send and advance)."""
+    spans = [each.span for each in found.left_out]
+    if not spans:
+        return []
+    runs = _runs_within(world, row, found.span.first, spans[-1].last)
+    return [run for run in runs if any(span.has(run.planned_at) for span in spans)]
+
+
+def _runs_within(world: World, row: WaitingRow, first: datetime, last: datetime) -> list[Run]:
+    runs = views.planned_between(world.table, row.tenant, row.own_id, first - timedelta(seconds=1), last)
+    return [run for run in runs if run.range_count is None]
+
+
+def _schedule_op(
+    world: World,
+    row: WaitingRow,
+    sweep: SweepText,
+    missed: Missed,
+    planned_total: int,
+    next_at: datetime,
+    *,
+    over: bool,
+) -> Op:
+    actions = [
+        assign(ScheduleItem.next_run_at, epoch_s(next_at)),
+        assign(ScheduleItem.planned_total, planned_total),
+        assign(ScheduleItem.missed_from, epoch_s(missed.span.first)),
+        assign(ScheduleItem.missed_to, epoch_s(missed.span.last)),
+        assign(ScheduleItem.left_out_to, epoch_s(missed.left_out[-1].span.last) if missed.left_out else None),
+    ]
+    if over:
+        actions += _ending(replace(sweep, waits=Waits.END), missed.span.last)
+    return world.table.update_op("schedule", row.pk, row.sk, actions, _as_read(row))
+
+
+def _ending(sweep: SweepText, last: datetime) -> list[Action]:
+    return [
+        assign(ScheduleItem.state, ScheduleState.ENDING.value),
+        assign(ScheduleItem.sweep, str(sweep)),
+        assign(ScheduleItem.last_planned_at, epoch_s(last)),
+    ]
+
+
+def _row_op(world: World, row: WaitingRow, sweep: SweepText, span: Span, now: datetime) -> Op:
+    rate = Policy.read(sweep.misfire).rate_per_minute
+    catch_up = CatchUp(row.owner, row.generation, span.first, span.last, rate, sweep.packed)
+    item = CatchUpItem(
+        pk=keys.runs(row.tenant, row.own_id),
+        sk=keys.catch_up(epoch_s(span.first)),
+        shard=ids.shard_of(row.own_id, world.settings.shards),
+        next_run_at=epoch_s(now),
+        sweep=str(SweepText(Waits.CATCH_UP, sweep.lane, sweep.misfire, str(catch_up))),
+    )
+    return world.table.put_op("catch-up", item)
+
+
+WHY = {
+    State.EXPIRED: "were later than the policy lets any run be",
+    State.MISSED: "were due while the service was out, and the policy does not run them",
+}
+
+
+def _lines(row: WaitingRow, left_out: Sequence[LeftOut], there: Sequence[Run], now: datetime) -> list[Run]:
+    """One for each stretch that the policy left out, less what has a row of its own."""
+    lines = []
+    for each in left_out:
+        count = each.span.count - sum(each.span.has(run.planned_at) for run in there)
+        if count:
+            line = ranges.line(
+                row.tenant,
+                row.owner,
+                row.own_id,
+                state=each.state,
+                reason=each.reason,
+                first=each.span.first,
+                last=each.span.last,
+                count=count,
+                generation=row.generation,
+                now=now,
+                message=f"{count} occurrences {WHY[each.state]}",
+            )
+            lines.append(line)
+    return lines
+
+
+def send_stretch(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> int:
+    """One look at a catch-up row: a minute's worth goes out, evenly; then the cursor moves, or the row is done.
+
+    Returns how many were sent. Raises Unavailable if one was not: the next look sends all of them again.
+    """
+    catch_up = CatchUp.read(sweep.packed)
+    rule = load(catch_up.packed).rule
+    later = between(rule, catch_up.cursor, catch_up.until, catch_up.rate_per_minute)
+    instants = [catch_up.cursor, *later][: catch_up.rate_per_minute]
+    begin = max(now, row.next_run_at)
+    apart = STRETCH / catch_up.rate_per_minute
+    owner = replace(row, pk=keys.job(row.tenant, catch_up.job_id), sk=keys.schedule(row.owner))
+    deliveries = [
+        _delivery(owner, instant, catch_up.generation, sweep, begin + n * apart) for n, instant in enumerate(instants)
+    ]
+    if world.queue.send(deliveries):
+        return 0
+    as_read = every(CatchUpItem.next_run_at == epoch_s(row.next_run_at), CatchUpItem.sweep == row.sweep)
+    behind = rule.next_after(instants[-1])
+    if behind is None or behind > catch_up.until:
+        world.table.delete(row.pk, row.sk, as_read)
+    else:
+        moved = replace(sweep, packed=str(replace(catch_up, cursor=behind)))
+        actions = [
+            assign(CatchUpItem.sweep, str(moved)),
+            assign(CatchUpItem.next_run_at, epoch_s(begin + STRETCH)),
+        ]
+        world.table.update(row.pk, row.sk, actions, as_read)
+    return len(deliveries)
+
+
+def _delivery(row: WaitingRow, instant: datetime, generation: int, sweep: SweepText, at: datetime) -> Delivery:
+    pointer = occurrence(row.tenant, row.owner, row.own_id, instant, generation)
+    return Delivery(replace(pointer, decided=True), at, sweep.lane)

@@ -1,0 +1,332 @@
+"""A change of timing or state as one write, after which old messages and the new plan cannot contradict each other.
+
+The new plan begins with the request. The old one ends at E, five seconds later, because its messages may be on their
+way to a claim: its instants up to E are sent and run, those that were sent but lie after E are taken back. An instant
+that both plans have runs once and counts once (domain.generations).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from sweephand.domain import generations, series
+from sweephand.domain.generations import SECOND, Generation, Seam, Start
+from sweephand.domain.instants import EPOCH, epoch_s, from_s, up_to_second
+from sweephand.domain.job import Job
+from sweephand.domain.lateness import FRESH, Misfire, Policy
+from sweephand.domain.message import occurrence
+from sweephand.domain.run import Reason, Run, State
+from sweephand.domain.schedule import (
+    LIVE,
+    Schedule,
+    ScheduleState,
+    StateReason,
+    ended_generations,
+    policies_of,
+    wanted_state,
+)
+from sweephand.errors import Unavailable
+from sweephand.flow.series import ranges
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.schedules.rule import Undecided
+from sweephand.schedules.timing import Timing, load, load_or_never
+
+TAKES_EFFECT_AFTER = timedelta(seconds=5)
+"""How long messages of the old plan may still be on their way to a claim after the change was asked for."""
+COMMIT_MARGIN = timedelta(seconds=2)
+MOST_POINTERS = 100
+"""Occurrences of a new plan that are sent at once: more than a minute's worth, the sweep sends the rest."""
+LOOK_FURTHER_S = 60
+
+
+@dataclass(frozen=True)
+class Plan:
+    """schedule: as its row shall be. owed: what the old generation still has to send, before the write.
+
+    silence: where the schedule was off and goes on, the line for what it left out. left: of the old generation, for the
+    audit: which instants it answers for.
+    """
+
+    schedule: Schedule
+    owed: tuple[Delivery, ...] = ()
+    silence: Run | None = None
+    left: Generation | None = None
+
+
+@dataclass(frozen=True)
+class Effect:
+    """When a change takes effect.
+
+    now: as its write is prepared. asked_at: when it was asked for; schedules that are too many for their job's
+    transaction follow later. resumed_at: of a pause that ends at a set time, the last instant that it covers.
+    """
+
+    now: datetime
+    asked_at: datetime
+    resumed_at: datetime | None = None
+
+    @property
+    def at(self) -> datetime:
+        """E: whole seconds, at least five ahead."""
+        return from_s(epoch_s(self.now + TAKES_EFFECT_AFTER) + 1)
+
+    def seam_of(self, schedule: Schedule) -> Seam:
+        """While a schedule was off nothing of it was planned: its new plan begins with the request, or with the end of
+        the pause, which may lie ahead, so that what is due then is sent on its second. Of one that cannot be read
+        nobody knows what it had sent: there the new plan begins after the seam.
+        """
+        if schedule.state in LIVE:
+            return Seam(series.before_first(self.now), self.at)
+        if schedule.state is ScheduleState.BROKEN:
+            return Seam(self.at, self.at)
+        since = series.before_first(self.asked_at)
+        if self.resumed_at is not None and schedule.state is ScheduleState.PAUSED:
+            since = self.resumed_at
+        return Seam(since, max(since, generations.began(schedule)))
+
+
+def in_time(world: World, effective: datetime) -> None:
+    """The write must be through before E. Raises Unavailable if too little is left: the change starts again."""
+    if world.clock.now() > effective - COMMIT_MARGIN:
+        raise Unavailable("the change took too long to prepare")
+
+
+def first_plan(schedule: Schedule, job: Job, timing: Timing, now: datetime, at: datetime | None) -> Schedule:
+    """A new schedule's state and first instant. at: of a one-time schedule, also where it is just past."""
+    state, reason = wanted_state(job, schedule.active)
+    own = series.first(timing, now)
+    upcoming = at or own
+    if state is not ScheduleState.ACTIVE:
+        return replace(schedule, state=state, state_reason=reason, next_run_at=None)
+    first_at = upcoming if upcoming != own else None
+    return replace(schedule, state=state, state_reason=reason, next_run_at=upcoming, first_at=first_at)
+
+
+def over_at_once(schedule: Schedule, now: datetime) -> Schedule:
+    """A new schedule that has nothing left: ENDING, until its completion has been written, by its wake if need be."""
+    wake_at = up_to_second(now) + timedelta(seconds=1)
+    return replace(schedule, state=ScheduleState.ENDING, next_run_at=wake_at)
+
+
+def change(before: Schedule, after: Schedule, job: Job, timing: Timing, effect: Effect, at: datetime | None) -> Plan:
+    """The next generation of a schedule. after: with the caller's wishes. at: the instant of a new one-time timing,
+    or E for an interval that runs at once.
+
+    The old plan answers for its instants up to the end of the seam, the new one for its own since the request.
+    """
+    seam = effect.seam_of(before)
+    old = load_or_never(before.packed)
+    state, reason = wanted_state(job, after.active)
+    if not after.active and after.state_reason == StateReason.UNREACHABLE:
+        reason = StateReason.UNREACHABLE  # until somebody switches it on again
+    if at is None and _is_late_start(before, after, job, timing, effect.at):
+        at = effect.at
+    owed = _owed(before, old, seam.until)
+    sent = generations.counted_after(before, old, seam.since if at is None else min(seam.since, at - SECOND))
+    counted = {each for each in {*sent, *owed} if each <= seam.until and (each > seam.since or each == at)}
+    planned_total = max(0, before.planned_total + len(owed) - sum(each > seam.until for each in sent))
+    start = Start(None)
+    if state is ScheduleState.ACTIVE:
+        start = _start(timing, planned_total, counted, seam, at, effect)
+    upcoming = start.first_at
+    still_due = tuple(sorted(each for each in counted - start.taken_over if each > seam.since))
+    last = None
+    if state is ScheduleState.ACTIVE and upcoming is None:
+        # Nothing lies ahead: the wake of an ENDING row sees to its completion.
+        state, upcoming = ScheduleState.ENDING, effect.at + timedelta(seconds=1)
+        last = owed[-1] if owed else min(before.last_planned_at or seam.until, seam.until)
+        last = max([last, *still_due])
+    changed = replace(
+        after,
+        generation=before.generation + 1,
+        ended_at=ended_generations(before, epoch_s(seam.until)),
+        planned_total=max(0, planned_total - len(start.taken_over)),
+        state=state,
+        state_reason=reason,
+        next_run_at=upcoming if state in LIVE else None,
+        last_planned_at=last,
+        first_at=_first_at(timing, start, seam) if state is ScheduleState.ACTIVE else None,
+        still_due=still_due,
+        missed_to=before.missed_to if before.missed_to is None else min(before.missed_to, seam.since),
+        off_times=_off_times(before, state, seam, still_due),
+        unreachable=None if after.active else before.unreachable,
+    )
+    deliveries = tuple(_delivery(before, instant) for instant in owed)
+    left = generations.left_behind(before, owed, seam.until)
+    return Plan(changed, deliveries, silence(before, old, seam.since, effect.now), left)
+
+
+def _start(
+    timing: Timing, planned_total: int, counted: set[datetime], seam: Seam, at: datetime | None, effect: Effect
+) -> Start:
+    """Where the new plan begins. If its calendars make that too hard to find, its row becomes due with the change, and
+    the sweep that meets it takes the schedule out of service, with a row in the ledger.
+    """
+    try:
+        return generations.start_of(timing, planned_total, counted, seam, at)
+    except Undecided:
+        return Start(effect.at + SECOND)
+
+
+def _first_at(timing: Timing, start: Start, seam: Seam) -> datetime | None:
+    """The first occurrence, where the rule alone does not say that it is this generation's."""
+    try:
+        by_rule = timing.rule.next_after(seam.until)
+    except Undecided:
+        return None
+    return None if start.first_at == by_rule else start.first_at
+
+
+def _off_times(before: Schedule, state: ScheduleState, seam: Seam, still_due: Sequence[datetime]) -> str | None:
+    """With what the change begins or ends of them. What was sent ahead is all that they are needed for."""
+    reason = OFF.get(state)
+    begins = reason is not None and before.state in LIVE and bool(still_due)
+    ends = reason is None and before.off_times is not None
+    if not (begins or ends):
+        return before.off_times
+    from sweephand.domain import off_times  # noqa: PLC0415 - few are switched off with something on its way
+
+    if reason is None:
+        return off_times.ended(before.off_times, seam.since)
+    return off_times.began(before.off_times, reason, before.generation, seam.since)
+
+
+def leaves_nothing(
+    before: Schedule, after: Schedule, job: Job, timing: Timing, effect: Effect, at: datetime | None
+) -> bool:
+    """Does a change, as `change` makes it, leave the schedule no occurrence, were it and its job switched on?"""
+    if at is None and _is_late_start(before, after, job, timing, effect.at):
+        return False
+    return generations.start_of(timing, before.planned_total, (), effect.seam_of(before), at).first_at is None
+
+
+def _is_late_start(before: Schedule, after: Schedule, job: Job, timing: Timing, effective: datetime) -> bool:
+    """Was it switched off when its next occurrence came, and shall that run as soon as it is on again?
+
+    So does an interval from the actual start, whose new rhythm it begins, and a single instant where `onPastStart` is
+    `run_now`; neither after its end.
+    """
+    if before.state is not ScheduleState.INACTIVE:
+        return False
+    if timing.recurring and timing.actual_start_interval_s is None:
+        return False
+    if not timing.recurring and policies_of(job, after).get("onPastStart") != "run_now":
+        return False
+    off_at = before.ended_at.get(before.generation - 1)
+    missed = timing.rule.next_after(EPOCH if off_at is None else from_s(off_at))
+    return missed is not None and missed <= effective <= timing.ends_at
+
+
+OFF = {ScheduleState.PAUSED: Reason.PAUSED, ScheduleState.INACTIVE: Reason.DISABLED}
+
+
+def silence(before: Schedule, old: Timing, until: datetime, now: datetime) -> Run | None:
+    """What was due while this generation was off, as one line: it was never sent. Any change of it ends it."""
+    reason = OFF.get(before.state)
+    since = before.ended_at.get(before.generation - 1)
+    if reason is None or since is None:
+        return None
+    message = "the schedule was off"
+    try:
+        first = old.rule.next_after(from_s(since))
+        last = old.rule.last_until(until)
+        if first is None or last is None or first > last:
+            return None
+        count = series.count_within(old, first, last)
+    except Undecided:
+        first, last, count = from_s(since) + timedelta(seconds=1), until, 1
+        message = "the schedule was off; how many occurrences were due takes too long to compute, so they count as one"
+    return ranges.line(
+        before.tenant,
+        before.job_id,
+        before.id,
+        state=State.SKIPPED,
+        reason=reason,
+        first=first,
+        last=last,
+        count=count,
+        generation=before.generation,
+        now=now,
+        message=message,
+    )
+
+
+def has_missed(schedule: Schedule, now: datetime) -> bool:
+    """Were occurrences of it missed on which its policy has to decide?"""
+    at = schedule.next_run_at
+    if schedule.state is not ScheduleState.ACTIVE or schedule.held_from is not None or at is None or at >= now - FRESH:
+        return False
+    from sweephand.domain import misfire  # noqa: PLC0415 - nothing is missed while the service runs
+
+    policy = Policy.read(schedule.misfire)
+    return misfire.missed(load_or_never(schedule.packed), policy, at, now, schedule.planned_total) is not None
+
+
+def _owed(before: Schedule, old: Timing, effective: datetime) -> list[datetime]:
+    """What the generation in force has not sent yet, up to E."""
+    if before.state is not ScheduleState.ACTIVE or before.next_run_at is None or before.next_run_at > effective:
+        return []
+    stretch = series.due(old, before.next_run_at, effective, before.planned_total, effective)
+    if stretch.next_at is not None and stretch.next_at <= effective:
+        raise Unavailable("too many missed occurrences wait to be sent: try again in a minute", retry_after_s=60)
+    return list(stretch.instants)
+
+
+def _delivery(schedule: Schedule, instant: datetime) -> Delivery:
+    """Decided: it runs however late its message comes, where its policy runs what was missed at all."""
+    pointer = occurrence(schedule.tenant, schedule.job_id, schedule.id, instant, schedule.generation)
+    policy = Policy.read(schedule.misfire)
+    decided = policy.type is not Misfire.SKIP and policy.max_lateness_s is None
+    return Delivery(replace(pointer, decided=decided), instant, schedule.lane)
+
+
+def send_owed(world: World, plans: Sequence[Plan], *, lines_too: bool) -> None:
+    """Before the write. lines_too: word of the lines too, for their events. Raises Unavailable if a message did not go
+    out.
+    """
+    owed = [delivery for plan in plans for delivery in plan.owed]
+    if lines_too:
+        now = world.clock.now()
+        owed += [ranges.word_of(plan.silence, now, plan.schedule.lane) for plan in plans if plan.silence is not None]
+    if owed and world.queue.send(owed):
+        raise Unavailable("the run queue did not take a message")
+
+
+def send_ahead(world: World, schedules: Sequence[Schedule]) -> None:
+    """After the write: what is due before the sweep can have seen the row.
+
+    The row is not advanced: the sweep repeats it.
+
+    A message that does not go out now goes out with the next tick.
+    """
+    now = world.clock.now()
+    until = now + timedelta(seconds=world.settings.look_ahead_s + LOOK_FURTHER_S)
+    deliveries: list[Delivery] = []
+    for schedule in schedules:
+        for instant in _due_soon(schedule, now, until)[:MOST_POINTERS]:
+            pointer = occurrence(schedule.tenant, schedule.job_id, schedule.id, instant, schedule.generation)
+            deliveries.append(Delivery(pointer, instant, schedule.lane))
+    unsent = world.queue.send(deliveries)
+    if unsent:
+        world.journal.warning("the next tick sends what did not go out", left=len(unsent))
+
+
+def _due_soon(schedule: Schedule, now: datetime, until: datetime) -> tuple[datetime, ...]:
+    """What is due up to `until`. Where the plan begins so long ago that occurrences were missed (a pause that ended in
+    an outage), only what is fresh: on those the policy decides, with the next tick.
+
+    Of a count nothing then, because what is caught up may use it up.
+    """
+    if schedule.state is not ScheduleState.ACTIVE or schedule.next_run_at is None or schedule.next_run_at > until:
+        return ()
+    timing = load(schedule.packed)
+    begin: datetime | None = schedule.next_run_at
+    try:
+        if has_missed(schedule, now):
+            begin = timing.rule.next_after(now) if timing.count is None else None
+        return () if begin is None else series.due(timing, begin, until, schedule.planned_total, now).instants
+    except Undecided:
+        return ()  # the sweep takes the schedule out of service

@@ -1,0 +1,128 @@
+"""Credentials: create, rotate and delete them. None grants more than its maker holds (decision 0073)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from sweephand.domain.event import EventType
+from sweephand.errors import Conflict, Forbidden, NotFound, Unavailable
+from sweephand.flow import events
+from sweephand.flow.tenants import tenancy
+from sweephand.flow.world import World
+from sweephand.security import caller
+from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, Caller, Credential
+from sweephand.store import credentials, tenants
+from sweephand.store.conditional import Cancelled
+from sweephand.store.views import tenants as views
+from sweephand.store.views.tenants import Listed
+
+LONGEST_OVERLAP = timedelta(days=30)
+USUAL_OVERLAP = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Issued:
+    """secret: shown this once. listed: the credential as lists show it."""
+
+    credential: Credential
+    secret: str
+    listed: Listed
+
+
+def create_credential(
+    world: World,
+    tenant: str | None,
+    name: str | None,
+    scopes: Iterable[str] | None = None,
+    by: Caller | None = None,
+) -> Issued:
+    """Creates a credential with these scopes; without them, with all that `by` holds on the credential's level.
+
+    by: who asks; None: the service, which holds all. Raises NotFound for a tenant that is not there, Forbidden for a
+    scope that `by` does not hold, Conflict for one that the provider withholds from the tenant.
+    """
+    granted = _granted(scopes, tenant, by, _withheld(world, tenant))
+    now = world.clock.now()
+    credential, secret = caller.new_credential(tenant, granted, world.chance)
+    row = credentials.credential_item(credential, name, now, None if by is None else by.client_id)
+    item = world.table.put_op("credential", row, tenants.ABSENT)
+    done = world.table.transact([item, *tenancy.stays_ops(world, tenant)])
+    if isinstance(done, Cancelled):
+        there = credentials.find_credential(world.table, tenant, credential.id)
+        if there != credential and tenant is not None and "tenant" in done.refused:
+            raise tenancy.leaving(world, tenant)
+        if there != credential:
+            raise Unavailable("no free id was found: try again")
+    events.credential_changed(world, EventType.CREDENTIAL_CREATED, credential, by, now)
+    scopes_shown = tuple(sorted(granted))
+    listed = Listed(tenant, credential.id, name, scopes_shown, now, None if by is None else by.client_id)
+    return Issued(credential, secret, listed)
+
+
+def _withheld(world: World, tenant: str | None) -> frozenset[str]:
+    return frozenset() if tenant is None else tenancy.find_tenant(world, tenant).withheld
+
+
+def _granted(
+    wanted: Iterable[str] | None, tenant: str | None, by: Caller | None, withheld: frozenset[str]
+) -> frozenset[str]:
+    level = PROVIDER_SCOPES if tenant is None else TENANT_SCOPES
+    held = frozenset(scope for scope in level - withheld if by is None or by.allows(scope))
+    granted = held if wanted is None else frozenset(wanted)
+    for scope in sorted(granted - held):
+        if scope in withheld and (by is None or by.provider):
+            raise Conflict(
+                f'scopes: "{scope}" is one of the tenant\'s withheldScopes: leave it out, or take it out there'
+            )
+        raise Forbidden(
+            f'scopes: "{scope}" cannot be granted, because the credential or token of this request does not hold it: '
+            "leave it out"
+        )
+    if not granted:
+        raise Forbidden("the credential or token of this request holds no scope that this credential could have")
+    return granted
+
+
+def rotate_credential(world: World, tenant: str | None, credential_id: str, overlap: timedelta, by: Caller) -> Issued:
+    """Gives a credential another secret; the present one and its tokens are accepted for as long as `overlap` says.
+
+    Two secrets are accepted at most. While two are, only a rotation without an overlap is possible, which ends both.
+    Raises NotFound, Forbidden where it has a scope that `by` does not hold, Conflict.
+    """
+    before = credentials.find_credential(world.table, tenant, credential_id)
+    listed = views.credential(world.table, tenant, credential_id)
+    if before is None or listed is None:
+        raise NotFound("no such credential")
+    for scope in sorted(before.scopes - _withheld(world, tenant)):
+        if not by.allows(scope):
+            raise Forbidden(
+                f'the credential has the scope "{scope}", which the credential or token of this request does not hold'
+            )
+    now = world.clock.now()
+    if overlap and before.former_until is not None and before.has_former(now):
+        raise Conflict(
+            "two secrets of this credential are accepted until its formerSecretUntil: wait for that, "
+            "or end both now by overlapSeconds 0"
+        )
+    after, secret = caller.new_secret(before, now + overlap if overlap else None, world.chance)
+    done = world.table.transact([credentials.rotate_op(world.table, after, now, by.client_id)])
+    if isinstance(done, Cancelled):
+        there = credentials.find_credential(world.table, tenant, credential_id)
+        if there is None:
+            raise NotFound("no such credential")
+        if there.secret_hash != after.secret_hash:
+            raise Conflict("another rotation of this credential came first")
+    events.credential_changed(world, EventType.CREDENTIAL_ROTATED, after, by, now)
+    listed = replace(listed, rotated_at=now, rotated_by=by.client_id, former_until=after.former_until)
+    return Issued(after, secret, listed)
+
+
+def delete_credential(world: World, tenant: str | None, credential_id: str, by: Caller | None = None) -> None:
+    """Its tokens end with it, everywhere within a minute. Raises NotFound."""
+    before = credentials.find_credential(world.table, tenant, credential_id)
+    if before is None:
+        raise NotFound("no such credential")
+    world.table.delete(*credentials.credential_key(tenant, credential_id))
+    events.credential_changed(world, EventType.CREDENTIAL_DELETED, before, by, world.clock.now())

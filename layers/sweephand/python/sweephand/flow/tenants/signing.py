@@ -1,0 +1,93 @@
+"""The keys by which a collection's calls are signed: made, shown once, and taken away; two at most, for a rotation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+
+from sweephand.domain.collection import SigningKey
+from sweephand.domain.event import EventType
+from sweephand.domain.instants import epoch_ms
+from sweephand.errors import Conflict, NotFound, Unavailable
+from sweephand.flow.tenants import tenancy
+from sweephand.flow.world import World
+from sweephand.ids import uuid7
+from sweephand.security import signing
+from sweephand.store import tenants
+from sweephand.store.conditional import Cancelled
+
+MOST = 2
+TRIES = 5
+
+
+def create(world: World, tenant: str, name: str, actor: str | None = None) -> tuple[SigningKey, str]:
+    """A new key of a collection, and its secret, which nobody is shown again. Raises NotFound; Conflict for a third."""
+    now = world.clock.now()
+    key_id = uuid7(epoch_ms(now), world.chance.token(10))
+    secret = signing.new_secret(world.chance.token(signing.SECRET_BYTES))
+    tenancy.find_collection(world, tenant, name)
+    key = SigningKey(key_id, now, world.secrets.encrypt(tenant, owner_of(name), field_of(key_id), secret), actor)
+
+    def with_one_more(there: Sequence[SigningKey]) -> Sequence[SigningKey]:
+        if len(there) >= MOST:
+            raise Conflict(f"the collection has {MOST} keys already: delete the one that nobody needs any more")
+        return (*there, key)
+
+    _change(world, tenant, name, with_one_more, lambda there: key_id in there)
+    _announce(world, EventType.SIGNING_KEY_CREATED, tenant, name, key_id, actor)
+    return key, secret
+
+
+def _announce(world: World, kind: EventType, tenant: str, name: str, key_id: str, actor: str | None) -> None:
+    from sweephand.flow import events  # noqa: PLC0415 - executors come here for keys alone
+
+    events.signing_key_changed(world, kind, tenant, name, key_id, actor)
+
+
+def delete(world: World, tenant: str, name: str, key_id: str, actor: str | None = None) -> None:
+    """From the next calls on it signs nothing. Raises NotFound."""
+
+    def without_it(there: Sequence[SigningKey]) -> Sequence[SigningKey]:
+        left = tuple(key for key in there if key.id != key_id)
+        if len(left) == len(there):
+            raise NotFound("no such key")
+        return left
+
+    _change(world, tenant, name, without_it, lambda there: key_id not in there)
+    _announce(world, EventType.SIGNING_KEY_DELETED, tenant, name, key_id, actor)
+
+
+def opened(world: World, tenant: str, collection: str) -> tuple[str, ...]:
+    """The secrets that sign the calls of a collection's jobs, of at most two seconds ago.
+
+    One that cannot be opened is left out: a receiver refuses what misses its signature, and its answer says so.
+    """
+    found = []
+    for key in world.standing.of(tenant, collection).signing:
+        with suppress(NotFound):
+            found.append(world.secrets.decrypt(tenant, owner_of(collection), field_of(key.id), key.sealed))
+    return tuple(found)
+
+
+def owner_of(collection: str) -> str:
+    """In the place of the job's id, which is a UUID, where a secret is sealed."""
+    return f"collection/{collection}"
+
+
+def field_of(key_id: str) -> str:
+    return f"signing.{key_id}"
+
+
+Edit = Callable[[Sequence[SigningKey]], Sequence[SigningKey]]
+
+
+def _change(world: World, tenant: str, name: str, edit: Edit, done: Callable[[Collection[str]], bool]) -> None:
+    """done: asked with the keys' ids after a try that was refused: was it this very change, whose answer was lost?"""
+    for tries in range(TRIES):
+        before = tenancy.find_collection(world, tenant, name)
+        if tries and done([key.id for key in before.signing]):
+            return
+        op = tenants.change_signing_op(world.table, before, edit(before.signing))
+        if not isinstance(world.table.transact([op]), Cancelled):
+            return
+    raise Unavailable("the collection's keys were changed by others all the time")

@@ -1,0 +1,129 @@
+"""Applications that a tenant is subscribed to; and the end of a tenant, which the last of them begins.
+
+From the write that begins it the tenant is disabled for good: nothing of it runs, nobody calls in its name, and nothing
+new comes to it. The deleting is an operation of the provider's (flow/bulk/purge_tenant.py, decision 0037).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sweephand.domain.collection import MOST_APPLICATIONS, Subscription, Tenant, TenantState
+from sweephand.domain.operation import Operation, OperationKind, OperationState
+from sweephand.errors import Conflict, NotFound, QuotaExceeded, Unavailable
+from sweephand.flow.operations import verbs
+from sweephand.flow.tenants import tenancy
+from sweephand.flow.world import World
+from sweephand.store import operations, suspended, tenants
+from sweephand.store.conditional import Cancelled
+from sweephand.store.views import jobs as lists
+
+TRIES = 5
+GOING_ON = frozenset({OperationState.RUNNING, OperationState.PAUSED})
+
+
+def subscribe(world: World, name: str, application: str, actor: str | None = None) -> Subscription:
+    """The subscription; a tenant that is not there comes into being. Twice is as once.
+
+    Raises Conflict while the tenant is being deleted: it can come back once nothing of it is left.
+    """
+    for _ in range(TRIES):
+        before = tenants.read_tenant(world.table, name)
+        if before is None:
+            _create(world, name, application, actor)
+            continue
+        if before.purge is not None:
+            raise tenancy.being_purged(before)
+        if application in before.applications:
+            return before.applications[application]
+        if len(before.applications) >= MOST_APPLICATIONS:
+            raise QuotaExceeded(f"a tenant is subscribed to at most {MOST_APPLICATIONS} applications")
+        subscription = Subscription(world.clock.now(), actor)
+        after = replace(before, applications={**before.applications, application: subscription})
+        if not isinstance(world.table.transact([tenants.subscribe_op(world.table, before, after)]), Cancelled):
+            tenancy.announce_tenant(world, "changed", after, actor)
+    raise Unavailable("the tenant was changed by others all the time")
+
+
+def _create(world: World, name: str, application: str, actor: str | None) -> None:
+    try:
+        tenancy.create_tenant(world, name, None, application=application, actor=actor)
+    except Conflict:
+        return  # another request was first: it is read again
+
+
+def unsubscribe(world: World, name: str, application: str, actor: str | None) -> Operation | None:
+    """None: others are left. After the last one, the operation that deletes the tenant with all that it has.
+
+    Raises NotFound where it is not subscribed. While the deleting goes on, once more is harmless.
+    """
+    for _ in range(TRIES):
+        before = tenancy.find_tenant(world, name)
+        if application not in before.applications:
+            raise NotFound("no such subscription")
+        if before.purge is not None or len(before.applications) == 1:
+            begun = _purge(world, before, actor)
+            if begun is not None:
+                return begun
+            continue
+        rest = {other: each for other, each in before.applications.items() if other != application}
+        after = replace(before, applications=rest)
+        op = tenants.subscribe_op(world.table, before, after)
+        if not isinstance(world.table.transact([op]), Cancelled) or _has_left(world, name, application):
+            tenancy.announce_tenant(world, "changed", after, actor)
+            return None
+    raise Unavailable("the tenant was changed by others all the time")
+
+
+def _has_left(world: World, name: str, application: str) -> bool:
+    """The answer to the write may have been lost, or another request of the same was first."""
+    there = tenants.read_tenant(world.table, name)
+    return there is not None and there.purge is None and application not in there.applications
+
+
+def delete_tenant(world: World, name: str, actor: str | None) -> Operation:
+    """The operation that deletes it with all that it has. Raises Conflict while applications are subscribed."""
+    for _ in range(TRIES):
+        before = tenancy.find_tenant(world, name)
+        if before.applications and before.purge is None:
+            raise Conflict(f"it is subscribed to {', '.join(sorted(before.applications)[:5])}: unsubscribe these")
+        begun = _purge(world, before, actor)
+        if begun is not None:
+            return begun
+    raise Unavailable("the tenant was changed by others all the time")
+
+
+def _purge(world: World, tenant: Tenant, actor: str | None) -> Operation | None:
+    """The one that goes on, or a new one where that was given up; None: somebody came between.
+
+    One write says all at once: that the tenant is disabled, by which operation it goes, and the operation.
+    """
+    there = operations.read(world.table, None, tenant.purge) if tenant.purge is not None else None
+    if there is not None and there.state in GOING_ON:
+        return there
+    if there is not None and there.state is OperationState.FAILED:
+        return verbs.resume(world, there)
+    now = world.clock.now()
+    total = lists.count(world.table, tenant.name, lists.ALL)
+    operation = Operation(
+        tenant=None,
+        id=world.chance.new_id(now),
+        kind=OperationKind.PURGE_TENANT,
+        params={"tenant": tenant.name},
+        started_at=now,
+        total=total,
+        actor=actor,
+    )
+    done = world.table.transact(
+        [
+            *tenants.purge_ops(world.table, tenant, operation.id),
+            *suspended.begin_ops(world.table, tenant.name, None, now),
+            operations.begin_op(world.table, operation, world.settings.shards),
+        ]
+    )
+    if isinstance(done, Cancelled) and operations.read(world.table, None, operation.id) is None:
+        return None
+    verbs.send(world, operation)
+    purging = replace(tenant, state=TenantState.PURGING, purge=operation.id)
+    tenancy.announce_tenant(world, "deleted", purging, actor)
+    return operation

@@ -1,0 +1,45 @@
+"""A received message, and the answer to it: acknowledged, or back in the queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sweephand.domain.run import Run
+from sweephand.flow.world import World
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """A received message. received_at: by this function's clock; sent_at: the queue's stamp."""
+
+    message_id: str
+    receipt: str
+    body: str
+    received_at: datetime
+    sent_at: datetime | None = None
+    receive_count: int = 1
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """acknowledged False: the message is reported failed and comes back; back_in_s: when, if not by itself.
+
+    attempted: the run as it was claimed for an attempt; ended: the run, if this message brought its end.
+    """
+
+    acknowledged: bool
+    back_in_s: float | None = None
+    attempted: Run | None = None
+    ended: Run | None = None
+
+
+DONE = Verdict(acknowledged=True)
+
+AGAIN = Verdict(acknowledged=False)
+
+
+def later(world: World, at: datetime) -> Verdict:
+    """A message whose time, or whose turn, comes at `at`: it comes back 1 to 5 s after that."""
+    left_s = (at - world.clock.now()).total_seconds()
+    return Verdict(acknowledged=False, back_in_s=max(1.0, left_s) + world.chance.uniform(1, 5))
