@@ -87,7 +87,7 @@ def _page(
     yield f"An idle tick over {shards} shards: {calls} ({budget})."
 
 
-CPU_BUDGETS = {cpu.EACH_MINUTE: "200", cpu.EVERY_5_S: "200", runs.ALL_ON: "1,500"}
+CPU_BUDGETS = {cpu.EACH_MINUTE: "200", cpu.EVERY_5_S: "200", runs.ALL_ON: "2,500"}
 
 
 def _cpu(measured: list[cpu.Cpu]) -> Iterator[str]:

@@ -15,10 +15,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
+from unittest import mock
 
 from botocore.client import BaseClient
-
-from tests.support.long_way import instead_of_botocore
 
 Item = Mapping[str, Mapping[str, Any]]
 Key = dict[str, dict[str, str]]
@@ -75,7 +74,7 @@ def metered() -> Iterator[Meter]:
             meter.reads += units_read
         return answer
 
-    with instead_of_botocore(metering):
+    with mock.patch.object(BaseClient, "_make_api_call", metering):
         yield meter
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from unittest import mock
 
 from botocore.client import BaseClient
-
-from tests.support.long_way import instead_of_botocore
 
 PARTS_OF_A_TRANSACTION = {
     "Put": "dynamodb:PutItem",
@@ -88,7 +87,7 @@ def recorded(names):
             recorder.saw(client.meta.service_model.service_name, operation, request)
         return real(client, operation, request)
 
-    with instead_of_botocore(call):
+    with mock.patch.object(BaseClient, "_make_api_call", call):
         yield recorder
 
 

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import RLock
 from typing import Any
+from unittest import mock
 
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
 from tests.support import statements
-from tests.support.long_way import instead_of_botocore
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def on_botocore(taps: Taps, instead: Callable[[str, str, dict[str, Any]], Any] |
             return taps(passing, lambda: instead(passing.service, operation, request))
         return taps(passing, lambda: act(client, operation, request))
 
-    with instead_of_botocore(call):
+    with mock.patch.object(BaseClient, "_make_api_call", call):
         yield
 
 

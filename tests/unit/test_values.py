@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import pickle
 import subprocess
 import sys
@@ -12,9 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sweephand.domain.run import Reason, State
-from sweephand.values import replace, value
-from tests.unit.domain.nouns import NOW, run
+from sweephand.values import value
 
 
 class Base:
@@ -131,22 +128,3 @@ def test_who_loads_schedules_compiles_nothing_until_the_first_is_made() -> None:
     loaded, asked = map(int, shown.stdout.split())
     assert loaded == 0
     assert asked > 0
-
-
-def test_a_replaced_field_is_what_dataclasses_would_make_of_it() -> None:
-    before = run(answer="x", notes=("a",))
-    copied = dataclasses.replace(before)
-    changes = {"state": State.SUCCESS, "reason": Reason.LATE, "answer": None, "finished_at": NOW}
-
-    after = replace(before, **changes)
-
-    assert after == dataclasses.replace(before, **changes)
-    assert (type(after), hash(after)) == (type(before), hash(dataclasses.replace(after)))
-    assert before == copied
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        after.state = State.ERROR
-
-
-def test_what_is_no_field_is_not_replaced() -> None:
-    with pytest.raises(TypeError, match="no field: nonsense"):
-        replace(run(), nonsense=1, state=State.SUCCESS)

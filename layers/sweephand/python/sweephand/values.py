@@ -7,7 +7,7 @@ is dearer than the mathematics of schedules. What is rare stays a dataclass.
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, dataclass_transform
+from typing import Any, NoReturn, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 
@@ -67,20 +67,3 @@ def _nothing(_: object) -> tuple[()]:
 
 def _refuse(self: object, name: str, *_: object) -> NoReturn:
     raise AttributeError(f"{type(self).__name__}.{name} cannot be changed")
-
-
-if TYPE_CHECKING:
-    from dataclasses import replace as replace  # noqa: PLC0414 - for those who import it from here
-else:
-
-    def replace(frozen: T, /, **changes: object) -> T:
-        """As dataclasses.replace, in a fifth of its time: a run has forty fields, and is changed four times.
-
-        frozen: of a dataclass without __slots__ and __post_init__. Raises TypeError for what is no field.
-        """
-        made = object.__new__(type(frozen))
-        made.__dict__.update(frozen.__dict__)
-        made.__dict__.update(changes)
-        if len(made.__dict__) != len(frozen.__dict__):
-            raise TypeError(f"no field: {', '.join(sorted(changes.keys() - frozen.__dict__.keys()))}")
-        return made

@@ -18,7 +18,6 @@ from sweephand.flow.world import World
 from sweephand.messaging.run_queue import RunQueue
 from sweephand.settings import Settings, from_environment
 from sweephand.sources import SystemChance, SystemClock
-from sweephand.store import short_way
 from sweephand.store.conditional import Table
 from sweephand.telemetry import Telemetry
 
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
     from sweephand.store.files import Files
     from sweephand.store.standing import Standing
 
-POSTPONE = "ChangeMessageVisibilityBatch"
-
 
 def build(settings: Settings | None = None, *, clock: Clock | None = None, chance: Chance | None = None) -> World:
     """The world of a function, by its environment; tests give their own clock and chance."""
@@ -50,7 +47,7 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
     table.session.register_component("data_loader", ServiceData())
     table.open()
     clients = Clients(table, settings)
-    sqs = Later(lambda: _shortened(clients.sqs, table, clock))
+    sqs = Later(lambda: clients.sqs)
     secrets = cast("SecretBox", Later(lambda: _secret_box(clients, settings, clock)))
     return World(
         settings=settings,
@@ -92,12 +89,6 @@ class Later:
                 if self._made is None:
                     self._made = self._make()
         return getattr(self._made, name)
-
-
-def _shortened(sqs: Any, table: Table, clock: Clock) -> Any:
-    """With which each batch of the executor begins; nothing hangs on it, and a second time changes nothing."""
-    way = short_way.lay(sqs, table.session.get_credentials(), clock, [POSTPONE])
-    return sqs if way is None else short_way.Shortened(sqs, way, POSTPONE)
 
 
 def _standing(table: Table, clock: Clock) -> Standing:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sweephand.domain import retry
 from sweephand.domain.instants import up_to_second
 from sweephand.domain.job import ActionSpec
 from sweephand.domain.run import UNREACHABLE, Kind, Outcome, Reason, Run, State, Verdict, success_reason
-from sweephand.values import replace
 
 SHORT_RETRY = timedelta(minutes=15)
 """A retry this near goes out as a delayed message; one further away waits as a row."""

@@ -21,7 +21,6 @@ from pynamodb.expressions.projection import create_projection_expression
 from sweephand import __version__
 from sweephand.errors import Unavailable
 from sweephand.sources import Chance, Clock
-from sweephand.store import short_way
 from sweephand.store.expressions import Action, Condition, add, in_request, names_of
 from sweephand.store.table import Item
 
@@ -78,8 +77,7 @@ class Cancelled:
 class Table:
     """The one table.
 
-    Timeouts are short (connect 1 s, read 3 s, 3 attempts in all: one the short way, two of botocore's), so that the
-    worst case stays below API Gateway's 30 s.
+    Timeouts are short (connect 1 s, read 3 s, 3 attempts in all): the worst case stays below API Gateway's 30 s.
     """
 
     def __init__(self, name: str, clock: Clock, chance: Chance, *, region: str | None = None) -> None:
@@ -90,16 +88,15 @@ class Table:
             region=region,
             connect_timeout_seconds=1,
             read_timeout_seconds=3,
-            max_retry_attempts=1,
+            max_retry_attempts=2,
             max_pool_connections=16,
         )
-        self._short_way: short_way.ShortWay | None = None
-        # Of all clients of the session: botocore composes its own text of twenty parts, twice a call.
+        # For all clients of the session. Botocore would compose its own string of twenty parts, twice a call.
         self.session.set_default_client_config(Config(user_agent=USER_AGENT))
 
     def open(self) -> None:
-        """Makes the client, before threads use it: each of them would make one of its own."""
-        self._short_way = short_way.lay(self.client, self.session.get_credentials(), self._clock)
+        """Makes the client before threads use it: each of them would make one of its own."""
+        _ = self.client
 
     @property
     def client(self) -> Any:
@@ -115,10 +112,8 @@ class Table:
 
         Raises Unavailable for throttling, time-outs and faults of DynamoDB; other ClientErrors as they are.
         """
-        client, way = self.client, self._short_way
         try:
-            answer = way.call(client.meta.method_to_api_mapping[operation], kwargs) if way is not None else None
-            return getattr(client, operation)(**kwargs) if answer is None else answer
+            return getattr(self.client, operation)(**kwargs)
         except ClientError as refused:
             code = refused.response.get("Error", {}).get("Code")
             if code == "TransactionConflictException":

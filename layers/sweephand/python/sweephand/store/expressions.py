@@ -7,7 +7,6 @@ from typing import Any
 
 from pynamodb.attributes import Attribute
 from pynamodb.expressions.condition import Condition
-from pynamodb.expressions.operand import Path
 from pynamodb.expressions.update import Action, AddAction, RemoveAction, SetAction, Update
 from pynamodb.expressions.util import get_value_placeholder
 
@@ -54,15 +53,8 @@ def _placeholder(name: str, placeholders: dict[str, str]) -> str:
 
 
 def add(attribute: Attribute[Any], amount: int) -> AddAction:
-    """Add to a number, from 0 if absent. Only inside a transaction whose condition lets it happen once."""
-    path: Path = Path(attribute)
-    return AddAction(path, path._to_operand(_typed(attribute, amount)))  # noqa: SLF001
-
-
-def _typed(attribute: Attribute[Any], value: Any) -> Any:
-    from pynamodb.expressions.operand import Value  # noqa: PLC0415 - beside its only use
-
-    return Value(value, attribute=attribute)
+    """Adds to a number, from 0 if absent. Only inside a transaction whose condition lets it happen once."""
+    return attribute.add(amount)
 
 
 def in_request(condition: Condition | None, actions: Sequence[Action]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ A message is acknowledged only when its run is finished and the effects are done
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
@@ -22,7 +23,6 @@ from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import gate, ledger
 from sweephand.store.conditional import Refused, Written
-from sweephand.values import replace
 
 CLAIM_MARGIN_S = 5
 SHORT_WAIT = timedelta(seconds=2)

@@ -6,6 +6,8 @@ effects starts none twice, and whatever becomes of it changes nothing of the run
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sweephand import actions, ids
 from sweephand.domain import event
 from sweephand.domain.instants import epoch_ms
@@ -20,7 +22,6 @@ from sweephand.flow.job_parts import schedule_hooks
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store import ledger
-from sweephand.values import replace
 
 OF_STATE = {
     State.SUCCESS: "onSuccess",

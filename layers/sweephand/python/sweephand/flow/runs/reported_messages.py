@@ -5,13 +5,13 @@ secret. So it waits in the row, unseen, until an executor has read it over.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from sweephand.domain.job import HOOKS, Job
 from sweephand.domain.run import REACTIONS, Run
 from sweephand.domain.run_action import action_of
 from sweephand.domain.schedule import Schedule, policies_of
 from sweephand.flow.world import World
-from sweephand.values import replace
 
 NOT_KEPT = "(its message is not kept: it may repeat a secret)"
 

@@ -5,6 +5,7 @@ in the order that a crash may cut anywhere.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,6 @@ from sweephand.store import ledger
 from sweephand.store.conditional import Refused, Written
 from sweephand.store.expressions import Condition
 from sweephand.store.table import AttemptItem
-from sweephand.values import replace
 
 if TYPE_CHECKING:
     from sweephand.domain.admission import FailAttempt
