@@ -11,8 +11,9 @@ import pytest
 
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import JobDraft, Pause, ScheduleDraft
+from sweephand.domain.job_state import wanted_state
 from sweephand.domain.run import Kind
-from sweephand.domain.schedule import Lane, ScheduleState, wanted_state
+from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.flow.jobs import change, deletion, large_changes, lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.store import jobs, keys

@@ -15,7 +15,8 @@ from sweephand.domain.job import TASK_KINDS, Job
 from sweephand.domain.lateness import FRESH, Policy
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import AWAITING_RESULT, CLAIMABLE, REACTIONS, Kind, Reason, Run, State
-from sweephand.domain.schedule import Schedule, ScheduleState, policies_of
+from sweephand.domain.run_action import policies_of
+from sweephand.domain.schedule import Schedule, ScheduleState
 
 if TYPE_CHECKING:
     from sweephand.domain.generations import Generation

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from sweephand.domain.run import Kind
 
 if TYPE_CHECKING:
-    from sweephand.domain.nothing_left import Asked
     from sweephand.domain.schedule import StateReason
 
 DEFAULT_COLLECTION = "default"
@@ -183,6 +182,17 @@ class ActionDraft:
     payload: Payload | None = None
     secrets: Mapping[str, str] = field(default_factory=dict)
     kept: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request that goes by the rule of domain.nothing_left.
+
+    active: what the request says about it; None if it says nothing. within_job: the schedule is part of its job's body.
+    """
+
+    active: bool | None = None
+    within_job: bool = False
 
 
 @dataclass(frozen=True)

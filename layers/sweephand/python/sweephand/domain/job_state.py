@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sweephand.domain.job import Job, JobState
-from sweephand.domain.schedule import OVER, Schedule, ScheduleState
+from sweephand.domain.schedule import OVER, Schedule, ScheduleState, StateReason
 
 
 def ended_state(schedules: Sequence[Schedule]) -> JobState | None:
@@ -30,3 +30,14 @@ def state_of(*, active: bool, paused: bool, ended: JobState | None) -> JobState:
     if not active:
         return JobState.INACTIVE
     return JobState.PAUSED if paused else JobState.ACTIVE
+
+
+def wanted_state(job: Job, active: bool) -> tuple[ScheduleState, StateReason | None]:
+    """Returns the state of a schedule that has occurrences ahead, from what it and its job ask for."""
+    if not active:
+        return ScheduleState.INACTIVE, StateReason.BY_USER
+    if not job.active:
+        return ScheduleState.INACTIVE, StateReason.JOB_INACTIVE
+    if job.pause is not None:
+        return ScheduleState.PAUSED, StateReason.BY_USER
+    return ScheduleState.ACTIVE, None

@@ -23,10 +23,10 @@ Callers without this rule go by the policy onNothingLeft. Sources: decisions 005
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
 
+from sweephand.domain.job import Asked
 from sweephand.domain.schedule import OVER, Schedule, ScheduleState
 
 
@@ -43,17 +43,6 @@ class NothingLeft(Enum):
     POLICY = auto()
     REFUSED = auto()
     KEPT = auto()
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A request that goes by this rule.
-
-    active: what the request says about it; None if it says nothing. within_job: the schedule is part of its job's body.
-    """
-
-    active: bool | None = None
-    within_job: bool = False
 
 
 def stands(schedule: Schedule, ends: Iterable[datetime | None], now: datetime) -> Stands:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from sweephand.domain import retry
-from sweephand.domain.job import ActionSpec, Job
+from sweephand.domain.job import ActionSpec, Job, ScheduleDraft
 from sweephand.domain.run import REACTIONS, Kind, Run, State
-from sweephand.domain.schedule import Lane
+from sweephand.domain.schedule import Lane, Schedule
 
 FAST_ANSWER_S = 15
 
@@ -45,3 +46,8 @@ def new_run(job: Job, kind: Kind, schedule_id: str | None, uuid: str, state: Sta
         planned_at=planned_at,
         max_attempts=max_attempts(job, kind),
     )
+
+
+def policies_of(job: Job, schedule: Schedule | ScheduleDraft | None) -> dict[str, Any]:
+    """Returns the policies of a run: the job's, overridden by the schedule's."""
+    return {**job.policies, **(schedule.policies if schedule else {})}

@@ -7,10 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from sweephand.domain.job import Job, ScheduleDraft
+from typing import Any
 
 GENERATIONS_KEPT = 20
 
@@ -132,22 +129,6 @@ def may_end(packed: str) -> bool:
     Wrong only in saying so of a series that has none.
     """
     return _ENDLESS.match(packed) is None or any(bound in packed for bound in _BOUNDS)
-
-
-def policies_of(job: Job, schedule: Schedule | ScheduleDraft | None) -> dict[str, Any]:
-    """What holds for a run: the job's policies, overridden by the schedule's."""
-    return {**job.policies, **(schedule.policies if schedule else {})}
-
-
-def wanted_state(job: Job, active: bool) -> tuple[ScheduleState, StateReason | None]:
-    """The state that a schedule with occurrences ahead shall have, from its own wish and its job's."""
-    if not active:
-        return ScheduleState.INACTIVE, StateReason.BY_USER
-    if not job.active:
-        return ScheduleState.INACTIVE, StateReason.JOB_INACTIVE
-    if job.pause is not None:
-        return ScheduleState.PAUSED, StateReason.BY_USER
-    return ScheduleState.ACTIVE, None
 
 
 def ended_generations(schedule: Schedule, effective_at: int) -> dict[int, int]:

@@ -18,8 +18,7 @@ from sweephand.actions.headers import MASK
 from sweephand.actions.payloads import json_payload
 from sweephand.domain import fields
 from sweephand.domain.instants import text
-from sweephand.domain.job import ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft
-from sweephand.domain.nothing_left import Asked
+from sweephand.domain.job import ActionDraft, ActionSpec, Asked, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.errors import InvalidRequest
 from sweephand.facades import strict_json
 from sweephand.facades.sap import times

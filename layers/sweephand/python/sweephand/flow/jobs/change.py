@@ -28,7 +28,7 @@ from sweephand.store.conditional import Cancelled, Op
 
 if TYPE_CHECKING:
     from sweephand.domain.calendar import Calendar
-    from sweephand.domain.nothing_left import Asked
+    from sweephand.domain.job import Asked
 
 SCHEDULES_MOST = 1_000
 TRIED_S = 9.0

@@ -12,7 +12,8 @@ from sweephand.domain import run_action
 from sweephand.domain.instants import EPOCH, text, up_to_second
 from sweephand.domain.job import ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft, hook_owner
 from sweephand.domain.lateness import RATE_PER_MINUTE, Misfire, Policy
-from sweephand.domain.schedule import OVER, Lane, Schedule, policies_of
+from sweephand.domain.run_action import policies_of
+from sweephand.domain.schedule import OVER, Lane, Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.flow.world import World
 from sweephand.schedules.instants import parse_instant

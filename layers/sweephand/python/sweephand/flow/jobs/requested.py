@@ -21,7 +21,7 @@ from sweephand.schedules.timing import Timing, load_or_never
 
 if TYPE_CHECKING:
     from sweephand.domain.calendar import Calendar
-    from sweephand.domain.nothing_left import Asked
+    from sweephand.domain.job import Asked
     from sweephand.store.own_hooks import ByName
 
 

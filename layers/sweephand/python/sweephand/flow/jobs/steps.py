@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from sweephand.domain.job import Job
-from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState, wanted_state
+from sweephand.domain.job_state import wanted_state
+from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState
 from sweephand.flow.job_parts import expiry
 from sweephand.flow.job_parts.step import Step
 from sweephand.flow.jobs import drafts, new_schedules

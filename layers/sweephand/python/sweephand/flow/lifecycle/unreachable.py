@@ -14,7 +14,8 @@ from sweephand.domain import deactivation
 from sweephand.domain.deactivation import OnUnreachable
 from sweephand.domain.job import Job
 from sweephand.domain.run import REACTIONS, Outcome, Run
-from sweephand.domain.schedule import Schedule, ScheduleState, StateReason, policies_of
+from sweephand.domain.run_action import policies_of
+from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.errors import NotFound, Unavailable
 from sweephand.flow.world import World
 from sweephand.store import jobs, keys

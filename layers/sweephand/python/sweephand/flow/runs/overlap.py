@@ -14,7 +14,8 @@ from sweephand.domain import overlap
 from sweephand.domain.job import Job
 from sweephand.domain.overlap import Busy, Clear, Overlap, Queue, Slot, Take, Wait, contend, unattended, without
 from sweephand.domain.run import Reason, Run, State
-from sweephand.domain.schedule import Lane, Schedule, policies_of
+from sweephand.domain.run_action import policies_of
+from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import Unavailable
 from sweephand.flow.retention import run_expiry
 from sweephand.flow.runs import settle

@@ -14,8 +14,8 @@ from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import HOOK_KINDS, Job, Payload
 from sweephand.domain.json_text import dumps
 from sweephand.domain.run import FAILED, Kind, Run, State
-from sweephand.domain.run_action import action_of, lane_of, new_run
-from sweephand.domain.schedule import Schedule, policies_of
+from sweephand.domain.run_action import action_of, lane_of, new_run, policies_of
+from sweephand.domain.schedule import Schedule
 from sweephand.domain.waiting import WAKE
 from sweephand.errors import InvalidRequest
 from sweephand.flow.job_parts import schedule_hooks

@@ -14,8 +14,8 @@ from sweephand.domain.instants import up_to_second
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import FAILED, WAITS, LostCall, Outcome, Reason, Run, State, Verdict
-from sweephand.domain.run_action import action_of
-from sweephand.domain.schedule import Lane, Schedule, policies_of
+from sweephand.domain.run_action import action_of, policies_of
+from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import Unavailable
 from sweephand.flow.retention import run_expiry
 from sweephand.flow.world import World

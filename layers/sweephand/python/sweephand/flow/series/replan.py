@@ -15,18 +15,12 @@ from sweephand.domain import generations, series
 from sweephand.domain.generations import SECOND, Generation, Seam, Start
 from sweephand.domain.instants import EPOCH, epoch_s, from_s, up_to_second
 from sweephand.domain.job import Job
+from sweephand.domain.job_state import wanted_state
 from sweephand.domain.lateness import FRESH, Misfire, Policy
 from sweephand.domain.message import occurrence
 from sweephand.domain.run import Reason, Run, State
-from sweephand.domain.schedule import (
-    LIVE,
-    Schedule,
-    ScheduleState,
-    StateReason,
-    ended_generations,
-    policies_of,
-    wanted_state,
-)
+from sweephand.domain.run_action import policies_of
+from sweephand.domain.schedule import LIVE, Schedule, ScheduleState, StateReason, ended_generations
 from sweephand.errors import Unavailable
 from sweephand.flow.series import ranges
 from sweephand.flow.world import World
