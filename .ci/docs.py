@@ -31,10 +31,15 @@ from sweephand.domain.run import TERMINAL, Reason, State
 from sweephand.facades.native.problems import STATUS
 from sweephand.facades.native.routes import ROUTES
 from sweephand.local.template import load
-from sweephand.schedules.cautions import CAUTIONS
-from sweephand.schedules.reasons import REASON_CODES
+from sweephand.schedules.explain.instant_reasons import REASON_CODES
+from sweephand.schedules.explain.preview_warnings import CAUTIONS
 from sweephand.security.caller import PROVIDER_ALL, PROVIDER_SCOPES, TENANT_SCOPES
-from sweephand.store import calendar_items, directory_items, failure_items, flow_items, operation_items, table, turns
+from sweephand.store.calendars import calendar_items
+from sweephand.store.dynamo import table
+from sweephand.store.errors import failure_items
+from sweephand.store.flow_keys import flow_items
+from sweephand.store.jobs import directory_items, turns
+from sweephand.store.operations import operation_items
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "layers" / "sweephand" / "python" / "sweephand"

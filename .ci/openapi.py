@@ -15,7 +15,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "layers" / "sweephand" / "python")]
 
 from tests.contract.native.walk import walk  # noqa: E402
 
-from sweephand.domain.json_text import dumps  # noqa: E402
+from sweephand.domain.members.json_text import dumps  # noqa: E402
 from sweephand.facades.native.document import FILE  # noqa: E402
 from sweephand.facades.native.openapi import document  # noqa: E402
 

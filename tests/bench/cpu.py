@@ -16,7 +16,8 @@ from sweephand.flow.world import World
 from sweephand.ids import shard_of
 from sweephand.settings import from_environment
 from sweephand.sources import SystemChance
-from sweephand.store import jobs, waiting
+from sweephand.store.index import next_run_index
+from sweephand.store.jobs import jobs
 from sweephand.wiring import build
 from tests.bench import runs
 from tests.bench.cold_start import ENVIRONMENT
@@ -63,7 +64,7 @@ def _sweep(world: World, name: str, timing: dict[str, Any], due_in_s: int, count
         schedule = replace(schedule, next_run_at=MINUTE + timedelta(seconds=due_in_s), planned_total=1_000 + n)
         item = jobs.schedule_item(schedule, len(rows)).serialize()
         rows[shard_of(schedule.id, len(rows))].append({key: item[key] for key in OF_THE_INDEX})
-    answers = [pages(some, waiting.PAGE) for some in rows]
+    answers = [pages(some, next_run_index.PAGE) for some in rows]
     nothing = pages([], 1)[0]
 
     def query(body: bytes) -> str:

@@ -32,8 +32,11 @@ from sweephand.security.caller import TENANT_SCOPES, Door
 from sweephand.security.tokens import derive_keys
 from sweephand.settings import from_environment
 from sweephand.sources import SystemChance, SystemClock
-from sweephand.store import credentials, directory, keys, run_rows
-from sweephand.store.directory_items import BlockItem
+from sweephand.store.dynamo import keys
+from sweephand.store.jobs import directory
+from sweephand.store.jobs.directory_items import BlockItem
+from sweephand.store.runs import run_rows
+from sweephand.store.tenants import credentials
 from sweephand.store.views import jobs as views
 from sweephand.wiring import build
 from tests.bench.meter import Meter, metered

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from sweephand.domain.flow_keys import Enter, FlowKey, Leave
+from sweephand.domain.flow_keys.flow_keys import Enter, FlowKey, Leave
 from sweephand.domain.instants import EPOCH
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Kind, State

@@ -33,8 +33,9 @@ from sweephand.flow.world import World
 from sweephand.security.guard import Outbound
 from sweephand.settings import from_environment
 from sweephand.sources import SystemChance
-from sweephand.store import jobs, keys
-from sweephand.store.table import CollectionItem, Item, PayloadItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.table import CollectionItem, Item, PayloadItem
+from sweephand.store.jobs import jobs
 from sweephand.wiring import build, guard_settings
 from tests.bench import endpoint
 from tests.bench.common import MINUTE, Cpu, StillClock, schedule_of, timed

@@ -27,7 +27,9 @@ from sweephand.security.caller import TENANT_SCOPES, Door
 from sweephand.security.tokens import derive_keys
 from sweephand.settings import from_environment
 from sweephand.sources import SystemChance, SystemClock
-from sweephand.store import credentials, keys, ordinals
+from sweephand.store.dynamo import keys
+from sweephand.store.jobs import ordinals
+from sweephand.store.tenants import credentials
 from sweephand.wiring import build
 from tests.bench.lists import EMPTY, ROUNDS, SECRET, Listed, measured, runs
 from tests.bench.meter import Meter, metered

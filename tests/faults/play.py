@@ -21,10 +21,10 @@ from sweephand.flow.delivery import dispatch
 from sweephand.flow.idempotency import Once
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.sweep import sweep
-from sweephand.schedules import calendars
+from sweephand.schedules.calendars import calendars
 from sweephand.schedules.timing import load
-from sweephand.store import run_rows
-from sweephand.store.table import RunItem
+from sweephand.store.dynamo.table import RunItem
+from sweephand.store.runs import run_rows
 from tests.faults import invariants, sites
 from tests.faults.memory import Memory, in_memory
 from tests.faults.sites import Site

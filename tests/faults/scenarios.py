@@ -20,7 +20,7 @@ from sweephand.domain.calendar import Calendar
 from sweephand.domain.collection import Collection, Events, Retention, Usage
 from sweephand.domain.event import EventType
 from sweephand.domain.failure import Group
-from sweephand.domain.flow_keys import CircuitRule, FlowKey, Rate
+from sweephand.domain.flow_keys.flow_keys import CircuitRule, FlowKey, Rate
 from sweephand.domain.instants import EPOCH, epoch_ms, text, up_to_second
 from sweephand.domain.job import Job, Pause, Payload, integer_id
 from sweephand.domain.operation import OperationKind, OperationState
@@ -41,14 +41,15 @@ from sweephand.flow.operations import verbs as operations
 from sweephand.flow.runs import edits, results
 from sweephand.flow.tenants import access, signing, subscriptions, tenancy
 from sweephand.flow.tenants.integer_ids import Ordinals
-from sweephand.schedules import calendar_content
+from sweephand.schedules.calendars import calendar_content
 from sweephand.security.caller import FIRST_ID, PROVIDER_ALL, Caller
-from sweephand.store import circuits, keys
-from sweephand.store import flow_keys as flow_key_rows
-from sweephand.store.jobs import job_of
-from sweephand.store.operation_items import OperationItem
-from sweephand.store.operations import operation_of
-from sweephand.store.table import JobItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.table import JobItem
+from sweephand.store.flow_keys import circuits
+from sweephand.store.flow_keys import flow_keys as flow_key_rows
+from sweephand.store.jobs.jobs import job_of
+from sweephand.store.operations.operation_items import OperationItem
+from sweephand.store.operations.operations import operation_of
 from sweephand.store.views import failures as views
 from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes, surviving
 from tests.support.ecs import ACTION as TASK
@@ -201,7 +202,7 @@ class OutOfReach(Scenario):
     """The target cannot be reached for ten days, here two minutes: its schedule is switched off, and that is told."""
 
     name = "out-of-reach"
-    constants = {"domain.deactivation.LIMIT": 2 * TICK}  # noqa: RUF012 - as declared
+    constants = {"domain.runs.deactivation.LIMIT": 2 * TICK}  # noqa: RUF012 - as declared
 
     def history(self, at: Play) -> None:
         at.scene.endpoint.answer = lambda call: OK if call.planned_at in minutes(1, 3) else DOWN

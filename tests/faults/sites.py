@@ -17,11 +17,11 @@ from types import FrameType
 
 PACKAGE = Path(__file__).resolve().parents[2] / "layers/sweephand/python/sweephand"
 EDGES = {
-    "store/conditional.py",
+    "store/dynamo/conditional.py",
     "messaging/run_queue.py",
     "messaging/event_bus.py",
     "security/secrets.py",
-    "store/files.py",
+    "store/operations/files.py",
 }
 """Modules that call out on behalf of others: a site is the line that calls one of these."""
 RECEIVERS = {
@@ -79,7 +79,7 @@ def _module(path: str) -> dict[str, _Function]:
 
 
 def _imported(tree: ast.Module) -> dict[str, str]:
-    """Of our own package: the name here -> where it comes from, `from sweephand.store import jobs` -> store/jobs."""
+    """Of our own package: the name here -> where it comes from."""
     found = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sweephand"):

@@ -19,14 +19,14 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from sweephand.domain import series, upcoming
 from sweephand.domain.instants import from_s
 from sweephand.domain.job import Pause
+from sweephand.domain.occurrences import series, upcoming
 from sweephand.domain.run import Kind, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.schedules.timing import between, load
-from sweephand.store import jobs
+from sweephand.store.jobs import jobs
 from tests.faults.at_calls import Faults, surviving
 from tests.faults.playing import play
 from tests.support.stage import TENANT, stage

@@ -33,9 +33,9 @@ ELSEWHERE = {
     ),
     "flow/deletes/not_begun._drop_catch_ups delete": "tests/unit/flow/test_unbegun.py: what no tick had sent",
     "flow/deletes/not_begun._drop_catch_ups query_all": "the same",
-    "store/directory.is_name_taken get": "tests/contract/native/test_jobs.py: a job gets another name",
-    "store/ledger.finish_without_attempt carry_out": "tests/unit/flow/test_unbegun.py: a schedule that is gone",
-    "store/rates.count_descendant update": "tests/unit/flow/test_budgets.py: a run that another one started",
+    "store/jobs/directory.is_name_taken get": "tests/contract/native/test_jobs.py: a job gets another name",
+    "store/runs/ledger.finish_without_attempt carry_out": "tests/unit/flow/test_unbegun.py: a schedule that is gone",
+    "store/tenants/rates.count_descendant update": "tests/unit/flow/test_budgets.py: a run that another one started",
     "flow/delivery/dead_letters.batch postpone_dead": "tests/unit/flow/test_dead_letters.py: its run is under way",
     "flow/lifecycle/ended_jobs._stay update": "tests/unit/flow: weeks after the end of a job",
     "flow/flow_keys/waiting_line._see_off send": (
@@ -53,26 +53,34 @@ ELSEWHERE = {
     ),
     "flow/lifecycle/unused_schedules._ask_again update 2": "the same",
     "flow/series/releasing.go_on send_one": "test_held_model.py: more schedules than one look releases",
-    "store/calendars.read_version get": "under a fault: the answer to a change was lost; and a list of the API",
-    "store/failures.archive_run update": "tests/unit/flow/test_failures.py: what users say may be said again",
-    "store/failures.change_group update": "tests/unit/flow/test_failures.py: what users say may be said again",
-    "store/failures.delete_redirect delete": "the same",
-    "store/failures.put_redirect put": "the same",
-    "store/failures.forget_group delete": "tests/unit/flow/test_failures.py: a look that is cut off is made again",
-    "store/flow_key_lines.entries batch_get": "tests/unit/flow/test_flow_keys.py: who ended while it waited, came late",
-    "store/flow_keys.forget delete": "tests/unit/flow/test_flow_keys.py: a key goes whose target had failed",
-    "store/circuits.forget_circuits delete": "tests/unit/flow/test_flow_keys.py: circuits are switched off",
-    "store/flow_key_lines.let_go put": "tests/unit/flow/test_flow_keys.py: whatever call of a look goes wrong",
-    "store/counting._end_late transact": "tests/unit/flow: a run that ends days after its instant",
-    "store/counting.late_ends get": "the same",
-    "store/rates.count increase": "a count of requests, which no run waits for: tests of the API's rates",
+    "store/calendars/calendars.read_version get": (
+        "under a fault: the answer to a change was lost; and a list of the API"
+    ),
+    "store/errors/failures.archive_run update": "tests/unit/flow/test_failures.py: what users say may be said again",
+    "store/errors/failures.change_group update": "tests/unit/flow/test_failures.py: what users say may be said again",
+    "store/errors/failures.delete_redirect delete": "the same",
+    "store/errors/failures.put_redirect put": "the same",
+    "store/errors/failures.forget_group delete": (
+        "tests/unit/flow/test_failures.py: a look that is cut off is made again"
+    ),
+    "store/flow_keys/flow_key_lines.entries batch_get": (
+        "tests/unit/flow/test_flow_keys.py: who ended while it waited, came late"
+    ),
+    "store/flow_keys/flow_keys.forget delete": "tests/unit/flow/test_flow_keys.py: a key goes whose target had failed",
+    "store/flow_keys/circuits.forget_circuits delete": "tests/unit/flow/test_flow_keys.py: circuits are switched off",
+    "store/flow_keys/flow_key_lines.let_go put": (
+        "tests/unit/flow/test_flow_keys.py: whatever call of a look goes wrong"
+    ),
+    "store/runs/counting._end_late transact": "tests/unit/flow: a run that ends days after its instant",
+    "store/runs/counting.late_ends get": "the same",
+    "store/tenants/rates.count increase": "a count of requests, which no run waits for: tests of the API's rates",
     "store/views/failures.groups query_all": "lists of the API",
     "store/views/failures.redirects query_all": "lists of the API",
     "store/views/jobs._by_creation query_all": "lists of the API: they only read",
     "store/views/jobs._entries batch_get": "lists of the API",
     "store/views/jobs._filtered batch_get": "lists of the API",
     "store/views/jobs._named batch_get": "lists of the API",
-    "store/waiting.oldest query": "tests/unit/flow/test_sweep.py: a tick is cut short by its deadline",
+    "store/index/next_run_index.oldest query": "tests/unit/flow/test_sweep.py: a tick is cut short by its deadline",
 }
 """Calls that no history here makes: where they are made."""
 CRASHES = {"crash-before", "crash-after"}

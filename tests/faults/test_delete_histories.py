@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from sweephand.domain import series
 from sweephand.domain.job import Pause
+from sweephand.domain.occurrences import series
+from sweephand.domain.occurrences.upcoming import next_runs
 from sweephand.domain.run import Kind, State
 from sweephand.domain.schedule import Lane, Schedule
-from sweephand.domain.upcoming import next_runs
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import Wish

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
 from sweephand.actions.call import Call
-from sweephand.domain.circuits import READ_EACH_S
-from sweephand.domain.flow_keys import TOGETHER, CircuitRule, FlowKey, Rate, Turnstile, holder
+from sweephand.domain.flow_keys.circuits import READ_EACH_S
+from sweephand.domain.flow_keys.flow_keys import TOGETHER, CircuitRule, FlowKey, Rate, Turnstile, holder
 from sweephand.domain.instants import EPOCH
 from sweephand.domain.run import AWAITING_RESULT, Kind, Outcome, Run, State
 from sweephand.flow.flow_keys import flow_key_changes
@@ -28,10 +28,11 @@ from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual
 from sweephand.flow.runs import results
 from sweephand.flow.world import FlowMemory
-from sweephand.store import circuits, run_rows
-from sweephand.store import flow_key_lines as lines
-from sweephand.store import flow_keys as store
-from sweephand.store.table import RunItem
+from sweephand.store.dynamo.table import RunItem
+from sweephand.store.flow_keys import circuits
+from sweephand.store.flow_keys import flow_key_lines as lines
+from sweephand.store.flow_keys import flow_keys as store
+from sweephand.store.runs import run_rows
 from tests.faults.at_calls import KINDS, fits, surviving
 from tests.faults.playing import QUEUE, Days, Trouble, play
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG

@@ -15,7 +15,7 @@ from sweephand.errors import SweephandError
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.sweep import sweep
 from sweephand.flow.tenants import tenancy
-from sweephand.store import suspended
+from sweephand.store.index import suspended
 from tests.faults.playing import play
 from tests.support.sources import START
 from tests.support.stage import TENANT, Stage, stage

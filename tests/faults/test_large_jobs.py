@@ -11,12 +11,13 @@ import pytest
 
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import JobDraft, Pause, ScheduleDraft
-from sweephand.domain.job_state import wanted_state
+from sweephand.domain.jobs.job_state import wanted_state
 from sweephand.domain.run import Kind
 from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.flow.jobs import change, deletion, large_changes, lookup
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.store import jobs, keys
+from sweephand.store.dynamo import keys
+from sweephand.store.jobs import jobs
 from tests.faults.at_calls import KINDS, Faults, fits, surviving
 from tests.support.stage import TENANT, Stage, stage
 from tests.unit.flow.common import HOUR, NOON, exact

@@ -14,16 +14,17 @@ import pytest
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import Pause
 from sweephand.domain.message import occurrence
+from sweephand.domain.occurrences.index_row import SweepText
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState
-from sweephand.domain.waiting import SweepText
 from sweephand.flow.deletes import clean_up
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import Wish
 from sweephand.flow.runs import settle
 from sweephand.flow.series import catch_up, holding
-from sweephand.store import keys, waiting
-from sweephand.store.waiting import WaitingRow
+from sweephand.store.dynamo import keys
+from sweephand.store.index import next_run_index
+from sweephand.store.index.next_run_index import WaitingRow
 from tests.faults import sites
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Passing
@@ -70,7 +71,7 @@ def due(stage: Stage) -> list[WaitingRow]:
         pages = [
             page
             for shard in range(stage.world.settings.shards)
-            for page in waiting.due(stage.world.table, shard, None, NOON + HOUR)
+            for page in next_run_index.due(stage.world.table, shard, None, NOON + HOUR)
         ]
     return [row for page in pages for row in page]
 

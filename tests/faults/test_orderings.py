@@ -27,9 +27,17 @@ def _ordering(scenario: str, *first: str, then: str) -> Ordering:
     return Ordering(scenario, frozenset(first), then)
 
 
-CLAIMS = ("store/ledger.claim_first put", "store/ledger.claim_again update", "store/ledger.take_over update")
-ENDS = ("store/counting.write transact", "store/counting.write carry_out")
-NOTED = ("store/failures.note put", "store/failures.begin_group put", "store/failures.seen_again update")
+CLAIMS = (
+    "store/runs/ledger.claim_first put",
+    "store/runs/ledger.claim_again update",
+    "store/runs/ledger.take_over update",
+)
+ENDS = ("store/runs/counting.write transact", "store/runs/counting.write carry_out")
+NOTED = (
+    "store/errors/failures.note put",
+    "store/errors/failures.begin_group put",
+    "store/errors/failures.seen_again update",
+)
 """Effects of a failed end."""
 CHANGES = ("flow/jobs/creation._create_job transact", "flow/jobs/change._commit transact")
 
@@ -39,26 +47,26 @@ ORDERINGS = {
         "edit-of-what-is-owed", "flow/series/replan.send_owed send", then="flow/jobs/change._commit transact"
     ),
     "send-before-advance": _ordering(
-        "retry", "flow/sweep/sweep._sweep_group send", then="store/waiting.advance statements"
+        "retry", "flow/sweep/sweep._sweep_group send", then="store/index/next_run_index.advance statements"
     ),
     "claim-before-act": _ordering("lost-executors", *CLAIMS, then="flow/runs/perform.act perform"),
-    "act-before-end": _ordering("retry", "flow/runs/perform.act perform", then="store/ledger.succeed update"),
+    "act-before-end": _ordering("retry", "flow/runs/perform.act perform", then="store/runs/ledger.succeed update"),
     "end-before-effects": _ordering(
         "error-action",
         *ENDS,
-        "store/waiting.advance statements",  # the failing run's own claim
+        "store/index/next_run_index.advance statements",  # the failing run's own claim
         "flow/jobs/completion.complete_if_over update",  # a copy of its message, after the end: the effects once more
-        then="store/ledger.claim_first put",
+        then="store/runs/ledger.claim_first put",
     ),
     "effects-before-drop-wake": _ordering(
-        "far-retry", "flow/jobs/completion.complete_if_over update", then="store/ledger.drop_wake update"
+        "far-retry", "flow/jobs/completion.complete_if_over update", then="store/runs/ledger.drop_wake update"
     ),
     "retry-row-before-message": _ordering(
         "retry", *ENDS, "flow/runs/settle.send_pointer send_one", then="flow/runs/settle.send_pointer send_one"
     ),
     "deadline-row-before-message": _ordering("near-deadline", *ENDS, then="flow/runs/settle._send_deadline send_one"),
     "error-action-row-before-message": _ordering(
-        "error-action", "store/ledger.claim_first put", then="flow/runs/reactions.start_reaction send_one"
+        "error-action", "store/runs/ledger.claim_first put", then="flow/runs/reactions.start_reaction send_one"
     ),
     "manual-row-before-message": _ordering(
         "by-hand", "flow/manual/manual.start transact", then="flow/runs/chained_runs.send send_one"

@@ -26,8 +26,9 @@ from sweephand.domain.schedule import ScheduleState
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual
 from sweephand.flow.runs import results
-from sweephand.store import keys, run_rows
-from sweephand.store.table import RunItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.table import RunItem
+from sweephand.store.runs import run_rows
 from tests.faults.at_calls import KINDS, fits, surviving
 from tests.faults.playing import QUEUE, Days, Trouble, play
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG

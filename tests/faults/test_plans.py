@@ -17,10 +17,10 @@ from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.flow.jobs.change import Wish
 from sweephand.flow.runs import results
 from sweephand.flow.sweep import sweep
-from sweephand.store import waiting
-from sweephand.store.directory_items import BlockItem, DirectoryItem
+from sweephand.store.index import next_run_index
+from sweephand.store.index.next_run_index import Advanced, WaitingRow
+from sweephand.store.jobs.directory_items import BlockItem, DirectoryItem
 from sweephand.store.views import jobs as views
-from sweephand.store.waiting import Advanced, WaitingRow
 from tests.support import aws, many_jobs
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.sources import START
@@ -289,15 +289,17 @@ def test_fresh_rows_go_out_before_100_000_overdue_ones(stage: Stage, monkeypatch
         if since is not None:
             return [row], None
         rest = OVERDUE - (begin or 0)
-        return [old] * min(waiting.PAGE, rest), (begin or 0) + waiting.PAGE if rest > waiting.PAGE else None
+        return [old] * min(next_run_index.PAGE, rest), (
+            begin or 0
+        ) + next_run_index.PAGE if rest > next_run_index.PAGE else None
 
     def advance(_table: Any, steps: Sequence[Any]) -> Advanced:
         order.extend("fresh" if step.row is row else "overdue" for step in steps)
         stage.clock.advance(0.05)
         return Advanced(done=tuple(steps))
 
-    monkeypatch.setattr(waiting, "_page", page)
-    monkeypatch.setattr(waiting, "advance", advance)
+    monkeypatch.setattr(next_run_index, "_page", page)
+    monkeypatch.setattr(next_run_index, "advance", advance)
     tally = sweep.tick(stage.world, [0])
 
     assert order[0] == "fresh"
@@ -308,7 +310,9 @@ def test_fresh_rows_go_out_before_100_000_overdue_ones(stage: Stage, monkeypatch
 
 def waiting_row(stage: Stage, planned: Any) -> WaitingRow:
     shards = range(stage.world.settings.shards)
-    pages = [page for shard in shards for page in waiting.due(stage.world.table, shard, None, START + MINUTE * 60)]
+    pages = [
+        page for shard in shards for page in next_run_index.due(stage.world.table, shard, None, START + MINUTE * 60)
+    ]
     return next(row for page in pages for row in page if row.own_id == planned.schedules[0].id)
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from sweephand.errors import NotFound
 from sweephand.local.deploy import read_stack
-from sweephand.store import keys
-from sweephand.store.files import LEAST_PIECE, Files
+from sweephand.store.dynamo import keys
+from sweephand.store.operations.files import LEAST_PIECE, Files
 from tests.local_stack.conftest import patiently, warm
 from tests.local_stack.waiting import until
 

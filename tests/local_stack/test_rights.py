@@ -27,8 +27,8 @@ from sweephand.flow.bulk import export_runs
 from sweephand.local.deploy import put_secret
 from sweephand.local.settings import TARGET_ROLE, TASK_CLUSTER, TASK_FAMILY
 from sweephand.sources import SystemClock
-from sweephand.store import keys
-from sweephand.store.files import Files
+from sweephand.store.dynamo import keys
+from sweephand.store.operations.files import Files
 from tests.local_stack import aws_calls, quiet
 from tests.local_stack.runtime_emulator import ROOT
 from tests.template.test_permissions import GRANTED, ROLE_OF

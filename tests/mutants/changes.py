@@ -28,10 +28,10 @@ TEMPLATE_FILE = "template.yaml"
 CHANGES = {
     # Messages
     "a-finished-run-is-run-again": Change(
-        "domain/admission.py", "_with_row", "return Effects()", "return TakeOver() if run.lost < 1 else Effects()"
+        "domain/runs/admission.py", "_with_row", "return Effects()", "return TakeOver() if run.lost < 1 else Effects()"
     ),
     "runs-are-remembered-for-a-week": Change(
-        "domain/admission.py",
+        "domain/runs/admission.py",
         "admit",
         "if seen.run is not None:",
         "if seen.run is not None and now - pointer.instant < timedelta(days=7):",
@@ -40,7 +40,10 @@ CHANGES = {
         "domain/message.py", "occurrence", "run_uuid(", '(lambda *_: str(__import__("uuid").uuid4()))('
     ),
     "a-live-lease-is-acknowledged": Change(
-        "domain/admission.py", "_with_row", "return Later(run.lease_until)", 'return Acknowledge("somebody has it")'
+        "domain/runs/admission.py",
+        "_with_row",
+        "return Later(run.lease_until)",
+        'return Acknowledge("somebody has it")',
     ),
     "an-unknown-error-fails-the-batch": Change(
         "flow/delivery/dispatch.py",
@@ -85,9 +88,11 @@ CHANGES = {
     "a-tick-has-no-end": Change(
         "flow/sweep/sweep.py", "_sweep_shard", "if world.clock.monotonic() > deadline:", "if False:"
     ),
-    "overdue-rows-first": Change("store/waiting.py", "fresh_first", "if more is not None and not fresh:", "if False:"),
+    "overdue-rows-first": Change(
+        "store/index/next_run_index.py", "fresh_first", "if more is not None and not fresh:", "if False:"
+    ),
     "one-shard": Change("ids.py", "shard_of", "% shards", "% 1"),
-    "one-advance-a-call": Change("store/waiting.py", "", "BATCH_MOST = 25", "BATCH_MOST = 1"),
+    "one-advance-a-call": Change("store/index/next_run_index.py", "", "BATCH_MOST = 25", "BATCH_MOST = 1"),
     "refused-entries-are-forgotten": Change(
         "messaging/run_queue.py", "RunQueue._send_batch", 'answer.get("Failed", [])', "()"
     ),
@@ -98,12 +103,14 @@ CHANGES = {
         "flow/sweep/sweep.py", "_sweep_group", "if unsent.isdisjoint(step.deliveries)]", "]"
     ),
     "a-lost-race-is-taken-for-won": Change(
-        "store/waiting.py", "advance", '(done if _own_success(step, error.get("Item")) else left)', "done"
+        "store/index/next_run_index.py", "advance", '(done if _own_success(step, error.get("Item")) else left)', "done"
     ),
     "a-refused-advance-is-left": Change("flow/sweep/sweep.py", "", "ADVANCE_TRIES = 4", "ADVANCE_TRIES = 1"),
     # The table
-    "conflicts-are-final": Change("store/conditional.py", "", "TRANSACTION_TRIES = 10", "TRANSACTION_TRIES = 1"),
-    "left-over-keys-are-forgotten": Change("store/conditional.py", "Table.batch_get", "wanted = left + wanted", "pass"),
+    "conflicts-are-final": Change("store/dynamo/conditional.py", "", "TRANSACTION_TRIES = 10", "TRANSACTION_TRIES = 1"),
+    "left-over-keys-are-forgotten": Change(
+        "store/dynamo/conditional.py", "Table.batch_get", "wanted = left + wanted", "pass"
+    ),
     "a-failed-claim-is-a-no": Change(
         "flow/runs/execute.py", "_act", "if there is None or there.owner != mine.owner:", "if True:"
     ),
@@ -111,23 +118,27 @@ CHANGES = {
         "flow/jobs/creation.py", "_not_created", "if there is not None:", "if there is None and once is None:"
     ),
     # Executors
-    "executors-are-lost-for-ever": Change("domain/admission.py", "", "MAX_LOST_LAST = 7", "MAX_LOST_LAST = 99"),
+    "executors-are-lost-for-ever": Change("domain/runs/admission.py", "", "MAX_LOST_LAST = 7", "MAX_LOST_LAST = 99"),
     "lost-executors-use-no-attempt": Change(
-        "domain/admission.py", "_after_lost", "if _attempts_left(job, run):", "if False:"
+        "domain/runs/admission.py", "_after_lost", "if _attempts_left(job, run):", "if False:"
     ),
-    "no-result-is-the-end": Change("domain/admission.py", "_unanswered", ' == "retry" and', ' == "never" and'),
+    "no-result-is-the-end": Change("domain/runs/admission.py", "_unanswered", ' == "retry" and', ' == "never" and'),
     "a-lost-executor-counts-for-all-attempts": Change(
-        "domain/admission.py", "_after_lost", "run.lost_in_attempt < MAX_LOST:", "run.lost < MAX_LOST:"
+        "domain/runs/admission.py", "_after_lost", "run.lost_in_attempt < MAX_LOST:", "run.lost < MAX_LOST:"
     ),
-    "a-lost-call-leaves-no-trace": Change("domain/run_body.py", "attempt_bodies", "if run.lost_calls:", "if False:"),
+    "a-lost-call-leaves-no-trace": Change(
+        "domain/runs/run_body.py", "attempt_bodies", "if run.lost_calls:", "if False:"
+    ),
     "nothing-is-passed-on": Change("flow/runs/execute.py", "_passed_on", "if here is not Lane.FAST or", "if True or"),
     "a-retry-stays-where-its-message-came": Change(
         "flow/runs/execute.py", "carry_out", "_attempt(world, home, owner,", "_attempt(world, lane, owner,"
     ),
     "a-near-deadline-has-no-wake": Change(
-        "domain/settlement.py", "settle", "deadline + FALLBACK if near", "deadline + 1_000 * FALLBACK if near"
+        "domain/runs/settlement.py", "settle", "deadline + FALLBACK if near", "deadline + 1_000 * FALLBACK if near"
     ),
-    "near-deadlines-wait-for-a-sweep": Change("domain/settlement.py", "settle", "deadline if near else None", "None"),
+    "near-deadlines-wait-for-a-sweep": Change(
+        "domain/runs/settlement.py", "settle", "deadline if near else None", "None"
+    ),
     "effects-are-done-once-at-most": Change(
         "flow/runs/execute.py",
         "_attempt",
@@ -147,20 +158,20 @@ CHANGES = {
         "if False:",
     ),
     "an-instant-ahead-runs-now": Change(
-        "domain/admission.py", "_without_row", "if pointer.instant > now:", "if False:"
+        "domain/runs/admission.py", "_without_row", "if pointer.instant > now:", "if False:"
     ),
-    "late-messages-run": Change("domain/admission.py", "_too_late", "if too_late is None:", "if True:"),
+    "late-messages-run": Change("domain/runs/admission.py", "_too_late", "if too_late is None:", "if True:"),
     "what-a-change-took-back-runs": Change(
-        "domain/admission.py", "_superseded", "if pointer.instant.timestamp() > ended_at:", "if False:"
+        "domain/runs/admission.py", "_superseded", "if pointer.instant.timestamp() > ended_at:", "if False:"
     ),
     "what-is-taken-back-still-counts": Change(
         "flow/series/replan.py", "change", "sum(each > seam.until for each in sent)", "0"
     ),
     "a-lost-executor-is-the-end": Change(
-        "domain/admission.py", "_after_lost", '.get("delivery") == "at_most_once":', '.get("delivery") != "x":'
+        "domain/runs/admission.py", "_after_lost", '.get("delivery") == "at_most_once":', '.get("delivery") != "x":'
     ),
     "what-has-no-owner-is-cancelled": Change(
-        "domain/admission.py",
+        "domain/runs/admission.py",
         "_without_row",
         'return Drop("its schedule is gone")',
         "return End(State.CANCELLED, Reason.OWNER_GONE)",
@@ -208,23 +219,23 @@ CHANGES = {
     ),
     # Targets
     "a-short-retry-ignores-retry-after": Change(
-        "domain/retry.py",
+        "domain/runs/retry.py",
         "next_attempt",
         "max(_delay_s(policy, attempt, chance_uniform), outcome.retry_after_s or 0)",
         "_delay_s(policy, attempt, chance_uniform)",
     ),
-    "410-is-tried-again": Change("domain/retry.py", "_worth_it", " and not outcome.stop", ""),
-    "no-jitter": Change("domain/retry.py", "_delay_s", "chance_uniform(0, min(", "max(0, min("),
+    "410-is-tried-again": Change("domain/runs/retry.py", "_worth_it", " and not outcome.stop", ""),
+    "no-jitter": Change("domain/runs/retry.py", "_delay_s", "chance_uniform(0, min(", "max(0, min("),
     "two-levels-have-one-more": Change(
-        "domain/retry.py", "RetryPolicy.max_attempts", "(self.immediate + 1)", "(self.immediate + 2)"
+        "domain/runs/retry.py", "RetryPolicy.max_attempts", "(self.immediate + 1)", "(self.immediate + 2)"
     ),
     "ten-tries-are-ten-days": Change(
-        "domain/deactivation.py",
+        "domain/runs/deactivation.py",
         "is_due",
         "failed_at - streak.since >= LIMIT",
         "failed_at - streak.since >= LIMIT / 10",
     ),
-    "circuits-never-open": Change("domain/circuits.py", "opens", "failures >= rule.failures", "False"),
+    "circuits-never-open": Change("domain/flow_keys/circuits.py", "opens", "failures >= rule.failures", "False"),
     "chains-have-no-end": Change("actions/job.py", "perform", "call.hop > MOST_HOPS", "call.hop > 3 * MOST_HOPS"),
     "loops-over-http-have-no-end": Change("facades/native/context.py", "", "MOST_HOPS = 3", "MOST_HOPS = 30"),
     "answers-are-kept-whole": Change("flow/runs/settle.py", "", "ANSWER_BYTES = 16_384", "ANSWER_BYTES = 10**9"),

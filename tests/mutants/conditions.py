@@ -8,18 +8,18 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2] / "layers/sweephand/python/sweephand"
 FOLDERS = ("store", "flow")
-NO_CONDITIONS = {"store/conditional.py", "store/table.py"}
+NO_CONDITIONS = {"store/dynamo/conditional.py", "store/dynamo/table.py"}
 """The machinery, which has none of its own."""
 CHECKS = {"exists", "does_not_exist", "is_in"}
 
 
 def names() -> list[str]:
-    """Of all clauses: `store/ledger.claimable: attempt ==`."""
+    """Of all clauses: `store/runs/ledger.claimable: attempt ==`."""
     return [name for path in _paths() for name, _ in _clauses(path, ast.parse((PACKAGE / path).read_text()))]
 
 
 def module_of(name: str) -> str:
-    """`sweephand.store.ledger`"""
+    """`sweephand.store.runs.ledger`"""
     return "sweephand." + name.split(".", maxsplit=1)[0].replace("/", ".")
 
 

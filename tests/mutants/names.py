@@ -63,18 +63,23 @@ def write(known: dict[str, list[str]]) -> None:
 
 
 NEAR = {
-    "store/directory": (
+    "store/jobs/directory": (
         "store/test_directory.py",
         "flow/test_directory.py",
         "flow/test_create.py",
         "flow/test_deletes.py",
     ),
-    "store/jobs": ("store/test_jobs.py", "flow/test_create.py", "flow/test_changes.py"),
-    "store/ledger": ("store/test_ledger.py", "flow/test_execute.py", "flow/test_results.py", "flow/test_retries.py"),
-    "store/slots": ("flow/test_overlap.py",),
-    "store/suspended": ("flow/test_suspended.py",),
-    "store/tenants": ("flow/test_create.py", "flow/test_suspended.py"),
-    "store/waiting": ("store/test_waiting.py", "flow/test_sweep.py"),
+    "store/jobs/jobs": ("store/test_jobs.py", "flow/test_create.py", "flow/test_changes.py"),
+    "store/runs/ledger": (
+        "store/test_ledger.py",
+        "flow/test_execute.py",
+        "flow/test_results.py",
+        "flow/test_retries.py",
+    ),
+    "store/runs/overlap_slots": ("flow/test_overlap.py",),
+    "store/index/suspended": ("flow/test_suspended.py",),
+    "store/tenants/tenants": ("flow/test_create.py", "flow/test_suspended.py"),
+    "store/index/next_run_index": ("store/test_waiting.py", "flow/test_sweep.py"),
     "flow/sweep/broken": ("flow/test_sweep.py",),
     "flow/series/catch_up": ("flow/test_misfire.py",),
     "flow/jobs/change": ("flow/test_changes.py",),

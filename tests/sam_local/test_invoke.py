@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.store import keys
+from sweephand.store.dynamo import keys
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from sweephand.store.files import LEAST_PIECE
+from sweephand.store.operations.files import LEAST_PIECE
 from tests.support.taps import Passing, Taps
 
 NAME = "files-of-the-test"

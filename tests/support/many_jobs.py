@@ -16,9 +16,10 @@ from sweephand.facades.sap.fields import new_job
 from sweephand.ids import uuid7
 from sweephand.schedules.timing import parse
 from sweephand.security.guard import GuardSettings
-from sweephand.store import directory, jobs, keys
-from sweephand.store.directory_items import BlockItem, NumberItem
-from sweephand.store.table import Item
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.table import Item
+from sweephand.store.jobs import directory, jobs
+from sweephand.store.jobs.directory_items import BlockItem, NumberItem
 
 NEVER = datetime(2190, 1, 1, tzinfo=UTC)
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)

@@ -18,9 +18,9 @@ from sweephand import actions
 from sweephand.actions.call import Call
 from sweephand.domain.collection import Events
 from sweephand.domain.job import DEFAULT_COLLECTION, ActionDraft, Job, JobDraft, Payload, ScheduleDraft
+from sweephand.domain.occurrences.index_row import Waits
 from sweephand.domain.run import FAILED, Kind, Outcome, Run, State
 from sweephand.domain.schedule import Lane, Schedule
-from sweephand.domain.waiting import Waits
 from sweephand.flow.audit import audit
 from sweephand.flow.bulk import carry_on
 from sweephand.flow.delivery import dead_letters, dispatch
@@ -35,16 +35,18 @@ from sweephand.flow.verdict import Delivered
 from sweephand.flow.world import World
 from sweephand.messaging.event_bus import EventBus
 from sweephand.messaging.run_queue import RunQueue
-from sweephand.schedules import calendars
+from sweephand.schedules.calendars import calendars
 from sweephand.security import guard
 from sweephand.security.identity import Identity
 from sweephand.security.secrets import SecretBox
 from sweephand.settings import Settings
-from sweephand.store import jobs, keys, run_rows
-from sweephand.store.conditional import Table
-from sweephand.store.files import Files
-from sweephand.store.standing import Standing
-from sweephand.store.table import RunItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Table
+from sweephand.store.dynamo.table import RunItem
+from sweephand.store.jobs import jobs
+from sweephand.store.operations.files import Files
+from sweephand.store.runs import run_rows
+from sweephand.store.tenants.collection_cache import Standing
 from sweephand.store.views import runs as views
 from sweephand.store.views.runs import Totals
 from sweephand.telemetry import ALLOWED, METRICS

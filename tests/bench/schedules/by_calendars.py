@@ -10,10 +10,11 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import calendar_content, calendars, cautions, explain, gaps
-from sweephand.schedules.describe import describe
-from sweephand.schedules.localtime import to_second
+from sweephand.schedules.calendars import calendar_content, calendars
+from sweephand.schedules.explain import explain, gaps, preview_warnings
+from sweephand.schedules.explain.describe import describe
 from sweephand.schedules.timing import Timing, parse
+from sweephand.schedules.zones.localtime import to_second
 from tests.bench.schedules.cases import NOW
 
 _DAYS = ["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"]
@@ -136,10 +137,10 @@ def _refused(case: Case) -> None:
 def _preview(timing: Timing) -> gaps.Stretch | None:
     begin, items = to_second(NOW), explain.preview(timing, NOW, 5)
     describe(timing, NOW)
-    cautions.cautions(timing, NOW)
+    preview_warnings.cautions(timing, NOW)
     explain.dropped(timing, NOW, items[-1].instant, 100)
     list(islice(explain.left_out(timing, NOW, items[-1].instant), 100))
-    return gaps.measure(timing.rule, begin, begin + cautions.YEAR_S)
+    return gaps.measure(timing.rule, begin, begin + preview_warnings.YEAR_S)
 
 
 def _measured_days(timing: Timing) -> int:

@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote_to_bytes, urlencode
 
-from sweephand.domain.json_text import Number, dumps
+from sweephand.domain.members.json_text import Number, dumps
 from sweephand.facades.native.api import NativeApi
 from sweephand.facades.native.problems import MOST_ERRORS, STATUS
 from sweephand.flow.tenants import access, tenancy
 from sweephand.security import guard
 from sweephand.security.caller import TENANT_SCOPES, Door
 from sweephand.security.tokens import derive_keys
-from sweephand.store import credentials as stored
-from sweephand.store import keys
+from sweephand.store.dynamo import keys
+from sweephand.store.tenants import credentials as stored
 from tests.support.acting import GUARD
 from tests.support.limits import as_dynamodb
 from tests.support.stage import STACK_SECRET, TENANT, Stage, stage

@@ -12,7 +12,7 @@ from sweephand.domain.failure import signature_of
 from sweephand.facades.http import Route
 from sweephand.facades.native.routes import ROUTES
 from sweephand.flow.errors import failures
-from sweephand.store import ledger
+from sweephand.store.runs import ledger
 from tests.contract.native.api import CANARY, Api, Reply, example
 
 UNKNOWN = "01a400f6-36fa-71e9-9550-323b38da5e82"

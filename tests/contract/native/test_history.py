@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from sweephand.flow.runs import chained_runs, run_lists
-from sweephand.store import keys, ledger
+from sweephand.store.dynamo import keys
+from sweephand.store.runs import ledger
 from tests.bench.meter import metered
 from tests.contract.native.api import Api
 from tests.support.endpoint import OK, WRONG

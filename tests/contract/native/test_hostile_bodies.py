@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweephand.domain.json_text import Number, dumps
+from sweephand.domain.members.json_text import Number, dumps
 from tests.contract.native import everything
 from tests.contract.native.everything import at, body_of, furnish, places, replaced, send, title
 from tests.unit.json_values import ANY_JSON

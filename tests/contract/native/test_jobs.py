@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from sweephand.domain.json_text import Number
-from sweephand.store import jobs
+from sweephand.domain.members.json_text import Number
+from sweephand.store.jobs import jobs
 from tests.contract.native import shapes
 from tests.contract.native.api import CANARY, EXAMPLE, JOB, example
 from tests.support.aws import URLS

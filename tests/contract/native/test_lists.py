@@ -9,7 +9,7 @@ import pytest
 
 from sweephand.domain.collection import Collection
 from sweephand.flow.tenants import tenancy
-from sweephand.store import keys
+from sweephand.store.dynamo import keys
 from tests.contract.native import shapes
 from tests.contract.native.api import JOB, TENANT, example
 
@@ -172,7 +172,7 @@ def filled(api, count, **members):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """A directory of blocks of ten numbers."""
-    monkeypatch.setattr("sweephand.store.directory.BLOCK", 10)
+    monkeypatch.setattr("sweephand.store.jobs.directory.BLOCK", 10)
     monkeypatch.setattr("sweephand.store.views.jobs.AT_ONCE", 2)
 
 

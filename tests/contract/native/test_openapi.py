@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from sweephand.domain import retry
+from sweephand.domain.runs import retry
 from sweephand.facades.native import descriptions, shapes
 from sweephand.facades.native.document import FILE
 from sweephand.facades.native.examples import REQUESTS

@@ -13,7 +13,7 @@ from sweephand.flow.world import World
 from sweephand.security.caller import Door
 from sweephand.security.tokens import derive_keys
 from sweephand.settings import Settings
-from sweephand.store import credentials as stored
+from sweephand.store.tenants import credentials as stored
 from tests.contract.native.api import JOB, STACK_SECRET, Api
 from tests.contract.native.everything import furnish, send, title
 from tests.support import issuer as issuers

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from sweephand.schedules.localtime import IANA_VERSION
+from sweephand.schedules.zones.localtime import IANA_VERSION
 from tests.contract.native import shapes
 
 MEMBERS = (

@@ -16,7 +16,7 @@ from sweephand.facades.native.api import NativeApi
 from sweephand.security import guard
 from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, Door
 from sweephand.security.tokens import derive_keys
-from sweephand.store import credentials
+from sweephand.store.tenants import credentials
 from tests.contract.native import shapes
 from tests.contract.native.api import CANARY, JOB, STACK_SECRET, basic
 from tests.contract.native.test_lists import joined, pages

@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 from sweephand.facades.native.api import NativeApi
 from sweephand.facades.sap.errors import TYPES
 from sweephand.facades.sap.routes import SapApi
-from sweephand.store.keys import TURN
+from sweephand.store.dynamo.keys import TURN
 from tests.contract.native.api import CANARY, OTHER, WRITES, Api, Reply, event
 from tests.contract.native.api import api as native_api
 from tests.support.stage import TENANT, Stage

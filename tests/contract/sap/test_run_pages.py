@@ -15,9 +15,10 @@ from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.facades.sap import bodies, runs
 from sweephand.ids import run_uuid
-from sweephand.store import keys, run_rows
-from sweephand.store.attempts import attempt_item
-from sweephand.store.table import Item
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.table import Item
+from sweephand.store.runs import run_rows
+from sweephand.store.runs.attempts import attempt_item
 from sweephand.store.views.runs import SETTLING
 from tests.bench.meter import Meter, metered
 from tests.contract.sap.api import TENANT, Sap, sap

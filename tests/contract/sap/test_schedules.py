@@ -11,7 +11,7 @@ import pytest
 
 from sweephand.flow.jobs import lookup
 from sweephand.schedules.timing import parse
-from sweephand.store import jobs
+from sweephand.store.jobs import jobs
 from tests.contract.sap.api import FORM, JOB, OTHER, TENANT
 
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from sweephand.domain.collection import Retention
+from sweephand.domain.occurrences.index_row import Waits
 from sweephand.domain.schedule import ScheduleState
-from sweephand.domain.waiting import Waits
 from sweephand.flow.jobs import lookup
 from sweephand.flow.lifecycle import unused_schedules
 from sweephand.flow.tenants import tenancy
-from sweephand.store import keys
+from sweephand.store.dynamo import keys
 from tests.contract.sap.api import TENANT
 from tests.contract.sap.test_schedules import path
 from tests.support.endpoint import WRONG

@@ -17,7 +17,7 @@ from moto import mock_aws
 from sweephand import actions
 from sweephand.actions.call import Call
 from sweephand.domain.run import Outcome, Reason, Verdict
-from sweephand.domain.settlement import failure_state
+from sweephand.domain.runs.settlement import failure_state
 from sweephand.errors import InvalidRequest
 from sweephand.security.guard import GuardSettings
 from sweephand.security.target_roles import RoleNotAssumedError

@@ -16,9 +16,9 @@ from moto import mock_aws
 from sweephand import actions
 from sweephand.actions.call import Call
 from sweephand.actions.ecs import stop
-from sweephand.domain import task
 from sweephand.domain.job import ActionSpec, Payload
 from sweephand.domain.run import Outcome, Reason, Verdict
+from sweephand.domain.runs import ecs_task
 from sweephand.errors import InvalidRequest, Unavailable
 from sweephand.security.guard import GuardSettings, Outbound
 from sweephand.sources import SystemClock
@@ -132,23 +132,23 @@ def test_a_task_may_get_a_public_address_and_the_network_s_own_group() -> None:
 def test_the_mark_of_a_task_names_its_run_within_what_ecs_allows() -> None:
     tenant = "t" * 64
 
-    told = task.mark(tenant, CALL.run_id, 50)
+    told = ecs_task.mark(tenant, CALL.run_id, 50)
 
-    assert task.read_mark(told) == task.Marked(tenant, SCHEDULE, RUN, 50)
+    assert ecs_task.read_mark(told) == ecs_task.Marked(tenant, SCHEDULE, RUN, 50)
     assert len(told) <= 128
     assert set(told) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-/_")
 
 
 @pytest.mark.parametrize("mark", [None, 5, "", "ecs-svc/123", "sweephand/acme/1/short/short", "sweephand/../1/x/y"])
 def test_the_mark_of_somebody_else_s_task_names_no_run(mark: object) -> None:
-    assert task.read_mark(mark) is None
+    assert ecs_task.read_mark(mark) is None
 
 
 def test_the_same_attempt_has_the_same_token_and_no_other_has_it() -> None:
-    tokens = {task.client_token(*of) for of in [("a", "r", 1), ("a", "r", 2), ("b", "r", 1), ("a", "s", 1)]}
+    tokens = {ecs_task.client_token(*of) for of in [("a", "r", 1), ("a", "r", 2), ("b", "r", 1), ("a", "s", 1)]}
 
     assert len(tokens) == 4
-    assert task.client_token("a", "r", 1) in tokens
+    assert ecs_task.client_token("a", "r", 1) in tokens
     assert all(len(token) == 64 and token.isalnum() for token in tokens)
 
 
@@ -202,7 +202,7 @@ def test_ecs_as_botocore_knows_it_takes_what_is_asked(cluster: Any) -> None:
     outcome = actions.perform("ecs", draft.params, replace(CALL, secrets=draft.secrets), there)
 
     (found,) = client.describe_tasks(cluster=CLUSTER, tasks=[outcome.task])["tasks"]
-    assert found["startedBy"] == task.mark("acme", CALL.run_id, 2)
+    assert found["startedBy"] == ecs_task.mark("acme", CALL.run_id, 2)
     assert client.meta.service_model.operation_model("RunTask").idempotent_members == ["clientToken"]
 
 

@@ -23,8 +23,8 @@ from sweephand import actions
 from sweephand.actions.authentication import Authentication
 from sweephand.actions.call import Call
 from sweephand.actions.http import HttpParams, OutcomeRules, perform
-from sweephand.domain.retry import retry_after_s
 from sweephand.domain.run import Outcome, Reason, Verdict
+from sweephand.domain.runs.retry import retry_after_s
 from sweephand.security import outbound as outbound_module
 from sweephand.security import signing
 from sweephand.security.guard import CallFailed, Deadline, GuardSettings, Outbound, check_url, networks

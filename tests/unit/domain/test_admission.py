@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.domain.admission import (
+from sweephand.domain.collection import Terms
+from sweephand.domain.job import ActionSpec, Pause
+from sweephand.domain.run import CLAIMABLE, REACTIONS, TERMINAL, Kind, LostCall, Reason, State
+from sweephand.domain.runs.admission import (
     MAX_AGE,
     MAX_LOST_LAST,
     Acknowledge,
@@ -27,9 +30,6 @@ from sweephand.domain.admission import (
     TakeOver,
     admit,
 )
-from sweephand.domain.collection import Terms
-from sweephand.domain.job import ActionSpec, Pause
-from sweephand.domain.run import CLAIMABLE, REACTIONS, TERMINAL, Kind, LostCall, Reason, State
 from sweephand.domain.schedule import ScheduleState
 from sweephand.schedules.timing import parse
 from tests.unit.domain.nouns import DAY, HOUR, MINUTE, NOW, SECOND, job, pointer, run, schedule

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.domain.circuits import Sign, sign_of
+from sweephand.domain.flow_keys.circuits import Sign, sign_of
 from sweephand.domain.run import Outcome, Reason, Verdict
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from sweephand.domain.deactivation import LIMIT, Streak, follow, is_due, is_out_of_reach, was_contact
 from sweephand.domain.job import ActionSpec
 from sweephand.domain.run import UNREACHABLE, Outcome, Reason, State, Verdict
+from sweephand.domain.runs.deactivation import LIMIT, Streak, follow, is_due, is_out_of_reach, was_contact
 from tests.unit.domain.nouns import NOW, run
 
 ACTION = ActionSpec("http", {"url": "https://example.org/a"}, {})

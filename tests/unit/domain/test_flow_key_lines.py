@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.domain.circuits import CircuitRule
-from sweephand.domain.flow_key_lines import COMES_LATE, Line, Patience, Waiting, call, mark_is_over
-from sweephand.domain.flow_keys import (
+from sweephand.domain.flow_keys.circuits import CircuitRule
+from sweephand.domain.flow_keys.flow_key_lines import COMES_LATE, Line, Patience, Waiting, call, mark_is_over
+from sweephand.domain.flow_keys.flow_keys import (
     AHEAD,
     COMES_WITHIN,
     Go,

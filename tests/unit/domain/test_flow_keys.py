@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.domain import flow_keys
-from sweephand.domain.flow_keys import (
+from sweephand.domain.flow_keys import flow_keys
+from sweephand.domain.flow_keys.flow_keys import (
     AHEAD,
     Enter,
     Go,

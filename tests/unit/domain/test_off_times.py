@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from sweephand.domain import off_times
+from sweephand.domain.occurrences import off_times
 from sweephand.domain.run import Reason
 from tests.unit.domain.nouns import DAY, NOW, SECOND
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from sweephand.domain.admission import Claim, Seen, admit
-from sweephand.domain.overlap import (
+from sweephand.domain.run import TERMINAL, Kind, Run, State
+from sweephand.domain.runs.admission import Claim, Seen, admit
+from sweephand.domain.runs.overlap import (
     Busy,
     Clear,
     Overlap,
@@ -20,7 +21,6 @@ from sweephand.domain.overlap import (
     unattended,
     without,
 )
-from sweephand.domain.run import TERMINAL, Kind, Run, State
 from sweephand.facades.native import http_schemas
 from tests.unit.domain.nouns import JOB_ID, MINUTE, NOW, SCHEDULE_ID, TENANT, job, pointer, run, schedule
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.domain.retry import (
+from sweephand.domain.run import Outcome, Reason, Verdict
+from sweephand.domain.runs.retry import (
     MOST_ATTEMPTS,
     NO_RETRY,
     GiveUp,
@@ -19,7 +20,6 @@ from sweephand.domain.retry import (
     parse,
     to_json,
 )
-from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.errors import InvalidRequest
 from tests.unit.json_values import ANY_JSON
 

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from sweephand.domain.run_file import COLUMNS, Format, lines
+from sweephand.domain.runs.run_file import COLUMNS, Format, lines
 from tests.unit.domain.nouns import run
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sweephand.domain.job import Job, Pause
-from sweephand.domain.job_state import wanted_state
+from sweephand.domain.jobs.job_state import wanted_state
 from sweephand.domain.schedule import GENERATIONS_KEPT, ScheduleState, StateReason, ended_generations
 from tests.unit.domain.nouns import NOW, job, schedule
 

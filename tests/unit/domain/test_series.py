@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.domain.series import MOST_AT_ONCE, due, first, following
+from sweephand.domain.occurrences.series import MOST_AT_ONCE, due, first, following
 from sweephand.schedules.timing import Timing, parse
 from tests.unit.domain.nouns import DAY, HOUR, MINUTE, NOW, SECOND
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sweephand.domain.job import ActionSpec
 from sweephand.domain.run import Kind, Outcome, Reason, Run, State, Verdict
-from sweephand.domain.settlement import EXCERPT_BYTES, FALLBACK, Settlement, excerpt, failure_state, settle
+from sweephand.domain.runs.settlement import EXCERPT_BYTES, FALLBACK, Settlement, excerpt, failure_state, settle
 from tests.unit.domain.nouns import MINUTE, NOW, SECOND, run
 
 HELD = run(owner="me", lease_until=NOW + MINUTE, started_at=NOW, first_started_at=NOW)

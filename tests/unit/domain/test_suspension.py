@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
+from sweephand.domain.occurrences.index_row import SweepText, Waits
+from sweephand.domain.occurrences.suspension import HOLD, Suspension, Suspensions, looked_at_again
 from sweephand.domain.schedule import Lane
-from sweephand.domain.suspension import HOLD, Suspension, Suspensions, looked_at_again
-from sweephand.domain.waiting import SweepText, Waits
 from tests.unit.domain.nouns import NOW
 
 ROW = SweepText(Waits.OCCURRENCE, Lane.FAST, "sap", "{}", "reports")

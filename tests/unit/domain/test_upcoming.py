@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from sweephand.domain import upcoming
+from sweephand.domain.occurrences import upcoming
 from sweephand.domain.schedule import Schedule
 from sweephand.schedules.timing import load, parse
 from tests.unit.domain.nouns import DAY, HOUR, MINUTE, NOW, SECOND, schedule

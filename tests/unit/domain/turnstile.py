@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from sweephand.domain.flow_key_lines import Waiting
-from sweephand.domain.flow_keys import Enter, Go, Terms, Turnstile, Wait, answer
+from sweephand.domain.flow_keys.flow_key_lines import Waiting
+from sweephand.domain.flow_keys.flow_keys import Enter, Go, Terms, Turnstile, Wait, answer
 
 NOON = datetime(2027, 3, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

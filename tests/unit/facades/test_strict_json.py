@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.domain.json_text import Number
+from sweephand.domain.members.json_text import Number
 from sweephand.errors import InvalidRequest
 from sweephand.facades.strict_json import MAX_BYTES, MAX_NUMBER, canonical_text, dumps, loads
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sweephand.domain.instants import text
-from sweephand.domain.lateness import FRESH
+from sweephand.domain.occurrences.lateness import FRESH
 from sweephand.domain.run import Reason, State
 from sweephand.flow.jobs.lookup import Planned
 from tests.support.endpoint import BUSY

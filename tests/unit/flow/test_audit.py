@@ -19,8 +19,9 @@ from sweephand.flow.audit import reconcile
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.runs import results, settle
 from sweephand.ids import shard_of
-from sweephand.store import audits, keys
-from sweephand.store.table import StatsItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.table import StatsItem
+from sweephand.store.tenants import audits
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused

@@ -19,8 +19,9 @@ from sweephand.flow.manual import manual, rerun
 from sweephand.flow.runs.run_budgets import RUNS_STEP
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import FlowMemory
-from sweephand.store import run_rows, tenants
-from sweephand.store.table import RunItem
+from sweephand.store.dynamo.table import RunItem
+from sweephand.store.runs import run_rows
+from sweephand.store.tenants import tenants
 from tests.support.stage import TENANT, Stage, stage
 from tests.support.taps import Act, Passing
 from tests.unit.flow.common import once

@@ -13,20 +13,20 @@ import pytest
 
 from sweephand.domain.calendar import Calendar
 from sweephand.domain.instants import EPOCH
+from sweephand.domain.occurrences.index_row import SweepText
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Schedule, ScheduleState
-from sweephand.domain.waiting import SweepText
 from sweephand.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, SweephandError, Unavailable
 from sweephand.flow.calendars import calendars, followers
 from sweephand.flow.job_parts import named_calendars
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.tenants import tenancy
-from sweephand.schedules import calendar_content
-from sweephand.schedules import calendars as mathematics
+from sweephand.schedules.calendars import calendar_content
+from sweephand.schedules.calendars import calendars as mathematics
 from sweephand.schedules.timing import load
-from sweephand.store import calendars as store
-from sweephand.store import jobs as store_jobs
-from sweephand.store import keys
+from sweephand.store.calendars import calendars as store
+from sweephand.store.dynamo import keys
+from sweephand.store.jobs import jobs as store_jobs
 from tests.support.sources import START
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Fault, Passing, answer_lost, conflict, crash_after, crash_before, refused

@@ -10,8 +10,9 @@ import pytest
 from sweephand.errors import Unavailable
 from sweephand.flow.tenants.callback_keys import CallbackKeys
 from sweephand.security.tokens import CallbackKey
-from sweephand.store import callback_keys, keys
-from sweephand.store.key_items import CallbackKeyItem
+from sweephand.store.dynamo import keys
+from sweephand.store.tenants import callback_keys
+from sweephand.store.tenants.key_items import CallbackKeyItem
 from tests.support.stage import STACK_SECRET, Stage
 
 

@@ -19,7 +19,7 @@ from sweephand.errors import InvalidRequest, PreconditionFailed, Unavailable
 from sweephand.flow.jobs import change, lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import Wish
-from sweephand.store import jobs
+from sweephand.store.jobs import jobs
 from tests.support.stage import TENANT, Stage
 from tests.support.stage import stage as new_stage
 from tests.support.taps import Act, Passing, answer_lost, conflict, refused

@@ -8,7 +8,7 @@ import pytest
 
 from sweephand.domain.collection import Events
 from sweephand.domain.event import EventType
-from sweephand.domain.flow_keys import CircuitRule
+from sweephand.domain.flow_keys.flow_keys import CircuitRule
 from sweephand.domain.instants import text_ms
 from sweephand.domain.run import State
 from sweephand.store.views import flow_keys as views

@@ -20,7 +20,8 @@ from sweephand.flow.idempotency import Once, earlier
 from sweephand.flow.jobs import creation, lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.tenants import tenancy
-from sweephand.store import jobs, keys
+from sweephand.store.dynamo import keys
+from sweephand.store.jobs import jobs
 from tests.support.endpoint import OK, WRONG
 from tests.support.limits import as_dynamodb
 from tests.support.stage import TENANT, Stage

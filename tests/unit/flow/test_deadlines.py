@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from sweephand.domain.run import Kind, Reason, Run, State
+from sweephand.domain.runs.settlement import FALLBACK
 from sweephand.domain.schedule import Lane
-from sweephand.domain.settlement import FALLBACK
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.runs import results
 from tests.support.endpoint import ACCEPTED

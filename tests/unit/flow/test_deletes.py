@@ -12,7 +12,8 @@ from sweephand.flow.deletes import clean_up
 from sweephand.flow.jobs import deletion, lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import Wish
-from sweephand.store import jobs, keys
+from sweephand.store.dynamo import keys
+from sweephand.store.jobs import jobs
 from tests.support.aws import URLS
 from tests.support.endpoint import ACCEPTED, BUSY, OK
 from tests.support.stage import TENANT, Stage

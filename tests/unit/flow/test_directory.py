@@ -9,15 +9,17 @@ from typing import Any
 import pytest
 
 from sweephand.domain.job import JobState
-from sweephand.domain.job_state import ended_state
+from sweephand.domain.jobs.job_state import ended_state
 from sweephand.domain.schedule import ScheduleState
 from sweephand.errors import Conflict, NotFound, SweephandError, Unavailable
 from sweephand.flow.jobs import completion, lookup
 from sweephand.flow.jobs.change import Wish
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.store import directory, jobs, keys, usage
-from sweephand.store.directory import Entry
-from sweephand.store.table import JobItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.table import JobItem
+from sweephand.store.jobs import directory, jobs
+from sweephand.store.jobs.directory import Entry
+from sweephand.store.tenants import usage
 from sweephand.store.views import jobs as views
 from tests.support.stage import TENANT, Stage
 from tests.support.stage import stage as fresh

@@ -24,7 +24,7 @@ from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual
 from sweephand.flow.runs import results
 from sweephand.flow.tenants import tenancy
-from sweephand.store import keys
+from sweephand.store.dynamo import keys
 from tests.support.bus import first_entry_fails, refused_by_bus
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.sources import START

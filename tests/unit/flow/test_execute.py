@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from sweephand.actions.call import Call
-from sweephand.domain.admission import MAX_LOST_LAST
 from sweephand.domain.job import Pause
 from sweephand.domain.message import decode, encode
 from sweephand.domain.run import Outcome, Reason, Run, State, Verdict
+from sweephand.domain.runs.admission import MAX_LOST_LAST
 from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.store import ledger
-from sweephand.store.conditional import Refused
+from sweephand.store.dynamo.conditional import Refused
+from sweephand.store.runs import ledger
 from tests.support.endpoint import BUSY, OK
 from tests.support.stage import Stage
 from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before, refused

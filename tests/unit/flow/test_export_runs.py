@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from sweephand.domain import run_file
 from sweephand.domain.instants import epoch_s
 from sweephand.domain.operation import LAST_PAGE, Operation, OperationState
 from sweephand.domain.run import Outcome, Reason, Run, State, Verdict
-from sweephand.domain.run_file import Format
+from sweephand.domain.runs import run_file
+from sweephand.domain.runs.run_file import Format
 from sweephand.domain.schedule import Lane
 from sweephand.errors import NotFound, QuotaExceeded, Unavailable
 from sweephand.flow.bulk import carry_on, export_runs
@@ -20,8 +20,8 @@ from sweephand.flow.idempotency import Once
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.operations import verbs
 from sweephand.flow.tenants import subscriptions
-from sweephand.store import keys
-from sweephand.store import operations as store
+from sweephand.store.dynamo import keys
+from sweephand.store.operations import operations as store
 from sweephand.store.views.runs import RunMark
 from tests.support import aws
 from tests.support.stage import TENANT, Stage

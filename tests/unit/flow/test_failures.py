@@ -22,8 +22,8 @@ from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import rerun
 from sweephand.flow.operations import verbs
 from sweephand.flow.runs.edits import Edit
-from sweephand.store import failures as store
-from sweephand.store import keys
+from sweephand.store.dynamo import keys
+from sweephand.store.errors import failures as store
 from sweephand.store.views import failures as views
 from tests.support.endpoint import OK, WRONG
 from tests.support.stage import TENANT, Stage

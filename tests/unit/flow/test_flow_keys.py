@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sweephand.domain.collection import Collection
-from sweephand.domain.flow_keys import CircuitRule, Enter, FlowKey, Go, Rate
+from sweephand.domain.flow_keys.flow_keys import CircuitRule, Enter, FlowKey, Go, Rate
 from sweephand.domain.instants import EPOCH
 from sweephand.domain.job import DEFAULT_COLLECTION, Pause
 from sweephand.domain.run import Kind, Reason, State
@@ -27,9 +27,9 @@ from sweephand.flow.manual import manual
 from sweephand.flow.runs import results
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import FlowMemory
-from sweephand.store import circuits
-from sweephand.store import flow_key_lines as lines
-from sweephand.store import flow_keys as store
+from sweephand.store.flow_keys import circuits
+from sweephand.store.flow_keys import flow_key_lines as lines
+from sweephand.store.flow_keys import flow_keys as store
 from tests.support.aws import URLS
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage

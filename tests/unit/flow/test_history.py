@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from sweephand.domain.job import JobDraft, Pause, Payload, ScheduleDraft
-from sweephand.domain.revision import Entry
+from sweephand.domain.jobs.revision import Entry
 from sweephand.errors import Unavailable
 from sweephand.flow.job_parts.change_log import By, Operation
 from sweephand.flow.jobs import change, creation, lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import Wish
-from sweephand.store import history
+from sweephand.store.jobs import history
 from sweephand.store.views import changes as views
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused

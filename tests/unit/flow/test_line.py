@@ -13,7 +13,7 @@ from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import ScheduleState, StateReason
 from sweephand.flow.jobs import creation
 from sweephand.schedules.timing import load_or_never
-from sweephand.store import keys
+from sweephand.store.dynamo import keys
 from tests.support.endpoint import WRONG
 from tests.support.sources import START
 from tests.support.stage import TENANT, Stage

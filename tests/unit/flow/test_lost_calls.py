@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from sweephand.domain.admission import MAX_LOST_LAST
 from sweephand.domain.instants import text_ms
 from sweephand.domain.run import Reason, Run, State
-from sweephand.domain.run_body import attempt_bodies
-from sweephand.domain.run_file import Format, lines
+from sweephand.domain.runs.admission import MAX_LOST_LAST
+from sweephand.domain.runs.run_body import attempt_bodies
+from sweephand.domain.runs.run_file import Format, lines
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.store.views import runs as views
 from tests.support.endpoint import BUSY, OK

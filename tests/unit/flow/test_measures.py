@@ -10,7 +10,7 @@ import pytest
 
 from sweephand.flow.runs import results
 from sweephand.flow.sweep import sweep
-from sweephand.store import waiting
+from sweephand.store.index import next_run_index
 from tests.support.endpoint import ACCEPTED, BUSY, OK
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, crash_after, refused
@@ -103,7 +103,7 @@ def test_advances_that_did_not_get_through_stand_in_the_same_line(stage: Stage) 
 
 
 def test_looking_for_the_oldest_costs_a_tick_in_time_no_query(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "oldest", lambda *_: pytest.fail("asked"))
+    monkeypatch.setattr(next_run_index, "oldest", lambda *_: pytest.fail("asked"))
     stage.create({"cron": "* * * * *"})
 
     stage.run(120)

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from sweephand.domain import upcoming
 from sweephand.domain.instants import text
 from sweephand.domain.job import Pause
+from sweephand.domain.occurrences import upcoming
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.flow.jobs.lookup import Planned

@@ -20,8 +20,8 @@ from sweephand.flow.bulk import carry_on, redrive
 from sweephand.flow.idempotency import Once
 from sweephand.flow.operations import verbs
 from sweephand.flow.world import World
-from sweephand.store import keys
-from sweephand.store import operations as store
+from sweephand.store.dynamo import keys
+from sweephand.store.operations import operations as store
 from tests.support import aws
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before, refused

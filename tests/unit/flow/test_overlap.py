@@ -18,7 +18,7 @@ from sweephand.flow.jobs.change import Wish
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual
 from sweephand.flow.runs import results
-from sweephand.store import run_rows
+from sweephand.store.runs import run_rows
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, answer_lost, conflict, crash_after, crash_before, refused

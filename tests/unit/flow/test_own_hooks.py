@@ -15,7 +15,8 @@ from sweephand.flow.jobs import creation, drafts
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import Wish
 from sweephand.flow.manual import rerun
-from sweephand.store import keys, own_hooks
+from sweephand.store.dynamo import keys
+from sweephand.store.jobs import own_hooks
 from tests.support.endpoint import BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Fault, answer_lost

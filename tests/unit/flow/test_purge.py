@@ -9,7 +9,7 @@ import pytest
 
 from sweephand.domain.calendar import Calendar
 from sweephand.domain.collection import TenantState, Usage
-from sweephand.domain.flow_keys import CircuitRule, FlowKey
+from sweephand.domain.flow_keys.flow_keys import CircuitRule, FlowKey
 from sweephand.domain.instants import EPOCH
 from sweephand.domain.operation import Operation, OperationState
 from sweephand.domain.run import Reason, State
@@ -20,8 +20,10 @@ from sweephand.flow.flow_keys import flow_key_changes
 from sweephand.flow.manual import manual
 from sweephand.flow.operations import verbs
 from sweephand.flow.tenants import access, subscriptions, tenancy
-from sweephand.schedules import calendar_content
-from sweephand.store import keys, operations, tenants
+from sweephand.schedules.calendars import calendar_content
+from sweephand.store.dynamo import keys
+from sweephand.store.operations import operations
+from sweephand.store.tenants import tenants
 from tests.support.endpoint import ACCEPTED, BUSY
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before

@@ -13,7 +13,8 @@ from sweephand.flow.jobs import change, deletion
 from sweephand.flow.jobs.change import Wish
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.tenants import tenancy
-from sweephand.store import jobs, usage
+from sweephand.store.jobs import jobs
+from sweephand.store.tenants import usage
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, answer_lost, conflict, crash_after, crash_before
 from tests.support.turns import at_once

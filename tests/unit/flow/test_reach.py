@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from sweephand.domain.collection import Events
-from sweephand.domain.deactivation import Streak, target_of
 from sweephand.domain.event import EventType
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Kind, Outcome, State
+from sweephand.domain.runs.deactivation import Streak, target_of
 from sweephand.domain.schedule import ScheduleState, StateReason
 from sweephand.flow.jobs.drafts import as_stored
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import Wish
 from sweephand.flow.manual import manual
-from sweephand.store.table import RevisionItem
+from sweephand.store.dynamo.table import RevisionItem
 from tests.support.endpoint import BUSY, DOWN, OK, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before, refused

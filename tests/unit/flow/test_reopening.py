@@ -16,11 +16,11 @@ from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import rerun
 from sweephand.flow.operations import verbs
 from sweephand.flow.runs import results
-from sweephand.store import failures as store
-from sweephand.store import ledger
-from sweephand.store.conditional import Cancelled, Written
-from sweephand.store.expressions import assign
-from sweephand.store.failure_items import ErrorRunItem
+from sweephand.store.dynamo.conditional import Cancelled, Written
+from sweephand.store.dynamo.expressions import assign
+from sweephand.store.errors import failures as store
+from sweephand.store.errors.failure_items import ErrorRunItem
+from sweephand.store.runs import ledger
 from sweephand.store.views import failures as views
 from tests.support.endpoint import ACCEPTED, OK, WRONG
 from tests.support.stage import TENANT, Stage

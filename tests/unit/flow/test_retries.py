@@ -10,11 +10,11 @@ import pytest
 from sweephand.actions.call import Call
 from sweephand.domain.instants import text_ms
 from sweephand.domain.run import Kind, Outcome, Reason, Run, State
-from sweephand.domain.run_body import attempt_bodies
+from sweephand.domain.runs.run_body import attempt_bodies
 from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.flow.manual import manual
 from sweephand.flow.runs import results
-from sweephand.store import ledger
+from sweephand.store.runs import ledger
 from sweephand.store.views import runs as views
 from tests.support.aws import URLS
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG

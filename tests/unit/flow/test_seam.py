@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from sweephand.domain import upcoming
 from sweephand.domain.collection import Events
 from sweephand.domain.instants import text
 from sweephand.domain.job import DEFAULT_COLLECTION, Pause
+from sweephand.domain.occurrences import upcoming
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import ScheduleState
 from sweephand.flow.jobs import change, lookup

@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 
+from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import ScheduleState
-from sweephand.domain.waiting import SweepText, Waits
 from sweephand.errors import SweephandError
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.series import releasing
 from sweephand.flow.sweep import sweep
 from sweephand.flow.tenants import tenancy
-from sweephand.store import keys, suspended
+from sweephand.store.dynamo import keys
+from sweephand.store.index import suspended
 from tests.support.sources import START
 from tests.support.stage import TENANT, Stage
 from tests.support.stage import stage as a_stage

@@ -14,7 +14,7 @@ from sweephand.domain.message import decode
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState, StateReason
 from sweephand.flow.sweep import sweep
-from sweephand.store import keys
+from sweephand.store.dynamo import keys
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before, refused, some_failed
 from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, once

@@ -11,12 +11,12 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 
 from sweephand import actions
-from sweephand.domain import task
 from sweephand.domain.job import ActionDraft
 from sweephand.domain.run import Kind, Outcome, Reason, Run, State, Verdict
+from sweephand.domain.runs import ecs_task
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.runs import results
-from sweephand.store import ledger
+from sweephand.store.runs import ledger
 from tests.support import aws
 from tests.support.ecs import ACTION, GUARD, Cluster, passed_on, refusal
 from tests.support.stage import TENANT, Stage, stage
@@ -138,9 +138,9 @@ def test_of_several_containers_the_one_that_the_job_names_decides(cluster: Jobs)
     ("codes", "success"), [([0, 0], True), ([0, 1], False), ([1, 0], False), ([None, 0], False), ([], False)]
 )
 def test_without_a_name_that_the_task_knows_all_containers_decide(codes: list[int | None], success: bool) -> None:
-    containers = tuple(task.Container(f"c{n}", code) for n, code in enumerate(codes))
+    containers = tuple(ecs_task.Container(f"c{n}", code) for n, code in enumerate(codes))
 
-    assert task.judged(task.Change(None, "arn", stopped=True, containers=containers), "other")[0] is success
+    assert ecs_task.judged(ecs_task.Change(None, "arn", stopped=True, containers=containers), "other")[0] is success
 
 
 def test_a_job_that_was_deleted_meanwhile_has_its_task_judged_or_stopped(cluster: Jobs) -> None:
@@ -302,13 +302,13 @@ def test_the_sample_of_an_end_is_what_the_rules_make_of_one(cluster: Jobs) -> No
     (body,) = passed_on(cluster.ecs.event(next(iter(cluster.ecs.begun)), "STOPPED", stoppedReason="done"))
     (record,) = json.loads((ROOT / "events/executor/task_ended.json").read_text())["Records"]
 
-    change = task.read_change(record["body"])
+    change = ecs_task.read_change(record["body"])
 
     assert json.loads(record["body"]).keys() == json.loads(body).keys()
     assert change is not None
     assert change.of is not None
     assert (change.of.tenant, change.of.attempt, change.stopped) == ("acme", 1, True)
-    assert change.containers == (task.Container("main", 0),)
+    assert change.containers == (ecs_task.Container("main", 0),)
 
 
 # ---- Silence ---------------------------------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.change_queue import LASTS
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import Wish
-from sweephand.store import keys, turns
+from sweephand.store.dynamo import keys
+from sweephand.store.jobs import turns
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, refused
 from tests.support.turns import at_once

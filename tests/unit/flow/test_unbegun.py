@@ -24,7 +24,7 @@ from sweephand.flow.runs import run_lists
 from sweephand.flow.runs.run_lists import Wanted
 from sweephand.flow.tenants import tenancy
 from sweephand.messaging.run_queue import Delivery
-from sweephand.store import keys
+from sweephand.store.dynamo import keys
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before
 from tests.unit.flow.common import HOUR, NOON, SECOND, exact

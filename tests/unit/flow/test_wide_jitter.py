@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sweephand.domain import upcoming
+from sweephand.domain.occurrences import upcoming
 from sweephand.domain.run import State
 from sweephand.domain.schedule import ScheduleState
 from sweephand.schedules.timing import between, load

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import duration
-from sweephand.schedules.localtime import LAST_SECOND, to_instant, zone
 from sweephand.schedules.notations import NOTATIONS
+from sweephand.schedules.text import duration
 from sweephand.schedules.timing import Timing, parse
+from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant, zone
 from tests.unit.schedules.given_rrule import rrules
 
 ZONES = [

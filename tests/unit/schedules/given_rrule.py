@@ -6,7 +6,7 @@ from datetime import datetime
 
 from hypothesis import strategies as st
 
-from sweephand.schedules.localtime import to_instant
+from sweephand.schedules.zones.localtime import to_instant
 
 WEEKDAYS = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"]
 SHORT = ("HOURLY", "MINUTELY", "SECONDLY")

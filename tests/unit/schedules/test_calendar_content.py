@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import calendar_content
-from sweephand.schedules.calendar_content import MEMBERS
-from sweephand.schedules.calendars import calendar
-from sweephand.schedules.localtime import zone
+from sweephand.schedules.calendars import calendar_content
+from sweephand.schedules.calendars.calendar_content import MEMBERS
+from sweephand.schedules.calendars.calendars import calendar
+from sweephand.schedules.zones.localtime import zone
 from tests.unit.json_values import ANY_JSON
 
 DAY_S = 86_400

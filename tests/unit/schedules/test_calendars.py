@@ -12,15 +12,24 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sweephand.errors import Unavailable
-from sweephand.schedules import calendar_content, calendars
-from sweephand.schedules.calendars import MOST_ROLLED_DAYS, Filtered, Mode, Roll, Rolled, Use, applied, left_out
-from sweephand.schedules.coverage import MONDAY, WEEK_S, On, Spans, Stretches, Together, Weekly, spans
-from sweephand.schedules.cycles import Cycle
-from sweephand.schedules.localtime import LAST_SECOND, Gap, Overlap, to_instant, zone
+from sweephand.schedules.calendars import calendar_content, calendars
+from sweephand.schedules.calendars.calendars import (
+    MOST_ROLLED_DAYS,
+    Filtered,
+    Mode,
+    Roll,
+    Rolled,
+    Use,
+    applied,
+    left_out,
+)
+from sweephand.schedules.grids.coverage import MONDAY, WEEK_S, On, Spans, Stretches, Together, Weekly, spans
+from sweephand.schedules.grids.cycles import Cycle
+from sweephand.schedules.grids.wallclock import OnWallClock
+from sweephand.schedules.grids.weeks import rolled_gap_s
 from sweephand.schedules.rule import MOST, Never, Once, Series, Steps, Undecided, Window, limited
 from sweephand.schedules.timing import parse
-from sweephand.schedules.wallclock import OnWallClock
-from sweephand.schedules.weeks import rolled_gap_s
+from sweephand.schedules.zones.localtime import LAST_SECOND, Gap, Overlap, to_instant, zone
 from tests.support.examples import examples
 from tests.unit.schedules.given import ZONES, seconds
 from tests.unit.schedules.oracle import zone_info

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 
-from sweephand.schedules.cautions import CAUTIONS, cautions
-from sweephand.schedules.describe import describe
+from sweephand.schedules.explain.describe import describe
+from sweephand.schedules.explain.preview_warnings import CAUTIONS, cautions
 from sweephand.schedules.timing import Timing, parse
 from tests.unit.schedules.test_shared_properties import timings_and_instants
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from sweephand.schedules.explain import dropped, preview
+from sweephand.schedules.explain.explain import dropped, preview
 from sweephand.schedules.timing import Timing, between, parse
 from tests.unit.schedules.given import parse_acting
 from tests.unit.schedules.oracle import walk, zone_info

@@ -12,10 +12,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules.calendar_masks import CalendarMasks
-from sweephand.schedules.localtime import LAST_SECOND, to_instant, zone
+from sweephand.schedules.grids.calendar_masks import CalendarMasks
 from sweephand.schedules.notations.cron import parse as parse_text
 from sweephand.schedules.timing import Timing, between, parse
+from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant, zone
 from tests.support.examples import examples
 from tests.unit.schedules import given as some
 from tests.unit.schedules.oracle import walk, zone_info

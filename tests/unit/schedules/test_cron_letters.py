@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules.cautions import cautions
+from sweephand.schedules.explain.preview_warnings import cautions
 from sweephand.schedules.timing import load, parse
 from tests.support.examples import examples
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules.cautions import cautions
-from sweephand.schedules.localtime import to_instant
+from sweephand.schedules.explain.preview_warnings import cautions
 from sweephand.schedules.timing import between, load, parse
+from sweephand.schedules.zones.localtime import to_instant
 
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
 ON_THE_31ST = {"recurrence": {"frequency": "month", "schedule": {"monthDays": [31]}}}

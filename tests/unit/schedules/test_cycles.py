@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.schedules.clock import DAY_S, Clock
-from sweephand.schedules.cycles import SteppedClock
+from sweephand.schedules.grids.clock import DAY_S, Clock
+from sweephand.schedules.grids.cycles import SteppedClock
+from sweephand.schedules.grids.sets import Also
 from sweephand.schedules.rule import Never, Steps
-from sweephand.schedules.sets import Also
 
 _hours = st.sets(st.integers(0, 23), min_size=1).map(lambda hours: sum(1 << hour for hour in hours))
 _steps = st.one_of(st.integers(1, 200_000), st.integers(DAY_S - 90, DAY_S + 90))

@@ -8,8 +8,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.schedules.clock import Clock
-from sweephand.schedules.days import (
+from sweephand.schedules.grids.clock import Clock
+from sweephand.schedules.grids.days import (
     EPOCH_DAY,
     FIRST_DAY,
     FIRST_YEAR,

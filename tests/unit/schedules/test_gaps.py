@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.schedules.gaps import MOST_LOOKS, measure, walk
+from sweephand.schedules.explain.gaps import MOST_LOOKS, measure, walk
 from sweephand.schedules.rule import Series
 from sweephand.schedules.timing import Timing, parse
 from tests.support.examples import examples

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import calendar_content, icalendar
-from sweephand.schedules.icalendar_rules import YEARS, recurrence
+from sweephand.schedules.calendars import calendar_content, icalendar
+from sweephand.schedules.calendars.icalendar_rules import YEARS, recurrence
 
 TODAY = date(2026, 12, 1)
 

@@ -8,8 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules.localtime import LAST_SECOND, to_instant
 from sweephand.schedules.timing import between, parse
+from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant
 from tests.unit.schedules import given as some
 
 END = to_instant(LAST_SECOND)

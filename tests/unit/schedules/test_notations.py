@@ -6,12 +6,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from sweephand.domain.json_text import dumps
+from sweephand.domain.members.json_text import dumps
 from sweephand.errors import InvalidRequest
 from sweephand.facades.native import defaults, idle, schedule_schemas
-from sweephand.schedules.localtime import Gap, MonthOverflow, Overlap
 from sweephand.schedules.notations import NOTATIONS, defaults_of
 from sweephand.schedules.timing import TIMING_MEMBERS, Timing, parse
+from sweephand.schedules.zones.localtime import Gap, MonthOverflow, Overlap
 from tests.contract.native import shapes
 from tests.unit.schedules import given as some
 

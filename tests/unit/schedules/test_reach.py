@@ -12,15 +12,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import calendar_content, calendars, day_masks
-from sweephand.schedules.calendars import Filtered, Mode, Roll, Rolled, Use, applied
-from sweephand.schedules.coverage import DAY_S, MONDAY, WEEK_S, Spans, spans
-from sweephand.schedules.days import EPOCH_DAY, FIRST_DAY
-from sweephand.schedules.localtime import FIRST_SECOND, LAST_SECOND, to_second, zone
-from sweephand.schedules.reach import InAll
+from sweephand.schedules.calendars import calendar_content, calendars
+from sweephand.schedules.calendars.calendars import Filtered, Mode, Roll, Rolled, Use, applied
+from sweephand.schedules.calendars.reach import InAll
+from sweephand.schedules.grids import day_masks
+from sweephand.schedules.grids.coverage import DAY_S, MONDAY, WEEK_S, Spans, spans
+from sweephand.schedules.grids.days import EPOCH_DAY, FIRST_DAY
+from sweephand.schedules.grids.weeks import ANY_TIME, gaps_of, meets, times_of_week
 from sweephand.schedules.rule import Jittered, Series, Undecided, Window, limited
 from sweephand.schedules.timing import Timing, load, parse
-from sweephand.schedules.weeks import ANY_TIME, gaps_of, meets, times_of_week
+from sweephand.schedules.zones.localtime import FIRST_SECOND, LAST_SECOND, to_second, zone
 from tests.support.examples import examples
 from tests.unit.schedules.test_calendars import contents, named
 from tests.unit.schedules.test_shared_properties import timings_and_instants

@@ -12,10 +12,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules.cautions import cautions
-from sweephand.schedules.localtime import LAST_SECOND, to_instant
+from sweephand.schedules.explain.explain_instant import explain
+from sweephand.schedules.explain.preview_warnings import cautions
 from sweephand.schedules.timing import Timing, between, counted_from, parse
-from sweephand.schedules.why import explain
+from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant
 from tests.support.examples import examples
 from tests.unit.schedules import given as some
 from tests.unit.schedules.oracle import walk_clock, zone_info

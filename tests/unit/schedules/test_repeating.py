@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules.localtime import LAST_SECOND, to_instant
 from sweephand.schedules.timing import between, counted_from, load, parse
+from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant
 from tests.unit.schedules import given as some
 
 NOW = some.NOW

@@ -11,10 +11,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules.explain import preview
-from sweephand.schedules.localtime import LAST_SECOND, to_instant
+from sweephand.schedules.explain.explain import preview
 from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.timing import Timing, between, count_between, load
+from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant
 from tests.unit.schedules import given as some
 
 SECOND = timedelta(seconds=1)

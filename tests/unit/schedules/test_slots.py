@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.schedules.slots import Slots
+from sweephand.schedules.grids.day_steps import Slots
 
 DAY_S = 86_400
 

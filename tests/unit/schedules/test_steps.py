@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import calendar_content, calendars
-from sweephand.schedules.cautions import YEAR_S
-from sweephand.schedules.explain import left_out
-from sweephand.schedules.gaps import measure
-from sweephand.schedules.localtime import zone
+from sweephand.schedules.calendars import calendar_content, calendars
+from sweephand.schedules.explain.explain import left_out
+from sweephand.schedules.explain.gaps import measure
+from sweephand.schedules.explain.preview_warnings import YEAR_S
 from sweephand.schedules.timing import load, parse
+from sweephand.schedules.zones.localtime import zone
 from tests.unit.schedules.test_inputs_that_break import calls
 from tests.unit.schedules.test_reach import NEVER, fields_of
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import timing as module
-from sweephand.schedules.localtime import LAST_SECOND, to_instant
 from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.timing import TIMING_MEMBERS, between, load, parse
+from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant
 from tests.unit.json_values import ANY_JSON
 from tests.unit.schedules import given as some
 

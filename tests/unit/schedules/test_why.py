@@ -7,11 +7,12 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 from hypothesis import given
 
-from sweephand.schedules import calendars, instants
-from sweephand.schedules.reasons import REASON_CODES
+from sweephand.schedules.calendars import calendars
+from sweephand.schedules.explain.explain_instant import Counted, Explanation, explain, explain_written
+from sweephand.schedules.explain.instant_reasons import REASON_CODES
 from sweephand.schedules.rule import MovedBy
+from sweephand.schedules.text import instants
 from sweephand.schedules.timing import Timing, parse
-from sweephand.schedules.why import Counted, Explanation, explain, explain_written
 from tests.unit.schedules.test_shared_properties import SECOND, timings_and_instants
 
 NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)

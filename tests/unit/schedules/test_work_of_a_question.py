@@ -15,11 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import calendar_content, calendars, cautions, gaps
-from sweephand.schedules.explain import left_out, preview
-from sweephand.schedules.localtime import to_second
+from sweephand.schedules.calendars import calendar_content, calendars
+from sweephand.schedules.explain import gaps, preview_warnings
+from sweephand.schedules.explain.explain import left_out, preview
 from sweephand.schedules.rule import MOST, Undecided, left, limited, spend
 from sweephand.schedules.timing import Timing, count_between, parse, with_calendars
+from sweephand.schedules.zones.localtime import to_second
 from tests.support.examples import examples
 
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
@@ -193,7 +194,7 @@ def questions(timing: Timing, at: datetime) -> list[Callable[[], object]]:
         lambda: count_between(timing.rule, at, at + YEAR, 2**31 - 1),
         lambda: preview(timing, at, 1_000),
         lambda: gaps.measure(timing.rule, to_second(at), to_second(at + YEAR)),
-        lambda: cautions.cautions(timing, at),
+        lambda: preview_warnings.cautions(timing, at),
         lambda: list(islice(left_out(timing, at, at + YEAR), 100)),
     ]
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.schedules import tzif
-from sweephand.schedules.localtime import LAST_SECOND, to_instant, zone
+from sweephand.schedules.zones import tzif
+from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant, zone
 from tests.unit.schedules import given as some
 from tests.unit.schedules.oracle import zone_info
 

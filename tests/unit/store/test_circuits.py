@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from sweephand.store.circuits import close_circuit, count_failure, open_circuit, read_circuit, take_probe
-from sweephand.store.conditional import Refused, Table, Written
+from sweephand.store.dynamo.conditional import Refused, Table, Written
+from sweephand.store.flow_keys.circuits import close_circuit, count_failure, open_circuit, read_circuit, take_probe
 from tests.support.stage import TENANT
 from tests.unit.flow.common import NOON
 

@@ -15,28 +15,20 @@ import pytest
 from sweephand.domain.calendar import Calendar, Version
 from sweephand.domain.collection import Collection, Quota, SigningKey, Subscription, Tenant, TenantState
 from sweephand.domain.instants import epoch_ms
-from sweephand.domain.overlap import Slot
 from sweephand.domain.run import Run, State
+from sweephand.domain.runs.overlap import Slot
 from sweephand.domain.schedule import Lane
-from sweephand.store import (
-    calendars,
-    directory,
-    jobs,
-    keys,
-    ledger,
-    ordinals,
-    parts,
-    run_rows,
-    slots,
-    stats,
-    suspended,
-    tenants,
-)
-from sweephand.store.conditional import Cancelled, Refused, Table, Written
-from sweephand.store.expressions import add, assign
-from sweephand.store.parts import Part
-from sweephand.store.slots import Move
-from sweephand.store.table import JobItem, ReleaseItem, RunItem, StatsItem
+from sweephand.store.calendars import calendars
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Cancelled, Refused, Table, Written
+from sweephand.store.dynamo.expressions import add, assign
+from sweephand.store.dynamo.table import JobItem, ReleaseItem, RunItem, StatsItem
+from sweephand.store.index import suspended
+from sweephand.store.jobs import change_parts, directory, jobs, ordinals
+from sweephand.store.jobs.change_parts import Part
+from sweephand.store.runs import ledger, overlap_slots, run_rows, stats
+from sweephand.store.runs.overlap_slots import Move
+from sweephand.store.tenants import tenants
 from tests.support.stage import Stage
 from tests.support.taps import Act, Passing
 from tests.unit.domain.nouns import JOB_ID, MINUTE, NOW, SCHEDULE_ID, SECOND, TENANT, job, run, schedule
@@ -87,11 +79,11 @@ def test_a_part_of_a_change_is_carried_out_while_that_change_is_open(table: Tabl
 
 def test_a_part_of_a_change_is_carried_out_once(table: Table) -> None:
     one = job(revision=3)
-    table.transact(parts.part_ops(table, one, [[]], None))
+    table.transact(change_parts.part_ops(table, one, [[]], None))
     part = Part("0000", ())
 
-    assert table.transact([parts.done_op(table, one, part)]) == Written()
-    assert refused(table.transact([parts.done_op(table, one, part)])) == {"part"}
+    assert table.transact([change_parts.done_op(table, one, part)]) == Written()
+    assert refused(table.transact([change_parts.done_op(table, one, part)])) == {"part"}
 
 
 def test_a_block_that_got_a_job_meanwhile_keeps_its_count(stage: Stage, table: Table) -> None:
@@ -360,22 +352,22 @@ QUEUED = run(State.QUEUED, wake_at=NOW)
     ],
 )
 def test_a_slot_moves_only_from_what_was_read(table: Table, there: Slot, read: Slot) -> None:
-    slots.move(table, SLOT, there)
+    overlap_slots.move(table, SLOT, there)
 
-    moved = slots.move(table, read, replace(read, active="next"))
+    moved = overlap_slots.move(table, read, replace(read, active="next"))
 
     assert isinstance(moved, Refused)
-    assert slots.read_in(moved, SLOT) == there
-    assert isinstance(slots.move(table, read, SLOT), Refused)
+    assert overlap_slots.read_in(moved, SLOT) == there
+    assert isinstance(overlap_slots.move(table, read, SLOT), Refused)
 
 
 @pytest.mark.parametrize("state", [State.CANCELLED, State.TRIGGERED])
 def test_a_turn_passes_to_a_run_that_still_waits(table: Table, state: State) -> None:
     before = replace(SLOT, active="me", queued=QUEUED.uuid)
-    slots.move(table, SLOT, before)
+    overlap_slots.move(table, SLOT, before)
     table.put(run_rows.item_of(replace(QUEUED, state=state), **HERE))
 
-    done = slots.pass_on(table, before, replace(SLOT, active=QUEUED.uuid), QUEUED, NOW, **HERE)
+    done = overlap_slots.pass_on(table, before, replace(SLOT, active=QUEUED.uuid), QUEUED, NOW, **HERE)
 
     assert refused(done) == {"queued"}
 
@@ -383,10 +375,10 @@ def test_a_turn_passes_to_a_run_that_still_waits(table: Table, state: State) -> 
 @pytest.mark.parametrize("state", [State.CANCELLED, State.TRIGGERED])
 def test_a_place_is_given_to_a_run_that_still_waits(table: Table, state: State) -> None:
     before = replace(SLOT, active="me")
-    slots.move(table, SLOT, before)
+    overlap_slots.move(table, SLOT, before)
     table.put(run_rows.item_of(replace(QUEUED, state=state), **HERE))
 
-    done = slots.queue(table, Move(before, replace(before, queued=QUEUED.uuid), QUEUED, QUEUED), **HERE)
+    done = overlap_slots.queue(table, Move(before, replace(before, queued=QUEUED.uuid), QUEUED, QUEUED), **HERE)
 
     assert refused(done) == {"run"}
 

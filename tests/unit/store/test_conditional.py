@@ -9,9 +9,9 @@ from botocore.exceptions import ClientError, ConnectTimeoutError
 from pynamodb.expressions.condition import Condition
 
 from sweephand.errors import Unavailable
-from sweephand.store.conditional import BATCH_GET_MOST, TRANSACTION_TRIES, Cancelled, Refused, Table, Written
-from sweephand.store.expressions import add, assign
-from sweephand.store.table import AttemptItem, Item, StatsItem
+from sweephand.store.dynamo.conditional import BATCH_GET_MOST, TRANSACTION_TRIES, Cancelled, Refused, Table, Written
+from sweephand.store.dynamo.expressions import add, assign
+from sweephand.store.dynamo.table import AttemptItem, Item, StatsItem
 from tests.support.stage import Stage
 from tests.support.taps import Act, Passing, answer_lost, conflict
 

@@ -9,9 +9,10 @@ import pytest
 
 from sweephand.domain.job import JobState, Pause
 from sweephand.domain.schedule import ScheduleState
-from sweephand.store import directory, keys
-from sweephand.store.conditional import Cancelled
-from sweephand.store.directory import Block, Entry
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Cancelled
+from sweephand.store.jobs import directory
+from sweephand.store.jobs.directory import Block, Entry
 from sweephand.store.views import jobs as views
 from tests.bench.meter import size
 from tests.support.stage import TENANT, Stage

@@ -9,7 +9,13 @@ from pynamodb import attributes
 from pynamodb.exceptions import AttributeDeserializationError, AttributeNullError
 from pynamodb.models import Model
 
-from sweephand.store.flat import BooleanAttribute, FlatModel, Integer, UnicodeAttribute, UnicodeSetAttribute
+from sweephand.store.dynamo.flat_models import (
+    BooleanAttribute,
+    FlatModel,
+    Integer,
+    UnicodeAttribute,
+    UnicodeSetAttribute,
+)
 
 
 class Ours(FlatModel):

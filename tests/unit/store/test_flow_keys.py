@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from sweephand.domain.flow_keys import Enter, FlowKey, Place, Turnstile, answer
-from sweephand.store import flow_keys as store
-from sweephand.store.conditional import Cancelled, Refused, Table, Written
+from sweephand.domain.flow_keys.flow_keys import Enter, FlowKey, Place, Turnstile, answer
+from sweephand.store.dynamo.conditional import Cancelled, Refused, Table, Written
+from sweephand.store.flow_keys import flow_keys as store
 from tests.support.stage import TENANT
 from tests.unit.flow.common import NOON
 

@@ -17,8 +17,8 @@ from sweephand.errors import Unavailable
 from sweephand.messaging.run_queue import RunQueue
 from sweephand.settings import Settings
 from sweephand.sources import SystemChance, SystemClock
-from sweephand.store.conditional import USER_AGENT, Cancelled, Refused, Table, Written
-from sweephand.store.table import AttemptItem, Item
+from sweephand.store.dynamo.conditional import USER_AGENT, Cancelled, Refused, Table, Written
+from sweephand.store.dynamo.table import AttemptItem, Item
 from sweephand.wiring import build
 
 PK = "TENANT#acme#X"

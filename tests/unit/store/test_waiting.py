@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 
 from sweephand.domain.instants import epoch_s
+from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
-from sweephand.domain.waiting import SweepText, Waits
-from sweephand.store import jobs, keys, ledger, run_rows, waiting
-from sweephand.store.conditional import Table
-from sweephand.store.table import CatchUpItem
-from sweephand.store.waiting import Advance, Advanced, WaitingRow
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Table
+from sweephand.store.dynamo.table import CatchUpItem
+from sweephand.store.index import next_run_index
+from sweephand.store.index.next_run_index import Advance, Advanced, WaitingRow
+from sweephand.store.jobs import jobs
+from sweephand.store.runs import ledger, run_rows
 from tests.support.stage import Stage
 from tests.support.taps import Act, Passing, answer_lost, refused
 from tests.unit.domain.nouns import JOB_ID, MINUTE, NOW, SCHEDULE_ID, SECOND, TENANT, run, schedule
@@ -36,7 +39,7 @@ def put(table: Table, **members: Any) -> Schedule:
 
 
 def row(table: Table) -> WaitingRow:
-    (page,) = waiting.due(table, 0, None, NOW + MINUTE)
+    (page,) = next_run_index.due(table, 0, None, NOW + MINUTE)
     return page[0]
 
 
@@ -47,7 +50,7 @@ def stored(table: Table, schedule_id: str = SCHEDULE_ID) -> Schedule:
 
 
 def instants(table: Table, since: datetime | None, until: datetime) -> list[datetime]:
-    return [each.next_run_at for page in waiting.due(table, 0, since, until) for each in page]
+    return [each.next_run_at for page in next_run_index.due(table, 0, since, until) for each in page]
 
 
 def test_both_ends_of_a_look_are_included_and_rows_come_by_their_instant(table: Table) -> None:
@@ -57,16 +60,16 @@ def test_both_ends_of_a_look_are_included_and_rows_come_by_their_instant(table: 
     assert instants(table, NOW + 2 * SECOND, NOW + 4 * SECOND) == [NOW + n * SECOND for n in (2, 3, 4)]
     assert instants(table, None, NOW + SECOND) == [NOW + SECOND]
     assert instants(table, NOW + 6 * SECOND, NOW + MINUTE) == []
-    assert waiting.oldest(table, 0) == NOW + SECOND
-    assert waiting.oldest(table, 1) is None
+    assert next_run_index.oldest(table, 0) == NOW + SECOND
+    assert next_run_index.oldest(table, 1) is None
 
 
 def test_a_look_goes_on_over_all_its_pages(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "PAGE", 2)
+    monkeypatch.setattr(next_run_index, "PAGE", 2)
     for n in range(5):
         put(table, id=f"s{n}", next_run_at=NOW + n * SECOND)
 
-    pages = list(waiting.due(table, 0, None, NOW + MINUTE))
+    pages = list(next_run_index.due(table, 0, None, NOW + MINUTE))
 
     assert [len(page) for page in pages] == [2, 2, 1]
 
@@ -75,11 +78,11 @@ def test_a_look_goes_on_over_all_its_pages(table: Table, monkeypatch: pytest.Mon
 def test_fresh_rows_come_before_overdue_ones_and_none_is_left_out(
     table: Table, monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
-    monkeypatch.setattr(waiting, "PAGE", page)
+    monkeypatch.setattr(next_run_index, "PAGE", page)
     for n in (-9, -8, -7, 1, 2, 3):
         put(table, id=f"s{n + 9}", next_run_at=NOW + n * SECOND)
 
-    pages = waiting.fresh_first(table, 0, NOW, NOW + MINUTE)
+    pages = next_run_index.fresh_first(table, 0, NOW, NOW + MINUTE)
 
     assert [each.next_run_at - NOW for page in pages for each in page] == [n * SECOND for n in (1, 2, 3, -9, -8, -7)]
 
@@ -87,7 +90,7 @@ def test_fresh_rows_come_before_overdue_ones_and_none_is_left_out(
 def test_no_row_is_read_twice_where_more_is_due_than_a_page_holds(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "PAGE", 2)
+    monkeypatch.setattr(next_run_index, "PAGE", 2)
     for n in (-9, -8, -7, 1, 2):
         put(table, id=f"s{n + 9}", next_run_at=NOW + n * SECOND)
     own_way, read = table.query, []
@@ -98,7 +101,7 @@ def test_no_row_is_read_twice_where_more_is_due_than_a_page_holds(
         return items, more
 
     monkeypatch.setattr(table, "query", counted)
-    list(waiting.fresh_first(table, 0, NOW + timedelta(milliseconds=500), NOW + MINUTE))
+    list(next_run_index.fresh_first(table, 0, NOW + timedelta(milliseconds=500), NOW + MINUTE))
 
     assert len(read) == len(set(read)) == 5
 
@@ -107,7 +110,7 @@ def test_a_shard_in_which_nothing_is_due_is_asked_once(table: Table, monkeypatch
     asked = []
     monkeypatch.setattr(table, "query", lambda *_, **__: asked.append(1) or ([], None))
 
-    assert list(waiting.fresh_first(table, 0, NOW, NOW + MINUTE)) == []
+    assert list(next_run_index.fresh_first(table, 0, NOW, NOW + MINUTE)) == []
 
     assert len(asked) == 1
 
@@ -131,8 +134,10 @@ def test_only_what_waits_is_in_the_index_and_only_what_is_enabled_in_the_catalog
     put(table, id="ending", state=ScheduleState.ENDING)
 
     pk = keys.job(TENANT, JOB_ID)
-    assert {each.own_id for page in waiting.due(table, 0, None, NOW) for each in page} == {"active", "ending"}
-    assert set(waiting.catalogue(table, 0)) == {(pk, keys.schedule(sid)) for sid in ("active", "stopped", "ending")}
+    assert {each.own_id for page in next_run_index.due(table, 0, None, NOW) for each in page} == {"active", "ending"}
+    assert set(next_run_index.catalogue(table, 0)) == {
+        (pk, keys.schedule(sid)) for sid in ("active", "stopped", "ending")
+    }
 
 
 def test_a_runs_row_names_its_owner_and_itself(table: Table) -> None:
@@ -155,7 +160,7 @@ def step(there: WaitingRow, **members: Any) -> Advance:
 def test_an_advance_sets_the_next_instant_and_the_count_and_nothing_else(table: Table) -> None:
     before = put(table)
 
-    moved = waiting.advance(table, [step(row(table))])
+    moved = next_run_index.advance(table, [step(row(table))])
 
     assert (len(moved.done), moved.left, moved.again) == (1, (), ())
     assert stored(table) == replace(before, next_run_at=NOW + MINUTE, planned_total=1)
@@ -164,7 +169,7 @@ def test_an_advance_sets_the_next_instant_and_the_count_and_nothing_else(table: 
 def test_the_last_advance_makes_the_row_a_wake(table: Table) -> None:
     before = put(table)
 
-    waiting.advance(table, [step(row(table), ending=True, last_at=NOW, planned_total=3)])
+    next_run_index.advance(table, [step(row(table), ending=True, last_at=NOW, planned_total=3)])
 
     assert stored(table) == replace(
         before, next_run_at=NOW + MINUTE, planned_total=3, state=ScheduleState.ENDING, last_planned_at=NOW
@@ -187,7 +192,7 @@ def test_what_somebody_else_changed_is_left(table: Table, between: dict[str, Any
     read = row(table)
     changed = put(table, **between)
 
-    moved = waiting.advance(table, [step(read)])
+    moved = next_run_index.advance(table, [step(read)])
 
     assert (moved.done, len(moved.left), moved.again) == ((), 1, ())
     assert stored(table) == changed
@@ -198,7 +203,7 @@ def test_what_was_deleted_is_left_and_not_made_again(table: Table) -> None:
     read = row(table)
     table.delete(read.pk, read.sk)
 
-    assert len(waiting.advance(table, [step(read)]).left) == 1
+    assert len(next_run_index.advance(table, [step(read)]).left) == 1
     assert jobs.read_schedule(table, TENANT, JOB_ID, SCHEDULE_ID) is None
 
 
@@ -206,7 +211,7 @@ def test_an_advance_that_the_sdk_repeated_is_its_own_success(table: Table, stage
     put(table)
 
     with stage.taps.once(ADVANCE, answer_lost):
-        moved = waiting.advance(table, [step(row(table))])
+        moved = next_run_index.advance(table, [step(row(table))])
 
     assert (len(moved.done), moved.left, moved.again) == (1, (), ())
 
@@ -214,7 +219,7 @@ def test_an_advance_that_the_sdk_repeated_is_its_own_success(table: Table, stage
 def test_each_answer_is_judged_by_itself(table: Table, stage: Stage) -> None:
     for n in range(4):
         put(table, id=f"s{n}", next_run_at=NOW + n * SECOND)
-    (rows,) = waiting.due(table, 0, None, NOW + MINUTE)
+    (rows,) = next_run_index.due(table, 0, None, NOW + MINUTE)
     put(table, id="s1", next_run_at=NOW + SECOND, generation=2)
 
     def throttled_third(_passing: Passing, act: Act) -> Any:
@@ -224,7 +229,7 @@ def test_each_answer_is_judged_by_itself(table: Table, stage: Stage) -> None:
         return answer
 
     with stage.taps.once(ADVANCE, throttled_third):
-        moved = waiting.advance(table, [step(each) for each in rows])
+        moved = next_run_index.advance(table, [step(each) for each in rows])
 
     assert [each.row.own_id for each in moved.done] == ["s0"]
     assert [each.row.own_id for each in moved.left] == ["s1"]
@@ -236,16 +241,16 @@ def test_a_refused_batch_is_to_be_sent_again(table: Table, stage: Stage) -> None
     steps = [step(row(table))]
 
     with stage.taps.once(ADVANCE, refused):
-        assert waiting.advance(table, steps) == Advanced(again=tuple(steps))
+        assert next_run_index.advance(table, steps) == Advanced(again=tuple(steps))
 
 
 def test_a_batch_holds_25_rows_in_one_call(table: Table, stage: Stage) -> None:
-    for n in range(waiting.BATCH_MOST):
+    for n in range(next_run_index.BATCH_MOST):
         put(table, id=f"s{n:02d}")
-    (rows,) = waiting.due(table, 0, None, NOW)
+    (rows,) = next_run_index.due(table, 0, None, NOW)
     stage.taps.passed.clear()
 
-    moved = waiting.advance(table, [step(each) for each in rows])
+    moved = next_run_index.advance(table, [step(each) for each in rows])
 
     assert len(moved.done) == 25
     assert stage.taps.names() == [ADVANCE]
@@ -256,7 +261,7 @@ def test_a_run_row_moves_without_a_count(table: Table) -> None:
     one = run(wake_at=NOW)
     table.put(run_rows.item_of(one, shards=1, lane=Lane.FAST))
 
-    moved = waiting.advance(table, [Advance(row(table), NOW + MINUTE)])
+    moved = next_run_index.advance(table, [Advance(row(table), NOW + MINUTE)])
 
     assert len(moved.done) == 1
     there = ledger.read(table, TENANT, SCHEDULE_ID, one.uuid)
@@ -264,9 +269,9 @@ def test_a_run_row_moves_without_a_count(table: Table) -> None:
 
 
 def test_the_earliest_catch_up_is_found(table: Table) -> None:
-    assert waiting.first_catch_up(table, TENANT, SCHEDULE_ID) is None
+    assert next_run_index.first_catch_up(table, TENANT, SCHEDULE_ID) is None
     for at in (NOW + MINUTE, NOW):
         pk, sk = keys.runs(TENANT, SCHEDULE_ID), keys.catch_up(epoch_s(at))
         table.put(CatchUpItem(pk=pk, sk=sk, shard=0, next_run_at=1, sweep="C;fast;sap;x"))
 
-    assert waiting.first_catch_up(table, TENANT, SCHEDULE_ID) == NOW
+    assert next_run_index.first_catch_up(table, TENANT, SCHEDULE_ID) == NOW

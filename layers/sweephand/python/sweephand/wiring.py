@@ -18,7 +18,7 @@ from sweephand.flow.world import World
 from sweephand.messaging.run_queue import RunQueue
 from sweephand.settings import Settings, from_environment
 from sweephand.sources import SystemChance, SystemClock
-from sweephand.store.conditional import Table
+from sweephand.store.dynamo.conditional import Table
 from sweephand.telemetry import Telemetry
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from sweephand.security.target_roles import TargetRoles
     from sweephand.security.tokens import StackKeys
     from sweephand.sources import Chance, Clock
-    from sweephand.store.files import Files
-    from sweephand.store.standing import Standing
+    from sweephand.store.operations.files import Files
+    from sweephand.store.tenants.collection_cache import Standing
 
 
 def build(settings: Settings | None = None, *, clock: Clock | None = None, chance: Chance | None = None) -> World:
@@ -92,7 +92,7 @@ class Later:
 
 
 def _standing(table: Table, clock: Clock) -> Standing:
-    from sweephand.store.standing import Standing  # noqa: PLC0415 - see Later
+    from sweephand.store.tenants.collection_cache import Standing  # noqa: PLC0415 - see Later
 
     return Standing(table, clock)
 
@@ -116,7 +116,7 @@ def _callback_keys(table: Table, secrets: SecretBox, clock: Clock, chance: Chanc
 
 
 def _files(clients: Clients, settings: Settings) -> Files:
-    from sweephand.store.files import Files  # noqa: PLC0415 - see Later
+    from sweephand.store.operations.files import Files  # noqa: PLC0415 - see Later
 
     return Files(clients.s3, settings.files_bucket)
 
@@ -285,7 +285,7 @@ class Clients:
 def foreign_tokens(world: World) -> ForeignTokens:
     """Whom the parameters Oidc* trust. Raises ValueError for parameters that cannot be read."""
     from sweephand.security import guard, jwks, oidc  # noqa: PLC0415 - of stacks with other issuers, at their first token
-    from sweephand.store import tenants  # noqa: PLC0415
+    from sweephand.store.tenants import tenants  # noqa: PLC0415
 
     settings = world.settings
     trusted = oidc.trust(
@@ -407,7 +407,7 @@ class Doorkeeper:
 
     def _door(self, secret: str, keys: StackKeys) -> Door:
         from sweephand.security.caller import Door  # noqa: PLC0415 - of the API function only
-        from sweephand.store import credentials  # noqa: PLC0415
+        from sweephand.store.tenants import credentials  # noqa: PLC0415
 
         foreign = self._by_foreign_token if self._world.settings.oidc_issuers else None
         find = partial(credentials.find_credential, self._world.table)

@@ -10,10 +10,10 @@ import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sweephand.domain import fields as read
-from sweephand.domain import retry
-from sweephand.domain.fields import below
 from sweephand.domain.job import ActionDraft, ActionSpec, Payload
+from sweephand.domain.members import fields as read
+from sweephand.domain.members.fields import below
+from sweephand.domain.runs import retry
 from sweephand.errors import InvalidRequest, Mistakes
 
 if TYPE_CHECKING:

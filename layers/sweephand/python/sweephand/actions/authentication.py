@@ -13,9 +13,9 @@ from typing import Any
 
 from sweephand.actions import headers
 from sweephand.actions.headers import MASK, MAX_SECRET
-from sweephand.domain import fields as read
-from sweephand.domain.fields import below
 from sweephand.domain.instants import text
+from sweephand.domain.members import fields as read
+from sweephand.domain.members.fields import below
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.security.aws_targets import check_role
 from sweephand.security.guard import CREDENTIALS_IN_CLEAR, GuardSettings, check_url, is_public

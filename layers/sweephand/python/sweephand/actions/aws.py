@@ -13,10 +13,10 @@ from sweephand.actions.call import Call, run_as_payload
 from sweephand.actions.payloads import BadPayloadError, check_size, parse_payload
 from sweephand.actions.redaction import hidden
 from sweephand.actions.rules import Rules, failed, taken, tells_its_run
-from sweephand.domain import fields as read
-from sweephand.domain.fields import below
 from sweephand.domain.job import Payload
-from sweephand.domain.json_text import dumps
+from sweephand.domain.members import fields as read
+from sweephand.domain.members.fields import below
+from sweephand.domain.members.json_text import dumps
 from sweephand.domain.run import Outcome, Reason
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.security.aws_targets import Arn, check_role, check_target

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from sweephand.actions.call import Call, run_as_payload
 from sweephand.actions.redaction import hidden
 from sweephand.actions.rules import Rules, failed, taken
-from sweephand.domain import fields as read
-from sweephand.domain.fields import below
-from sweephand.domain.json_text import dumps
-from sweephand.domain.retry import is_transient, retry_after_s
+from sweephand.domain.members import fields as read
+from sweephand.domain.members.fields import below
+from sweephand.domain.members.json_text import dumps
 from sweephand.domain.run import Outcome, Reason, Verdict
+from sweephand.domain.runs.retry import is_transient, retry_after_s
 from sweephand.errors import InvalidRequest
 from sweephand.security.guard import CallFailed, Deadline, GuardSettings, Outbound, check_url
 

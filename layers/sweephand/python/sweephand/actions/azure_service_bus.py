@@ -25,13 +25,13 @@ from sweephand.actions.payloads import check_size, parse_payload
 from sweephand.actions.proof import secret as secret_of
 from sweephand.actions.redaction import of_query
 from sweephand.actions.rules import Rules, failed
-from sweephand.domain import fields as read
-from sweephand.domain.fields import below
 from sweephand.domain.instants import epoch_s, text
 from sweephand.domain.job import Payload
+from sweephand.domain.members import fields as read
+from sweephand.domain.members.fields import below
 from sweephand.domain.run import Outcome
 from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.schedules.instants import parse_instant
+from sweephand.schedules.text.instants import parse_instant
 from sweephand.security.guard import CallFailed, GuardSettings, Outbound
 
 __all__ = ["carried_over", "check_payload", "from_json", "kept_secrets", "parse", "perform", "to_json"]

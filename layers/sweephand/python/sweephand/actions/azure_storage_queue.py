@@ -21,9 +21,9 @@ from sweephand.actions.payloads import STRANGE, parse_payload
 from sweephand.actions.proof import secret as secret_of
 from sweephand.actions.redaction import of_query
 from sweephand.actions.rules import Rules, failed
-from sweephand.domain import fields as read
-from sweephand.domain.fields import below
 from sweephand.domain.job import Payload
+from sweephand.domain.members import fields as read
+from sweephand.domain.members.fields import below
 from sweephand.domain.run import Outcome
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.security.guard import CallFailed, GuardSettings, Outbound

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sweephand.actions.headers import MASK
-from sweephand.domain import fields as read
-from sweephand.domain.fields import below
 from sweephand.domain.instants import text as instant_text
+from sweephand.domain.members import fields as read
+from sweephand.domain.members.fields import below
 from sweephand.errors import InvalidRequest
 
 if TYPE_CHECKING:

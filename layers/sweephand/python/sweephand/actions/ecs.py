@@ -22,12 +22,12 @@ from sweephand.actions.payloads import BadPayloadError, parse_payload
 from sweephand.actions.proof import secret as secret_of
 from sweephand.actions.redaction import hidden
 from sweephand.actions.rules import Rules, failed
-from sweephand.domain import fields as read
-from sweephand.domain import task
-from sweephand.domain.fields import below
 from sweephand.domain.job import Payload
-from sweephand.domain.json_text import dumps
+from sweephand.domain.members import fields as read
+from sweephand.domain.members.fields import below
+from sweephand.domain.members.json_text import dumps
 from sweephand.domain.run import Outcome, Reason, Verdict
+from sweephand.domain.runs import ecs_task
 from sweephand.errors import InvalidRequest, Mistakes, Unavailable
 from sweephand.security.guard import CallFailed, GuardSettings, Outbound, TaskSettings
 from sweephand.security.tasks import check_definition, check_role
@@ -258,8 +258,8 @@ def _request(params: TaskParams, call: Call, allowed: TaskSettings) -> dict[str,
         "count": 1,
         "launchType": "FARGATE",
         "networkConfiguration": {"awsvpcConfiguration": network},
-        "startedBy": task.mark(call.tenant, call.run_id, call.attempt),
-        "clientToken": task.client_token(call.tenant, call.run_id, call.attempt),
+        "startedBy": ecs_task.mark(call.tenant, call.run_id, call.attempt),
+        "clientToken": ecs_task.client_token(call.tenant, call.run_id, call.attempt),
         "overrides": _overrides(params, call),
     }
 

@@ -14,11 +14,11 @@ from sweephand.actions import rules as outcome_rules
 from sweephand.actions.call import Call
 from sweephand.actions.payloads import check_size, parse_payload
 from sweephand.actions.rules import Rules, failed, kept_secrets, taken
-from sweephand.domain import fields as read
-from sweephand.domain.fields import below
 from sweephand.domain.instants import text, text_ms
 from sweephand.domain.job import Payload
-from sweephand.domain.json_text import dumps, loads
+from sweephand.domain.members import fields as read
+from sweephand.domain.members.fields import below
+from sweephand.domain.members.json_text import dumps, loads
 from sweephand.domain.run import Outcome, Reason
 from sweephand.errors import Mistakes
 from sweephand.security.guard import GuardSettings, Outbound

@@ -14,9 +14,9 @@ from sweephand.actions import aws
 from sweephand.actions.aws import AwsParams, from_json, to_json
 from sweephand.actions.call import Call
 from sweephand.actions.rules import kept_secrets
-from sweephand.domain import fields as read
-from sweephand.domain.fields import below
 from sweephand.domain.job import Payload
+from sweephand.domain.members import fields as read
+from sweephand.domain.members.fields import below
 from sweephand.domain.run import Outcome
 from sweephand.errors import InvalidRequest
 from sweephand.security.aws_targets import Arn

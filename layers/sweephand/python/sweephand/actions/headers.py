@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from sweephand.domain import fields as read
-from sweephand.domain.fields import below
+from sweephand.domain.members import fields as read
+from sweephand.domain.members.fields import below
 from sweephand.errors import InvalidRequest, Mistakes
 
 MAX_HEADERS = 50

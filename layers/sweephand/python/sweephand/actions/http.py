@@ -32,9 +32,9 @@ from sweephand.actions.payloads import BadPayloadError
 from sweephand.actions.proof import NotProven, Proof, Sending, addressed, followed, prove
 from sweephand.actions.proof import secret as secret_of
 from sweephand.actions.redaction import hidden
-from sweephand.domain.json_text import Number, dumps
-from sweephand.domain.retry import is_transient, retry_after_s
+from sweephand.domain.members.json_text import Number, dumps
 from sweephand.domain.run import Outcome, Reason, Verdict
+from sweephand.domain.runs.retry import is_transient, retry_after_s
 from sweephand.errors import InvalidRequest
 from sweephand.security.guard import CallFailed, Deadline, Outbound, Target, check_url
 

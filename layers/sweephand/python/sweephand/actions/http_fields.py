@@ -13,11 +13,11 @@ from sweephand.actions.authentication import Authentication
 from sweephand.actions.dialects import OWN, SAP
 from sweephand.actions.headers import MASK
 from sweephand.actions.payloads import MAX_PAYLOAD, MAX_SAP_PAYLOAD, check_size, parse_payload
-from sweephand.domain import fields as read
-from sweephand.domain import statuses
 from sweephand.domain.collection import LONGEST_CALLBACK_S
-from sweephand.domain.fields import below
 from sweephand.domain.job import Payload
+from sweephand.domain.members import fields as read
+from sweephand.domain.members.fields import below
+from sweephand.domain.runs import statuses
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.security.guard import CREDENTIALS_IN_CLEAR, GuardSettings, Target, check_url, is_public
 

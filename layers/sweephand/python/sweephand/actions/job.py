@@ -13,9 +13,9 @@ from typing import Any
 from sweephand.actions.call import Call
 from sweephand.actions.payloads import parse_payload
 from sweephand.actions.rules import failed, kept_secrets
-from sweephand.domain import fields as read
-from sweephand.domain.fields import below
 from sweephand.domain.job import Payload
+from sweephand.domain.members import fields as read
+from sweephand.domain.members.fields import below
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.ids import is_uuid

@@ -18,10 +18,10 @@ from sweephand.actions.aws import AwsParams, from_json, to_json
 from sweephand.actions.call import Call, run_as_payload
 from sweephand.actions.dialects import facts
 from sweephand.actions.rules import kept_secrets
-from sweephand.domain import fields as read
-from sweephand.domain.fields import below
 from sweephand.domain.job import Payload
-from sweephand.domain.json_text import dumps, loads
+from sweephand.domain.members import fields as read
+from sweephand.domain.members.fields import below
+from sweephand.domain.members.json_text import dumps, loads
 from sweephand.domain.run import Outcome
 from sweephand.security.aws_targets import Arn
 from sweephand.security.guard import GuardSettings, Outbound

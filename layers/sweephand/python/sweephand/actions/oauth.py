@@ -16,8 +16,8 @@ from sweephand.actions.authentication import Authentication
 from sweephand.actions.call import Call
 from sweephand.actions.proof import NotProven, Proof, bearer, secret
 from sweephand.actions.redaction import hidden
-from sweephand.domain.retry import is_transient, retry_after_s
 from sweephand.domain.run import Outcome, Reason, Verdict
+from sweephand.domain.runs.retry import is_transient, retry_after_s
 from sweephand.errors import InvalidRequest
 from sweephand.security.guard import CallFailed, Deadline, Outbound, check_url
 from sweephand.security.passes import Pass

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sweephand.domain import fields as read
-from sweephand.domain.fields import below
 from sweephand.domain.job import Payload
-from sweephand.domain.json_text import dumps
+from sweephand.domain.members import fields as read
+from sweephand.domain.members.fields import below
+from sweephand.domain.members.json_text import dumps
 from sweephand.errors import InvalidRequest
 
 MAX_PAYLOAD = 65_536

@@ -15,8 +15,8 @@ from sweephand.actions.call import Call
 from sweephand.actions.dialects import facts
 from sweephand.actions.payloads import STRANGE
 from sweephand.actions.rules import Rules
-from sweephand.domain import fields as read
-from sweephand.domain.fields import below
+from sweephand.domain.members import fields as read
+from sweephand.domain.members.fields import below
 from sweephand.domain.run import Outcome
 from sweephand.errors import InvalidRequest
 from sweephand.security.aws_targets import check_role, check_target

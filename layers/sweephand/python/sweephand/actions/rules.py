@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sweephand.actions.call import Call
-from sweephand.domain import fields as read
 from sweephand.domain.collection import LONGEST_CALLBACK_S
-from sweephand.domain.fields import below
+from sweephand.domain.members import fields as read
+from sweephand.domain.members.fields import below
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.errors import Mistakes
 from sweephand.security.guard import GuardSettings

@@ -17,9 +17,9 @@ from sweephand.actions.call import Call
 from sweephand.actions.dialects import facts
 from sweephand.actions.payloads import STRANGE, check_size
 from sweephand.actions.rules import kept_secrets
-from sweephand.domain import fields as read
-from sweephand.domain.fields import below
 from sweephand.domain.job import Payload
+from sweephand.domain.members import fields as read
+from sweephand.domain.members.fields import below
 from sweephand.domain.run import Outcome
 from sweephand.errors import InvalidRequest
 from sweephand.security.aws_targets import Arn

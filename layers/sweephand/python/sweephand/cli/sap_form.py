@@ -15,7 +15,7 @@ from sweephand.errors import InvalidRequest
 from sweephand.facades.sap import times
 from sweephand.facades.sap.fields import MODES, flag, new_job, new_schedule
 from sweephand.schedules import timing
-from sweephand.schedules.duration import read_interval
+from sweephand.schedules.text.duration import read_interval
 from sweephand.security.guard import GuardSettings
 
 AS_SHOWN = ("name", "description", "action", "httpMethod")

@@ -20,7 +20,7 @@ from sweephand.domain.run import FAILED, REACTIONS, Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 
 if TYPE_CHECKING:
-    from sweephand.domain.circuits import Circuit
+    from sweephand.domain.flow_keys.circuits import Circuit
     from sweephand.domain.operation import Operation
 
 SOURCE = "sweephand"

@@ -186,7 +186,7 @@ class ActionDraft:
 
 @dataclass(frozen=True)
 class Asked:
-    """A request that goes by the rule of domain.nothing_left.
+    """A request that goes by the rule of domain.occurrences.nothing_left.
 
     active: what the request says about it; None if it says nothing. within_job: the schedule is part of its job's body.
     """
@@ -201,7 +201,7 @@ class ScheduleDraft:
 
     book: the references of the calendars that it names, as they are now, by name. because: why the service itself
     switches it off.
-    hooks, attributes None: those that are there stay. asked: it goes by the rule of domain.nothing_left.
+    hooks, attributes None: those that are there stay. asked: it goes by the rule of domain.occurrences.nothing_left.
     """
 
     name: str | None

@@ -64,8 +64,8 @@ class Schedule:
     unless all of it is.
     collection: of its job, as the sweeper knows it. held_from: while its collection or tenant is disabled, the
     earliest instant not yet sent; next_run_at is then only when it is looked at again. completed_at: once COMPLETED.
-    unreachable: since when its target is out of reach (domain.deactivation.Streak); None while it answers.
-    hooks: which hooks it brings itself, in the place of its job's (domain.own_hooks.OwnHooks); None: none.
+    unreachable: since when its target is out of reach (domain.runs.deactivation.Streak); None while it answers.
+    hooks: which hooks it brings itself, in the place of its job's (domain.jobs.own_hooks.OwnHooks); None: none.
     attributes: what only its job's facade knows.
     newer_packed: the timing by the versions of its calendars that hold now, while it has still to follow them. Known to
     answers only (flow.lookup.as_following), and never stored.

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from sweephand.domain.json_text import dumps
+from sweephand.domain.members.json_text import dumps
 from sweephand.errors import InvalidRequest
 
 RUN_TOKEN_HEADER = "Sweephand-Callback-Token"  # noqa: S105 - the name of a header

@@ -9,7 +9,7 @@ import json
 import re
 from typing import Any
 
-from sweephand.domain.json_text import Number, dumps
+from sweephand.domain.members.json_text import Number, dumps
 from sweephand.errors import InvalidRequest
 
 __all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_NUMBER", "canonical_text", "dumps", "loads"]

@@ -18,11 +18,13 @@ from sweephand.domain.job import Job
 from sweephand.domain.run import Reason, Run
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.flow.world import World
-from sweephand.store import jobs, keys, ledger
-from sweephand.store.table import CleanUpItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.table import CleanUpItem
+from sweephand.store.jobs import jobs
+from sweephand.store.runs import ledger
 
 if TYPE_CHECKING:
-    from sweephand.domain.circuits import Circuit
+    from sweephand.domain.flow_keys.circuits import Circuit
     from sweephand.domain.operation import Operation
     from sweephand.security.caller import Caller, Credential
 

@@ -8,10 +8,10 @@ from datetime import timedelta
 from sweephand.domain.instants import epoch_s
 from sweephand.errors import Conflict, InvalidRequest
 from sweephand.flow.world import World
-from sweephand.store import keys
-from sweephand.store.conditional import Op, Refused
-from sweephand.store.expressions import Condition
-from sweephand.store.table import IdempotencyItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Op, Refused
+from sweephand.store.dynamo.expressions import Condition
+from sweephand.store.dynamo.table import IdempotencyItem
 
 KEPT = timedelta(hours=24)
 

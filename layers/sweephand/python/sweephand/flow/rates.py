@@ -8,7 +8,7 @@ from threading import Lock
 from sweephand.domain.instants import epoch_s
 from sweephand.errors import RateLimited, Unavailable
 from sweephand.flow.world import World
-from sweephand.store import rates
+from sweephand.store.tenants import rates
 
 PARTS = 200
 TOLD_AFTER_S = 5.0
@@ -39,7 +39,7 @@ class _Counter:
 
 
 class Counters:
-    """Counts of the present minute by tenant. Safe for threads. counted: as for store.keys.rate.
+    """Counts of the present minute by tenant. Safe for threads. counted: as for store.dynamo.keys.rate.
 
     lazily: a process reports after `step` only, not at its first in a minute nor after some seconds. What is counted
     seldom then costs no write at all.
@@ -88,7 +88,7 @@ class RateMeter:
     """
 
     def __init__(self, world: World, absolute: Limit, client: Limit, *, counted: str = "") -> None:
-        """absolute: of all callers together; client: of each tenant; counted: as for store.keys.rate."""
+        """absolute: of all callers together; client: of each tenant; counted: as for store.dynamo.keys.rate."""
         self._world = world
         self._absolute = absolute
         self._client = client

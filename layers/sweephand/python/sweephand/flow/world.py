@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from sweephand.actions.call import Call
-    from sweephand.domain.circuits import Circuit
+    from sweephand.domain.flow_keys.circuits import Circuit
     from sweephand.domain.run import Outcome
     from sweephand.flow.flow_keys.turnstiles import Group
     from sweephand.flow.rates import Counters
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from sweephand.security.secrets import SecretBox
     from sweephand.settings import Settings
     from sweephand.sources import Chance, Clock
-    from sweephand.store.conditional import Table
-    from sweephand.store.files import Files
-    from sweephand.store.standing import Standing
+    from sweephand.store.dynamo.conditional import Table
+    from sweephand.store.operations.files import Files
+    from sweephand.store.tenants.collection_cache import Standing
 
 
 @dataclass

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules.localtime import Overlap
+from sweephand.schedules.grids.sets import Also
+from sweephand.schedules.grids.wallclock import OnWallClock
 from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.notations.shapes import Rules
 from sweephand.schedules.rule import Amended, Jittered, Once, Series, Window
-from sweephand.schedules.sets import Also
-from sweephand.schedules.wallclock import OnWallClock
+from sweephand.schedules.zones.localtime import Overlap
 
 _LEAVE_OUT = "leave it out: the schedule runs through clock changes, loses nothing and doubles nothing"
 

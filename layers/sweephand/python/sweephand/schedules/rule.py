@@ -25,7 +25,7 @@ from threading import local
 from typing import TYPE_CHECKING, Protocol
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules.localtime import to_instant, to_second
+from sweephand.schedules.zones.localtime import to_instant, to_second
 from sweephand.values import value
 
 if TYPE_CHECKING:

@@ -11,21 +11,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import members
-from sweephand.schedules.localtime import (
-    FIRST_SECOND,
-    IANA_VERSION,
-    LAST_SECOND,
-    Gap,
-    MonthOverflow,
-    Overlap,
-    Zone,
-    instant_text,
-    to_instant,
-    to_second,
-    to_second_up,
-    zone,
-)
 from sweephand.schedules.notations import NOTATIONS, as_rfc_3339, zone_named
 from sweephand.schedules.notations.shapes import Beginning, Compiled, Rules
 from sweephand.schedules.rule import (
@@ -39,6 +24,21 @@ from sweephand.schedules.rule import (
     between,
     count_between,
     limited,
+)
+from sweephand.schedules.text import members
+from sweephand.schedules.zones.localtime import (
+    FIRST_SECOND,
+    IANA_VERSION,
+    LAST_SECOND,
+    Gap,
+    MonthOverflow,
+    Overlap,
+    Zone,
+    instant_text,
+    to_instant,
+    to_second,
+    to_second_up,
+    zone,
 )
 from sweephand.values import value
 
@@ -167,7 +167,7 @@ class Timing:
         interval_s = self._compiled.interval()
         if all(text[1] == "-" for text in self.calendars):
             return interval_s
-        from sweephand.schedules.weeks import rolled_gap_s  # noqa: PLC0415 - read with the calendars
+        from sweephand.schedules.grids.weeks import rolled_gap_s  # noqa: PLC0415 - read with the calendars
 
         return min(interval_s, rolled_gap_s(self._compiled.series, self.zone))
 
@@ -188,7 +188,7 @@ def parse(
     fields: the members of TIMING_MEMBERS as in the caller's JSON, of any JSON type; null is absent, others are not
     looked at. now: the moment of creation, the anchor of `every` without startTime. job_start, job_end: the job's own
     window; the schedule's is cut to it. salt: the schedule's id; the jitter is a hash of it. book: the reference
-    of each calendar that the fields name; its content is kept (schedules/calendars.py).
+    of each calendar that the fields name; its content is kept (schedules/calendars/calendars.py).
     may_be_over: an end that comes before its first occurrence is no error; a rule that never fires is one.
     may_be_empty: neither is one.
     Raises InvalidRequest (INVALID_FIELD, or NEVER_FIRES if nothing lies in the window), nothing else. INVALID_FIELD is
@@ -266,15 +266,15 @@ def _fires_later(timing: Timing, first: int) -> bool:
 
 def _by_calendars(given: object, timing: Timing, book: Mapping[str, str], first: int) -> Timing:
     """The timing as its calendars leave it. Raises InvalidRequest."""
-    from sweephand.schedules import uses  # noqa: PLC0415 - few schedules have any, and a sweeper parses none
+    from sweephand.schedules.calendars import calendar_uses  # noqa: PLC0415 - few schedules have any, and a sweeper parses none
 
-    named = uses.read(given)
-    packed = uses.packed(named, book)
+    named = calendar_uses.read(given)
+    packed = calendar_uses.packed(named, book)
     if not packed:
         return timing
     if timing.actual_start_interval_s is not None:
         raise InvalidRequest("calendars", "do not act on an interval with align actual_start")
-    uses.check_rolling(named, timing.rule, first)
+    calendar_uses.check_rolling(named, timing.rule, first)
     timing = _build({**json.loads(timing.packed), "cal": packed})
     if timing.rule.after(first - 1) is None:
         raise members.never_fires("calendars", "leave it no occurrence")
@@ -303,7 +303,7 @@ def with_calendars(timing: Timing, references: Sequence[str]) -> Timing:
     """The same schedule by other versions of its calendars, in their order; it may be left without an occurrence."""
     from dataclasses import replace  # noqa: PLC0415 - as above
 
-    from sweephand.schedules.calendars import Use  # noqa: PLC0415
+    from sweephand.schedules.calendars.calendars import Use  # noqa: PLC0415
 
     uses = [replace(Use.read(text), reference=new) for text, new in zip(timing.calendars, references, strict=True)]
     return _build({**json.loads(timing.packed), "cal": [str(use) for use in uses]})
@@ -357,7 +357,7 @@ def _build(packed: Mapping[str, Any], text: str | None = None) -> Timing:
     series: Series = window
     uses = tuple(packed.get("cal", ()))
     if uses:
-        from sweephand.schedules.calendars import applied  # noqa: PLC0415 - for a sweeper that meets one
+        from sweephand.schedules.calendars.calendars import applied  # noqa: PLC0415 - for a sweeper that meets one
 
         series = Window(applied(window, uses, rules.zone), window.first, window.last)
     jitter_s = int(packed.get("jitter", 0))
@@ -419,7 +419,7 @@ def _limits(
     one of the two is a wall time. With `both`, a wall time that comes twice means the wider window. Raises
     InvalidRequest for an end before its start, unless may_be_empty.
     """
-    from sweephand.schedules import instants  # noqa: PLC0415 - a sweeper reads none
+    from sweephand.schedules.text import instants  # noqa: PLC0415 - a sweeper reads none
 
     gap = Gap.NEXT_VALID if rules.gap is Gap.SKIP else rules.gap
     found: list[int | None] = []

@@ -21,7 +21,7 @@ from sweephand.store.views import tenants
 from sweephand.store.views.runs import Totals
 
 if TYPE_CHECKING:
-    from sweephand.domain.held import Held
+    from sweephand.domain.jobs.held import Held
 
 INCLUDES = frozenset({"schedules"})
 AT_ONCE = 8
@@ -61,7 +61,7 @@ def as_held(ctx: Context, planned: Planned) -> tuple[Planned, Held | None]:
 
 
 def _each_held(ctx: Context, schedules: Iterable[Schedule], held: Held | None) -> list[Schedule]:
-    from sweephand.domain.held import as_held as one_as_held  # noqa: PLC0415 - not every request shows a job
+    from sweephand.domain.jobs.held import as_held as one_as_held  # noqa: PLC0415 - not every request shows a job
 
     return [one_as_held(schedule, held, ctx.now) for schedule in schedules]
 

@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sweephand.domain import upcoming
 from sweephand.domain.instants import text, text_ms
 from sweephand.domain.job import ActionSpec, Job, JobState, Pause, Payload, hook_owner
-from sweephand.domain.job_state import ended_state, state_of
+from sweephand.domain.jobs.job_state import ended_state, state_of
+from sweephand.domain.occurrences import upcoming
 from sweephand.domain.run import Run
 from sweephand.domain.schedule import OVER, Schedule, StateReason
 from sweephand.facades.native import defaults
 from sweephand.facades.native.defaults import Filling, payload_value
-from sweephand.schedules.explain import MovedBy
+from sweephand.schedules.explain.explain import MovedBy
 from sweephand.schedules.timing import load_or_never
 from sweephand.store.views.runs import Totals
 from sweephand.store.views.tenants import Listed
 
 if TYPE_CHECKING:
-    from sweephand.domain.held import Held
+    from sweephand.domain.jobs.held import Held
 
 NEXT_RUNS = 5
 
@@ -38,7 +38,7 @@ def job_body(
 ) -> dict[str, Any]:
     """payloads None: of a list, which leaves them out. shown: the bodies of the schedules, if they are asked for.
 
-    waits_s: see defaults.Filling. schedules: as they are held (domain.held.as_held).
+    waits_s: see defaults.Filling. schedules: as they are held (domain.jobs.held.as_held).
     """
     filling = Filling(job.policies, waits_s)
     body: dict[str, Any] = {

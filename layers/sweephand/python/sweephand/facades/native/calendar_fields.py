@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sweephand.domain import fields
 from sweephand.domain.calendar import Calendar, Version
 from sweephand.domain.instants import EPOCH, text_ms
+from sweephand.domain.members import fields
 from sweephand.errors import InvalidRequest
 from sweephand.facades.native import shapes
-from sweephand.schedules import calendar_content, icalendar, icalendar_text
+from sweephand.schedules.calendars import calendar_content, icalendar, icalendar_text
 
 IMPORT = icalendar_text.FIELD
 READ_ONLY = ("version", "usedBy", "replanning", "createdAt", "modifiedAt")

@@ -16,9 +16,9 @@ from sweephand.facades.native.json_schema import (
     whole,
 )
 from sweephand.facades.native.schema_words import PLAIN_NAME
-from sweephand.schedules import calendar_content as content
-from sweephand.schedules import icalendar
-from sweephand.schedules.calendars import MOST, Mode, Roll
+from sweephand.schedules.calendars import calendar_content as content
+from sweephand.schedules.calendars import icalendar
+from sweephand.schedules.calendars.calendars import MOST, Mode, Roll
 
 _LONGEST = 1_000
 USES: Schema = items(

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from sweephand.domain.difference import Difference, differences
 from sweephand.domain.instants import text_ms
 from sweephand.domain.job import SCHEDULES_AT_ONCE, ActionSpec, Job, Payload
-from sweephand.domain.json_text import dumps
-from sweephand.domain.revision import Entry
+from sweephand.domain.jobs.revision import Entry
+from sweephand.domain.members.json_diff import Difference, differences
+from sweephand.domain.members.json_text import dumps
 from sweephand.domain.schedule import Schedule
 from sweephand.facades.http import Answer
 from sweephand.facades.native import bodies

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sweephand.domain import fields, retry
 from sweephand.domain.collection import LONGEST_CALLBACK_S, Collection, Events, Quota, Retention
 from sweephand.domain.instants import text_ms
+from sweephand.domain.members import fields
+from sweephand.domain.runs import retry
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.facades.native import shapes
-from sweephand.schedules.localtime import zone
+from sweephand.schedules.zones.localtime import zone
 from sweephand.security.guard import GuardSettings
 
 MOST_JOBS = 1_000_000

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sweephand.domain import json_text, lateness
 from sweephand.domain.job import HOOK_KINDS, ActionSpec, Payload
+from sweephand.domain.members import json_text
+from sweephand.domain.occurrences import lateness
 from sweephand.schedules.notations import NOTATIONS, defaults_of, zone_named
 
 POLICIES: Mapping[str, Any] = {

@@ -8,10 +8,10 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
-from sweephand.domain import fields
 from sweephand.domain.failure import Archived, Failure, Group, Redirect
 from sweephand.domain.instants import epoch_ms, text, text_ms
 from sweephand.domain.job import TASK_KINDS
+from sweephand.domain.members import fields
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native.context import Context

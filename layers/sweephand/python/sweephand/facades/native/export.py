@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from sweephand.domain import run_file
-from sweephand.domain.run_file import MEDIA_TYPES, Format
+from sweephand.domain.runs import run_file
+from sweephand.domain.runs.run_file import MEDIA_TYPES, Format
 from sweephand.facades.http import Answer
 from sweephand.facades.native import cursors, runs
 from sweephand.facades.native.context import Context

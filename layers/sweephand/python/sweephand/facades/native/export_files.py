@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sweephand.domain import fields
 from sweephand.domain.instants import text, text_ms
+from sweephand.domain.members import fields
 from sweephand.domain.operation import Operation
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer

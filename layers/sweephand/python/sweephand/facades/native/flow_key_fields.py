@@ -7,10 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sweephand.domain import fields
-from sweephand.domain.circuits import Circuit
-from sweephand.domain.fields import below
-from sweephand.domain.flow_keys import (
+from sweephand.domain.flow_keys.circuits import Circuit
+from sweephand.domain.flow_keys.flow_keys import (
     LONGEST_PERIOD_S,
     MOST_A_SECOND,
     MOST_PARALLEL,
@@ -20,6 +18,8 @@ from sweephand.domain.flow_keys import (
     Turnstile,
 )
 from sweephand.domain.instants import EPOCH, stamp, text_ms
+from sweephand.domain.members import fields
+from sweephand.domain.members.fields import below
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.facades.native import shapes
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sweephand.domain.circuits import CircuitState
-from sweephand.domain.flow_keys import LONGEST_PERIOD_S, MOST_PARALLEL, CircuitRule
+from sweephand.domain.flow_keys.circuits import CircuitState
+from sweephand.domain.flow_keys.flow_keys import LONGEST_PERIOD_S, MOST_PARALLEL, CircuitRule
 from sweephand.domain.run import Reason
 from sweephand.facades.native import flow_key_fields as fields
 from sweephand.facades.native.json_schema import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import islice
 
-from sweephand.domain.flow_keys import FlowKey
+from sweephand.domain.flow_keys.flow_keys import FlowKey
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native import flow_key_fields, shapes

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from sweephand.domain.near import quoted
+from sweephand.domain.members.near_names import quoted
 from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.schedules import zone_names
 from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.timing import TIMING_MEMBERS, parse
+from sweephand.schedules.zones import zone_names
 
 HARMLESS = {"every": "PT1H"}
 """Stands in for a notation that cannot be read, while the members next to it are."""

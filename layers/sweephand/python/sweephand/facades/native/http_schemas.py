@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sweephand.actions import certificates, headers, http_fields
-from sweephand.domain import deactivation, retry
 from sweephand.domain.collection import LONGEST_CALLBACK_S
 from sweephand.domain.job import HOOK_KINDS
+from sweephand.domain.runs import deactivation, retry
 from sweephand.facades.native import action_schemas, defaults, shapes
 from sweephand.facades.native.json_schema import (
     Members,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sweephand.domain import fields, lateness, retry
-from sweephand.domain.fields import below
 from sweephand.domain.job import TASK_KINDS, ActionDraft, ActionSpec, ScheduleDraft
+from sweephand.domain.members import fields
+from sweephand.domain.members.fields import below
+from sweephand.domain.occurrences import lateness
+from sweephand.domain.runs import retry
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import notations
 from sweephand.schedules.notations import NOTATIONS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sweephand.domain.job import HOOK_KINDS, hook_owner
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Reason, State
-from sweephand.domain.run_file import Format
+from sweephand.domain.runs.run_file import Format
 from sweephand.facades.native.json_schema import (
     Members,
     Schema,

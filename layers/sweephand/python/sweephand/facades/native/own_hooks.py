@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sweephand.domain.job import TASK_KINDS, ActionDraft, ActionSpec, Job, ScheduleDraft
-from sweephand.domain.run_action import policies_of
+from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.native import defaults

@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
-from sweephand.domain import fields, generations, upcoming
 from sweephand.domain.collection import Collection, Usage
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, text
+from sweephand.domain.members import fields
+from sweephand.domain.occurrences import generations, upcoming
 from sweephand.domain.run import Kind
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.errors import InvalidRequest, Mistakes
@@ -22,14 +23,15 @@ from sweephand.flow.jobs.drafts import LAST
 from sweephand.flow.series import replan
 from sweephand.flow.tenants import tenancy
 from sweephand.ids import run_uuid
-from sweephand.schedules import cautions, gaps, instants, why
-from sweephand.schedules.describe import describe
-from sweephand.schedules.explain import dropped, left_out, local_text, search
-from sweephand.schedules.instants import Written, parse_instant
-from sweephand.schedules.localtime import IANA_VERSION
-from sweephand.schedules.reasons import Reason
+from sweephand.schedules.explain import explain_instant, gaps, preview_warnings
+from sweephand.schedules.explain.describe import describe
+from sweephand.schedules.explain.explain import dropped, left_out, local_text, search
+from sweephand.schedules.explain.instant_reasons import Reason
 from sweephand.schedules.rule import MOST, Undecided, limited
+from sweephand.schedules.text import instants
+from sweephand.schedules.text.instants import Written, parse_instant
 from sweephand.schedules.timing import TIMING_MEMBERS, Timing, load_or_never, parse
+from sweephand.schedules.zones.localtime import IANA_VERSION
 from sweephand.store.views import runs as views
 
 NEXT_PREVIEWED, MOST_PREVIEWED, MOST_DROPPED = 5, 1_000, 100
@@ -58,7 +60,7 @@ def _preview(ctx: Context) -> Answer:
     until = found[-1].instant if len(found) == limit or not whole else LAST
     ends = found[-1].instant if len(found) == count or not whole else LAST  # after the last, nothing is left out
     gone = dropped(timing, after, ends, MOST_DROPPED)
-    counted = None if timing.count is None else why.Counted(after, timing.count)
+    counted = None if timing.count is None else explain_instant.Counted(after, timing.count)
     return Answer(
         200,
         {
@@ -79,10 +81,12 @@ def _preview(ctx: Context) -> Answer:
                 for each in islice(left_out(timing, after, ends), MOST_DROPPED)
             ],
             "gaps": _gaps(timing, after),
-            "warnings": [{"code": each.code, "message": each.text} for each in cautions.cautions(timing, after)],
+            "warnings": [
+                {"code": each.code, "message": each.text} for each in preview_warnings.cautions(timing, after)
+            ],
             "explained": None
             if asked is None
-            else _explained(timing, why.explain_written(timing, asked, counted), given.get("calendars")),
+            else _explained(timing, explain_instant.explain_written(timing, asked, counted), given.get("calendars")),
             "nextCursor": None,
             "searchedUntil": text(until),
             "ianaVersion": IANA_VERSION,
@@ -151,7 +155,7 @@ def explain_schedule(ctx: Context) -> Answer:
     planned, _ = as_held(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")))
     schedule = lookup.find_schedule(planned, ctx.id("schedule"))
     timing = load_or_never(schedule.packed)
-    found = why.explain_written(timing, _asked(ctx), _counted(schedule, timing))
+    found = explain_instant.explain_written(timing, _asked(ctx), _counted(schedule, timing))
     if timing.actual_start_interval_s is not None and schedule.state is ScheduleState.ACTIVE:
         found = _by_actual_starts(ctx.now, schedule, timing, found)
     uuid = run_uuid(ctx.tenant, schedule.id, epoch_ms(found.instant), Kind.SCHEDULED.value)
@@ -177,15 +181,17 @@ def _asked(ctx: Context) -> Written:
         raise InvalidRequest("at", wrong.reason, position=wrong.position, code="INVALID_QUERY") from wrong
 
 
-def _counted(schedule: Schedule, timing: Timing) -> why.Counted | None:
+def _counted(schedule: Schedule, timing: Timing) -> explain_instant.Counted | None:
     """What is left of `count`. Of a schedule that is over, its state says it."""
     waits = schedule.unsent_from
     if timing.count is None or waits is None or schedule.state is ScheduleState.ENDING:
         return None
-    return why.Counted(waits - timedelta(seconds=1), max(0, timing.count - schedule.planned_total))
+    return explain_instant.Counted(waits - timedelta(seconds=1), max(0, timing.count - schedule.planned_total))
 
 
-def _before_change(ctx: Context, schedule: Schedule, found: why.Explanation, uuid: str) -> why.Explanation:
+def _before_change(
+    ctx: Context, schedule: Schedule, found: explain_instant.Explanation, uuid: str
+) -> explain_instant.Explanation:
     """Of an instant that the schedule's rule as it is now does not answer for."""
     due = found.instant in schedule.still_due and schedule.state in LIVE and schedule.held_from is None
     if due or views.read(ctx.world.table, ctx.tenant, schedule.id, uuid) is not None:
@@ -195,7 +201,9 @@ def _before_change(ctx: Context, schedule: Schedule, found: why.Explanation, uui
     return replace(found, occurs=False, reasons=(Reason("CHANGED_SINCE", since),), moved_by=None)
 
 
-def _while_following(schedule: Schedule, timing: Timing, found: why.Explanation, newer: Timing) -> why.Explanation:
+def _while_following(
+    schedule: Schedule, timing: Timing, found: explain_instant.Explanation, newer: Timing
+) -> explain_instant.Explanation:
     """Of an instant ahead: no instant is named that only one version of the schedule's calendars has."""
     before = found.instant - timedelta(seconds=1)
     certain = [each.instant for each in upcoming.ahead(schedule, timing, before, 2)]
@@ -207,7 +215,9 @@ def _while_following(schedule: Schedule, timing: Timing, found: why.Explanation,
     return replace(found, occurs=False, reasons=(reason,), moved_by=None)
 
 
-def _by_actual_starts(now: datetime, schedule: Schedule, timing: Timing, found: why.Explanation) -> why.Explanation:
+def _by_actual_starts(
+    now: datetime, schedule: Schedule, timing: Timing, found: explain_instant.Explanation
+) -> explain_instant.Explanation:
     """Of an instant ahead: such an interval goes by its row, because its steps follow the runs that came before."""
     if found.instant <= now:
         return found
@@ -219,7 +229,7 @@ def _by_actual_starts(now: datetime, schedule: Schedule, timing: Timing, found: 
     step = timedelta(seconds=timing.actual_start_interval_s or 0)
     previous = ahead[0] - step if ahead and ahead[0] - step > now else None
     following = next((each for each in ahead if each > found.instant), None)
-    return why.Explanation(found.instant, occurs, (reason,), None, previous, following)
+    return explain_instant.Explanation(found.instant, occurs, (reason,), None, previous, following)
 
 
 def _acts(now: datetime, schedule: Schedule, instant: datetime) -> bool:
@@ -242,7 +252,7 @@ def _not_active(schedule: Schedule) -> Reason:
 def _gaps(timing: Timing, after: datetime) -> dict[str, Any] | None:
     """The smallest and largest distance of the next year; None where it has fewer than two occurrences."""
     begin = epoch_s(after)
-    end = begin + cautions.YEAR_S
+    end = begin + preview_warnings.YEAR_S
     most = gaps.MOST_LOOKS
     if timing.count is not None and _ends_within(timing, begin, end):
         found = gaps.walk(timing.rule, begin, end, min(most, timing.count))
@@ -264,7 +274,7 @@ def _ends_within(timing: Timing, begin: int, end: int) -> bool:
         return True
 
 
-def _explained(timing: Timing, found: why.Explanation, calendars: Any) -> dict[str, Any]:
+def _explained(timing: Timing, found: explain_instant.Explanation, calendars: Any) -> dict[str, Any]:
     """calendars: as the schedule names them."""
     return {
         "at": text(found.instant),

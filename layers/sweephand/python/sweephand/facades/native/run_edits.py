@@ -7,7 +7,7 @@ from typing import Any
 
 from sweephand.actions import headers as header_fields
 from sweephand.actions import payloads
-from sweephand.domain import fields
+from sweephand.domain.members import fields
 from sweephand.errors import InvalidRequest
 from sweephand.flow.runs.edits import Edit
 

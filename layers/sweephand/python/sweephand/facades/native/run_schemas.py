@@ -34,8 +34,8 @@ from sweephand.facades.native.schema_words import (
     STATUS_CODE,
     TEXT,
 )
-from sweephand.schedules.cautions import CAUTIONS
-from sweephand.schedules.reasons import REASON_CODES
+from sweephand.schedules.explain.instant_reasons import REASON_CODES
+from sweephand.schedules.explain.preview_warnings import CAUTIONS
 
 _ATTEMPT: Members = {
     "attempt": whole(1),

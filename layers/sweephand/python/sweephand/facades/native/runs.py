@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
-from sweephand.domain import generations, upcoming
 from sweephand.domain.instants import epoch_ms, epoch_s, text
+from sweephand.domain.occurrences import generations, upcoming
 from sweephand.domain.run import Attempt, Kind, Reason, Run, State
-from sweephand.domain.run_body import run_body
+from sweephand.domain.runs.run_body import run_body
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import RUN_TOKEN_HEADER, Answer
@@ -28,9 +28,9 @@ from sweephand.flow.runs import results, run_lists
 from sweephand.flow.runs.run_lists import JobNames, Wanted
 from sweephand.flow.tenants import tenancy
 from sweephand.ids import is_uuid, run_uuid
-from sweephand.schedules.explain import MovedBy, left_out
-from sweephand.schedules.instants import parse_instant
+from sweephand.schedules.explain.explain import MovedBy, left_out
 from sweephand.schedules.rule import Undecided
+from sweephand.schedules.text.instants import parse_instant
 from sweephand.schedules.timing import Timing, load_or_never
 from sweephand.security.caller import RUN_TARGET
 from sweephand.store.views import runs as views

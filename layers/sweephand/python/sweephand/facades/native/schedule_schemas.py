@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sweephand.domain.held import HeldBy
 from sweephand.domain.job import HOOK_KINDS
+from sweephand.domain.jobs.held import HeldBy
 from sweephand.domain.run import State
 from sweephand.domain.schedule import ScheduleState, StateReason
 from sweephand.facades.native import shapes
@@ -33,10 +33,10 @@ from sweephand.facades.native.schema_words import (
     TEXT,
 )
 from sweephand.schedules import notations
-from sweephand.schedules.localtime import Gap, MonthOverflow, Overlap
-from sweephand.schedules.members import LONGEST_TEXT
 from sweephand.schedules.notations.every import Align
+from sweephand.schedules.text.members import LONGEST_TEXT
 from sweephand.schedules.timing import MOST_COUNT, MOST_JITTER_S
+from sweephand.schedules.zones.localtime import Gap, MonthOverflow, Overlap
 
 DST_RULES: Members = {
     "dstGap": one_of(Gap, description="A wall time that the clock jumps over."),

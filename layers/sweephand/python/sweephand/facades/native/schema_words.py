@@ -12,7 +12,7 @@ from sweephand.facades.native.json_schema import (
     text,
     whole,
 )
-from sweephand.schedules import instants
+from sweephand.schedules.text import instants
 from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES
 
 _HEX = "[0-9a-f]"

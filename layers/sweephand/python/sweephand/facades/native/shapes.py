@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from sweephand import actions
 from sweephand.actions.payloads import json_payload
-from sweephand.domain import fields, lateness
-from sweephand.domain.fields import below, flag
 from sweephand.domain.job import (
     DEFAULT_COLLECTION,
     HOOK_KINDS,
@@ -22,12 +20,15 @@ from sweephand.domain.job import (
     Payload,
     ScheduleDraft,
 )
-from sweephand.domain.lateness import Misfire
+from sweephand.domain.members import fields
+from sweephand.domain.members.fields import below, flag
+from sweephand.domain.occurrences import lateness
+from sweephand.domain.occurrences.lateness import Misfire
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.facades.native import defaults
 from sweephand.facades.native.defaults import Filling
 from sweephand.ids import is_uuid
-from sweephand.schedules.instants import parse_instant
+from sweephand.schedules.text.instants import parse_instant
 from sweephand.schedules.timing import TIMING_MEMBERS
 from sweephand.security.guard import GuardSettings
 
@@ -204,10 +205,10 @@ def schedule_draft(
 
 
 def _calendars(value: object, field: str) -> Any:
-    from sweephand.schedules import uses  # noqa: PLC0415 - few schedules name any
+    from sweephand.schedules.calendars import calendar_uses  # noqa: PLC0415 - few schedules name any
 
     try:
-        return uses.shown(value)
+        return calendar_uses.shown(value)
     except InvalidRequest as wrong:
         raise (wrong.within(field) if field else wrong) from wrong
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from sweephand.domain import fields
 from sweephand.domain.collection import (
     DESCENDANTS,
     MOST_DESCENDANTS,
@@ -19,6 +18,7 @@ from sweephand.domain.collection import (
     Usage,
 )
 from sweephand.domain.instants import text_ms
+from sweephand.domain.members import fields
 from sweephand.domain.operation import Operation
 from sweephand.errors import InvalidRequest, Mistakes, NotFound
 from sweephand.facades.http import Answer

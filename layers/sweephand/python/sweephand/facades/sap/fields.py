@@ -16,15 +16,15 @@ from sweephand import actions
 from sweephand.actions.authentication import STACK
 from sweephand.actions.headers import MASK
 from sweephand.actions.payloads import json_payload
-from sweephand.domain import fields
 from sweephand.domain.instants import text
 from sweephand.domain.job import ActionDraft, ActionSpec, Asked, Job, JobDraft, Payload, ScheduleDraft
+from sweephand.domain.members import fields
 from sweephand.errors import InvalidRequest
 from sweephand.facades import strict_json
 from sweephand.facades.sap import times
 from sweephand.facades.sap.context import COLLECTION, FACADE
 from sweephand.flow.jobs.drafts import PAST_GRACE
-from sweephand.schedules.duration import read_interval
+from sweephand.schedules.text.duration import read_interval
 from sweephand.security.guard import GuardSettings
 
 METHODS = ("GET", "POST", "PUT", "DELETE")

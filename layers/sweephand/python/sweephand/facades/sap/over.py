@@ -1,7 +1,7 @@
 """What is switched on must have something to run: else it would be over at once.
 
-A change of a recurring schedule is judged where it is made, with its job as it shall be: domain/nothing_left.py has the
-table. What is left for here is the single instant, and the many that `activationStatus` names at once.
+A change of a recurring schedule is judged where it is made, by the table in domain/occurrences/nothing_left.py. This
+module judges single instants, and the many schedules that `activationStatus` names at once.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from sweephand.domain import fields as members
-from sweephand.domain import upcoming
 from sweephand.domain.instants import epoch_ms
-from sweephand.domain.json_text import dumps
+from sweephand.domain.members import fields as members
+from sweephand.domain.members.json_text import dumps
+from sweephand.domain.occurrences import upcoming
 from sweephand.domain.run import Kind, Run
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import Conflict, InvalidRequest, NotFound

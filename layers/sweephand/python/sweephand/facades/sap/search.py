@@ -29,7 +29,7 @@ from sweephand.facades.sap.pages import Page, envelope, page_of
 from sweephand.facades.sap.times import shown
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.schedules.instants import parse_instant
+from sweephand.schedules.text.instants import parse_instant
 
 LONGEST = 1_000
 AT_ONCE, LEAST_AT_ONCE = 8, 2

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from sweephand.domain.instants import epoch_s, from_s
-from sweephand.schedules import dates
-from sweephand.schedules.localtime import zone
+from sweephand.schedules.text import dates
+from sweephand.schedules.zones.localtime import zone
 
 
 def read(value: object, field: str, now: datetime) -> datetime:

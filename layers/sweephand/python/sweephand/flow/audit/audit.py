@@ -15,8 +15,11 @@ from sweephand.domain.schedule import LIVE, OVER, Schedule
 from sweephand.errors import Unavailable
 from sweephand.flow.audit import reconcile
 from sweephand.flow.world import World
-from sweephand.store import audits, jobs, keys, waiting
-from sweephand.store.audits import LastAudit, Rest
+from sweephand.store.dynamo import keys
+from sweephand.store.index import next_run_index
+from sweephand.store.jobs import jobs
+from sweephand.store.tenants import audits
+from sweephand.store.tenants.audits import LastAudit, Rest
 
 PARTS = 24
 DEADLINE_S = 600.0
@@ -114,9 +117,9 @@ def _rest_of(text: str) -> Rest:
 
 def _audit_shard(this: _Round, shard: int) -> None:
     table = this.world.table
-    waits = {(row.pk, row.sk) for page in waiting.due(table, shard, None, FAR) for row in page}
+    waits = {(row.pk, row.sk) for page in next_run_index.due(table, shard, None, FAR) for row in page}
     behind = ""
-    for pk, sk in waiting.catalogue(table, shard):
+    for pk, sk in next_run_index.catalogue(table, shard):
         schedule_id = keys.parts(sk)[1]
         in_turn = this.in_turn(shard, sk, ids.shard_of(schedule_id, PARTS))
         if in_turn and this.cut is None and this.world.clock.monotonic() > this.deadline:

@@ -10,24 +10,27 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
 
-from sweephand.domain import generations as plans
-from sweephand.domain import series
-from sweephand.domain.account import Account
-from sweephand.domain.generations import Owed
 from sweephand.domain.instants import EPOCH, FAR, epoch_s, from_ms
 from sweephand.domain.message import Pointer, occurrence
+from sweephand.domain.occurrences import generations as plans
+from sweephand.domain.occurrences import series
+from sweephand.domain.occurrences.account import Account
+from sweephand.domain.occurrences.generations import Owed
+from sweephand.domain.occurrences.index_row import WAKE_AGAIN, SweepText, Waits
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
-from sweephand.domain.waiting import WAKE_AGAIN, SweepText, Waits
 from sweephand.flow.jobs import completion
 from sweephand.flow.runs import settle
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.timing import Timing, load
-from sweephand.store import generations, jobs, keys, ledger, stats, waiting
-from sweephand.store.conditional import Refused, Written
-from sweephand.store.expressions import Action, add, assign
-from sweephand.store.table import RunItem, ScheduleItem, StatsItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Refused, Written
+from sweephand.store.dynamo.expressions import Action, add, assign
+from sweephand.store.dynamo.table import RunItem, ScheduleItem, StatsItem
+from sweephand.store.index import next_run_index
+from sweephand.store.jobs import generations, jobs
+from sweephand.store.runs import ledger, stats
 from sweephand.store.views import runs as views
 
 SETTLED_AFTER = timedelta(minutes=10)
@@ -145,7 +148,7 @@ def _judged_until(world: World, schedule: Schedule, there: Account, latest: date
     # Nothing of a plan that is off was sent; but a pause that ends late may still plan what lies behind its end.
     until = min(until, plans.in_force(schedule).since if sent is None else sent)
     if schedule.missed_to is not None and schedule.missed_to > there.since:
-        first = waiting.first_catch_up(world.table, schedule.tenant, schedule.id)
+        first = next_run_index.first_catch_up(world.table, schedule.tenant, schedule.id)
         until = until if first is None else min(until, first - timedelta(seconds=1))
     return max(until, there.since)
 

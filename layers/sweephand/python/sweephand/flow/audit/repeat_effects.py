@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
-from sweephand.domain import run_action
 from sweephand.domain.job import Job
 from sweephand.domain.run import Run
+from sweephand.domain.runs import run_action
 from sweephand.errors import Unavailable
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.store import jobs, ledger
+from sweephand.store.jobs import jobs
+from sweephand.store.runs import ledger
 from sweephand.store.views import jobs as lists
 from sweephand.store.views import runs as views
 

@@ -17,8 +17,8 @@ from sweephand.flow.bulk.works import clear, work_of
 from sweephand.flow.operations import verbs
 from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict
 from sweephand.flow.world import World
-from sweephand.store import operations as store
-from sweephand.store.conditional import Refused
+from sweephand.store.dynamo.conditional import Refused
+from sweephand.store.operations import operations as store
 from sweephand.telemetry import where
 
 STRETCH_S = 60.0

@@ -15,18 +15,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sweephand.domain import run_file
 from sweephand.domain.operation import Operation, OperationKind, OperationState, Page
-from sweephand.domain.run_file import MEDIA_TYPES, Format
+from sweephand.domain.runs import run_file
+from sweephand.domain.runs.run_file import MEDIA_TYPES, Format
 from sweephand.errors import QuotaExceeded
 from sweephand.flow.idempotency import Once
 from sweephand.flow.operations import verbs
 from sweephand.flow.runs import run_lists
 from sweephand.flow.runs.run_lists import JobNames, Wanted
 from sweephand.flow.world import World
-from sweephand.store import keys
-from sweephand.store import operations as store
-from sweephand.store.files import LEAST_PIECE
+from sweephand.store.dynamo import keys
+from sweephand.store.operations import operations as store
+from sweephand.store.operations.files import LEAST_PIECE
 from sweephand.store.views.runs import RunMark, Span
 
 AT_ONCE = 3

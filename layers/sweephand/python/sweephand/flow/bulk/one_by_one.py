@@ -15,8 +15,8 @@ from sweephand.domain.operation import WAITS_FOR, Operation
 from sweephand.domain.run import RAN, Run
 from sweephand.flow.manual.rerun import Wanted
 from sweephand.flow.world import World
-from sweephand.store import failures as store
-from sweephand.store import slots
+from sweephand.store.errors import failures as store
+from sweephand.store.runs import overlap_slots
 
 FIRST_LOOK_S, LONGEST_LOOK_S = 1, 60
 MOST_OPEN = 100
@@ -74,5 +74,5 @@ def must_wait(world: World, wanted: Wanted, open_: Collection[str]) -> bool:
     owner = wanted.run.schedule_id
     if len(open_) >= MOST_OPEN or any(each.partition("_")[0] == owner for each in open_):
         return True
-    slot, rows = slots.look(world.table, wanted.run)
+    slot, rows = overlap_slots.look(world.table, wanted.run)
     return slot.queued in rows and not rows[slot.queued].finished

@@ -19,8 +19,10 @@ from sweephand.flow.calendars import calendars
 from sweephand.flow.jobs import deletion
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
-from sweephand.store import keys, suspended, tenants
-from sweephand.store.conditional import Cancelled
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Cancelled
+from sweephand.store.index import suspended
+from sweephand.store.tenants import tenants
 from sweephand.store.views import calendars as calendar_views
 from sweephand.store.views import jobs as lists
 from sweephand.store.views import tenants as views

@@ -25,8 +25,8 @@ from sweephand.flow.errors import failures
 from sweephand.flow.manual import rerun
 from sweephand.flow.manual.rerun import Asking, Wanted
 from sweephand.flow.world import World
-from sweephand.store import failures as store
-from sweephand.store.conditional import Cancelled
+from sweephand.store.dynamo.conditional import Cancelled
+from sweephand.store.errors import failures as store
 
 SPAN_S = 10
 """What one page sends is spread over so many seconds: a pause takes hold after that."""

@@ -12,9 +12,9 @@ from sweephand.domain.calendar import Calendar, Version, reference_of
 from sweephand.errors import Conflict, NotFound, PreconditionFailed, Unavailable
 from sweephand.flow.calendars import followers
 from sweephand.flow.world import World
-from sweephand.store import calendars as store
-from sweephand.store import tenants
-from sweephand.store.conditional import Cancelled
+from sweephand.store.calendars import calendars as store
+from sweephand.store.dynamo.conditional import Cancelled
+from sweephand.store.tenants import tenants
 from sweephand.store.views import calendars as views
 
 TRIES = 5

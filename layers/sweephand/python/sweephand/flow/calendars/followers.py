@@ -12,14 +12,14 @@ from datetime import datetime
 from itertools import islice
 
 from sweephand.domain.message import Pointer, Subject
+from sweephand.domain.occurrences.index_row import WAKE
 from sweephand.domain.schedule import Lane
-from sweephand.domain.waiting import WAKE
 from sweephand.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from sweephand.flow.jobs import change
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.store import calendars as store
-from sweephand.store.conditional import Refused
+from sweephand.store.calendars import calendars as store
+from sweephand.store.dynamo.conditional import Refused
 
 STRETCH_S = 10.0
 """What one message may take: well within an executor's lease."""

@@ -20,10 +20,12 @@ from sweephand.flow.job_parts.clean_up_rows import Place, delete_schedules
 from sweephand.flow.runs import effects, settle
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.store import jobs, keys, ledger
-from sweephand.store.conditional import Refused
-from sweephand.store.expressions import assign
-from sweephand.store.table import CleanUpItem, ScheduleItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Refused
+from sweephand.store.dynamo.expressions import assign
+from sweephand.store.dynamo.table import CleanUpItem, ScheduleItem
+from sweephand.store.jobs import jobs
+from sweephand.store.runs import ledger
 from sweephand.store.views import runs as views
 
 LOOK_AGAIN = timedelta(seconds=20)
@@ -103,7 +105,7 @@ def _others(world: World, item: CleanUpItem) -> bool:
 def _end_unbegun(world: World, item: CleanUpItem, job: Job | None) -> str | None:
     """Returns the schedules that are left for the next look, packed."""
     from sweephand.flow.deletes import not_begun  # noqa: PLC0415 - the API, which only writes the row, needs none of it
-    from sweephand.store.packed import pack, unpack  # noqa: PLC0415 - as above
+    from sweephand.store.dynamo.compression import pack, unpack  # noqa: PLC0415 - as above
 
     assert item.schedules is not None
     rows = unpack(item.schedules)

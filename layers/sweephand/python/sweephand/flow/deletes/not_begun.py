@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from sweephand.domain.account import Account
-from sweephand.domain.generations import Owed
 from sweephand.domain.job import Job
 from sweephand.domain.message import occurrence
+from sweephand.domain.occurrences.account import Account
+from sweephand.domain.occurrences.generations import Owed
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.flow.audit import reconcile
@@ -22,9 +22,10 @@ from sweephand.flow.runs import effects, settle
 from sweephand.flow.series import ranges, replan
 from sweephand.flow.world import World
 from sweephand.schedules.timing import load_or_never
-from sweephand.store import keys, stats
-from sweephand.store.conditional import Refused
-from sweephand.store.table import CatchUpItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Refused
+from sweephand.store.dynamo.table import CatchUpItem
+from sweephand.store.runs import stats
 
 ROWS_MOST = 100
 """Occurrences of one schedule that get a row each."""

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sweephand.domain import admission
-from sweephand.domain.admission import Admission, End, Seen
 from sweephand.domain.instants import from_ms
 from sweephand.domain.message import Pointer, Subject, Unreadable, decode
 from sweephand.domain.run import Reason, Run, State
+from sweephand.domain.runs import admission
+from sweephand.domain.runs.admission import Admission, End, Seen
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Unavailable
 from sweephand.flow.runs import effects, execute, gate_rows, settle
 from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict, later
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Letter
-from sweephand.store.conditional import Refused
+from sweephand.store.dynamo.conditional import Refused
 from sweephand.telemetry import where
 
 TAKEN_FOR_S = 15.0

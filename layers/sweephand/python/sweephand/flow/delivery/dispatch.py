@@ -13,7 +13,7 @@ from sweephand.errors import Unavailable
 from sweephand.flow.runs import execute
 from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict
 from sweephand.flow.world import World
-from sweephand.store import gate
+from sweephand.store.runs import gate
 from sweephand.telemetry import where
 from sweephand.threads import Threads
 

@@ -18,9 +18,10 @@ from sweephand.domain.message import Pointer
 from sweephand.domain.run import Run
 from sweephand.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from sweephand.flow.world import World
-from sweephand.store import failures as store
-from sweephand.store import jobs, tenants
-from sweephand.store.conditional import Refused
+from sweephand.store.dynamo.conditional import Refused
+from sweephand.store.errors import failures as store
+from sweephand.store.jobs import jobs
+from sweephand.store.tenants import tenants
 from sweephand.store.views import failures as views
 
 TOLD_AHEAD, TOLD_TOGETHER = timedelta(days=2), timedelta(days=3)

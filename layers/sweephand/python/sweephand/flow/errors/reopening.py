@@ -12,8 +12,8 @@ from sweephand.domain.job import Job
 from sweephand.domain.run import FAILED, Run
 from sweephand.flow.errors import failures
 from sweephand.flow.world import World
-from sweephand.store import failures as store
-from sweephand.store import ledger
+from sweephand.store.errors import failures as store
+from sweephand.store.runs import ledger
 
 SOON = timedelta(seconds=60)
 """A group looks so soon at what it may have left out of its count of runs that expire."""

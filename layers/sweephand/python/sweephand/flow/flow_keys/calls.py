@@ -13,26 +13,26 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from sweephand.domain import circuits, flow_keys
-from sweephand.domain.admission import MAX_AGE, End, Seen
-from sweephand.domain.circuits import Circuit, Sign
-from sweephand.domain.flow_key_lines import Patience
-from sweephand.domain.flow_keys import Enter, Go, Join, Leave, Stay, Wait, Why, holder
+from sweephand.domain.flow_keys import circuits, flow_keys
+from sweephand.domain.flow_keys.circuits import Circuit, Sign
+from sweephand.domain.flow_keys.flow_key_lines import Patience
+from sweephand.domain.flow_keys.flow_keys import Enter, Go, Join, Leave, Stay, Wait, Why, holder
 from sweephand.domain.job import Job
-from sweephand.domain.lateness import Policy
+from sweephand.domain.occurrences.lateness import Policy
 from sweephand.domain.run import WAITS, Kind, Outcome, Reason, Run, State
+from sweephand.domain.runs.admission import MAX_AGE, End, Seen
+from sweephand.domain.runs.targets import target_of
 from sweephand.domain.schedule import Lane
-from sweephand.domain.targets import target_of
 from sweephand.errors import Unavailable
 from sweephand.flow.flow_keys import turnstiles
 from sweephand.flow.flow_keys.waiting_line import call_next
 from sweephand.flow.verdict import AGAIN, DONE, Verdict
 from sweephand.flow.world import World
-from sweephand.store import circuits as circuit_rows
-from sweephand.store import flow_key_lines as lines
-from sweephand.store import flow_keys as store
-from sweephand.store import ledger
-from sweephand.store.conditional import Refused
+from sweephand.store.dynamo.conditional import Refused
+from sweephand.store.flow_keys import circuits as circuit_rows
+from sweephand.store.flow_keys import flow_key_lines as lines
+from sweephand.store.flow_keys import flow_keys as store
+from sweephand.store.runs import ledger
 
 REMEMBERED = 10_000
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-from sweephand.domain.flow_keys import FlowKey
+from sweephand.domain.flow_keys.flow_keys import FlowKey
 from sweephand.domain.job import Pause
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.schedule import Lane
@@ -14,9 +14,9 @@ from sweephand.errors import Conflict, NotFound, PreconditionFailed, Unavailable
 from sweephand.flow.flow_keys import turnstiles
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.store import circuits
-from sweephand.store import flow_keys as store
-from sweephand.store.conditional import Cancelled
+from sweephand.store.dynamo.conditional import Cancelled
+from sweephand.store.flow_keys import circuits
+from sweephand.store.flow_keys import flow_keys as store
 
 TRIES = 5
 

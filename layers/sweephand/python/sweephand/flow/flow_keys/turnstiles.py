@@ -7,12 +7,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from threading import Lock
 
-from sweephand.domain import flow_keys
-from sweephand.domain.flow_keys import Answer, Ask, Go, Turnstile
+from sweephand.domain.flow_keys import flow_keys
+from sweephand.domain.flow_keys.flow_keys import Answer, Ask, Go, Turnstile
 from sweephand.errors import Unavailable
 from sweephand.flow.world import World
-from sweephand.store import flow_keys as store
-from sweephand.store.conditional import Refused
+from sweephand.store.dynamo.conditional import Refused
+from sweephand.store.flow_keys import flow_keys as store
 
 TRIES = 20
 TURN_BYTES = 9

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sweephand.domain import admission, flow_key_lines, flow_keys
-from sweephand.domain.flow_keys import holder
+from sweephand.domain.flow_keys import flow_key_lines, flow_keys
+from sweephand.domain.flow_keys.flow_keys import holder
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.run import Run
+from sweephand.domain.runs import admission
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Unavailable
 from sweephand.flow.flow_keys import turnstiles
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.store import circuits, gate, ledger
-from sweephand.store import flow_key_lines as lines
-from sweephand.store import flow_keys as store
-from sweephand.store.conditional import Refused
+from sweephand.store.dynamo.conditional import Refused
+from sweephand.store.flow_keys import circuits
+from sweephand.store.flow_keys import flow_key_lines as lines
+from sweephand.store.flow_keys import flow_keys as store
+from sweephand.store.runs import gate, ledger
 
 PAGE = 100
 PAGES = 5

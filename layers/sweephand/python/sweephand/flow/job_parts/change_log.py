@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sweephand.domain.job import Job
-from sweephand.domain.revision import Entry
+from sweephand.domain.jobs.revision import Entry
 from sweephand.domain.schedule import Schedule
 from sweephand.flow.world import World
 

@@ -10,13 +10,14 @@ from datetime import datetime, timedelta
 from sweephand import ids
 from sweephand.domain.instants import epoch_s
 from sweephand.domain.job import Job
+from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import OVER, Lane, Schedule, ScheduleState
-from sweephand.domain.waiting import SweepText, Waits
 from sweephand.flow.world import World
-from sweephand.store import jobs, keys
-from sweephand.store.conditional import Op
-from sweephand.store.expressions import assign
-from sweephand.store.table import CleanUpItem, raw
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Op
+from sweephand.store.dynamo.expressions import assign
+from sweephand.store.dynamo.table import CleanUpItem, raw
+from sweephand.store.jobs import jobs
 
 FIRST_LOOK = timedelta(seconds=30)
 
@@ -89,7 +90,7 @@ def _packed(schedules: Iterable[Schedule], deleted_at: datetime) -> str | None:
         for each in schedules
         if _may_have_backlog(each, deleted_at)
     ]
-    from sweephand.store.packed import pack  # noqa: PLC0415 - most requests delete nothing
+    from sweephand.store.dynamo.compression import pack  # noqa: PLC0415 - most requests delete nothing
 
     return pack([raw(jobs.schedule_item(each, 1)) for each in bare]) if bare else None
 

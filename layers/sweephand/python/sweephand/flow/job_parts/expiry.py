@@ -7,12 +7,13 @@ from datetime import datetime, timedelta
 
 from sweephand.domain.collection import Retention
 from sweephand.domain.job import Job
+from sweephand.domain.occurrences.index_row import Waits
 from sweephand.domain.schedule import OVER, Schedule, ScheduleState
-from sweephand.domain.waiting import Waits
 from sweephand.flow.world import World
 from sweephand.schedules.timing import load_or_never
-from sweephand.store import keys, parts
-from sweephand.store.conditional import Op
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Op
+from sweephand.store.jobs import change_parts
 
 FACADE = "sap"
 
@@ -58,7 +59,7 @@ def row_ops(world: World, job: Job, schedule: Schedule) -> list[Op]:
     at = single_goes_at(schedule)
     if at is None:
         return []
-    row = parts.wake_op(world.table, job, keys.unused(schedule.id), Waits.ENDED, at, world.settings.shards)
+    row = change_parts.wake_op(world.table, job, keys.unused(schedule.id), Waits.ENDED, at, world.settings.shards)
     return [replace(row, name=f"unused {schedule.id}")]
 
 

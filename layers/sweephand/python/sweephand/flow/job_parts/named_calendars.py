@@ -16,13 +16,13 @@ from sweephand.domain.schedule import OVER, Schedule
 from sweephand.errors import InvalidRequest, QuotaExceeded
 from sweephand.flow.job_parts.step import Step
 from sweephand.flow.world import World
-from sweephand.schedules import calendars as mathematics
-from sweephand.schedules import uses
+from sweephand.schedules.calendars import calendar_uses
+from sweephand.schedules.calendars import calendars as mathematics
 from sweephand.schedules.timing import load_or_never, with_calendars
-from sweephand.store import calendars as store
-from sweephand.store.conditional import Op
+from sweephand.store.calendars import calendars as store
+from sweephand.store.dynamo.conditional import Op
 
-MEMBER = uses.FIELD
+MEMBER = calendar_uses.FIELD
 
 
 def book_of(world: World, tenant: str, timings: Iterable[Mapping[str, Any]]) -> dict[str, Calendar]:
@@ -43,7 +43,7 @@ def references(book: Mapping[str, Calendar]) -> dict[str, str]:
 def named(timing: Mapping[str, Any]) -> list[str]:
     """The names in the member `calendars`; none where it cannot be read, which whoever parses the timing says."""
     try:
-        return [use.name for use in uses.read(timing.get(MEMBER))]
+        return [use.name for use in calendar_uses.read(timing.get(MEMBER))]
     except InvalidRequest:
         return []
 

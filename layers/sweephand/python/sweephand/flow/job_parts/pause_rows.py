@@ -6,13 +6,14 @@ from datetime import datetime, timedelta
 
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer, Subject
+from sweephand.domain.occurrences.index_row import Waits
 from sweephand.domain.schedule import Lane
-from sweephand.domain.waiting import Waits
 from sweephand.flow.series.replan import LOOK_FURTHER_S
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.store import keys, parts
-from sweephand.store.conditional import Op
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Op
+from sweephand.store.jobs import change_parts
 
 AHEAD = timedelta(seconds=15)
 """Time for the queue, the executor and a few hundred schedules. A resume that comes later leaves nothing out either."""
@@ -30,7 +31,7 @@ def row_ops(world: World, before: Job, after: Job) -> list[Op]:
     if until is None:
         return [world.table.delete_op("wake resume", keys.job(after.tenant, after.id), keys.pause())]
     at = until - AHEAD
-    return [parts.wake_op(world.table, after, keys.pause(), Waits.RESUME, at, world.settings.shards)]
+    return [change_parts.wake_op(world.table, after, keys.pause(), Waits.RESUME, at, world.settings.shards)]
 
 
 def send_ahead(world: World, before: Job, after: Job) -> None:

@@ -6,9 +6,9 @@ from sweephand.domain.collection import Usage
 from sweephand.domain.job import Job
 from sweephand.errors import QuotaExceeded
 from sweephand.flow.world import World
-from sweephand.store import usage
-from sweephand.store.conditional import Cancelled, Op
-from sweephand.store.table import UsageItem
+from sweephand.store.dynamo.conditional import Cancelled, Op
+from sweephand.store.dynamo.table import UsageItem
+from sweephand.store.tenants import usage
 
 
 def count_ops(world: World, before: Job | None, after: Job | None, seen: Usage) -> list[Op]:

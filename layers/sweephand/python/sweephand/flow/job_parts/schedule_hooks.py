@@ -11,16 +11,16 @@ from contextlib import suppress
 from dataclasses import replace
 
 from sweephand import actions
-from sweephand.domain.fields import below
 from sweephand.domain.job import HOOKS, ActionDraft, ActionSpec, Beside, Job
-from sweephand.domain.own_hooks import OwnHooks
+from sweephand.domain.jobs.own_hooks import OwnHooks
+from sweephand.domain.members.fields import below
 from sweephand.domain.run import Kind, Run
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.flow.world import World
-from sweephand.store import jobs
-from sweephand.store import own_hooks as store
-from sweephand.store.own_hooks import ByName
+from sweephand.store.jobs import jobs
+from sweephand.store.jobs import own_hooks as store
+from sweephand.store.jobs.own_hooks import ByName
 
 
 def brings(schedule: Schedule | None, name: str) -> bool:

@@ -10,7 +10,7 @@ from sweephand.domain.job import Payload
 from sweephand.domain.schedule import Schedule
 
 if TYPE_CHECKING:
-    from sweephand.store.own_hooks import ByName
+    from sweephand.store.jobs.own_hooks import ByName
 
 
 @dataclass(frozen=True)

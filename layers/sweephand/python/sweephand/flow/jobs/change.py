@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sweephand.domain.collection import CollectionState, Events, Usage
 from sweephand.domain.job import IN_JOBS_TRANSACTION, Job, JobDraft, Payload
-from sweephand.domain.revision import Entry
+from sweephand.domain.jobs.revision import Entry
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import PreconditionFailed, QuotaExceeded, Unavailable
 from sweephand.flow.job_parts import clean_up_rows, pause_rows, quotas
@@ -23,8 +23,8 @@ from sweephand.flow.series import replan
 from sweephand.flow.series.replan import Effect
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
-from sweephand.store import directory, history, jobs
-from sweephand.store.conditional import Cancelled, Op
+from sweephand.store.dynamo.conditional import Cancelled, Op
+from sweephand.store.jobs import directory, history, jobs
 
 if TYPE_CHECKING:
     from sweephand.domain.calendar import Calendar

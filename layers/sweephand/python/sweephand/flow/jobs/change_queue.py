@@ -13,7 +13,7 @@ from typing import Self
 
 from sweephand.errors import Unavailable
 from sweephand.flow.world import World
-from sweephand.store import turns
+from sweephand.store.jobs import turns
 
 LASTS = timedelta(seconds=3)
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.02, 0.5

@@ -11,17 +11,19 @@ from sweephand.domain.collection import Events
 from sweephand.domain.instants import EPOCH, FAR, epoch_ms, epoch_s, from_ms, from_s
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
+from sweephand.domain.occurrences.index_row import WAKE_AGAIN
 from sweephand.domain.run import FAILED, Kind, Run
 from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState, StateReason
-from sweephand.domain.waiting import WAKE_AGAIN
 from sweephand.errors import Unavailable
 from sweephand.flow import retention
 from sweephand.flow.world import World
-from sweephand.store import jobs, keys, stats
-from sweephand.store.conditional import Refused
-from sweephand.store.expressions import assign
-from sweephand.store.standing import KEPT_S
-from sweephand.store.table import ScheduleItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Refused
+from sweephand.store.dynamo.expressions import assign
+from sweephand.store.dynamo.table import ScheduleItem
+from sweephand.store.jobs import jobs
+from sweephand.store.runs import stats
+from sweephand.store.tenants.collection_cache import KEPT_S
 from sweephand.store.views import runs as views
 
 TRIES = 5
@@ -64,9 +66,9 @@ def _ends_with(world: World, run: Run, schedule: Schedule) -> bool:
     at, now = schedule.next_run_at, world.clock.now()
     if at is None or schedule.held_from is not None or at > run.planned_at:
         return False
-    from sweephand.domain import series  # noqa: PLC0415 - a series ends once
+    from sweephand.domain.occurrences import series  # noqa: PLC0415 - a series ends once
     from sweephand.schedules.timing import load_or_never  # noqa: PLC0415
-    from sweephand.store import waiting  # noqa: PLC0415
+    from sweephand.store.index import next_run_index  # noqa: PLC0415
 
     timing = load_or_never(schedule.packed)
     stretch = series.due(timing, at, run.planned_at, schedule.planned_total, now)
@@ -76,10 +78,10 @@ def _ends_with(world: World, run: Run, schedule: Schedule) -> bool:
     rows = views.planned_between(world.table, schedule.tenant, schedule.id, at - SECOND, last)
     if not {run.planned_at for run in rows}.issuperset(stretch.instants):
         return False
-    row = waiting.WaitingRow.of(schedule, jobs.sweep_text(schedule))
+    row = next_run_index.WaitingRow.of(schedule, jobs.sweep_text(schedule))
     planned_total = schedule.planned_total + len(stretch.instants)
-    step = waiting.Advance(row, max(last, now) + WAKE_AGAIN, planned_total, ending=True, last_at=last)
-    if waiting.advance(world.table, [step]).again:
+    step = next_run_index.Advance(row, max(last, now) + WAKE_AGAIN, planned_total, ending=True, last_at=last)
+    if next_run_index.advance(world.table, [step]).again:
         raise Unavailable("the end of a series could not be written")
     return True
 
@@ -137,8 +139,8 @@ def mark_job(world: World, tenant: str, job_id: str, ending: Schedule | None = N
     after each, because two that end at once see each other ENDING. A change that comes between has another revision,
     and this looks anew.
     """
-    from sweephand.domain.job_state import ended_state  # noqa: PLC0415 - a series ends once
-    from sweephand.store import directory  # noqa: PLC0415
+    from sweephand.domain.jobs.job_state import ended_state  # noqa: PLC0415 - a series ends once
+    from sweephand.store.jobs import directory  # noqa: PLC0415
 
     for _ in range(TRIES):
         job = jobs.read_job(world.table, tenant, job_id)

@@ -26,8 +26,9 @@ from sweephand.flow.jobs.new_schedules import (
 from sweephand.flow.series import replan
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
-from sweephand.store import directory, history, jobs, usage
-from sweephand.store.conditional import TRANSACTION_MOST, Cancelled, Op
+from sweephand.store.dynamo.conditional import TRANSACTION_MOST, Cancelled, Op
+from sweephand.store.jobs import directory, history, jobs
+from sweephand.store.tenants import usage
 
 TRIES = 5
 COMPLETED_WITHIN_S = 2.0

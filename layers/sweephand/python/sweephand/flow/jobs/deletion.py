@@ -9,8 +9,9 @@ from sweephand.flow.job_parts import clean_up_rows, quotas
 from sweephand.flow.jobs.lookup import Planned, find
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
-from sweephand.store import directory, jobs, keys
-from sweephand.store.conditional import Op, Written
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Op, Written
+from sweephand.store.jobs import directory, jobs
 
 TRIES = 5
 

@@ -8,23 +8,23 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from sweephand import actions
-from sweephand.domain import run_action
 from sweephand.domain.instants import EPOCH, text, up_to_second
 from sweephand.domain.job import ActionDraft, ActionSpec, Job, JobDraft, Payload, ScheduleDraft, hook_owner
-from sweephand.domain.lateness import RATE_PER_MINUTE, Misfire, Policy
-from sweephand.domain.run_action import policies_of
+from sweephand.domain.occurrences.lateness import RATE_PER_MINUTE, Misfire, Policy
+from sweephand.domain.runs import run_action
+from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import OVER, Lane, Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.flow.world import World
-from sweephand.schedules.instants import parse_instant
 from sweephand.schedules.notations import NOTATIONS
+from sweephand.schedules.text.instants import parse_instant
 from sweephand.schedules.timing import Timing, begun_as, counted_from, load_or_never, parse
-from sweephand.store import jobs
-from sweephand.store.conditional import Op
+from sweephand.store.dynamo.conditional import Op
+from sweephand.store.jobs import jobs
 
 if TYPE_CHECKING:
     from sweephand.security.guard import GuardSettings
-    from sweephand.store.own_hooks import ByName
+    from sweephand.store.jobs.own_hooks import ByName
 
 PAST_GRACE = timedelta(seconds=60)
 ACTION, ERROR_ACTION = "action", "errorAction"

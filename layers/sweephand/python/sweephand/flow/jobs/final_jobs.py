@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sweephand.domain.job import Job
-from sweephand.domain.job_state import ended_state, is_final
+from sweephand.domain.jobs.job_state import ended_state, is_final
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import Conflict
 from sweephand.flow.world import World
-from sweephand.store import jobs
+from sweephand.store.jobs import jobs
 
 
 def check(job: Job, schedules: Sequence[Schedule]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from sweephand.domain.collection import Events
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
-from sweephand.domain.waiting import WAKE, Waits
+from sweephand.domain.occurrences.index_row import WAKE, Waits
 from sweephand.errors import Unavailable
 from sweephand.flow.job_parts import clean_up_rows, expiry
 from sweephand.flow.job_parts.step import Step
@@ -24,11 +24,12 @@ from sweephand.flow.jobs.steps import CALLERS
 from sweephand.flow.series import replan
 from sweephand.flow.series.replan import Effect
 from sweephand.flow.world import World
-from sweephand.store import jobs, keys, parts
-from sweephand.store.conditional import Cancelled, Op
-from sweephand.store.expressions import assign
-from sweephand.store.parts import Part, PartStep
-from sweephand.store.table import JobItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Cancelled, Op
+from sweephand.store.dynamo.expressions import assign
+from sweephand.store.dynamo.table import JobItem
+from sweephand.store.jobs import change_parts, jobs
+from sweephand.store.jobs.change_parts import Part, PartStep
 
 TRIES = 5
 WRITES_IN_PART = 90
@@ -41,8 +42,8 @@ def start_ops(world: World, job: Job, wanted: Sequence[Step], resumed_at: dateti
     """Parts of the job's transaction. job: as it shall be, with its open change."""
     table, shards = world.table, world.settings.shards
     chunks = [[_part_step(step) for step in chunk] for chunk in _chunks(wanted, expiry.writes(job))]
-    wake = parts.wake_op(table, job, keys.change(job.revision), Waits.CHANGE, world.clock.now() + WAKE, shards)
-    return [wake, *parts.part_ops(table, job, chunks, resumed_at)]
+    wake = change_parts.wake_op(table, job, keys.change(job.revision), Waits.CHANGE, world.clock.now() + WAKE, shards)
+    return [wake, *change_parts.part_ops(table, job, chunks, resumed_at)]
 
 
 def _chunks(wanted: Sequence[Step], more: int) -> Iterator[list[Step]]:
@@ -88,7 +89,7 @@ def finish(world: World, job: Job) -> None:
     Raises Unavailable: the row in the index still answers for it.
     """
     assert job.open_change == job.revision
-    for part in parts.open_parts(world.table, job.tenant, job.id, job.revision):
+    for part in change_parts.open_parts(world.table, job.tenant, job.id, job.revision):
         _carry_out(world, job, part)
     completion.mark_job(world, job.tenant, job.id)
     key = keys.job(job.tenant, job.id)
@@ -115,7 +116,7 @@ def _carry_out(world: World, job: Job, part: Part) -> None:
             world.table.update_op(
                 "job", keys.job(job.tenant, job.id), keys.JOB, [same], jobs.open_change_is(job.revision)
             ),
-            parts.done_op(world.table, job, part),
+            change_parts.done_op(world.table, job, part),
             *carried.ops,
             *clean_up_ops(world, job, carried, began_at),
         ]
@@ -131,7 +132,7 @@ def _carry_out(world: World, job: Job, part: Part) -> None:
             return
         if done.refused.keys() & {"job", "part"}:
             # Carried out already, perhaps by this very call: what is due soon is sent by the rows as they are.
-            replan.send_ahead(world, list(parts.rows(world.table, job, part).values()))
+            replan.send_ahead(world, list(change_parts.rows(world.table, job, part).values()))
             return
         world.clock.sleep(world.chance.uniform(0.0, 0.02 * 2**tries))
     raise Unavailable("the schedules were moved on all the time")
@@ -146,7 +147,7 @@ def clean_up_ops(world: World, job: Job, carried: steps.Carried, deleted_at: dat
 
 def _steps(world: World, job: Job, part: Part) -> list[Step]:
     """On the rows as they are now."""
-    there = parts.rows(world.table, job, part)
+    there = change_parts.rows(world.table, job, part)
     found = []
     for step in part.steps:
         if step.added is not None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from sweephand.domain import nothing_left
 from sweephand.domain.instants import text, up_to_second
 from sweephand.domain.job import Job, ScheduleDraft
-from sweephand.domain.nothing_left import NothingLeft
+from sweephand.domain.occurrences import nothing_left
+from sweephand.domain.occurrences.nothing_left import NothingLeft
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.flow.jobs import drafts

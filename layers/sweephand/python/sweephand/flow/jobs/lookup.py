@@ -10,7 +10,7 @@ from sweephand.domain.schedule import Schedule, names_calendars
 from sweephand.errors import NotFound
 from sweephand.flow.jobs import drafts
 from sweephand.flow.world import World
-from sweephand.store import jobs
+from sweephand.store.jobs import jobs
 
 
 @dataclass(frozen=True)

@@ -18,17 +18,17 @@ from sweephand.flow.series import replan
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.schedules.timing import Timing
-from sweephand.store.conditional import Op
+from sweephand.store.dynamo.conditional import Op
 
 if TYPE_CHECKING:
-    from sweephand.store.own_hooks import ByName
+    from sweephand.store.jobs.own_hooks import ByName
 
 
 def named_hooks(version: int, hooks: Mapping[str, object] | None) -> str | None:
     """What a schedule's row says of the hooks that it brings itself; None without any."""
     if not hooks:
         return None
-    from sweephand.domain.own_hooks import OwnHooks  # noqa: PLC0415 - few schedules bring any
+    from sweephand.domain.jobs.own_hooks import OwnHooks  # noqa: PLC0415 - few schedules bring any
 
     return str(OwnHooks.of(version, hooks))
 
@@ -37,7 +37,7 @@ def hook_ops(world: World, schedule: Schedule, hooks: ByName | None) -> list[Op]
     """A schedule's new hooks are written together with its row."""
     if not hooks:
         return []
-    from sweephand.store import own_hooks  # noqa: PLC0415 - few schedules bring any
+    from sweephand.store.jobs import own_hooks  # noqa: PLC0415 - few schedules bring any
 
     return [own_hooks.put_op(world.table, schedule, hooks)]
 

@@ -22,7 +22,7 @@ from sweephand.schedules.timing import Timing, load_or_never
 if TYPE_CHECKING:
     from sweephand.domain.calendar import Calendar
     from sweephand.domain.job import Asked
-    from sweephand.store.own_hooks import ByName
+    from sweephand.store.jobs.own_hooks import ByName
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def _new_hooks(world: World, wish: Wish, there: Schedule, job: Job) -> ByName | 
     if wanted is None or (not wanted and there.hooks is None):
         return None
     from sweephand.flow.job_parts import schedule_hooks  # noqa: PLC0415 - few schedules bring any
-    from sweephand.store import own_hooks as store  # noqa: PLC0415
+    from sweephand.store.jobs import own_hooks as store  # noqa: PLC0415
 
     stored = store.read(world.table, there)
     hooks = schedule_hooks.sealed(world, job, there.id, wanted, stored, wish.path)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from sweephand.domain.job import Job
-from sweephand.domain.job_state import wanted_state
+from sweephand.domain.jobs.job_state import wanted_state
 from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState
 from sweephand.flow.job_parts import expiry
 from sweephand.flow.job_parts.step import Step
@@ -15,10 +15,11 @@ from sweephand.flow.jobs import drafts, new_schedules
 from sweephand.flow.series import ranges, replan
 from sweephand.flow.series.replan import Effect
 from sweephand.flow.world import World
-from sweephand.store import generations, jobs, keys
-from sweephand.store.conditional import Op
-from sweephand.store.expressions import every
-from sweephand.store.table import ScheduleItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Op
+from sweephand.store.dynamo.expressions import every
+from sweephand.store.dynamo.table import ScheduleItem
+from sweephand.store.jobs import generations, jobs
 
 CALLERS = (
     *("name", "timing", "packed", "active", "policies", "misfire", "lane", "payload_version", "attributes"),

@@ -17,9 +17,10 @@ from sweephand.errors import NotFound, PreconditionFailed
 from sweephand.flow.job_parts import expiry
 from sweephand.flow.lifecycle import unused_schedules
 from sweephand.flow.world import World
-from sweephand.store import jobs, keys
-from sweephand.store.expressions import assign
-from sweephand.store.table import ScheduleItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.expressions import assign
+from sweephand.store.dynamo.table import ScheduleItem
+from sweephand.store.jobs import jobs
 
 
 def look(world: World, pointer: Pointer) -> None:

@@ -14,7 +14,8 @@ from sweephand.domain.message import Pointer
 from sweephand.flow.job_parts.change_log import By, Operation
 from sweephand.flow.job_parts.pause_rows import AHEAD, until_of
 from sweephand.flow.world import World
-from sweephand.store import jobs, keys
+from sweephand.store.dynamo import keys
+from sweephand.store.jobs import jobs
 
 CLOCKS_DIFFER = timedelta(seconds=2)
 BEFORE_IT = timedelta(seconds=1)

@@ -10,18 +10,19 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from sweephand.domain import deactivation
-from sweephand.domain.deactivation import OnUnreachable
 from sweephand.domain.job import Job
 from sweephand.domain.run import REACTIONS, Outcome, Run
-from sweephand.domain.run_action import policies_of
+from sweephand.domain.runs import deactivation
+from sweephand.domain.runs.deactivation import OnUnreachable
+from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.errors import NotFound, Unavailable
 from sweephand.flow.world import World
-from sweephand.store import jobs, keys
-from sweephand.store.conditional import Written
-from sweephand.store.expressions import assign, every
-from sweephand.store.table import ScheduleItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Written
+from sweephand.store.dynamo.expressions import assign, every
+from sweephand.store.dynamo.table import ScheduleItem
+from sweephand.store.jobs import jobs
 
 
 def follow(world: World, run: Run, outcome: Outcome, job: Job, schedule: Schedule) -> Schedule:

@@ -17,9 +17,10 @@ from sweephand.domain.schedule import OVER, Schedule
 from sweephand.flow.job_parts.change_log import By, Operation
 from sweephand.flow.job_parts.expiry import over_goes_at, single_goes_at
 from sweephand.flow.world import World
-from sweephand.store import jobs, keys
-from sweephand.store.expressions import Action, assign
-from sweephand.store.table import JobWakeItem, ScheduleItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.expressions import Action, assign
+from sweephand.store.dynamo.table import JobWakeItem, ScheduleItem
+from sweephand.store.jobs import jobs
 
 if TYPE_CHECKING:
     from sweephand.flow.jobs.lookup import Planned

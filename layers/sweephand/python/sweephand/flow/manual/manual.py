@@ -7,18 +7,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sweephand import ids
-from sweephand.domain import run_action
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.job import Job
+from sweephand.domain.occurrences.index_row import WAKE
 from sweephand.domain.run import Kind, Run, State
-from sweephand.domain.waiting import WAKE
+from sweephand.domain.runs import run_action
 from sweephand.errors import NotFound
 from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
 from sweephand.flow.jobs import drafts
 from sweephand.flow.runs.chained_runs import send
 from sweephand.flow.world import World
-from sweephand.store import jobs, ledger, run_rows
-from sweephand.store.conditional import Cancelled, Op, Written
+from sweephand.store.dynamo.conditional import Cancelled, Op, Written
+from sweephand.store.jobs import jobs
+from sweephand.store.runs import ledger, run_rows
 
 if TYPE_CHECKING:
     from sweephand.flow.runs.edits import Edit

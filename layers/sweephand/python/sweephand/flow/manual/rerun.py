@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sweephand import ids
-from sweephand.domain.admission import contested
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.job import Job, owner_of
+from sweephand.domain.occurrences.index_row import WAKE
 from sweephand.domain.run import FAILED, REACTIONS, Kind, Run, State
-from sweephand.domain.run_action import action_of, lane_of, new_run
+from sweephand.domain.runs.admission import contested
+from sweephand.domain.runs.run_action import action_of, lane_of, new_run
 from sweephand.domain.schedule import Lane
-from sweephand.domain.waiting import WAKE
 from sweephand.errors import Conflict, NotFound, Unavailable
 from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
 from sweephand.flow.runs import edits
@@ -28,8 +28,10 @@ from sweephand.flow.series import ranges
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.store import failures, jobs, ledger, run_rows
-from sweephand.store.conditional import Cancelled, Op, Written
+from sweephand.store.dynamo.conditional import Cancelled, Op, Written
+from sweephand.store.errors import failures
+from sweephand.store.jobs import jobs
+from sweephand.store.runs import ledger, run_rows
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,12 @@ from sweephand.flow.manual import manual
 from sweephand.flow.runs import chained_runs
 from sweephand.flow.runs.edits import Edit
 from sweephand.flow.world import World
-from sweephand.store import jobs, keys, ledger
-from sweephand.store.conditional import Cancelled, Op
-from sweephand.store.expressions import Condition
-from sweephand.store.table import LastStartItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Cancelled, Op
+from sweephand.store.dynamo.expressions import Condition
+from sweephand.store.dynamo.table import LastStartItem
+from sweephand.store.jobs import jobs
+from sweephand.store.runs import ledger
 from sweephand.store.views import runs as views
 
 LOOKED_AT_MOST = 500

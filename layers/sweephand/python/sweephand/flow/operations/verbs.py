@@ -14,8 +14,8 @@ from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
 from sweephand.flow.operations.kinds import KINDS
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.store import operations as store
-from sweephand.store.conditional import Cancelled, Op, Refused
+from sweephand.store.dynamo.conditional import Cancelled, Op, Refused
+from sweephand.store.operations import operations as store
 
 TRIES = 5
 

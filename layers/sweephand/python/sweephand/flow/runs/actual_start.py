@@ -9,9 +9,10 @@ from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import Unavailable
 from sweephand.flow.world import World
-from sweephand.store import jobs, keys
-from sweephand.store.expressions import assign
-from sweephand.store.table import ScheduleItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.expressions import assign
+from sweephand.store.dynamo.table import ScheduleItem
+from sweephand.store.jobs import jobs
 
 ALIGN = '"actual_start"'
 """As a packed timing names it: to know without loading it that the others need nothing."""
@@ -38,7 +39,7 @@ def follow(world: World, run: Run, schedule: Schedule) -> None:
     old, newest = schedule.next_run_at, schedule.generation
     if schedule.state is not ScheduleState.ACTIVE or schedule.held_from or run.generation != newest or old is None:
         return
-    from sweephand.domain import series  # noqa: PLC0415 - so rare that no cold start should pay for the mathematics
+    from sweephand.domain.occurrences import series  # noqa: PLC0415 - so rare that no cold start should pay for the mathematics
     from sweephand.flow.series import ranges  # noqa: PLC0415
     from sweephand.schedules.timing import load  # noqa: PLC0415
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sweephand import ids
-from sweephand.domain import run_action
 from sweephand.domain.instants import epoch_ms
+from sweephand.domain.occurrences.index_row import WAKE
 from sweephand.domain.run import Kind, Run, State
+from sweephand.domain.runs import run_action
 from sweephand.domain.schedule import Lane
-from sweephand.domain.waiting import WAKE
 from sweephand.errors import Unavailable
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.store import jobs, ledger
+from sweephand.store.jobs import jobs
+from sweephand.store.runs import ledger
 
 
 def run_from(world: World, parent: Run, job_id: str) -> str | None:

@@ -10,20 +10,21 @@ import hashlib
 from dataclasses import replace
 
 from sweephand.actions import ecs
-from sweephand.domain import task
 from sweephand.domain.run import AWAITING_RESULT, REACTIONS, Reason, Run, State, success_reason
-from sweephand.domain.run_action import action_of
-from sweephand.domain.settlement import excerpt
-from sweephand.domain.task import Change
+from sweephand.domain.runs import ecs_task
+from sweephand.domain.runs.ecs_task import Change
+from sweephand.domain.runs.run_action import action_of
+from sweephand.domain.runs.settlement import excerpt
 from sweephand.flow.job_parts import schedule_hooks
 from sweephand.flow.runs import results
 from sweephand.flow.world import World
-from sweephand.store import jobs, ledger
+from sweephand.store.jobs import jobs
+from sweephand.store.runs import ledger
 
 
 def heard(world: World, body: str) -> bool:
     """Whether a message was of ECS; if so, what it tells is done. Raises Unavailable."""
-    change = task.read_change(body)
+    change = ecs_task.read_change(body)
     if change is None:
         return False
     of = change.of
@@ -49,7 +50,7 @@ def _is_waste(run: Run, attempt: int) -> bool:
 
 def _ended(world: World, run: Run, change: Change, attempt: int) -> None:
     """The first end counts; what comes later, or of another attempt, is kept as a note."""
-    success, message = task.judged(change, _container(world, run))
+    success, message = ecs_task.judged(change, _container(world, run))
     if run.finished or attempt != run.attempt:
         if run.result_digest is None:
             ledger.note(world.table, run, f"the task of attempt {attempt} ended later: {message}")

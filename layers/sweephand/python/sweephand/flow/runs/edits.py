@@ -15,9 +15,9 @@ from sweephand.domain.run import Run
 from sweephand.errors import Forbidden, InvalidRequest
 from sweephand.flow.retention import expiry
 from sweephand.flow.world import World
-from sweephand.store import keys
-from sweephand.store.conditional import Op
-from sweephand.store.table import EditItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Op
+from sweephand.store.dynamo.table import EditItem
 
 LONGEST_OPEN = timedelta(days=600)
 """No run takes longer; the row goes by itself after that."""

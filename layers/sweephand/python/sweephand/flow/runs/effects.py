@@ -10,7 +10,7 @@ from sweephand.domain.run import FAILED, RAN, REACTIONS, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, may_end
 from sweephand.flow.jobs import completion
 from sweephand.flow.world import World
-from sweephand.store import ledger
+from sweephand.store.runs import ledger
 
 STOPS_ITS_TASK = frozenset({State.CANCELLED, State.TIMEOUT})
 

@@ -10,19 +10,19 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
-from sweephand.domain import admission, run_action
-from sweephand.domain.admission import Admission, Seen
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import AWAITING_RESULT, UNREACHABLE, Kind, LostCall, Outcome, Reason, Run, State
+from sweephand.domain.runs import admission, run_action
+from sweephand.domain.runs.admission import Admission, Seen
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.flow.runs import actual_start, effects, gate_rows, settle
 from sweephand.flow.runs.perform import act
 from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict, later
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.store import gate, ledger
-from sweephand.store.conditional import Refused, Written
+from sweephand.store.dynamo.conditional import Refused, Written
+from sweephand.store.runs import gate, ledger
 
 CLAIM_MARGIN_S = 5
 SHORT_WAIT = timedelta(seconds=2)
@@ -163,7 +163,7 @@ def _take_turn_and_act(
     world: World, lane: Lane, owner: str, message: Delivered, pointer: Pointer, seen: Seen, *, attempt: int
 ) -> Verdict | Run | None:
     """As _claim_and_act, of a schedule whose runs exclude each other."""
-    from sweephand.domain.overlap import Busy  # noqa: PLC0415 - most schedules let their runs overlap
+    from sweephand.domain.runs.overlap import Busy  # noqa: PLC0415 - most schedules let their runs overlap
     from sweephand.flow.runs import overlap  # noqa: PLC0415
 
     if _too_late_to_claim(world, message):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from sweephand.domain import admission
-from sweephand.domain.admission import Seen
 from sweephand.domain.job import HOOKS, Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import Kind
+from sweephand.domain.runs import admission
+from sweephand.domain.runs.admission import Seen
 from sweephand.domain.schedule import Schedule
 from sweephand.flow.world import World
-from sweephand.store import gate
+from sweephand.store.runs import gate
 
 
 def seen_of(world: World, pointer: Pointer, rows: gate.Rows | None = None) -> Seen:
@@ -26,7 +26,7 @@ def _with_plan(world: World, pointer: Pointer, seen: Seen, now: datetime) -> See
     """A late message of a plan that a change has left behind is judged by that plan."""
     if not admission.needs_left(pointer, seen, now):
         return seen
-    from sweephand.store import generations  # noqa: PLC0415 - few messages come late, and fewer after a change
+    from sweephand.store.jobs import generations  # noqa: PLC0415 - few messages come late, and fewer after a change
 
     assert seen.schedule is not None
     return replace(seen, left=generations.find(world.table, seen.schedule, pointer.generation))

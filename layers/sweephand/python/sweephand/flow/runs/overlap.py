@@ -10,18 +10,18 @@ from dataclasses import replace
 from datetime import timedelta
 from enum import Enum, auto
 
-from sweephand.domain import overlap
 from sweephand.domain.job import Job
-from sweephand.domain.overlap import Busy, Clear, Overlap, Queue, Slot, Take, Wait, contend, unattended, without
 from sweephand.domain.run import Reason, Run, State
-from sweephand.domain.run_action import policies_of
+from sweephand.domain.runs import overlap
+from sweephand.domain.runs.overlap import Busy, Clear, Overlap, Queue, Slot, Take, Wait, contend, unattended, without
+from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import Unavailable
 from sweephand.flow.retention import run_expiry
 from sweephand.flow.runs import settle
 from sweephand.flow.world import World
-from sweephand.store import ledger, slots
-from sweephand.store.conditional import Cancelled, Refused, Written
+from sweephand.store.dynamo.conditional import Cancelled, Refused, Written
+from sweephand.store.runs import ledger, overlap_slots
 
 WAKE_QUEUED = timedelta(minutes=15)
 WAKE_PASSED = timedelta(seconds=60)
@@ -43,17 +43,17 @@ def take_turn(
     mine: the row as the claim will leave it, slotted; there: as it was read. Refused: the run's row was written by
     somebody first, or by this executor (its answer was lost). Raises Unavailable.
     """
-    slot, rows = slots.look(world.table, mine)
+    slot, rows = overlap_slots.look(world.table, mine)
     policy = Overlap(policies_of(job, schedule).get("overlap", Overlap.ALLOW))
     queued_before = there is not None and there.slotted
     match contend(policy, mine, slot, rows, queued_before=queued_before):
         case Take(after):
-            return _claim(world, lane, slots.Move(slot, after, mine, there))
+            return _claim(world, lane, overlap_slots.Move(slot, after, mine, there))
         case overlap.Replace(after, open_runs):
-            return _replace(world, lane, slots.Move(slot, after, mine, there), open_runs, job.collection)
+            return _replace(world, lane, overlap_slots.Move(slot, after, mine, there), open_runs, job.collection)
         case Queue(after, active):
             _wake(world, lane, active)
-            return _queue(world, lane, slots.Move(slot, after, mine, there))
+            return _queue(world, lane, overlap_slots.Move(slot, after, mine, there))
         case Busy(active) as busy:
             _wake(world, lane, active)
             return busy
@@ -76,17 +76,17 @@ def release(world: World, run: Run, schedule: Schedule | None) -> None:
     _clear(world, lane, alone, run.uuid)
 
 
-def _claim(world: World, lane: Lane, move: slots.Move) -> Written | Refused | Turn:
+def _claim(world: World, lane: Lane, move: overlap_slots.Move) -> Written | Refused | Turn:
     if move.before == move.after and move.there is not None:
         # The slot was passed on to it: only its row can still speak against it.
         lease = ledger.Lease.of(move.run)
         return ledger.claim_again(world.table, move.there, lease, move.there.attempt)
-    done = slots.claim(world.table, move, shards=world.settings.shards, lane=lane)
+    done = overlap_slots.claim(world.table, move, shards=world.settings.shards, lane=lane)
     return done if isinstance(done, Written) else _refused(done)
 
 
 def _replace(
-    world: World, lane: Lane, move: slots.Move, open_runs: tuple[Run, ...], collection: str
+    world: World, lane: Lane, move: overlap_slots.Move, open_runs: tuple[Run, ...], collection: str
 ) -> Written | Refused | Turn:
     """A call that is under way cannot be recalled: its late answer becomes a note of the run that was replaced."""
     now = world.clock.now()
@@ -113,7 +113,7 @@ def _replace(
     return done
 
 
-def _queue(world: World, lane: Lane, move: slots.Move) -> Refused | Turn:
+def _queue(world: World, lane: Lane, move: overlap_slots.Move) -> Refused | Turn:
     waiting = replace(
         move.run,
         state=State.QUEUED,
@@ -123,7 +123,7 @@ def _queue(world: World, lane: Lane, move: slots.Move) -> Refused | Turn:
         first_started_at=None,
         wake_at=world.clock.now() + WAKE_QUEUED,
     )
-    done = slots.queue(world.table, replace(move, run=waiting), shards=world.settings.shards, lane=lane)
+    done = overlap_slots.queue(world.table, replace(move, run=waiting), shards=world.settings.shards, lane=lane)
     if isinstance(done, Written):
         return Turn.WAITS
     return _refused(done)
@@ -146,18 +146,18 @@ def _clear(world: World, lane: Lane, slot: Slot, uuid: str) -> None:
         if queued is not None and after.active == queued.uuid:
             moved = _pass_on(world, lane, slot, after, queued)
         else:
-            moved = slots.move(world.table, slot, after)
+            moved = overlap_slots.move(world.table, slot, after)
         if isinstance(moved, Written):
             return
         if moved is not None:
-            slot = slots.read_in(moved, slot)
+            slot = overlap_slots.read_in(moved, slot)
     raise Unavailable("the slot of the schedule changes all the time")
 
 
 def _pass_on(world: World, lane: Lane, slot: Slot, after: Slot, queued: Run) -> Written | Refused | None:
     """None: the run waits no longer. Refused: the slot is not as it was read. Raises Unavailable."""
     wake_at = world.clock.now() + WAKE_PASSED
-    done = slots.pass_on(world.table, slot, after, queued, wake_at, shards=world.settings.shards, lane=lane)
+    done = overlap_slots.pass_on(world.table, slot, after, queued, wake_at, shards=world.settings.shards, lane=lane)
     if isinstance(done, Written):
         settle.send_pointer(world, lane, queued)
         return done

@@ -9,11 +9,11 @@ from functools import partial
 from sweephand.actions.call import Call
 from sweephand.domain.job import HOOKS, ActionSpec, Job, Payload, owner_of
 from sweephand.domain.run import REACTIONS, Outcome, Reason, Run, Verdict
-from sweephand.domain.run_action import action_of, policies_of
+from sweephand.domain.runs.run_action import action_of, policies_of
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import NotFound
 from sweephand.flow.world import World
-from sweephand.store import jobs
+from sweephand.store.jobs import jobs
 
 JOBS_SPEAK_AS = "scheduler"
 """What the source of an event begins with that a job puts on the bus; the tenant follows."""

@@ -12,16 +12,16 @@ from sweephand import actions, ids
 from sweephand.domain import event
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import HOOK_KINDS, Job, Payload
-from sweephand.domain.json_text import dumps
+from sweephand.domain.members.json_text import dumps
+from sweephand.domain.occurrences.index_row import WAKE
 from sweephand.domain.run import FAILED, Kind, Run, State
-from sweephand.domain.run_action import action_of, lane_of, new_run, policies_of
+from sweephand.domain.runs.run_action import action_of, lane_of, new_run, policies_of
 from sweephand.domain.schedule import Schedule
-from sweephand.domain.waiting import WAKE
 from sweephand.errors import InvalidRequest
 from sweephand.flow.job_parts import schedule_hooks
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.store import ledger
+from sweephand.store.runs import ledger
 
 OF_STATE = {
     State.SUCCESS: "onSuccess",

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from sweephand.domain.job import HOOKS, Job
 from sweephand.domain.run import REACTIONS, Run
-from sweephand.domain.run_action import action_of, policies_of
+from sweephand.domain.runs.run_action import action_of, policies_of
 from sweephand.domain.schedule import Schedule
 from sweephand.flow.world import World
 

@@ -9,9 +9,9 @@ import hashlib
 from dataclasses import replace
 from datetime import datetime
 
-from sweephand.domain import run_action
+from sweephand.domain.occurrences.index_row import WAKE
 from sweephand.domain.run import Reason, Run, State, success_reason
-from sweephand.domain.waiting import WAKE
+from sweephand.domain.runs import run_action
 from sweephand.errors import Conflict, NotFound, Unavailable
 from sweephand.flow.retention import run_expiry
 from sweephand.flow.runs import reported_messages, settle
@@ -19,8 +19,9 @@ from sweephand.flow.series import ranges
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.store import jobs, ledger
-from sweephand.store.conditional import Refused
+from sweephand.store.dynamo.conditional import Refused
+from sweephand.store.jobs import jobs
+from sweephand.store.runs import ledger
 
 LONGEST_NOTE = 1_000
 """Letters of a message: as many as the API takes, and twenty of them fit into a row."""

@@ -11,7 +11,7 @@ from sweephand.domain.message import Pointer
 from sweephand.domain.run import Run
 from sweephand.flow.rates import PARTS, Counters
 from sweephand.flow.world import World
-from sweephand.store import rates
+from sweephand.store.tenants import rates
 
 RUNS_STEP = 10
 """After so many runs a process reports its count: a tenth of a write unit for each, of tenants that have the quota."""

@@ -22,8 +22,8 @@ from sweephand.flow.jobs.drafts import PAST_GRACE
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.ids import instant_ms_of
-from sweephand.store import jobs as store
-from sweephand.store.run_rows import NEEDS_ATTENTION
+from sweephand.store.jobs import jobs as store
+from sweephand.store.runs.run_rows import NEEDS_ATTENTION
 from sweephand.store.views import jobs
 from sweephand.store.views import runs as views
 from sweephand.store.views.runs import ALWAYS, Passed, RunMark, Span

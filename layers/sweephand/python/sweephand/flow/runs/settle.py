@@ -9,24 +9,24 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from sweephand.domain import retry, settlement
 from sweephand.domain.instants import up_to_second
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import FAILED, WAITS, LostCall, Outcome, Reason, Run, State, Verdict
-from sweephand.domain.run_action import action_of, policies_of
+from sweephand.domain.runs import retry, settlement
+from sweephand.domain.runs.run_action import action_of, policies_of
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import Unavailable
 from sweephand.flow.retention import run_expiry
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.store import ledger
-from sweephand.store.conditional import Refused, Written
-from sweephand.store.expressions import Condition
-from sweephand.store.table import AttemptItem
+from sweephand.store.dynamo.conditional import Refused, Written
+from sweephand.store.dynamo.expressions import Condition
+from sweephand.store.dynamo.table import AttemptItem
+from sweephand.store.runs import ledger
 
 if TYPE_CHECKING:
-    from sweephand.domain.admission import FailAttempt
+    from sweephand.domain.runs.admission import FailAttempt
 
 ANSWER_BYTES = 16_384
 LONGEST_IN_QUEUES = timedelta(days=15)
@@ -252,7 +252,7 @@ def _attempts(
     longer = answer is not None and answer != settlement.excerpt(answer)
     if not longer and after.state is not State.RETRY_WAIT and not (failed and run.attempt > 1):
         return []
-    from sweephand.store.attempts import attempt_item  # noqa: PLC0415 - most runs succeed at once, with a short answer
+    from sweephand.store.runs.attempts import attempt_item  # noqa: PLC0415 - most runs succeed at once, with a short answer
 
     made = replace(
         run,

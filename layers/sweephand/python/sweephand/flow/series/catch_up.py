@@ -11,25 +11,26 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sweephand import ids
-from sweephand.domain import misfire, series
 from sweephand.domain.instants import epoch_s, from_s
-from sweephand.domain.lateness import Policy
 from sweephand.domain.message import occurrence
-from sweephand.domain.misfire import LeftOut, Missed, Span
+from sweephand.domain.occurrences import misfire, series
+from sweephand.domain.occurrences.index_row import WAKE_AGAIN, SweepText, Waits
+from sweephand.domain.occurrences.lateness import Policy
+from sweephand.domain.occurrences.misfire import LeftOut, Missed, Span
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState
-from sweephand.domain.waiting import WAKE_AGAIN, SweepText, Waits
 from sweephand.errors import Unavailable
 from sweephand.flow.series import ranges
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.timing import Timing, between, load
-from sweephand.store import jobs, keys
-from sweephand.store.conditional import Op, Written
-from sweephand.store.expressions import Action, Condition, assign, every
-from sweephand.store.table import CatchUpItem, ScheduleItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Op, Written
+from sweephand.store.dynamo.expressions import Action, Condition, assign, every
+from sweephand.store.dynamo.table import CatchUpItem, ScheduleItem
+from sweephand.store.index.next_run_index import WaitingRow
+from sweephand.store.jobs import jobs
 from sweephand.store.views import runs as views
-from sweephand.store.waiting import WaitingRow
 
 STRETCH = timedelta(minutes=1)
 """What one look at a catch-up row sends ahead."""

@@ -13,22 +13,22 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sweephand import ids
-from sweephand.domain import series
 from sweephand.domain.collection import Events
 from sweephand.domain.instants import epoch_s
+from sweephand.domain.occurrences import series
+from sweephand.domain.occurrences.index_row import SweepText, Waits
+from sweephand.domain.occurrences.suspension import Suspensions, looked_at_again
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Schedule, ScheduleState
-from sweephand.domain.suspension import Suspensions, looked_at_again
-from sweephand.domain.waiting import SweepText, Waits
 from sweephand.flow.series import ranges
 from sweephand.flow.world import World
 from sweephand.schedules.timing import Rule, load
-from sweephand.store import jobs
-from sweephand.store.conditional import Op, Written
-from sweephand.store.expressions import assign, every
-from sweephand.store.table import ScheduleItem
+from sweephand.store.dynamo.conditional import Op, Written
+from sweephand.store.dynamo.expressions import assign, every
+from sweephand.store.dynamo.table import ScheduleItem
+from sweephand.store.index.next_run_index import Advance, WaitingRow
+from sweephand.store.jobs import jobs
 from sweephand.store.views import runs as views
-from sweephand.store.waiting import Advance, WaitingRow
 
 SPREAD_PARTS = 3_600
 

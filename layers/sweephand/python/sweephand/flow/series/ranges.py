@@ -14,10 +14,11 @@ from sweephand.errors import Conflict
 from sweephand.flow.retention import run_expiry
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.store import keys, ledger, run_rows
-from sweephand.store.conditional import Op
-from sweephand.store.expressions import add
-from sweephand.store.table import StatsItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Op
+from sweephand.store.dynamo.expressions import add
+from sweephand.store.dynamo.table import StatsItem
+from sweephand.store.runs import ledger, run_rows
 
 WRITTEN_WITHIN = timedelta(seconds=30)
 """No function that writes a line is at work for longer after it has sent word of it."""

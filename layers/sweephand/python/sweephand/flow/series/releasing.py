@@ -13,15 +13,16 @@ from datetime import datetime, timedelta
 from sweephand.domain.collection import CollectionState
 from sweephand.domain.instants import from_s
 from sweephand.domain.message import Pointer, Subject
+from sweephand.domain.occurrences.index_row import WAKE
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
-from sweephand.domain.waiting import WAKE
 from sweephand.errors import Unavailable
 from sweephand.flow.series import holding, replan
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.store import jobs, suspended
-from sweephand.store.conditional import Refused
-from sweephand.store.table import ReleaseItem
+from sweephand.store.dynamo.conditional import Refused
+from sweephand.store.dynamo.table import ReleaseItem
+from sweephand.store.index import suspended
+from sweephand.store.jobs import jobs
 from sweephand.store.views import jobs as lists
 from sweephand.store.views import tenants as views
 

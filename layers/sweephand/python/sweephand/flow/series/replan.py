@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from sweephand.domain import generations, series
-from sweephand.domain.generations import SECOND, Generation, Seam, Start
 from sweephand.domain.instants import EPOCH, epoch_s, from_s, up_to_second
 from sweephand.domain.job import Job
-from sweephand.domain.job_state import wanted_state
-from sweephand.domain.lateness import FRESH, Misfire, Policy
+from sweephand.domain.jobs.job_state import wanted_state
 from sweephand.domain.message import occurrence
+from sweephand.domain.occurrences import generations, series
+from sweephand.domain.occurrences.generations import SECOND, Generation, Seam, Start
+from sweephand.domain.occurrences.lateness import FRESH, Misfire, Policy
 from sweephand.domain.run import Reason, Run, State
-from sweephand.domain.run_action import policies_of
+from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState, StateReason, ended_generations
 from sweephand.errors import Unavailable
 from sweephand.flow.series import ranges
@@ -181,7 +181,7 @@ def _off_times(before: Schedule, state: ScheduleState, seam: Seam, still_due: Se
     ends = reason is None and before.off_times is not None
     if not (begins or ends):
         return before.off_times
-    from sweephand.domain import off_times  # noqa: PLC0415 - few are switched off with something on its way
+    from sweephand.domain.occurrences import off_times  # noqa: PLC0415 - few are switched off with something on its way
 
     if reason is None:
         return off_times.ended(before.off_times, seam.since)
@@ -253,7 +253,7 @@ def has_missed(schedule: Schedule, now: datetime) -> bool:
     at = schedule.next_run_at
     if schedule.state is not ScheduleState.ACTIVE or schedule.held_from is not None or at is None or at >= now - FRESH:
         return False
-    from sweephand.domain import misfire  # noqa: PLC0415 - nothing is missed while the service runs
+    from sweephand.domain.occurrences import misfire  # noqa: PLC0415 - nothing is missed while the service runs
 
     policy = Policy.read(schedule.misfire)
     return misfire.missed(load_or_never(schedule.packed), policy, at, now, schedule.planned_total) is not None

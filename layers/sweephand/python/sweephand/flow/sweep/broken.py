@@ -12,10 +12,10 @@ from sweephand.flow.retention import expiry
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.rule import Undecided
-from sweephand.store import ledger
-from sweephand.store.expressions import Condition, assign
-from sweephand.store.table import ScheduleItem
-from sweephand.store.waiting import WaitingRow
+from sweephand.store.dynamo.expressions import Condition, assign
+from sweephand.store.dynamo.table import ScheduleItem
+from sweephand.store.index.next_run_index import WaitingRow
+from sweephand.store.runs import ledger
 
 OUT_WITHIN = timedelta(seconds=30)
 """The schedule is out of service when the executor looks, so that it can say so."""

@@ -12,18 +12,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from sweephand.domain import series
-from sweephand.domain.lateness import FRESH
 from sweephand.domain.message import Pointer, Subject, occurrence
+from sweephand.domain.occurrences import series
+from sweephand.domain.occurrences.index_row import WAKE_AGAIN, SweepText, UnknownKind, WaitingRun, Waits
+from sweephand.domain.occurrences.lateness import FRESH
+from sweephand.domain.occurrences.suspension import Suspensions
 from sweephand.domain.schedule import Lane, names_calendars
-from sweephand.domain.suspension import Suspensions
-from sweephand.domain.waiting import WAKE_AGAIN, SweepText, UnknownKind, WaitingRun, Waits
 from sweephand.errors import Unavailable
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.timing import load
-from sweephand.store import suspended, waiting
-from sweephand.store.waiting import Advance, Advanced, WaitingRow
+from sweephand.store.index import next_run_index, suspended
+from sweephand.store.index.next_run_index import Advance, Advanced, WaitingRow
 
 TICK_DEADLINE_S = 50.0
 MOST_THREADS = 16
@@ -119,13 +119,13 @@ def _sweep_shard(world: World, shard: int, suspensions: Suspensions | None, dead
     tally = Tally()
     try:
         aside: list[WaitingRow] = []
-        rows = waiting.fresh_first(world.table, shard, now - FRESH, horizon)
+        rows = next_run_index.fresh_first(world.table, shard, now - FRESH, horizon)
         pages = (_without_held(page, suspensions, aside) for page in rows)
         for page in itertools.chain(pages, [aside]):
             for begin in range(0, len(page), GROUP):
                 if world.clock.monotonic() > deadline:
                     tally.cut_short = True
-                    tally.oldest_due_s = max(tally.oldest_due_s, _age_s(waiting.oldest(world.table, shard), now))
+                    tally.oldest_due_s = max(tally.oldest_due_s, _age_s(next_run_index.oldest(world.table, shard), now))
                     return tally
                 tally.add(_sweep_group(world, page[begin : begin + GROUP], suspensions, horizon, deadline))
     except Unavailable:
@@ -192,7 +192,7 @@ def _know_calendars(world: World, rows: Sequence[WaitingRow]) -> None:
     named = [(row.tenant, row.sweep) for row in rows if names_calendars(row.sweep)]
     if not named:
         return
-    from sweephand.store import calendars  # noqa: PLC0415 - for a sweeper that meets one
+    from sweephand.store.calendars import calendars  # noqa: PLC0415 - for a sweeper that meets one
 
     with suppress(Unavailable):
         calendars.know(world.table, named)
@@ -209,8 +209,8 @@ def _advance(world: World, steps: Sequence[Advance], deadline: float) -> Advance
         if tries:
             world.clock.sleep(world.chance.uniform(0.01, 0.05 * 2**tries))
         again: tuple[Advance, ...] = ()
-        for begin in range(0, len(open_steps), waiting.BATCH_MOST):
-            moved = waiting.advance(world.table, open_steps[begin : begin + waiting.BATCH_MOST])
+        for begin in range(0, len(open_steps), next_run_index.BATCH_MOST):
+            moved = next_run_index.advance(world.table, open_steps[begin : begin + next_run_index.BATCH_MOST])
             done, left, again = done + moved.done, left + moved.left, again + moved.again
         open_steps = again
     return Advanced(done, left, open_steps)

@@ -13,8 +13,8 @@ from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.security import caller
 from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, Caller, Credential
-from sweephand.store import credentials, tenants
-from sweephand.store.conditional import Cancelled
+from sweephand.store.dynamo.conditional import Cancelled
+from sweephand.store.tenants import credentials, tenants
 from sweephand.store.views import tenants as views
 from sweephand.store.views.tenants import Listed
 

@@ -14,8 +14,8 @@ from sweephand.errors import NotFound, Unavailable
 from sweephand.security.secrets import SecretBox
 from sweephand.security.tokens import CallbackKey
 from sweephand.sources import Chance, Clock
-from sweephand.store import callback_keys
-from sweephand.store.conditional import Table
+from sweephand.store.dynamo.conditional import Table
+from sweephand.store.tenants import callback_keys
 
 KEPT = timedelta(minutes=5)
 SIZE = 32

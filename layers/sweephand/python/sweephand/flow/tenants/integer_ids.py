@@ -5,7 +5,7 @@ from __future__ import annotations
 from sweephand.domain.job import Job, ordinal_and_number
 from sweephand.errors import NotFound
 from sweephand.flow.world import World
-from sweephand.store import directory, jobs, ordinals
+from sweephand.store.jobs import directory, jobs, ordinals
 
 
 class Ordinals:

@@ -13,8 +13,8 @@ from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.ids import uuid7
 from sweephand.security import signing
-from sweephand.store import tenants
-from sweephand.store.conditional import Cancelled
+from sweephand.store.dynamo.conditional import Cancelled
+from sweephand.store.tenants import tenants
 
 MOST = 2
 TRIES = 5

@@ -14,8 +14,10 @@ from sweephand.errors import Conflict, NotFound, QuotaExceeded, Unavailable
 from sweephand.flow.operations import verbs
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
-from sweephand.store import operations, suspended, tenants
-from sweephand.store.conditional import Cancelled
+from sweephand.store.dynamo.conditional import Cancelled
+from sweephand.store.index import suspended
+from sweephand.store.operations import operations
+from sweephand.store.tenants import tenants
 from sweephand.store.views import jobs as lists
 
 TRIES = 5

@@ -33,8 +33,9 @@ from sweephand.flow.world import World
 from sweephand.schedules.timing import Timing, with_count
 from sweephand.security import caller
 from sweephand.security.caller import Caller
-from sweephand.store import ledger, tenants, usage
-from sweephand.store.conditional import Cancelled, Op
+from sweephand.store.dynamo.conditional import Cancelled, Op
+from sweephand.store.runs import ledger
+from sweephand.store.tenants import tenants, usage
 
 TRIES = 5
 UNLIMITED, USUAL_PACE = Usage(), Pace()
@@ -238,7 +239,7 @@ def _begin_release(world: World, tenant: str, collection: str | None) -> None:
 
 def _switched(times: str | None, now: datetime, *, on: bool) -> str | None:
     """When it was disabled, with this moment as the end of such a time, or as its beginning."""
-    from sweephand.domain import off_times  # noqa: PLC0415 - most requests switch nothing
+    from sweephand.domain.occurrences import off_times  # noqa: PLC0415 - most requests switch nothing
 
     if on:
         return off_times.ended(times, now)
@@ -246,7 +247,7 @@ def _switched(times: str | None, now: datetime, *, on: bool) -> str | None:
 
 
 def _suspension_ops(world: World, tenant: str, collection: str | None, now: datetime, *, on: bool) -> list[Op]:
-    from sweephand.store import suspended  # noqa: PLC0415 - as above
+    from sweephand.store.index import suspended  # noqa: PLC0415 - as above
 
     if on:
         return suspended.end_ops(world.table, tenant, collection, now, world.settings.shards)
@@ -351,7 +352,7 @@ def delete_collection(world: World, tenant: str, name: str, if_match: int | None
         raise Conflict("the collection `default` cannot be deleted")
     if if_match is not None and before.revision != if_match:
         raise PreconditionFailed(f"the collection is at revision {before.revision}")
-    from sweephand.store import suspended  # noqa: PLC0415 - collections are seldom deleted
+    from sweephand.store.index import suspended  # noqa: PLC0415 - collections are seldom deleted
 
     ops = [tenants.delete_collection_op(world.table, before), *suspended.forget_ops(world.table, tenant, name)]
     ops += flow_key_ops(world, tenant, before.flow_key, None)
@@ -364,7 +365,7 @@ def flow_key_ops(world: World, tenant: str, before: str | None, after: str | Non
     """Parts of the transaction of a job or a collection that names another flow key than before; mostly none."""
     if before == after:
         return []
-    from sweephand.store import flow_keys  # noqa: PLC0415 - few name one
+    from sweephand.store.flow_keys import flow_keys  # noqa: PLC0415 - few name one
 
     return flow_keys.use_ops(world.table, tenant, before, after)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import instants
-from sweephand.schedules.localtime import Gap, Overlap, instant_text, wall_text
+from sweephand.schedules.grids.wallclock import OnWallClock
 from sweephand.schedules.notations.shapes import Beginning, Compiled, Defaults, Facts, Rules, check_no_overflow
 from sweephand.schedules.rule import Once
-from sweephand.schedules.wallclock import OnWallClock
+from sweephand.schedules.text import instants
+from sweephand.schedules.zones.localtime import Gap, Overlap, instant_text, wall_text
 
 FIELD = "at"
 DEFAULTS: Defaults = {}

@@ -11,14 +11,14 @@ from functools import lru_cache, partial
 
 from sweephand import json_schema
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import members
-from sweephand.schedules.calendar_masks import MONTHS_SHORT, WEEKDAYS_SHORT, CalendarMasks
-from sweephand.schedules.clock import Clock
-from sweephand.schedules.days import OfMonths, OnDays
-from sweephand.schedules.localtime import MonthOverflow
+from sweephand.schedules.grids.calendar_masks import MONTHS_SHORT, WEEKDAYS_SHORT, CalendarMasks
+from sweephand.schedules.grids.clock import Clock
+from sweephand.schedules.grids.days import OfMonths, OnDays
+from sweephand.schedules.grids.wallclock import certain_gap
 from sweephand.schedules.notations.fields import Field, split, steps_over_all_hours
 from sweephand.schedules.notations.shapes import ON_THE_CLOCK, Beginning, Compiled, Facts, Rules, at_hours
-from sweephand.schedules.wallclock import certain_gap
+from sweephand.schedules.text import members
+from sweephand.schedules.zones.localtime import MonthOverflow
 from sweephand.values import value
 
 FIELD = "cron"
@@ -110,7 +110,7 @@ def _lettered(parsed: Parsed, days: OfMonths, rules: Rules) -> Compiled:
 
 
 def _words(parsed: Parsed, zone: str) -> str:
-    from sweephand.schedules import english  # noqa: PLC0415 - only when asked
+    from sweephand.schedules.text import english  # noqa: PLC0415 - only when asked
 
     masks = parsed.masks
     parts = (english.times(masks.hours, masks.minutes), parsed.on, english.months(masks.months))
@@ -194,6 +194,6 @@ def _macro(text: str) -> str:
 
 
 def _summary(masks: CalendarMasks, zone: str) -> str:
-    from sweephand.schedules import english  # noqa: PLC0415 - only when asked
+    from sweephand.schedules.text import english  # noqa: PLC0415 - only when asked
 
     return english.calendar(masks, zone)

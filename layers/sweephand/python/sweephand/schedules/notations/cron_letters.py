@@ -6,9 +6,9 @@ from functools import partial
 from typing import NamedTuple
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import english
-from sweephand.schedules.days import OfMonths, month_table
+from sweephand.schedules.grids.days import OfMonths, month_table
 from sweephand.schedules.notations.fields import Field, shown
+from sweephand.schedules.text import english
 
 _ORDINALS = ("", "first", "second", "third", "fourth", "fifth")
 _ALL_WEEKDAYS = 0x7F

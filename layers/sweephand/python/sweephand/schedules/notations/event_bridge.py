@@ -16,11 +16,10 @@ from typing import NamedTuple
 
 from sweephand import json_schema
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import english, members
-from sweephand.schedules.calendar_masks import MONTHS_SHORT, WEEKDAYS_SHORT
-from sweephand.schedules.clock import Clock
-from sweephand.schedules.days import ALL_YEARS, FIRST_YEAR, OfMonths, OnDays, month_table
-from sweephand.schedules.localtime import Gap, Overlap
+from sweephand.schedules.grids.calendar_masks import MONTHS_SHORT, WEEKDAYS_SHORT
+from sweephand.schedules.grids.clock import Clock
+from sweephand.schedules.grids.days import ALL_YEARS, FIRST_YEAR, OfMonths, OnDays, month_table
+from sweephand.schedules.grids.wallclock import OnWallClock, certain_gap
 from sweephand.schedules.notations import at, every
 from sweephand.schedules.notations.fields import Field, shown, split
 from sweephand.schedules.notations.shapes import (
@@ -33,7 +32,8 @@ from sweephand.schedules.notations.shapes import (
     Rules,
     check_no_overflow,
 )
-from sweephand.schedules.wallclock import OnWallClock, certain_gap
+from sweephand.schedules.text import english, members
+from sweephand.schedules.zones.localtime import Gap, Overlap
 
 FIELD = "eventBridge"
 DEFAULTS: Defaults = {**ON_THE_CLOCK, "dstGap": "skip"}

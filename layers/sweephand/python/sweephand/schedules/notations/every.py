@@ -16,8 +16,12 @@ from functools import partial
 
 from sweephand import json_schema
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import duration, members
-from sweephand.schedules.localtime import (
+from sweephand.schedules.grids.months import Months
+from sweephand.schedules.grids.wallclock import OnWallClock, certain_gap
+from sweephand.schedules.notations.shapes import ON_THE_CLOCK, Beginning, Compiled, Defaults, Facts, Rules
+from sweephand.schedules.rule import Series, Steps, Window
+from sweephand.schedules.text import duration, members
+from sweephand.schedules.zones.localtime import (
     FIRST_SECOND,
     LAST_SECOND,
     Gap,
@@ -28,10 +32,6 @@ from sweephand.schedules.localtime import (
     wall_text,
     zone,
 )
-from sweephand.schedules.months import Months
-from sweephand.schedules.notations.shapes import ON_THE_CLOCK, Beginning, Compiled, Defaults, Facts, Rules
-from sweephand.schedules.rule import Series, Steps, Window
-from sweephand.schedules.wallclock import OnWallClock, certain_gap
 
 FIELD = "every"
 DEFAULTS: Defaults = {"align": "start", **ON_THE_CLOCK, "monthOverflow": "clamp"}
@@ -70,8 +70,8 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
 
 
 def _read_repeating(value: str, rules: Rules, beginning: Beginning) -> Facts:
+    from sweephand.schedules.grids.sets import nth_after  # noqa: PLC0415 - as above
     from sweephand.schedules.notations import repeating  # noqa: PLC0415 - few schedules are one
-    from sweephand.schedules.sets import nth_after  # noqa: PLC0415 - as above
 
     found = repeating.read(members.text(value, FIELD, repeating.EXPECTED), FIELD, rules)
     own = beginning if found.at is None else Beginning(beginning.now, found.at, beginning.align, found.unread)
@@ -200,7 +200,7 @@ def _compile_months(months: int, align: Align, facts: Facts, rules: Rules) -> Co
 
 
 def _words(step_s: int) -> str:
-    from sweephand.schedules import english  # noqa: PLC0415 - only when asked
+    from sweephand.schedules.text import english  # noqa: PLC0415 - only when asked
 
     for unit, size in (("week", 604_800), *_UNITS):
         if step_s % size == 0 and (step_s < size * _MOST_OF_A_UNIT or size == _DAY_S):
@@ -215,7 +215,7 @@ def _words(step_s: int) -> str:
 
 
 def _lacking(pattern: Months) -> str:
-    from sweephand.schedules import english  # noqa: PLC0415 - only when asked
+    from sweephand.schedules.text import english  # noqa: PLC0415 - only when asked
 
     day, months = pattern.day_and_months()
     return english.lacking(1 << day, sum(1 << month for month in months), pattern.overflow)

@@ -23,16 +23,16 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sweephand.schedules import english, members
-from sweephand.schedules.clock import DAY_S, Clock
-from sweephand.schedules.days import Days, EachNth, OfMonths, OfWeeks, OnDays, OrNextDay, Unmoved, month_table
-from sweephand.schedules.localtime import EPOCH, Gap, MonthOverflow, Overlap
+from sweephand.schedules.grids.clock import DAY_S, Clock
+from sweephand.schedules.grids.day_steps import Slots
+from sweephand.schedules.grids.days import Days, EachNth, OfMonths, OfWeeks, OnDays, OrNextDay, Unmoved, month_table
+from sweephand.schedules.grids.wallclock import OnWallClock, certain_gap
 from sweephand.schedules.notations.recurrence_fields import FIELD, LONGEST, SCHEMA, Spec, read_spec
 from sweephand.schedules.notations.recurrence_words import summary
 from sweephand.schedules.notations.shapes import ON_THE_CLOCK, Beginning, Compiled, Defaults, Facts, Rules, at_hours
 from sweephand.schedules.rule import Steps
-from sweephand.schedules.slots import Slots
-from sweephand.schedules.wallclock import OnWallClock, certain_gap
+from sweephand.schedules.text import english, members
+from sweephand.schedules.zones.localtime import EPOCH, Gap, MonthOverflow, Overlap
 
 if TYPE_CHECKING:
     from collections.abc import Callable

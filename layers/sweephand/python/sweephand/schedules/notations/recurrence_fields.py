@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from sweephand.errors import InvalidRequest
 from sweephand.json_schema import Schema, items, request, text, whole
-from sweephand.schedules import members
-from sweephand.schedules.english import WEEKDAYS
+from sweephand.schedules.text import members
+from sweephand.schedules.text.english import WEEKDAYS
 
 FIELD = "recurrence"
 EXPECTED = 'an object such as {"frequency": "week", "interval": 2, "schedule": {"weekDays": ["monday"]}}'

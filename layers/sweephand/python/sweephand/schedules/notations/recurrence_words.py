@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from sweephand.schedules import english
-from sweephand.schedules.calendar_masks import bits
-from sweephand.schedules.clock import DAY_S
-from sweephand.schedules.localtime import EPOCH, instant_text, wall_text
+from sweephand.schedules.grids.calendar_masks import bits
+from sweephand.schedules.grids.clock import DAY_S
+from sweephand.schedules.text import english
+from sweephand.schedules.zones.localtime import EPOCH, instant_text, wall_text
 
 if TYPE_CHECKING:
     from sweephand.schedules.notations.recurrence_fields import Spec

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from sweephand import json_schema
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import english, members
-from sweephand.schedules.clock import DAY_S, Clock
-from sweephand.schedules.days import EachNth, OnDays
-from sweephand.schedules.instants import Written
-from sweephand.schedules.localtime import Gap, Overlap, Zone
+from sweephand.schedules.grids.clock import DAY_S, Clock
+from sweephand.schedules.grids.days import EachNth, OnDays
+from sweephand.schedules.grids.wallclock import OnWallClock, certain_gap
 from sweephand.schedules.notations.shapes import ON_THE_CLOCK, Beginning, Compiled, Facts, Rules, check_no_overflow
-from sweephand.schedules.wallclock import OnWallClock, certain_gap
+from sweephand.schedules.text import english, members
+from sweephand.schedules.text.instants import Written
+from sweephand.schedules.zones.localtime import Gap, Overlap, Zone
 
 FIELD = "repeatAt"
 EXPECTED = "a time of day such as 4.40pm, 18:40 or 17.20:30, or a date of ISO 8601 or RFC 2822"
@@ -21,11 +21,11 @@ SCHEMA = json_schema.text(1, members.LONGEST_WORDS, description="Daily: `4.40pm`
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - every day has its time
     """Seconds since midnight on the wall. Raises InvalidRequest for what is neither a time nor a date."""
     check_no_overflow(rules, "it runs each day")
-    from sweephand.schedules import day_times, standards  # noqa: PLC0415 - a sweeper that loads one needs no grammar
+    from sweephand.schedules.text import day_times, iso_dates  # noqa: PLC0415 - a sweeper that loads one needs no grammar
 
     text = members.text(value, FIELD, EXPECTED, longest=members.LONGEST_WORDS)
-    if standards.looks_like_one(text):
-        written = standards.read(text, FIELD)
+    if iso_dates.looks_like_one(text):
+        written = iso_dates.read(text, FIELD)
         return _time_of(written, rules.zone)
     lead = len(text) - len(text.lstrip())
     found = day_times.match(text, lead, FIELD)

@@ -11,8 +11,8 @@ import re
 from typing import NamedTuple
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import duration, instants, standards
 from sweephand.schedules.notations.shapes import Rules
+from sweephand.schedules.text import duration, instants, iso_dates
 
 EXPECTED = 'a repeating interval such as "R5/2027-01-01T00:00Z/PT1H"'
 _MOST = 2**31 - 1
@@ -72,7 +72,7 @@ def _instant(text: str, field: str, position: int, rules: Rules) -> tuple[int, i
     if not text[:4].isdigit() or " " in text:
         raise InvalidRequest(field, "expected a date, or a date and time such as 2027-01-01T00:00Z", position=position)
     try:
-        stated = standards.read(text, field)
+        stated = iso_dates.read(text, field)
         return instants.resolve(stated, field, rules.zone, rules.gap, rules.overlap), stated.unread(rules.zone)
     except InvalidRequest as refused:
         at = position + (refused.position or 0)

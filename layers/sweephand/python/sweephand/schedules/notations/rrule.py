@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 from sweephand import json_schema
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import members
-from sweephand.schedules.clock import DAY_S
-from sweephand.schedules.localtime import FIRST_SECOND, LAST_SECOND, Gap, Overlap, Zone, instant_text, wall_text, zone
+from sweephand.schedules.grids.clock import DAY_S
+from sweephand.schedules.grids.sets import Also, Without, joined, nth_after
+from sweephand.schedules.grids.wallclock import OnWallClock, certain_gap
 from sweephand.schedules.notations import rrule_parts
 from sweephand.schedules.notations.fields import shown
 from sweephand.schedules.notations.rrule_parts import DAILY, FIELD, Recur
@@ -35,8 +35,17 @@ from sweephand.schedules.notations.shapes import (
     check_no_overflow,
 )
 from sweephand.schedules.rule import MovedBy, Never, Series, Undecided, Window
-from sweephand.schedules.sets import Also, Without, joined, nth_after
-from sweephand.schedules.wallclock import OnWallClock, certain_gap
+from sweephand.schedules.text import members
+from sweephand.schedules.zones.localtime import (
+    FIRST_SECOND,
+    LAST_SECOND,
+    Gap,
+    Overlap,
+    Zone,
+    instant_text,
+    wall_text,
+    zone,
+)
 
 DEFAULTS: Defaults = {**ON_THE_CLOCK, "dstGap": "shift"}
 SCHEMA = json_schema.text(

@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import members
+from sweephand.schedules.grids.rrule_days import DayRule
 from sweephand.schedules.notations.fields import shown
-from sweephand.schedules.picks import DayRule
+from sweephand.schedules.text import members
 
 FIELD = "rrule"
 SECONDLY, MINUTELY, HOURLY, DAILY, WEEKLY, MONTHLY, YEARLY = range(7)

@@ -12,11 +12,11 @@ from functools import lru_cache
 from math import gcd, lcm
 from typing import NamedTuple
 
-from sweephand.schedules.calendar_masks import bits
-from sweephand.schedules.clock import DAY_S, Clock
-from sweephand.schedules.cycles import Apart, Cycle, Expanded, SteppedClock, Within, meeting
-from sweephand.schedules.day_sets import Both, PickedOfWeeks
-from sweephand.schedules.days import (
+from sweephand.schedules.grids.calendar_masks import bits
+from sweephand.schedules.grids.clock import DAY_S, Clock
+from sweephand.schedules.grids.cycles import Apart, Cycle, Expanded, SteppedClock, Within, meeting
+from sweephand.schedules.grids.day_sets import Both, PickedOfWeeks
+from sweephand.schedules.grids.days import (
     ALL_MONTHS,
     ALL_YEARS,
     EPOCH_DAY,
@@ -29,10 +29,10 @@ from sweephand.schedules.days import (
     OnDays,
     month_table,
 )
+from sweephand.schedules.grids.rrule_days import DayRule, at_positions, of_month
+from sweephand.schedules.grids.years import OfYears
 from sweephand.schedules.notations.rrule_parts import DAILY, HOURLY, MINUTELY, MONTHLY, SECONDLY, WEEKLY, Recur, never
-from sweephand.schedules.picks import DayRule, at_positions, of_month
 from sweephand.schedules.rule import Series, Steps
-from sweephand.schedules.years import OfYears
 
 _ALL_HOURS = (1 << 24) - 1
 _ALL_SIXTY = (1 << 60) - 1

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sweephand.schedules import english
-from sweephand.schedules.calendar_masks import bits
-from sweephand.schedules.clock import Clock
-from sweephand.schedules.localtime import instant_text, wall_text
+from sweephand.schedules.grids.calendar_masks import bits
+from sweephand.schedules.grids.clock import Clock
+from sweephand.schedules.grids.rrule_days import DayRule
 from sweephand.schedules.notations.rrule_parts import DAILY, HOURLY, MINUTELY, MONTHLY, SECONDLY, WEEKLY, YEARLY, Recur
-from sweephand.schedules.picks import DayRule
+from sweephand.schedules.text import english
+from sweephand.schedules.zones.localtime import instant_text, wall_text
 
 _UNITS = ("second", "minute", "hour", "day", "week", "month", "year")
 

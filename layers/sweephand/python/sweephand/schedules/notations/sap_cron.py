@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from sweephand import json_schema
 from sweephand.errors import InvalidRequest
-from sweephand.schedules import english, members
-from sweephand.schedules.clock import Clock
-from sweephand.schedules.days import ALL_YEARS, FIRST_YEAR, OfMonths, OnDays, month_table
+from sweephand.schedules.grids.clock import Clock
+from sweephand.schedules.grids.days import ALL_YEARS, FIRST_YEAR, OfMonths, OnDays, month_table
+from sweephand.schedules.grids.wallclock import certain_gap
 from sweephand.schedules.notations.fields import shown, steps_over_all_hours
 from sweephand.schedules.notations.shapes import (
     ON_THE_CLOCK,
@@ -29,7 +29,7 @@ from sweephand.schedules.notations.shapes import (
     at_hours,
     check_no_overflow,
 )
-from sweephand.schedules.wallclock import certain_gap
+from sweephand.schedules.text import english, members
 
 FIELD = "sapCron"
 DEFAULTS = ON_THE_CLOCK

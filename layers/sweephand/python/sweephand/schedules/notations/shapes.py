@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules.localtime import FIRST_SECOND, Gap, Overlap, Zone
-from sweephand.schedules.wallclock import OnWallClock
+from sweephand.schedules.grids.wallclock import OnWallClock
+from sweephand.schedules.zones.localtime import FIRST_SECOND, Gap, Overlap, Zone
 from sweephand.values import value
 
 if TYPE_CHECKING:
     from sweephand.json_schema import Schema
-    from sweephand.schedules.localtime import MonthOverflow
     from sweephand.schedules.rule import Series
+    from sweephand.schedules.zones.localtime import MonthOverflow
 
 Facts = Any
 """JSON: a string, or an object of whole numbers and strings."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sweephand import json_schema
-from sweephand.schedules import members
-from sweephand.schedules.localtime import Gap, Overlap
 from sweephand.schedules.notations import at
 from sweephand.schedules.notations.shapes import Beginning, Defaults, Facts, Rules
+from sweephand.schedules.text import members
+from sweephand.schedules.zones.localtime import Gap, Overlap
 
 if TYPE_CHECKING:
-    from sweephand.schedules.instants import Written
+    from sweephand.schedules.text.instants import Written
 
 FIELD = "time"
 EXPECTED = 'words such as "tomorrow at 4pm" or "in 2 hours", a date of ISO 8601 or RFC 2822, or an object with a format'
@@ -53,11 +53,11 @@ compile_, is_one_time = at.compile_, at.is_one_time
 
 def _written(value: object, rules: Rules, now: int) -> Written:
     """Its grammars are loaded here: a sweeper that loads a schedule needs none of them."""
-    from sweephand.schedules import dates, standards, words  # noqa: PLC0415
+    from sweephand.schedules.text import dates, iso_dates, relative_dates  # noqa: PLC0415
 
     if isinstance(value, dict):
         return dates.read(value, FIELD, now, rules.zone)
     text = members.text(value, FIELD, EXPECTED, longest=members.LONGEST_WORDS)
-    if standards.looks_like_one(text):
-        return standards.read(text, FIELD)
-    return words.read(text, FIELD, now, rules.zone, rules.overlap)
+    if iso_dates.looks_like_one(text):
+        return iso_dates.read(text, FIELD)
+    return relative_dates.read(text, FIELD, now, rules.zone, rules.overlap)

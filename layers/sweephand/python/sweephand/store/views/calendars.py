@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sweephand.domain.calendar import Calendar, Version
-from sweephand.store import calendars as store
-from sweephand.store import keys
-from sweephand.store.calendar_items import CalendarItem, CalendarVersionItem
-from sweephand.store.conditional import Table
+from sweephand.store.calendars import calendars as store
+from sweephand.store.calendars.calendar_items import CalendarItem, CalendarVersionItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Table
 
 
 def listed(table: Table, tenant: str, after: str | None, page: int) -> Iterator[Calendar]:

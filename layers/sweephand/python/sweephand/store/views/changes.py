@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from sweephand.domain.instants import from_ms
-from sweephand.domain.revision import Entry
+from sweephand.domain.jobs.revision import Entry
 from sweephand.domain.schedule import Schedule
-from sweephand.store import jobs, keys
-from sweephand.store.conditional import Table
-from sweephand.store.packed import unpack
-from sweephand.store.table import JobItem, RevisionItem, ScheduleItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.compression import unpack
+from sweephand.store.dynamo.conditional import Table
+from sweephand.store.dynamo.table import JobItem, RevisionItem, ScheduleItem
+from sweephand.store.jobs import jobs
 
 
 def newest_first(table: Table, tenant: str, job_id: str, before: int | None, page: int) -> Iterator[Entry]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sweephand.domain.failure import Group, Redirect
-from sweephand.store import failures as store
-from sweephand.store import keys
-from sweephand.store.conditional import Table
-from sweephand.store.failure_items import ErrorGroupItem, RedirectItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Table
+from sweephand.store.errors import failures as store
+from sweephand.store.errors.failure_items import ErrorGroupItem, RedirectItem
 
 
 def groups(table: Table, tenant: str) -> Iterator[Group]:

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from sweephand.domain.circuits import Circuit
-from sweephand.domain.flow_keys import FlowKey, Turnstile
-from sweephand.store import circuits, keys
-from sweephand.store import flow_key_lines as lines
-from sweephand.store import flow_keys as store
-from sweephand.store.conditional import Table
-from sweephand.store.flow_items import FlowKeyItem
+from sweephand.domain.flow_keys.circuits import Circuit
+from sweephand.domain.flow_keys.flow_keys import FlowKey, Turnstile
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Table
+from sweephand.store.flow_keys import circuits
+from sweephand.store.flow_keys import flow_key_lines as lines
+from sweephand.store.flow_keys import flow_keys as store
+from sweephand.store.flow_keys.flow_items import FlowKeyItem
 
 MOST_COUNTED = 10_000
 MOST_CIRCUITS = 100

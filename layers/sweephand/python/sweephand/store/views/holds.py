@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sweephand.domain.held import Held, HeldBy
 from sweephand.domain.instants import from_ms, from_s
 from sweephand.domain.job import Job
-from sweephand.store import keys
-from sweephand.store import tenants as store
-from sweephand.store.conditional import Table
-from sweephand.store.table import CollectionItem, SuspensionItem
+from sweephand.domain.jobs.held import Held, HeldBy
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Table
+from sweephand.store.dynamo.table import CollectionItem, SuspensionItem
+from sweephand.store.tenants import tenants as store
 
 Rows = Mapping[tuple[str, str], dict[str, Any]]
 
@@ -68,7 +68,7 @@ def _disabled_at(rows: Rows, tenant: str, collection: str | None) -> datetime | 
 
 
 def _paused_at(rows: Rows, tenant: str, flow_key: str) -> datetime | None:
-    from sweephand.store.flow_items import FlowKeyItem  # noqa: PLC0415 - most jobs name none
+    from sweephand.store.flow_keys.flow_items import FlowKeyItem  # noqa: PLC0415 - most jobs name none
 
     row = rows.get((keys.tenant(tenant), keys.flow_key(flow_key)))
     item = None if row is None else FlowKeyItem.from_raw_data(row)

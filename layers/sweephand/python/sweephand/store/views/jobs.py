@@ -12,15 +12,18 @@ from itertools import groupby, islice
 from typing import NamedTuple, TypeVar
 
 from sweephand.domain.job import Job, JobState
-from sweephand.domain.job_state import ended_state, state_of
+from sweephand.domain.jobs.job_state import ended_state, state_of
 from sweephand.domain.schedule import Schedule
-from sweephand.store import directory, jobs, keys
-from sweephand.store import tenants as store
-from sweephand.store.conditional import BATCH_GET_MOST, Table
-from sweephand.store.directory import Block
-from sweephand.store.directory import Entry as Entry  # noqa: PLC0414 - part of what is listed
-from sweephand.store.directory_items import BlockItem, DirectoryItem, EntryItem
-from sweephand.store.table import Item, JobItem, ScheduleItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import BATCH_GET_MOST, Table
+from sweephand.store.dynamo.table import Item, JobItem, ScheduleItem
+from sweephand.store.jobs import directory, jobs
+from sweephand.store.jobs.directory import (
+    Block,
+)
+from sweephand.store.jobs.directory import Entry as Entry  # noqa: PLC0414 - part of what is listed
+from sweephand.store.jobs.directory_items import BlockItem, DirectoryItem, EntryItem
+from sweephand.store.tenants import tenants as store
 from sweephand.store.views import tenants
 
 FILTERED_MOST = 50_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sweephand.domain.operation import Operation
-from sweephand.store import keys
-from sweephand.store import operations as store
-from sweephand.store.conditional import Table
-from sweephand.store.operation_items import OperationItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Table
+from sweephand.store.operations import operations as store
+from sweephand.store.operations.operation_items import OperationItem
 
 
 def listed(table: Table, tenant: str | None, before: str | None, page: int) -> Iterator[Operation]:

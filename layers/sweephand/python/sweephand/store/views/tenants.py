@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 
 from sweephand.domain.collection import Collection, Tenant, Usage
 from sweephand.domain.instants import from_ms, from_ms_if_any
-from sweephand.store import credentials as stored
-from sweephand.store import keys, usage, waiting
-from sweephand.store import tenants as store
-from sweephand.store.conditional import Table
-from sweephand.store.table import CollectionItem, CredentialItem, TenantItem
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Table
+from sweephand.store.dynamo.table import CollectionItem, CredentialItem, TenantItem
+from sweephand.store.index import next_run_index
+from sweephand.store.tenants import credentials as stored
+from sweephand.store.tenants import tenants as store
+from sweephand.store.tenants import usage
 
 if TYPE_CHECKING:
-    from sweephand.store.audits import LastAudit as LastAudit  # noqa: PLC0414 - shown by the facade
+    from sweephand.store.tenants.audits import LastAudit as LastAudit  # noqa: PLC0414 - shown by the facade
 
 
 @dataclass(frozen=True)
@@ -98,12 +100,12 @@ def _listed(item: CredentialItem) -> Listed:
 
 
 def last_audit(table: Table) -> LastAudit | None:
-    from sweephand.store import audits  # noqa: PLC0415 - for one question of the provider's only
+    from sweephand.store.tenants import audits  # noqa: PLC0415 - for one question of the provider's only
 
     return audits.read(table)
 
 
 def oldest_due(table: Table, shards: int) -> datetime | None:
     """The earliest instant that waits in the next-run index."""
-    found = (waiting.oldest(table, shard) for shard in range(shards))
+    found = (next_run_index.oldest(table, shard) for shard in range(shards))
     return min((at for at in found if at is not None), default=None)

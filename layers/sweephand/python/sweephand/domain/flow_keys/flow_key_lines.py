@@ -1,0 +1,170 @@
+"""The line of those who wait under a flow key: who is called out of it, and when it is looked at again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from sweephand.domain.flow_keys.flow_keys import (
+    AHEAD,
+    COMES_WITHIN,
+    LOOKS_AGAIN,
+    NO_PLACE,
+    TOGETHER,
+    Holds,
+    Place,
+    Turnstile,
+    has_room,
+    with_place,
+)
+
+COMES_LATE = timedelta(seconds=2)
+"""So much after the instant of its turn a run may come."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Until when a run waits at all, and until when for the circuit of its target. None: for ever."""
+
+    until: datetime | None = None
+    tries_until: datetime | None = None
+
+    def over_at(self, at: datetime, *, shut: bool) -> datetime | None:
+        """When it was over, of a run that would come at `at`; None: it is not. shut: its target's circuit is open."""
+        ends = [end for end in (self.until, self.tries_until if shut else None) if end is not None]
+        return min(ends) if ends and min(ends) < at else None
+
+
+ENDLESS = Patience()
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """An entry of the line. order: its place there. target: whose circuit it depends on."""
+
+    order: str
+    who: str
+    target: str
+    patience: Patience = ENDLESS
+
+
+@dataclass(frozen=True)
+class Line:
+    """What is looked at of the line, each in order. again: those that came late; those before the mark, where its turn
+    is long over; for a target whose circuit is open, one. fresh: those behind `called`. more: there are others behind.
+    """
+
+    again: Sequence[Waiting] = ()
+    fresh: Sequence[Waiting] = ()
+    more: bool = False
+
+
+@dataclass(frozen=True)
+class Called:
+    order: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Calls:
+    """look: the line is to be looked at again then, and nobody has asked for that yet."""
+
+    stile: Turnstile
+    called: tuple[Called, ...] = ()
+    look: datetime | None = None
+
+
+def mark_is_over(stile: Turnstile, now: datetime) -> bool:
+    """Who was called by then should have come."""
+    return stile.mark_at is None or now - stile.mark_at > COMES_WITHIN
+
+
+def call(stile: Turnstile, line: Line, shut: Mapping[str, datetime], now: datetime) -> Calls:
+    """Who is called out of the line, and to which instants.
+
+    shut: targets whose circuit is open, and when the next call may try each: one is called for it. Who would come too
+    late is sent for without a turn, a place or a try, when its time is over: it ends.
+    """
+    interval = stile.terms.rate.interval if stile.terms.rate else timedelta(0)
+    turn_at = _next_turn(stile, now)
+    tried, behind = dict(shut), stile.called
+    called: list[Called] = []
+    looks = [probe_at for probe_at in shut.values() if probe_at > now]
+    stopped = at_fresh = False
+    done: set[str] = set()
+    for n, entry in enumerate((*line.again, *line.fresh)):
+        at_fresh = n >= len(line.again)
+        probe_at = tried.get(entry.target)
+        waits_for_probe = probe_at is not None and probe_at > now
+        in_vain = _in_vain(entry, now if waits_for_probe else turn_at + COMES_LATE, probe_at, now)
+        if in_vain is not None:
+            called.append(in_vain)
+            looks += [now + COMES_LATE] if probe_at is not None else []
+        elif not waits_for_probe and not _on_its_way(stile, entry, now):
+            held = stile.places.get(entry.who, NO_PLACE)
+            if turn_at - now > AHEAD or not (held.lasts(now) or has_room(stile, now)):
+                stopped = True
+                break
+            stile = with_place(stile, entry.who, _place_to(held, turn_at), now)
+            called.append(Called(entry.order, max(now, turn_at - TOGETHER)))  # messages come up to a second late
+            turn_at += interval
+            if probe_at is not None and stile.terms.circuit is not None:
+                tried[entry.target] = now + timedelta(seconds=stile.terms.circuit.probe_s)
+                looks.append(tried[entry.target])
+        behind = max(behind, entry.order)
+        done.add(entry.order)
+    look = now if line.more and not stopped else min(looks, default=None)
+    left = tuple(entry.order for entry in line.again if entry.order in stile.late and entry.order not in done)
+    after = replace(stile, called=behind, called_to=turn_at, wake_at=_wake_at(stile, now), late=left)
+    if (at_fresh or not stopped) and mark_is_over(stile, now):
+        after = replace(after, mark=behind, mark_at=turn_at)
+    if look is None or (stile.look_at is not None and now < stile.look_at <= look):
+        return Calls(after, tuple(called))
+    return Calls(replace(after, look_at=look), tuple(called), look)
+
+
+def _place_to(held: Place, turn_at: datetime) -> Place:
+    """Of who is called to that turn. held: that of an earlier attempt, whose target may still be at work."""
+    place = Place(turn_at + COMES_WITHIN, Holds.CALLED)
+    return place if held.holds is Holds.CALLED or held.until < place.until else held
+
+
+def _in_vain(entry: Waiting, comes_at: datetime, probe_at: datetime | None, now: datetime) -> Called | None:
+    """Who would come too late is called when its time is over, if that is soon."""
+    over_at = entry.patience.over_at(comes_at, shut=probe_at is not None)
+    if over_at is None or over_at > now + AHEAD:
+        return None
+    return Called(entry.order, max(now, over_at + TOGETHER))
+
+
+def _next_turn(stile: Turnstile, now: datetime) -> datetime:
+    if stile.terms.rate is None:
+        return now
+    return max(now, stile.next_at or now, stile.called_to or now)
+
+
+def _on_its_way(stile: Turnstile, entry: Waiting, now: datetime) -> bool:
+    """Whoever stands behind `called` is called anew, though it may have been before: by other terms."""
+    place = stile.places.get(entry.who, NO_PLACE)
+    return entry.order <= stile.called and place.holds is Holds.CALLED and place.lasts(now)
+
+
+def wakes(stile: Turnstile, now: datetime) -> bool:
+    """It is time to look at the whole line: the sweep has sent its message, or is about to."""
+    return stile.wake_at is not None and _wake_at(stile, now) != stile.wake_at
+
+
+def rest(stile: Turnstile, now: datetime) -> Turnstile:
+    """Nobody is called; the line is looked at again."""
+    return replace(stile, wake_at=_wake_at(stile, now))
+
+
+def _wake_at(stile: Turnstile, now: datetime) -> datetime:
+    """The sweep moves the row far on when it sends its message: then it is drawn near again. Else it stays, so that
+    not every look writes to the index.
+    """
+    at = stile.wake_at
+    if at is not None and LOOKS_AGAIN / 2 < at - now <= LOOKS_AGAIN * 1.5:
+        return at
+    return now + LOOKS_AGAIN

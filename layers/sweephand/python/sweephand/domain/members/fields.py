@@ -1,0 +1,157 @@
+"""Reading members of a caller's JSON: any type may come anywhere, only InvalidRequest goes out. `null` is absent."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from sweephand.errors import InvalidRequest, Mistakes
+
+_SHOWN = 100
+
+
+def below(field: str, name: str) -> str:
+    """The path of a member of `field`; an empty field is the body itself."""
+    return f"{field}.{name[:_SHOWN]}" if field else name[:_SHOWN]
+
+
+def members(value: object, field: str, known: Collection[str], mistakes: Mistakes | None = None) -> dict[str, Any]:
+    """The members of an object that are there and not null.
+
+    Raises InvalidRequest for what is no object, and UNKNOWN_MEMBER with the path of each stranger. mistakes: collects
+    the strangers instead, so that the other members are read as well.
+    """
+    if not isinstance(value, Mapping):
+        raise InvalidRequest(field, f"must be an object, not {shown(value)}")
+    collected = Mistakes() if mistakes is None else mistakes
+    for name in value:
+        if name not in known:
+            collected.add(unknown(field, str(name), known))
+    if mistakes is None:
+        collected.check()
+    return {name: member for name, member in value.items() if member is not None and name in known}
+
+
+def unknown(field: str, name: str, known: Collection[str]) -> InvalidRequest:
+    """The refusal of a member that nobody reads, with the nearest one that somebody does."""
+    from sweephand.domain.members import near_names  # noqa: PLC0415 - only a refusal pays for it
+
+    return InvalidRequest(below(field, name), near_names.unknown_member(field, name, known), code="UNKNOWN_MEMBER")
+
+
+def inactive(field: str, name: str, why: str) -> InvalidRequest:
+    """The refusal of a member that nothing acts on. why: in which company it would act."""
+    return InvalidRequest(below(field, name), f"does not act here: {why}")
+
+
+def required(given: Mapping[str, Any], name: str, field: str = "") -> Any:
+    if name not in given:
+        raise InvalidRequest(below(field, name), "is required")
+    return given[name]
+
+
+def text(value: object, field: str, shortest: int, longest: int) -> str:
+    """A string of `shortest` to `longest` characters that UTF-8 can write. A refusal repeats nothing of it."""
+    if not isinstance(value, str):
+        raise not_a_string(value, field)
+    if not shortest <= len(value) <= longest:
+        raise InvalidRequest(field, f"must have {shortest:,} to {longest:,} characters, not {len(value):,}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as wrong:
+        raise InvalidRequest(field, "holds half of a surrogate pair", position=wrong.start) from wrong
+    return value
+
+
+def not_a_string(value: object, field: str) -> InvalidRequest:
+    """The refusal of what is no string. It may be a secret, so it names the type alone."""
+    from sweephand.domain.members import near_names  # noqa: PLC0415 - only a refusal pays for it
+
+    return InvalidRequest(field, f"must be a string, not {near_names.kind(value)}")
+
+
+def whole(value: object, field: str, lowest: int, highest: int) -> int:
+    """A JSON integer within bounds; true, 1.0 and "1" are none."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidRequest(field, f"must be a whole number from {lowest:,} to {highest:,}, not {shown(value)}")
+    if not lowest <= value <= highest:
+        raise InvalidRequest(field, f"must be within {lowest}..{highest}, not {shown(value)}")
+    return value
+
+
+def one_of(value: object, field: str, choices: Collection[str]) -> str:
+    if not isinstance(value, str) or value not in choices:
+        from sweephand.domain.members import near_names  # noqa: PLC0415 - only a refusal pays for it
+
+        raise InvalidRequest(
+            field, f"must be one of {', '.join(sorted(choices))}, not {near_names.choice(value, choices)}"
+        )
+    return value
+
+
+def flag(value: object, field: str) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidRequest(field, f"must be true or false, not {shown(value)}")
+    return value
+
+
+def shown(value: object) -> str:
+    """A wrong value as a refusal repeats it: short, printable, and of an object or a list only that it is one."""
+    from sweephand.domain.members import near_names  # noqa: PLC0415 - only a refusal pays for it
+
+    return near_names.shown(value)
+
+
+# Strings that people read: in lists, in exports, on terminals. None of them commands a screen, or is invisible.
+
+_LINE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]"
+)
+"""Control characters, line ends, marks that turn the direction of a line, and tags."""
+_FREE = re.compile(_LINE.pattern.replace("\x00-\x1f", "\x00-\x08\x0b\x0c\x0e-\x1f"))
+"""The same without the tab and the ends of lines."""
+_UNSEEN = frozenset({"Cf", "Cc", "Zs", "Zl", "Zp", "Mn", "Me"})
+_BLANKS = frozenset("\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+"""Letters and symbols that are drawn as nothing."""
+
+
+def free(value: object, field: str, shortest: int, longest: int) -> str:
+    """A text of several lines, such as a description or a note."""
+    return _checked(text(value, field, shortest, longest), field, _FREE)
+
+
+def line(value: object, field: str, longest: int) -> str:
+    """A text of one line, at least one character of which can be seen."""
+    found = _checked(text(value, field, 1, longest), field, _LINE)
+    if not is_visible(found):
+        raise InvalidRequest(field, f"holds no visible character: {shown(found)}", position=0)
+    return found
+
+
+def is_visible(given: str) -> bool:
+    """Whether a reader sees at least one character."""
+    return not all(character in _BLANKS or unicodedata.category(character) in _UNSEEN for character in given)
+
+
+def name(value: object, field: str) -> str:
+    """A name of 1 to 128 characters, without a blank at either end: two names must not look the same."""
+    found = line(value, field, 128)
+    if found != found.strip():
+        raise InvalidRequest(field, f"begins or ends with a blank: {shown(found)}")
+    return found
+
+
+def without_commands(given: str) -> str:
+    """The text for a file that somebody opens in a terminal: what would command it is written as `\\x1b`."""
+    return _FREE.sub(lambda found: found[0].encode("unicode_escape").decode(), given)
+
+
+def _checked(given: str, field: str, strange: re.Pattern[str]) -> str:
+    found = strange.search(given)
+    if found:
+        code = f"U+{ord(found[0]):04X}"
+        raise InvalidRequest(field, f"holds the control character {code}: leave it out", position=found.start())
+    return given

@@ -1,0 +1,140 @@
+"""A schedule's account: what its plans answer for against what the ledger holds. Pure.
+
+An occurrence is accounted for by a row of its own, or by a line that stands for many which were never sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from sweephand.domain.occurrences.generations import Generation, Owed, owed_between
+from sweephand.domain.occurrences.series import count_within
+from sweephand.domain.run import LATE_END, Run, State
+
+PASSES_OPEN = LATE_END + timedelta(hours=1)
+"""The audit settles beyond a run this old that still waits: an hour more than any clock or call is off."""
+SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True)
+class Account:
+    """What is known of a schedule behind `since`, up to which all is settled.
+
+    rows: by uuid, of occurrences that were sent. lines: each for many that were not. generations: those that answer for
+    instants behind `since`, the one in force last. next_at: of the schedule, if it waits for an occurrence.
+    whole False: there are more rows than were read.
+    """
+
+    since: datetime
+    rows: Mapping[str, Run]
+    lines: Sequence[Run]
+    generations: Sequence[Generation]
+    next_at: datetime | None = None
+    whole: bool = True
+
+    @property
+    def newest(self) -> datetime:
+        """The latest instant that has been dealt with."""
+        known = [run.planned_at for run in self.rows.values()]
+        return max([self.since, self.generations[-1].began, *known, *(last_of(line) for line in self.lines)])
+
+    def left_out(self, instant: datetime) -> bool:
+        return any(line.planned_at <= instant <= last_of(line) for line in self.lines)
+
+    def owed(self, until: datetime, most: int) -> list[Owed]:
+        """Every instant up to `until` that somebody answers for: by the rules, and by the chains of actual starts."""
+        by_rule = owed_between(self.generations, self.since, until, most)
+        chained = [each for each in self._chained() if each.instant <= until]
+        return sorted([*by_rule, *chained], key=lambda each: each.instant)[:most] if chained else by_rule
+
+    def missing(self, until: datetime, most: int) -> list[Owed]:
+        """Those of them that have neither row nor line."""
+        return self.without_row(self.owed(until, most))
+
+    def without_row(self, owed: Iterable[Owed]) -> list[Owed]:
+        """Returns those that have neither row nor line."""
+        there = {run.planned_at for run in self.rows.values()}
+        return [each for each in owed if each.instant not in there and not self.left_out(each.instant)]
+
+    def planned(self, until: datetime, most: int) -> int:
+        """How many occurrences with since < instant <= until count as sent."""
+        rows = sum(1 for run in self.rows.values() if run.planned_at <= until)
+        return rows + len(self.missing(until, most))
+
+    def miscounted(self) -> list[tuple[Run, int]]:
+        """Lines of the misfire policy that a run of its own has come into since, with their right count."""
+        by_number = {each.number: each for each in self.generations}
+        found = []
+        for line in self.lines:
+            generation = by_number.get(line.generation)
+            if line.state not in (State.MISSED, State.EXPIRED) or generation is None:
+                continue
+            last = last_of(line)
+            own = sum(1 for run in self.rows.values() if line.planned_at <= run.planned_at <= last)
+            count = count_within(generation.timing(), line.planned_at, last) - own
+            if own and count != line.range_count:
+                found.append((line, count))
+        return found
+
+    def settles_to(self, until: datetime, missing: Sequence[Owed], now: datetime) -> datetime:
+        """Up to where totals need not be counted again: before the first that is missing or may still change.
+
+        A run that has waited for a day, and has a wake, is passed: its end will say so. Never within a line, which
+        the next look would not see, and never beyond the last link of a chain that is known.
+        """
+        firm = [each.instant for each in missing]
+        firm += [run.planned_at for run in self.rows.values() if not (run.finished or _waits_long(run, now))]
+        settled = min([until + SECOND, *firm]) - SECOND
+        if self.generations[-1].interval is not None:
+            links = [run.planned_at for run in self.rows.values() if run.planned_at <= settled]
+            settled = max(links, default=self.since + SECOND) - SECOND
+        for line in sorted(self.lines, key=lambda line: line.planned_at, reverse=True):
+            if line.planned_at <= settled < last_of(line):
+                settled = line.planned_at - SECOND
+        return settled
+
+    def _chained(self) -> list[Owed]:
+        """Of series that follow their actual starts: the links that are missing between those that are there."""
+        found: list[Owed] = []
+        for each in self.generations:
+            if each.interval is None:
+                continue
+            runs = sorted((run for run in self.rows.values() if each.has(run.planned_at)), key=_planned)
+            gaps = [(one, other.planned_at) for one, other in pairwise(runs)]
+            if runs and self.next_at is not None and each is self.generations[-1]:
+                gaps.append((runs[-1], self.next_at))
+            for run, following in gaps:
+                found += [Owed(instant, each.number) for instant in links_between(run, following, each.interval)]
+        return found
+
+
+def links_between(run: Run, following: datetime, interval: timedelta) -> list[datetime]:
+    """The occurrences that the chain had between a run and the next known one.
+
+    The next occurrence lies an interval after the planned instant, or, of a run that was sent or started late, after
+    that. Where none of the three leads to `following`, the chain's next link was itself sent late: it is the one that
+    follows the planned instant of a run that was sent in time, and nothing is known of one that was not.
+    """
+    bases = [run.planned_at, run.enqueued_at, run.first_started_at or run.started_at]
+    late = [base.replace(microsecond=0) for base in bases if base is not None and base >= run.planned_at]
+    for base in late:
+        if following > base and (following - base) % interval == timedelta(0):
+            return [base + n * interval for n in range(1, (following - base) // interval)]
+    in_time = run.enqueued_at is None or run.enqueued_at <= run.planned_at
+    latest = max(late) + interval + SECOND
+    return [run.planned_at + interval] if in_time and following > latest else []
+
+
+def last_of(line: Run) -> datetime:
+    return line.range_until or line.planned_at
+
+
+def _planned(run: Run) -> datetime:
+    return run.planned_at
+
+
+def _waits_long(run: Run, now: datetime) -> bool:
+    return run.wake_at is not None and run.planned_at < now - PASSES_OPEN

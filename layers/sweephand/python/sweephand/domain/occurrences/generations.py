@@ -1,0 +1,225 @@
+"""Which instants each plan of a schedule answers for, and how one hands over to the next. Pure.
+
+The audit holds what they answer for against the ledger. At a change the old plan answers for its instants up to the end
+of the seam, because its messages may be under way; the new plan begins with the request. An instant that both have is
+one occurrence under one run id, and the new plan counts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sweephand.domain.instants import from_s
+from sweephand.domain.occurrences import series
+from sweephand.domain.schedule import Schedule, ScheduleState
+from sweephand.schedules.timing import Timing, between, load_or_never
+
+SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True)
+class Generation:
+    """One plan, by its own rule: the instants with began < instant <= through, and `first`.
+
+    packed: what schedules.timing.load reads. through: the last instant that it answers for, None while it is in force.
+    first: its first occurrence where the rule has none there (a run at once, a one-time instant a moment past).
+    """
+
+    number: int
+    packed: str
+    began: datetime
+    through: datetime | None = None
+    first: datetime | None = None
+
+    def timing(self) -> Timing:
+        """Of a text that cannot be read: without an occurrence."""
+        return load_or_never(self.packed)
+
+    @property
+    def since(self) -> datetime:
+        """Behind this lies all that it answers for."""
+        return self.began if self.first is None else min(self.began, self.first - timedelta(seconds=1))
+
+    @property
+    def interval(self) -> timedelta | None:
+        """Of a series that follows its actual starts: between a start and the next occurrence."""
+        seconds = self.timing().actual_start_interval_s
+        return None if seconds is None else timedelta(seconds=seconds)
+
+    def has(self, instant: datetime) -> bool:
+        """Does it answer for this instant, if its rule has it?"""
+        return self.began < instant and (self.through is None or instant <= self.through)
+
+    def instants(self, since: datetime, until: datetime, most: int) -> list[datetime]:
+        """Those with since < instant <= until, in order, at most `most`.
+
+        Instants that follow from actual starts are facts of the ledger: none is computed.
+        """
+        timing = self.timing()
+        last = until if self.through is None else min(until, self.through)
+        found: Iterable[datetime] = ()
+        if timing.actual_start_interval_s is None:
+            found = between(timing.rule, max(since, self.began), last, most)
+        first = [self.first] if self.first is not None and since < self.first <= last else []
+        return sorted({*first, *found})[:most]
+
+
+def began(schedule: Schedule) -> datetime:
+    """The whole second after which the generation in force has its occurrences.
+
+    Where its first one lies within the seam (domain.seam), it begins before the generation that it follows has ended.
+    """
+    if schedule.first_at is not None:
+        return schedule.first_at - timedelta(seconds=1)
+    ended = schedule.ended_at.get(schedule.generation - 1)
+    return series.before_first(schedule.created_at) if ended is None else from_s(ended)
+
+
+def sent_until(schedule: Schedule) -> datetime | None:
+    """Up to where the generation in force has been sent; None where it sends nothing."""
+    if schedule.state is ScheduleState.ENDING:
+        return schedule.last_planned_at
+    if schedule.state is ScheduleState.ACTIVE and schedule.unsent_from is not None:
+        return schedule.unsent_from - timedelta(seconds=1)
+    return None
+
+
+def in_force(schedule: Schedule) -> Generation:
+    """The generation that the schedule's row holds. Of one that is off, `through` leaves it nothing."""
+    since = began(schedule)
+    through = None
+    if schedule.state is ScheduleState.ENDING:
+        through = schedule.last_planned_at
+    elif schedule.state is not ScheduleState.ACTIVE:
+        through = since
+    return Generation(schedule.generation, schedule.packed, since, through, schedule.first_at)
+
+
+def left_behind(schedule: Schedule, owed: Sequence[datetime], effective: datetime) -> Generation | None:
+    """What a change at `effective` leaves of the generation in force; None if that answers for nothing.
+
+    owed: what the change itself sends for it. A completed one has been settled to its end.
+    """
+    if schedule.state is ScheduleState.ACTIVE:
+        count = load_or_never(schedule.packed).count
+        over = count is not None and bool(owed) and schedule.planned_total + len(owed) >= count
+        through = owed[-1] if over else effective
+    elif schedule.state is ScheduleState.ENDING:
+        through = max(began(schedule), min(effective, schedule.last_planned_at or effective))
+    else:
+        return None
+    return Generation(schedule.generation, schedule.packed, began(schedule), through, schedule.first_at)
+
+
+@dataclass(frozen=True)
+class Owed:
+    """An instant and the generation that answers for it."""
+
+    instant: datetime
+    generation: int
+
+
+def owed_between(generations: Iterable[Generation], since: datetime, until: datetime, most: int) -> list[Owed]:
+    """What all generations answer for with since < instant <= until, in order, at most `most`.
+
+    An instant that two of them have (a one-time instant sent by both) is one occurrence: of the earlier.
+    """
+    found: dict[datetime, int] = {}
+    for each in sorted(generations, key=lambda generation: generation.number):
+        for instant in each.instants(since, until, most):
+            found.setdefault(instant, each.number)
+    return [Owed(instant, found[instant]) for instant in sorted(found)[:most]]
+
+
+# From one plan to the next
+
+
+@dataclass(frozen=True)
+class Seam:
+    """since: the new plan begins after it. until: the last second that the old plan answers for."""
+
+    since: datetime
+    until: datetime
+
+
+@dataclass(frozen=True)
+class Start:
+    """first_at: the first occurrence of the new plan, None where it has none.
+
+    taken_over: instants that the old plan had counted and the new one counts in its place.
+    """
+
+    first_at: datetime | None
+    taken_over: frozenset[datetime] = frozenset()
+
+
+def counted_after(before: Schedule, old: Timing, since: datetime) -> set[datetime]:
+    """The instants after `since` that a schedule has sent and counted: of its plan, and of those that ended before."""
+    found = {each for each in before.still_due if each > since}
+    sent_to = sent_until(before)
+    if sent_to is None or sent_to <= since:
+        return found
+    if old.actual_start_interval_s is not None:
+        return found | _chained(before, old, since)
+    if before.first_at is not None and since < before.first_at <= sent_to:
+        found.add(before.first_at)
+    return found | set(between(old.rule, max(since, began(before)), sent_to, series.MOST_AT_ONCE))
+
+
+def _chained(before: Schedule, old: Timing, since: datetime) -> set[datetime]:
+    """The same for an interval from the actual start, which goes back from its next occurrence by its own steps."""
+    assert old.actual_start_interval_s is not None
+    step = timedelta(seconds=old.actual_start_interval_s)
+    if before.state is ScheduleState.ENDING:
+        last = before.last_planned_at
+    else:
+        last = None if before.next_run_at is None else before.next_run_at - step
+    first = before.first_at or old.rule.next_after(began(before))
+    found: set[datetime] = set()
+    while last is not None and first is not None and last > since and last >= first:
+        found.add(last)
+        last -= step
+    return found
+
+
+def start_of(
+    timing: Timing, planned_total: int, counted: Collection[datetime], seam: Seam, at: datetime | None
+) -> Start:
+    """Where the new plan begins.
+
+    planned_total: with all that the old plan has counted. counted: those of it that still lie ahead. at: where the new
+    plan runs at once, and its rule does not say so.
+
+    A `count` must hold what was counted already, and the chain of an interval from the actual start must not have
+    occurrences of another plan among its own: there the new plan begins later, at worst after the seam.
+    """
+    for first_at in _candidates(timing, seam) if at is None else [at]:
+        chain = list(_until(timing, first_at, seam.until))
+        taken_over = frozenset(chain).intersection(counted)
+        among = any(each > first_at for each in counted if each not in taken_over)
+        if among and timing.actual_start_interval_s is not None:
+            continue
+        left = None if timing.count is None else timing.count - planned_total + len(taken_over)
+        if left is None or taken_over.issubset(chain[: max(0, left)]):
+            return Start(None) if left is not None and left <= 0 else Start(first_at, taken_over)
+    return Start(None)
+
+
+def _candidates(timing: Timing, seam: Seam) -> Iterator[datetime]:
+    """Its instants within the seam, and the first one after it."""
+    upcoming = timing.rule.next_after(seam.since)
+    while upcoming is not None:
+        yield upcoming
+        if upcoming > seam.until:
+            return
+        upcoming = timing.rule.next_after(upcoming)
+
+
+def _until(timing: Timing, first_at: datetime, until: datetime) -> Iterator[datetime]:
+    """The occurrences from `first_at` up to and including `until`."""
+    upcoming: datetime | None = first_at
+    while upcoming is not None and upcoming <= until:
+        yield upcoming
+        upcoming = series.following(timing, upcoming, upcoming)

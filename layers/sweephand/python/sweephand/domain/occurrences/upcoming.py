@@ -1,0 +1,103 @@
+"""What a schedule will do, as far as its rule, its count and its state say. Pure."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import takewhile
+
+from sweephand.domain.occurrences import generations, series
+from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
+from sweephand.schedules.explain.explain import Occurrence, preview
+from sweephand.schedules.rule import Undecided
+from sweephand.schedules.timing import Timing, load_or_never
+
+SENT_AHEAD_MOST = timedelta(minutes=5)
+"""More than any sweep looks ahead."""
+LOOKED_AT_FOR_EACH = 4
+"""Instants of each version for one that both have."""
+
+
+def next_runs(schedule: Schedule, timing: Timing, now: datetime, limit: int) -> list[datetime]:
+    """The instants ahead, those included that are sent already but not due yet."""
+    return [each.instant for each in ahead(schedule, timing, now, limit)]
+
+
+def ahead(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
+    """What the schedule will do after an instant: within its count, and nothing while it is off or held.
+
+    With what the plan before a change still has due, in the seconds after that. While it has still to follow a change
+    of its calendars: only what runs whenever it does so, which may be fewer.
+    """
+    if schedule.newer_packed is not None:
+        newer = load_or_never(schedule.newer_packed)
+        return _certain(replace(schedule, newer_packed=None), timing, newer, after, limit)
+    if schedule.state not in LIVE or schedule.held_from is not None:
+        return []
+    own = _own(schedule, timing, max(after, generations.began(schedule)), limit)
+    before = [Occurrence(each, None) for each in schedule.still_due if each > after]
+    return sorted([*before, *own], key=lambda each: each.instant)[:limit] if before else own
+
+
+def _certain(schedule: Schedule, timing: Timing, newer: Timing, after: datetime, limit: int) -> list[Occurrence]:
+    """The instants that both versions have, as far as the count holds what either has before them: the schedule goes by
+    the older one until it follows, and by the newer one from then on. What is still due from before runs anyway.
+    """
+    looked_at = LOOKED_AT_FOR_EACH * limit
+    found = ahead(schedule, timing, after, looked_at)
+    older = {each.instant for each in found}.difference(schedule.still_due)
+    both = set[datetime]()
+    with suppress(Undecided):
+        newer_ones = {each.instant for each in preview(newer, after, looked_at)}.difference(schedule.still_due)
+        both = older & newer_ones
+        if timing.count is not None:
+            sent = sum(each < (schedule.next_run_at or after) for each in older)
+            left = sent + max(0, timing.count - schedule.planned_total - _due_unswept(schedule, timing, after))
+            both.intersection_update(sorted(older | newer_ones)[:left])
+    return [each for each in found if each.instant in both or each.instant in schedule.still_due][:limit]
+
+
+def _own(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
+    """Of the generation in force."""
+    try:
+        found = _planned(schedule, timing, after, limit)
+    except Undecided:  # the sweep takes it out of service once it comes to what is known
+        at = schedule.next_run_at
+        found = [] if at is None or at <= after else [Occurrence(at, None)]
+    if schedule.state is ScheduleState.ENDING:
+        last = schedule.last_planned_at
+        return [each for each in found if last is not None and each.instant <= last]
+    if timing.count is None or schedule.next_run_at is None:
+        return found
+    sent = [each for each in found if each.instant < schedule.next_run_at]
+    left = timing.count - schedule.planned_total - _due_unswept(schedule, timing, after)
+    return (sent + found[len(sent) : len(sent) + max(0, left)])[:limit]
+
+
+def _planned(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
+    """As the rule says; but what follows its actual starts, or began late, goes by its row."""
+    at = schedule.next_run_at
+    if at is None or schedule.state is not ScheduleState.ACTIVE:
+        return preview(timing, after, limit)
+    if timing.actual_start_interval_s is None:
+        first = schedule.first_at
+        if first is not None and after < first and timing.rule.last_until(first) != first:
+            return [Occurrence(first, None), *preview(timing, first, limit - 1)]
+        return preview(timing, after, limit)
+    step = timedelta(seconds=timing.actual_start_interval_s)
+    if after >= at:
+        nearest = at + ((after - at) // step + 1) * step
+    else:
+        # What was sent already lies ahead too, but nothing from before the first of this generation.
+        began = schedule.first_at or timing.rule.next_after(generations.began(schedule)) or at
+        since = max(after, at - SENT_AHEAD_MOST, began - timedelta(seconds=1))
+        nearest = at - max(0, -((since - at) // step) - 1) * step
+    instants = (nearest + n * step for n in range(limit))
+    return [Occurrence(each, None) for each in takewhile(lambda each: each <= timing.ends_at, instants)]
+
+
+def _due_unswept(schedule: Schedule, timing: Timing, now: datetime) -> int:
+    """Instants of a new plan that the API has sent and no sweep has counted yet: some are past already."""
+    begin = schedule.next_run_at
+    return 0 if begin is None or begin > now else series.count_within(timing, begin, now)

@@ -1,0 +1,319 @@
+"""Retries: whether and when a failed attempt is made again. Pure: time and chance are arguments."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any, assert_never
+
+from sweephand.domain.members import fields
+from sweephand.domain.run import Outcome, Reason
+from sweephand.domain.runs import statuses
+from sweephand.errors import InvalidRequest, Mistakes
+
+LONGEST_S = 548 * 86_400
+MOST_RETRIES = 49
+MOST_ATTEMPTS = MOST_RETRIES + 1
+MOST_NEVER_ON = 20
+OF_FAILURES = frozenset(
+    {
+        *(Reason.HTTP_STATUS, Reason.TARGET_ERROR, Reason.NO_TARGET, Reason.DNS, Reason.TLS, Reason.CONNECT),
+        *(Reason.NO_ANSWER, Reason.DEADLINE, Reason.GUARD, Reason.BAD_PAYLOAD, Reason.EXECUTOR_LOST),
+    }
+)
+"""What an attempt can fail by."""
+MAX_RETRY_AFTER_S = 3_600
+TRANSIENT_STATUSES = frozenset({408, 425, 429})
+
+_MEMBERS = (
+    *("type", "maxRetries", "delaySeconds", "maxDelaySeconds", "retryOn", "maxAgeSeconds"),
+    *("immediate", "delayed", "increaseSeconds", "neverOn"),
+)
+
+
+class RetryType(StrEnum):
+    NONE = "none"
+    FIXED = "fixed"
+    EXPONENTIAL = "exponential"
+    TWO_LEVEL = "two_level"
+
+
+class RetryOn(StrEnum):
+    TRANSIENT = "transient"
+    ANY = "any"
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """Seconds throughout. max_age_s: no attempt begins later than that after the planned instant of the run.
+
+    two_level: rounds of one attempt and `immediate` further ones at once; `delayed` further rounds, each `increase_s`
+    later than the one before waited (NServiceBus). never_on: statuses and reasons of failures that end the run at once,
+    whatever retry_on says.
+    """
+
+    type: RetryType = RetryType.NONE
+    max_retries: int = 4
+    delay_s: int = 30
+    max_delay_s: int = 3_600
+    retry_on: RetryOn = RetryOn.TRANSIENT
+    max_age_s: int | None = None
+    immediate: int = 5
+    delayed: int = 3
+    increase_s: int = 10
+    never_on: tuple[str, ...] = ()
+
+    @property
+    def max_attempts(self) -> int:
+        match self.type:
+            case RetryType.NONE:
+                return 1
+            case RetryType.FIXED | RetryType.EXPONENTIAL:
+                return self.max_retries + 1
+            case RetryType.TWO_LEVEL:
+                return (self.immediate + 1) * (self.delayed + 1)
+            case _:
+                assert_never(self.type)
+
+
+NO_RETRY = RetryPolicy()
+
+
+@dataclass(frozen=True)
+class RetryAt:
+    """The next attempt is made at `at`, aware UTC, never before now."""
+
+    at: datetime
+
+
+@dataclass(frozen=True)
+class GiveUp:
+    """No further attempt. reason: MAX_AGE where only the age forbids it; None: the outcome's own reason stands."""
+
+    reason: Reason | None = None
+
+
+def parse(value: object, field: str) -> RetryPolicy:
+    """The policy that a caller asks for in a `retry` member; None gives `none`.
+
+    Raises InvalidRequest with the path, also for a member that the type does not use.
+    """
+    if value is None:
+        return NO_RETRY
+    mistakes = Mistakes()
+    given = fields.members(value, field, _MEMBERS, mistakes)
+    policy = _read(given, field, mistakes)
+    mistakes.check()
+    if policy.max_attempts > MOST_ATTEMPTS:
+        raise InvalidRequest(field, f"makes {policy.max_attempts} attempts; the most is {MOST_ATTEMPTS}")
+    for name, why in inactive(given).items():
+        mistakes.add(fields.inactive(field, name, why))
+    mistakes.check()
+    return policy
+
+
+def load(stored: Mapping[str, Any]) -> RetryPolicy:
+    """The policy that `to_json` wrote, of this version or an earlier one, which kept more than its type used."""
+    mistakes = Mistakes()
+    policy = _read({name: value for name, value in stored.items() if value is not None}, "retry", mistakes)
+    mistakes.check()
+    return policy
+
+
+def _read(given: Mapping[str, Any], field: str, mistakes: Mistakes) -> RetryPolicy:
+    default = RetryPolicy()
+
+    def seconds(name: str, otherwise: int) -> int:
+        return mistakes.of(fields.whole, given.get(name, otherwise), fields.below(field, name), 0, LONGEST_S)
+
+    def count(name: str, otherwise: int) -> int:
+        return mistakes.of(fields.whole, given.get(name, otherwise), fields.below(field, name), 0, MOST_RETRIES)
+
+    def choice(name: str, otherwise: str, choices: type[StrEnum]) -> str:
+        return mistakes.of(fields.one_of, given.get(name, otherwise), fields.below(field, name), tuple(choices))
+
+    kind, retry_on = choice("type", RetryType.NONE, RetryType), choice("retryOn", default.retry_on, RetryOn)
+    age = given.get("maxAgeSeconds")
+    return RetryPolicy(
+        type=RetryType(kind or RetryType.NONE),
+        max_retries=count("maxRetries", default.max_retries),
+        delay_s=seconds("delaySeconds", default.delay_s),
+        max_delay_s=seconds("maxDelaySeconds", default.max_delay_s),
+        retry_on=RetryOn(retry_on or default.retry_on),
+        max_age_s=None
+        if age is None
+        else mistakes.of(fields.whole, age, fields.below(field, "maxAgeSeconds"), 1, LONGEST_S),
+        immediate=count("immediate", default.immediate),
+        delayed=count("delayed", default.delayed),
+        increase_s=seconds("increaseSeconds", default.increase_s),
+        never_on=mistakes.of(_never_on, given.get("neverOn", []), fields.below(field, "neverOn")),
+    )
+
+
+_DELAYS = ("retryOn", "neverOn", "maxAgeSeconds")
+USED: Mapping[RetryType, tuple[str, ...]] = {
+    RetryType.NONE: (),
+    RetryType.FIXED: ("maxRetries", "delaySeconds", *_DELAYS),
+    RetryType.EXPONENTIAL: ("maxRetries", "delaySeconds", "maxDelaySeconds", *_DELAYS),
+    RetryType.TWO_LEVEL: ("immediate", "delayed", "increaseSeconds", *_DELAYS),
+}
+"""The members that each type uses."""
+
+
+def inactive(given: Mapping[str, Any]) -> dict[str, str]:
+    """The members of a `retry` that nothing acts on, each with the reason. given: members that can be read."""
+    kind = RetryType(given.get("type", RetryType.NONE))
+    found = {}
+    for name in given.keys() - {"type", *USED[kind]}:
+        users = " and ".join(f'"{each}"' for each in RetryType if name in USED[each])
+        said = f'the type is "{kind}"' if "type" in given else 'without a `type` it is "none"'
+        found[name] = f"{said}; {name} belongs to {users}"
+    most = {"maxRetries": 4, "immediate": 5, "delayed": 3, **given}
+    if kind in {RetryType.FIXED, RetryType.EXPONENTIAL} and most["maxRetries"] == 0:
+        found |= _idle(given, USED[kind][1:], "maxRetries is 0")
+    if kind is RetryType.TWO_LEVEL and most["delayed"] == 0:
+        found |= _idle(given, ("increaseSeconds",), "delayed is 0")
+        found |= _idle(given, _DELAYS, "immediate and delayed are 0") if most["immediate"] == 0 else {}
+    return {name: found[name] for name in given if name in found}
+
+
+def _idle(given: Mapping[str, Any], names: tuple[str, ...], why: str) -> dict[str, str]:
+    return {name: f"{why}, so no attempt follows that it could act on" for name in names if name in given}
+
+
+def _never_on(value: object, field: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or len(value) > MOST_NEVER_ON:
+        raise InvalidRequest(field, f"must be a list of at most {MOST_NEVER_ON} texts")
+    for position, item in enumerate(value):
+        known = isinstance(item, str) and (item in OF_FAILURES or _is_status(item))
+        if not known:
+            path = f"{field}[{position}]"
+            raise InvalidRequest(path, 'must be a status like "4xx", "501" or "500-503", or the reason of a failure')
+    return tuple(value)
+
+
+def _is_status(text: str) -> bool:
+    found = statuses.bounds(text)
+    return found is not None and found[0] <= found[1]
+
+
+def to_json(policy: RetryPolicy) -> dict[str, Any]:
+    """The members that the policy's type uses, under the API's names, null where nothing acts on one.
+
+    `parse` and `load` read them back.
+    """
+    whole = {
+        "maxRetries": policy.max_retries,
+        "delaySeconds": policy.delay_s,
+        "maxDelaySeconds": policy.max_delay_s,
+        "immediate": policy.immediate,
+        "delayed": policy.delayed,
+        "increaseSeconds": policy.increase_s,
+        "retryOn": policy.retry_on.value,
+        "neverOn": list(policy.never_on),
+        "maxAgeSeconds": policy.max_age_s,
+    }
+    shown = {"type": policy.type.value, **{name: whole[name] for name in USED[policy.type]}}
+    return {**shown, **dict.fromkeys(inactive(shown))}
+
+
+def next_attempt(
+    policy: RetryPolicy,
+    attempt: int,
+    outcome: Outcome,
+    now: datetime,
+    chance_uniform: Callable[[float, float], float],
+    first_planned: datetime,
+) -> RetryAt | GiveUp:
+    """What follows a failed attempt. attempt: the one that failed, from 1. first_planned: the run's planned instant.
+
+    The target's Retry-After, capped by the action, is waited for where it is longer than the policy's own delay.
+    """
+    if attempt >= policy.max_attempts or not _worth_it(policy, outcome):
+        return GiveUp()
+    delay_s = max(_delay_s(policy, attempt, chance_uniform), outcome.retry_after_s or 0)
+    at = now + timedelta(seconds=delay_s)
+    if policy.max_age_s is not None and at > first_planned + timedelta(seconds=policy.max_age_s):
+        return GiveUp(Reason.MAX_AGE)
+    return RetryAt(at)
+
+
+def longest_s(policy: RetryPolicy, attempt: int) -> float:
+    """How long after a failed attempt the last one begins at most, without the time that attempts take."""
+    delays = (_delay_s(policy, each, lambda _, most: most) for each in range(attempt, policy.max_attempts))
+    return sum(max(delay_s, MAX_RETRY_AFTER_S) for delay_s in delays)
+
+
+def _worth_it(policy: RetryPolicy, outcome: Outcome) -> bool:
+    if outcome.reason in policy.never_on:
+        return False
+    if outcome.http_status is not None and statuses.holds(policy.never_on, outcome.http_status):
+        return False
+    if policy.retry_on is RetryOn.ANY:
+        return True
+    return outcome.retryable and not outcome.stop
+
+
+def _delay_s(policy: RetryPolicy, attempt: int, chance_uniform: Callable[[float, float], float]) -> float:
+    match policy.type:
+        case RetryType.NONE:
+            return 0
+        case RetryType.FIXED:
+            return policy.delay_s
+        case RetryType.EXPONENTIAL:
+            # Full jitter: retries of many runs that failed together must not come back together.
+            return chance_uniform(0, min(policy.max_delay_s, policy.delay_s * 2 ** (attempt - 1)))
+        case RetryType.TWO_LEVEL:
+            rounds, within = divmod(attempt, policy.immediate + 1)
+            return 0 if within else rounds * policy.increase_s
+        case _:
+            assert_never(policy.type)
+
+
+def is_transient(status: int) -> bool:
+    """May the same request be answered otherwise a little later?"""
+    return status in TRANSIENT_STATUSES or status >= 500
+
+
+_TIME = "(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}):(?P<second>[0-9]{2})"
+_MONTH = "(?P<month>[A-Z][a-z]{2})"
+_HTTP_DATES = tuple(
+    re.compile(form, re.ASCII)
+    for form in (
+        rf"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (?P<day>[0-9]{{2}}) {_MONTH} (?P<year>[0-9]{{4}}) {_TIME} GMT",
+        rf"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, (?P<day>[0-9]{{2}})-{_MONTH}-(?P<year>[0-9]{{2}}) {_TIME} GMT",
+        rf"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) {_MONTH} (?P<day>[ 0-9][0-9]) {_TIME} (?P<year>[0-9]{{4}})",
+    )
+)
+"""The usual one, and the two old ones that every recipient must read (RFC 9110, section 5.6.7)."""
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_SECONDS = re.compile(r"[0-9]{1,64}", re.ASCII)
+
+
+def retry_after_s(value: str | None, now: datetime) -> int | None:
+    """Seconds that a Retry-After header asks for, within 0..3,600; None if it has none of the forms of RFC 9110."""
+    if value is None:
+        return None
+    if _SECONDS.fullmatch(value):
+        return min(int(value), MAX_RETRY_AFTER_S)
+    at = _http_date(value, now)
+    return None if at is None else max(0, min(math.ceil((at - now).total_seconds()), MAX_RETRY_AFTER_S))
+
+
+def _http_date(value: str, now: datetime) -> datetime | None:
+    date = next(filter(None, (form.fullmatch(value) for form in _HTTP_DATES)), None)
+    if date is None or date["month"] not in _MONTHS:
+        return None
+    day, year, hour, minute, second = (int(date[name]) for name in ("day", "year", "hour", "minute", "second"))
+    if year < 100:
+        # Of two digits: what would be more than 50 years ahead was in the century before.
+        year += now.year // 100 * 100
+        year -= 100 if year > now.year + 50 else 0
+    try:
+        return datetime(year, _MONTHS.index(date["month"]) + 1, day, hour, minute, second, tzinfo=UTC)
+    except ValueError:
+        return None

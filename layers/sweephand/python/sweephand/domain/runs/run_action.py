@@ -1,0 +1,53 @@
+"""Which action a run carries out, in which queue it waits, and how many attempts it has. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sweephand.domain.job import ActionSpec, Job, ScheduleDraft
+from sweephand.domain.run import REACTIONS, Kind, Run, State
+from sweephand.domain.runs import retry
+from sweephand.domain.schedule import Lane, Schedule
+
+FAST_ANSWER_S = 15
+
+
+def action_of(job: Job, kind: Kind) -> ActionSpec:
+    """What a run of this kind carries out."""
+    own = job.reaction(kind) if kind in REACTIONS else None
+    return own or job.action
+
+
+def lane_of(action: ActionSpec) -> Lane:
+    """The queue whose executors wait long enough for this action's answer: fast up to 15 s."""
+    limit_s = int(action.params.get("outcome", {}).get("answerTimeoutSeconds", FAST_ANSWER_S))
+    return Lane.FAST if limit_s <= FAST_ANSWER_S else Lane.SLOW
+
+
+def lane_now(job: Job | None, kind: Kind, here: Lane) -> Lane:
+    """Of a run, by its action as it is now. here: where its message came, and where it stays if its job is gone."""
+    return here if job is None else lane_of(action_of(job, kind))
+
+
+def max_attempts(job: Job | None, kind: Kind) -> int:
+    return 1 if job is None else retry.load(action_of(job, kind).retry).max_attempts
+
+
+def new_run(job: Job, kind: Kind, schedule_id: str | None, uuid: str, state: State, planned_at: datetime) -> Run:
+    """Returns a run with what all runs have of their job. Every run that carries something out begins as this one."""
+    return Run(
+        tenant=job.tenant,
+        job_id=job.id,
+        schedule_id=schedule_id,
+        uuid=uuid,
+        kind=kind,
+        state=state,
+        planned_at=planned_at,
+        max_attempts=max_attempts(job, kind),
+    )
+
+
+def policies_of(job: Job, schedule: Schedule | ScheduleDraft | None) -> dict[str, Any]:
+    """Returns the policies of a run: the job's, overridden by the schedule's."""
+    return {**job.policies, **(schedule.policies if schedule else {})}

@@ -1,0 +1,124 @@
+"""From the outcome of an attempt to the state of its run: success, a wait, a retry, or a final failure. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from sweephand.domain.instants import up_to_second
+from sweephand.domain.job import ActionSpec
+from sweephand.domain.run import UNREACHABLE, Kind, Outcome, Reason, Run, State, Verdict, success_reason
+from sweephand.domain.runs import retry
+
+SHORT_RETRY = timedelta(minutes=15)
+"""A retry this near goes out as a delayed message; one further away waits as a row."""
+SHORT_DEADLINE = timedelta(seconds=75)
+"""A deadline this near goes out as a delayed message: it may be over before a sweep, once a minute, sees its row."""
+FALLBACK = timedelta(minutes=3)
+"""So long after such a deadline its row speaks, should the message be lost: beyond what a sweep looks ahead, so that
+none sends a second message for nothing.
+"""
+EXCERPT_BYTES = 200
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """run: as its row shall be. counts: what the schedule's statistics gain.
+
+    message_at: when the message of a retry within 15 minutes, or of a near deadline, is to arrive, whatever wake row
+    there is besides.
+    """
+
+    run: Run
+    counts: dict[str, int]
+    message_at: datetime | None = None
+
+
+def settle(
+    run: Run,
+    outcome: Outcome,
+    action: ActionSpec,
+    now: datetime,
+    uniform: Callable[[float, float], float],
+    callback_timeout_s: int,
+) -> Settlement:
+    """uniform: for the retry's jitter. callback_timeout_s: how long a run waits whose action does not say.
+
+    The caller sets expires_at of a finished run.
+    """
+    seen = replace(
+        run,
+        finished_at=now,
+        http_status=outcome.http_status,
+        answer=excerpt(outcome.answer),
+        message=outcome.message,
+        owner=None,
+        lease_until=None,
+    )
+    match outcome.verdict:
+        case Verdict.SUCCEEDED:
+            return Settlement(replace(seen, state=State.SUCCESS, reason=success_reason(run)), {})
+        case Verdict.ACCEPTED | Verdict.SILENT:
+            state = State.ACK_RECVD if outcome.verdict is Verdict.ACCEPTED else State.ACK_NOT_RECVD
+            deadline = up_to_second(now + timedelta(seconds=waits_s(action) or callback_timeout_s))
+            near = deadline - now <= SHORT_DEADLINE
+            wake_at = deadline + FALLBACK if near else deadline
+            waiting = replace(seen, state=state, reason=None, finished_at=None, deadline_at=deadline, wake_at=wake_at)
+            return Settlement(replace(waiting, task=outcome.task), {}, deadline if near else None)
+        case Verdict.FAILED:
+            return _failed(seen, outcome, action, now, uniform)
+
+
+def _failed(
+    run: Run, outcome: Outcome, action: ActionSpec, now: datetime, uniform: Callable[[float, float], float]
+) -> Settlement:
+    policy = retry.load(action.retry)
+    run = replace(run, max_attempts=policy.max_attempts)  # as the job says now: it may have changed since the run began
+    decision = retry.next_attempt(policy, run.attempt, outcome, now, uniform, run.planned_at)
+    reason = outcome.reason or Reason.NO_ANSWER
+    if isinstance(decision, retry.RetryAt):
+        waiting = replace(
+            run,
+            state=State.RETRY_WAIT,
+            reason=reason,
+            attempt=run.attempt + 1,
+            not_before=decision.at,
+            attempt_enqueued_at=None,
+        )
+        if decision.at - now <= SHORT_RETRY:
+            # A copy of an earlier message may send the attempt's message again: the first one counts.
+            waiting = replace(waiting, attempt_enqueued_at=now)
+            return Settlement(waiting, counted(run, "failed_attempts"), decision.at)
+        wake_at = up_to_second(decision.at)
+        return Settlement(replace(waiting, not_before=wake_at, wake_at=wake_at), counted(run, "failed_attempts"))
+    state = outcome.ends_as or failure_state(reason, outcome.http_status)
+    ended = replace(run, state=state, reason=decision.reason or reason)
+    return Settlement(ended, counted(run, "failed_attempts", "failed"))
+
+
+def counted(run: Run, *names: str) -> dict[str, int]:
+    """What the statistics of the schedule gain: they count its planned occurrences only."""
+    return dict.fromkeys(names, 1) if run.kind is Kind.SCHEDULED else {}
+
+
+def failure_state(reason: Reason, http_status: int | None) -> State:
+    """REQUEST_ERROR where the request itself could not be made or was refused (4xx, no connection), else ERROR."""
+    if reason in UNREACHABLE or reason in (Reason.GUARD, Reason.BAD_PAYLOAD, Reason.NO_TARGET):
+        return State.REQUEST_ERROR
+    if reason is Reason.HTTP_STATUS and http_status is not None and 400 <= http_status < 500:
+        return State.REQUEST_ERROR
+    return State.ERROR
+
+
+def waits_s(action: ActionSpec) -> int | None:
+    """How long a run waits for its result, where the action says."""
+    said: int | None = action.params.get("outcome", {}).get("callbackTimeoutSeconds")
+    return said
+
+
+def excerpt(answer: str | None) -> str | None:
+    """The first 200 bytes of the answer, cut between characters."""
+    if not answer:
+        return None
+    return answer.encode()[:EXCERPT_BYTES].decode(errors="ignore")

@@ -1,0 +1,180 @@
+"""What a calendar holds, as a caller writes it: dates, ranges and hours of the week, read into facts (calendars.py).
+
+dates    a day, "2026-12-25", or a day of each year, "12-25"
+ranges   {"from", "to"}: two days, both of them in it; or two times, the second of them outside: wall times without an
+         offset, instants with one
+weekly   {"days", "from", "to"}: hours of some weekdays, "08:00" to "17:30"; past midnight where `to` is not later
+
+Everything without an offset is wall time: of the calendar's own zone, or of the schedule that uses it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules.grids.coverage import DAY_S, WEEK_S
+from sweephand.schedules.grids.days import EPOCH_DAY
+from sweephand.schedules.text import instants, members
+from sweephand.schedules.zones.localtime import IANA_VERSION, zone
+
+MEMBERS = ("timezone", "dates", "ranges", "weekly")
+MOST_DATES, MOST_RANGES, MOST_WEEKLY, MOST_YEARLY = 2_000, 1_000, 50, 366
+MOST = {"dates": MOST_DATES, "ranges": MOST_RANGES, "weekly": MOST_WEEKLY}
+WEEKDAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
+FIRST_YEAR, LAST_YEAR = 1970, 2199
+A_DATE = 'a date such as "2026-12-25", or "12-25" for each year'
+AN_END = 'a date, or a time such as "2026-12-24T18:00:00", with or without an offset'
+A_TIME = 'a time of the day such as "08:00", up to "24:00"'
+_DATE = re.compile(r"(?:([0-9]{4})-)?([0-9]{2})-([0-9]{2})", re.ASCII)
+_TIME = re.compile(r"([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?", re.ASCII)
+
+Facts = dict[str, Any]
+
+
+def read(content: Mapping[str, Any]) -> Facts:
+    """The facts of MEMBERS. Raises InvalidRequest with the path of what cannot be read."""
+    facts: Facts = {}
+    if content.get("timezone") is not None:
+        facts["zone"] = _zone(content["timezone"])
+    for n, value in enumerate(_listed(content.get("dates"), "dates", MOST_DATES)):
+        _add_date(facts, value, f"dates[{n}]")
+    if len(facts.get("yearly", ())) > MOST_YEARLY:
+        raise InvalidRequest("dates", f"has more than {MOST_YEARLY} days of each year")
+    for n, value in enumerate(_listed(content.get("ranges"), "ranges", MOST_RANGES)):
+        _add_range(facts, value, f"ranges[{n}]")
+    for n, value in enumerate(_listed(content.get("weekly"), "weekly", MOST_WEEKLY)):
+        facts.setdefault("week", []).extend(_hours(value, f"weekly[{n}]"))
+    return facts
+
+
+def _zone(value: object) -> str:
+    name = members.text(value, "timezone", 'an IANA zone such as "Europe/Berlin"')
+    try:
+        zone(name)
+    except KeyError:
+        known = f'expected an IANA zone such as "Europe/Berlin" (data {IANA_VERSION})'
+        raise InvalidRequest("timezone", known, position=0) from None
+    return name
+
+
+def _listed(value: object, field: str, most: int) -> Sequence[object]:
+    if value is None:
+        return ()
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise InvalidRequest(field, f"expected a list, not {members.kind_of(value)}")
+    if len(value) > most:
+        raise InvalidRequest(field, f"has more than {most:,} members")
+    return value
+
+
+def _members(value: object, field: str, known: tuple[str, ...]) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidRequest(field, f"expected an object, not {members.kind_of(value)}")
+    for name in value:
+        if name not in known:
+            raise InvalidRequest(f"{field}.{str(name)[:100]}", "is not a member here", code="UNKNOWN_MEMBER")
+    return {name: member for name, member in value.items() if member is not None}
+
+
+def _required(given: Mapping[str, Any], field: str, name: str) -> object:
+    if name not in given:
+        raise InvalidRequest(f"{field}.{name}", "is required")
+    return given[name]
+
+
+# Dates and ranges
+
+
+def _add_date(facts: Facts, value: object, field: str) -> None:
+    year, month, day = _date(members.text(value, field, A_DATE), field, A_DATE)
+    if year is None:
+        facts.setdefault("yearly", []).append([month, day])
+    else:
+        number = date(year, month, day).toordinal() - EPOCH_DAY
+        facts.setdefault("days", []).append([number, number])
+
+
+def _date(text: str, field: str, expected: str) -> tuple[int | None, int, int]:
+    found = _DATE.fullmatch(text)
+    if found is None:
+        raise InvalidRequest(field, f"expected {expected}", position=0)
+    year = None if found[1] is None else int(found[1])
+    month, day = int(found[2]), int(found[3])
+    if year is not None and not FIRST_YEAR <= year <= LAST_YEAR:
+        raise InvalidRequest(field, f"year {found[1]} is outside {FIRST_YEAR}..{LAST_YEAR}", position=0)
+    try:
+        date(2000 if year is None else year, month, day)
+    except ValueError:
+        if not 1 <= month <= 12:
+            raise InvalidRequest(field, f"month {found[2]} is outside 1..12", position=found.start(2)) from None
+        raise InvalidRequest(field, f"month {month} has no day {day}", position=found.start(3)) from None
+    return year, month, day
+
+
+def _add_range(facts: Facts, value: object, field: str) -> None:
+    given = _members(value, field, ("from", "to"))
+    ends = [_end(_required(given, field, name), f"{field}.{name}") for name in ("from", "to")]
+    (kind, begin), (other, end) = ends
+    if kind != other:
+        reason = "must be written as `from` is: both days, both wall times, or both instants with an offset"
+        raise InvalidRequest(f"{field}.to", reason)
+    if end < begin or (end == begin and kind != "days"):
+        raise InvalidRequest(f"{field}.to", "must lie behind `from`" if kind != "days" else "lies before `from`")
+    facts.setdefault(kind, []).append([begin, end])
+
+
+def _end(value: object, field: str) -> tuple[str, int]:
+    """The member of the facts that it belongs to, and its number there."""
+    text = members.text(value, field, AN_END)
+    if "T" not in text and "t" not in text:
+        year, month, day = _date(text, field, AN_END)
+        if year is None:
+            raise InvalidRequest(field, f"expected {AN_END}", position=0)
+        return "days", date(year, month, day).toordinal() - EPOCH_DAY
+    written = instants.read(text, field)
+    return ("walls", written.wall) if written.second is None else ("fixed", written.second)
+
+
+# Hours of the week
+
+
+def _hours(value: object, field: str) -> list[list[int]]:
+    """Stretches in seconds since Monday's midnight, none of them beyond Sunday's end."""
+    given = _members(value, field, ("days", "from", "to"))
+    begin = _time(given.get("from", "00:00"), f"{field}.from")
+    end = _time(given.get("to", "24:00"), f"{field}.to")
+    if begin == DAY_S:
+        raise InvalidRequest(f"{field}.from", "lies behind the last second of the day", position=0)
+    if end <= begin:
+        end += DAY_S
+    days = _listed(_required(given, field, "days"), f"{field}.days", len(WEEKDAYS))
+    if not days:
+        raise InvalidRequest(f"{field}.days", "names no day")
+    found: list[list[int]] = []
+    for n, name in enumerate(days):
+        if not isinstance(name, str) or name not in WEEKDAYS:
+            raise InvalidRequest(f"{field}.days[{n}]", f"expected one of {', '.join(WEEKDAYS)}")
+        midnight = WEEKDAYS.index(name) * DAY_S
+        found.append([midnight + begin, min(midnight + end, WEEK_S)])
+        if midnight + end > WEEK_S:
+            found.append([0, midnight + end - WEEK_S])
+    return found
+
+
+def _time(value: object, field: str) -> int:
+    text = members.text(value, field, A_TIME)
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise InvalidRequest(field, f"expected {A_TIME}", position=0)
+    hour, minute, second = int(found[1]), int(found[2]), int(found[3] or 0)
+    if hour > 24 or (hour == 24 and (minute or second)):
+        raise InvalidRequest(field, f"{text} is outside 00:00..24:00", position=0)
+    if minute > 59:
+        raise InvalidRequest(field, f"minute {found[2]} is outside 0..59", position=3)
+    if second > 59:
+        raise InvalidRequest(field, f"second {found[3]} is outside 0..59", position=6)
+    return hour * 3600 + minute * 60 + second

@@ -1,0 +1,289 @@
+"""Calendars of a schedule: which of its occurrences they let through, and where the others roll to.
+
+A calendar is a set of times. A schedule names up to five: of one that it excludes, occurrences inside are stopped; of
+one that it includes, those outside. An occurrence that any of them stops is left out; but where all that stop it
+roll, it moves to the nearest day, before or behind, on which its time of the day is let through. Two that come to the
+same instant are one occurrence.
+
+Content never changes under its reference: what was read once is kept (`keep`), and a series is built from that alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from datetime import date
+from enum import StrEnum
+from functools import partial
+from itertools import chain
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from sweephand.errors import Unavailable
+from sweephand.schedules.calendars.reach import NOWHERE, Asked, reach
+from sweephand.schedules.calendars.rolling import MOST_ROLLED_DAYS, Filter, Rolled, Stop, rolled_days
+from sweephand.schedules.grids import day_masks
+from sweephand.schedules.grids.coverage import DAY_S, Dates, On, Spans, Stretches, Together, Weekly, spans
+from sweephand.schedules.grids.days import EPOCH_DAY, FIRST_YEAR, LAST_YEAR
+from sweephand.schedules.grids.weeks import ANY_TIME, times_of_week
+from sweephand.schedules.rule import ByCalendars, MovedBy, Series, Window, spend
+from sweephand.schedules.zones.localtime import FIRST_SECOND, LAST_SECOND, Zone, zone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = ["MOST_ROLLED_DAYS", "Calendar", "Filtered", "Mode", "Roll", "Rolled", "Use", "applied", "keep", "left_out"]
+
+MOST = 5
+"""Calendars of one schedule."""
+MOST_ROLLED_A_DAY = 24
+"""Rolling is for what runs some times a day: all days that are not free must be looked through."""
+MARK = '"cal":['
+"""What the packed text of a schedule with calendars holds, and no other."""
+_REFERENCES = re.compile(r'"cal":\[([^\]]*)\]', re.ASCII)
+
+
+class Mode(StrEnum):
+    EXCLUDE = "exclude"
+    INCLUDE = "include"
+
+
+class Roll(StrEnum):
+    NONE = "none"
+    PREVIOUS = "previous"
+    NEXT = "next"
+
+
+_STEPS = {Roll.PREVIOUS: -1, Roll.NEXT: 1}
+_SIGNS = {"-": Roll.NONE, "<": Roll.PREVIOUS, ">": Roll.NEXT}
+_SIGN_OF = {roll: sign for sign, roll in _SIGNS.items()}
+_MODES = {mode[0]: mode for mode in Mode}
+
+
+# Content
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """The content of one version. zone None: it goes by the clock of whoever uses it.
+
+    walls: of that clock; fixed: in Unix seconds. Two are equal by their reference, which content never shares.
+    """
+
+    reference: str
+    zone: Zone | None = field(compare=False)
+    walls: tuple[Stretches, ...] = field(compare=False)
+    fixed: Dates = field(compare=False)
+
+    def covered(self, by: Zone) -> Stretches:
+        """Its times as a schedule in the zone `by` sees them, in Unix seconds."""
+        parts: list[Stretches] = [On(walls, self.zone or by) for walls in self.walls]
+        if self.fixed.begins:
+            parts.append(self.fixed)
+        return parts[0] if len(parts) == 1 else Together(tuple(parts))
+
+
+def calendar(reference: str, facts: Mapping[str, Any]) -> Calendar:
+    """facts: "days" [first, last] of numbered days, "yearly" [month, day], "walls", "fixed" and "week" [from, to), in
+    seconds; "zone". Raises LookupError, TypeError, ValueError for others.
+    """
+    days = ((first * DAY_S, (last + 1) * DAY_S) for first, last in facts.get("days", ()))
+    yearly = chain.from_iterable(_each_year(month, day) for month, day in facts.get("yearly", ()))
+    walls: list[Stretches] = []
+    listed = spans(chain(days, yearly, ((begin, end) for begin, end in facts.get("walls", ()))))
+    if listed.begins:
+        walls.append(_dated(listed))
+    if facts.get("week"):
+        walls.append(Weekly(spans((begin, end) for begin, end in facts["week"])))
+    name = facts.get("zone")
+    fixed = spans((begin, end) for begin, end in facts.get("fixed", ()))
+    return Calendar(reference, None if name is None else zone(name), tuple(walls), _dated(fixed))
+
+
+def _dated(listed: Spans) -> Dates:
+    return Dates(listed.begins, listed.ends, day_masks.touched(listed), day_masks.whole(listed))
+
+
+def _each_year(month: int, day: int) -> Iterator[tuple[int, int]]:
+    for year in range(FIRST_YEAR, LAST_YEAR + 1):
+        if (month, day) != (2, 29) or (year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)):
+            begin = (date(year, month, day).toordinal() - EPOCH_DAY) * DAY_S
+            yield begin, begin + DAY_S
+
+
+MOST_KEPT = 4_096
+_kept: dict[str, Calendar | None] = {}
+_lock = Lock()
+
+
+def known(reference: str) -> bool:
+    return reference in _kept
+
+
+def keep(reference: str, facts: Mapping[str, Any] | None) -> None:
+    """What a reference stands for, for as long as the process lives or thousands of others came; None: nothing any
+    more. Content never changes, so it does not matter who read it first.
+    """
+    found = None if facts is None else calendar(reference, facts)
+    with _lock:
+        while len(_kept) >= MOST_KEPT:
+            del _kept[next(iter(_kept))]
+        _kept[reference] = found
+
+
+def kept(reference: str) -> Calendar:
+    """Raises Unavailable for one that nobody has read, ValueError for one that is gone."""
+    try:
+        found = _kept[reference]
+    except KeyError:
+        raise Unavailable("a calendar has not been read") from None
+    if found is None:
+        raise ValueError(f"the calendar {reference} is gone")
+    return found
+
+
+# How a schedule names calendars
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One calendar of a schedule, by the reference of its version."""
+
+    reference: str
+    mode: Mode = Mode.EXCLUDE
+    roll: Roll = Roll.NONE
+
+    def __str__(self) -> str:
+        """As it is packed: its mode and its roll, a sign each, then the reference."""
+        return f"{self.mode[0]}{_SIGN_OF[self.roll]}{self.reference}"
+
+    @classmethod
+    def read(cls, text: str) -> Use:
+        """Raises ValueError for what was not packed."""
+        try:
+            return cls(text[2:], _MODES[text[0]], _SIGNS[text[1]])
+        except LookupError:
+            raise ValueError(f"unknown use of a calendar {text!r}") from None
+
+
+def references(packed: str) -> list[str]:
+    """Those that any text names which holds the packed timing of a schedule."""
+    found = _REFERENCES.search(packed)
+    return [] if found is None else [Use.read(text).reference for text in json.loads(f"[{found[1]}]")]
+
+
+# The series
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered(ByCalendars):
+    """The occurrences of `series` that the calendars let through."""
+
+    series: Series
+    filter: Filter
+
+    def after(self, second: int) -> int | None:
+        found = self.series.after(second)
+        while found is not None:
+            spend(3)
+            free = self.filter.near(found, 1)
+            if free is None or free == found:
+                return free
+            found = self.series.after(free - 1)
+        return None
+
+    def until(self, second: int) -> int | None:
+        found = self.series.until(second)
+        while found is not None:
+            spend(3)
+            free = self.filter.near(found, -1)
+            if free is None or free == found:
+                return free
+            found = self.series.until(free)
+        return None
+
+    def comes(self, second: int) -> int | None:
+        return second if self.filter.lets(second) else None
+
+    def stopped_by(self, second: int) -> int | None:
+        return self.filter.first(second)
+
+    def alike_until(self, second: int) -> int:
+        stopped = self.filter.stopped(second)
+        return LAST_SECOND if stopped is None else stopped - 1
+
+    def moved_by(self, second: int) -> MovedBy | None:
+        return self.series.moved_by(second)
+
+    def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
+        return self.series.dropped(after, until)
+
+    def count(self, after: int, until: int, limit: int) -> int:
+        """Free stretch by free stretch, so that no occurrence is counted by itself."""
+        counted = 0
+        while counted < limit and (first := self.after(after)) is not None and first <= until:
+            spend(20)
+            after = min(self.alike_until(first), until)
+            counted += self.series.count(first - 1, after, limit - counted)
+        return counted
+
+
+def applied(series: Series, packed: Sequence[str], by: Zone) -> Series:
+    """The series as the calendars of a schedule leave it. by: the schedule's own zone.
+
+    What rolls may leave the window of the series. Raises ValueError for what was not packed, or is gone; Unavailable
+    for calendars that have not been read.
+    """
+    uses = [Use.read(text) for text in packed]
+    stops = tuple(
+        Stop(kept(use.reference).covered(by), use.mode is Mode.INCLUDE, use.roll is not Roll.NONE) for use in uses
+    )
+    step = next((_STEPS[use.roll] for use in uses if use.roll is not Roll.NONE), 0)
+    step = step if step and _some_roll(series, stops, by) else 0
+    times = times_of_week(series, by, any_day=step != 0)
+    since = series.first if isinstance(series, Window) and not step else FIRST_SECOND
+    covered = [(each.times, each.include) for each in stops]
+    within = reach(Asked(times, by, since, partial(rolled_days, series, by, step)), covered)
+    anything = Asked([ANY_TIME], by, FIRST_SECOND, lambda: day_masks.ALL)
+    through = Filter(stops, NOWHERE if within is NOWHERE else reach(anything, covered), within)
+    return Rolled(series, through, by, step) if step else Filtered(series, through)
+
+
+def _some_roll(series: Series, stops: Sequence[Stop], by: Zone) -> bool:
+    """Whether any occurrence may be stopped by calendars that roll alone; False is certain."""
+    asked = Asked(times_of_week(series, by), by, FIRST_SECOND, partial(rolled_days, series, by, 0))
+    firm = [(each.times, each.include) for each in stops if not each.rolls]
+    return any(reach(asked, [*firm, (each.times, not each.include)]) is not NOWHERE for each in stops if each.rolls)
+
+
+def left_out(series: Series, after: int, until: int) -> Iterator[tuple[int, int]]:
+    """The occurrences in (after, until] that calendars stop and that roll nowhere, rising, each with the place of the
+    first calendar that stops it among those of its schedule.
+
+    Raises Undecided.
+    """
+    found = of_calendars(series)
+    if found is None:
+        return
+    second = found.series.after(after)
+    while second is not None and second <= until:
+        spend(3)
+        stopped = found.filter.stopped(second)
+        if stopped is None:
+            return
+        if stopped > second:
+            second = found.series.after(stopped - 1)
+            continue
+        first = found.filter.first(second)
+        if found.comes(second) is None and first is not None:
+            yield second, first
+        second = found.series.after(second)
+
+
+def of_calendars(series: Series) -> Filtered | Rolled | None:
+    """What of a series asks its calendars, beneath its window and its jitter."""
+    inner: Series | None = series
+    while inner is not None and not isinstance(inner, Filtered | Rolled):
+        inner = getattr(inner, "series", None)
+    return inner

@@ -1,0 +1,326 @@
+"""The events of an iCalendar text (RFC 5545) as the members of a calendar: dates, ranges and hours of the week.
+
+Read strictly, in time that grows with the text alone. Of each VEVENT: DTSTART, DTEND or DURATION, RRULE, RDATE, EXDATE,
+RECURRENCE-ID, UID and STATUS; whether it is shown as busy does not matter, because public holidays seldom are. An event
+of whole days is wall time, like one without a zone; one in a zone becomes instants. A time zone must be an IANA name.
+
+A recurrence needs COUNT or UNTIL and is followed for 20 years; without them it must be each year's day, or each week's,
+without exceptions and begun already, because that is all that such a member can say. What cannot be kept is refused.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from typing import Any, NamedTuple
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules.calendars import calendar_content
+from sweephand.schedules.calendars.icalendar_rules import Recurrence, recurrence
+from sweephand.schedules.calendars.icalendar_text import (
+    EPOCH,
+    FIELD,
+    Event,
+    Moment,
+    events,
+    read_duration,
+    read_moment,
+    refused,
+)
+from sweephand.schedules.text import members
+
+LONGEST = 200_000
+MOST_EVENTS, MOST_RECURRING = 2_000, 50
+_DAY = timedelta(days=1)
+_OF_SERIES = ("RRULE", "RDATE", "EXDATE")
+
+Members = dict[str, list[Any]]
+Key = tuple[str, int]
+"""Of an occurrence: the kind of its moment, and its second."""
+
+
+class _Detached(NamedTuple):
+    """An event that stands for one occurrence of another. line: of its RECURRENCE-ID."""
+
+    line: int
+    event: Event
+
+
+def read(value: object, today: date) -> Members:
+    """dates, ranges and weekly of all events. Raises InvalidRequest with the line (its position in the text).
+
+    today: in UTC. What goes on for ever does so from then on.
+    """
+    if not isinstance(value, str):
+        raise InvalidRequest(FIELD, f"expected the text of an iCalendar file, not {members.kind_of(value)}")
+    if len(value) > LONGEST:
+        raise InvalidRequest(FIELD, f"{len(value):,} characters are more than {LONGEST:,}", position=LONGEST)
+    given = list(events(value))
+    if not 1 <= len(given) <= MOST_EVENTS:
+        raise InvalidRequest(FIELD, f"has more than {MOST_EVENTS:,} events" if given else "has no event")
+    if sum("RRULE" in event.properties for event in given if not _is_cancelled(event)) > MOST_RECURRING:
+        raise InvalidRequest(FIELD, f"has more than {MOST_RECURRING} events that recur")
+    detached = _detached(given)
+    found: Members = {"dates": [], "ranges": [], "weekly": []}
+    occurring: dict[str, set[Key]] = {}
+    for event in given:
+        its = detached.get(_uid(event), {})
+        if "RECURRENCE-ID" not in event.properties:
+            occurring.setdefault(_uid(event), set()).update(_add(found, event, its, today))
+        elif not _is_cancelled(event):
+            _add_stretch(found, event, *_extent(event))
+    _check_detached(detached, occurring)
+    return found
+
+
+def _is_cancelled(event: Event) -> bool:
+    return any(value.upper() == "CANCELLED" for _, _, value in event.properties.get("STATUS", ()))
+
+
+def _one(event: Event, name: str) -> tuple[int, dict[str, str], str] | None:
+    given = event.properties.get(name, [])
+    if len(given) > 1:
+        raise refused(given[1][0], f"a second {name}")
+    return given[0] if given else None
+
+
+def _uid(event: Event) -> str:
+    given = _one(event, "UID")
+    return "" if given is None else given[2]
+
+
+# Occurrences that are events of their own
+
+
+def _detached(given: list[Event]) -> dict[str, dict[Key, _Detached]]:
+    """By UID: which occurrences are cancelled, or are other than the rest."""
+    found: dict[str, dict[Key, _Detached]] = {}
+    for event in given:
+        stands_for = _one(event, "RECURRENCE-ID")
+        if stands_for is None:
+            continue
+        line, parameters, value = stands_for
+        if not _uid(event):
+            raise refused(line, "RECURRENCE-ID needs a UID")
+        if "RANGE" in parameters:
+            raise refused(line, "RANGE is not known here: write what follows as an event with a UID of its own")
+        for name in _OF_SERIES:
+            if name in event.properties:
+                raise refused(event.properties[name][0][0], f"{name} beside RECURRENCE-ID")
+        there = found.setdefault(_uid(event), {})
+        key = _key(read_moment(line, parameters, value))
+        if key in there:
+            raise refused(line, "a second event for this occurrence")
+        there[key] = _Detached(line, event)
+    return found
+
+
+def _check_detached(detached: dict[str, dict[Key, _Detached]], occurring: dict[str, set[Key]]) -> None:
+    """Each must stand for an occurrence of its event, if the text has that; of a cancelled one nothing is left."""
+    for uid, by_key in detached.items():
+        there = occurring.get(uid)
+        for key, (line, event) in by_key.items():
+            if there is not None and key not in there and (there or not _is_cancelled(event)):
+                raise refused(line, "RECURRENCE-ID is no occurrence of the event with this UID, written as its DTSTART")
+
+
+def _key(moment: Moment) -> Key:
+    return moment.kind, moment.second
+
+
+# Events
+
+
+def _add(found: Members, event: Event, detached: dict[Key, _Detached], today: date) -> set[Key]:
+    """Adds its occurrences without those that are left out or detached; answers all that it would have."""
+    if _is_cancelled(event):
+        return set()
+    if "EXRULE" in event.properties:
+        raise refused(event.properties["EXRULE"][0][0], "EXRULE is not known here")
+    start, length = _extent(event)
+    rule = _recurrence(event, start)
+    if rule is not None and rule.endless:
+        _check_endless(event, detached)
+        if length:
+            _add_endless(found, event, start, length, rule, today)
+        return set()
+    starts = [start, *(moment for line, moment in _moments(event, "RDATE") if _same_kind(line, "RDATE", moment, start))]
+    if rule is not None:
+        starts += [_at(start, day) for day in rule.days(start.wall.date(), lambda day: _at(start, day).second)]
+    by_key = {_key(moment): moment for moment in starts}
+    left_out = _left_out(event, start)
+    for key, moment in by_key.items():
+        if key not in detached and not left_out.has(moment.second):
+            _add_stretch(found, event, moment, length)
+    return set(by_key)
+
+
+def _extent(event: Event) -> tuple[Moment, timedelta]:
+    """Its beginning and length."""
+    given = _one(event, "DTSTART")
+    if given is None:
+        raise refused(event.line, "the event has no DTSTART")
+    start = read_moment(*given)
+    return start, _length(event, start)
+
+
+def _recurrence(event: Event, start: Moment) -> Recurrence | None:
+    given = _one(event, "RRULE")
+    if given is None:
+        return None
+    number, _, value = given
+
+    def last_second(until: str) -> int:
+        moment = read_moment(number, {}, until)
+        if moment.day_only:  # means all of its day, by the clock of the event
+            return Moment(moment.wall + _DAY, day_only=False, zone=start.zone).second - 1
+        _same_kind(number, "UNTIL", moment, start)
+        return moment.second
+
+    try:
+        return recurrence(value, last_second)
+    except ValueError as wrong:
+        raise refused(number, str(wrong)) from wrong
+
+
+def _moments(event: Event, name: str) -> Iterator[tuple[int, Moment]]:
+    """With the line of each."""
+    for line, parameters, value in event.properties.get(name, ()):
+        for each in value.split(","):
+            yield line, read_moment(line, parameters, each)
+
+
+def _same_kind(line: int, name: str, moment: Moment, start: Moment) -> bool:
+    if moment.kind != start.kind:
+        raise refused(line, f"{name}: expected {start.kind}, as DTSTART is")
+    return True
+
+
+class _LeftOut(NamedTuple):
+    """What EXDATE takes out. days: first and last second of each, in their order."""
+
+    seconds: set[int]
+    days: list[tuple[int, int]]
+
+    def has(self, second: int) -> bool:
+        upto = bisect_right(self.days, second, key=lambda day: day[0])
+        return second in self.seconds or (upto > 0 and second <= self.days[upto - 1][1])
+
+
+def _left_out(event: Event, start: Moment) -> _LeftOut:
+    """A date means all of its day, as in UNTIL."""
+    found = _LeftOut(set(), [])
+    for line, moment in _moments(event, "EXDATE"):
+        if moment.day_only and not start.day_only:
+            ends = [Moment(wall, day_only=False, zone=start.zone) for wall in (moment.wall, moment.wall + _DAY)]
+            found.days.append((ends[0].second, ends[1].second - 1))
+        elif _same_kind(line, "EXDATE", moment, start):
+            found.seconds.add(moment.second)
+    found.days.sort()
+    return found
+
+
+def _at(start: Moment, day: date) -> Moment:
+    return Moment(datetime.combine(day, start.wall.time()), start.day_only, start.zone)
+
+
+def _add_stretch(found: Members, event: Event, start: Moment, length: timedelta) -> None:
+    if not length:
+        return  # a moment without an extent covers nothing
+    if start.zone is not None:
+        start = Moment(EPOCH + timedelta(seconds=start.second), day_only=False, zone=start.zone)
+    end = start.wall + length
+    last = end - (_DAY if start.day_only else timedelta(0))
+    if not 1970 <= start.wall.year <= last.year <= 2199:
+        raise refused(event.line, "lies outside of the years 1970 to 2199")
+    if start.day_only and length == _DAY:
+        _keep(found, event, "dates", str(start.wall.date()))
+    elif start.day_only:
+        _keep(found, event, "ranges", {"from": str(start.wall.date()), "to": str(last.date())})
+    else:
+        suffix = "" if start.zone is None else "Z"
+        _keep(found, event, "ranges", {"from": f"{start.wall.isoformat()}{suffix}", "to": f"{end.isoformat()}{suffix}"})
+
+
+def _keep(found: Members, event: Event, name: str, member: object) -> None:
+    there, most = found[name], calendar_content.MOST[name]
+    if member in there:
+        return
+    if len(there) == most:
+        raise refused(event.line, f"with this event the text comes to more than {most:,} {name}")
+    there.append(member)
+
+
+def _length(event: Event, start: Moment) -> timedelta:
+    end, duration = _one(event, "DTEND"), _one(event, "DURATION")
+    if end is not None and duration is not None:
+        raise refused(duration[0], "DURATION beside DTEND")
+    if end is not None:
+        moment = read_moment(*end)
+        if moment.kind != start.kind:
+            raise refused(end[0], "DTEND must be written as DTSTART is")
+        length = timedelta(seconds=moment.second - start.second)
+    elif duration is not None:
+        length = read_duration(duration[0], duration[2])
+    else:
+        length = timedelta(days=1 if start.day_only else 0)
+    if length < timedelta(0) or length > timedelta(days=366) or (start.day_only and length % _DAY):
+        raise refused(event.line, "the event must end after its beginning, at most 366 days later")
+    return length
+
+
+# For ever
+
+
+def _check_endless(event: Event, detached: dict[Key, _Detached]) -> None:
+    """A member that goes on for ever has no exceptions."""
+    line = event.properties["RRULE"][0][0]
+    for name in ("EXDATE", "RDATE"):
+        if name in event.properties:
+            raise refused(line, f"needs COUNT or UNTIL, because of {name}")
+    for other in detached.values():
+        raise refused(line, f"needs COUNT or UNTIL, because of RECURRENCE-ID in line {other.line}")
+
+
+def _add_endless(found: Members, event: Event, start: Moment, length: timedelta, rule: Recurrence, today: date) -> None:
+    """A day of each year, or hours of each week."""
+    line = event.properties["RRULE"][0][0]
+    first = start.wall.date()
+    if rule.each_year and start.day_only:
+        days = _year_days(line, first, length)
+        before = [day for day in _days(today, first) if f"{day:%m-%d}" in days]
+        for day in sorted(days):
+            _keep(found, event, "dates", day)
+    elif rule.each_week and start.zone is None and length <= _DAY:
+        weekdays = rule.weekdays or {first.weekday()}
+        if first.weekday() not in weekdays:
+            raise refused(line, "needs COUNT or UNTIL, because DTSTART is on none of its weekdays")
+        hours: dict[str, Any] = {"days": [calendar_content.WEEKDAYS[day] for day in sorted(weekdays)]}
+        if not start.day_only:
+            hours |= {"from": f"{start.wall:%H:%M:%S}", "to": f"{start.wall + length:%H:%M:%S}"}
+        before = [day for day in _days(today, first) if day.weekday() in weekdays]
+        _keep(found, event, "weekly", hours)
+    else:
+        raise refused(line, "needs COUNT or UNTIL: only a day of each year, or each week's wall times go on for ever")
+    if before:
+        raise refused(line, f"needs COUNT or UNTIL: for ever means from now on, so {before[0]} would count as well")
+
+
+def _days(today: date, first: date) -> Iterator[date]:
+    """From today until the event begins, a leap day among them, if there is one."""
+    return (today + timedelta(days=n) for n in range(min((first - today).days, 8 * 366)))
+
+
+def _year_days(line: int, first: date, length: timedelta) -> set[str]:
+    """The days that the event of each year has, "12-25"."""
+    if length > timedelta(days=31):
+        raise refused(line, "needs COUNT or UNTIL, because the event has more than 31 days")
+    if (first.month, first.day) == (2, 29):
+        leap, common = {"02-29"}, set[str]() if length > _DAY else {"02-29"}
+    else:
+        begins = (first.replace(year=2028), first.replace(year=2027))
+        leap, common = ({f"{day + timedelta(days=n):%m-%d}" for n in range(length.days)} for day in begins)
+    if leap != common:
+        raise refused(line, "needs COUNT or UNTIL, because the event has other days in leap years")
+    return leap

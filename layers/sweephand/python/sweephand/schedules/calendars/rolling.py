@@ -1,0 +1,377 @@
+"""Occurrences that calendars stop, and that come on another day instead.
+
+Where they come is computed from the days that are free, not searched among the occurrences: only the day behind a
+stop (before it, rolling back) can receive any. At each time of such a day, whatever is stopped on the days before it
+comes here, as far back as that time is stopped day by day. So a question looks at stretches of the calendars, one
+after another, and at no more days of each than it is stopped, MOST_ROLLED_DAYS at most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sweephand.schedules.grids import day_masks
+from sweephand.schedules.grids.coverage import DAY_S, Stretches, agreed, nearest
+from sweephand.schedules.rule import ByCalendars, MovedBy, Series, spend
+from sweephand.schedules.zones.localtime import LAST_SECOND, Zone, wall_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST_ROLLED_DAYS = 62
+"""An occurrence that finds no day within so many is left out."""
+RULE = "calendar"
+_NEAR = 2 * DAY_S
+"""More than any clock jumps."""
+_FAR = 1 << 38
+"""Behind the horizon."""
+_REACH = (MOST_ROLLED_DAYS + 2) * DAY_S
+"""No occurrence comes further from its time than this, whatever the clock did in between."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """One calendar as a schedule uses it."""
+
+    times: Stretches
+    include: bool
+    rolls: bool
+
+    def stops(self, second: int) -> bool:
+        return self.times.find(second, self.include, 1) != second
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """All calendars of a schedule. open: outside of it they never let anything through; reach: outside of it no
+    occurrence comes (both reach.py); None: that is not known.
+    """
+
+    stops: tuple[Stop, ...]
+    open: Stretches | None = None
+    reach: Stretches | None = None
+
+    def lets(self, second: int) -> bool:
+        """Whether none of them stops this second."""
+        return not any(each.stops(second) for each in self.stops)
+
+    def near(self, second: int, step: int) -> int | None:
+        """The first second from `second` on that none of them stops, and before which no occurrence comes."""
+        if self.reach is None:
+            return self.free(second, step)
+        within = self.reach.find(second, True, step)
+        return None if within is None else self.free(within, step)
+
+    def free(self, second: int, step: int) -> int | None:
+        """The first second from `second` on that none of them stops."""
+        wishes = [(each.times, each.include) for each in self.stops]
+        return agreed(wishes if self.open is None else [(self.open, True), *wishes], second, step)
+
+    def stopped(self, second: int, step: int = 1) -> int | None:
+        """The first second from `second` on that one of them stops."""
+        return nearest((each.times.find(second, not each.include, step) for each in self.stops), step)
+
+    def rolls(self, second: int) -> bool:
+        """Whether all that stop this second roll."""
+        return all(each.rolls for each in self.stops if each.stops(second))
+
+    def rolling(self, second: int, step: int, last: int) -> int | None:
+        """The first second from `second` to `last` that is stopped, by such calendars only that roll."""
+        firm = [(each.times, each.include) for each in self.stops if not each.rolls]
+        while True:
+            passed = agreed(firm, second, step)
+            if passed is None or (passed - last) * step > 0:
+                return None
+            stopped = (each.times.find(passed, not each.include, step) for each in self.stops if each.rolls)
+            found = nearest(stopped, step)
+            if found is None or found == passed:
+                return found
+            second = found
+
+    def first(self, second: int) -> int | None:
+        """The place among the calendars of the first that stops this second."""
+        return next((n for n, each in enumerate(self.stops) if each.stops(second)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Rolled(ByCalendars):
+    """As Filtered; but what is stopped by calendars that roll comes on another day, at its time of the day.
+
+    step: 1 to a day behind it, -1 to one before.
+    """
+
+    series: Series
+    filter: Filter
+    zone: Zone
+    step: int
+
+    def after(self, second: int) -> int | None:
+        looked = _Stretch(self.filter)
+        at: int | None = second + 1
+        while True:
+            spend(10)
+            begin = None if at is None else self.filter.near(at, 1)
+            if begin is None:
+                return None
+            stop = self.filter.stopped(begin)
+            end = _FAR if stop is None else stop
+            own = self.series.after(begin - 1)
+            if own is not None and own >= end:
+                own = None
+            moved = self._moved(begin, end if own is None else own, 1, looked)
+            if moved is not None:
+                return moved[0]
+            if own is not None or stop is None:
+                return own
+            at = self._onward(end, 1)
+
+    def until(self, second: int) -> int | None:
+        at: int | None = second
+        looked = _Stretch(self.filter)
+        while True:
+            spend(10)
+            last = None if at is None else self.filter.near(at, -1)
+            if last is None:
+                return None
+            stop = self.filter.stopped(last, -1)
+            begin = -_FAR if stop is None else stop + 1
+            own = self.series.until(last)
+            if own is not None and own < begin:
+                own = None
+            moved = self._moved(begin if own is None else own + 1, last + 1, -1, looked)
+            if moved is not None:
+                return moved[0]
+            if own is not None or stop is None:
+                return own
+            at = self._onward(begin - 1, -1)
+
+    def comes(self, second: int) -> int | None:
+        return min(self._places(second), default=None)
+
+    def _comings(self, second: int) -> list[int]:
+        """When an occurrence that is stopped comes: of one that stands for times in a gap of the clock, each of them at
+        its own time of the day.
+        """
+        if not self.filter.rolls(second):
+            return []
+        wall = self.zone.wall(second)
+        walls = [] if self.series.only_stands_in(second) else [wall]
+        walls += [missing for missing, at in self.series.missing(wall - _NEAR, wall) if at == second]
+        return [found for each in walls if (found := self._on_free_day(each)) is not None]
+
+    def _places(self, second: int) -> list[int]:
+        """When an occurrence comes, whether it is stopped or not."""
+        return [second] if self.filter.lets(second) else self._comings(second)
+
+    def _on_free_day(self, wall: int) -> int | None:
+        """The nearest day on which a time is free, that of its own left out."""
+        day, time = divmod(wall, DAY_S)
+        on = day + self.step
+        while abs(on - day) <= MOST_ROLLED_DAYS:
+            spend(5)
+            at = self._at(on * DAY_S + time)
+            free = self.filter.free(at, self.step)
+            if free is None or free == at:
+                return free
+            reached = self.zone.wall(free) // DAY_S
+            on = reached if (reached - on) * self.step > 0 else on + self.step
+        return None
+
+    def stopped_by(self, second: int) -> int | None:
+        return self.filter.first(second)
+
+    def alike_until(self, second: int) -> int:
+        """What rolls comes within a day of a stop, by the clock on the wall."""
+        stopped, behind = self.filter.stopped(second), self.filter.stopped(second, -1)
+        if self.step > 0 and behind is not None and second <= behind + _NEAR:
+            return second - 1
+        end = LAST_SECOND if stopped is None else stopped - 1
+        return end if self.step > 0 or stopped is None else max(second - 1, end - _NEAR)
+
+    def moved_by(self, second: int) -> MovedBy | None:
+        if not self.filter.lets(second):
+            return None
+        if self.series.until(second) == second:
+            return self.series.moved_by(second)
+        moved = self._moved(second, second + 1, 1, _Stretch(self.filter))
+        return None if moved is None else MovedBy(RULE, wall_text(moved[1]), "moved")
+
+    def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
+        return self.series.dropped(after, until)
+
+    # What comes to a free stretch
+
+    def _moved(self, begin: int, end: int, way: int, stopped: _Stretch) -> tuple[int, int] | None:
+        """Of [begin, end), all of it free: the first second that a stopped occurrence comes to, with way -1 the last;
+        and the wall time from which it comes.
+        """
+        walls = [(self._wall(begin), self._wall(end))]
+        edge = walls[0][0] if self.step > 0 else walls[0][1] - _NEAR  # all that is stopped lies behind it
+        best: tuple[int, int] | None = None
+        near = _FAR * self.step  # no occurrence lies between it and the days that were looked at
+        reached = _FAR
+        for days in range(1, MOST_ROLLED_DAYS + 1):
+            walls = [(low, high) for low, high in walls if low < high]
+            if not walls:
+                break
+            spend(10)
+            shift = -self.step * days * DAY_S
+            first, behind = self._at(walls[0][0] + shift), self._behind(walls[-1][1] + shift)
+            if (near >= first or behind > reached) if self.step > 0 else (near < behind):
+                found = self.series.until(behind - 1) if self.step > 0 else self.series.after(first - 1)
+                if found is None:
+                    break
+                near, reached = found, behind
+            if first <= near < behind:
+                source = self._source(walls, shift, way, edge)
+                if source is not None:
+                    wall = source - shift
+                    best = self._at(wall), source
+                    walls = [(low, min(high, wall)) if way > 0 else (max(low, wall + 1), high) for low, high in walls]
+            walls = self._still_stopped(walls, shift, stopped)
+        return best
+
+    def _source(self, walls: list[tuple[int, int]], shift: int, way: int, edge: int) -> int | None:
+        """The first wall time (way -1: the last) of those put off by `shift` at which an occurrence rolls."""
+        for target, target_end in walls[::way]:
+            low, high = target + shift, target_end + shift
+            found = self._read(low, high, way)
+            begin, end = (low, min(high, edge)) if self.step > 0 else (max(low, edge), high)
+            if begin < end and self.zone.piece(begin - _NEAR) != self.zone.piece(end + _NEAR):
+                rolling = (wall for wall, at in self.series.missing(begin, end) if self.filter.rolling(at, 1, at) == at)
+                found = nearest((found, *rolling), way)
+            if found is not None:
+                return found
+        return None
+
+    def _read(self, low: int, high: int, way: int) -> int | None:
+        """The first wall time of [low, high) that the clock reads at an occurrence which rolls; way -1: the last."""
+        first, last = self._at(low), self._end(high) - 1
+        plain = self.zone.piece(first - _NEAR) == self.zone.piece(last)
+        best: int | None = None
+        found = self.series.after(first - 1) if way > 0 else self.series.until(last)
+        while found is not None and first <= found <= last:
+            spend(10)
+            rolling = self.filter.rolling(found, way, last if way > 0 else first)
+            if rolling is None:
+                break
+            if rolling == found:
+                wall = self.zone.wall(found)
+                own = low <= wall < high and (plain or not self.series.only_stands_in(found))
+                if own and (best is None or (wall - best) * way < 0):
+                    best = wall
+                if plain and best is not None:
+                    break
+                rolling += way
+            found = self.series.after(rolling - 1) if way > 0 else self.series.until(rolling)
+        return best
+
+    def _still_stopped(self, walls: list[tuple[int, int]], shift: int, stopped: _Stretch) -> list[tuple[int, int]]:
+        """What is left of wall times without those that are free on the day that `shift` puts them to."""
+        left = []
+        for low, high in walls:
+            at, last = self._at(low + shift), self._at(high - 1 + shift)
+            while at <= last:
+                begin, end = stopped.around(at)
+                if begin > last:
+                    break
+                left.append((max(low, self._wall(begin) - shift), min(high, self._wall(end) - shift)))
+                at = end
+        return [(low, high) for low, high in left if low < high]
+
+    def _onward(self, edge: int, way: int) -> int | None:
+        """The first second from `edge` on, in the direction `way`, at which something may come.
+
+        Where occurrences are few, it is known where the last two before the edge come, or the next two.
+        """
+        rolls_on = way == self.step
+        near = self._three(edge - way, -way) if rolls_on else self._three(edge, way)
+        if len(near) == 3 and abs(near[2] - edge) <= _REACH:
+            return edge if rolls_on else nearest((edge, near[0] - way * _REACH), -way)
+        near_edge = (each for each in near[:2] if not rolls_on or abs(each - edge) <= _REACH)
+        found: list[int | None] = [at for each in near_edge for at in self._places(each)]
+        if rolls_on:
+            found.append(self._occurrence(edge, way))
+        elif len(near) == 3:
+            found.append(near[2] - way * _REACH)
+        return nearest((each for each in found if each is not None and (each - edge) * way >= 0), way)
+
+    def _three(self, second: int, way: int) -> list[int]:
+        """The first three occurrences of the series from `second` on."""
+        found: list[int] = []
+        at = self._occurrence(second, way)
+        while at is not None and len(found) < 3:
+            found.append(at)
+            at = self._occurrence(at + way, way)
+        return found
+
+    def _occurrence(self, second: int, way: int) -> int | None:
+        return self.series.after(second - 1) if way > 0 else self.series.until(second)
+
+    # Wall times, which come to an instant in their order: the first of two, the end of the gap where there is none
+
+    def _at(self, wall: int) -> int:
+        piece = self.zone.piece(wall - _NEAR)
+        if wall + _NEAR < self.zone.end(piece):
+            return wall - self.zone.offsets[piece]
+        found = self.zone.instants(wall)
+        return found[0] if found else self.zone.around_gap(wall)[0]
+
+    def _end(self, wall: int) -> int:
+        """The first second behind all at which the clock reads less than `wall`."""
+        piece = self.zone.piece(wall - _NEAR)
+        if wall + _NEAR < self.zone.end(piece):
+            return wall - self.zone.offsets[piece]
+        found = self.zone.instants(wall - 1)
+        return found[-1] + 1 if found else self.zone.around_gap(wall - 1)[0]
+
+    def _behind(self, wall: int) -> int:
+        """The same of all that the rule has before `wall`: what is in a gap comes up to its length later."""
+        piece = self.zone.piece(wall - _NEAR)
+        if wall + _NEAR < self.zone.end(piece):
+            return wall - self.zone.offsets[piece]
+        end = self._end(wall)
+        piece = self.zone.piece(end)
+        return max(end, self.zone.starts[piece] + self.zone.jump(piece))
+
+    def _wall(self, second: int) -> int:
+        """The first wall time that comes to `second` or behind it."""
+        piece = self.zone.piece(second)
+        wall, jump = second + self.zone.offsets[piece], self.zone.jump(piece)
+        before = wall - jump
+        if jump < 0:  # what the clock reads again came to the first time
+            return max(wall, self.zone.starts[piece] + self.zone.offsets[piece - 1])
+        return before if jump > 0 and second == self.zone.starts[piece] else wall
+
+
+def rolled_days(series: Series, by: Zone, step: int) -> int:
+    """The days (day_masks.py) that the clock of `by` may show where an occurrence comes, rolling by `step` or, with 0,
+    not at all.
+    """
+    days = day_masks.of_series(series, by)
+    most = MOST_ROLLED_DAYS + 2  # a change of the clock may lie on the way
+    return day_masks.widened(days, most if step < 0 else 0, most if step > 0 else 0) if step else days
+
+
+class _Stretch:
+    """Where a filter stops, keeping the last answer: the days that one question looks at often share it."""
+
+    __slots__ = ("begin", "end", "filter")
+
+    def __init__(self, through: Filter) -> None:
+        self.filter = through
+        self.begin = self.end = 0
+
+    def around(self, second: int) -> tuple[int, int]:
+        """(beginning, end) of the stopped stretch that holds `second`, or of the first behind it."""
+        if not self.begin <= second < self.end:
+            begin = self.filter.stopped(second)
+            if begin is None:
+                return 4 * _FAR, 4 * _FAR
+            if begin == second:
+                last_free = self.filter.free(second, -1)
+                begin = -4 * _FAR if last_free is None else last_free + 1
+            end = self.filter.free(max(second, begin), 1)
+            self.begin, self.end = begin, 4 * _FAR if end is None else end
+        return self.begin, self.end

@@ -1,0 +1,121 @@
+"""What a schedule will do, and what the time rules of its zone make of it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from sweephand.schedules.rule import MOST, MovedBy, Undecided, limited
+from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant, to_second, wall_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from sweephand.schedules.timing import Timing
+    from sweephand.schedules.zones.localtime import Zone
+
+__all__ = ["Dropped", "LeftOut", "MovedBy", "Occurrence", "dropped", "left_out", "local_text", "preview", "search"]
+
+_MOST_PREVIEWED = MOST // 2
+_MOST_LEFT_OUT = MOST // 8
+_AT_ONCE = 100
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """A planned instant, aware UTC. moved_by: the time rule that decided it, if the wall clock alone did not.
+
+    dstGap: its wall time does not exist that day. dstOverlap: its wall time comes twice, this is the first or second.
+    """
+
+    instant: datetime
+    moved_by: MovedBy | None
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A wall time that does not exist and does not run, because dstGap is skip. at: the instant of the clock change."""
+
+    at: datetime
+    moved_by: MovedBy
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """An occurrence that a calendar stops and that does not roll. calendar: its place among the schedule's."""
+
+    instant: datetime
+    calendar: int
+
+
+def preview(timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
+    """The first `limit` occurrences strictly after `after`, each with the time rule that decided it.
+
+    `count` is not looked at: how many were sent is not known here. They are fewer where the next one takes too long to
+    find. Raises Undecided where that is the first one.
+    """
+    return search(timing, after, limit).occurrences
+
+
+class Found(NamedTuple):
+    """occurrences: rising. whole: False where the next one takes too long to find, so that some are missing."""
+
+    occurrences: list[Occurrence]
+    whole: bool
+
+
+def search(timing: Timing, after: datetime, limit: int) -> Found:
+    """As `preview`, and whether it is the whole answer."""
+    found: list[Occurrence] = []
+    try:
+        with limited(_MOST_PREVIEWED):
+            upcoming = islice(timing.rule.seconds(to_second(after), LAST_SECOND), limit)
+            found.extend(Occurrence(to_instant(second), timing.rule.moved_by(second)) for second in upcoming)
+    except Undecided:
+        if not found:
+            raise
+        return Found(found, whole=False)
+    return Found(found, whole=True)
+
+
+def dropped(timing: Timing, after: datetime, until: datetime, limit: int) -> list[Dropped]:
+    """The first `limit` wall times that dstGap skip leaves out at clock changes in (after, until]."""
+    found = timing.rule.dropped(to_second(after), to_second(until))
+    return [Dropped(to_instant(second), moved_by) for second, moved_by in islice(found, limit)]
+
+
+def left_out(timing: Timing, after: datetime, until: datetime) -> Iterator[LeftOut]:
+    """The occurrences in (after, until] that calendars leave out, rising, as they are taken; jitter is not in them.
+
+    It ends early where the next one takes too long to find.
+    """
+    if not timing.calendars:
+        return
+    from sweephand.schedules.calendars import calendars  # noqa: PLC0415 - few schedules name any
+
+    second, last = to_second(after), to_second(until)
+    while True:
+        found: list[tuple[int, int]] = []
+        with suppress(Undecided), limited(_MOST_LEFT_OUT):
+            found.extend(islice(calendars.left_out(timing.rule, second, last), _AT_ONCE))
+        for left_out_at, place in found:
+            yield LeftOut(to_instant(left_out_at), place)
+        if len(found) < _AT_ONCE:
+            return
+        second = found[-1][0]
+
+
+def local_text(second: int, zone: Zone) -> str:
+    """What the clock of the zone reads, with its offset: 2027-03-26T02:30:00+01:00."""
+    offset = zone.offsets[zone.piece(second)]
+    return wall_text(second + offset) + offset_text(offset)
+
+
+def offset_text(offset: int) -> str:
+    """+01:00, or -00:44:30 where a zone of the past counted seconds."""
+    hours, rest = divmod(abs(offset), 3600)
+    seconds = f":{rest % 60:02d}" if rest % 60 else ""
+    return f"{'-' if offset < 0 else '+'}{hours:02d}:{rest // 60:02d}{seconds}"

@@ -1,0 +1,344 @@
+"""The smallest and the largest distance between two occurrences of a stretch of time.
+
+Steps, wall times of a calendar and wall times by steps are measured by their shape, day by day, however dense they are;
+what calendars let through of them, free stretch by free stretch. Anything else, what jitter puts off and what rolls is
+walked through. Looks are counted, so that no answer takes long: it says how far it was measured.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from sweephand.schedules.grids.calendar_masks import CalendarMasks, bits
+from sweephand.schedules.grids.clock import Clock
+from sweephand.schedules.grids.cycles import Cycle, Expanded, SteppedClock, Within
+from sweephand.schedules.grids.day_steps import Slots
+from sweephand.schedules.grids.days import OnDays
+from sweephand.schedules.grids.wallclock import OnWallClock
+from sweephand.schedules.rule import MOST, ByCalendars, Steps, Undecided, Window, limited
+from sweephand.schedules.zones.localtime import Gap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sweephand.schedules.rule import Series
+
+MOST_LOOKS = 2_000
+"""Occurrences walked through; a free stretch of calendars counts as LOOKS_OF_STRETCH of them. What one question may
+spend at all (rule.py) ends the answer earlier."""
+LOOKS_OF_STRETCH = 5
+_MOST_EFFORT = MOST * 3 // 4
+_LISTED_IN_LOOK = 20
+"""Times that are listed at once and not asked for one by one. They tell on calendars alone."""
+_DAY_S = 86_400
+_UNITS_S = (3600, 60, 1)
+_ALL_SIXTY = (1 << 60) - 1
+_Stepped = Cycle | Expanded | Slots | SteppedClock
+_SHAPED = (CalendarMasks, OnDays, Cycle, Expanded, Slots, SteppedClock, Steps, Within)
+
+
+class Stretch(NamedTuple):
+    """The occurrences of a stretch: the first, the last, the distances between neighbours (None for a single one).
+
+    until: the second up to which it was measured.
+    """
+
+    first: int
+    last: int
+    smallest_s: int | None
+    largest_s: int | None
+    until: int
+
+
+class _Looks:
+    """How many are left of those that one answer may take. known: what it found of days that come again."""
+
+    __slots__ = ("known", "left")
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+        self.known: dict[tuple[int, int, int], set[int]] = {}
+
+
+def measure(series: Series, after: int, until: int, most: int = MOST_LOOKS) -> Stretch | None:
+    """The occurrences in (after, until]; None if there are none. most: looks at most. Raises Undecided."""
+    with limited(_MOST_EFFORT):
+        return _measure(series, after, until, _Looks(most))
+
+
+def walk(series: Series, after: int, until: int, most: int) -> Stretch | None:
+    """The same of any series, one by one, and of its first `most` occurrences only."""
+    with limited(_MOST_EFFORT):
+        return _walk(series, after, until, _Looks(most))
+
+
+def _measure(series: Series, after: int, until: int, looks: _Looks) -> Stretch | None:
+    if isinstance(series, Window):
+        after, until = max(after, series.first - 1), min(until, series.last)
+        return _measure(series.series, after, until, looks) if after < until else None
+    if isinstance(series, Steps):
+        return _steps(series, after, until)
+    if isinstance(series, OnWallClock) and isinstance(series.pattern, _SHAPED):
+        found = _joined(_by_pieces(series, after, until, looks))
+        return found if found is None or looks.left <= 0 else found._replace(until=until)
+    if isinstance(series, ByCalendars):
+        return _joined(_by_stretches(series, after, until, looks))
+    return _walk(series, after, until, looks)
+
+
+def _steps(steps: Steps, after: int, until: int) -> Stretch | None:
+    first, last = steps.after(after), steps.until(until)
+    if first is None or last is None or first > last:
+        return None
+    step_s = None if first == last else steps.step_s
+    return Stretch(first, last, step_s, step_s, until)
+
+
+def _walk(series: Series, after: int, until: int, looks: _Looks) -> Stretch | None:
+    found: Stretch | None = None
+    try:
+        for second in series.seconds(after, until):
+            here = Stretch(second, second, None, None, second)
+            found = here if found is None else _join(found, here)
+            looks.left -= 1
+            if looks.left <= 0:
+                return found
+    except Undecided:
+        if found is None:
+            raise
+        looks.left = 0
+        return found
+    return None if found is None else found._replace(until=until)
+
+
+def _by_stretches(series: ByCalendars, after: int, until: int, looks: _Looks) -> Iterator[Stretch]:
+    """Of calendars: where they let all through the series beneath is measured, elsewhere it is walked."""
+    at = series.after(after)
+    while at is not None and at <= until:
+        end = min(series.alike_until(at), until)
+        here = None if end <= at else _measure(series.series, at - 1, end, looks)
+        here = here or Stretch(at, at, None, None, at)
+        looks.left -= LOOKS_OF_STRETCH
+        try:
+            at = series.after(here.until)
+        except Undecided:
+            yield here
+            return
+        if looks.left <= 0 or at is None or at > until:
+            yield here if looks.left <= 0 and at is not None else here._replace(until=until)
+            return
+        yield here
+
+
+def _by_pieces(series: OnWallClock, after: int, until: int, looks: _Looks) -> Iterator[Stretch]:
+    """The stretches between the changes of the clock, and those behind a gap, where what it moved is mixed in."""
+    zone = series.zone
+    for piece in range(zone.piece(after + 1), zone.piece(until) + 1):
+        begin, end = series.bounds(piece)
+        jump = zone.jump(piece)
+        if jump > 0:
+            mixed_until = min(until, begin + (jump if series.gap is Gap.SHIFT else 1) - 1)
+            mixed = _walk(series, max(after, begin - 1), mixed_until, looks)
+            if mixed is not None:
+                yield mixed
+                if mixed.until < mixed_until:
+                    return
+            begin = mixed_until + 1
+        offset = zone.offsets[piece]
+        calm_until = min(until, end - 1) + offset
+        calm = _calm(series.pattern, max(after, begin - 1) + offset, calm_until, looks)
+        if calm is not None:
+            yield Stretch(calm.first - offset, calm.last - offset, calm.smallest_s, calm.largest_s, calm.until - offset)
+            if calm.until < calm_until:
+                return
+
+
+def _calm(pattern: Series, after: int, until: int, looks: _Looks) -> Stretch | None:
+    """Of a pattern alone, in wall seconds."""
+    if isinstance(pattern, CalendarMasks | OnDays):
+        return _wall_times(pattern, after, until)
+    if isinstance(pattern, Steps):
+        return _steps(pattern, after, until)
+    assert isinstance(pattern, Cycle | Expanded | Slots | SteppedClock | Within)
+    first, last = pattern.after(after), pattern.until(until)
+    if first is None or last is None or first > last:
+        return None
+    if isinstance(pattern, Cycle | Expanded):
+        distances = _by_shape(pattern, first, last, looks)
+        return Stretch(first, last, min(distances, default=None), max(distances, default=None), until)
+    found = _day_by_day(pattern, first, last, looks)
+    return found._replace(until=until) if found.last == last else found
+
+
+def _wall_times(pattern: CalendarMasks | OnDays, after: int, until: int) -> Stretch | None:
+    """Of a calendar: each of its days has the same times, so one day between two others stands for all."""
+    first, last = pattern.after(after), pattern.until(until)
+    if first is None or last is None or first > last:
+        return None
+    clock = _clock_of(pattern)
+    (day, begun), (last_day, ended) = divmod(first, _DAY_S), divmod(last, _DAY_S)
+    if day == last_day:
+        distances = within_day(clock, begun, ended)
+    else:
+        distances = within_day(clock, begun, clock.last) | within_day(clock, clock.first, ended)
+        between = set()
+        while day < last_day:
+            following = pattern.after((day + 1) * _DAY_S - 1)
+            assert following is not None
+            between.add(following - day * _DAY_S - clock.last)
+            day = following // _DAY_S
+            if day < last_day:
+                distances |= within_day(clock, clock.first, clock.last)
+        distances |= between
+    return Stretch(first, last, min(distances, default=None), max(distances, default=None), until)
+
+
+def _day_by_day(pattern: Slots | SteppedClock | Within, first: int, last: int, looks: _Looks) -> Stretch:
+    """From occurrence `first` to `last`. Days on which the steps fall alike are looked at once."""
+    times = pattern.series if isinstance(pattern, Within) else pattern
+    distances: set[int] = set()
+    begun = first
+    while True:
+        end = (begun // _DAY_S + 1) * _DAY_S - 1
+        latest = times.until(end)
+        assert latest is not None
+        ended = min(last, latest)
+        key = (begun % _DAY_S, ended % _DAY_S, _phase(times, begun // _DAY_S))
+        if key not in looks.known:
+            found, reached = _on_day(times, begun, ended, looks)
+            if reached < ended:
+                distances |= found
+                return Stretch(first, reached, min(distances, default=None), max(distances, default=None), reached)
+            looks.known[key] = found
+        distances |= looks.known[key]
+        following = None if ended == last else pattern.after(end)
+        if following is None:
+            return Stretch(first, ended, min(distances, default=None), max(distances, default=None), ended)
+        distances.add(following - ended)
+        begun = following
+
+
+def _phase(times: _Stepped, day: int) -> int:
+    """Days of the same phase have the same times."""
+    if isinstance(times, Slots):
+        return times.phase(day)
+    if isinstance(times, SteppedClock):
+        return (day * _DAY_S - times.steps.anchor) % times.steps.step_s
+    return day * _DAY_S % (times.units if isinstance(times, Expanded) else times).period
+
+
+def _on_day(times: _Stepped, first: int, last: int, looks: _Looks) -> tuple[set[int], int]:
+    """(distances between neighbours from `first` on, up to where): from `first` to `last`, unless looks run out."""
+    if isinstance(times, Slots):
+        listed = times.on_day(first, last)
+        looks.left -= len(listed) // _LISTED_IN_LOOK
+        return {later - second for second, later in pairwise(listed)}, last
+    if isinstance(times, Cycle | Expanded):
+        return _by_shape(times, first, last, looks), last
+    found: set[int] = set()
+    while True:
+        looks.left -= 1
+        end = min(last, first + _open_s(times.clock, first % _DAY_S))
+        reached = end - (end - first) % times.steps.step_s
+        if reached > first:
+            found.add(times.steps.step_s)
+        following = None if reached >= last else times.after(reached)
+        if following is None or looks.left <= 0:
+            return found, reached
+        found.add(following - reached)
+        first = following
+
+
+def _by_shape(times: Cycle | Expanded, first: int, last: int, looks: _Looks) -> set[int]:
+    looks.left -= len(times.residues if isinstance(times, Cycle) else times.offsets) // _LISTED_IN_LOOK
+    return _of_cycle(times, first, last) if isinstance(times, Cycle) else _expanded(times, first, last)
+
+
+def _open_s(clock: Clock, time: int) -> int:
+    """How many seconds behind `time`, one of its times, are all times of the clock too, without a break."""
+    hour, minute, second = time // 3600, time // 60 % 60, time % 60
+    seconds = _run(clock.seconds, second)
+    if second + seconds < 59 or clock.seconds & 1 == 0:
+        return seconds
+    minutes = _run(clock.minutes, minute) if clock.seconds == _ALL_SIXTY else 0
+    if minute + minutes < 59 or clock.minutes != _ALL_SIXTY:
+        return seconds + 60 * minutes
+    return seconds + 60 * minutes + 3600 * _run(clock.hours, hour)
+
+
+def _run(mask: int, bit: int) -> int:
+    """How many bits above `bit` are set without a break."""
+    above = mask >> bit + 1
+    return (~above & above + 1).bit_length() - 1
+
+
+def _of_cycle(cycle: Cycle, first: int, last: int) -> set[int]:
+    """Between two of its seconds; a whole period stands for all."""
+    residues = cycle.residues
+    if last - first >= cycle.period:
+        return {later - one for one, later in pairwise((*residues, residues[0] + cycle.period))}
+    begin, end = bisect_left(residues, first % cycle.period), bisect_left(residues, last % cycle.period)
+    if first // cycle.period == last // cycle.period:
+        return {later - one for one, later in pairwise(residues[begin : end + 1])}
+    turned = (each + cycle.period for each in residues[: end + 1])
+    return {later - one for one, later in pairwise((*residues[begin:], *turned))}
+
+
+def _expanded(expanded: Expanded, first: int, last: int) -> set[int]:
+    """Between two of its seconds, by units: one whole unit between two others stands for all."""
+    units, offsets = expanded.units, expanded.offsets
+    begun, ended = units.until(first), units.until(last)
+    assert begun is not None
+    assert ended is not None
+    begin, end = bisect_left(offsets, first - begun), bisect_right(offsets, last - ended)
+    if begun == ended:
+        return {later - one for one, later in pairwise(offsets[begin:end])}
+    found = {each - (offsets[-1] - offsets[0]) for each in _of_cycle(units, begun, ended)}
+    whole = units.after(begun) != ended
+    parts = (offsets,) if whole else (offsets[begin:], offsets[:end])
+    return found | {later - one for part in parts for one, later in pairwise(part)}
+
+
+@lru_cache(maxsize=1024)
+def within_day(clock: Clock, first: int, last: int) -> frozenset[int]:
+    """The distances between neighbours from `first` to `last`, both of them times of the clock."""
+    masks = (clock.hours, clock.minutes, clock.seconds)
+    return frozenset(_distances(tuple(zip(masks, _UNITS_S, strict=True)), first, last))
+
+
+def _distances(units: tuple[tuple[int, int], ...], first: int, last: int) -> set[int]:
+    """By hours, and within an hour by minutes: one whole hour between two others stands for all of them."""
+    if not units:
+        return set()
+    (mask, unit_s), *finer = units
+    (begin, into), (end, rest) = divmod(first, unit_s), divmod(last, unit_s)
+    below = tuple(finer)
+    if begin == end:
+        return _distances(below, into, rest)
+    chosen = [number for number in bits(mask) if begin <= number <= end]
+    lowest = sum(((each & -each).bit_length() - 1) * each_s for each, each_s in below)
+    highest = sum((each.bit_length() - 1) * each_s for each, each_s in below)
+    found = {(later - number) * unit_s - (highest - lowest) for number, later in pairwise(chosen)}
+    found |= _distances(below, into, highest) | _distances(below, lowest, rest)
+    return found | _distances(below, lowest, highest) if len(chosen) > 2 else found
+
+
+def _clock_of(pattern: CalendarMasks | OnDays) -> Clock:
+    return Clock(pattern.hours, pattern.minutes) if isinstance(pattern, CalendarMasks) else pattern.clock
+
+
+def _joined(stretches: Iterator[Stretch]) -> Stretch | None:
+    found: Stretch | None = None
+    for each in stretches:
+        found = each if found is None else _join(found, each)
+    return found
+
+
+def _join(earlier: Stretch, later: Stretch) -> Stretch:
+    gap_s = later.first - earlier.last
+    smallest = min(each for each in (gap_s, earlier.smallest_s, later.smallest_s) if each is not None)
+    largest = max(each for each in (gap_s, earlier.largest_s, later.largest_s) if each is not None)
+    return Stretch(earlier.first, later.last, smallest, largest, later.until)

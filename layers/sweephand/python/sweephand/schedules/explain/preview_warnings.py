@@ -1,0 +1,277 @@
+"""What is odd about a schedule, told before it is trusted: its shape read, its next year looked through."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from sweephand.schedules.explain.instant_reasons import on_clock
+from sweephand.schedules.grids.calendar_masks import CalendarMasks, bits
+from sweephand.schedules.grids.clock import DAY_S, Clock
+from sweephand.schedules.grids.days import LAST_YEAR, OfMonths, OnDays
+from sweephand.schedules.grids.months import Months
+from sweephand.schedules.rule import Jittered, Undecided, limited
+from sweephand.schedules.text import english
+from sweephand.schedules.zones.localtime import EPOCH, Gap, MonthOverflow, instant_text, to_second, wall_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from sweephand.schedules.grids.wallclock import OnWallClock
+    from sweephand.schedules.rule import MovedBy, Series
+    from sweephand.schedules.timing import Timing
+
+CAUTIONS = {
+    "NOTHING_LEFT": "all of its occurrences are past",
+    "FAR_AWAY": "its next occurrence is more than a year away",
+    "MANY_IN_AN_HOUR": "60 or more occurrences in the hour from the next one on, or from the one behind that hour on",
+    "SOME_MONTHS_LACK_THE_DAY": "a date that some of its months do not have",
+    "LEAP_DAY": "29 February",
+    "EITHER_DAY": "day of the month and weekday of a cron are both given: either is enough",
+    "UNEVEN_STEP": "steps that do not divide the minute, hour or day: the last one is shorter",
+    "JITTER_CUT_SHORT": "`jitterSeconds` is as long as the shortest gap, or longer",
+    "FIXED_OFFSET": "a zone by an abbreviation, which has one offset all year",
+    "HARD_TO_COMPUTE": "some occurrences take too long to compute: `items`, `gaps` and `warnings` may end early",
+    "CLOCK_CHANGE": "a change of the clock within a year moves, doubles or leaves out an occurrence",
+}
+"""By code: what it says. The closed list."""
+
+YEAR_S = 366 * 86_400
+MANY_IN_AN_HOUR = 60
+_LAST_COUNT = 2**31
+_FEW_DAYS = 5
+_MOST_YEARS = 12
+_MOST_LOOKED_AT = 400
+_LONGEST = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+@dataclass(frozen=True)
+class Caution:
+    """code: of CAUTIONS. text: a sentence."""
+
+    code: str
+    text: str
+
+
+def cautions(timing: Timing, after: datetime) -> list[Caution]:
+    """Everything odd about what the schedule does after an instant; most schedules have nothing of it."""
+    second = to_second(after)
+    found: list[Caution] = []
+    try:
+        with limited():
+            found.extend(_cautions(timing, second))
+    except Undecided:
+        found.append(Caution("HARD_TO_COMPUTE", "some of its occurrences take too long to compute"))
+    return found
+
+
+def _cautions(timing: Timing, second: int) -> Iterator[Caution]:
+    first = timing.rule.after(second)
+    if first is None:
+        yield Caution("NOTHING_LEFT", f"no occurrence is left after {instant_text(second)}")
+        return
+    yield from _zone(timing)
+    yield from _density(timing, first)
+    if first > second + YEAR_S:
+        yield Caution("FAR_AWAY", f"the next occurrence is {instant_text(first)}, more than a year away")
+    clock = on_clock(timing.rule)
+    if clock is not None:
+        yield from _of_pattern(clock.pattern, _to_the_end(timing), clock.zone.wall(second))
+        series = timing.rule.series if isinstance(timing.rule, Jittered) else timing.rule
+        yield from _of_changes(clock, _Ahead(series, second, second + YEAR_S, timing.count))
+
+
+def _zone(timing: Timing) -> Iterator[Caution]:
+    """A zone that somebody may take for one with clock changes."""
+    from sweephand.schedules.zones.zone_names import FIXED  # noqa: PLC0415 - for previews alone
+
+    name = timing.zone.name
+    if name in FIXED:
+        offset, meant = FIXED[name]
+        text = f"{name} is {offset} all year, without daylight saving time; where the clock changes, write {meant}"
+        yield Caution("FIXED_OFFSET", text)
+
+
+def _density(timing: Timing, first: int) -> Iterator[Caution]:
+    left, begin = timing.count or _LAST_COUNT, first
+    for _ in range(2):  # asked within a dense hour, the next one of its kind is whole
+        often = timing.rule.count(begin - 1, begin + 3599, min(3601, left))
+        if often >= MANY_IN_AN_HOUR:
+            yield Caution("MANY_IN_AN_HOUR", f"runs {often:,} times in the hour from {instant_text(begin)}")
+            break
+        later = timing.rule.after(begin + 3599)
+        left -= often
+        if later is None or left < MANY_IN_AN_HOUR:
+            break
+        begin = later
+    shortest = timing.interval_s
+    if shortest is not None and timing.jitter_s >= shortest:
+        text = f"jitterSeconds {timing.jitter_s} reaches past the next occurrence, so each is put off by less"
+        yield Caution("JITTER_CUT_SHORT", text)
+
+
+def _of_pattern(pattern: Series, to_the_end: int, wall: int) -> Iterator[Caution]:
+    """to_the_end: days that the text does not name, but reaches. wall: what the clock reads now."""
+    if isinstance(pattern, CalendarMasks):
+        yield from _either_day(pattern)
+        yield from _missing_days(pattern.days, pattern.months, never_only=pattern.either)
+        yield from _uneven(Clock(pattern.hours, pattern.minutes))
+    elif isinstance(pattern, OnDays):
+        if pattern.unmoved is not None and isinstance(pattern.unmoved.series, CalendarMasks):
+            yield from _either_day(pattern.unmoved.series)
+        if isinstance(pattern.days, OfMonths):
+            named = [*_missing_days(_fixed_days(pattern.days) & ~to_the_end, pattern.days.visited())]
+            named += _missing_days(_days_from_end(pattern.days), pattern.days.visited(), " to last day")
+            yield from named or _empty_months(pattern.days, wall)
+        yield from _uneven(pattern.clock)
+    elif isinstance(pattern, Months) and pattern.overflow is MonthOverflow.SKIP:
+        day, visited = pattern.day_and_months()
+        yield from _missing_days(1 << day, sum(1 << month for month in visited))
+
+
+def _either_day(masks: CalendarMasks) -> Iterator[Caution]:
+    if masks.either and english.dates(masks.days) and english.weekdays(masks.weekdays):
+        yield Caution("EITHER_DAY", "day of the month and weekday are both given, and either is enough")
+
+
+def _fixed_days(days: OfMonths) -> int:
+    """The days that each month of the set has by its date, if it is long enough: no last days, no weekdays."""
+    longest = days.table[-7:]
+    if any(mask != longest[0] for mask in longest) or any(mask & ~longest[0] for mask in days.table):
+        return 0  # it depends on the weekday, or shorter months have another day instead
+    return longest[0]
+
+
+def _days_from_end(days: OfMonths) -> int:
+    """The days that each month of the set has counted from its end, if it is long enough: bit 1 is the last day."""
+    tables = [days.table[7 * kind : 7 * kind + 7] for kind in range(4)]
+    counted = sum(1 << 32 - day for day in bits(tables[3][0]))
+    for length, masks in enumerate(tables, 28):
+        here = sum(1 << length + 1 - number for number in bits(counted) if number <= length)
+        if any(mask != here for mask in masks):
+            return 0
+    return counted
+
+
+def _to_the_end(timing: Timing) -> int:
+    """Of ranges of days that go to the end of the month (sapCron 29:-1), all but the first."""
+    if timing.notation != "sapCron":
+        return 0
+    from sweephand.schedules.notations import sap_cron  # noqa: PLC0415 - one notation has such ranges
+
+    spans = sap_cron.parse(json.loads(timing.packed)["sapCron"]).dates
+    named = {span.first for span in spans}
+    open_spans = [range(span.first, 32) for span in spans if span.first > 0 and span.last == -1]
+    return sum(1 << day for day in {day for days in open_spans for day in days} - named)
+
+
+def _empty_months(days: OfMonths, wall: int) -> Iterator[Caution]:
+    """Of days that depend on the weekday, such as the fifth Friday: how many of the next 12 of its months have none."""
+    on = EPOCH + timedelta(seconds=wall)
+    months = ((on.year * 12 + on.month - 1 + n) for n in range(12 * _MOST_YEARS))
+    chosen = ((month // 12, month % 12 + 1) for month in months if month // 12 < LAST_YEAR)
+    visited = [each for each in chosen if days.has_month(*each)][:12]
+    empty = [1 for year, month in visited if not days.days_of(year, month)]
+    if empty:
+        text = f"{len(empty)} of the next {len(visited)} of its months have no such day"
+        yield Caution("SOME_MONTHS_LACK_THE_DAY", text)
+
+
+def _missing_days(days: int, months: int, counted: str = "", *, never_only: bool = False) -> Iterator[Caution]:
+    """Of dates that some months lack. Where many days are chosen, the last ones are not what the user looks at.
+
+    counted: how, if not from the first day on. never_only: only dates that none of the months has.
+    """
+    if days.bit_count() > _FEW_DAYS:
+        return
+    chosen = bits(months)
+    for day in (29, 30, 31):
+        if not days >> day & 1:
+            continue
+        lacking = [month for month in chosen if _LONGEST[month] < day]
+        name = (f"{day}st" if day == 31 else f"{day}th") + counted
+        if never_only:
+            if len(lacking) == len(chosen):
+                text = f"{name}: none of its months has one, so only the weekday counts"
+                yield Caution("SOME_MONTHS_LACK_THE_DAY", text)
+        elif lacking:
+            text = "1 month a year has none" if len(lacking) == 1 else f"{len(lacking)} months a year have none"
+            yield Caution("SOME_MONTHS_LACK_THE_DAY", f"{name}: {text}")
+        elif day == 29 and 2 in chosen:
+            yield Caution("LEAP_DAY", f"{name}: February has one in leap years only")
+
+
+def _uneven(clock: Clock) -> Iterator[Caution]:
+    """Steps that do not divide their circle: the last one is shorter."""
+    for mask, size, unit, circle in (
+        (clock.seconds, 60, "seconds", "minute"),
+        (clock.minutes, 60, "minutes", "hour"),
+        (clock.hours, 24, "hours", "day"),
+    ):
+        numbers = bits(mask)
+        steps = {later - number for number, later in pairwise(numbers)}
+        if len(numbers) < 3 or len(steps) != 1:
+            continue
+        step, last = steps.pop(), numbers[0] + size - numbers[-1]
+        if step > 1 and last < step:
+            text = f"steps of {step} {unit} do not divide the {circle}: the last of each {circle} is {last}"
+            yield Caution("UNEVEN_STEP", text)
+
+
+class _Ahead(NamedTuple):
+    """What is to come of a schedule in (after, until]: its series as windows and calendars leave it, without jitter.
+
+    most: how many of its occurrences `count` lets come, counted from `after`; None: all.
+    """
+
+    series: Series
+    after: int
+    until: int
+    most: int | None
+
+    def lets(self, second: int) -> bool:
+        """Whether an occurrence at `second` would still come."""
+        if not self.after < second <= self.until:
+            return False
+        return self.most is None or self.series.count(self.after, second - 1, self.most) < self.most
+
+    def first_marked(self, start: int, jump: int) -> tuple[int, MovedBy] | None:
+        """At a change of its clock, the first occurrence that a time rule decides, or a wall time left out."""
+        after = max(self.after, start + min(0, jump) - 1)
+        until = min(self.until, start + abs(jump) - 1)
+        for found in self.series.dropped(after, until):
+            if found[1].zone is None:
+                return found
+        for second in islice(self.series.seconds(after, until), _MOST_LOOKED_AT):
+            moved_by = self.series.moved_by(second)
+            if moved_by is not None and moved_by.zone is None and moved_by.rule in {"dstGap", "dstOverlap"}:
+                return second, moved_by
+        return None
+
+
+def _of_changes(clock: OnWallClock, ahead: _Ahead) -> Iterator[Caution]:
+    """Of the clock's changes, each that moves, doubles or leaves out an occurrence that is to come."""
+    zone = clock.zone
+    if not clock.marked:
+        return
+    for piece in range(zone.piece(ahead.after - DAY_S) + 1, zone.piece(ahead.until + DAY_S) + 1):  # none jumps by more
+        start, jump = zone.starts[piece], zone.jump(piece)
+        marked = ahead.first_marked(start, jump)
+        if marked is None or not ahead.lets(marked[0]):
+            continue
+        second, moved_by = marked
+        if jump > 0:
+            shifted = wall_text(second + zone.offsets[piece - 1]) == moved_by.local_time
+            gap = Gap.SKIP if moved_by.effect == "skipped" else clock.gap if shifted else Gap.NEXT_VALID
+            what = "does not run" if moved_by.effect == "skipped" else f"runs at {instant_text(second)}"
+            text = f"the clock in {zone.name} jumps over {moved_by.local_time}: it {what} (dstGap {gap})"
+        else:
+            again = second - jump
+            both = second < start and ahead.series.until(again) == again and ahead.lets(again)
+            when = "both times" if both else "the first time" if second < start else "the second time"
+            text = f"the clock in {zone.name} reads {moved_by.local_time} twice: it runs {when}"
+        yield Caution("CLOCK_CHANGE", text)

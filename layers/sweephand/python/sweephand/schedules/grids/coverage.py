@@ -1,0 +1,165 @@
+"""Stretches of time, asked for the next and the last second that they cover, or do not.
+
+Spans        stretches with a beginning and an end, listed
+Dates        the same, with the days on which they lie
+Weekly       stretches of a week, week after week
+On           either of them on the clock of a zone
+Together     covered where any of its parts is
+
+All answer one question, `find`, and are frozen values. A step of 1 looks ahead, -1 back; the second that is asked
+from is the first that is looked at. None: there is none, up to the horizon.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Protocol
+
+from sweephand.schedules.rule import spend
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sweephand.schedules.zones.localtime import Zone
+
+DAY_S, WEEK_S = 86_400, 7 * 86_400
+MONDAY = -3 * DAY_S
+"""A Monday's midnight: that of 1969-12-29."""
+_NEAR = 2 * DAY_S
+"""More than any clock jumps back, so that wall times may come again that far behind a clock change."""
+
+
+class Stretches(Protocol):
+    """What may be covered and what not."""
+
+    def find(self, second: int, covered: bool, step: int) -> int | None:
+        """The first second from `second` on, in the direction of `step`, that is covered, or is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """From each of `begins` up to, and without, its end. Rising; no two of them meet."""
+
+    begins: tuple[int, ...]
+    ends: tuple[int, ...]
+
+    def find(self, second: int, covered: bool, step: int) -> int | None:
+        at = bisect_right(self.begins, second) - 1
+        inside = at >= 0 and second < self.ends[at]
+        if inside is covered:
+            return second
+        if inside:
+            return self.ends[at] if step > 0 else self.begins[at] - 1
+        if step > 0:
+            return self.begins[at + 1] if at + 1 < len(self.begins) else None
+        return self.ends[at] - 1 if at >= 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Dates(Spans):
+    """With the days that hold a second of them, and those that hold no other (day_masks.py)."""
+
+    touched: int = field(compare=False, repr=False)
+    whole: int = field(compare=False, repr=False)
+
+
+def spans(pairs: Iterable[tuple[int, int]]) -> Spans:
+    """Any stretches (beginning, end), those that meet or overlap joined."""
+    joined: list[list[int]] = []
+    for begin, end in sorted(pair for pair in pairs if pair[0] < pair[1]):
+        if joined and begin <= joined[-1][1]:
+            joined[-1][1] = max(joined[-1][1], end)
+        else:
+            joined.append([begin, end])
+    return Spans(tuple(begin for begin, _ in joined), tuple(end for _, end in joined))
+
+
+@dataclass(frozen=True, slots=True)
+class Weekly:
+    """week: in seconds since Monday's midnight, within one week; one that goes on into the next is two of them."""
+
+    week: Spans
+
+    def find(self, second: int, covered: bool, step: int) -> int | None:
+        begin = MONDAY + (second - MONDAY) // WEEK_S * WEEK_S
+        for weeks in range(3):
+            asked = second - begin if weeks == 0 else 0 if step > 0 else WEEK_S - 1
+            found = self.week.find(asked, covered, step)
+            if found is not None and 0 <= found < WEEK_S:
+                return begin + found
+            begin += step * WEEK_S
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class On:
+    """The seconds at which the clock of a zone reads a time that `walls` cover, the same time twice or not."""
+
+    walls: Stretches
+    zone: Zone
+
+    def find(self, second: int, covered: bool, step: int) -> int | None:
+        starts, offsets = self.zone.starts, self.zone.offsets
+        piece = self.zone.piece(second)
+        while True:
+            spend(2)
+            offset, end = offsets[piece], self.zone.end(piece)
+            wall = self.walls.find(second + offset, covered, step)
+            found = None if wall is None else wall - offset
+            if found is not None and starts[piece] <= found < end:
+                return found
+            # Close to its end the next piece may repeat wall times that are behind us; else pieces are passed over.
+            near = end - second <= _NEAR if step > 0 else second - starts[piece] < _NEAR
+            if found is None and not near:
+                return None
+            piece += step
+            if not 0 <= piece < len(starts):
+                return None
+            if found is not None and not near:
+                far = self.zone.piece(found - step * _NEAR)
+                piece = max(piece, far) if step > 0 else min(piece, far)
+            second = starts[piece] if step > 0 else self.zone.end(piece) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Covered where any of the parts is."""
+
+    parts: tuple[Stretches, ...]
+
+    def find(self, second: int, covered: bool, step: int) -> int | None:
+        if covered:
+            return nearest((part.find(second, True, step) for part in self.parts), step)
+        return agreed([(part, False) for part in self.parts], second, step)
+
+
+def nearest(found: Iterable[int | None], step: int) -> int | None:
+    """The first of some seconds, seen in the direction of `step`."""
+    best = None
+    for second in found:
+        if second is not None and (best is None or (second - best) * step < 0):
+            best = second
+    return best
+
+
+def agreed(wishes: Sequence[tuple[Stretches, bool]], second: int, step: int) -> int | None:
+    """The first second that each part covers, or does not, as is wished of it. Raises Undecided."""
+    while True:
+        spend()
+        moved = False
+        for part, covered in wishes:
+            found = part.find(second, covered, step)
+            if found is None:
+                return None
+            moved = moved or found != second
+            second = found
+        if not moved:
+            return second
+
+
+def week_spans(pairs: Iterable[tuple[int, int]]) -> Spans:
+    """Stretches that begin within a week, as `Weekly` wants them: what goes beyond its end is put to its beginning."""
+    cut = (((begin, min(end, WEEK_S)), (0, end - WEEK_S)) for begin, end in pairs)
+    return spans(chain.from_iterable(cut))

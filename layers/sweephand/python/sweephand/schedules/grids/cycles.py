@@ -1,0 +1,265 @@
+"""Wall seconds by steps that do not fit the clock: every 7 hours, every 90 minutes from 9 to 17, only on Mondays.
+
+Cycle         the same seconds of each period, for ever
+SteppedClock  equal steps, at times of a clock only
+Expanded      several seconds for each of a series
+Within        a series, on certain days only
+Apart         several series that have no second in common
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from math import gcd
+
+from sweephand.schedules.grids.clock import DAY_S, Clock
+from sweephand.schedules.grids.days import FIRST_DAY, LAST_DAY, Days
+from sweephand.schedules.rule import Series, Steps, spend
+from sweephand.values import value
+
+_LAST_WALL = (LAST_DAY + 1) * DAY_S - 1
+_FEW = 8
+"""Looks before the list of a turn is made."""
+
+
+@value
+class Cycle(Series):
+    """k * period + r for every whole k and each r of `residues`: rising, from 0, below the period; at least one."""
+
+    period: int
+    residues: tuple[int, ...]
+
+    def after(self, second: int) -> int | None:
+        turn, into = divmod(second, self.period)
+        following = bisect_right(self.residues, into)
+        if following < len(self.residues):
+            return second - into + self.residues[following]
+        return (turn + 1) * self.period + self.residues[0]
+
+    def until(self, second: int) -> int | None:
+        turn, into = divmod(second, self.period)
+        following = bisect_right(self.residues, into)
+        if following:
+            return second - into + self.residues[following - 1]
+        return (turn - 1) * self.period + self.residues[-1]
+
+    def count(self, after: int, until: int, limit: int) -> int:
+        return max(0, min(self._before(until) - self._before(after), limit))
+
+    def shortest_gap_s(self) -> int:
+        around = (*self.residues, self.residues[0] + self.period)
+        return min(later - earlier for earlier, later in pairwise(around))
+
+    def _before(self, second: int) -> int:
+        turn, into = divmod(second, self.period)
+        return turn * len(self.residues) + bisect_right(self.residues, into)
+
+
+def meeting(step: int, anchor: int, day: int, times: Iterable[int]) -> tuple[int, tuple[int, ...]]:
+    """(period, residues) of the numbers anchor + k * step that lie at one of `times` of a day, `day` numbers long.
+
+    By the Chinese remainder theorem each time is met on one day of step / gcd(step, day), or never.
+    """
+    common = gcd(step, day)
+    turns = step // common
+    inverse = pow(day // common, -1, turns)
+    met = []
+    for time in times:
+        away, rest = divmod(anchor - time, common)
+        if not rest:
+            met.append(away * inverse % turns * day + time)
+    return turns * day, tuple(sorted(met))
+
+
+@value
+class SteppedClock(Series):
+    """The seconds of `steps` that are times of `clock`: for clocks with so many times that the two soon meet.
+
+    Where they do not, as with steps of almost a day, the next one is looked up in a list of one turn (`_turn`).
+    """
+
+    steps: Steps
+    clock: Clock
+
+    def after(self, second: int) -> int | None:
+        for _ in range(_FEW):
+            if second > _LAST_WALL:
+                return None
+            found = second + self.steps.step_s - (second - self.steps.anchor) % self.steps.step_s
+            day, time = divmod(found, DAY_S)
+            if self.clock.until(time) == time:
+                return found
+            at = self.clock.after(time)
+            second = (day + 1) * DAY_S - 1 if at is None else day * DAY_S + at - 1
+        met, turn, step = self._place((second - self.steps.anchor) // self.steps.step_s + 1)
+        following = bisect_right(met, met[step])
+        if following == len(met):
+            turn, following = turn + 1, bisect_right(met, 0)
+        return self._instant(met, turn, following - 1)
+
+    def until(self, second: int) -> int | None:
+        for _ in range(_FEW):
+            if second < FIRST_DAY * DAY_S:
+                return None
+            found = second - (second - self.steps.anchor) % self.steps.step_s
+            day, time = divmod(found, DAY_S)
+            at = self.clock.until(time)
+            if at == time:
+                return found
+            second = day * DAY_S + (-1 if at is None else at)
+        met, turn, step = self._place((second - self.steps.anchor) // self.steps.step_s)
+        counted = met[step + 1]
+        if not counted:
+            turn, counted = turn - 1, met[-1]
+        return self._instant(met, turn, bisect_left(met, counted) - 1)
+
+    def count(self, after: int, until: int, limit: int) -> int:
+        anchor, step_s = self.steps.anchor, self.steps.step_s
+        before = []
+        for second in (after, until):
+            met, turn, step = self._place((second - anchor) // step_s + 1)
+            before.append(turn * met[-1] + met[step])
+        return max(0, min(before[1] - before[0], limit))
+
+    def _place(self, which: int) -> tuple[Sequence[int], int, int]:
+        """(the list of a turn, the turn, the step within it) of a step, counted from the anchor."""
+        met = _turn(self.steps.step_s % DAY_S, self.steps.anchor % DAY_S, self.clock)
+        return met, *divmod(which, len(met) - 1)
+
+    def _instant(self, met: Sequence[int], turn: int, step: int) -> int | None:
+        if not met[-1]:
+            return None
+        found = self.steps.anchor + (turn * (len(met) - 1) + step) * self.steps.step_s
+        return found if FIRST_DAY * DAY_S <= found <= _LAST_WALL else None
+
+    def shortest_gap_s(self) -> int:
+        """The smallest distance that is certain."""
+        return max(self.steps.step_s, self.clock.shortest_gap_s())
+
+
+@lru_cache(maxsize=16)
+def _turn(step: int, begin: int, clock: Clock) -> Sequence[int]:
+    """For each number of steps from the time `begin` on, how many of them are times of the clock: of one turn.
+
+    After DAY_S / gcd(step, DAY_S) steps the same times of the day come again: that is a turn.
+    """
+    steps = DAY_S // gcd(step, DAY_S)
+    spend(steps // 15)
+    seconds = bytes(clock.seconds >> n & 1 for n in range(60))
+    hour = b"".join(seconds if clock.minutes >> n & 1 else bytes(60) for n in range(60))
+    day = b"".join(hour if clock.hours >> n & 1 else bytes(3600) for n in range(24))
+    if step > DAY_S // 2:  # so many steps forward are fewer backward
+        day, begin, step = day[::-1], DAY_S - 1 - begin, DAY_S - step
+    laps, left = [], steps
+    while left > 0:
+        lap = day[begin :: step or DAY_S]
+        laps.append(lap)
+        left -= len(lap)
+        begin += len(lap) * step - DAY_S
+    return array("I", accumulate(b"".join(laps)[:steps], initial=0))
+
+
+@value
+class Expanded(Series):
+    """Each second of `units` and `offsets` later; rising, the last of them before the next of `units`."""
+
+    units: Cycle
+    offsets: tuple[int, ...]
+
+    def after(self, second: int) -> int | None:
+        begun = self.units.until(second)
+        if begun is not None:
+            following = bisect_right(self.offsets, second - begun)
+            if following < len(self.offsets):
+                return begun + self.offsets[following]
+        upcoming = self.units.after(second)
+        return None if upcoming is None else upcoming + self.offsets[0]
+
+    def until(self, second: int) -> int | None:
+        begun = self.units.until(second)
+        if begun is None:
+            return None
+        following = bisect_right(self.offsets, second - begun)
+        if following:
+            return begun + self.offsets[following - 1]
+        earlier = self.units.until(begun - 1)
+        return None if earlier is None else earlier + self.offsets[-1]
+
+    def count(self, after: int, until: int, limit: int) -> int:
+        return max(0, min(self._before(until) - self._before(after), limit))
+
+    def shortest_gap_s(self) -> int:
+        around = (*self.offsets, self.offsets[0] + self.units.shortest_gap_s())
+        return min(later - earlier for earlier, later in pairwise(around))
+
+    def _before(self, second: int) -> int:
+        """How many up to `second`, counted from a fixed point."""
+        begun = self.units.until(second)
+        if begun is None:
+            return 0
+        return (self.units._before(begun) - 1) * len(self.offsets) + bisect_right(self.offsets, second - begun)  # noqa: SLF001 - of this module
+
+
+@value
+class Within(Series):
+    """The seconds of `series` that lie on one of `days`."""
+
+    series: Cycle | SteppedClock | Expanded
+    days: Days
+
+    def after(self, second: int) -> int | None:
+        while True:
+            spend(2)
+            found = self.series.after(second)
+            if found is None:
+                return None
+            on = self.days.next(found // DAY_S)
+            if on is None or on == found // DAY_S:
+                return None if on is None else found
+            second = on * DAY_S - 1
+
+    def until(self, second: int) -> int | None:
+        while True:
+            spend(2)
+            found = self.series.until(second)
+            if found is None:
+                return None
+            on = self.days.previous(found // DAY_S)
+            if on is None or on == found // DAY_S:
+                return None if on is None else found
+            second = (on + 1) * DAY_S - 1
+
+    def count(self, after: int, until: int, limit: int) -> int:
+        """Looks at each day of `days` on which the series has a second."""
+        found = 0
+        upcoming = self.after(after)
+        while upcoming is not None and upcoming <= until and found < limit:
+            spend(2)
+            end = min((upcoming // DAY_S + 1) * DAY_S - 1, until)
+            found += self.series.count(upcoming - 1, end, limit)
+            upcoming = self.after(end)
+        return min(found, max(0, limit))
+
+    def shortest_gap_s(self) -> int:
+        """The smallest distance that is certain."""
+        return self.series.shortest_gap_s()
+
+
+@value
+class Apart(Series):
+    """Several series that have no second in common."""
+
+    parts: tuple[Series, ...]
+
+    def after(self, second: int) -> int | None:
+        return min((found for part in self.parts if (found := part.after(second)) is not None), default=None)
+
+    def until(self, second: int) -> int | None:
+        return max((found for part in self.parts if (found := part.until(second)) is not None), default=None)
+
+    def count(self, after: int, until: int, limit: int) -> int:
+        return min(sum(part.count(after, until, limit) for part in self.parts), max(0, limit))

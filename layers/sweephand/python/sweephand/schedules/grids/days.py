@@ -1,0 +1,348 @@
+"""Sets of calendar days, asked for the next and for the previous one, and the wall times that lie on them.
+
+A day is its number since 1970-01-01 by the clock on the wall; day 0 was a Thursday.
+
+Days          the two questions
+├── OfMonths  days of a month by its length and first weekday; of chosen months and years, or each k-th month
+├── OfWeeks   weekdays of each k-th week
+├── EachNth   each k-th day
+└── OrNextDay two sets: the days of one, and the day after each day of the other
+OnDays        the wall seconds of these days at the times of a Clock (clock.py)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date
+from itertools import pairwise
+from typing import TYPE_CHECKING, Protocol
+
+from sweephand.schedules.grids.calendar_masks import bits, month_length
+from sweephand.schedules.rule import Series
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sweephand.schedules.grids.clock import Clock
+    from sweephand.schedules.rule import MovedBy
+
+EPOCH_DAY = date(1970, 1, 1).toordinal()
+FIRST_YEAR, LAST_YEAR = 1969, 2200
+"""One beyond the horizon on each side, for zones off UTC."""
+FIRST_DAY = date(FIRST_YEAR, 1, 1).toordinal() - EPOCH_DAY
+LAST_DAY = date(LAST_YEAR, 12, 31).toordinal() - EPOCH_DAY
+_HORIZON = LAST_DAY - FIRST_DAY
+ALL_MONTHS = (2 << 12) - 2
+ALL_YEARS = (2 << LAST_YEAR - FIRST_YEAR) - 1
+_LENGTHS = (28, 29, 30, 31)
+_MONDAY_BEFORE_EPOCH = -3
+
+
+class Days(Protocol):
+    """A set of days. Hashable."""
+
+    def next(self, day: int) -> int | None:
+        """The first day of the set at or after `day`, up to the year 2200."""
+
+    def previous(self, day: int) -> int | None:
+        """The last day of the set at or before `day`, from the year 1969 on."""
+
+    def count(self, first: int, last: int) -> int:
+        """How many days of the set lie from `first` to `last`, both included and within 1969 to 2200."""
+
+    def shortest_gap(self) -> int:
+        """The smallest distance between two days of the set, exactly; the whole horizon where there is one at most."""
+
+
+def month_table(pick: Callable[[int, int], int]) -> tuple[int, ...]:
+    """What OfMonths needs of a rule that sees only how long a month is and how it begins.
+
+    pick(length, first): the mask of the month's days (bit n is day n); first: weekday of its first day, 0 is Monday.
+    """
+    return tuple(pick(length, first) & (2 << length) - 2 for length in _LENGTHS for first in range(7))
+
+
+@dataclass(frozen=True, slots=True)
+class OfMonths:
+    """table: of month_table. months: bit n is month n. years: bit n is the year 1969 + n.
+
+    every, anchor: only the months at a whole number of `every` months from month `anchor` (year * 12 + month - 1).
+    """
+
+    table: tuple[int, ...] = field(repr=False)
+    months: int = ALL_MONTHS
+    years: int = ALL_YEARS
+    every: int = 1
+    anchor: int = 0
+
+    def ever(self) -> bool:
+        """Whether any day is in the set. Looks at each year at most; a month is one of 28 kinds."""
+        possible = [month for month in range(1, 13) if self.months >> month & 1 and self._possible(month)]
+        return any(
+            self.years >> year - FIRST_YEAR & 1
+            and any(self._in_turn(year, month) and self.days_of(year, month) for month in possible)
+            for year in range(FIRST_YEAR + 1, LAST_YEAR)
+        )
+
+    def next(self, day: int) -> int | None:
+        if day > LAST_DAY:
+            return None
+        on = date.fromordinal(max(day, FIRST_DAY) + EPOCH_DAY)
+        year, month = on.year, on.month
+        days = self.days_of(year, month) >> on.day << on.day if self._has(year, month) else 0
+        while not days:
+            later = self.months >> month + 1
+            if later:
+                month += (later & -later).bit_length()
+            else:
+                left = self.years >> year + 1 - FIRST_YEAR
+                if not left:
+                    return None
+                year += (left & -left).bit_length()
+                month = (self.months & -self.months).bit_length() - 1
+            days = self.days_of(year, month) if self._has(year, month) else 0
+        return date(year, month, (days & -days).bit_length() - 1).toordinal() - EPOCH_DAY
+
+    def previous(self, day: int) -> int | None:
+        if day < FIRST_DAY:
+            return None
+        on = date.fromordinal(min(day, LAST_DAY) + EPOCH_DAY)
+        year, month = on.year, on.month
+        days = self.days_of(year, month) & (2 << on.day) - 1 if self._has(year, month) else 0
+        while not days:
+            earlier = self.months & (1 << month) - 1
+            if not earlier:
+                left = self.years & (1 << year - FIRST_YEAR) - 1
+                if not left:
+                    return None
+                year = left.bit_length() - 1 + FIRST_YEAR
+                earlier = self.months
+            month = earlier.bit_length() - 1
+            days = self.days_of(year, month) if self._has(year, month) else 0
+        return date(year, month, days.bit_length() - 1).toordinal() - EPOCH_DAY
+
+    def count(self, first: int, last: int) -> int:
+        found = 0
+        month = _month_of(first)
+        while month <= _month_of(last):
+            year, of_year = divmod(month, 12)
+            if self._has(year, of_year + 1):
+                begun = date(year, of_year + 1, 1).toordinal() - EPOCH_DAY - 1
+                days = self.days_of(year, of_year + 1)
+                found += (days & (2 << min(last - begun, 31)) - (1 << max(first - begun, 0))).bit_count()
+            month += 1
+        return found
+
+    def shortest_gap(self) -> int:
+        within = {kind: _least_distance(mask) for kind, mask in enumerate(self.table)}
+        shortest, before = _HORIZON, -_HORIZON
+        for year in range(FIRST_YEAR, LAST_YEAR + 1):
+            for month in range(1, 13):
+                days = self.days_of(year, month) if self._has(year, month) else 0
+                if not days:
+                    continue
+                begun = date(year, month, 1).toordinal() - 1
+                shortest = min(shortest, begun + _lowest(days) - before, within[self._kind(year, month)])
+                if shortest == 1:
+                    return 1
+                before = begun + days.bit_length() - 1
+        return shortest
+
+    def visited(self) -> int:
+        """Of `months`, those whose turn ever comes."""
+        return self.months & sum(1 << month + 1 for month in {(self.anchor + n * self.every) % 12 for n in range(12)})
+
+    def days_of(self, year: int, month: int) -> int:
+        """The mask of a month's days, whether the month is chosen or not."""
+        return self.table[self._kind(year, month)]
+
+    def has_month(self, year: int, month: int) -> bool:
+        """Whether a month is chosen, and has its turn."""
+        return self._has(year, month)
+
+    def _kind(self, year: int, month: int) -> int:
+        first = (date(year, month, 1).toordinal() - 1) % 7
+        return (month_length(year, month) - 28) * 7 + first
+
+    def _has(self, year: int, month: int) -> bool:
+        chosen = self.months >> month & 1 and self.years >> year - FIRST_YEAR & 1
+        return bool(chosen) and self._in_turn(year, month)
+
+    def _in_turn(self, year: int, month: int) -> bool:
+        return self.every == 1 or (year * 12 + month - 1 - self.anchor) % self.every == 0
+
+    def _possible(self, month: int) -> bool:
+        lengths = (28, 29) if month == 2 else (month_length(2001, month),)
+        return any(any(self.table[(length - 28) * 7 : (length - 27) * 7]) for length in lengths)
+
+
+@dataclass(frozen=True, slots=True)
+class OfWeeks:
+    """weekdays: bit 0 is the first day of the week. begins: a day on which a week of the set begins."""
+
+    weekdays: int
+    begins: int = _MONDAY_BEFORE_EPOCH
+    every: int = 1
+
+    def next(self, day: int) -> int | None:
+        week, weekday = divmod(day - self.begins, 7)
+        left = self.weekdays >> weekday if week % self.every == 0 else 0
+        if left:
+            day += (left & -left).bit_length() - 1
+        else:
+            week += self.every - week % self.every
+            day = self.begins + week * 7 + (self.weekdays & -self.weekdays).bit_length() - 1
+        return day if day <= LAST_DAY else None
+
+    def previous(self, day: int) -> int | None:
+        week, weekday = divmod(day - self.begins, 7)
+        left = self.weekdays & (2 << weekday) - 1 if week % self.every == 0 else 0
+        if left:
+            day += left.bit_length() - 1 - weekday
+        else:
+            week -= week % self.every or self.every
+            day = self.begins + week * 7 + self.weekdays.bit_length() - 1
+        return day if day >= FIRST_DAY else None
+
+    def count(self, first: int, last: int) -> int:
+        return self._before(last + 1) - self._before(first) if first <= last else 0
+
+    def shortest_gap(self) -> int:
+        around = 7 * self.every - (self.weekdays.bit_length() - 1 - _lowest(self.weekdays))
+        return min(around, _least_distance(self.weekdays))
+
+    def _before(self, day: int) -> int:
+        """Days of the set from `begins` up to `day`, without it; below 0 before `begins`."""
+        weeks, rest = divmod(day - self.begins, 7 * self.every)
+        return weeks * self.weekdays.bit_count() + (self.weekdays & (1 << min(rest, 7)) - 1).bit_count()
+
+
+@dataclass(frozen=True, slots=True)
+class EachNth:
+    """The days at a whole number of `every` days from `anchor`."""
+
+    every: int = 1
+    anchor: int = 0
+
+    def next(self, day: int) -> int | None:
+        day += (self.anchor - day) % self.every
+        return day if day <= LAST_DAY else None
+
+    def previous(self, day: int) -> int | None:
+        day -= (day - self.anchor) % self.every
+        return day if day >= FIRST_DAY else None
+
+    def count(self, first: int, last: int) -> int:
+        return max(0, (last - self.anchor) // self.every - (first - 1 - self.anchor) // self.every)
+
+    def shortest_gap(self) -> int:
+        return self.every
+
+
+@dataclass(frozen=True, slots=True)
+class OrNextDay:
+    """The days of `days`, and the day after each day of `short`: what a month lacks falls on the first of the next."""
+
+    days: Days
+    short: Days
+
+    def next(self, day: int) -> int | None:
+        moved = self.short.next(day - 1)
+        found = (self.days.next(day), None if moved is None else moved + 1)
+        return min((each for each in found if each is not None), default=None)
+
+    def previous(self, day: int) -> int | None:
+        moved = self.short.previous(day - 1)
+        found = (self.days.previous(day), None if moved is None else moved + 1)
+        return max((each for each in found if each is not None), default=None)
+
+    def count(self, first: int, last: int) -> int:
+        found = self.days.count(first, last) + self.short.count(first - 1, last - 1)
+        moved = self.short.next(first - 1)
+        while moved is not None and moved < last:
+            found -= self.days.next(moved + 1) == moved + 1
+            moved = self.short.next(moved + 1)
+        return found
+
+    def shortest_gap(self) -> int:
+        shortest, day = _HORIZON, self.next(FIRST_DAY)
+        while day is not None and shortest > 1:
+            later = self.next(day + 1)
+            shortest = shortest if later is None else min(shortest, later - day)
+            day = later
+        return shortest
+
+
+@dataclass(frozen=True, slots=True)
+class Unmoved:
+    """A pattern before the dates that a month lacks move. series: without them. dates: bit n is day n of the month."""
+
+    series: Series
+    dates: int
+
+
+@dataclass(frozen=True, slots=True)
+class OnDays(Series):
+    """Wall seconds: each day of `days` at each time of `clock`. unmoved: where dates that a month lacks move."""
+
+    days: Days
+    clock: Clock
+    unmoved: Unmoved | None = None
+
+    def after(self, second: int) -> int | None:
+        day, time = divmod(second, 86_400)
+        found = self.days.next(day)
+        if found == day:
+            later = self.clock.after(time)
+            if later is not None:
+                return day * 86_400 + later
+            found = self.days.next(day + 1)
+        return None if found is None else found * 86_400 + self.clock.first
+
+    def until(self, second: int) -> int | None:
+        day, time = divmod(second, 86_400)
+        found = self.days.previous(day)
+        if found == day:
+            earlier = self.clock.until(time)
+            if earlier is not None:
+                return day * 86_400 + earlier
+            found = self.days.previous(day - 1)
+        return None if found is None else found * 86_400 + self.clock.last
+
+    def moved_by(self, second: int) -> MovedBy | None:
+        if self.unmoved is None or self.unmoved.series.until(second) == second or self.until(second) != second:
+            return None
+        from sweephand.schedules.grids import missing_days  # noqa: PLC0415 - asked by people only
+
+        return missing_days.moved(second, self.unmoved.dates)
+
+    def count(self, after: int, until: int, limit: int) -> int:
+        after, until = max(after, FIRST_DAY * 86_400 - 1), min(until, (LAST_DAY + 1) * 86_400 - 1)
+        if after >= until:
+            return 0
+        (first, begun), (last, ended) = divmod(after + 1, 86_400), divmod(until, 86_400)
+        if first == last:
+            found = self.clock.count(begun, ended) if self.days.next(first) == first else 0
+        else:
+            found = self.days.count(first + 1, last - 1) * self.clock.times()
+            found += self.clock.count(begun, 86_399) if self.days.next(first) == first else 0
+            found += self.clock.count(0, ended) if self.days.next(last) == last else 0
+        return max(0, min(found, limit))
+
+    def shortest_gap_s(self) -> int:
+        """The smallest distance between two wall times, exactly."""
+        return self.clock.shortest_gap_s(self.days.shortest_gap())
+
+
+def _lowest(mask: int) -> int:
+    return (mask & -mask).bit_length() - 1
+
+
+def _least_distance(mask: int) -> int:
+    """Between two bits."""
+    return min((later - number for number, later in pairwise(bits(mask))), default=_HORIZON)
+
+
+def _month_of(day: int) -> int:
+    on = date.fromordinal(day + EPOCH_DAY)
+    return on.year * 12 + on.month - 1

@@ -1,0 +1,156 @@
+"""Series put together from a series and from instants named one by one, and the n-th occurrence of any series."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from heapq import merge
+
+from sweephand.schedules.rule import Amended, MovedBy, Series
+from sweephand.schedules.zones.localtime import wall_of
+from sweephand.values import value
+
+
+@value
+class Also(Amended):
+    """The occurrences of `series` and the seconds `extras`: rising, at least one unless all are dropped.
+
+    marks: rising, what a time rule did to extras, and at the second of a clock change what it dropped of them.
+    """
+
+    series: Series
+    extras: tuple[int, ...]
+    marks: tuple[tuple[int, MovedBy], ...] = ()
+
+    def after(self, second: int) -> int | None:
+        found = self.series.after(second)
+        following = bisect_right(self.extras, second)
+        if following == len(self.extras):
+            return found
+        return self.extras[following] if found is None else min(found, self.extras[following])
+
+    def until(self, second: int) -> int | None:
+        found = self.series.until(second)
+        following = bisect_right(self.extras, second)
+        if not following:
+            return found
+        return self.extras[following - 1] if found is None else max(found, self.extras[following - 1])
+
+    def count(self, after: int, until: int, limit: int) -> int:
+        named = self.extras[bisect_right(self.extras, after) : bisect_right(self.extras, until)]
+        alone = sum(self.series.until(second) != second for second in named)
+        return max(0, min(self.series.count(after, until, limit) + alone, limit))
+
+    def takes_out(self, second: int) -> bool:  # noqa: ARG002 - it takes out nothing
+        return False
+
+    def moved_by(self, second: int) -> MovedBy | None:
+        if self.series.until(second) == second:
+            return self.series.moved_by(second)
+        return next((mark for at, mark in self.marks if at == second and mark.effect != "skipped"), None)
+
+    def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
+        own = [(at, mark) for at, mark in self.marks if after < at <= until and mark.effect == "skipped"]
+        others = (found for found in self.series.dropped(after, until) if found not in own)
+        return merge(own, others, key=lambda found: (found[0], found[1].local_time))
+
+    def missing(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        own = sorted((wall_of(mark.local_time), at) for at, mark in self.marks if _moves(mark))
+        return merge((found for found in own if begin <= found[0] < end), self.series.missing(begin, end))
+
+    def only_stands_in(self, second: int) -> bool:
+        if self.series.until(second) == second and not self.series.only_stands_in(second):
+            return False
+        named = bisect_left(self.extras, second) < bisect_right(self.extras, second)
+        return not named or any(at == second and _moves(mark) for at, mark in self.marks)
+
+
+@value
+class Without(Amended):
+    """The occurrences of `series` that lie in none of `spans`: (first, last) seconds, rising, apart, at least one.
+
+    A search passes over each span at most once.
+    """
+
+    series: Series
+    spans: tuple[tuple[int, int], ...]
+
+    def after(self, second: int) -> int | None:
+        found = self.series.after(second)
+        while found is not None and (span := self._span_of(found)) is not None:
+            found = self.series.after(span[1])
+        return found
+
+    def until(self, second: int) -> int | None:
+        found = self.series.until(second)
+        while found is not None and (span := self._span_of(found)) is not None:
+            found = self.series.until(span[0] - 1)
+        return found
+
+    def takes_out(self, second: int) -> bool:
+        return self._span_of(second) is not None
+
+    def moved_by(self, second: int) -> MovedBy | None:
+        return self.series.moved_by(second)
+
+    def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
+        return self.series.dropped(after, until)
+
+    def missing(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        return ((wall, at) for wall, at in self.series.missing(begin, end) if not self.takes_out(at))
+
+    def only_stands_in(self, second: int) -> bool:
+        return self.series.only_stands_in(second)
+
+    def count(self, after: int, until: int, limit: int) -> int:
+        if after >= until:
+            return 0
+        found, begin = 0, after
+        inside = self.spans[bisect_left(self.spans, after + 1, key=lambda span: span[1]) :]
+        for first, last in inside:
+            if first > until or found >= limit:
+                break
+            found += self.series.count(begin, max(begin, first - 1), limit)
+            begin = max(begin, last)
+        found += self.series.count(begin, until, limit) if begin < until else 0
+        return max(0, min(found, limit))
+
+    def _span_of(self, second: int) -> tuple[int, int] | None:
+        at = bisect_left(self.spans, second, key=lambda span: span[1])
+        return self.spans[at] if at < len(self.spans) and self.spans[at][0] <= second else None
+
+
+def _moves(mark: MovedBy) -> bool:
+    """Whether it tells of a wall time of the schedule's own clock that a gap moved."""
+    return mark.rule == "dstGap" and mark.effect == "moved" and mark.zone is None
+
+
+def joined(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Spans in any order as `Without` wants them: rising, those that meet made one."""
+    made: list[tuple[int, int]] = []
+    for first, last in sorted(spans):
+        if made and first <= made[-1][1] + 1:
+            made[-1] = (made[-1][0], max(made[-1][1], last))
+        else:
+            made.append((first, last))
+    return tuple(made)
+
+
+def nth_after(series: Series, second: int, which: int, last: int) -> int | None:
+    """The `which`-th occurrence (from 1) strictly after `second`; None if it lies beyond `last`.
+
+    Asks the series for counts of doubling spans, then of halving ones: what lies beyond the answer is hardly looked at.
+    """
+    left, span = which - 1, 1 << 16
+    counted = series.count(second, min(second + span, last), left + 1)
+    while counted <= left and second + span < last:
+        second, left, span = second + span, left - counted, span * 2
+        counted = series.count(second, min(second + span, last), left + 1)
+    if counted <= left:
+        return None
+    while left and span > 1:
+        span //= 2
+        counted = series.count(second, second + span, left + 1)
+        if counted <= left:
+            second, left = second + span, left - counted
+    return series.after(second)

@@ -1,0 +1,288 @@
+"""The times of a week at which a series may have an occurrence at all: more than it has, never less.
+
+Each is a series of wall seconds that is the same in every week, so it is asked about one week and speaks for all. What
+depends on the date (a day of the month, each third week) is taken as if any date might have it. `meets` is the one
+question; calendars (reach.py) ask it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice, pairwise, product
+from math import gcd
+from typing import Any
+
+from sweephand.schedules.grids.calendar_masks import CalendarMasks
+from sweephand.schedules.grids.clock import Clock
+from sweephand.schedules.grids.coverage import DAY_S, MONDAY, WEEK_S, Weekly, week_spans
+from sweephand.schedules.grids.cycles import Apart, Cycle, Expanded, SteppedClock, Within
+from sweephand.schedules.grids.day_sets import Both, PickedOfWeeks
+from sweephand.schedules.grids.day_steps import Slots
+from sweephand.schedules.grids.days import Days, EachNth, OfMonths, OfWeeks, OnDays
+from sweephand.schedules.grids.months import Months
+from sweephand.schedules.grids.sets import Also, Without
+from sweephand.schedules.grids.wallclock import OnWallClock
+from sweephand.schedules.grids.years import OfYears
+from sweephand.schedules.rule import Never, Once, Series, Steps, Window
+from sweephand.schedules.zones.localtime import FIRST_SECOND, Gap, Overlap, Zone
+from sweephand.values import value
+
+ALL_DAYS = 0x7F
+ANY_TIME = Steps(0, 1)
+_A_MONDAY = MONDAY + 2_000 * WEEK_S
+_NEAR = 70 * DAY_S
+"""More than any calendar rolls back from the first second of a window."""
+_MOST_GAPS = 20
+"""In a row in which none of the times lies that a gap has in other weeks."""
+_MOST_TIMES = 6_000
+"""Of a series that names its times one by one: beyond, any time is taken as possible."""
+_MOST_LISTED = 1_440
+
+
+def meets(times: Iterable[Series], begin: int, end: int) -> bool:
+    """Whether any of the series has a second in [begin, end) of a week. begin, end: seconds since Monday's midnight."""
+    for each in times:
+        found = each.after(_A_MONDAY + begin - 1)
+        if found is not None and found < _A_MONDAY + end:
+            return True
+    return False
+
+
+def times_of_week(series: Series, zone: Zone, *, any_day: bool = False, since: int = FIRST_SECOND) -> list[Series]:
+    """What the clock of `zone` may read at an occurrence. any_day: as if each came on every weekday, at its time.
+
+    since: of Unix seconds, the first that matters: changes of the clock before it are not looked at.
+    """
+    while isinstance(series, Window | Without):
+        since = max(since, series.first - _NEAR) if isinstance(series, Window) else since
+        series = series.series
+    if isinstance(series, Never):
+        return []
+    if isinstance(series, Once | Also):
+        named = (series.second,) if isinstance(series, Once) else series.extras
+        others = times_of_week(series.series, zone, any_day=any_day, since=since) if isinstance(series, Also) else []
+        return [_cycle(DAY_S if any_day else WEEK_S, map(zone.wall, named)), *others] if named else others
+    if isinstance(series, Steps):
+        common = gcd(series.step_s, DAY_S if any_day else WEEK_S)
+        return [Steps(anchor, common) for anchor in {(series.anchor + each) % common for each in offsets(zone, since)}]
+    if isinstance(series, OnWallClock) and series.zone == zone:
+        times = _of_pattern(series.pattern, any_day=any_day)
+        if series.gap is Gap.SKIP and not any_day:
+            return times
+        return [*times, *_behind_gaps(times, series, since, any_day=any_day)]
+    return [ANY_TIME]
+
+
+def rolled_gap_s(series: Series, zone: Zone) -> int:
+    """The smallest distance in seconds that is certain between two occurrences of a series that rolls, at least 1.
+
+    Rolling may bring any two of its times of the day together, and each of them beside itself on the next day.
+    """
+    listed = _times_of_day(series, zone)
+    if not listed:
+        return 1
+    jumps = [abs(zone.jump(piece)) for piece in range(1, len(zone.starts)) if zone.starts[piece] >= 0]
+    shortest = min(later - time for time, later in pairwise([*listed, listed[0] + DAY_S]))
+    if shortest <= max(jumps, default=0):  # also where one of them lies in a gap, whose end is listed too
+        return min(gcd(DAY_S, *listed, *jumps), 60)
+    nearest = shortest - max(jumps, default=0)
+    while isinstance(series, Window | Without):
+        series = series.series
+    once = isinstance(series, OnWallClock) and series.overlap is Overlap.FIRST
+    return nearest if once else min(nearest, *jumps, nearest)
+
+
+def _times_of_day(series: Series, zone: Zone) -> list[int]:
+    """What the clock may read at an occurrence, from midnight; none if that is too much."""
+    found: set[int] = set()
+    for each in times_of_week(series, zone, any_day=True):
+        listed = list(islice(each.seconds(_A_MONDAY - 1, _A_MONDAY + DAY_S - 1), _MOST_LISTED + 1))
+        if len(listed) > _MOST_LISTED:
+            return []
+        found.update(second - _A_MONDAY for second in listed)
+    return sorted(found)
+
+
+# Patterns of wall times
+
+
+def _of_pattern(pattern: Series, *, any_day: bool) -> list[Series]:
+    if isinstance(pattern, Apart):
+        return [each for part in pattern.parts for each in _of_pattern(part, any_day=any_day)]
+    if isinstance(pattern, Within):
+        times = _of_pattern(pattern.series, any_day=any_day)
+        weekdays = ALL_DAYS if any_day else weekdays_of(pattern.days)
+        within: Callable[[Any, Days], Series] = Within
+        return [within(each, OfWeeks(weekdays)) for each in times] if weekdays != ALL_DAYS else times
+    weekdays = ALL_DAYS
+    if isinstance(pattern, CalendarMasks):
+        clock = Clock(pattern.hours, pattern.minutes)
+        if not pattern.either:
+            weekdays = pattern.weekdays >> 1 & 0x3F | (pattern.weekdays & 1) << 6  # there, bit 0 is Sunday
+    elif isinstance(pattern, OnDays):
+        clock = pattern.clock
+        weekdays = weekdays_of(pattern.days)
+    elif isinstance(pattern, SteppedClock):
+        clock = pattern.clock
+    else:
+        return [_of_grid(pattern, DAY_S if any_day else WEEK_S)]
+    return [OnDays(OfWeeks(ALL_DAYS if any_day else weekdays), clock)]
+
+
+def _of_grid(pattern: Series, period: int) -> Series:
+    """Of steps on the clock. period: a day or a week."""
+    if isinstance(pattern, Months):
+        return Steps(pattern.anchor, DAY_S)
+    if isinstance(pattern, Steps):
+        return Steps(pattern.anchor, gcd(pattern.step_s, period))
+    if isinstance(pattern, Cycle):
+        return _cycle(gcd(pattern.period, period), pattern.residues)
+    if isinstance(pattern, Expanded) and len(pattern.units.residues) * len(pattern.offsets) <= _MOST_TIMES:
+        pairs = product(pattern.units.residues, pattern.offsets)
+        return _cycle(gcd(pattern.units.period, period), (unit + offset for unit, offset in pairs))
+    if isinstance(pattern, Slots):
+        return _of_slots(pattern, period)
+    return ANY_TIME
+
+
+def _of_slots(slots: Slots, period: int) -> Series:
+    a_day = DAY_S // slots.size_s
+    common = gcd(slots.every, period // slots.size_s)
+    if a_day % common == 0:
+        period = DAY_S
+    begun = MONDAY // slots.size_s
+    turns = range(begun + (slots.anchor - begun) % common, begun + period // slots.size_s, common)
+    minutes = [minute * 60 for minute in range(60) if slots.minutes >> minute & 1]
+    met = (slot * slots.size_s for slot in turns if slots.chosen >> slot % a_day & 1)
+    return _cycle(period, (begin + minute for begin, minute in product(met, minutes)))
+
+
+def _cycle(period: int, seconds: Iterable[int]) -> Series:
+    residues = {second % period for second in seconds}
+    if not residues:
+        return Never()
+    return Cycle(period, tuple(sorted(residues))) if len(residues) <= _MOST_TIMES else ANY_TIME
+
+
+def weekdays_of(days: Days) -> int:
+    """The weekdays on which days of a set may fall: bit 0 is Monday."""
+    if isinstance(days, OfWeeks | PickedOfWeeks):
+        return _turned(days.weekdays, (days.begins + 3) % 7)
+    if isinstance(days, EachNth):
+        return ALL_DAYS if days.every % 7 else 1 << (days.anchor + 3) % 7
+    if isinstance(days, Both):
+        return weekdays_of(days.first) & weekdays_of(days.second)
+    if isinstance(days, OfMonths):
+        found = 0
+        for kind, mask in enumerate(days.table):
+            weeks = mask >> 1
+            found |= _turned((weeks | weeks >> 7 | weeks >> 14 | weeks >> 21 | weeks >> 28) & ALL_DAYS, kind % 7)
+        return found
+    if isinstance(days, OfYears):
+        named = days.rule.weekdays | sum({1 << weekday for _, weekday in days.rule.ordinals})
+        return named or ALL_DAYS
+    return ALL_DAYS
+
+
+def _turned(mask: int, by: int) -> int:
+    """Bit n becomes bit n + by, in a circle of seven."""
+    return (mask << by | mask >> 7 - by) & ALL_DAYS
+
+
+# Changes of the clock
+
+
+@value
+class _Hours(Series):
+    """Each second of some hours of each week."""
+
+    hours: Weekly
+
+    def after(self, second: int) -> int | None:
+        return self.hours.find(second + 1, True, 1)
+
+
+@value
+class _Shifted(Series):
+    """Of each week, what `times` have in `gap` (hours of the week), put off by `jump_s`."""
+
+    times: tuple[Series, ...]
+    gap: Weekly
+    jump_s: int
+
+    def after(self, second: int) -> int | None:
+        at: int | None = second + 1 - self.jump_s
+        for _ in range(_MOST_GAPS):
+            at = None if at is None else self.gap.find(at, True, 1)
+            found = min(
+                (met for each in self.times if at is not None and (met := each.after(at - 1)) is not None), default=None
+            )
+            if found is None or self.gap.find(found, True, 1) == found:
+                return None if found is None else found + self.jump_s
+            at = found
+        return None
+
+
+def _behind_gaps(times: Sequence[Series], series: OnWallClock, since: int, *, any_day: bool) -> list[Series]:
+    """What the gaps of the clock move: to a gap's end, or by as much as the clock jumps.
+
+    What rolls comes to the end of a gap too, also what a gap moved before; so gaps are looked at until none is met.
+    """
+    moved: list[Series] = []
+    left = gaps_of(series.zone, since)
+    days = range(7) if any_day else range(1)
+    while met := [each for each in left if any(_meets(times, moved, each, n) for n in days)]:
+        left = [each for each in left if each not in met]
+        before = (*times, *moved)
+        if series.gap is Gap.SHIFT:
+            for begin, jump in met:
+                moved.append(_Shifted(before, _hours((begin, begin + jump) for begin in _each_day(begin, days)), jump))
+        if any_day or series.gap is not Gap.SHIFT:
+            ends = (begin + jump for begin, jump in met)
+            moved.append(_Hours(_hours((at, at + 1) for end in ends for at in _each_day(end, days))))
+        if not any_day:
+            break
+    return moved
+
+
+def _each_day(second: int, days: Iterable[int]) -> Iterator[int]:
+    return ((second + n * DAY_S) % WEEK_S for n in days)
+
+
+def _hours(stretches: Iterable[tuple[int, int]]) -> Weekly:
+    return Weekly(week_spans(stretches))
+
+
+def _meets(times: Sequence[Series], moved: Sequence[Series], gap: tuple[int, int], days: int) -> bool:
+    begin, jump = gap
+    begin = (begin + days * DAY_S) % WEEK_S
+    return meets(times, begin, begin + jump) or meets(moved, begin, begin + jump)
+
+
+def gaps_of(zone: Zone, since: int) -> list[tuple[int, int]]:
+    """(where in a week the clock jumps, by how much) for each kind of gap that comes at `since` or behind it."""
+    return [kind for kind, start in _kinds_of_gaps(zone) if start >= since]
+
+
+def offsets(zone: Zone, since: int) -> list[int]:
+    """Those that hold at `since` or behind it."""
+    return [offset for offset, end in _kinds_of_offsets(zone) if end > since]
+
+
+@lru_cache(maxsize=256)
+def _kinds_of_gaps(zone: Zone) -> tuple[tuple[tuple[int, int], int], ...]:
+    """Each with the start of its last one."""
+    kinds = {}
+    for piece in range(1, len(zone.starts)):
+        jump = zone.jump(piece)
+        if jump > 0:
+            start = zone.starts[piece]
+            kinds[(start + zone.offsets[piece - 1] - MONDAY) % WEEK_S, jump] = start
+    return tuple(kinds.items())
+
+
+@lru_cache(maxsize=256)
+def _kinds_of_offsets(zone: Zone) -> tuple[tuple[int, int], ...]:
+    """Each with the end of its last piece."""
+    return tuple(dict(zip(zone.offsets, zone.ends, strict=True)).items())

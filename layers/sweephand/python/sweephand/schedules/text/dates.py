@@ -1,0 +1,47 @@
+"""Dates as callers of SAP's service write them: a text of ISO 8601 or RFC 2822, or an object with a format."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules.text import instants, iso_dates, members
+
+if TYPE_CHECKING:
+    from sweephand.schedules.text.instants import Written
+    from sweephand.schedules.zones.localtime import Gap, Overlap, Zone
+
+_SHAPE = 'an object such as {"date": "2027-10-20 04:30", "format": "YYYY-MM-DD HH:mm"}'
+
+
+def read(value: object, field: str, now: int, where: Zone) -> Written:
+    """The date of a text or of {"date", "format"}; without a format it is a text of the two standards.
+
+    now, where: what a format without year, month or day is filled up with. Without an offset: wall time.
+    Raises InvalidRequest for `field`, `field`.date or `field`.format.
+    """
+    if not isinstance(value, dict):
+        return iso_dates.read(value, field)
+    unknown = [name for name in value if name not in ("date", "format")]
+    if unknown or not isinstance(value.get("date"), str):
+        raise InvalidRequest(field, f"expected {_SHAPE}")
+    if value.get("format") is None:
+        return iso_dates.read(value["date"], f"{field}.date")
+    longest = members.LONGEST_WORDS
+    text = members.text(value["date"], f"{field}.date", "a date", longest=longest)
+    format_ = members.text(value["format"], f"{field}.format", "tokens such as YYYY-MM-DD", longest=longest)
+    from sweephand.schedules.text import date_formats  # noqa: PLC0415 - rare, and no other notation needs it
+
+    return date_formats.read(text, format_, field, where.wall(now))
+
+
+def read_second(
+    value: object, field: str, now: int, where: Zone, gap: Gap | None = None, overlap: Overlap | None = None
+) -> int:
+    """The same in Unix seconds. gap, overlap: the caller's rules, without which a doubtful wall time is refused."""
+    return instants.resolve(read(value, field, now, where), field, where, gap, overlap)
+
+
+def read_whole_second(value: object, field: str, now: int, where: Zone) -> int:
+    """Returns the second in which the instant lies: a fraction is cut off, as SAP's service shows it."""
+    return instants.resolve(read(value, field, now, where).cut_off(), field, where, None, None)

@@ -1,0 +1,144 @@
+"""Durations as callers write them: "10 seconds", "PT10S", "P1Y6M", "1.02:03:04". Linear time.
+
+Fractions of a second, where the form has them, round up; but less than a second is none at all.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules.text import members
+
+EXPECTED = 'a duration such as "10 seconds" or "PT10S"'
+INTERVAL = 'a number of seconds, minutes, hours, days, weeks, months or years, such as "2 hours"'
+LONGEST_WORDS = 100
+_ONE_SECOND: int = 10**LONGEST_WORDS  # so that every decimal is whole
+_WORDS = re.compile(r"([0-9]+) +([a-z]+)", re.ASCII | re.IGNORECASE)
+_PART = re.compile(r"([0-9]+)(?:\.([0-9]+))? +([a-z]+)", re.ASCII | re.IGNORECASE)
+_SUM = re.compile(rf"{_PART.pattern}(?:(?:, *| +and +){_PART.pattern})*", re.ASCII | re.IGNORECASE)
+_UNIT_S = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
+_INTERVAL_S = {**_UNIT_S, "month": 2_592_000, "year": 31_536_000}
+_DATE_PART = {"Y": ("months", 12), "M": ("months", 1), "W": ("seconds", 604_800), "D": ("seconds", 86_400)}
+_TIME_PART = {"H": ("seconds", 3600), "M": ("seconds", 60), "S": ("seconds", 1)}
+_TIME_SPAN = re.compile(r"(?:([0-9]{1,9})\.)?([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]{1,7})?", re.ASCII)
+_TIME_SPAN_BEGUN = re.compile(r"(?:[0-9]{1,9}\.)?[0-9]{0,2}(?:(?<=[0-9]{2}):[0-9]{0,2}){0,2}", re.ASCII)
+_FRACTION = re.compile(r"[.,]([0-9]+)", re.ASCII)
+_NUMBER = re.compile(r"[0-9]+", re.ASCII)
+
+
+class Duration(NamedTuple):
+    """Elapsed seconds, calendar months, or both (which only the caller can judge)."""
+
+    seconds: int
+    months: int
+
+
+def read(value: object, field: str) -> Duration:
+    """ISO 8601 (a day has 24 hours; months and years are calendar units), a number and a unit up to weeks, or .NET's
+    TimeSpan as it is printed.
+
+    Raises InvalidRequest with the position at which the text leaves the grammar.
+    """
+    text = members.text(value, field, EXPECTED)
+    if text[0] == "P":
+        return _iso(text, field)
+    return _time_span(text, field) if ":" in text else _words(text, field)
+
+
+def _time_span(text: str, field: str) -> Duration:
+    """[days.]hh:mm:ss[.fraction], the constant form. "5:00" is none: there it would be five hours."""
+    found = _TIME_SPAN.fullmatch(text)
+    if found is None:
+        begun = _TIME_SPAN_BEGUN.match(text)
+        raise InvalidRequest(
+            field, "expected [days.]hh:mm:ss, such as 00:05:00 or 1.02:03:04", position=begun.end() if begun else 0
+        )
+    for group, name, highest in ((2, "hours", 23), (3, "minutes", 59), (4, "seconds", 59)):
+        if int(found[group]) > highest:
+            reason = f"{name} {found[group]} is outside 0..{highest}"
+            raise InvalidRequest(field, reason, position=found.start(group))
+    days, hours, minutes, seconds = (int(found[group] or 0) for group in range(1, 5))
+    whole = days * 86_400 + hours * 3600 + minutes * 60 + seconds
+    return Duration(_up(whole, part=bool(found[5] and found[5].strip(".0"))), 0)
+
+
+def _up(whole: int, *, part: bool) -> int:
+    return whole + 1 if part and whole else whole
+
+
+def read_interval(value: object, field: str) -> int:
+    """Seconds of SAP's repeatInterval: a number and a unit, where a month is 30 days and a year 365 days.
+
+    `every` with the align `actual_start` does what SAP's service does with it: write the result as PT<seconds>S.
+    Decimals are taken, and sums: "1.5 hours", "1 hour and 30 minutes".
+    Raises InvalidRequest for less than a second, what is negative, numbers in words and any other unit.
+    """
+    text = members.text(value, field, INTERVAL, longest=LONGEST_WORDS)
+    lead = len(text) - len(text.lstrip())
+    found = _SUM.fullmatch(text.strip())
+    if found is None:
+        raise InvalidRequest(field, f"expected {INTERVAL}", position=0)
+    total = 0
+    for part in _PART.finditer(text):
+        unit_s = _INTERVAL_S.get(part[3].lower().removesuffix("s"))
+        if unit_s is None:
+            raise InvalidRequest(field, f"expected {INTERVAL}", position=part.start(3))
+        total += int(part[1] + (part[2] or "").ljust(LONGEST_WORDS, "0")) * unit_s
+    if total < _ONE_SECOND:
+        reason = "expected 1 or more" if total == 0 else "expected a second or more"
+        raise InvalidRequest(field, reason, position=lead)
+    return -(-total // _ONE_SECOND)
+
+
+def _words(text: str, field: str) -> Duration:
+    found = _WORDS.fullmatch(text)
+    if found is None:
+        number = _NUMBER.match(text)
+        raise InvalidRequest(field, f"expected {EXPECTED}", position=number.end() if number else 0)
+    unit = found[2].lower().removesuffix("s")
+    if unit in ("month", "year"):
+        iso = f"P{found[1]}{unit[0].upper()}" if len(found[1]) < 5 else f"P1{unit[0].upper()}"
+        raise InvalidRequest(
+            field, f"a {unit} has no fixed length; for calendar {unit}s write {iso}", position=found.start(2)
+        )
+    if unit not in _UNIT_S:
+        raise InvalidRequest(field, "expected seconds, minutes, hours, days or weeks", position=found.start(2))
+    return Duration(int(found[1]) * _UNIT_S[unit], 0)
+
+
+def _iso(text: str, field: str) -> Duration:
+    """Only the last part may have a fraction, and only one of a fixed length."""
+    sums = {"seconds": 0, "months": 0}
+    part = False
+    position, units, left = 1, _DATE_PART, "YMWD"
+    while position < len(text) or position == 1:
+        if text[position : position + 1] == "T" and units is _DATE_PART:
+            position, units, left = position + 1, _TIME_PART, "HMS"
+        if not left:
+            raise InvalidRequest(field, "expected the end of the text", position=position)
+        number = _NUMBER.match(text, position)
+        if number is None:
+            raise InvalidRequest(field, f"expected a whole number and one of {', '.join(left)}", position=position)
+        fraction = _FRACTION.match(text, number.end())
+        end = number.end() if fraction is None else fraction.end()
+        letter = text[end : end + 1]
+        if not letter or letter not in left:
+            raise InvalidRequest(field, f"expected one of {', '.join(left)}", position=end)
+        kind, size = units[letter]
+        sums[kind] += int(number[0]) * size
+        left = left[left.index(letter) + 1 :]
+        position = end + 1
+        if fraction is None:
+            continue
+        if kind == "months":
+            reason = "months and years have no fraction, because they have no fixed length"
+            raise InvalidRequest(field, reason, position=number.end())
+        if position < len(text):
+            reason = "expected the end of the text: only the last part has a fraction"
+            raise InvalidRequest(field, reason, position=position)
+        seconds, rest = divmod(int(fraction[1]) * size, 10 ** len(fraction[1]))
+        sums["seconds"] += seconds
+        part = rest > 0
+    return Duration(_up(sums["seconds"], part=part), sums["months"])

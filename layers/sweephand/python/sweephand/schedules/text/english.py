@@ -1,0 +1,227 @@
+"""Plain English for calendar masks."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from sweephand.schedules.grids.calendar_masks import bits
+from sweephand.schedules.zones.localtime import MonthOverflow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sweephand.schedules.grids.calendar_masks import CalendarMasks
+    from sweephand.schedules.grids.clock import Clock
+
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+_MOST_TIMES = 6
+_LENGTHS: tuple[tuple[int, ...], ...] = (
+    (),
+    (31,),
+    (28, 29),
+    (31,),
+    (30,),
+    (31,),
+    (30,),
+    (31,),
+    (31,),
+    (30,),
+    (31,),
+    (30,),
+    (31,),
+)
+_LACKING = {
+    MonthOverflow.SKIP: "; a month without such a day has none",
+    MonthOverflow.CLAMP: "; a month without such a day has its last one",
+    MonthOverflow.NEXT: "; for a month without such a day, the first of the next",
+}
+
+
+def calendar(masks: CalendarMasks, zone: str) -> str:
+    """ "at 02:30 on Monday to Friday, Europe/Berlin"; the zone is left out if it is UTC."""
+    days = _days(masks)
+    sentence = times(masks.hours, masks.minutes) + (f" {days}" if days else "")
+    return sentence if zone == "UTC" else f"{sentence}, {zone}"
+
+
+def listed(parts: Sequence[str], last: str = "and") -> str:
+    """ "a", "a and b", "a, b and c"."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {last} {parts[-1]}"
+
+
+def times(hour_mask: int, minute_mask: int) -> str:
+    """ "at 02:30", "every 5 minutes from 09:00 to 16:59"."""
+    minutes, hours = bits(minute_mask), bits(hour_mask)
+    if len(minutes) * len(hours) <= _MOST_TIMES and len(hours) < 24:
+        return f"at {listed([f'{hour:02d}:{minute:02d}' for hour in hours for minute in minutes])}"
+    hour_step = _step(hours, 24) if hours[0] == 0 else 0
+    if minutes == [0]:
+        if hour_step:
+            return "every hour" if hour_step == 1 else f"every {hour_step} hours from 00:00"
+        return f"every hour {_hours(hours)}"
+    minute_step = _step(minutes, 60)
+    if minute_step == 1:
+        often, each_hour = "every minute", ""
+    elif minute_step and minutes[0] == 0:
+        often, each_hour = f"every {minute_step} minutes", ""
+    else:
+        often, each_hour = f"at minute{'' if len(minutes) == 1 else 's'} {_spans(minutes)}", " of every hour"
+    if hour_step == 1:
+        return often + each_hour
+    if hour_step:
+        return f"{often} of every {ordinal(hour_step)} hour from 00:00"
+    return f"{often}{each_hour} {_hours(hours)}"
+
+
+def clock_times(clock: Clock) -> str:
+    """As `times`, with seconds where they are not 0 alone: "every 10 seconds of minute 0 from 10:00 to 12:59"."""
+    if clock.seconds == 1:
+        return times(clock.hours, clock.minutes)
+    hours, minutes, seconds = bits(clock.hours), bits(clock.minutes), bits(clock.seconds)
+    if clock.times() <= _MOST_TIMES:
+        found = [f"{hour:02d}:{minute:02d}:{each:02d}" for hour in hours for minute in minutes for each in seconds]
+        return f"at {listed(found)}"
+    step = _step(seconds, 60) if seconds[0] == 0 else 0
+    often = f"at second{'' if len(seconds) == 1 else 's'} {_spans(seconds)}"
+    if step:
+        often = "every second" if step == 1 else f"every {step} seconds"
+    of_minutes = f" of minute{'' if len(minutes) == 1 else 's'} {_spans(minutes)}" if len(minutes) < 60 else ""
+    if not step and not of_minutes:
+        of_minutes = " of every minute"
+    return often + of_minutes + (f" {_hours(hours)}" if len(hours) < 24 else "")
+
+
+def _hours(hours: Sequence[int]) -> str:
+    (low, high), *others = _runs(hours)
+    return f"in the hours {_spans(hours)}" if others else f"from {low:02d}:00 to {high:02d}:59"
+
+
+def dates(mask: int) -> str:
+    """ "on day 1 and 15 of the month"; "" for all of them."""
+    return "" if _full(mask, 1, 31) else _dates(bits(mask))
+
+
+def weekdays(mask: int, last: str = "and") -> str:
+    """ "on Monday to Friday"; "" for all of them. Bit 0 is Sunday. last: before the last of several."""
+    return "" if _full(mask, 0, 6) else f"on {_weekdays(mask, last)}"
+
+
+def months(mask: int) -> str:
+    """ "in June to August"; "" for all of them."""
+    return "" if _full(mask, 1, 12) else f"in {_named(bits(mask), MONTHS, 1)}"
+
+
+def lacking(days: int, months: int, overflow: MonthOverflow) -> str:
+    """What becomes of dates that some of these months lack; "" where that makes no difference."""
+    for month in bits(months):
+        for length in _LENGTHS[month]:
+            if not days >> length + 1:
+                continue
+            if overflow is MonthOverflow.NEXT:
+                there = days >> 1 & months >> month % 12 + 1 & 1
+            elif overflow is MonthOverflow.CLAMP:
+                there = days >> length & 1
+            else:
+                there = _full(days, 1, 31)
+            if not there:
+                return _LACKING[overflow]
+    return ""
+
+
+def years(mask: int) -> str:
+    """ "in 2027 to 2030", "in every second year from 2027 to 2199". Bit n is the year n."""
+    found = bits(mask)
+    steps = {later - year for year, later in pairwise(found)}
+    if len(found) > 3 and len(steps) == 1 and steps != {1}:
+        return f"in every {ordinal(steps.pop())} year from {found[0]} to {found[-1]}"
+    return f"in {_spans(found)}"
+
+
+def numbers(values: Sequence[int]) -> str:
+    """Rising numbers: "5, 7 to 9 and 40"."""
+    return _spans(values)
+
+
+def _days(masks: CalendarMasks) -> str:
+    by_date, by_weekday = dates(masks.days), weekdays(masks.weekdays)
+    if by_date and by_weekday:
+        if_on = weekdays(masks.weekdays, "or").removeprefix("on ")
+        both = f"{by_date} or {by_weekday}" if masks.either else f"{by_date} if it is a {if_on}"
+    elif masks.either:
+        both = ""  # one of the two lists names every day, and either is enough
+    else:
+        both = by_date or by_weekday
+    return " ".join(part for part in (both, months(masks.months)) if part)
+
+
+def _dates(days: Sequence[int]) -> str:
+    steps = {later - day for day, later in pairwise(days)}
+    if len(days) > 3 and len(steps) == 1 and steps != {1} and days[-1] + max(steps) > 31:
+        return f"on every {ordinal(steps.pop())} day of the month from day {days[0]}"
+    return f"on day {_spans(days)} of the month"
+
+
+def _weekdays(mask: int, last: str) -> str:
+    """From Monday on, so that a weekend is one span: "Saturday and Sunday"."""
+    monday_first = (mask >> 1) | (mask & 1) << 6
+    return _named(bits(monday_first), (*WEEKDAYS[1:], WEEKDAYS[0]), 0, last)
+
+
+def _named(numbers: Sequence[int], names: Sequence[str], base: int, last: str = "and") -> str:
+    parts = []
+    for low, high in _runs(numbers):
+        if high > low + 1:
+            parts.append(f"{names[low - base]} to {names[high - base]}")
+        else:
+            parts.extend(names[number - base] for number in sorted({low, high}))
+    return listed(parts, last)
+
+
+def _spans(numbers: Sequence[int]) -> str:
+    parts = []
+    for low, high in _runs(numbers):
+        parts.extend([f"{low} to {high}"] if high > low + 1 else [str(number) for number in sorted({low, high})])
+    return listed(parts)
+
+
+def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """The numbers as unbroken runs (first, last)."""
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+    return runs
+
+
+def _step(numbers: Sequence[int], size: int) -> int:
+    """The step if the numbers are equal steps around the whole clock, else 0; one number is no step."""
+    gaps = {later - number for number, later in zip(numbers, [*numbers[1:], numbers[0] + size], strict=True)}
+    return gaps.pop() if len(gaps) == 1 and len(numbers) > 1 else 0
+
+
+def ordinal(number: int) -> str:
+    """ "first", "third", "11th", "22nd"."""
+    words = {1: "first", 2: "second", 3: "third"}
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return words.get(number) or f"{number}{ending}"
+
+
+def _full(mask: int, low: int, high: int) -> bool:
+    return mask == (2 << high) - (1 << low)

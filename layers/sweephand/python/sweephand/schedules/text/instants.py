@@ -1,0 +1,167 @@
+"""Instants as callers write them: RFC 3339 with an offset, or without one as wall time in a zone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules.text import members
+from sweephand.schedules.zones.localtime import (
+    FIRST_SECOND,
+    LAST_SECOND,
+    Gap,
+    Overlap,
+    Zone,
+    instant_text,
+    to_instant,
+    wall_text,
+    zone,
+)
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
+SCHEMA: Mapping[str, Any] = {
+    "type": "string",
+    "maxLength": members.LONGEST_TEXT,
+    "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})?$",
+    "description": "RFC 3339, years 1970 to 2199; without an offset wall time in `timezone`. Fractions round up.",
+}
+"""Written out, because every function that starts loads this module."""
+EXAMPLE = "an RFC 3339 instant such as 2027-01-01T09:00:00Z"
+_GRAMMAR = (
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]+)?"
+    r"(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))?"
+)
+"""Compiled when first used: a sweeper reads no such text."""
+
+_TAIL = r"(?:\.[0-9]+)?[Zz]?"
+_SHAPE = "dddd-dd-ddTdd:dd:dd"
+_BOUNDS = (
+    (0, "year", 1970, 2199),
+    (5, "month", 1, 12),
+    (11, "hour", 0, 23),
+    (14, "minute", 0, 59),
+    (17, "second", 0, 59),
+)
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a wall time has no zone
+
+
+class Written(NamedTuple):
+    """An instant as read: `second` if the text had an offset, else `wall`. Fractions are already rounded up.
+
+    rounded_up: there was a fraction.
+    exact: False of words that name no time of the day, whose wall time is only that of the moment they were read.
+    """
+
+    second: int | None
+    wall: int
+    rounded_up: bool = False
+    exact: bool = True
+
+    def cut_off(self) -> Written:
+        """Returns the instant with its fraction cut off in place of rounded up."""
+        if not self.rounded_up:
+            return self
+        return Written(None if self.second is None else self.second - 1, self.wall - 1)
+
+    def unread(self, where: Zone) -> int | None:
+        """The wall time, if it is one that the clock jumps over."""
+        return None if self.second is not None or where.instants(self.wall) else self.wall
+
+
+def parse_instant(value: object, field: str, zone: ZoneInfo | None = None) -> datetime:
+    """The instant of RFC 3339 text, aware UTC; fractions of a second are rounded up, never down.
+
+    zone: whose wall time a text without an offset is (UTC if None). Raises InvalidRequest for any other value, for
+    years outside 1970..2199, and for a wall time that `zone` does not have or has twice, naming both instants.
+    """
+    where = _zone_of(zone)
+    return to_instant(resolve(read(value, field), field, where))
+
+
+def _zone_of(info: ZoneInfo | None) -> Zone:
+    return zone("UTC" if info is None else info.key)
+
+
+def read(value: object, field: str) -> Written:
+    """The strict grammar of RFC 3339, the offset left to the caller. Raises InvalidRequest."""
+    text = members.text(value, field, EXAMPLE)
+    found = re.fullmatch(_GRAMMAR, text, re.ASCII)
+    if found is None:
+        raise InvalidRequest(field, f"expected {EXAMPLE}", position=_first_odd(text))
+    for position, name, least, most in _BOUNDS:
+        digits = text[position : position + (4 if name == "year" else 2)]
+        if not least <= int(digits) <= most:
+            raise InvalidRequest(field, f"{name} {digits} is outside {least}..{most}", position=position)
+    year, month, day, hour, minute, second = (int(found[group]) for group in range(1, 7))
+    try:
+        written = datetime(year, month, day, hour, minute, second)  # noqa: DTZ001 - wall time
+    except ValueError:
+        raise InvalidRequest(field, f"month {year}-{month:02d} has no day {day}", position=8) from None
+    elapsed = written - _EPOCH
+    wall = elapsed.days * 86_400 + elapsed.seconds + (1 if found[7] and found[7].strip(".0") else 0)
+    if found[8] is None:
+        return Written(wall if text[-1] in "Zz" else None, wall)
+    return Written(wall - _offset(found, field), wall)
+
+
+def resolve(written: Written, field: str, where: Zone, gap: Gap | None = None, overlap: Overlap | None = None) -> int:
+    """The second of a written instant. gap, overlap: the caller's rules; what a missing one would decide is refused.
+
+    Overlap.BOTH counts as the first. Raises InvalidRequest, for a gap with Gap.SKIP with code NEVER_FIRES.
+    """
+    second = written.second if written.second is not None else _on_clock(written.wall, field, where, gap, overlap)
+    if not FIRST_SECOND <= second <= LAST_SECOND:
+        raise InvalidRequest(field, "the instant is outside the years 1970..2199 in UTC", position=0)
+    return second
+
+
+def _on_clock(wall: int, field: str, where: Zone, gap: Gap | None, overlap: Overlap | None) -> int:
+    found = where.instants(wall)
+    if len(found) == 1:
+        return found[0]
+    if len(found) > 1:
+        if overlap is None:
+            raise InvalidRequest(
+                field,
+                f"the clock in {where.name} reads {wall_text(wall)} twice: at {instant_text(found[0])} and at "
+                f"{instant_text(found[-1])}; write one of them, or state dstOverlap",
+                position=0,
+            )
+        return found[-1] if overlap is Overlap.SECOND else found[0]
+    next_valid, shifted = where.around_gap(wall)
+    if gap is None:
+        raise InvalidRequest(
+            field,
+            f"the clock in {where.name} never reads {wall_text(wall)}: it jumps at {instant_text(next_valid)}, and "
+            f"the time would be {instant_text(shifted)} by the clock before; write one of them, or state dstGap",
+            position=0,
+        )
+    if gap is Gap.SKIP:
+        raise members.never_fires(field, f"the clock in {where.name} never reads {wall_text(wall)}, and dstGap is skip")
+    return shifted if gap is Gap.SHIFT else next_valid
+
+
+def _offset(found: re.Match[str], field: str) -> int:
+    """Seconds east of UTC of `+hh:mm`; RFC 3339 allows up to 23:59."""
+    hours, minutes = int(found[9]), int(found[10])
+    if hours > 23 or minutes > 59:
+        raise InvalidRequest(
+            field, f"offset {found[8]}{found[9]}:{found[10]} is outside 23:59", position=found.start(8)
+        )
+    return (-1 if found[8] == "-" else 1) * (hours * 3600 + minutes * 60)
+
+
+def _first_odd(text: str) -> int:
+    """Where the text leaves the grammar."""
+    for position, (expected, found) in enumerate(zip(_SHAPE, text, strict=False)):
+        if found not in ("0123456789" if expected == "d" else "Tt" if expected == "T" else expected):
+            return position
+    if len(text) <= len(_SHAPE):
+        return len(text)
+    rest = re.match(_TAIL, text[len(_SHAPE) :], re.ASCII)
+    return len(_SHAPE) + (0 if rest is None else rest.end())

@@ -1,0 +1,219 @@
+"""Dates as two standards write them: ISO 8601 (calendar, week and ordinal dates) and RFC 2822. Linear time.
+
+Without an offset they are wall time. Fractions of a second are rounded up. The strict RFC 3339 of the native members is
+in instants.py; these are for callers who bring their texts along.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules.grids.calendar_masks import MONTHS_SHORT
+from sweephand.schedules.text import members
+from sweephand.schedules.text.instants import Written
+
+EXPECTED = "a date of ISO 8601 such as 2027-02-08T09:30:00Z or of RFC 2822 such as Mon, 08 Feb 2027 09:30:00 GMT"
+FIRST_YEAR, LAST_YEAR = 1970, 2199
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTH_NAMES = tuple(name.title() for name in MONTHS_SHORT)
+_DATES = tuple(
+    re.compile(shape, re.ASCII)
+    for shape in (
+        r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})",
+        r"(?P<year>[0-9]{4})-?W(?P<week>[0-9]{2})(?:-?(?P<weekday>[0-9]))?",
+        r"(?P<year>[0-9]{4})-(?P<ordinal>[0-9]{3})",
+        r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})",
+        r"(?P<year>[0-9]{4})(?P<month>[0-9]{2})(?P<day>[0-9]{2})",
+        r"(?P<year>[0-9]{4})(?P<ordinal>[0-9]{3})",
+    )
+)
+_AFTER_DATE = re.compile(r"$|[Tt ](?=[0-9]{2})", re.ASCII)
+_TIME = re.compile(
+    r"(?P<hour>[0-9]{2})(?::?(?P<minute>[0-9]{2})(?::?(?P<second>[0-9]{2})(?P<fraction>[.,][0-9]+)?)?)?", re.ASCII
+)
+_OFFSET = re.compile(r" ?(?P<zulu>[Zz])| ?(?P<sign>[+-])(?P<hours>[0-9]{2})(?::?(?P<minutes>[0-9]{2}))?", re.ASCII)
+_RFC_2822 = re.compile(
+    r"(?:(?P<weekday>[A-Za-z]{3})(?:, *| +))?(?P<day>[0-9]{1,2}) +(?P<month>[A-Za-z]{3}) +(?P<year>[0-9]{4}|[0-9]{2}) +"
+    r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2}))?"
+    r"(?: +(?:(?P<name>[A-Za-z]{1,3})|(?P<sign>[+-])(?P<hours>[0-9]{2})(?P<minutes>[0-9]{2})))?",
+    re.ASCII,
+)
+_COMMENT = re.compile(r"\([^()]*\)")
+_LIKE_ONE = re.compile(
+    r"[ \t]*(?:[0-9]{4}(?![0-9]*[ \t]*[a-z]{2})"  # not 2015 hours
+    rf"|(?:[a-z]{{3}}(?:, *| +))?[0-9]{{1,2}} +(?:{'|'.join(_MONTH_NAMES)}) )",
+    re.ASCII | re.IGNORECASE,
+)
+_NAMED_OFFSETS_H = {
+    "UT": 0,
+    "GMT": 0,
+    "UTC": 0,
+    "Z": 0,
+    "EDT": -4,
+    "EST": -5,
+    "CDT": -5,
+    "CST": -6,
+    "MDT": -6,
+    "MST": -7,
+    "PDT": -7,
+    "PST": -8,
+}
+
+
+def read(value: object, field: str) -> Written:
+    """The date of a text of at most 100 characters. Raises InvalidRequest with the place at which it is none."""
+    text = members.text(value, field, EXPECTED, longest=members.LONGEST_WORDS)
+    whole = text.strip()
+    try:
+        return _iso(whole, field) if whole[:4].isdigit() else _rfc_2822(_without_comments(text).strip(), field)
+    except InvalidRequest as refused:
+        lead = len(text) - len((text if whole[:4].isdigit() else _without_comments(text)).lstrip())
+        position = None if refused.position is None else refused.position + lead
+        raise InvalidRequest(field, refused.reason, position=position) from refused
+
+
+def looks_like_one(text: str) -> bool:
+    """Whether a text begins as such a date, so that its faults are those of a date."""
+    return _LIKE_ONE.match(_without_comments(text)) is not None
+
+
+def _without_comments(text: str) -> str:
+    """With blanks in the place of the comments of RFC 2822, so that all else stays where it is."""
+    plain = _COMMENT.sub(lambda found: " " * len(found[0]), text)
+    return text if plain == text else _without_comments(plain)
+
+
+def wall_of(day: date, hour: int = 0, minute: int = 0, second: int = 0) -> int:
+    """Seconds that the clock on the wall has counted since 1970-01-01T00:00:00. 24 hours are the next midnight."""
+    return number_of(day) * 86_400 + hour * 3600 + minute * 60 + second
+
+
+def day_on(number: int) -> date:
+    """The day so many days after 1970-01-01."""
+    return date.fromordinal(number + _EPOCH_DAY)
+
+
+def number_of(day: date) -> int:
+    """Days since 1970-01-01."""
+    return day.toordinal() - _EPOCH_DAY
+
+
+def within(name: str, digits: str, least: int, most: int, field: str, position: int) -> int:
+    """The number, if it lies within these bounds. Raises InvalidRequest."""
+    number = int(digits)
+    if not least <= number <= most:
+        raise InvalidRequest(field, f"{name} {digits} is outside {least}..{most}", position=position)
+    return number
+
+
+def offset_s(sign: str, hours: str, minutes: str | None, field: str, position: int) -> int:
+    """Seconds east of UTC."""
+    in_hours = within("offset hour", hours, 0, 23, field, position)
+    in_minutes = within("offset minute", minutes or "0", 0, 59, field, position)
+    return (-1 if sign == "-" else 1) * (in_hours * 3600 + in_minutes * 60)
+
+
+def _iso(text: str, field: str) -> Written:
+    matches = [found for shape in _DATES if (found := shape.match(text))]
+    found = next((found for found in matches if _AFTER_DATE.match(text, found.end())), None)
+    if found is None:
+        furthest = max((found.end() for found in matches), default=0)
+        raise InvalidRequest(field, f"expected {EXPECTED}", position=furthest)
+    day = _day(found.groupdict(), found, field)
+    position = found.end()
+    if position == len(text):
+        return Written(None, wall_of(day))
+    if not found.groupdict().keys() & {"day", "ordinal"} and not found.groupdict().get("weekday"):
+        raise InvalidRequest(field, "expected the day before the time of day", position=position)
+    position += 1
+    time = _TIME.match(text, position)
+    assert time is not None  # _AFTER_DATE has seen its first two digits
+    wall = wall_of(day) + _clock_s(time, field)
+    position = time.end()
+    rounded_up = bool((time["fraction"] or "").strip(".,0"))
+    if position == len(text):
+        return Written(None, wall, rounded_up)
+    offset = _OFFSET.fullmatch(text, position)
+    if offset is None:
+        reason = "expected the end of the text, or an offset such as Z, +07:00, +0700 or +07"
+        raise InvalidRequest(field, reason, position=position)
+    if offset["zulu"]:
+        return Written(wall, wall, rounded_up)
+    east = offset_s(offset["sign"], offset["hours"], offset["minutes"], field, position)
+    return Written(wall - east, wall, rounded_up)
+
+
+def _day(parts: dict[str, str | None], found: re.Match[str], field: str) -> date:
+    year = within("year", str(parts["year"]), FIRST_YEAR, LAST_YEAR, field, 0)
+    if parts.get("week") is not None:
+        week = within("week", str(parts["week"]), 1, 53, field, found.start("week"))
+        weekday = within("weekday", parts["weekday"] or "1", 1, 7, field, found.start("weekday"))
+        try:
+            return date.fromisocalendar(year, week, weekday)
+        except ValueError:
+            raise InvalidRequest(field, f"{year} has no week {week}", position=found.start("week")) from None
+    if parts.get("ordinal") is not None:
+        days = date(year, 12, 31).timetuple().tm_yday
+        ordinal = within("day of the year", str(parts["ordinal"]), 1, days, field, found.start("ordinal"))
+        return date.fromordinal(date(year, 1, 1).toordinal() + ordinal - 1)
+    month = within("month", str(parts["month"]), 1, 12, field, found.start("month"))
+    at = found.start("day") if parts.get("day") else 0
+    return day_of(year, month, int(parts.get("day") or 1), field, at)
+
+
+def day_of(year: int, month: int, day: int, field: str, position: int) -> date:
+    """Raises InvalidRequest for 30 February and its kin."""
+    try:
+        return date(year, month, day)
+    except ValueError:
+        raise InvalidRequest(field, f"month {year}-{month:02d} has no day {day}", position=position) from None
+
+
+def _clock_s(time: re.Match[str], field: str) -> int:
+    """Seconds since midnight, a fraction rounded up; 24:00 is the next midnight."""
+    hour = within("hour", time["hour"], 0, 24, field, time.start("hour"))
+    minute = within("minute", time["minute"] or "0", 0, 59, field, time.start("minute"))
+    second = within("second", time["second"] or "0", 0, 59, field, time.start("second"))
+    fraction = time.groupdict().get("fraction") or ""
+    seconds = hour * 3600 + minute * 60 + second + (1 if fraction.strip(".,0") else 0)
+    if hour == 24 and seconds > 86_400:
+        raise InvalidRequest(field, "24:00:00 is the last time of a day", position=time.start("hour"))
+    return seconds
+
+
+def _rfc_2822(text: str, field: str) -> Written:
+    found = _RFC_2822.fullmatch(text)
+    if found is None:
+        raise InvalidRequest(field, f"expected {EXPECTED}", position=0)
+    day = _rfc_day(found, field)
+    wall = wall_of(day) + _clock_s(found, field)
+    if found["name"]:
+        east_h = _NAMED_OFFSETS_H.get(found["name"].upper())
+        if east_h is None:
+            known = ", ".join(_NAMED_OFFSETS_H)
+            raise InvalidRequest(field, f"expected one of {known}, or +hhmm", position=found.start("name"))
+        return Written(wall - east_h * 3600, wall)
+    if found["sign"]:
+        return Written(
+            wall - offset_s(found["sign"], found["hours"], found["minutes"], field, found.start("sign")), wall
+        )
+    return Written(None, wall)
+
+
+def _rfc_day(found: re.Match[str], field: str) -> date:
+    """Two digits of a year are 1950 to 2049, as the standard has it."""
+    if found["month"].title() not in _MONTH_NAMES:
+        reason = f"expected a month from {', '.join(_MONTH_NAMES)}"
+        raise InvalidRequest(field, reason, position=found.start("month"))
+    year = int(found["year"])
+    if len(found["year"]) == 2:
+        year += 2000 if year < 50 else 1900
+    year = within("year", str(year), FIRST_YEAR, LAST_YEAR, field, found.start("year"))
+    day = day_of(year, _MONTH_NAMES.index(found["month"].title()) + 1, int(found["day"]), field, found.start("day"))
+    right = _WEEKDAYS[day.weekday()]
+    if found["weekday"] and found["weekday"].title() != right:
+        raise InvalidRequest(field, f"{day} is a {right}, not a {found['weekday']}", position=0)
+    return day

@@ -1,0 +1,275 @@
+"""An instant in words, seen from now: "in 2 hours", "tomorrow at 4pm", "next week monday at 5am", "9pm tonight".
+
+A cursor reads the text once from left to right. Seconds to hours are elapsed time; days and longer count by the
+calendar, at the same time of day unless one is given. What else the words mean: decision 0025.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import NamedTuple
+
+from sweephand.errors import InvalidRequest
+from sweephand.schedules.grids.calendar_masks import month_length
+from sweephand.schedules.text import day_times, iso_dates
+from sweephand.schedules.text.english import WEEKDAYS
+from sweephand.schedules.text.instants import Written
+from sweephand.schedules.zones.localtime import Overlap, Zone
+
+EXPECTED = 'words such as "in 2 hours", "tomorrow at 4pm", "next week monday at 5am", "9pm tonight" or "now"'
+_WORD = re.compile(r"[a-z]+", re.ASCII)
+_NUMBER = re.compile(r"[0-9]+", re.ASCII)
+_BLANKS = re.compile(r"[ \t]*", re.ASCII)
+_ELAPSED_S = {"second": 1, "minute": 60, "hour": 3600}
+_DAYS = {"day": 1, "week": 7}
+_MONTHS = {"month": 1, "year": 12}
+_UNITS = (*_ELAPSED_S, *_DAYS, *_MONTHS)
+_SHORT = {"sec": "second", "min": "minute", "hr": "hour"}
+_ONE = {"a", "an"}
+_LONGEST = {"second": 10**10, "minute": 10**8, "hour": 10**7, "day": 10**5, "week": 10**4, "month": 3_000, "year": 300}
+"""More than what is left up to 2199, so that no sum grows without bound."""
+_DAY_S = 86_400
+_NOON_S = 43_200
+_WEEKDAYS = {name.lower(): number for number, name in enumerate((*WEEKDAYS[1:], WEEKDAYS[0]))}
+_WEEKDAYS |= {name[:3]: number for name, number in _WEEKDAYS.items()}
+
+
+def read(text: str, field: str, now: int, where: Zone, overlap: Overlap | None = None) -> Written:
+    """The instant that the words name. text: checked, at most 100 characters. now: Unix seconds. overlap: the caller's.
+
+    Raises InvalidRequest with the position of the first word that is not understood.
+    """
+    words = _Cursor(text.lower(), field)
+    if words.take("now"):
+        words.end()
+        return Written(now, where.wall(now))
+    counted = words.take("in")
+    if counted or words.counts():
+        return _from_now(words, now, where, counted)
+    return _on_a_day(words, _Now(now, where, overlap))
+
+
+def _unit(word: str) -> str:
+    """Singular, and in full."""
+    unit = word.removesuffix("s")
+    return _SHORT.get(unit, unit)
+
+
+class _Now(NamedTuple):
+    """Now, and the clock that it is read from."""
+
+    second: int
+    zone: Zone
+    overlap: Overlap | None
+
+    def is_over(self, wall: int) -> bool:
+        """Whether a wall time lies behind now; of one that comes twice the copy that the caller's rule chooses."""
+        copies = self.zone.instants(wall)
+        if not copies:
+            return wall < self.zone.wall(self.second)
+        return copies[0 if self.overlap in (Overlap.FIRST, Overlap.BOTH) else -1] < self.second
+
+
+class _Cursor:
+    """A place in a text, behind the blanks."""
+
+    def __init__(self, text: str, field: str) -> None:
+        self.text = text.rstrip()
+        self.field = field
+        self.position = 0
+        self._over_blanks(0)
+
+    def _over_blanks(self, position: int) -> None:
+        found = _BLANKS.match(self.text, position)
+        self.position = found.end() if found else position
+
+    def word(self) -> str:
+        """The word that begins here, "" if none does."""
+        found = _WORD.match(self.text, self.position)
+        return found[0] if found else ""
+
+    def take(self, *words: str) -> str:
+        """Passes over the word here if it is one of these; "" if it is not."""
+        word = self.word()
+        if word not in words:
+            return ""
+        self._over_blanks(self.position + len(word))
+        return word
+
+    def counts(self) -> bool:
+        """Whether a number and a unit begin here."""
+        number = _NUMBER.match(self.text, self.position)
+        behind = number.end() if number else self.position + len(self._one())
+        if behind == self.position:
+            return False
+        blanks = _BLANKS.match(self.text, behind)
+        unit = _WORD.match(self.text, blanks.end() if blanks else behind)
+        return unit is not None and _unit(unit[0]) in _UNITS
+
+    def _one(self) -> str:
+        """ "a" or "an", which stand for a 1; "" for anything else."""
+        word = self.word()
+        return word if word in _ONE else ""
+
+    def amount(self) -> tuple[int, str]:
+        """A number and its unit, singular."""
+        number = _NUMBER.match(self.text, self.position)
+        if number is None and not self._one():
+            raise self.refusal("expected a number in digits")
+        begun = self.position
+        said = number[0] if number else "1"
+        self._over_blanks(number.end() if number else begun + len(self._one()))
+        unit = _unit(self.word())
+        if unit not in _UNITS:
+            raise self.refusal(f"expected one of {', '.join(f'{name}s' for name in _UNITS)}")
+        self._over_blanks(self.position + len(self.word()))
+        if len(said) > 11 or int(said) > _LONGEST[unit]:
+            raise InvalidRequest(self.field, "lies after the year 2199", position=begun)
+        return int(said), unit
+
+    def time(self) -> int | None:
+        """A time of day in seconds, None if none begins here."""
+        found = day_times.match(self.text, self.position, self.field)
+        if found is None:
+            return None
+        self._over_blanks(found.end)
+        return found.second
+
+    def more(self) -> bool:
+        return self.position < len(self.text)
+
+    def end(self) -> None:
+        if self.more():
+            raise self.refusal("expected the end of the text")
+
+    def refusal(self, reason: str) -> InvalidRequest:
+        return InvalidRequest(self.field, reason, position=self.position)
+
+
+def _from_now(words: _Cursor, now: int, where: Zone, counted: str) -> Written:
+    """ "in 2 hours", "20 minutes from now", "in 2 days at 4pm"; amounts may be joined by "and"."""
+    elapsed = days = months = 0
+    while True:
+        number, unit = words.amount()
+        elapsed += number * _ELAPSED_S.get(unit, 0)
+        days += number * _DAYS.get(unit, 0)
+        months += number * _MONTHS.get(unit, 0)
+        if not (words.take("and") or words.counts()):
+            break
+    if not counted and not (words.take("from") and words.take("now")):
+        raise words.refusal('expected "from now"')
+    time = None
+    if words.more():
+        words.take("at")
+        time = words.time()
+        if time is None:
+            raise words.refusal(f"expected {day_times.EXPECTED}")
+        if elapsed:
+            raise words.refusal("a time of day needs whole days before it")
+    words.end()
+    if not days and not months:
+        return Written(now + elapsed, where.wall(now + elapsed))
+    day, begun = divmod(where.wall(now), _DAY_S)
+    day = _months_on(day, months) + days
+    return Written(None, day * _DAY_S + (begun + elapsed if time is None else time), exact=time is not None)
+
+
+def _months_on(day: int, months: int) -> int:
+    """The same day so many months later, the last one where that month is shorter. Beyond 2199: the year 2200."""
+    on = iso_dates.day_on(day)
+    year, month = divmod(on.year * 12 + on.month - 1 + months, 12)
+    year = min(year, iso_dates.LAST_YEAR + 1)
+    return iso_dates.number_of(date(year, month + 1, min(on.day, month_length(year, month + 1))))
+
+
+def _on_a_day(words: _Cursor, now: _Now) -> Written:
+    """A day and a time in either order; one of them may be missing."""
+    today = now.zone.wall(now.second) // _DAY_S
+    named: _Named | None = None
+    time: int | None = None
+    while words.more():
+        at = words.position
+        named_here = _day(words, today) if named is None else None
+        if named_here is not None:
+            named = named_here
+            continue
+        said = words.take("at")
+        here = words.time() if time is None else None
+        if here is None:
+            words.position = words.position if said else at
+            raise words.refusal(f"expected {day_times.EXPECTED if said or named else EXPECTED}")
+        time = here
+    return Written(None, _wall(words, named, time, now), exact=time is not None)
+
+
+class _Named:
+    """day: since 1970-01-01 by the calendar. weekly: a weekday that may be today, if its time is still ahead."""
+
+    def __init__(self, day: int, *, weekly: bool = False, needs_time: str = "") -> None:
+        self.day = day
+        self.weekly = weekly
+        self.needs_time = needs_time
+
+
+def _day(words: _Cursor, today: int) -> _Named | None:
+    """The day that begins here, None if none does."""
+    word = words.take("today", "tonight", "tomorrow", "next", "this", "on", *_WEEKDAYS)
+    if word in ("today", "tonight"):
+        return _Named(today, needs_time=word)
+    if word == "tomorrow":
+        return _Named(today + 1)
+    if word == "next":
+        return _next(words, today)
+    if not word:
+        return None
+    if word in ("on", "this"):
+        word = words.take(*_WEEKDAYS)
+        if not word:
+            raise words.refusal("expected a weekday")
+    weekday = _WEEKDAYS[word]
+    if words.take("next"):
+        if not words.take("week"):
+            raise words.refusal('expected "week"')
+        return _Named(_monday(today) + 7 + weekday)
+    return _Named(today + (weekday - _weekday(today)) % 7, weekly=True)
+
+
+def _next(words: _Cursor, today: int) -> _Named:
+    word = words.take("week", "month", "year", *_WEEKDAYS)
+    if word in ("month", "year"):
+        return _Named(_months_on(today, _MONTHS[word]))
+    if word == "week":
+        words.take("on")
+        weekday = words.take(*_WEEKDAYS)
+        return _Named(_monday(today) + 7 + _WEEKDAYS[weekday]) if weekday else _Named(today + 7)
+    if not word:
+        raise words.refusal("expected week, month, year or a weekday")
+    return _Named(today + ((_WEEKDAYS[word] - _weekday(today)) % 7 or 7))
+
+
+def _wall(words: _Cursor, named: _Named | None, time: int | None, now: _Now) -> int:
+    today, begun = divmod(now.zone.wall(now.second), _DAY_S)
+    if named is None:
+        assert time is not None  # a text of neither was refused before
+        return (today + now.is_over(today * _DAY_S + time)) * _DAY_S + time
+    if named.needs_time == "tonight" and (time is None or time < _NOON_S):
+        if time == 0:
+            reason = 'midnight is the first instant of a day: write "tomorrow at 12am" for the end of today'
+            raise InvalidRequest(words.field, reason, position=0)
+        raise InvalidRequest(words.field, 'expected a time after noon with it, as in "9pm tonight"', position=0)
+    if named.needs_time and time is None:
+        raise InvalidRequest(words.field, 'expected a time with it, as in "today at 9pm"', position=0)
+    day = named.day
+    if named.weekly and day == today and (time is None or now.is_over(today * _DAY_S + time)):
+        day += 7
+    return day * _DAY_S + (begun if time is None else time)
+
+
+def _weekday(day: int) -> int:
+    """0 for Monday; 1970-01-01 was a Thursday."""
+    return (day + 3) % 7
+
+
+def _monday(day: int) -> int:
+    return day - _weekday(day)

@@ -1,0 +1,342 @@
+"""Reads and conditional writes on the one table, through PynamoDB's own connection.
+
+PynamoDB's models are the schema; its models and connection lack `ReturnValuesOnConditionCheckFailure`, so writes go
+to the connection's client with expressions that PynamoDB serialises. A failed condition is a value (`Refused`, with
+the item that was there), never an exception: the SDK may have met its own success after a lost answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from botocore import __version__ as botocore_version
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from pynamodb.attributes import Attribute
+from pynamodb.connection import Connection
+from pynamodb.expressions.projection import create_projection_expression
+
+from sweephand import __version__
+from sweephand.errors import Unavailable
+from sweephand.sources import Chance, Clock
+from sweephand.store.dynamo.expressions import Action, Condition, add, in_request, names_of
+from sweephand.store.dynamo.table import Item
+
+USER_AGENT = f"Sweephand/{__version__} Botocore/{botocore_version}"
+CONFLICT_TRIES = 5
+TRANSACTION_TRIES = 10
+LONGEST_JITTER_S = 0.8
+"""Twenty transactions on one item at once all come through, the last within some 2 s (decision 0019)."""
+BATCH_GET_MOST = 100
+TRANSACTION_MOST = 100
+GROWTH, LARGEST_PAGE = 16, 10_000
+
+I = TypeVar("I", bound=Item)  # noqa: E741 - an Item of one model
+
+
+@dataclass(frozen=True)
+class Written:
+    """The condition held."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The condition failed. old: the item that was there, in DynamoDB's JSON; None if there was none."""
+
+    old: Mapping[str, Any] | None
+
+    def read(self, model: type[I]) -> I | None:
+        return model.from_raw_data(dict(self.old)) if self.old else None
+
+
+@dataclass(frozen=True)
+class Op:
+    """One part of a transaction. `name` says which part a refusal came from."""
+
+    name: str
+    request: Mapping[str, Any]
+
+
+ALONE = {"Put": "put_item", "Update": "update_item", "Delete": "delete_item"}
+"""A part of a transaction as a call of its own. A mere check is none."""
+
+
+class _Contended(Unavailable):
+    """A write met a transaction of the same item."""
+
+
+@dataclass(frozen=True)
+class Cancelled:
+    """A transaction that did not happen. refused: the name of each part whose condition failed -> what was there."""
+
+    refused: Mapping[str, Refused] = field(default_factory=dict)
+
+
+class Table:
+    """The one table.
+
+    Timeouts are short (connect 1 s, read 3 s, 3 attempts in all): the worst case stays below API Gateway's 30 s.
+    """
+
+    def __init__(self, name: str, clock: Clock, chance: Chance, *, region: str | None = None) -> None:
+        self.name = name
+        self._clock = clock
+        self._chance = chance
+        self._connection = Connection(
+            region=region,
+            connect_timeout_seconds=1,
+            read_timeout_seconds=3,
+            max_retry_attempts=2,
+            max_pool_connections=16,
+        )
+        # For all clients of the session. Botocore would compose its own string of twenty parts, twice a call.
+        self.session.set_default_client_config(Config(user_agent=USER_AGENT))
+
+    def open(self) -> None:
+        """Makes the client before threads use it: each of them would make one of its own."""
+        _ = self.client
+
+    @property
+    def client(self) -> Any:
+        return self._connection.client
+
+    @property
+    def session(self) -> Any:
+        """The botocore session, for clients of other services: a second one would load its data again."""
+        return self._connection.session
+
+    def call(self, operation: str, **kwargs: Any) -> Any:
+        """One call.
+
+        Raises Unavailable for throttling, time-outs and faults of DynamoDB; other ClientErrors as they are.
+        """
+        try:
+            return getattr(self.client, operation)(**kwargs)
+        except ClientError as refused:
+            code = refused.response.get("Error", {}).get("Code")
+            if code == "TransactionConflictException":
+                raise _Contended("another change of the same item is under way") from refused
+            if code in PASSING or _is_server_fault(refused):
+                raise Unavailable("the table did not answer in time") from refused
+            raise
+        except BotoCoreError as silent:
+            raise Unavailable("the table did not answer in time") from silent
+
+    # Reading
+
+    def get(self, model: type[I], pk: str, sk: str, *, consistent: bool = True) -> I | None:
+        answer = self.call("get_item", TableName=self.name, Key=key(pk, sk), ConsistentRead=consistent)
+        return model.from_raw_data(answer["Item"]) if "Item" in answer else None
+
+    def batch_get(
+        self, keys: Iterable[tuple[str, str]], *, consistent: bool = True
+    ) -> dict[tuple[str, str], dict[str, Any]]:
+        """Those of the items that exist, by (pk, sk), in DynamoDB's JSON. Asks again for what DynamoDB left over."""
+        wanted = [key(pk, sk) for pk, sk in dict.fromkeys(keys)]
+        found: dict[tuple[str, str], dict[str, Any]] = {}
+        tries = 0
+        while wanted:
+            page, wanted = wanted[:BATCH_GET_MOST], wanted[BATCH_GET_MOST:]
+            answer = self.call("batch_get_item", RequestItems={self.name: {"Keys": page, "ConsistentRead": consistent}})
+            for item in answer["Responses"].get(self.name, []):
+                found[item["pk"]["S"], item["sk"]["S"]] = item
+            left = answer.get("UnprocessedKeys", {}).get(self.name, {}).get("Keys", [])
+            if left:
+                tries += 1
+                if tries > CONFLICT_TRIES:
+                    raise Unavailable("the table is throttled")
+                self._clock.sleep(self._chance.uniform(0.01, 0.05 * 2**tries))
+                wanted = left + wanted
+        return found
+
+    def query(
+        self,
+        pk: str | int,
+        sort: Condition | None = None,
+        *,
+        index: str | None = None,
+        partition: Attribute[Any] | None = None,
+        forward: bool = True,
+        limit: int | None = None,
+        start: Mapping[str, Any] | None = None,
+        consistent: bool = False,
+        only: Sequence[Attribute[Any]] = (),
+    ) -> tuple[list[dict[str, Any]], Mapping[str, Any] | None]:
+        """One page: items in DynamoDB's JSON and the key to go on from. partition: the index's hash attribute.
+
+        only: the attributes that are wanted, to transfer and parse no others; the units stay those of whole items.
+        """
+        hash_attribute = partition if partition is not None else Item.pk
+        condition = (hash_attribute == pk) if sort is None else (hash_attribute == pk) & sort
+        names: dict[str, str] = {}
+        values: dict[str, Any] = {}
+        kwargs: dict[str, Any] = {
+            "TableName": self.name,
+            "KeyConditionExpression": condition.serialize(names, values),
+            "ScanIndexForward": forward,
+            "ExpressionAttributeValues": values,
+        }
+        if index is not None:
+            kwargs["IndexName"] = index
+        if limit is not None:
+            kwargs["Limit"] = limit
+        if start is not None:
+            kwargs["ExclusiveStartKey"] = start
+        if consistent:
+            kwargs["ConsistentRead"] = True
+        if only:
+            kwargs["ProjectionExpression"] = create_projection_expression(list(only), names)
+        kwargs["ExpressionAttributeNames"] = names_of(names)
+        answer = self.call("query", **kwargs)
+        return answer["Items"], answer.get("LastEvaluatedKey")
+
+    def query_all(
+        self, pk: str | int, sort: Condition | None = None, *, limit: int | None = None, **kwargs: Any
+    ) -> Iterator[dict[str, Any]]:
+        """All items, page by page as they are taken.
+
+        limit: of the first page. Whoever needs more than that wants ever more at once: a filter that lets little
+        through.
+        """
+        start = None
+        while True:
+            items, start = self.query(pk, sort, start=start, limit=limit, **kwargs)
+            yield from items
+            if start is None:
+                return
+            limit = limit and min(limit * GROWTH, LARGEST_PAGE)
+
+    # Writing
+
+    def put(self, item: Item, condition: Condition | None = None) -> Written | Refused:
+        return self._single("put_item", {"TableName": self.name, "Item": item.serialize()}, condition)
+
+    def update(
+        self, pk: str, sk: str, actions: Sequence[Action], condition: Condition | None = None
+    ) -> Written | Refused:
+        kwargs = {"TableName": self.name, "Key": key(pk, sk)}
+        return self._single("update_item", kwargs, condition, actions)
+
+    def delete(self, pk: str, sk: str, condition: Condition | None = None) -> Written | Refused:
+        return self._single("delete_item", {"TableName": self.name, "Key": key(pk, sk)}, condition)
+
+    def increase(self, pk: str, sk: str, attribute: Attribute[int], by: int = 1, also: Sequence[Action] = ()) -> int:
+        """A number that nobody was given before, from 1. A lost answer leaves a gap, so it counts nothing.
+
+        also: what else the item shall have.
+        """
+        kwargs = {"TableName": self.name, "Key": key(pk, sk), "ReturnValues": "UPDATED_NEW"}
+        answer = self.call("update_item", **kwargs, **in_request(None, [add(attribute, by), *also]))
+        return int(answer["Attributes"][attribute.attr_name]["N"])
+
+    def _single(
+        self, operation: str, kwargs: dict[str, Any], condition: Condition | None, actions: Sequence[Action] = ()
+    ) -> Written | Refused:
+        kwargs |= in_request(condition, actions)
+        if condition is not None:
+            kwargs["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        try:
+            self.call(operation, **kwargs)
+        except ClientError as refused:
+            if refused.response["Error"]["Code"] != "ConditionalCheckFailedException":
+                raise
+            return Refused(refused.response.get("Item"))
+        return Written()
+
+    # Transactions
+
+    def put_op(self, name: str, item: Item, condition: Condition | None = None) -> Op:
+        return self._op(name, "Put", {"Item": item.serialize()}, condition)
+
+    def update_op(
+        self, name: str, pk: str, sk: str, actions: Sequence[Action], condition: Condition | None = None
+    ) -> Op:
+        return self._op(name, "Update", {"Key": key(pk, sk)}, condition, actions)
+
+    def delete_op(self, name: str, pk: str, sk: str, condition: Condition | None = None) -> Op:
+        return self._op(name, "Delete", {"Key": key(pk, sk)}, condition)
+
+    def check_op(self, name: str, pk: str, sk: str, condition: Condition) -> Op:
+        return self._op(name, "ConditionCheck", {"Key": key(pk, sk)}, condition)
+
+    def _op(
+        self, name: str, verb: str, request: dict[str, Any], condition: Condition | None, actions: Sequence[Action] = ()
+    ) -> Op:
+        request |= {"TableName": self.name} | in_request(condition, actions)
+        if condition is not None:
+            request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        return Op(name, {verb: request})
+
+    def transact(self, ops: Sequence[Op]) -> Written | Cancelled:
+        """All or nothing. A conflict with another transaction is tried again, with jitter (the SDK does not).
+
+        Raises Unavailable if conflicts or throttling last.
+        """
+        for tries in range(TRANSACTION_TRIES):
+            try:
+                self.call("transact_write_items", TransactItems=[dict(op.request) for op in ops])
+            except ClientError as cancelled:
+                if cancelled.response["Error"]["Code"] != "TransactionCanceledException":
+                    raise
+                reasons = cancelled.response.get("CancellationReasons", [])
+                refused = {
+                    op.name: Refused(reason.get("Item"))
+                    for op, reason in zip(ops, reasons, strict=True)
+                    if reason.get("Code") == "ConditionalCheckFailed"
+                }
+                if refused:
+                    return Cancelled(refused)
+                if not any(reason.get("Code") in PASSING for reason in reasons):
+                    raise
+                self._wait_for_others(tries)
+            else:
+                return Written()
+        raise Unavailable("other changes of the same items went on for too long")
+
+    def carry_out(self, op: Op) -> Written | Refused:
+        """What would be a transaction of one part: as a plain write it promises the same, for half the units.
+
+        A conflict with a transaction is tried again as there. Raises Unavailable if conflicts or throttling last.
+        """
+        ((verb, request),) = op.request.items()
+        for tries in range(TRANSACTION_TRIES):
+            try:
+                return self._single(ALONE[verb], dict(request), None)
+            except _Contended:
+                self._wait_for_others(tries)
+        raise Unavailable("other changes of the same item went on for too long")
+
+    def _wait_for_others(self, tries: int) -> None:
+        self._clock.sleep(self._chance.uniform(0.01, min(LONGEST_JITTER_S, 0.05 * 2**tries)))
+
+    def statements(self, statements: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Up to 25 PartiQL updates in one call: the answer of each, in order, with `Error` where it failed."""
+        answer = self.call("batch_execute_statement", Statements=list(statements))
+        return list(answer["Responses"])
+
+
+PASSING = frozenset(
+    {
+        "ThrottlingException",
+        "ThrottlingError",
+        "ProvisionedThroughputExceededException",
+        "ProvisionedThroughputExceeded",
+        "RequestLimitExceeded",
+        "TransactionConflict",
+        "TransactionConflictException",
+        "TransactionInProgressException",
+        "InternalServerError",
+        "ServiceUnavailable",
+    }
+)
+"""Error codes after which the same call may succeed."""
+
+
+def key(pk: str, sk: str) -> dict[str, dict[str, str]]:
+    return {"pk": {"S": pk}, "sk": {"S": sk}}
+
+
+def _is_server_fault(error: ClientError) -> bool:
+    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) >= 500

@@ -1,0 +1,424 @@
+"""The models: the only schema of the one table. Attribute names, types and (de)serialisation come from here alone.
+
+Instants: `_at` of runs and jobs are epoch milliseconds, those that an index sorts or the sweep compares (next_run_at,
+last_planned_at, first_at, began_at, through_at, ended_at, missed_from, missed_to, left_out_to, expires_at) epoch
+seconds. User JSON is stored as text. Models of rarer rows, which a function loads with the first one: `*_items.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sweephand.store.dynamo.flat_models import (
+    BooleanAttribute,
+    FlatModel,
+    Integer,
+    UnicodeAttribute,
+    UnicodeSetAttribute,
+)
+
+NEXT_RUN = "next-run"
+CATALOGUE = "catalogue"
+ATTENTION = "attention"
+
+
+class Item(FlatModel):
+    """The members of every item. The table's name belongs to conditional.Table, so two tables can be open at once."""
+
+    class Meta:
+        table_name = "sweephand"
+
+    pk = UnicodeAttribute(hash_key=True)
+    sk = UnicodeAttribute(range_key=True)
+    expires_at = Integer(null=True)
+
+
+class TenantItem(Item):
+    """A tenant, and its line in the stack's register. applications: JSON, name -> since when, or [since when, by whom];
+    purge: an operation; off_times: when it was disabled; these three are in its own row only. runs_per_minute,
+    descendants: where they depart from domain.collection.Pace. withheld: scopes, separated by blanks.
+    """
+
+    tenant = UnicodeAttribute()
+    state = UnicodeAttribute(default="ACTIVE")
+    description = UnicodeAttribute(null=True)
+    applications = UnicodeAttribute(null=True)
+    purge = UnicodeAttribute(null=True)
+    runs_per_minute = Integer(null=True)
+    descendants = Integer(null=True)
+    withheld = UnicodeAttribute(null=True)
+    off_times = UnicodeAttribute(null=True)
+    created_at = Integer()
+    created_by = UnicodeAttribute(null=True)
+    modified_at = Integer(null=True)
+    modified_by = UnicodeAttribute(null=True)
+
+
+class UsageItem(Item):
+    """What a tenant has, counted in the transactions that make and delete it; and the most that it may have."""
+
+    schedules = Integer(default=0)
+    most_schedules = Integer(null=True)
+    jobs = Integer(default=0)
+    most_jobs = Integer(null=True)
+    least_interval_s = Integer(null=True)
+
+
+class CollectionItem(Item):
+    name = UnicodeAttribute()
+    state = UnicodeAttribute(default="ENABLED")
+    settings = UnicodeAttribute(default="{}")
+    revision = Integer(default=1)
+    job_count = Integer(default=0)
+    created_at = Integer()
+    created_by = UnicodeAttribute(null=True)
+    modified_at = Integer()
+    modified_by = UnicodeAttribute(null=True)
+    signing = UnicodeAttribute(null=True)
+    off_times = UnicodeAttribute(null=True)
+
+
+class CredentialItem(Item):
+    """created_by, rotated_by: client ids. former_hash: of the secret before the last rotation, until `former_until`."""
+
+    tenant = UnicodeAttribute(null=True)
+    credential_id = UnicodeAttribute()
+    name = UnicodeAttribute(null=True)
+    secret_hash = UnicodeAttribute()
+    scopes = UnicodeAttribute()
+    generation = Integer(default=1)
+    created_at = Integer()
+    created_by = UnicodeAttribute(null=True)
+    former_hash = UnicodeAttribute(null=True)
+    former_until = Integer(null=True)
+    rotated_at = Integer(null=True)
+    rotated_by = UnicodeAttribute(null=True)
+
+
+class JobItem(Item):
+    job_id = UnicodeAttribute()
+    collection = UnicodeAttribute()
+    name = UnicodeAttribute()
+    description = UnicodeAttribute(null=True)
+    facade = UnicodeAttribute()
+    active = BooleanAttribute()
+    start_at = Integer(null=True)
+    end_at = Integer(null=True)
+    resource_id = UnicodeAttribute(null=True)
+    tags = UnicodeAttribute(null=True)
+    action = UnicodeAttribute()
+    error_action = UnicodeAttribute(null=True)
+    hooks = UnicodeAttribute(null=True)
+    policies = UnicodeAttribute()
+    secret_version = Integer(null=True)
+    revision = Integer()
+    pause = UnicodeAttribute(null=True)
+    state_reason = UnicodeAttribute(null=True)
+    schedule_ids = UnicodeAttribute(null=True)
+    many_schedules = BooleanAttribute(null=True)
+    schedule_count = Integer(null=True)
+    open_change = Integer(null=True)
+    number = Integer(null=True)
+    ordinal = Integer(null=True)
+    attributes = UnicodeAttribute(null=True)
+    own_runs = BooleanAttribute(null=True)
+    created_at = Integer()
+    modified_at = Integer()
+
+
+class ScheduleItem(Item):
+    """shard: always. next_run_at: only while it waits. schedule_id: only while enabled (the catalogue's key).
+
+    still_due: JSON, epoch seconds. off_times: as domain.occurrences.off_times writes them.
+    """
+
+    shard = Integer()
+    next_run_at = Integer(null=True)
+    schedule_id = UnicodeAttribute(null=True)
+    sweep = UnicodeAttribute()
+    name = UnicodeAttribute()
+    timing = UnicodeAttribute()
+    policies = UnicodeAttribute(null=True)
+    active = BooleanAttribute()
+    state = UnicodeAttribute()
+    state_reason = UnicodeAttribute(null=True)
+    generation = Integer()
+    ended_at = UnicodeAttribute(null=True)
+    planned_total = Integer()
+    last_planned_at = Integer(null=True)
+    missed_from = Integer(null=True)
+    missed_to = Integer(null=True)
+    left_out_to = Integer(null=True)
+    first_at = Integer(null=True)
+    still_due = UnicodeAttribute(null=True)
+    off_times = UnicodeAttribute(null=True)
+    unreachable = UnicodeAttribute(null=True)
+    hooks = UnicodeAttribute(null=True)
+    payload_version = Integer(null=True)
+    attributes = UnicodeAttribute(null=True)
+    created_at = Integer()
+    modified_at = Integer()
+
+
+class GenerationItem(Item):
+    """What a change left of the plan before it, for the audit: packed timing, and which instants it answers for."""
+
+    packed = UnicodeAttribute()
+    began_at = Integer()
+    through_at = Integer()
+    first_at = Integer(null=True)
+
+
+class PayloadItem(Item):
+    text = UnicodeAttribute()
+    is_json = BooleanAttribute()
+
+
+class SecretItem(Item):
+    """sealed: JSON of field -> ciphertext (base64)."""
+
+    sealed = UnicodeAttribute()
+
+
+class OwnHooksItem(Item):
+    """The hooks that a schedule brings, by name; it never changes. text: packed JSON, each with its payload and its
+    secrets, field within the action -> ciphertext (base64).
+    """
+
+    text = UnicodeAttribute()
+
+
+class RevisionItem(Item):
+    """Who made this revision of a job, how, and when.
+
+    body: packed JSON (store/jobs/history.py): the job's row, and those of the schedules that the caller changed, before
+    and after. Rows hold no secret and no payload, only their versions.
+    """
+
+    body = UnicodeAttribute()
+    actor = UnicodeAttribute(null=True)
+    operation = UnicodeAttribute()
+    at = Integer()
+
+
+class IdempotencyItem(Item):
+    digest = UnicodeAttribute()
+    answer = UnicodeAttribute()
+
+
+class CatchUpItem(Item):
+    """Missed occurrences that are sent paced: everything is in the packed text."""
+
+    shard = Integer()
+    next_run_at = Integer()
+    sweep = UnicodeAttribute()
+
+
+class SuspensionItem(Item):
+    """A disabled tenant or collection, in the stack's list. until: enabled since then, its held schedules follow."""
+
+    changed_at = Integer()
+    until = Integer(null=True)
+
+
+class ReleaseItem(Item):
+    """Held schedules that are to go on. until: as in the list. round: 1 or 2. cursor: [collection, job's name]."""
+
+    shard = Integer()
+    next_run_at = Integer()
+    sweep = UnicodeAttribute()
+    until = Integer()
+    round = Integer(default=1)
+    cursor = UnicodeAttribute(null=True)
+
+
+class CleanUpItem(Item):
+    """owners: JSON list of the ledger partitions to clear. whole: the job is gone, not only some of its schedules.
+
+    collection: of the job, for the events of runs that end after it. progress: how far an unfinished look came.
+    runs_too: the rows of the ledger go as well. deleted_at: epoch seconds, the last one that counts as before the
+    delete. schedules: packed rows of the deleted schedules whose backlog has no rows in the ledger yet.
+    """
+
+    shard = Integer()
+    next_run_at = Integer()
+    sweep = UnicodeAttribute()
+    owners = UnicodeAttribute()
+    whole = BooleanAttribute()
+    collection = UnicodeAttribute(null=True)
+    progress = UnicodeAttribute(null=True)
+    runs_too = BooleanAttribute(null=True)
+    deleted_at = Integer(null=True)
+    schedules = UnicodeAttribute(null=True)
+
+
+class JobWakeItem(Item):
+    """A job's own row in the next-run index: the end of its pause, or schedules that still follow a change."""
+
+    shard = Integer()
+    next_run_at = Integer()
+    sweep = UnicodeAttribute()
+
+
+class ChangePartItem(Item):
+    """Schedules that still follow a change of their job. steps: packed JSON (store/jobs/change_parts.py)."""
+
+    steps = UnicodeAttribute()
+
+
+class RateItem(Item):
+    """Requests, or runs, of one minute: of a tenant, or of all callers."""
+
+    requests = Integer(default=0)
+
+
+class FamilyItem(Item):
+    """How many runs have followed from one run. In the ledger partition of that run, and deleted with it."""
+
+    descendants = Integer(default=0)
+
+
+class StatsItem(Item):
+    """Counts of what did not simply succeed, and of terminal runs up to settled_to (epoch ms, planned instant).
+
+    missed: never sent; missed_sent: sent, and counted as planned, but too late at the executor.
+    settled_planned: occurrences that were sent up to settled_to, some of them perhaps still open. late_ends: runs that
+    ended so late that settled_to may have passed them: it tells the audit that something came between.
+    """
+
+    failed = Integer(default=0)
+    failed_attempts = Integer(default=0)
+    skipped = Integer(default=0)
+    missed = Integer(default=0)
+    missed_sent = Integer(default=0)
+    settled_total = Integer(default=0)
+    settled_planned = Integer(default=0)
+    late_ends = Integer(default=0)
+    settled_to = Integer(null=True)
+
+
+class SlotItem(Item):
+    """Of a schedule whose runs exclude each other, while one is active. active, queued: the runs' uuids."""
+
+    active = UnicodeAttribute(null=True)
+    queued = UnicodeAttribute(null=True)
+
+
+class LastStartItem(Item):
+    """Of a job: its last run that was started because none was active. owner: the run's schedule, or the job."""
+
+    uuid = UnicodeAttribute()
+    owner = UnicodeAttribute()
+
+
+class RunItem(Item):
+    """shard and next_run_at: only while a wake is set. attention_day and attention_at (the order of its id): unless it
+    simply succeeded. slotted: it has been in its schedule's slot. flow_key: under which it was claimed last.
+    line_at: when it joined the line of that key, if it ever did. task: the ARN of its ECS task. chain: the ids of the
+    jobs before it, where a job ran its job; root: the run that these began with. reported: the message of its target
+    until it has been read over for secrets."""
+
+    job_id = UnicodeAttribute()
+    schedule = UnicodeAttribute(null=True)
+    kind = UnicodeAttribute()
+    state = UnicodeAttribute()
+    reason = UnicodeAttribute(null=True)
+    planned_at = Integer()
+    enqueued_at = Integer(null=True)
+    first_started_at = Integer(null=True)
+    started_at = Integer(null=True)
+    finished_at = Integer(null=True)
+    attempt = Integer()
+    max_attempts = Integer(null=True)
+    lost_calls = UnicodeSetAttribute(null=True)
+    owner = UnicodeAttribute(null=True)
+    lease_until = Integer(null=True)
+    not_before = Integer(null=True)
+    generation = Integer(null=True)
+    http_status = Integer(null=True)
+    answer = UnicodeAttribute(null=True)
+    message = UnicodeAttribute(null=True)
+    reported = UnicodeAttribute(null=True)
+    result_digest = UnicodeAttribute(null=True)
+    deadline_at = Integer(null=True)
+    parent_uuid = UnicodeAttribute(null=True)
+    range_until = Integer(null=True)
+    range_count = Integer(null=True)
+    notes = UnicodeSetAttribute(null=True)
+    sweep = UnicodeAttribute(null=True)
+    shard = Integer(null=True)
+    next_run_at = Integer(null=True)
+    attention_day = UnicodeAttribute(null=True)
+    attention_at = Integer(null=True)
+    slotted = BooleanAttribute(null=True)
+    hop = Integer(null=True)
+    attempt_planned_at = Integer(null=True)
+    attempt_enqueued_at = Integer(null=True)
+    rerun_of = UnicodeAttribute(null=True)
+    rerun_by = UnicodeAttribute(null=True)
+    occurrence_at = Integer(null=True)
+    edited = BooleanAttribute(null=True)
+    task = UnicodeAttribute(null=True)
+    flow_key = UnicodeAttribute(null=True)
+    line_at = Integer(null=True)
+    chain = UnicodeSetAttribute(null=True)
+    root = UnicodeAttribute(null=True)
+
+
+class EditItem(Item):
+    """What a run sends in the place of what its job says. headers: JSON, name -> value, or null for one that goes."""
+
+    payload = UnicodeAttribute(null=True)
+    is_json = BooleanAttribute(null=True)
+    headers = UnicodeAttribute(null=True)
+
+
+class AttemptItem(Item):
+    """planned_at, enqueued_at: of a further attempt; those of the first are the run's. ended_as: the state, if the
+    reason leaves it open.
+    """
+
+    attempt = Integer()
+    planned_at = Integer(null=True)
+    enqueued_at = Integer(null=True)
+    started_at = Integer()
+    finished_at = Integer()
+    reason = UnicodeAttribute(null=True)
+    http_status = Integer(null=True)
+    message = UnicodeAttribute(null=True)
+    answer = UnicodeAttribute(null=True)
+    ended_as = UnicodeAttribute(null=True)
+
+
+class AuditItem(Item):
+    """The last audit. findings: JSON, counts by name; rests: JSON, what it did not get through."""
+
+    at = Integer()
+    findings = UnicodeAttribute()
+    everything = BooleanAttribute()
+    rests = UnicodeAttribute(null=True)
+
+
+class WaitingItem(Item):
+    """What the next-run index holds of a schedule, a run or another row that waits."""
+
+    shard = Integer()
+    next_run_at = Integer()
+    sweep = UnicodeAttribute()
+    generation = Integer(null=True)
+    planned_total = Integer(null=True)
+
+
+class CatalogueItem(Item):
+    shard = Integer()
+    schedule_id = UnicodeAttribute()
+
+
+class AttentionItem(Item):
+    attention_day = UnicodeAttribute()
+    attention_at = Integer()
+
+
+def raw(item: Item) -> dict[str, Any]:
+    """The item in DynamoDB's JSON."""
+    return item.serialize()

@@ -1,0 +1,95 @@
+"""The circuits of targets under a flow key: a row for each target that has failed lately."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from datetime import datetime
+
+from sweephand.domain.flow_keys.circuits import KEPT, Circuit
+from sweephand.domain.instants import epoch_ms, epoch_s, from_ms_if_any
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Refused, Table, Written
+from sweephand.store.dynamo.expressions import assign, every
+from sweephand.store.flow_keys.flow_items import CircuitItem
+
+_SHOWN_TARGET = 200
+
+
+def target_hash(target: str) -> str:
+    return hashlib.sha256(target.encode()).hexdigest()[:16]
+
+
+def _circuit_key(tenant: str, name: str, target: str) -> tuple[str, str]:
+    return keys.flow(tenant, name), keys.circuit(target_hash(target))
+
+
+def circuit_of(item: CircuitItem) -> Circuit:
+    return Circuit(
+        target=item.target,
+        failures=item.failures,
+        opened_at=from_ms_if_any(item.opened_at),
+        probe_at=from_ms_if_any(item.probe_at),
+        failed_at=from_ms_if_any(item.failed_at),
+        reason=item.reason,
+        id=keys.parts(item.sk)[1],
+    )
+
+
+def read_circuit(table: Table, tenant: str, name: str, target: str) -> Circuit:
+    item = table.get(CircuitItem, *_circuit_key(tenant, name, target))
+    return circuit_of(item) if item is not None else Circuit(target)
+
+
+def listed(table: Table, tenant: str, name: str) -> Iterator[tuple[str, Circuit]]:
+    """Of all targets that have failed lately: the hash of each, and its circuit."""
+    sort = CircuitItem.sk.startswith(keys.circuit(""))
+    for row in table.query_all(keys.flow(tenant, name), sort, consistent=True):
+        item = CircuitItem.from_raw_data(row)
+        yield keys.parts(item.sk)[1], circuit_of(item)
+
+
+def count_failure(table: Table, tenant: str, name: str, target: str, reason: str, now: datetime) -> int:
+    """One more in a row. Returns how many: a lost answer may count one twice, which opens it a little early."""
+    also = [
+        assign(CircuitItem.target, target[:_SHOWN_TARGET]),
+        assign(CircuitItem.failed_at, epoch_ms(now)),
+        assign(CircuitItem.reason, reason),
+        assign(CircuitItem.expires_at, epoch_s(now + KEPT)),
+    ]
+    return table.increase(*_circuit_key(tenant, name, target), CircuitItem.failures, 1, also)
+
+
+def open_circuit(
+    table: Table, tenant: str, name: str, target: str, now: datetime, probe_at: datetime
+) -> Written | Refused:
+    """[it is closed, and there: nobody has closed it since]"""
+    actions = [assign(CircuitItem.opened_at, epoch_ms(now)), assign(CircuitItem.probe_at, epoch_ms(probe_at))]
+    closed = every(CircuitItem.pk.exists(), CircuitItem.opened_at.does_not_exist())
+    return table.update(*_circuit_key(tenant, name, target), actions, closed)
+
+
+def take_probe(
+    table: Table, tenant: str, name: str, target: str, now: datetime, probe_at: datetime
+) -> Written | Refused:
+    """[it is open, and may be tried]: one call tries it, the next one at `probe_at`."""
+    key = _circuit_key(tenant, name, target)
+    actions = [assign(CircuitItem.probe_at, epoch_ms(probe_at))]
+    return table.update(*key, actions, CircuitItem.probe_at <= epoch_ms(now))
+
+
+def close_circuit(table: Table, tenant: str, name: str, target: str) -> Circuit | None:
+    """Its target answers: it has failed no more. Returns it if it was open; two at once may both be told so."""
+    key = _circuit_key(tenant, name, target)
+    met = table.delete(*key, CircuitItem.opened_at.does_not_exist())
+    if not isinstance(met, Refused):
+        return None
+    table.delete(*key)
+    there = met.read(CircuitItem)
+    return None if there is None else circuit_of(there)
+
+
+def forget_circuits(table: Table, tenant: str, name: str) -> None:
+    """The key asks for none any more."""
+    for target, _ in list(listed(table, tenant, name)):
+        table.delete(keys.flow(tenant, name), keys.circuit(target))

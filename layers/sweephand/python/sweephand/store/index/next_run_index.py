@@ -1,0 +1,225 @@
+"""The next-run index: what is due, and the batched conditional advance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sweephand.domain.instants import epoch_s, from_s
+from sweephand.domain.occurrences.index_row import SweepText, Waits
+from sweephand.domain.schedule import Schedule, ScheduleState
+from sweephand.errors import Unavailable
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Table
+from sweephand.store.dynamo.table import CATALOGUE, NEXT_RUN, CatalogueItem, WaitingItem
+
+BATCH_MOST = 25
+PAGE = 500
+
+
+@dataclass(frozen=True)
+class WaitingRow:
+    """A row of the index. sweep: packed text, unread; next_run_at: as the index has it (it may lag)."""
+
+    pk: str
+    sk: str
+    next_run_at: datetime
+    sweep: str
+    generation: int
+    planned_total: int
+
+    @classmethod
+    def of(cls, schedule: Schedule, sweep: str) -> WaitingRow:
+        """A waiting schedule as the sweeper sees it. sweep: its packed text."""
+        assert schedule.next_run_at is not None
+        return cls(
+            pk=keys.job(schedule.tenant, schedule.job_id),
+            sk=keys.schedule(schedule.id),
+            next_run_at=schedule.next_run_at,
+            sweep=sweep,
+            generation=schedule.generation,
+            planned_total=schedule.planned_total,
+        )
+
+    @property
+    def tenant(self) -> str:
+        return keys.parts(self.pk)[1]
+
+    @property
+    def owner(self) -> str:
+        """The job's id of a schedule's row; the schedule's (or the job's) of a run's row."""
+        return keys.parts(self.pk)[3]
+
+    @property
+    def own_id(self) -> str:
+        return keys.parts(self.sk)[1]
+
+
+def due(
+    table: Table, shard: int, since: datetime | None, until: datetime, start: Mapping[str, Any] | None = None
+) -> Iterator[list[WaitingRow]]:
+    """Pages of the shard's rows, earliest first, from `since` (None: from the beginning) to `until`, both included.
+
+    start: the key to go on from, which must lie between the two.
+    """
+    while True:
+        rows, start = _page(table, shard, since, until, start)
+        if rows:
+            yield rows
+        if start is None:
+            return
+
+
+def fresh_first(table: Table, shard: int, fresh_from: datetime, until: datetime) -> Iterator[list[WaitingRow]]:
+    """Pages of the shard's rows until `until`: those from `fresh_from` on before those that are overdue.
+
+    One query where all of them fit into a page, as in a shard where nothing is due.
+    """
+    fresh_from = fresh_from.replace(microsecond=0)
+    rows, more = _page(table, shard, None, until, None)
+    fresh = [row for row in rows if row.next_run_at >= fresh_from]
+    overdue = rows[: len(rows) - len(fresh)]
+    if more is not None and not fresh:
+        yield from due(table, shard, fresh_from, until)
+        yield overdue
+        yield from due(table, shard, None, fresh_from - timedelta(seconds=1), more)
+        return
+    if fresh:
+        yield fresh
+    if more is not None:
+        yield from due(table, shard, fresh_from, until, more)
+    if overdue:
+        yield overdue
+
+
+def _page(
+    table: Table, shard: int, since: datetime | None, until: datetime, start: Mapping[str, Any] | None
+) -> tuple[list[WaitingRow], Mapping[str, Any] | None]:
+    sort = WaitingItem.next_run_at.between(epoch_s(since) if since else 0, epoch_s(until))
+    items, more = table.query(shard, sort, index=NEXT_RUN, partition=WaitingItem.shard, limit=PAGE, start=start)
+    return [_row(item) for item in items], more
+
+
+def oldest(table: Table, shard: int) -> datetime | None:
+    """The shard's earliest instant."""
+    items, _ = table.query(shard, None, index=NEXT_RUN, partition=WaitingItem.shard, limit=1)
+    return from_s(int(items[0]["next_run_at"]["N"])) if items else None
+
+
+def first_catch_up(table: Table, tenant: str, schedule_id: str) -> datetime | None:
+    """The first occurrence of the schedule's earliest catch-up that is under way."""
+    sort = WaitingItem.sk.startswith(keys.catch_up(""))
+    rows, _ = table.query(keys.runs(tenant, schedule_id), sort, limit=1, consistent=True)
+    return from_s(int(keys.parts(rows[0]["sk"]["S"])[1])) if rows else None
+
+
+def catalogue(table: Table, shard: int) -> Iterator[tuple[str, str]]:
+    """The keys of the shard's enabled schedules, whether they wait or not."""
+    for item in table.query_all(shard, None, index=CATALOGUE, partition=CatalogueItem.shard):
+        yield item["pk"]["S"], item["sk"]["S"]
+
+
+def _row(item: dict[str, Any]) -> WaitingRow:
+    row = WaitingItem.from_raw_data(item)
+    return WaitingRow(
+        pk=row.pk,
+        sk=row.sk,
+        next_run_at=from_s(row.next_run_at),
+        sweep=row.sweep,
+        generation=row.generation or 0,
+        planned_total=row.planned_total or 0,
+    )
+
+
+@dataclass(frozen=True)
+class Advance:
+    """One conditional step of a row: absolute values, so that it may be sent twice.
+
+    planned_total, last_at: of a schedule (last_at only with `ending`). ending: the series is over; the row stays
+    as a wake. held_from: the schedule is held, and this is its earliest occurrence not yet sent.
+    """
+
+    row: WaitingRow
+    next_run_at: datetime
+    planned_total: int | None = None
+    ending: bool = False
+    last_at: datetime | None = None
+    held_from: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Advanced:
+    """done: written now or before (own success read back). left: changed by somebody else.
+
+    again: throttled or in conflict.
+    """
+
+    done: tuple[Advance, ...] = ()
+    left: tuple[Advance, ...] = ()
+    again: tuple[Advance, ...] = ()
+
+
+def advance(table: Table, steps: Sequence[Advance]) -> Advanced:
+    """Up to 25 steps in one call [next_run_at = old AND generation = g]; each answer is judged by itself.
+
+    Source: the batched update costs 14 times less CPU a row than single updates (docs/benchmarks.md).
+    """
+    try:
+        answers = table.statements([_statement(table.name, step) for step in steps])
+    except Unavailable:
+        return Advanced(again=tuple(steps))
+    done: list[Advance] = []
+    left: list[Advance] = []
+    again: list[Advance] = []
+    for step, answer in zip(steps, answers, strict=True):
+        error = answer.get("Error")
+        if error is None:
+            done.append(step)
+        elif error.get("Code") == "ConditionalCheckFailed":
+            (done if _own_success(step, error.get("Item")) else left).append(step)
+        else:
+            again.append(step)
+    return Advanced(tuple(done), tuple(left), tuple(again))
+
+
+def _own_success(step: Advance, old: dict[str, Any] | None) -> bool:
+    """The SDK repeated a request that had been carried out: the row already is where this step brings it."""
+    if not old or "next_run_at" not in old:
+        return False
+    same_generation = int(old.get("generation", {"N": "0"})["N"]) == step.row.generation
+    return same_generation and int(old["next_run_at"]["N"]) == epoch_s(step.next_run_at)
+
+
+def _statement(table_name: str, step: Advance) -> dict[str, Any]:
+    changes: list[tuple[str, dict[str, str]]] = [("next_run_at", _number(epoch_s(step.next_run_at)))]
+    if step.planned_total is not None:
+        changes.append(("planned_total", _number(step.planned_total)))
+    if step.ending:
+        packed = replace(SweepText.read(step.row.sweep), waits=Waits.END)
+        changes += [("state", {"S": ScheduleState.ENDING.value}), ("sweep", {"S": str(packed)})]
+    if step.held_from is not None:
+        held = replace(SweepText.read(step.row.sweep), waits=Waits.HELD, since=step.held_from)
+        changes.append(("sweep", {"S": str(held)}))
+    if step.last_at is not None:
+        changes.append(("last_planned_at", _number(epoch_s(step.last_at))))
+    conditions: list[tuple[str, dict[str, str]]] = [
+        ("pk", {"S": step.row.pk}),
+        ("sk", {"S": step.row.sk}),
+        ("next_run_at", _number(epoch_s(step.row.next_run_at))),
+    ]
+    if step.row.generation:
+        conditions.append(("generation", _number(step.row.generation)))
+    return {
+        "Statement": f'UPDATE "{table_name}" '
+        + " ".join(f'SET "{name}"=?' for name, _ in changes)
+        + " WHERE "
+        + " AND ".join(f'"{name}"=?' for name, _ in conditions),
+        "Parameters": [value for _, value in changes + conditions],
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+
+
+def _number(value: int) -> dict[str, str]:
+    return {"N": str(value)}

@@ -1,0 +1,103 @@
+"""The stack's list of what is disabled: one small partition, read once a tick. And the row of a release."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+from sweephand.domain.instants import epoch_s, from_s
+from sweephand.domain.occurrences.index_row import SweepText, Waits
+from sweephand.domain.occurrences.suspension import Key, Suspension, Suspensions
+from sweephand.domain.schedule import Lane
+from sweephand.ids import shard_of
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Op, Refused, Table, Written
+from sweephand.store.dynamo.expressions import Condition, assign, every
+from sweephand.store.dynamo.table import ReleaseItem, SuspensionItem
+
+
+def read(table: Table) -> Suspensions:
+    """Raises Unavailable: then nobody knows what is disabled, and the executor's gate decides."""
+    found: dict[Key, Suspension] = {}
+    for row in table.query_all(keys.STACK_SUSPENDED, consistent=True):
+        item = SuspensionItem.from_raw_data(row)
+        tenant, *collection = keys.parts(item.sk)
+        until = None if item.until is None else from_s(item.until)
+        found[tenant, collection[0] if collection else None] = Suspension(until)
+    return Suspensions(found)
+
+
+def begin_ops(table: Table, tenant: str, collection: str | None, now: datetime) -> list[Op]:
+    """It is disabled; a release of an earlier time that is still under way has nothing to do any more."""
+    item = SuspensionItem(pk=keys.STACK_SUSPENDED, sk=keys.suspended(tenant, collection), changed_at=epoch_s(now))
+    return [
+        table.put_op("suspension", item),
+        table.delete_op("release", keys.releasing(tenant, collection), keys.release(collection)),
+    ]
+
+
+def end_ops(table: Table, tenant: str, collection: str | None, now: datetime, shards: int) -> list[Op]:
+    """It is enabled: the list says until when it was not, and a row in the next-run index sees to what was held."""
+    item = ReleaseItem(
+        pk=keys.releasing(tenant, collection),
+        sk=keys.release(collection),
+        shard=shard_of(keys.suspended(tenant, collection), shards),
+        next_run_at=epoch_s(now),
+        sweep=str(SweepText(Waits.RELEASE, Lane.FAST)),
+        until=epoch_s(now),
+    )
+    suspension = SuspensionItem(
+        pk=keys.STACK_SUSPENDED, sk=keys.suspended(tenant, collection), changed_at=epoch_s(now), until=epoch_s(now)
+    )
+    return [table.put_op("suspension", suspension), table.put_op("release", item)]
+
+
+def forget_ops(table: Table, tenant: str, collection: str | None) -> list[Op]:
+    """The collection, or the whole tenant, is deleted, whatever its state was."""
+    return [
+        table.delete_op("suspension", keys.STACK_SUSPENDED, keys.suspended(tenant, collection)),
+        table.delete_op("release", keys.releasing(tenant, collection), keys.release(collection)),
+    ]
+
+
+def read_release(table: Table, tenant: str, collection: str | None) -> ReleaseItem | None:
+    return table.get(ReleaseItem, keys.releasing(tenant, collection), keys.release(collection))
+
+
+def cursor_of(item: ReleaseItem) -> tuple[str | None, str | None]:
+    """Behind which collection's job (by name) a release goes on."""
+    if item.cursor is None:
+        return None, None
+    collection, name = json.loads(item.cursor)
+    return collection, name
+
+
+def go_on(
+    table: Table, item: ReleaseItem, *, number: int, cursor: tuple[str, str] | None, at: datetime
+) -> Written | Refused:
+    """Where the release stands now [as read]. number: of its round; at: when its row speaks again."""
+    text = None if cursor is None else json.dumps(cursor, ensure_ascii=False)
+    actions = [
+        assign(ReleaseItem.round, number),
+        assign(ReleaseItem.cursor, text),
+        assign(ReleaseItem.next_run_at, epoch_s(at)),
+    ]
+    return table.update(item.pk, item.sk, actions, _as_read(item))
+
+
+def finish(table: Table, tenant: str, collection: str | None, item: ReleaseItem) -> None:
+    """Row and entry in the list go together [as read; not disabled again]."""
+    same: Condition = SuspensionItem.until == item.until
+    table.transact(
+        [
+            table.delete_op("release", item.pk, item.sk, _as_read(item)),
+            table.delete_op("suspension", keys.STACK_SUSPENDED, keys.suspended(tenant, collection), same),
+        ]
+    )
+
+
+def _as_read(item: ReleaseItem) -> Condition:
+    cursor: Condition = (
+        ReleaseItem.cursor.does_not_exist() if item.cursor is None else ReleaseItem.cursor == item.cursor
+    )
+    return every(ReleaseItem.until == item.until, ReleaseItem.round == item.round, cursor)

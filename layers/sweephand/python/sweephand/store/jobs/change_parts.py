@@ -1,0 +1,145 @@
+"""A change of more schedules than one transaction takes: its steps as parts, written with the job, carried out later.
+
+A part holds as many steps as one transaction can carry out, and goes in that transaction: so each happens once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from sweephand.domain.instants import epoch_s, from_s
+from sweephand.domain.job import Job, Payload
+from sweephand.domain.occurrences.index_row import SweepText, Waits
+from sweephand.domain.schedule import Lane, Schedule
+from sweephand.ids import shard_of
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.compression import pack, unpack
+from sweephand.store.dynamo.conditional import Op, Table
+from sweephand.store.dynamo.table import ChangePartItem, JobWakeItem, ScheduleItem, raw
+from sweephand.store.jobs import jobs
+
+if TYPE_CHECKING:
+    from sweephand.store.jobs.own_hooks import ByName
+
+
+@dataclass(frozen=True)
+class PartStep:
+    """added: a whole new row. members: what a change sets of the schedule `id`; None for a new or a deleted one."""
+
+    id: str
+    added: Schedule | None = None
+    members: Mapping[str, Any] | None = None
+    at: datetime | None = None
+    payload: Payload | None = None
+    hooks: ByName | None = None
+
+    def applied(self, there: Schedule) -> Schedule:
+        members = dict(self.members or {})
+        if "lane" in members:
+            members["lane"] = Lane(members["lane"])
+        return replace(there, **members)
+
+
+@dataclass(frozen=True)
+class Part:
+    """resumed_at: where the change is a pause that ended by itself."""
+
+    number: str
+    steps: tuple[PartStep, ...]
+    resumed_at: datetime | None = None
+
+
+def wake_op(table: Table, job: Job, sk: str, waits: Waits, at: datetime, shards: int) -> Op:
+    """A job's row in the next-run index."""
+    item = JobWakeItem(
+        pk=keys.job(job.tenant, job.id),
+        sk=sk,
+        shard=shard_of(job.id, shards),
+        next_run_at=epoch_s(at),
+        sweep=str(SweepText(waits, Lane.FAST)),
+    )
+    return table.put_op(f"wake {waits.name.lower()}", item)
+
+
+def part_ops(table: Table, job: Job, parts: Sequence[Sequence[PartStep]], resumed_at: datetime | None) -> list[Op]:
+    ops = []
+    for n, steps in enumerate(parts):
+        body = {"resumedAt": epoch_s(resumed_at) if resumed_at else None, "steps": [_json(step) for step in steps]}
+        item = ChangePartItem(
+            pk=keys.job(job.tenant, job.id),
+            sk=keys.change_part(job.revision, f"{n:04d}"),
+            steps=pack(body),
+        )
+        ops.append(table.put_op(f"part {n}", item))
+    return ops
+
+
+def open_parts(table: Table, tenant: str, job_id: str, revision: int) -> Iterator[Part]:
+    """What is left of a change, in order."""
+    sort = ChangePartItem.sk.startswith(keys.change_part(revision, ""))
+    for row in table.query_all(keys.job(tenant, job_id), sort, consistent=True):
+        item = ChangePartItem.from_raw_data(row)
+        body = unpack(item.steps)
+        resumed_at = body["resumedAt"]
+        yield Part(
+            keys.parts(item.sk)[2],
+            tuple(_step(step) for step in body["steps"]),
+            from_s(resumed_at) if resumed_at is not None else None,
+        )
+
+
+def done_op(table: Table, job: Job, part: Part) -> Op:
+    """Its part of the transaction that carries it out [it is still there]."""
+    key = keys.job(job.tenant, job.id), keys.change_part(job.revision, part.number)
+    return table.delete_op("part", *key, ChangePartItem.pk.exists())
+
+
+def rows(table: Table, job: Job, part: Part) -> dict[str, Schedule]:
+    """The part's schedules as they are now, by id."""
+    wanted = [(keys.job(job.tenant, job.id), keys.schedule(step.id)) for step in part.steps]
+    texts = (step.added.packed if step.added else (step.members or {}).get("packed", "") for step in part.steps)
+    jobs.know_calendars(table, ((job.tenant, text) for text in texts))
+    found = jobs.schedules_of(table, [ScheduleItem.from_raw_data(row) for row in table.batch_get(wanted).values()])
+    return {schedule.id: schedule for schedule in found}
+
+
+def _json(step: PartStep) -> dict[str, Any]:
+    return {
+        "id": step.id,
+        "added": raw(jobs.schedule_item(step.added, 1)) if step.added else None,
+        "members": step.members,
+        "at": epoch_s(step.at) if step.at else None,
+        "payload": [step.payload.text, step.payload.is_json] if step.payload else None,
+        **_hooks_json(step.hooks),
+    }
+
+
+def _hooks_json(hooks: ByName | None) -> dict[str, Any]:
+    if not hooks:
+        return {}
+    from sweephand.store.jobs import own_hooks  # noqa: PLC0415 - few schedules bring any
+
+    return {"hooks": own_hooks.to_json(hooks)}
+
+
+def _hooks(members: Mapping[str, Any]) -> ByName | None:
+    if "hooks" not in members:
+        return None
+    from sweephand.store.jobs import own_hooks  # noqa: PLC0415 - as above
+
+    return own_hooks.from_json(members["id"], members["hooks"])
+
+
+def _step(members: Mapping[str, Any]) -> PartStep:
+    added, at, payload = members["added"], members["at"], members["payload"]
+    return PartStep(
+        id=members["id"],
+        added=jobs.schedule_of(ScheduleItem.from_raw_data(added)) if added else None,
+        members=members["members"],
+        at=from_s(at) if at is not None else None,
+        payload=Payload(payload[0], payload[1]) if payload else None,
+        hooks=_hooks(members),
+    )

@@ -1,0 +1,66 @@
+"""The change log of a job: one immutable item a revision, written in the transaction that makes the revision.
+
+It lives in the job's partition and goes with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sweephand.domain.instants import epoch_ms
+from sweephand.domain.job import Job
+from sweephand.domain.jobs.revision import Entry
+from sweephand.domain.schedule import Schedule
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.compression import pack
+from sweephand.store.dynamo.conditional import Op, Table
+from sweephand.store.dynamo.table import RevisionItem, raw
+from sweephand.store.jobs import jobs
+
+LONGEST_BODY = 380_000
+"""Characters of one entry's packed body: DynamoDB takes 400 KB an item."""
+
+
+def item_of(entry: Entry) -> RevisionItem:
+    """As many schedules as fit: an entry of 1,000 new ones has some 100 KB."""
+    pairs = list(entry.schedules)
+    body = _packed(entry, pairs)
+    while len(body) > LONGEST_BODY:
+        pairs = pairs[: len(pairs) // 2]
+        body = _packed(entry, pairs)
+    return RevisionItem(
+        pk=keys.job(entry.after.tenant, entry.after.id),
+        sk=keys.revision(entry.revision),
+        body=body,
+        actor=entry.actor,
+        operation=entry.operation,
+        at=epoch_ms(entry.at),
+    )
+
+
+def put_op(table: Table, entry: Entry) -> Op:
+    return table.put_op("revision", item_of(entry))
+
+
+def is_written(table: Table, entry: Entry) -> bool:
+    """Whether this very entry is there: its transaction happened, though its answer may have been lost."""
+    there = table.get(RevisionItem, keys.job(entry.after.tenant, entry.after.id), keys.revision(entry.revision))
+    return there is not None and raw(there) == raw(item_of(entry))
+
+
+def _packed(entry: Entry, pairs: Sequence[tuple[Schedule | None, Schedule | None]]) -> str:
+    body = {
+        "job": [_job(entry.before), _job(entry.after)],
+        "schedules": [[_schedule(before), _schedule(after)] for before, after in pairs],
+        "omitted": entry.omitted + len(entry.schedules) - len(pairs),
+    }
+    return pack(body)
+
+
+def _job(job: Job | None) -> dict[str, Any] | None:
+    return raw(jobs.job_item(job)) if job else None
+
+
+def _schedule(schedule: Schedule | None) -> dict[str, Any] | None:
+    return raw(jobs.schedule_item(schedule, 1)) if schedule else None

@@ -1,0 +1,36 @@
+"""Tenants by number, for facades whose ids are integers. Given out once, never taken back; gaps are harmless."""
+
+from __future__ import annotations
+
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Cancelled, Table
+from sweephand.store.dynamo.table import Item
+from sweephand.store.jobs.directory_items import NumberItem, OrdinalItem
+
+
+def read(table: Table, tenant: str) -> int | None:
+    item = table.get(OrdinalItem, keys.tenant(tenant), keys.ORDINAL)
+    return None if item is None else item.ordinal
+
+
+def tenant_of(table: Table, ordinal: int) -> str | None:
+    """Reads the stack's register: for callers of provider level."""
+    item = table.get(OrdinalItem, keys.STACK_ORDINALS, keys.ordinal(ordinal))
+    return None if item is None else item.tenant
+
+
+def give(table: Table, tenant: str) -> int:
+    """The tenant's ordinal, from 0; a new one if it has none [absent]. Two at once agree on the first."""
+    there = read(table, tenant)
+    if there is not None:
+        return there
+    ordinal = table.increase(keys.STACK_ORDINALS, keys.LAST, NumberItem.last) - 1
+    absent = Item.pk.does_not_exist()
+    own = OrdinalItem(pk=keys.tenant(tenant), sk=keys.ORDINAL, tenant=tenant, ordinal=ordinal)
+    listed = OrdinalItem(pk=keys.STACK_ORDINALS, sk=keys.ordinal(ordinal), tenant=tenant, ordinal=ordinal)
+    done = table.transact([table.put_op("own", own, absent), table.put_op("listed", listed, absent)])
+    if not isinstance(done, Cancelled):
+        return ordinal
+    there = read(table, tenant)
+    assert there is not None
+    return there

@@ -1,0 +1,72 @@
+"""Hooks that schedules bring themselves: one immutable item a version, with their payloads and sealed secrets.
+
+They live in the job's partition and go with it: the change log of the job names their versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sweephand.domain.job import ActionSpec, Beside, Payload
+from sweephand.domain.jobs.own_hooks import OwnHooks
+from sweephand.domain.schedule import Schedule
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.compression import pack, unpack
+from sweephand.store.dynamo.conditional import Op, Table
+from sweephand.store.dynamo.table import OwnHooksItem
+from sweephand.store.jobs import jobs
+
+ByName = Mapping[str, ActionSpec]
+"""Each with what stands beside it."""
+
+
+def read(table: Table, schedule: Schedule) -> ByName:
+    """Of one schedule, as its row names them."""
+    return read_all(table, [schedule]).get(schedule.id, {})
+
+
+def read_all(table: Table, schedules: Iterable[Schedule]) -> dict[str, ByName]:
+    """By the ids of those schedules that bring any, in one batched read; without any, nothing is read."""
+    wanted = {key: schedule.id for schedule in schedules if (key := _key(schedule)) is not None}
+    found = table.batch_get(wanted) if wanted else {}
+    items = {wanted[key]: OwnHooksItem.from_raw_data(row) for key, row in found.items()}
+    return {schedule_id: from_json(schedule_id, unpack(item.text)) for schedule_id, item in items.items()}
+
+
+def _key(schedule: Schedule) -> tuple[str, str] | None:
+    own = OwnHooks.read(schedule.hooks)
+    if own is None:
+        return None
+    return keys.job(schedule.tenant, schedule.job_id), keys.own_hooks(schedule.id, own.version)
+
+
+def put_op(table: Table, schedule: Schedule, hooks: ByName) -> Op:
+    """Part of the transaction that writes the schedule's row, which names this version."""
+    key = _key(schedule)
+    assert key is not None
+    item = OwnHooksItem(pk=key[0], sk=key[1], text=pack(to_json(hooks)))
+    return table.put_op(f"hooks {schedule.id}", item)
+
+
+def to_json(hooks: ByName) -> dict[str, Any]:
+    return {name: {**jobs.action_json(hook), **_beside_json(hook.beside)} for name, hook in hooks.items()}
+
+
+def _beside_json(beside: Beside | None) -> dict[str, Any]:
+    assert beside is not None
+    payload = beside.payload
+    return {
+        "sent": None if payload is None else [payload.text, payload.is_json],
+        "sealed": dict(beside.sealed),
+    }
+
+
+def from_json(schedule_id: str, stored: Mapping[str, Any]) -> ByName:
+    return {name: _hook(schedule_id, hook) for name, hook in stored.items()}
+
+
+def _hook(schedule_id: str, stored: Mapping[str, Any]) -> ActionSpec:
+    action, sent = jobs.action_of(stored), stored["sent"]
+    payload = None if sent is None else Payload(sent[0], is_json=sent[1])
+    return ActionSpec(action.kind, action.params, action.retry, beside=Beside(schedule_id, payload, stored["sealed"]))

@@ -1,0 +1,35 @@
+"""The models of operations. As table.py, of which they are a part."""
+
+from __future__ import annotations
+
+from sweephand.store.dynamo.flat_models import Integer, UnicodeAttribute
+from sweephand.store.dynamo.table import Item
+
+
+class OperationItem(Item):
+    """Long work. params, cursor, result: JSON. generation: its step. shard, next_run_at, sweep: only while it runs."""
+
+    kind = UnicodeAttribute()
+    state = UnicodeAttribute()
+    params = UnicodeAttribute()
+    cursor = UnicodeAttribute()
+    generation = Integer()
+    done = Integer(default=0)
+    failed = Integer(default=0)
+    total = Integer(null=True)
+    due_at = Integer(null=True)
+    started_at = Integer()
+    ended_at = Integer(null=True)
+    cause = UnicodeAttribute(null=True)
+    result = UnicodeAttribute(null=True)
+    actor = UnicodeAttribute(null=True)
+    by = UnicodeAttribute(null=True)
+    shard = Integer(null=True)
+    next_run_at = Integer(null=True)
+    sweep = UnicodeAttribute(null=True)
+
+
+class OperationPlaceItem(Item):
+    """operation: the id of the one that took this place last; it is free once that one has ended."""
+
+    operation = UnicodeAttribute()

@@ -1,0 +1,55 @@
+"""One strong read of all that the gate needs: schedule, job and run row (3 read units beside the payload's size).
+
+The messages of a batch share one call: a call takes more CPU than its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sweephand.domain.collection import Terms
+from sweephand.domain.message import Pointer
+from sweephand.domain.runs.admission import Seen
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Table
+from sweephand.store.dynamo.table import JobItem, RunItem, ScheduleItem
+from sweephand.store.jobs import jobs
+from sweephand.store.runs import run_rows
+from sweephand.store.tenants.collection_cache import Standing
+
+Key = tuple[str, str]
+Rows = Mapping[Key, dict[str, Any] | None]
+"""What was asked for, in DynamoDB's JSON; None where there is none."""
+
+
+def read(table: Table, pointers: Iterable[Pointer]) -> Rows:
+    """The rows that the gate needs of these runs, in one call."""
+    wanted = [key for pointer in pointers for key in _keys(pointer)]
+    found = table.batch_get(wanted) if wanted else {}
+    return {key: found.get(key) for key in wanted}
+
+
+def look(table: Table, standing: Standing, pointer: Pointer, known: Rows | None = None) -> Seen:
+    """known: rows that were read a moment ago, and not before the run's instant. Where they lack one, all are read."""
+    wanted = _keys(pointer)
+    rows = known if known is not None and all(key in known for key in wanted) else read(table, [pointer])
+    job_row, run_row = rows[wanted[0]], rows[wanted[1]]
+    schedule_row = rows[wanted[2]] if pointer.schedule is not None else None
+    job = jobs.job_of(JobItem.from_raw_data(job_row)) if job_row else None
+    terms = Terms() if job is None else standing.of(pointer.tenant, job.collection)
+    if terms.purging:
+        job = schedule_row = None  # it is as good as deleted: retries and manual runs of it end as well
+    return Seen(
+        job=job,
+        schedule=jobs.schedules_of(table, [ScheduleItem.from_raw_data(schedule_row)])[0] if schedule_row else None,
+        run=run_rows.run_of(RunItem.from_raw_data(run_row)) if run_row else None,
+        terms=terms,
+    )
+
+
+def _keys(pointer: Pointer) -> list[Key]:
+    """Of job, run and, where it has one, schedule."""
+    partition = keys.job(pointer.tenant, pointer.job)
+    wanted = [(partition, keys.JOB), (keys.runs(pointer.tenant, pointer.owner), keys.run(pointer.run))]
+    return wanted if pointer.schedule is None else [*wanted, (partition, keys.schedule(pointer.schedule))]

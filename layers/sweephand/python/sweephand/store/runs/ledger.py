@@ -1,0 +1,297 @@
+"""The ledger: one row a run. Claims, terminal writes and waits, each with its named condition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pynamodb.expressions.condition import Condition, size
+from pynamodb.expressions.update import Action
+
+from sweephand.domain.instants import epoch_ms, epoch_s, from_s, ms_if_any, s_if_any
+from sweephand.domain.message import Pointer
+from sweephand.domain.run import CLAIMABLE, TERMINAL, LostCall, Run, State
+from sweephand.domain.schedule import Lane
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Op, Refused, Table, Written
+from sweephand.store.dynamo.expressions import assign, every
+from sweephand.store.dynamo.table import AttemptItem, RunItem
+from sweephand.store.runs import counting
+from sweephand.store.runs.run_rows import NEEDS_ATTENTION, attention, item_of, key_of, lost_text, run_of, wake_actions
+
+MOST_NOTES = 20
+TERMINAL_TEXTS = tuple(sorted(TERMINAL))
+
+
+def run_in(refused: Refused) -> Run | None:
+    """The row that a refused write met."""
+    item = refused.read(RunItem)
+    return run_of(item) if item is not None else None
+
+
+def read(table: Table, tenant: str, owner: str, uuid: str) -> Run | None:
+    item = table.get(RunItem, keys.runs(tenant, owner), keys.run(uuid))
+    return run_of(item) if item is not None else None
+
+
+# Conditions: each a clause of the protocol, by its name
+
+ABSENT: Condition = RunItem.pk.does_not_exist()
+NOT_TERMINAL: Condition = RunItem.pk.exists() & ~RunItem.state.is_in(*TERMINAL_TEXTS)
+
+
+def claimable(attempt: int, now: datetime) -> Condition:
+    """The row waits for exactly this attempt, and its time has come."""
+    return every(
+        RunItem.attempt == attempt,
+        RunItem.state.is_in(*sorted(CLAIMABLE)),
+        RunItem.not_before.does_not_exist() | (RunItem.not_before <= epoch_ms(now)),
+    )
+
+
+def own_lease(owner: str) -> Condition:
+    return every(RunItem.state == State.TRIGGERED.value, RunItem.owner == owner)
+
+
+def lease_as_read(run: Run) -> Condition:
+    """The holder whose lease is over is still the one that was read."""
+    return every(
+        RunItem.state == State.TRIGGERED.value,
+        RunItem.attempt == run.attempt,
+        RunItem.owner == run.owner,
+        RunItem.lease_until == ms_if_any(run.lease_until),
+    )
+
+
+def state_as_read(run: Run) -> Condition:
+    """A row that waits still waits for the same thing."""
+    return every(RunItem.state == run.state.value, RunItem.attempt == run.attempt)
+
+
+# Claim
+
+
+@dataclass(frozen=True)
+class Lease:
+    """Who holds a run, since and until when. planned_at, enqueued_at: the stamps of an attempt beyond the first.
+
+    flow_key: under which it calls.
+    """
+
+    owner: str
+    taken_at: datetime
+    until: datetime
+    planned_at: datetime | None = None
+    enqueued_at: datetime | None = None
+    flow_key: str | None = None
+
+    @classmethod
+    def of(cls, run: Run) -> Lease:
+        """Of a row as its claim leaves it."""
+        assert run.owner is not None
+        assert run.started_at is not None
+        assert run.lease_until is not None
+        stamps = run.attempt_planned_at, run.attempt_enqueued_at
+        return cls(run.owner, run.started_at, run.lease_until, *stamps, run.flow_key)
+
+
+def claim_first(table: Table, run: Run, *, shards: int, lane: Lane) -> Written | Refused:
+    """The first attempt of an occurrence that has no row: the row is the claim."""
+    return table.put(item_of(run, shards=shards, lane=lane), ABSENT)
+
+
+def claim_again(table: Table, run: Run, lease: Lease, attempt: int) -> Written | Refused:
+    """A further attempt, or the first of a run that was written before its message (manual, error action)."""
+    return table.update(*key_of(run), claiming(run, lease), claimable(attempt, lease.taken_at))
+
+
+def claiming(run: Run, lease: Lease) -> list[Action]:
+    actions = [
+        *_held_by(lease),
+        assign(RunItem.first_started_at, epoch_ms(run.first_started_at or lease.taken_at)),
+        assign(RunItem.not_before, None),
+    ]
+    if run.attempt > 1:
+        actions.append(assign(RunItem.attempt_planned_at, ms_if_any(lease.planned_at)))
+        actions.append(assign(RunItem.attempt_enqueued_at, ms_if_any(lease.enqueued_at)))
+    return actions
+
+
+def take_over(table: Table, run: Run, lease: Lease) -> Written | Refused:
+    """The same attempt again, from an executor whose lease is over. The row keeps when that one's call began."""
+    lost = RunItem.lost_calls.add({lost_text(LostCall.of(run))})
+    return table.update(*key_of(run), [*_held_by(lease), lost], lease_as_read(run))
+
+
+def _held_by(lease: Lease) -> list[Action]:
+    return [
+        assign(RunItem.state, State.TRIGGERED.value),
+        assign(RunItem.reason, None),
+        assign(RunItem.owner, lease.owner),
+        assign(RunItem.lease_until, epoch_ms(lease.until)),
+        assign(RunItem.started_at, epoch_ms(lease.taken_at)),
+        assign(RunItem.attention_day, None),
+        assign(RunItem.attention_at, None),
+        *([assign(RunItem.flow_key, lease.flow_key)] if lease.flow_key else []),
+    ]
+
+
+# Ends and waits
+
+
+def succeed(table: Table, run: Run) -> Written | Refused:
+    """The one cheap end: nothing but the row. run: as it shall be.
+
+    Whoever reports it first wins, with or without lease.
+    """
+    if run.ends_late:
+        return counting.write(table, run, table.update_op("run", *key_of(run), _ending(run), NOT_TERMINAL), {}, ())
+    return table.update(*key_of(run), _ending(run), NOT_TERMINAL)
+
+
+def finish(
+    table: Table, run: Run, condition: Condition, counts: dict[str, int], attempts: Sequence[AttemptItem]
+) -> Written | Refused:
+    """Any other end, with its counts and what is known of the attempts: one transaction. run: as it shall be."""
+    actions = [*_ending(run), assign(RunItem.max_attempts, run.max_attempts)]
+    if run.state in NEEDS_ATTENTION:
+        actions += attention(run)
+    return counting.write(table, run, table.update_op("run", *key_of(run), actions, condition), counts, attempts)
+
+
+def finish_from_outside(
+    table: Table, run: Run, *, shards: int, lane: Lane, counts: dict[str, int]
+) -> Written | Refused:
+    """An end by one who holds no lease (callback, cancel) [not terminal]. run: as it shall be, with its wake."""
+    return counting.write(table, run, end_from_outside_op(table, "run", run, shards=shards, lane=lane), counts, ())
+
+
+def end_from_outside_op(table: Table, name: str, run: Run, *, shards: int, lane: Lane) -> Op:
+    assert run.wake_at is not None
+    actions = [
+        *_ending(run),
+        assign(RunItem.result_digest, run.result_digest),
+        *([assign(RunItem.reported, run.reported)] if run.reported is not None else []),
+        *wake_actions(run, run.wake_at, shards=shards, lane=lane),
+    ]
+    if run.state is not State.SUCCESS:
+        actions += attention(run)
+    return table.update_op(name, *key_of(run), actions, NOT_TERMINAL)
+
+
+def note(table: Table, run: Run, text: str) -> None:
+    """What came after the end: kept beside it, at most twenty."""
+    few = RunItem.notes.does_not_exist() | (size(RunItem.notes) < MOST_NOTES)  # type: ignore[no-untyped-call]
+    table.update(*key_of(run), [RunItem.notes.add({text})], every(RunItem.pk.exists(), few))
+
+
+def rerun_op(table: Table, run: Run, by: str) -> Op:
+    """It is run again [it is there: no row comes back by this]. by: the whole id of the new run."""
+    return table.update_op("old", *key_of(run), [assign(RunItem.rerun_by, by)], RunItem.pk.exists())
+
+
+def not_rerun_op(table: Table, run: Run, by: str) -> Op:
+    """That run did not run [the row knows of it, and of none that came later]."""
+    return table.update_op("old", *key_of(run), [assign(RunItem.rerun_by, None)], RunItem.rerun_by == by)
+
+
+def finish_without_attempt(
+    table: Table, run: Run, *, shards: int, lane: Lane, counts: dict[str, int] | None
+) -> Written | Refused:
+    """Writes a run that ends before it began (skipped, expired, missed) and its counts in one transaction.
+
+    counts None: its schedule has no statistics any more.
+    """
+    put = table.put_op("run", item_of(run, shards=shards, lane=lane), ABSENT)
+    return table.carry_out(put) if counts is None else counting.write(table, run, put, counts, ())
+
+
+def wait(
+    table: Table,
+    run: Run,
+    *,
+    shards: int,
+    lane: Lane,
+    condition: Condition,
+    counts: dict[str, int],
+    attempts: Sequence[AttemptItem],
+    lost: LostCall | None = None,
+) -> Written | Refused:
+    """Writes that a run waits: RETRY_WAIT for its next attempt, or ACK_* for its result until a deadline.
+
+    run: as it shall be. lost: the call whose executor was lost.
+    """
+    actions = [
+        assign(RunItem.state, run.state.value),
+        assign(RunItem.reason, run.reason.value if run.reason else None),
+        assign(RunItem.attempt, run.attempt),
+        assign(RunItem.not_before, ms_if_any(run.not_before)),
+        assign(RunItem.attempt_enqueued_at, ms_if_any(run.attempt_enqueued_at)),
+        assign(RunItem.deadline_at, ms_if_any(run.deadline_at)),
+        assign(RunItem.finished_at, ms_if_any(run.finished_at)),
+        assign(RunItem.http_status, run.http_status),
+        assign(RunItem.answer, run.answer),
+        assign(RunItem.message, run.message),
+        assign(RunItem.max_attempts, run.max_attempts),
+        assign(RunItem.task, run.task),
+        assign(RunItem.owner, None),
+        assign(RunItem.lease_until, None),
+        *attention(run),
+    ]
+    if run.wake_at is not None:
+        actions += wake_actions(run, run.wake_at, shards=shards, lane=lane)
+    if lost is not None:
+        actions.append(RunItem.lost_calls.add({lost_text(lost)}))
+    return counting.write(table, run, table.update_op("run", *key_of(run), actions, condition), counts, attempts)
+
+
+def tell_task(table: Table, run: Run, task: str) -> Written | Refused:
+    """Which task an open run waits for, of which its own RunTask had no answer [as read, and none known]."""
+    return table.update(
+        *key_of(run), [assign(RunItem.task, task)], every(state_as_read(run), RunItem.task.does_not_exist())
+    )
+
+
+def drop_wake(table: Table, run: Run) -> Written | Refused:
+    """After the effects are done: nothing waits for this run any more, and what was reported has become its message."""
+    actions = [assign(RunItem.shard, None), assign(RunItem.sweep, None), assign(RunItem.next_run_at, None)]
+    if run.reported is not None:
+        actions += [assign(RunItem.message, run.message), assign(RunItem.reported, None)]
+    return table.update(*key_of(run), actions, RunItem.state.is_in(*TERMINAL_TEXTS))
+
+
+def _ending(run: Run) -> list[Action]:
+    """Whoever ends a run without its lease sets a wake, so that somebody does the effects:
+    it stays until they are done.
+    """
+    actions = [
+        assign(RunItem.state, run.state.value),
+        assign(RunItem.reason, run.reason.value if run.reason else None),
+        assign(RunItem.finished_at, ms_if_any(run.finished_at)),
+        assign(RunItem.http_status, run.http_status),
+        assign(RunItem.answer, run.answer),
+        assign(RunItem.message, run.message),
+        assign(RunItem.expires_at, s_if_any(run.expires_at)),
+        assign(RunItem.owner, None),
+        assign(RunItem.lease_until, None),
+        assign(RunItem.not_before, None),
+        assign(RunItem.deadline_at, None),
+    ]
+    if run.state is State.SUCCESS:
+        actions += [assign(RunItem.attention_day, None), assign(RunItem.attention_at, None)]
+    return actions
+
+
+def pointer_to(run: Run) -> Pointer:
+    return Pointer(
+        tenant=run.tenant,
+        job=run.job_id,
+        schedule=run.schedule_id,
+        run=run.uuid,
+        instant=from_s(epoch_s(run.planned_at)),
+        kind=run.kind,
+        attempt=run.attempt,
+        generation=run.generation,
+        decided=True,
+    )

@@ -1,0 +1,139 @@
+"""The slot of a schedule whose runs exclude each other. Each write moves it from what was read to what it shall be.
+
+The item is there only while a run is active: a slot in which nothing stands is no item.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from pynamodb.attributes import Attribute
+
+from sweephand.domain.run import Run, State
+from sweephand.domain.runs.overlap import Slot
+from sweephand.domain.schedule import Lane
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Cancelled, Op, Refused, Table, Written
+from sweephand.store.dynamo.expressions import Condition, assign, every
+from sweephand.store.dynamo.table import RunItem, SlotItem
+from sweephand.store.runs import counting, ledger, run_rows
+
+
+def look(table: Table, run: Run) -> tuple[Slot, dict[str, Run]]:
+    """The slot of the run's schedule, and the rows of the other runs in it, by uuid: strong reads."""
+    assert run.schedule_id is not None
+    slot = Slot(run.tenant, run.job_id, run.schedule_id)
+    slot = _slot_of(slot, table.get(SlotItem, *_key(slot)))
+    others = [uuid for uuid in (slot.active, slot.queued) if uuid not in {None, run.uuid}]
+    if not others:
+        return slot, {}
+    pk = keys.runs(run.tenant, run.schedule_id)
+    found = table.batch_get([(pk, keys.run(uuid)) for uuid in others if uuid])
+    rows = [run_rows.run_of(RunItem.from_raw_data(row)) for row in found.values()]
+    return slot, {row.uuid: row for row in rows}
+
+
+def read_in(refused: Refused, slot: Slot) -> Slot:
+    """The slot that a refused move met. slot: which one."""
+    return _slot_of(slot, refused.read(SlotItem))
+
+
+def _slot_of(slot: Slot, item: SlotItem | None) -> Slot:
+    return Slot(
+        slot.tenant, slot.job_id, slot.schedule_id, item.active if item else None, item.queued if item else None
+    )
+
+
+# Conditions: each a clause of the protocol, by its name
+
+
+def slot_as_read(slot: Slot) -> Condition:
+    """Free, or held by the same run as before; and the same run waits behind it, or none."""
+    return every(_same(SlotItem.active, slot.active), _same(SlotItem.queued, slot.queued))
+
+
+STILL_QUEUED: Condition = RunItem.state == State.QUEUED.value
+
+
+def _same(attribute: Attribute[str], value: str | None) -> Condition:
+    return attribute.does_not_exist() if value is None else attribute == value
+
+
+# Writes
+
+
+def move(table: Table, before: Slot, after: Slot) -> Written | Refused:
+    """[slot as read]"""
+    if after.empty:
+        return table.delete(*_key(before), slot_as_read(before))
+    actions = [assign(SlotItem.active, after.active), assign(SlotItem.queued, after.queued)]
+    return table.update(*_key(before), actions, slot_as_read(before))
+
+
+def _move_op(table: Table, before: Slot, after: Slot) -> Op:
+    actions = [assign(SlotItem.active, after.active), assign(SlotItem.queued, after.queued)]
+    return table.update_op("slot", *_key(before), actions, slot_as_read(before))
+
+
+@dataclass(frozen=True)
+class Move:
+    """What a run makes of its schedule's slot, and what the ledger gains by it.
+
+    run: the run as its row shall be; there: as it was read, None if it has no row. ended: runs that lose their turn by
+    it, as they shall be, each with its wake. counts: what the schedule's statistics gain.
+    """
+
+    before: Slot
+    after: Slot
+    run: Run
+    there: Run | None
+    ended: tuple[Run, ...] = ()
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+def claim(table: Table, move: Move, *, shards: int, lane: Lane) -> Written | Cancelled:
+    """The slot and the first attempt in one transaction; those who lose their turn end in it [not terminal]."""
+    if move.there is None:
+        run_op = table.put_op("run", run_rows.item_of(move.run, shards=shards, lane=lane), ledger.ABSENT)
+    else:
+        lease = ledger.Lease.of(move.run)
+        actions = [*ledger.claiming(move.there, lease), assign(RunItem.slotted, value=True)]
+        claimable = ledger.claimable(move.there.attempt, lease.taken_at)
+        run_op = table.update_op("run", *run_rows.key_of(move.run), actions, claimable)
+    ops = [run_op, _move_op(table, move.before, move.after)]
+    ops += [ledger.end_from_outside_op(table, f"ended {old.uuid}", old, shards=shards, lane=lane) for old in move.ended]
+    late, same = counting.late_ends(table, move.ended)
+    if move.counts or late:
+        ops.append(counting.count_op(table, move.run, {**move.counts, **late}, same))
+    return table.transact(ops)
+
+
+def queue(table: Table, move: Move, *, shards: int, lane: Lane) -> Written | Cancelled:
+    """The place behind the active run, and the row of the run that waits there: one transaction.
+
+    A run that was written before its message has its wake already.
+    """
+    if move.there is None:
+        run_op = table.put_op("run", run_rows.item_of(move.run, shards=shards, lane=lane), ledger.ABSENT)
+    else:
+        actions = [assign(RunItem.slotted, value=True)]
+        run_op = table.update_op("run", *run_rows.key_of(move.run), actions, STILL_QUEUED)
+    return table.transact([run_op, _move_op(table, move.before, move.after)])
+
+
+def pass_on(
+    table: Table, before: Slot, after: Slot, queued: Run, wake_at: datetime, *, shards: int, lane: Lane
+) -> Written | Cancelled:
+    """The turn goes to the run that waits [its state = QUEUED], which is looked at again at `wake_at`."""
+    actions = run_rows.wake_actions(queued, wake_at, shards=shards, lane=lane)
+    return table.transact(
+        [
+            _move_op(table, before, after),
+            table.update_op("queued", *run_rows.key_of(queued), actions, STILL_QUEUED),
+        ]
+    )
+
+
+def _key(slot: Slot) -> tuple[str, str]:
+    return keys.job(slot.tenant, slot.job_id), keys.slot(slot.schedule_id)

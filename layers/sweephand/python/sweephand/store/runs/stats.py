@@ -1,0 +1,54 @@
+"""The statistics of a schedule: what was counted for good, up to an instant behind which the ledger is counted."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pynamodb.attributes import Attribute
+
+from sweephand.domain.instants import epoch_ms
+from sweephand.domain.schedule import Schedule
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Refused, Table, Written
+from sweephand.store.dynamo.expressions import Condition, assign, every
+from sweephand.store.dynamo.table import StatsItem
+
+
+def read(table: Table, schedule: Schedule, *, consistent: bool = True) -> StatsItem:
+    """Of a schedule without any: zeros."""
+    pk, sk = keys.job(schedule.tenant, schedule.job_id), keys.stats(schedule.id)
+    return table.get(StatsItem, pk, sk, consistent=consistent) or StatsItem(pk=pk, sk=sk)
+
+
+def settled_as_read(before: StatsItem) -> Condition:
+    """Nobody has settled since, and no run that ended late has come behind what was settled."""
+    return every(
+        _same(StatsItem.settled_to, before.settled_to),
+        _same(StatsItem.settled_total, before.settled_total),
+        _same(StatsItem.late_ends, before.late_ends),
+    )
+
+
+def settle(table: Table, before: StatsItem, until: datetime, *, ended: int, planned: int) -> Written | Refused:
+    """Counts for good what lies up to `until`, in absolute values [settled_as_read].
+
+    ended, planned: of the occurrences between what was settled before and `until`: runs with an end, rows at all.
+    """
+    wanted = epoch_ms(until), before.settled_total + ended, before.settled_planned + planned
+    actions = [
+        assign(attribute, value)
+        for attribute, value in zip(
+            (StatsItem.settled_to, StatsItem.settled_total, StatsItem.settled_planned), wanted, strict=True
+        )
+    ]
+    result = table.update(before.pk, before.sk, actions, settled_as_read(before))
+    if isinstance(result, Refused):
+        there = result.read(StatsItem)
+        if there is not None and (there.settled_to, there.settled_total, there.settled_planned) == wanted:
+            return Written()  # own success, its answer was lost
+    return result
+
+
+def _same(attribute: Attribute[int], value: int | None) -> Condition:
+    """Zero and absent are the same count."""
+    return attribute == value if value else (attribute.does_not_exist() | (attribute == 0))

@@ -1,0 +1,22 @@
+"""The row of the stack's callback key."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sweephand.domain.instants import epoch_ms, from_ms
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Table
+from sweephand.store.tenants.key_items import CallbackKeyItem
+
+
+def read(table: Table) -> tuple[str, datetime] | None:
+    """Returns the sealed key and when it was made; None before the first one."""
+    item = table.get(CallbackKeyItem, keys.STACK_KEYS, keys.CALLBACK_KEY)
+    return None if item is None else (item.sealed, from_ms(item.created_at))
+
+
+def put_first(table: Table, sealed: str, now: datetime) -> None:
+    """Writes the key [absent]. Where another process was first, its key stays."""
+    item = CallbackKeyItem(pk=keys.STACK_KEYS, sk=keys.CALLBACK_KEY, sealed=sealed, created_at=epoch_ms(now))
+    table.put(item, CallbackKeyItem.pk.does_not_exist())

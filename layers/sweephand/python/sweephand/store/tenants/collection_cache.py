@@ -1,0 +1,62 @@
+"""How a collection and its tenant stand, as the executor asks for each run: remembered for two seconds a process."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import Lock
+
+from sweephand.domain.collection import Terms
+from sweephand.sources import Clock
+from sweephand.store.dynamo.conditional import Table
+from sweephand.store.tenants import tenants
+
+KEPT_S = 2.0
+REMEMBERED = 1_000
+READERS = 64
+WAIT_S = 1.0
+"""Ten threads that wait for one read must not wait for ten, where the table does not answer."""
+
+
+class Standing:
+    """Safe for threads."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+        self._known: OrderedDict[tuple[str, str], tuple[float, Terms]] = OrderedDict()
+        self._lock = Lock()
+        self._reading = [Lock() for _ in range(READERS)]
+
+    def of(self, tenant: str, collection: str, *, kept_s: float = KEPT_S) -> Terms:
+        """The terms of at most `kept_s` ago, in one read, also for ten that ask at once.
+
+        A collection that is not there any more disables nothing: its jobs went before it.
+        """
+        key = tenant, collection
+        known = self._kept(key, kept_s)
+        if known is not None:
+            return known
+        reading = self._reading[hash(key) % READERS]
+        mine = reading.acquire(timeout=WAIT_S)
+        try:
+            # Whoever was first has read it for the others.
+            known = self._kept(key, kept_s)
+            return known if known is not None else self._read(key)
+        finally:
+            if mine:
+                reading.release()
+
+    def _kept(self, key: tuple[str, str], kept_s: float) -> Terms | None:
+        with self._lock:
+            known = self._known.get(key)
+        return known[1] if known is not None and self._clock.monotonic() - known[0] < kept_s else None
+
+    def _read(self, key: tuple[str, str]) -> Terms:
+        now = self._clock.monotonic()
+        terms = tenants.read_terms(self._table, *key)
+        with self._lock:
+            self._known[key] = now, terms
+            self._known.move_to_end(key)
+            while len(self._known) > REMEMBERED:
+                self._known.popitem(last=False)
+        return terms

@@ -1,0 +1,64 @@
+"""What a tenant has: counted in the transactions that make and delete it, so that its quota holds exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pynamodb.expressions.condition import Condition
+
+from sweephand.domain.collection import Usage
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Op, Table
+from sweephand.store.dynamo.expressions import add, assign, every
+from sweephand.store.dynamo.table import UsageItem
+
+PART = "usage"
+"""What the part of a transaction is called that counts."""
+
+
+def usage_of(row: dict[str, Any] | None) -> Usage:
+    """row: in DynamoDB's JSON; None: nothing was counted yet."""
+    if row is None:
+        return Usage()
+    item = UsageItem.from_raw_data(row)
+    return Usage(item.schedules, item.most_schedules, item.jobs, item.most_jobs, item.least_interval_s)
+
+
+def read(table: Table, tenant: str) -> Usage:
+    return read_many(table, [tenant], consistent=True)[tenant]
+
+
+def read_many(table: Table, tenants: Iterable[str], *, consistent: bool = False) -> dict[str, Usage]:
+    """By tenant."""
+    wanted = {tenant: (keys.tenant(tenant), keys.USAGE) for tenant in tenants}
+    rows = table.batch_get(wanted.values(), consistent=consistent)
+    return {tenant: usage_of(rows.get(key)) for tenant, key in wanted.items()}
+
+
+def count_op(table: Table, tenant: str, schedules: int, jobs: int, seen: Usage) -> Op:
+    """So many schedules and jobs more or less. More: [their quotas as they were seen, and not exceeded]."""
+    conditions: list[Condition] = []
+    if schedules > 0 and seen.most_schedules is None:
+        conditions.append(UsageItem.most_schedules.does_not_exist())
+    elif schedules > 0 and seen.most_schedules is not None:
+        room: Condition = UsageItem.schedules <= seen.most_schedules - schedules
+        conditions += [UsageItem.most_schedules == seen.most_schedules, room]
+    if jobs > 0 and seen.most_jobs is None:
+        conditions.append(UsageItem.most_jobs.does_not_exist())
+    elif jobs > 0 and seen.most_jobs is not None:
+        conditions += [UsageItem.most_jobs == seen.most_jobs, UsageItem.jobs < seen.most_jobs]
+    steps = [add(UsageItem.schedules, schedules), add(UsageItem.jobs, jobs)]
+    return table.update_op(PART, keys.tenant(tenant), keys.USAGE, steps, every(*conditions) if conditions else None)
+
+
+def limit_op(table: Table, tenant: str, allowed: Usage) -> Op:
+    """From now on the tenant may have so much; what it has stays."""
+    actions = [
+        add(UsageItem.schedules, 0),
+        add(UsageItem.jobs, 0),
+        assign(UsageItem.most_schedules, allowed.most_schedules),
+        assign(UsageItem.most_jobs, allowed.most_jobs),
+        assign(UsageItem.least_interval_s, allowed.least_interval_s),
+    ]
+    return table.update_op("quota", keys.tenant(tenant), keys.USAGE, actions)
