@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 
 from sweephand import telemetry
-from sweephand.telemetry import METRICS, Telemetry, embedded
-from tests.support.sources import VirtualClock
+from sweephand.domain.instants import epoch_ms
+from sweephand.sources import SystemClock
+from sweephand.telemetry import METRICS, Telemetry
 
 PACKAGE = Path(telemetry.__file__).parent
 UNITS = {"Count", "Seconds", "Milliseconds", "Microseconds", "Bytes", "Percent", "Count/Second", "None"}
@@ -42,7 +45,7 @@ def check(document: dict[str, Any]) -> None:
 
 
 def test_there_are_at_most_eight_metrics_and_each_is_written_somewhere() -> None:
-    source = "".join(path.read_text() for path in (PACKAGE / "flow").glob("*.py"))
+    source = "".join(path.read_text() for path in (PACKAGE / "flow").rglob("*.py"))
 
     assert len(METRICS) <= MOST_METRICS
     for name in METRICS:
@@ -51,30 +54,70 @@ def test_there_are_at_most_eight_metrics_and_each_is_written_somewhere() -> None
 
 @pytest.mark.parametrize("name", METRICS)
 @pytest.mark.parametrize("value", [0, 1, 2.5, [1], list(range(10)), list(range(250))])
-def test_a_line_is_what_the_embedded_metric_format_asks_for(name: str, value: Any) -> None:
-    document = json.loads(json.dumps(embedded("sweephand", 1_800_000_000_000, {name: value})))
+def test_a_line_is_what_the_embedded_metric_format_asks_for(
+    name: str, value: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "executor")
 
-    check(document)
-    assert document["_aws"]["CloudWatchMetrics"][0]["Metrics"] == [{"Name": name, "Unit": METRICS[name]}]
+    Telemetry("sweephand").measure(**{name: value})
+
+    documents = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    for document in documents:
+        check(document)
+        (directive,) = document["_aws"]["CloudWatchMetrics"]
+        assert (directive["Namespace"], directive["Dimensions"]) == ("Sweephand", [["stack"]])
+        assert directive["Metrics"] == [{"Name": name, "Unit": METRICS[name]}]
+        assert document.keys() == {"_aws", "stack", name}
+    written = [each for document in documents for each in document[name]]
+    assert written == (value if isinstance(value, list) else [value])
 
 
 def test_several_metrics_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    clock = VirtualClock()
+    before = epoch_ms(SystemClock().now())
 
-    Telemetry("mine", clock).measure(Lateness=[12, 340], Failed=[0, 1])
+    Telemetry("mine").measure(Lateness=[12, 340], Failed=[0, 1])
 
     (line,) = capsys.readouterr().out.splitlines()
     document = json.loads(line)
     check(document)
     assert (document["Lateness"], document["Failed"], document["stack"]) == ([12, 340], [0, 1], "mine")
-    assert document["_aws"]["Timestamp"] == int(clock.now().timestamp() * 1_000)
+    assert before <= document["_aws"]["Timestamp"] <= epoch_ms(SystemClock().now())
     assert document["_aws"]["CloudWatchMetrics"][0]["Dimensions"] == [["stack"]]
 
 
-def test_a_count_is_a_measure(capsys: pytest.CaptureFixture[str]) -> None:
-    Telemetry("mine", VirtualClock()).count("DeadLetters", 3)
+class Unbuffered:
+    """Standard output as Lambda's runtime has it: each write leaves at once, and lets other threads go on."""
 
-    assert json.loads(capsys.readouterr().out)["DeadLetters"] == 3
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+
+def test_lines_of_several_threads_do_not_mix(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Seen failing with Powertools' own `flush_metrics`, which prints a line and its end separately."""
+    written = tmp_path / "lines"
+    telemetry = Telemetry("mine")
+
+    with written.open("w") as stream:
+        monkeypatch.setattr(sys, "stdout", Unbuffered(stream))
+        with ThreadPoolExecutor(8) as pool:
+            for _ in range(400):
+                pool.submit(telemetry.count, "Broken")
+        monkeypatch.undo()
+
+    assert [json.loads(line)["Broken"] for line in written.read_text().splitlines()] == [[1]] * 400
+
+
+def test_a_count_is_a_measure(capsys: pytest.CaptureFixture[str]) -> None:
+    Telemetry("mine").count("DeadLetters", 3)
+
+    assert json.loads(capsys.readouterr().out)["DeadLetters"] == [3]
 
 
 def test_metrics_are_written_whatever_the_level_of_the_log(
@@ -82,7 +125,7 @@ def test_metrics_are_written_whatever_the_level_of_the_log(
 ) -> None:
     monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "ERROR")
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "quiet")
-    quiet = Telemetry("mine", VirtualClock())
+    quiet = Telemetry("mine")
 
     quiet.info("a run", run="r")
     quiet.warning("a warning")
@@ -98,7 +141,7 @@ def test_every_level_of_the_template_is_one_of_the_logger_s(
 ) -> None:
     monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", level)
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"at {level}")
-    telemetry = Telemetry("mine", VirtualClock())
+    telemetry = Telemetry("mine")
 
     telemetry.info("i")
     telemetry.warning("w")
@@ -110,9 +153,9 @@ def test_every_level_of_the_template_is_one_of_the_logger_s(
 
 def test_a_metric_that_is_not_on_the_list_is_an_error() -> None:
     with pytest.raises(KeyError):
-        embedded("mine", 0, {"Tenants": 1})
+        Telemetry("mine").measure(Tenants=1)
 
 
 def test_a_member_that_is_not_on_the_list_is_an_error() -> None:
     with pytest.raises(KeyError, match="url"):
-        Telemetry("mine", VirtualClock()).info("x", url="https://secret")
+        Telemetry("mine").info("x", url="https://secret")

@@ -11,11 +11,9 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any
 
 from aws_lambda_powertools import Logger
-
-from sweephand.sources import Clock
+from aws_lambda_powertools.metrics import EphemeralMetrics
 
 NAMESPACE = "Sweephand"
 METRICS: Mapping[str, str] = {
@@ -29,8 +27,6 @@ METRICS: Mapping[str, str] = {
     "Resent": "Count",
 }
 """All metrics with their units. Each is paid for by the month, so there are at most eight, with one dimension."""
-MOST_VALUES = 100
-"""Of one metric in one line, by the specification of the embedded metric format."""
 
 ALLOWED = frozenset(
     {
@@ -70,12 +66,12 @@ ALLOWED = frozenset(
 
 
 class Telemetry:
-    """The Journal of flow.world: Powertools' logger, and metrics embedded in lines of their own.
+    """The Journal of flow.world: Powertools' logger, and its metrics in lines of their own.
 
     stack: the only dimension, so that two stacks of an account stay apart; never a tenant or a job.
     """
 
-    def __init__(self, stack: str, clock: Clock) -> None:
+    def __init__(self, stack: str) -> None:
         for library in ("botocore", "pynamodb"):
             # What they say at INFO is the same at each cold start, and is billed as log data.
             logging.getLogger(library).setLevel(logging.WARNING)
@@ -88,7 +84,6 @@ class Telemetry:
             json_deserializer=str,
         )
         self._stack = stack
-        self._clock = clock
 
     def info(self, message: str, /, **members: object) -> None:
         self._logger.info(message, extra=_allowed(members))
@@ -103,34 +98,21 @@ class Telemetry:
         self.measure(**{metric: amount})
 
     def measure(self, **values: float | Sequence[float]) -> None:
-        """One line for CloudWatch, whatever the level of the log: written past the logger, which has one."""
-        at_ms = int(self._clock.now().timestamp() * 1000)
-        sys.stdout.write(json.dumps(embedded(self._stack, at_ms, values), separators=(",", ":")) + "\n")
-        sys.stdout.flush()
+        """Writes one line for CloudWatch, whatever the level of the log. Raises KeyError for a metric not in METRICS.
 
-
-def embedded(stack: str, at_ms: int, values: Mapping[str, float | Sequence[float]]) -> dict[str, Any]:
-    """The embedded metric format (CloudWatch's specification). Raises KeyError for what is no metric of METRICS.
-
-    values: of each metric, one or several; beyond 100 the rest is left out.
-    """
-    return {
-        "_aws": {
-            "Timestamp": at_ms,
-            "CloudWatchMetrics": [
-                {
-                    "Namespace": NAMESPACE,
-                    "Dimensions": [["stack"]],
-                    "Metrics": [{"Name": name, "Unit": METRICS[name]} for name in values],
-                }
-            ],
-        },
-        "stack": stack,
-        **{
-            name: value if isinstance(value, int | float) else list(value)[:MOST_VALUES]
-            for name, value in values.items()
-        },
-    }
+        values: one or several of each metric. Powertools begins another line after 100 values of one metric.
+        """
+        # Without a service of its own, the environment's would become a second dimension.
+        metrics = EphemeralMetrics(namespace=NAMESPACE, service="")
+        metrics.add_dimension(name="stack", value=self._stack)
+        for name, given in values.items():
+            for each in given if isinstance(given, Sequence) else (given,):
+                metrics.add_metric(name=name, unit=METRICS[name], value=each)
+        if metrics.metric_set:
+            # In one piece. Powertools prints a line and its end separately, and Lambda sends each at once: another
+            # thread's line in between would spoil both.
+            sys.stdout.write(json.dumps(metrics.serialize_metric_set(), separators=(",", ":")) + "\n")
+            sys.stdout.flush()
 
 
 def where(error: BaseException) -> str:

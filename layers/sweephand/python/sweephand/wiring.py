@@ -68,7 +68,7 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
         outbound=cast("Outbound", Later(lambda: _outbound(clients, settings, clock))),
         perform=_perform,
         callback_keys=cast("CallbackKeys", Later(lambda: _callback_keys(table, secrets, clock, chance))),
-        journal=Telemetry(settings.stack_name, clock),
+        journal=Telemetry(settings.stack_name),
     )
 
 
