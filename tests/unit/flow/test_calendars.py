@@ -503,7 +503,7 @@ def test_a_create_whose_calendar_changes_meanwhile_is_planned_by_the_new_version
             change(stage, **content)
         return book
 
-    monkeypatch.setattr(calendars, "book_of", meanwhile)
+    monkeypatch.setattr(named_calendars, "book_of", meanwhile)
 
     planned = stage.create(MINUTELY)
 
