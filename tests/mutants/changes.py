@@ -236,7 +236,9 @@ CHANGES = {
         "failed_at - streak.since >= LIMIT / 10",
     ),
     "circuits-never-open": Change("domain/flow_keys/circuits.py", "opens", "failures >= rule.failures", "False"),
-    "chains-have-no-end": Change("actions/job.py", "perform", "call.hop > MOST_HOPS", "call.hop > 3 * MOST_HOPS"),
+    "chains-have-no-end": Change(
+        "actions/job.py", "StartJob.perform", "call.hop > MOST_HOPS", "call.hop > 3 * MOST_HOPS"
+    ),
     "loops-over-http-have-no-end": Change("facades/native/context.py", "", "MOST_HOPS = 3", "MOST_HOPS = 30"),
     "answers-are-kept-whole": Change("flow/runs/settle.py", "", "ANSWER_BYTES = 16_384", "ANSWER_BYTES = 10**9"),
     # What is kept

@@ -250,14 +250,6 @@ def test_a_stack_without_target_roles_makes_no_such_job_and_names_the_parameter(
     assert "parameter TargetRoleArns" in refused.text
 
 
-@pytest.mark.parametrize("kind", ["queue"])
-def test_what_is_not_there_yet_is_said_to_be_so(there: Api, kind: str) -> None:
-    refused = there("POST", "/v1/jobs", {"action": {"type": kind}})
-
-    assert (refused.status, refused.fields) == (422, ["action.type"])
-    assert f"not available yet: {kind}" in refused.text
-
-
 def test_a_patch_of_one_member_leaves_the_others(there: Api) -> None:
     job = there.create(action={**KINDS["sns"][0], "subject": "a", "payload": {"n": 1}})
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import jwt
 import pytest
 
-from sweephand.actions import http
 from sweephand.actions.authentication import Authentication
+from sweephand.actions.http import Http
 from sweephand.security.guard import GuardSettings, Outbound, networks
 from tests.contract.native.api import api as api_of
 from tests.support.sources import START
@@ -30,9 +30,9 @@ def sent(api, tenant="acme"):
     """What a target received: (its own origin, the token)."""
     requests: list[bytes] = []
     with listening(answering(OK, requests)) as endpoint:
-        made = http.HttpParams("POST", endpoint.url("/run"), authentication=Authentication("sweephand"))
+        made = Http(endpoint.url("/run"), authentication=Authentication("sweephand"))
         call = replace(CALL, tenant=tenant, clock=api.stage.clock)
-        http.perform(made, call, Outbound(LOCAL, identity=api.stage.world.outbound.identity))
+        made.perform(call, Outbound(LOCAL, identity=api.stage.world.outbound.identity))
         origin = endpoint.url("")
     (request,) = requests
     header = next(line for line in request.decode().split("\r\n") if line.startswith("Authorization: Bearer "))

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from sweephand import actions
 from sweephand.actions import client_tls
-from sweephand.actions.http import HttpParams, kept_secrets, parse, perform
+from sweephand.actions.http import Http
 from sweephand.domain.job import ActionSpec
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.errors import InvalidRequest
@@ -30,6 +30,8 @@ from sweephand.security.guard import Outbound
 from tests.support.sources import VirtualClock
 from tests.unit.actions.test_http import CALL, LOCAL
 from tests.unit.endpoints import Authority, Script, answering, listening
+
+kept_secrets, parse, perform = Http.kept_secrets, Http.parse, Http.perform
 
 PASSWORD = b"of the file"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -60,11 +62,11 @@ def http(url: str = "https://example.org/", **authentication: Any) -> dict[str, 
     return {"type": "http", "url": url, "authentication": {"type": "clientCertificate", **authentication}}
 
 
-def parsed(fields: dict[str, Any]) -> HttpParams:
+def parsed(fields: dict[str, Any]) -> Http:
     return parse(fields, field="action", guard=LOCAL)
 
 
-def called(made: HttpParams, script: Script, authority: Authority, clients_of: Authority) -> Outcome:
+def called(made: Http, script: Script, authority: Authority, clients_of: Authority) -> Outcome:
     server = authority.server("127.0.0.1", clients_of=clients_of)
     with listening(script, tls=server) as endpoint:
         there = replace(made, url=endpoint.url(scheme="https"))

@@ -14,7 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from sweephand.actions.authentication import TYPES, Authentication
-from sweephand.actions.http import HttpParams, OutcomeRules, perform
+from sweephand.actions.http import Http, OutcomeRules
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.security.guard import Outbound
 from sweephand.security.identity import Identity
@@ -22,6 +22,8 @@ from tests.support.acting import ROLE, SETTINGS, Roles
 from tests.support.own_key import KEY_ID, OwnKey
 from tests.unit.actions.test_http import CALL, LOCAL
 from tests.unit.endpoints import Authority, listening, read_request, unused_port
+
+perform = Http.perform
 
 Answer = Callable[[socket.socket, threading.Event], None]
 SECRETS = {
@@ -84,7 +86,7 @@ class Place:
             identity=Identity(OwnKey, KEY_ID, "https://s.example") if proven else None,
         )
         rules = OutcomeRules(on202=on202)
-        made = HttpParams("POST", self.url, authentication=Authentication(kind, members), outcome=rules)
+        made = Http(self.url, authentication=Authentication(kind, members), outcome=rules)
         return perform(made, replace(CALL, secrets=secrets, deadline_s=deadline_s), outbound)
 
 

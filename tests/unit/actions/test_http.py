@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from sweephand import actions
 from sweephand.actions.authentication import Authentication
 from sweephand.actions.call import Call
-from sweephand.actions.http import HttpParams, OutcomeRules, perform
+from sweephand.actions.http import Http, OutcomeRules
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs.retry import retry_after_s
 from sweephand.security import outbound as outbound_module
@@ -31,6 +31,8 @@ from sweephand.security.guard import CallFailed, Deadline, GuardSettings, Outbou
 from sweephand.security.outbound import exchange
 from sweephand.sources import SystemClock
 from tests.unit.endpoints import Authority, Script, answering, dripping, listening, read_request, silent, unused_port
+
+perform = Http.perform
 
 LOCAL = GuardSettings(private=networks("127.0.0.0/8,::1/128"), plain_http=True)
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -70,8 +72,8 @@ class FromAcceptance(SystemClock):
         return accepted
 
 
-def params(url: str, **changes: Any) -> HttpParams:
-    return HttpParams(method=changes.pop("method", "POST"), url=url, **changes)
+def params(url: str, **changes: Any) -> Http:
+    return Http(method=changes.pop("method", "POST"), url=url, **changes)
 
 
 def outcome_of(
@@ -86,7 +88,7 @@ def outcome_of(
         )
 
 
-def sent(made: HttpParams, call: Call = CALL) -> tuple[str, dict[str, str], bytes]:
+def sent(made: Http, call: Call = CALL) -> tuple[str, dict[str, str], bytes]:
     """The request line, the headers and the body of what is sent. `made.url` is a path."""
     requests: list[bytes] = []
     with listening(answering(OK, requests)) as endpoint:

@@ -9,12 +9,20 @@ from hypothesis import strategies as st
 
 from sweephand import actions
 from sweephand.actions.authentication import TYPES
-from sweephand.actions.http import HttpParams, OutcomeRules, check_payload, from_json, kept_secrets, parse, to_json
+from sweephand.actions.http import Http, OutcomeRules
 from sweephand.domain.job import ActionSpec, Payload
 from sweephand.errors import InvalidRequest
 from sweephand.facades.strict_json import loads
 from sweephand.security.guard import GuardSettings, networks
 from tests.unit.json_values import ANY_JSON, TEXTS
+
+check_payload, from_json, kept_secrets, parse, to_json = (
+    Http.check_payload,
+    Http.from_json,
+    Http.kept_secrets,
+    Http.parse,
+    Http.to_json,
+)
 
 OAUTH = {"type": "oauth2", "tokenUrl": "https://example.org/token", "clientId": "c", "secret": "s", "scope": "a"}
 STRICT = GuardSettings()
@@ -22,7 +30,7 @@ LOCAL = GuardSettings(private=networks("127.0.0.0/8"), plain_http=True)
 URL = "https://example.org/run"
 
 
-def parsed(fields: object, guard: GuardSettings = STRICT) -> HttpParams:
+def parsed(fields: object, guard: GuardSettings = STRICT) -> Http:
     return parse(fields, field="action", guard=guard)
 
 
@@ -309,7 +317,7 @@ def test_a_schedules_payload_is_judged_by_the_actions_method() -> None:
 
     check_payload(post, text, "schedules[0].payload")
     check_payload(get, Payload('{"a":1}', is_json=True), "schedules[0].payload")
-    check_payload(get, None, "schedules[0].payload")
+    actions.check_payload("http", to_json(get), None, "schedules[0].payload")
     with pytest.raises(InvalidRequest) as caught:
         check_payload(get, text, "schedules[0].payload")
     assert caught.value.field == "schedules[0].payload"
@@ -420,7 +428,7 @@ KINDS = ", ".join(sorted(actions.KINDS))
         (None, "action", "must be an object, not null"),
         ({}, "action.type", f"is required: one of {KINDS}"),
         ({"type": 1}, "action.type", "must be a string, not a number"),
-        ({"type": "queue"}, "action.type", "is not available yet: queue"),
+        ({"type": "queue"}, "action.type", f'must be one of {KINDS}, not "queue"'),
         ({"type": "azure_queue"}, "action.type", f'must be one of {KINDS}, not "azure_queue"'),
         ({"type": "HTTP"}, "action.type", f'must be one of {KINDS}, not "HTTP" (did you mean "http"?)'),
         (

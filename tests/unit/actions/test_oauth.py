@@ -15,12 +15,14 @@ from urllib.parse import parse_qs
 import pytest
 
 from sweephand.actions.authentication import Authentication
-from sweephand.actions.http import HttpParams, OutcomeRules, perform
+from sweephand.actions.http import Http, OutcomeRules
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.security.guard import Outbound
 from sweephand.sources import SystemClock
 from tests.unit.actions.test_http import CALL, LOCAL, PLANNED
 from tests.unit.endpoints import listening, read_request, unused_port
+
+perform = Http.perform
 
 SECRET = "s3cret:/of mine"
 
@@ -73,8 +75,7 @@ class Servers:
         connection.sendall(f"HTTP/1.1 {status} X\r\nContent-Length: {len(text)}\r\n\r\n".encode() + text)
 
     def run(self, job: str = "j", secret: str = SECRET, deadline_s: float = 5, **members: str) -> Outcome:
-        made = HttpParams(
-            "POST",
+        made = Http(
             self.target_url,
             authentication=Authentication("oauth2", {"tokenUrl": self.token_url, "clientId": "me", **members}),
             outcome=OutcomeRules(on_no_answer="wait"),

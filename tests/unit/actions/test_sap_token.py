@@ -8,7 +8,7 @@ import pytest
 
 from sweephand.actions.authentication import NONE, STACK, Authentication
 from sweephand.actions.dialects import OWN, SAP
-from sweephand.actions.http import HttpParams, perform
+from sweephand.actions.http import Http
 from sweephand.domain.run import Verdict
 from sweephand.security.guard import Outbound
 from sweephand.security.identity import Identity
@@ -16,6 +16,8 @@ from tests.support.own_key import KEY_ID, OwnKey
 from tests.unit.actions.test_every_authentication import authority, place, status
 from tests.unit.actions.test_http import CALL, LOCAL
 from tests.unit.endpoints import answering, listening
+
+perform = Http.perform
 
 __all__ = ["authority"]
 BASIC = Authentication("basic", {"username": "me"})
@@ -41,7 +43,7 @@ def outbound(*, identity: bool, authorities: str | None = None) -> Outbound:
 )
 def test_it_is_shown_while_the_stack_has_an_identity(authority, dialect, how, identity, shown):
     with place(authority, "none", status(200)) as there:
-        made = HttpParams("POST", there.url, authentication=how, dialect=dialect)
+        made = Http(there.url, authentication=how, dialect=dialect)
         ways = outbound(identity=identity, authorities=authority.pem)
         outcome = perform(made, replace(CALL, secrets=SECRETS), ways)
 
@@ -53,7 +55,7 @@ def test_it_is_shown_while_the_stack_has_an_identity(authority, dialect, how, id
 
 def test_it_does_not_stand_beside_the_caller_s_own_header(authority):
     with place(authority, "none", status(200)) as there:
-        made = HttpParams("POST", there.url, headers=(("authorization", "***"),), dialect=SAP)
+        made = Http(there.url, headers=(("authorization", "***"),), dialect=SAP)
         ways = outbound(identity=True, authorities=authority.pem)
         outcome = perform(made, replace(CALL, secrets={"headers.Authorization": "mine"}), ways)
 
@@ -64,7 +66,7 @@ def test_it_does_not_stand_beside_the_caller_s_own_header(authority):
 def test_nobody_on_the_way_reads_it():
     requests: list[bytes] = []
     with listening(answering(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", requests)) as endpoint:
-        outcome = perform(HttpParams("POST", endpoint.url(), dialect=SAP), CALL, outbound(identity=True))
+        outcome = perform(Http(endpoint.url(), dialect=SAP), CALL, outbound(identity=True))
 
     assert outcome.verdict is Verdict.SUCCEEDED, outcome
     assert b"authorization" not in requests[0].lower()

@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from sweephand.actions import http
-from sweephand.actions.http_fields import from_json, kept_secrets, opened_url, parse, sealed_url, to_json
+from sweephand.actions.http import Http
+from sweephand.actions.http_fields import opened_url, sealed_url
 from sweephand.domain.run import Reason
 from sweephand.errors import InvalidRequest
 from sweephand.security.guard import GuardSettings, Outbound, networks
 from tests.unit.actions.test_http import CALL
 from tests.unit.endpoints import answering, listening
+
+from_json, kept_secrets, parse, to_json = Http.from_json, Http.kept_secrets, Http.parse, Http.to_json
 
 GUARD = GuardSettings()
 PLAIN = GuardSettings(plain_http=True)
@@ -41,7 +43,7 @@ QUERIES = [
 ]
 
 
-def made(**fields: object) -> http.HttpParams:
+def made(**fields: object) -> Http:
     return parse({"type": "http", "url": "https://example.org/x", **fields}, field="action", guard=GUARD)
 
 
@@ -109,7 +111,7 @@ def test_a_target_is_sent_what_was_sealed() -> None:
             guard=LOCAL.settings,
         )
         stored = from_json(to_json(params))
-        http.perform(stored, replace(CALL, secrets=dict(params.secrets)), LOCAL)
+        Http.perform(stored, replace(CALL, secrets=dict(params.secrets)), LOCAL)
 
     (request,) = requests
     assert request.startswith(b"POST /x?sig=a%2Bb&n=1 ")
@@ -125,13 +127,13 @@ def test_a_target_that_echoes_it_is_not_believed() -> None:
             field="action",
             guard=LOCAL.settings,
         )
-        outcome = http.perform(params, replace(CALL, secrets=dict(params.secrets)), LOCAL)
+        outcome = Http.perform(params, replace(CALL, secrets=dict(params.secrets)), LOCAL)
 
     assert outcome.answer == "you sent *** and ***"
 
 
 def test_a_secret_that_is_gone_is_a_reason_of_the_guard() -> None:
-    outcome = http.perform(made(url="https://example.org/?sig=aaaa"), CALL, LOCAL)
+    outcome = Http.perform(made(url="https://example.org/?sig=aaaa"), CALL, LOCAL)
 
     assert (outcome.reason, outcome.message) == (Reason.GUARD, "the secret url.sig of this job is missing")
 
@@ -143,7 +145,7 @@ def test_a_job_that_was_stored_with_such_a_header_in_clear_runs_on() -> None:
         stored = {**to_json(made()), "url": endpoint.url("/x?sig=clear"), "headers": {"X-Api-Key": SECRET}}
         params = from_json(stored)
         assert params.secret_fields == frozenset()
-        http.perform(params, CALL, LOCAL)
+        Http.perform(params, CALL, LOCAL)
 
     assert requests[0].startswith(b"POST /x?sig=clear ")
     assert f"X-Api-Key: {SECRET}".encode() in requests[0]

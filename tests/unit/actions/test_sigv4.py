@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 
 from sweephand import actions
 from sweephand.actions.authentication import Authentication
-from sweephand.actions.http import HttpParams, perform
+from sweephand.actions.http import Http
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.errors import InvalidRequest
 from sweephand.security.guard import AwsSettings, Outbound
@@ -21,6 +21,8 @@ from sweephand.security.target_roles import RoleNotAssumedError
 from tests.support.acting import GUARD, KEY, ROLE, SETTINGS, Roles
 from tests.unit.actions.test_http import CALL, LOCAL
 from tests.unit.endpoints import answering, listening
+
+perform = Http.perform
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nacme-token"
 ALLOWED = replace(LOCAL, aws=SETTINGS)
@@ -42,7 +44,7 @@ def called(
     requests: list[bytes] = []
     with listening(answering(answer, requests)) as endpoint:
         method = changes.pop("method", "POST")
-        made = HttpParams(method, endpoint.url(path), authentication=signing(service))
+        made = Http(endpoint.url(path), method=method, authentication=signing(service))
         call = replace(CALL, **{"payload": '{"a":1}', "payload_is_json": True, **changes})
         outcome = perform(made, call, Outbound(guard, roles=roles or Roles()))
     return outcome, b"".join(requests)
@@ -168,7 +170,7 @@ def test_the_name_of_an_object_is_signed_as_s3_reads_it(given: str, sent: str) -
 def test_what_is_not_signed_keeps_the_query_of_its_address() -> None:
     requests: list[bytes] = []
     with listening(answering(OK, requests)) as endpoint:
-        perform(HttpParams("POST", endpoint.url("/a:b?t=00:00&f=a+b&&%c3")), CALL, Outbound(LOCAL))
+        perform(Http(endpoint.url("/a:b?t=00:00&f=a+b&&%c3")), CALL, Outbound(LOCAL))
 
     assert requests[0].startswith(b"POST /a:b?t=00:00&f=a+b&&%c3 HTTP/1.1\r\n")
 

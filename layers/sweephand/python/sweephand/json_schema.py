@@ -68,3 +68,7 @@ def one_of(values: Iterable[str] | type[StrEnum], **more: Any) -> Schema:
 def items(schema: Schema, **more: Any) -> Schema:
     """Returns the schema of a list."""
     return {"type": "array", "items": schema, **more}
+
+
+INSTANT = text(format="date-time", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")
+PASSED_OVER: Schema = {"readOnly": True, "description": "Of answers; passed over, so that what was read can be sent."}

@@ -1,6 +1,6 @@
 """How an HTTP action shows its target who calls: the fields of each type, read, stored without secrets, shown. Pure.
 
-A type is a line in TYPES. What becomes of the fields when a call is made stands in proof.py and the modules beside it.
+A type is a line in TYPES; proof.py and the modules next to it carry it out when a call is made.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from sweephand import json_schema
 from sweephand.actions import headers
 from sweephand.actions.headers import MASK, MAX_SECRET
 from sweephand.domain.instants import text
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.errors import InvalidRequest, Mistakes
+from sweephand.json_schema import Schema
 from sweephand.security.aws_targets import check_role
 from sweephand.security.guard import CREDENTIALS_IN_CLEAR, GuardSettings, check_url, is_public
 
@@ -27,8 +29,7 @@ VALUE = "authentication.value"
 SECRET = "authentication.secret"  # noqa: S105 - the path of a field
 PEM = "authentication.pem"
 
-MAX_PFX = 65_536
-"""Characters of Base64."""
+CREDENTIALS_IN = ("header", "body")
 OF_SIGV4 = ("Date", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-SHA256")
 """What a signature is made with: a caller's own beside it would break it."""
 _VISIBLE = re.compile(r"[!-~]+", re.ASCII)
@@ -47,6 +48,7 @@ class Member:
     """
 
     read: Reader
+    schema: Schema
     secret: bool = False
     required: bool = True
     identity: bool = True
@@ -224,7 +226,7 @@ def _token_url(value: object, field: str, guard: GuardSettings) -> str:
 
 
 def _credentials_in(value: object, field: str, _: GuardSettings) -> str:
-    return read.one_of(value, field, ("header", "body"))
+    return read.one_of(value, field, CREDENTIALS_IN)
 
 
 def _aws_name(value: object, field: str, _: GuardSettings) -> str:
@@ -244,22 +246,73 @@ def _role(value: object, field: str, guard: GuardSettings) -> str:
         raise wrong.within(field) from wrong
 
 
+def _secret(reader: Reader) -> Member:
+    described = json_schema.text(
+        longest=MAX_SECRET, description="Encrypted; absent or `***` in a change: the stored one."
+    )
+    return Member(reader, described, secret=True)
+
+
+def _optional(reader: Reader, schema: Schema) -> Member:
+    return Member(reader, schema, required=False, identity=False)
+
+
+_AWS_WORD = json_schema.text(1, 64, pattern="^[a-z0-9-]+$")
+_ASKED = json_schema.text(1, 2_048)
 TYPES: Mapping[str, Mapping[str, Member]] = {
     "none": {},
-    "basic": {"username": Member(_username), "password": Member(_password, secret=True)},
-    "bearer": {"token": Member(_token, secret=True)},
-    "apiKey": {"header": Member(_header), "value": Member(_header_value, secret=True)},
+    "basic": {"username": Member(_username, json_schema.text(0, 256)), "password": _secret(_password)},
+    "bearer": {"token": _secret(_token)},
+    "apiKey": {"header": Member(_header, json_schema.text(1, 256)), "value": _secret(_header_value)},
     "oauth2": {
-        "tokenUrl": Member(_token_url),
-        "clientId": Member(_printable(1_024)),
-        "secret": Member(_printable(MAX_SECRET), secret=True),
-        "scope": Member(_printable(2_048), required=False, identity=False),
-        "audience": Member(_printable(2_048), required=False, identity=False),
-        "resource": Member(_printable(2_048), required=False, identity=False),
-        "credentialsIn": Member(_credentials_in, required=False, identity=False),
+        "tokenUrl": Member(_token_url, json_schema.text(1, 2_048)),
+        "clientId": Member(_printable(1_024), json_schema.text(1, 1_024)),
+        "secret": _secret(_printable(MAX_SECRET)),
+        "scope": _optional(_printable(2_048), _ASKED),
+        "audience": _optional(_printable(2_048), _ASKED),
+        "resource": _optional(_printable(2_048), _ASKED),
+        "credentialsIn": _optional(
+            _credentials_in,
+            json_schema.one_of(CREDENTIALS_IN, description="Where the token endpoint expects id and secret."),
+        ),
     },
-    "sigv4": {"service": Member(_aws_name), "region": Member(_aws_name), "roleArn": Member(_role)},
+    "sigv4": {
+        "service": Member(
+            _aws_name, {**_AWS_WORD, "description": "As endpoints sign it: `execute-api`, `lambda`, `s3`."}
+        ),
+        "region": Member(_aws_name, _AWS_WORD),
+        "roleArn": Member(
+            _role,
+            json_schema.text(description="By whose credentials it is signed; one of the parameter TargetRoleArns."),
+        ),
+    },
     "sweephand": {},
     # Its members are read together: see certificates.py.
     "clientCertificate": {},
 }
+
+
+def given(kind: str) -> tuple[dict[str, Schema], tuple[str, ...]]:
+    """Returns the members of a type in a request, and those that are required."""
+    members: Mapping[str, Schema] = {name: each.schema for name, each in TYPES[kind].items()}
+    if kind == "clientCertificate":
+        from sweephand.actions import certificates  # noqa: PLC0415 - as above
+
+        members = certificates.GIVEN
+    required = (name for name, each in TYPES[kind].items() if each.required and not each.secret)
+    return {"type": {"const": kind}, **members}, ("type", *required)
+
+
+def shown(kind: str) -> dict[str, Schema]:
+    """Returns the members of a type in an answer."""
+    if kind == "clientCertificate":
+        from sweephand.actions import certificates  # noqa: PLC0415 - as above
+
+        return {"type": {"const": kind}, **certificates.SHOWN}
+    return {"type": {"const": kind}, **{name: _shown(each) for name, each in TYPES[kind].items()}}
+
+
+def _shown(member: Member) -> Schema:
+    if member.secret:
+        return {"const": MASK}
+    return json_schema.text() if member.required else json_schema.or_null(member.schema)

@@ -11,34 +11,30 @@ import hmac
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from email.utils import format_datetime
-from typing import Any
+from typing import Any, ClassVar, final
 from urllib.parse import quote_plus
 
 from sweephand.actions import azure, redirects
-from sweephand.actions import rules as outcome_rules
 from sweephand.actions.call import Call
 from sweephand.actions.headers import MASK, MAX_HEADER_BYTES, MAX_HEADERS, MAX_SECRET, check_name
-from sweephand.actions.payloads import check_size, parse_payload
+from sweephand.actions.kind import Reading, member, within
+from sweephand.actions.payloads import message
 from sweephand.actions.proof import secret as secret_of
 from sweephand.actions.redaction import of_query
-from sweephand.actions.rules import Rules, failed
+from sweephand.actions.webhook import Post
 from sweephand.domain.instants import epoch_s, text
-from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.domain.run import Outcome
-from sweephand.errors import InvalidRequest, Mistakes
+from sweephand.errors import InvalidRequest
+from sweephand.json_schema import Members, answer, one_of, ref, request, whole
+from sweephand.json_schema import text as string
 from sweephand.schedules.text.instants import parse_instant
-from sweephand.security.guard import CallFailed, GuardSettings, Outbound
+from sweephand.security.guard import GuardSettings, Outbound, check_url
 
-__all__ = ["carried_over", "check_payload", "from_json", "kept_secrets", "parse", "perform", "to_json"]
-
-QUEUE, TOPIC = "azure_service_bus_queue", "azure_service_bus_topic"
-ENTITY = {QUEUE: "queueName", TOPIC: "topicPath"}
-"""What the entity is called, by kind."""
 SAS_KEY = "authentication.sasKey"
 SIGNED_FOR_S = 300
 TRANSPORTS = ("NotSpecified", "NetMessaging", "AMQP")
@@ -46,76 +42,44 @@ TEXTS: Mapping[str, int] = {
     **dict.fromkeys(("contentType", "correlationId", "label", "replyTo", "to"), 256),
     **dict.fromkeys(("messageId", "partitionKey", "replyToSessionId", "sessionId", "viaPartitionKey"), 128),
 }
-"""The longest of each, in characters. Of what decides on duplicates, partitions and sessions Azure takes no more."""
+"""The longest of each, in characters. Azure takes no more where it decides on duplicates, partitions or sessions."""
 LONGEST_LIFE_S = 2**31 - 1
 PROPERTIES = (*TEXTS, "forcePersistence", "scheduledEnqueueTimeUtc", "timeToLiveSeconds")
 OURS = frozenset({"authorization", "brokerproperties", "content-type", "accept", "user-agent"})
-_SHARED = ("type", "namespace", "authentication", "transportType", "brokeredMessageProperties")
-_MEMBERS = (*_SHARED, "customMessageProperties", "payload", "body", "outcome", "retry")
 _KEY_NAME = re.compile(r"[!-~]{1,256}", re.ASCII)
 _CONTENT_TYPE = re.compile(r"[!-~](?:[ -~]*[!-~])?", re.ASCII)
 
 
-@dataclass(frozen=True)
-class BusParams:
-    """properties: of the broker, custom: of the sender, both under the API's names; instants as RFC 3339.
-
-    payload and secrets are only there after `parse`.
-    """
-
-    kind: str
-    namespace: str
-    entity: str
-    key_name: str
-    transport: str = TRANSPORTS[0]
-    properties: Mapping[str, Any] = field(default_factory=dict)
-    custom: Mapping[str, str] = field(default_factory=dict)
-    rules: Rules = field(default_factory=Rules)
-    payload: Payload | None = None
-    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+_KEY: Members = {
+    "type": {"const": "sharedAccessKey"},
+    "sasKeyName": string(1, 256),
+    "sasKey": string(longest=MAX_SECRET, description="Encrypted; absent or `***` in a change: the stored one."),
+}
+_BROKERED: Members = {
+    **{name: string(1, longest) for name, longest in TEXTS.items()},
+    "forcePersistence": {"type": "boolean"},
+    "scheduledEnqueueTimeUtc": string(),
+    "timeToLiveSeconds": whole(1, LONGEST_LIFE_S),
+}
 
 
-def parse(fields: object, *, field: str, guard: GuardSettings) -> BusParams:
-    """transportType is kept and shown: whatever it says, the message goes by HTTP."""
-    kind = str(fields["type"]) if isinstance(fields, Mapping) else ""
-    wrong = Mistakes()
-    given = read.members(fields, field, (*_MEMBERS, ENTITY[kind]), wrong)
-    brought = wrong.of(parse_payload, given, field)
-    shown = wrong.of(_authentication, given.get("authentication"), below(field, "authentication"))
-    transport, told = given.get("transportType", TRANSPORTS[0]), given.get("brokeredMessageProperties", {})
-    found: dict[str, Any] = {
-        "namespace": wrong.of(azure.host_part, given, "namespace", field),
-        "entity": wrong.of(azure.entity, given, ENTITY[kind], field),
-        "transport": wrong.of(read.one_of, transport, below(field, "transportType"), TRANSPORTS),
-        "properties": wrong.of(_properties, told, below(field, "brokeredMessageProperties")),
-        "custom": wrong.of(_custom, given.get("customMessageProperties", {}), below(field, "customMessageProperties")),
-        "rules": wrong.of(outcome_rules.parse, given.get("outcome", {}), below(field, "outcome")),
-    }
-    wrong.check()
-    (where, payload), (key_name, secrets) = brought, shown
-    params = BusParams(kind=kind, key_name=key_name, payload=payload, secrets=secrets, **found)
-    azure.check_host(_url(params, guard), guard, below(field, "namespace"))
-    check_payload(params, payload, where)
-    return params
-
-
-def _authentication(value: object, field: str) -> tuple[str, dict[str, str]]:
-    """The key's name, and the key if it was given."""
-    if value is None:
-        raise InvalidRequest(field, "is required")
-    given = read.members(value, field, ("type", "sasKeyName", "sasKey"))
-    read.one_of(given.get("type"), below(field, "type"), ("sharedAccessKey",))
-    if "sasKeyName" not in given:
-        raise InvalidRequest(below(field, "sasKeyName"), "is required")
-    name = read.text(given["sasKeyName"], below(field, "sasKeyName"), 1, 256)
+def _authentication(value: Any, path: str, reading: Reading) -> str:
+    """Reads the key's name, and the key if it was given."""
+    given = read.members(value, path, ("type", "sasKeyName", "sasKey"))
+    read.one_of(given.get("type"), below(path, "type"), ("sharedAccessKey",))
+    name = read.text(read.required(given, "sasKeyName", path), below(path, "sasKeyName"), 1, 256)
     if not _KEY_NAME.fullmatch(name):
-        raise InvalidRequest(below(field, "sasKeyName"), "must be visible ASCII without blanks")
-    if given.get("sasKey", MASK) == MASK:
-        return name, {}
-    return name, {SAS_KEY: read.text(given["sasKey"], below(field, "sasKey"), 1, MAX_SECRET // 4)}
+        raise InvalidRequest(below(path, "sasKeyName"), "must be visible ASCII without blanks")
+    if given.get("sasKey", MASK) != MASK:
+        reading.keep(SAS_KEY, read.text(given["sasKey"], below(path, "sasKey"), 1, MAX_SECRET // 4))
+    return name
 
 
-def _properties(value: object, field: str) -> dict[str, Any]:
+def _transport(value: Any, path: str, _: Reading) -> str:
+    return read.one_of(value, path, TRANSPORTS)
+
+
+def _properties(value: Any, field: str, _: Reading) -> dict[str, Any]:
     given = read.members(value, field, PROPERTIES)
     made: dict[str, Any] = {
         name: read.text(given[name], below(field, name), 1, longest) for name, longest in TEXTS.items() if name in given
@@ -133,8 +97,8 @@ def _properties(value: object, field: str) -> dict[str, Any]:
     return made
 
 
-def _custom(value: object, field: str) -> dict[str, str]:
-    """They become headers, in the caller's spelling."""
+def _custom(value: Any, field: str, _: Reading) -> dict[str, str]:
+    """Reads the sender's properties, which become headers, in the caller's spelling."""
     if not isinstance(value, Mapping):
         raise InvalidRequest(field, f"must be an object, not {read.shown(value)}")
     if len(value) > MAX_HEADERS:
@@ -153,117 +117,145 @@ def _custom(value: object, field: str) -> dict[str, str]:
     return dict(value)
 
 
-def check_payload(params: BusParams, payload: Payload | None, field: str) -> None:  # noqa: ARG001 - one interface for all kinds
-    if payload is not None:
-        check_size(payload, field)
+def _entity(name: str) -> Any:
+    """Declares the queue or topic; its member has another name in each kind."""
+    return member(name, string(1, 260, pattern="^[A-Za-z0-9._/-]+$"), azure.entity)
 
 
-def to_json(params: BusParams) -> dict[str, Any]:
-    return {
-        "type": params.kind,
-        "namespace": params.namespace,
-        ENTITY[params.kind]: params.entity,
-        "authentication": {"type": "sharedAccessKey", "sasKeyName": params.key_name, "sasKey": MASK},
-        "transportType": params.transport,
-        "brokeredMessageProperties": dict(params.properties),
-        "customMessageProperties": dict(params.custom),
-        "outcome": outcome_rules.to_json(params.rules),
-    }
+@dataclass(frozen=True)
+class ServiceBus(azure.AzureAction):
+    """A message to a queue or topic. properties: of the broker, custom: of the sender, both under the API's names.
 
+    transport is kept and shown: whatever it says, the message goes by HTTP.
+    """
 
-def from_json(stored: Mapping[str, Any]) -> BusParams:
-    return BusParams(
-        kind=stored["type"],
-        namespace=stored["namespace"],
-        entity=stored[ENTITY[stored["type"]]],
-        key_name=stored["authentication"]["sasKeyName"],
-        transport=stored["transportType"],
-        properties=stored["brokeredMessageProperties"],
-        custom=stored["customMessageProperties"],
-        rules=outcome_rules.from_json(stored["outcome"]),
+    namespace: str = member("namespace", string(1, 63, pattern="^[A-Za-z0-9-]+$"), azure.namespace)
+    entity: str = _entity("queueName")
+    key_name: str = member(
+        "authentication",
+        ref("SharedAccessKey"),
+        _authentication,
+        shown=ref("ShownSharedAccessKey"),
+        stored=lambda name: {"type": "sharedAccessKey", "sasKeyName": name, "sasKey": MASK},
+        loaded=lambda stored: stored["sasKeyName"],
+    )
+    transport: str = member(
+        "transportType",
+        one_of(TRANSPORTS, description="Kept; all messages go by HTTP."),
+        _transport,
+        default=TRANSPORTS[0],
+    )
+    properties: Mapping[str, Any] = member(
+        "brokeredMessageProperties",
+        ref("BrokeredMessageProperties"),
+        _properties,
+        shown=ref("ShownBrokeredMessageProperties"),
+        stored=dict,
+        default_factory=dict,
+    )
+    custom: Mapping[str, str] = member(
+        "customMessageProperties",
+        {"type": "object", "additionalProperties": string(), "maxProperties": MAX_HEADERS},
+        _custom,
+        stored=dict,
+        default_factory=dict,
     )
 
+    components: ClassVar = {
+        "SharedAccessKey": request(_KEY, ("type", "sasKeyName")),
+        "ShownSharedAccessKey": answer({**_KEY, "sasKey": {"const": MASK}}),
+        "BrokeredMessageProperties": request(_BROKERED),
+        "ShownBrokeredMessageProperties": answer(_BROKERED, _BROKERED),
+    }
+    moved = "the destination, or the key's name, is another one than it was given for"
 
-def kept_secrets(
-    new: BusParams,
-    old: BusParams | None,
-    *,
-    field: str,
-    guard: GuardSettings,  # noqa: ARG001 - one interface for all kinds
-) -> frozenset[str]:
-    """The key stays while namespace, entity and the key's name stay."""
-    if SAS_KEY in new.secrets:
-        return frozenset()
-    if old is None:
-        raise InvalidRequest(below(field, SAS_KEY), "is required")
-    if (new.namespace.lower(), new.entity, new.key_name) != (old.namespace.lower(), old.entity, old.key_name):
-        reason = "is required: the destination, or the key's name, is another one than it was given for"
-        raise InvalidRequest(below(field, SAS_KEY), reason)
-    return frozenset({SAS_KEY})
+    @property
+    def secret_fields(self) -> tuple[str, ...]:
+        """The key."""
+        return (SAS_KEY,)
+
+    @property
+    def destination(self) -> tuple[str, str, str]:
+        """What the key opens, and under which name."""
+        return self.namespace.lower(), self.entity, self.key_name
+
+    def check(self, field: str, guard: GuardSettings) -> None:
+        """Raises InvalidRequest where the stack calls no such host: its parameters lead to a private network."""
+        with within(below(field, "namespace")):
+            check_url(self._url(guard), guard)
+
+    def redirected(self, call: Call, outbound: Outbound) -> Outcome | None:
+        """Sends the message elsewhere, where the collection says so."""
+        texts = dict.fromkeys(redirects.FORMATS, message(call))
+        brought = redirects.brought(self._with_content_type(call), self.custom, call)
+        session, where = self.properties.get("sessionId"), f"{self.namespace}/{self.entity}"
+        return redirects.instead(where, texts, self.outcome, call, outbound, attributes=brought, session=session)
+
+    def post(self, call: Call, settings: GuardSettings) -> Post:
+        """Returns the message with its signature and properties."""
+        url = self._url(settings)
+        signature = signed(url.removesuffix("/messages"), self.key_name, secret_of(call.secrets, SAS_KEY), call)
+        headers = [
+            ("Authorization", signature),
+            ("Content-Type", self.properties.get("contentType", "text/plain; charset=utf-8")),
+            ("User-Agent", "Sweephand"),
+            ("BrokerProperties", json.dumps(self._brokered(call), separators=(",", ":"))),
+            *((name, json.dumps(value)) for name, value in self.custom.items()),
+        ]
+        told = of_query(signature.partition(" ")[2])
+        return Post(url, headers, message(call).encode(), [signature, *told])
+
+    def _brokered(self, call: Call) -> dict[str, Any]:
+        """Returns the properties in Service Bus's spelling. Without a MessageId of the job's it is the run's, which
+        repeats share.
+        """
+        made: dict[str, Any] = {"MessageId": call.run_id.rpartition("_")[2].replace("-", "")}
+        for name, value in self.properties.items():
+            match name:
+                case "contentType":
+                    continue
+                case "timeToLiveSeconds":
+                    made["TimeToLive"] = value
+                case "scheduledEnqueueTimeUtc":
+                    made["ScheduledEnqueueTimeUtc"] = format_datetime(datetime.fromisoformat(value), usegmt=True)
+                case _:
+                    made[name[0].upper() + name[1:]] = value
+        return made
+
+    def _with_content_type(self, call: Call) -> dict[str, Any]:
+        """Returns the properties for a receiver that finds them elsewhere; none where the job names none."""
+        if not self.properties:
+            return {}
+        content_type = self.properties.get("contentType")
+        return self._brokered(call) | ({} if content_type is None else {"ContentType": content_type})
+
+    def _url(self, settings: GuardSettings) -> str:
+        base = azure.base_url(self.namespace.lower(), settings.azure_service_bus_suffix)
+        return f"{base}/{self.entity}/messages"
 
 
-def carried_over(new: BusParams, _old: BusParams, _kept: frozenset[str]) -> BusParams:
-    return new
+@final
+@dataclass(frozen=True)
+class ServiceBusQueue(ServiceBus):
+    """A message to a queue."""
+
+    kind = "azure_service_bus_queue"
 
 
-def perform(params: BusParams, call: Call, outbound: Outbound) -> Outcome:
-    if call.redirects:
-        texts = dict.fromkeys(redirects.FORMATS, azure.message(call))
-        brought = redirects.brought(_with_content_type(params, call), params.custom, call)
-        session = params.properties.get("sessionId")
-        where = f"{params.namespace}/{params.entity}"
-        elsewhere = redirects.instead(where, texts, params.rules, call, outbound, attributes=brought, session=session)
-        if elsewhere is not None:
-            return elsewhere
-    url = _url(params, outbound.settings)
-    try:
-        signature = signed(url.removesuffix("/messages"), params.key_name, secret_of(call.secrets, SAS_KEY), call)
-    except CallFailed as missing:
-        return failed(missing.reason, missing.message, retryable=False)
-    headers = [
-        ("Authorization", signature),
-        ("Content-Type", params.properties.get("contentType", "text/plain; charset=utf-8")),
-        ("User-Agent", "Sweephand"),
-        ("BrokerProperties", json.dumps(_broker_properties(params, call), separators=(",", ":"))),
-        *((name, json.dumps(value)) for name, value in params.custom.items()),
-    ]
-    told = of_query(signature.partition(" ")[2])
-    return azure.post(url, headers, azure.message(call).encode(), params.rules, call, outbound, [signature, *told])
+@final
+@dataclass(frozen=True)
+class ServiceBusTopic(ServiceBus):
+    """A message to a topic."""
+
+    entity: str = _entity("topicPath")
+
+    kind = "azure_service_bus_topic"
 
 
 def signed(resource: str, key_name: str, key: str, call: Call) -> str:
-    """The Authorization of a shared access signature. The key is taken as text, though it looks like Base64."""
+    """Returns the Authorization of a shared access signature. The key is a string, though it looks like Base64."""
     quoted = quote_plus(resource.lower())
     until = epoch_s(call.clock.now()) + SIGNED_FOR_S
     digest = hmac.new(key.encode(), f"{quoted}\n{until}".encode(), hashlib.sha256).digest()
     signature = quote_plus(base64.b64encode(digest))
     return f"SharedAccessSignature sr={quoted}&sig={signature}&se={until}&skn={quote_plus(key_name)}"
-
-
-def _broker_properties(params: BusParams, call: Call) -> dict[str, Any]:
-    """In Service Bus's spelling. Without a MessageId of the job's it is the run's, which repeats share."""
-    made: dict[str, Any] = {"MessageId": call.run_id.rpartition("_")[2].replace("-", "")}
-    for name, value in params.properties.items():
-        match name:
-            case "contentType":
-                continue
-            case "timeToLiveSeconds":
-                made["TimeToLive"] = value
-            case "scheduledEnqueueTimeUtc":
-                made["ScheduledEnqueueTimeUtc"] = format_datetime(datetime.fromisoformat(value), usegmt=True)
-            case _:
-                made[name[0].upper() + name[1:]] = value
-    return made
-
-
-def _with_content_type(params: BusParams, call: Call) -> dict[str, Any]:
-    """The properties of the broker, for a receiver that finds them elsewhere; none where the job names none."""
-    if not params.properties:
-        return {}
-    content_type = params.properties.get("contentType")
-    return _broker_properties(params, call) | ({} if content_type is None else {"ContentType": content_type})
-
-
-def _url(params: BusParams, settings: GuardSettings) -> str:
-    base = azure.base_url(params.namespace.lower(), settings.azure_service_bus_suffix)
-    return f"{base}/{params.entity}/messages"

@@ -1,4 +1,4 @@
-"""What an action is told about the run that it acts for."""
+"""A call: all that an action learns about the run that it acts for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Call:
     """One attempt of a run.
 
-    run_id: the native id. payload: text as it is sent, of the schedule, else of the action. secrets: in the clear, by
+    run_id: the native id. payload: as it is sent, of the schedule, else of the action. secrets: in the clear, by
     their field within the action. signing_secrets: of the collection, by which the call is signed. hop: the number to
     send. closes_circle: see Run. deadline_s: seconds that the whole attempt may take; the action's own limit may be
     shorter. on202: `success` or `wait`, where the action itself does not say. integer_job_id: where the job's facade
@@ -57,12 +57,12 @@ class Call:
 
     @property
     def confidences(self) -> tuple[str, ...]:
-        """What a target may be told that nobody else may hear."""
+        """The secrets that a target may be told and nobody else may hear."""
         return (*self.secrets.values(), *filter(None, (self.callback_token,)))
 
 
 def run_as_payload(call: Call) -> dict[str, str | int | None]:
-    """The run as JSON: what a target gets that must get something where the job has no payload."""
+    """Returns the run as JSON, for a target that must be sent something where the job has no payload."""
     told: dict[str, str | int | None] = {
         "runId": call.run_id,
         "jobId": call.job_id,

@@ -15,6 +15,7 @@ from sweephand.domain.instants import text as instant_text
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.errors import InvalidRequest
+from sweephand.json_schema import INSTANT, PASSED_OVER, Schema, answer, text
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -23,18 +24,37 @@ MAX_GIVEN = 65_536
 """Characters of what comes in."""
 MAX_PEM = 16_384
 """Bytes of what is stored: a key and a chain of a few certificates; security.secrets seals no more."""
-_MEMBERS = ("type", "pfx", "pem", "password", "certificate")
+GIVEN: Mapping[str, Schema] = {
+    "pfx": text(longest=MAX_GIVEN, description="PKCS#12 in Base64."),
+    "pem": text(
+        longest=MAX_GIVEN,
+        description="Instead of `pfx`: key, certificate, chain. Without both in a change: the stored ones.",
+    ),
+    "password": text(longest=1_024, description="Of the PKCS#12, or of the private key; not stored."),
+    "certificate": PASSED_OVER,
+}
+SHOWN: Mapping[str, Schema] = {
+    "pem": {"const": MASK},
+    "certificate": answer(
+        {
+            "subject": text(),
+            "notBefore": INSTANT,
+            "notAfter": INSTANT,
+            "thumbprint": text(pattern="^[0-9A-F]{40}$", description="SHA-1 of the certificate."),
+        }
+    ),
+}
 _KEY = re.compile(r"-----BEGIN ((?:[A-Z]+ )?PRIVATE KEY)-----(?:(?!-----)[\s\S])+-----END \1-----", re.ASCII)
 """OpenSSL's own form of an encrypted key has headers, and hyphens in them: Proc-Type, DEK-Info."""
 _WRONG_PASSWORD = "cannot be read; is it the right password?"  # noqa: S105 - a sentence
 
 
 def parse(value: Mapping[str, Any], field: str) -> tuple[dict[str, Any], str | None]:
-    """What may be shown of the certificate, and the PEM: key without a password, certificate, chain.
+    """Returns what may be shown of the certificate, and the PEM: key without a password, certificate, chain.
 
-    PEM None, and nothing to show: the stored one is meant. `certificate` is of answers, and passed over.
+    PEM None, and nothing to show: the stored one is meant. `certificate` belongs to answers and is passed over.
     """
-    given = read.members(value, field, _MEMBERS)
+    given = read.members(value, field, ("type", *GIVEN))
     brought = [name for name in ("pfx", "pem") if given.get(name, MASK) != MASK]
     if len(brought) == 2:
         raise InvalidRequest(below(field, "pem"), "stands beside pfx; one of them is used")
@@ -44,8 +64,8 @@ def parse(value: Mapping[str, Any], field: str) -> tuple[dict[str, Any], str | N
             raise InvalidRequest(below(field, "password"), "stands without pfx and pem")
         return {}, None
     path = below(field, brought[0])
-    text = read.text(given[brought[0]], path, 1, MAX_GIVEN)
-    pem, certificate = _from_pfx(text, password, path) if brought == ["pfx"] else _from_pem(text, password, path)
+    blob = read.text(given[brought[0]], path, 1, MAX_GIVEN)
+    pem, certificate = _from_pfx(blob, password, path) if brought == ["pfx"] else _from_pem(blob, password, path)
     if len(pem) > MAX_PEM:
         raise InvalidRequest(path, f"makes a PEM of more than {MAX_PEM:,} bytes: leave out what the target has itself")
     return {"certificate": _shown(certificate)}, pem
@@ -57,12 +77,12 @@ def _password(value: object, field: str) -> bytes | None:
     return read.text(value, field, 0, 1_024).encode() or None
 
 
-def _from_pfx(text: str, password: bytes | None, field: str) -> tuple[str, x509.Certificate]:
+def _from_pfx(given: str, password: bytes | None, field: str) -> tuple[str, x509.Certificate]:
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - see above
     from cryptography.hazmat.primitives.serialization import pkcs12  # noqa: PLC0415
 
     try:
-        blob = base64.b64decode("".join(text.split()), validate=True)
+        blob = base64.b64decode("".join(given.split()), validate=True)
     except ValueError as wrong:
         raise InvalidRequest(field, "is not Base64") from wrong
     try:
@@ -74,12 +94,12 @@ def _from_pfx(text: str, password: bytes | None, field: str) -> tuple[str, x509.
     return _written(key, [certificate, *others], field)
 
 
-def _from_pem(text: str, password: bytes | None, field: str) -> tuple[str, x509.Certificate]:
+def _from_pem(given: str, password: bytes | None, field: str) -> tuple[str, x509.Certificate]:
     from cryptography import x509  # noqa: PLC0415 - see above
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
 
-    found = _KEY.search(text)
+    found = _KEY.search(given)
     if found is None:
         raise InvalidRequest(field, "must hold a private key")
     try:
@@ -87,14 +107,14 @@ def _from_pem(text: str, password: bytes | None, field: str) -> tuple[str, x509.
     except (ValueError, TypeError, UnsupportedAlgorithm) as wrong:
         raise InvalidRequest(field, f"the private key {_WRONG_PASSWORD}") from wrong
     try:
-        certificates = x509.load_pem_x509_certificates(text.encode())
+        certificates = x509.load_pem_x509_certificates(given.encode())
     except ValueError as wrong:
         raise InvalidRequest(field, "must hold a certificate that can be read") from wrong
     return _written(key, certificates, field)
 
 
 def _written(key: Any, certificates: list[x509.Certificate], field: str) -> tuple[str, x509.Certificate]:
-    """Key, its own certificate, the others in their order."""
+    """Writes the key, its own certificate, and the others in their order."""
     from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415 - see above
         Encoding,
         NoEncryption,
@@ -116,7 +136,7 @@ def _written(key: Any, certificates: list[x509.Certificate], field: str) -> tupl
 
 
 def _shown(certificate: x509.Certificate) -> dict[str, str]:
-    """thumbprint: SHA-1 of the certificate in hex, as Windows and Azure write it; it names the certificate only."""
+    """Returns what is shown. The thumbprint is SHA-1 in hex, as Windows and Azure write it; it is a name, no proof."""
     from cryptography.hazmat.primitives import hashes  # noqa: PLC0415 - see above
 
     return {

@@ -6,77 +6,54 @@ A repeat puts a second event with the same `id`: the run's.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
 
-from sweephand.actions import rules as outcome_rules
 from sweephand.actions.call import Call
-from sweephand.actions.payloads import check_size, parse_payload
-from sweephand.actions.rules import Rules, failed, kept_secrets, taken
+from sweephand.actions.kind import Action, Reading, member, taken_outcome
+from sweephand.actions.outcome import Rules, failed, taken
 from sweephand.domain.instants import text, text_ms
-from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
-from sweephand.domain.members.fields import below
 from sweephand.domain.members.json_text import dumps, loads
 from sweephand.domain.run import Outcome, Reason
-from sweephand.errors import Mistakes
-from sweephand.security.guard import GuardSettings, Outbound
-
-__all__ = ["check_payload", "from_json", "kept_secrets", "parse", "perform", "to_json"]
+from sweephand.json_schema import text as string
+from sweephand.security.guard import Outbound
 
 USUAL_TYPE = "job"
 MAX_DETAIL_TYPE = 128
-_MEMBERS = ("type", "detailType", "payload", "body", "outcome", "retry")
 
 
+def _detail_type(value: Any, path: str, _: Reading) -> str:
+    return read.text(value, path, 1, MAX_DETAIL_TYPE)
+
+
+@final
 @dataclass(frozen=True)
-class EventParams:
-    """payload: only there after `parse`."""
+class Event(Action):
+    """An event on the stack's own bus, in the tenant's name."""
 
-    detail_type: str = USUAL_TYPE
-    rules: Rules = field(default_factory=Rules)
-    payload: Payload | None = None
-    secrets: Mapping[str, str] = field(default_factory=dict)
+    detail_type: str = member("detailType", string(1, MAX_DETAIL_TYPE), _detail_type, default=USUAL_TYPE)
+    outcome: Rules = taken_outcome()
 
+    kind = "event"
+    shows = ("own",)
+    never: ClassVar = {"unproven": "the stack's own"}
 
-def parse(fields: object, *, field: str, guard: GuardSettings) -> EventParams:  # noqa: ARG001 - one interface for all kinds
-    wrong = Mistakes()
-    given = read.members(fields, field, _MEMBERS, wrong)
-    brought = wrong.of(parse_payload, given, field)
-    kind = given.get("detailType", USUAL_TYPE)
-    detail_type = wrong.of(read.text, kind, below(field, "detailType"), 1, MAX_DETAIL_TYPE)
-    rules = wrong.of(outcome_rules.parse, given.get("outcome", {}), below(field, "outcome"))
-    wrong.check()
-    path, payload = brought
-    params = EventParams(detail_type, rules, payload)
-    check_payload(params, payload, path)
-    return params
+    def tells_its_run(self, *, with_payload: bool) -> bool:  # noqa: ARG002 - whatever it carries
+        """Says no: everybody with a rule hears the event."""
+        return False
 
-
-def check_payload(params: EventParams, payload: Payload | None, field: str) -> None:  # noqa: ARG001 - one interface for all kinds
-    if payload is not None:
-        check_size(payload, field)
-
-
-def to_json(params: EventParams) -> dict[str, Any]:
-    return {"type": "event", "detailType": params.detail_type, "outcome": outcome_rules.to_json(params.rules)}
-
-
-def from_json(stored: Mapping[str, Any]) -> EventParams:
-    return EventParams(stored["detailType"], outcome_rules.from_json(stored["outcome"]))
-
-
-def perform(params: EventParams, call: Call, outbound: Outbound) -> Outcome:  # noqa: ARG001 - one interface for all kinds
-    assert call.put_event is not None
-    refused = call.put_event(params.detail_type, dumps(_detail(call)))
-    if refused is not None:
-        return failed(Reason.TARGET_ERROR, f"the event bus did not take the event: {refused}", retryable=True)
-    return taken(params.rules, call, None, told=False)
+    def perform(self, call: Call, outbound: Outbound) -> Outcome:  # noqa: ARG002 - the stack's bus is no target
+        """Puts the event."""
+        assert call.put_event is not None
+        refused = call.put_event(self.detail_type, dumps(_detail(call)))
+        if refused is not None:
+            return failed(Reason.TARGET_ERROR, f"the event bus did not take the event: {refused}", retryable=True)
+        return taken(self.outcome, call, None, told=False)
 
 
 def _detail(call: Call) -> dict[str, Any]:
-    """As events/schemas/job.json has it.
+    """Returns the detail as events/schemas/job.json has it.
 
     Source: the events of Root JobScheduler, whose names are kept (`jobScheduleId`, `tag`, `jobTime`). Its
     `jobScheduleId` is the id that create returned and that edit and delete take: here the job's, of every run.
@@ -102,7 +79,10 @@ def _detail(call: Call) -> dict[str, Any]:
 
 
 def traceparent(call: Call) -> str:
-    """Of the W3C's Trace Context: all attempts of a run are one trace, each is a span. Not sampled: we record none."""
+    """Returns a parent by the W3C's Trace Context. All attempts of a run are one trace, and each is a span.
+
+    It is marked as not sampled: the service records no traces.
+    """
     trace = call.run_id.rpartition("_")[2].replace("-", "")
     span = hashlib.sha256(f"{call.run_id} {call.attempt}".encode()).hexdigest()[:16]
     return f"00-{trace}-{span}-00"

@@ -4,54 +4,49 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 from urllib.parse import quote
 
 from sweephand import __version__
-from sweephand.actions import dialects
-from sweephand.actions.authentication import certificate_out_of_time
+from sweephand.actions import authentication as auth
+from sweephand.actions import dialects, http_fields
+from sweephand.actions import headers as header_fields
+from sweephand.actions.authentication import Authentication, certificate_out_of_time
 from sweephand.actions.call import Call
+from sweephand.actions.dialects import OWN, SAP
 from sweephand.actions.headers import MASK, is_secret, secret_field
-from sweephand.actions.http_fields import (
-    QUERY_METHODS,
-    HttpParams,
-    OutcomeRules,
-    carried_over,
-    check_payload,
-    from_json,
-    kept_secrets,
-    opened_url,
-    parse,
-    to_json,
-)
-from sweephand.actions.payloads import BadPayloadError
-from sweephand.actions.proof import NotProven, Proof, Sending, addressed, followed, prove
+from sweephand.actions.http_fields import METHODS, QUERY_METHODS, OutcomeRules, opened_url, sealed_url
+from sweephand.actions.kind import Action, Reading, member
+from sweephand.actions.payloads import MAX_PAYLOAD, MAX_SAP_PAYLOAD, BadPayloadError, check_size
+from sweephand.actions.proof import NotProven, Proof, Sending, addressed, prove
 from sweephand.actions.proof import secret as secret_of
 from sweephand.actions.redaction import hidden
+from sweephand.domain.members import fields as read
+from sweephand.domain.members.fields import below
 from sweephand.domain.members.json_text import Number, dumps
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs.retry import is_transient, retry_after_s
 from sweephand.errors import InvalidRequest
-from sweephand.security.guard import CallFailed, Deadline, Outbound, Target, check_url
+from sweephand.json_schema import one_of, ref, text
+from sweephand.security.guard import (
+    CREDENTIALS_IN_CLEAR,
+    CallFailed,
+    Deadline,
+    GuardSettings,
+    Outbound,
+    Target,
+    check_url,
+    is_public,
+)
 
 if TYPE_CHECKING:
-    from sweephand.security.outbound import Answer
+    from datetime import datetime
 
-__all__ = [
-    "HttpParams",
-    "OutcomeRules",
-    "carried_over",
-    "check_payload",
-    "from_json",
-    "kept_secrets",
-    "parse",
-    "perform",
-    "to_json",
-]
+    from sweephand.domain.job import Payload
+    from sweephand.security.outbound import Answer
 
 MAX_ANSWER = 16_384
 MAX_TARGET = 16_384
@@ -70,55 +65,287 @@ _CHARSETS = {
 }
 
 
-def perform(params: HttpParams, call: Call, outbound: Outbound) -> Outcome:
-    """Make one request and say what came of it. Returns an Outcome whatever the network or the endpoint does."""
-    outcome = _performed(params, call, outbound)
-    if outcome.verdict is Verdict.FAILED and params.authentication.type == "clientCertificate":
-        return _explained(outcome, params, call.clock.now())
-    return outcome
+def _method(value: Any, path: str, _: Reading) -> str:
+    return read.one_of(value, path, METHODS)
 
 
-def _explained(outcome: Outcome, params: HttpParams, now: datetime) -> Outcome:
-    """Targets close the connection, or answer with a status of theirs: a certificate out of time may be why."""
-    why = certificate_out_of_time(params.authentication, now)
-    return outcome if why is None else replace(outcome, message="; ".join(filter(None, (outcome.message, why))))
+def _headers(value: Any, path: str, reading: Reading) -> tuple[tuple[str, str], ...]:
+    headers, secrets = header_fields.parse(value, path)
+    for name, secret in secrets.items():
+        reading.keep(name, secret)
+    return headers
 
 
-def _performed(params: HttpParams, call: Call, outbound: Outbound) -> Outcome:
-    limit_s = min(params.outcome.answer_timeout_s, call.deadline_s)
-    deadline = Deadline(call.clock.monotonic() + limit_s, call.clock.monotonic)
-    try:
-        target = check_url(opened_url(params.url, partial(secret_of, call.secrets)), outbound.settings)
-        params = replace(params, authentication=followed(params, target, outbound))
-        target, content, content_type = _content(params, call, addressed(params.authentication, target))
-        sending = Sending(params.method, target, _headers(params, call, content_type, content), content)
-        answer, proof = _proven_exchange(params, call, sending, deadline, outbound)
-    except NotProven as unproven:
-        return unproven.outcome
-    except InvalidRequest as refused:
-        return _failed(Reason.GUARD, refused.reason, retryable=False)
-    except BadPayloadError as wrong:
-        return _failed(Reason.BAD_PAYLOAD, str(wrong), retryable=False)
-    except CallFailed as failure:
-        return _without_answer(failure, params.outcome.on_no_answer, limit_s)
-    return _judge(params, call, answer, proof, limit_s)
+def _authentication(value: Any, path: str, reading: Reading) -> Authentication:
+    authentication, secrets = auth.parse(value, path, reading.guard)
+    for name, secret in secrets.items():
+        reading.keep(name, secret)
+    return authentication
 
 
-def _proven_exchange(
-    params: HttpParams, call: Call, sending: Sending, deadline: Deadline, outbound: Outbound
-) -> tuple[Answer, Proof]:
-    """The answer, and what was shown. A 401 to what was kept from an earlier call is asked once more with another."""
-    proof = prove(params.authentication, sending, call, outbound, deadline, None)
-    answer = _exchange(params, call, sending, proof, deadline, outbound)
-    if answer.status == UNAUTHORIZED and proof.kept:
-        proof = prove(params.authentication, sending, call, outbound, deadline, proof)
-        answer = _exchange(params, call, sending, proof, deadline, outbound)
-    return answer, proof
+@final
+@dataclass(frozen=True)
+class Http(Action):
+    """One guarded request. headers: in the caller's order and spelling. The values of secret headers, and of secret
+    parameters in the query of the url, are `***`; only jobs that were stored before these were sealed have them in
+    clear.
+
+    dialect: in which headers the target is told of the run (dialects.py); its facade's choice.
+    """
+
+    method: str = member("method", one_of(METHODS), _method, default="POST", kw_only=True)
+    url: str = member(
+        "url",
+        text(1, 2_048, description="Secrets in its query (`sig`, `api_key`, long `code` and `key`) are sealed."),
+        http_fields.url,
+    )
+    headers: tuple[tuple[str, str], ...] = member(
+        "headers",
+        {
+            "type": "object",
+            "additionalProperties": text(),
+            "maxProperties": header_fields.MAX_HEADERS,
+            "description": "`Authorization`, `Cookie`, `X-Api-Key` and other names of secrets are sealed, shown as"
+            " `***`.",
+        },
+        _headers,
+        stored=dict,
+        loaded=lambda stored: tuple(stored.items()),
+        default=(),
+    )
+    authentication: Authentication = member(
+        "authentication",
+        ref("Authentication"),
+        _authentication,
+        shown=ref("ShownAuthentication"),
+        stored=auth.to_json,
+        loaded=auth.from_json,
+        default=auth.NONE,
+    )
+    outcome: OutcomeRules = member(
+        "outcome",
+        ref("Outcome"),
+        http_fields.outcome,
+        shown=ref("ShownOutcome"),
+        stored=http_fields.stored_outcome,
+        loaded=http_fields.loaded_outcome,
+        default=OutcomeRules(),
+    )
+    dialect: str = OWN
+
+    kind = "http"
+    shows = tuple(auth.TYPES)
+    never: ClassVar = {"none unproven": "nothing is shown"}
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the stored form, with the dialect of its facade."""
+        return super().to_json() | ({} if self.dialect == OWN else {"dialect": self.dialect})
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Returns the action that `to_json` wrote."""
+        return replace(super().from_json(stored), dialect=stored.get("dialect", OWN))
+
+    # Reading
+
+    def check(self, field: str, guard: GuardSettings) -> None:
+        """Raises InvalidRequest for a header that is set twice, and for credentials that would go out in the clear."""
+        own = {name.lower(): name for name in self.authentication.headers}
+        for name, _ in self.headers:
+            if name.lower() in own:
+                path = below(field, f"headers.{own[name.lower()]}")
+                raise InvalidRequest(path, f"{self.authentication.type} authentication sets it already")
+        target = check_url(self.url, guard)
+        if target.scheme != "http":
+            return
+        if self.authentication.type == "clientCertificate":
+            why = "must begin with https://: a client certificate is shown over TLS alone"
+            raise InvalidRequest(below(field, "url"), why)
+        if self.confidential and target.literal and is_public(target.literal):
+            raise InvalidRequest(below(field, "url"), CREDENTIALS_IN_CLEAR)
+
+    def check_payload(self, payload: Payload, field: str) -> None:
+        """Raises InvalidRequest for a payload that is too large, or that cannot become the query."""
+        check_size(payload, field, MAX_SAP_PAYLOAD if self.dialect == SAP else MAX_PAYLOAD)
+        if self.method in QUERY_METHODS and not (payload.is_json and payload.text.startswith("{")):
+            raise InvalidRequest(field, f"must be a JSON object: with {self.method} it becomes the query")
+
+    def check_lasting(self, secrets: Collection[str], field: str, now: datetime) -> None:
+        """Raises InvalidRequest for a certificate that has ended. One that is kept is not judged again."""
+        if auth.PEM in secrets:
+            auth.check_lasting(self.authentication, below(field, "authentication"), now)
+
+    # Secrets
+
+    @property
+    def secret_fields(self) -> frozenset[str]:
+        """The secrets that a call needs."""
+        in_url = (name for name, value in sealed_url(self.url)[1].items() if value == MASK)
+        sealed = (secret_field(name) for name, value in self.headers if value == MASK and is_secret(name))
+        return frozenset((*self.authentication.secret_fields, *sealed, *in_url))
+
+    @property
+    def confidential(self) -> bool:
+        """Whether a call tells its target what nobody else may hear."""
+        return self.authentication.type != "none" or bool(self.secret_fields)
+
+    @property
+    def own_headers(self) -> frozenset[str]:
+        """The headers that show its target who calls, in lower case: nobody sets them for a run."""
+        return frozenset({"authorization", *(name.lower() for name in self.authentication.headers)})
+
+    def kept_secrets(self, old: Self | None, *, field: str, guard: GuardSettings) -> frozenset[str]:
+        """Returns the secrets of a change that keep their stored value.
+
+        Raises InvalidRequest where the destination (scheme, host, port) or the identity that a secret stands for is
+        another.
+        """
+        missing = self.secret_fields.difference(self.secrets)
+        for name in sorted(missing):
+            own, path = name.startswith(auth.PREFIX), below(field, name)
+            if old is None or name not in old.secret_fields:
+                raise InvalidRequest(path, "is required")
+            if own and self.authentication.type != old.authentication.type:
+                raise InvalidRequest(path, "is required")
+            if _origin(self.url, guard) != _origin(old.url, guard):
+                raise InvalidRequest(path, f"is required: {self.moved}")
+            other = auth.other_identity(self.authentication, old.authentication) if own else None
+            if other is not None:
+                raise InvalidRequest(path, f"is required: the {other} is another one than it was given for")
+        return missing
+
+    def carried_over(self, old: Self, kept: Collection[str]) -> Self:
+        """Returns the action with what is shown of a kept certificate: only who brings a secret knows it."""
+        return replace(self, authentication=old.authentication) if auth.PEM in kept else self
+
+    # Acting
+
+    def perform(self, call: Call, outbound: Outbound) -> Outcome:
+        """Makes one request and says what came of it. Returns an Outcome whatever the network or the endpoint does."""
+        outcome = self._performed(call, outbound)
+        if outcome.verdict is Verdict.FAILED and self.authentication.type == "clientCertificate":
+            # Targets close the connection, or answer with a status of theirs: a certificate out of time may be why.
+            why = certificate_out_of_time(self.authentication, call.clock.now())
+            return outcome if why is None else replace(outcome, message="; ".join(filter(None, (outcome.message, why))))
+        return outcome
+
+    def _performed(self, call: Call, outbound: Outbound) -> Outcome:
+        limit_s = min(self.outcome.answer_timeout_s, call.deadline_s)
+        deadline = Deadline(call.clock.monotonic() + limit_s, call.clock.monotonic)
+        try:
+            target = check_url(opened_url(self.url, partial(secret_of, call.secrets)), outbound.settings)
+            how = self._followed(target, outbound)
+            target, content, content_type = self._content(call, addressed(how, target))
+            sending = Sending(self.method, target, self._sent_headers(how, call, content_type, content), content)
+            answer, proof = self._proven_exchange(how, call, sending, deadline, outbound)
+        except NotProven as unproven:
+            return unproven.outcome
+        except InvalidRequest as refused:
+            return _failed(Reason.GUARD, refused.reason, retryable=False)
+        except BadPayloadError as wrong:
+            return _failed(Reason.BAD_PAYLOAD, str(wrong), retryable=False)
+        except CallFailed as failure:
+            return _without_answer(failure, self.outcome.on_no_answer, limit_s)
+        return self._judged(call, answer, proof, limit_s)
+
+    def _followed(self, target: Target, outbound: Outbound) -> Authentication:
+        """Returns the authentication of a call. In SAP's dialect an action without one shows the stack's token, as
+        SAP's service does, while the stack has an identity and nobody on the way can read it.
+        """
+        if self.dialect != SAP or self.authentication.type not in {auth.NONE.type, auth.STACK.type}:
+            return self.authentication
+        theirs = any(name.lower() == "authorization" for name, _ in self.headers)
+        if outbound.identity is None or target.scheme != "https" or theirs:
+            return auth.NONE
+        return auth.STACK
+
+    def _proven_exchange(
+        self, how: Authentication, call: Call, sending: Sending, deadline: Deadline, outbound: Outbound
+    ) -> tuple[Answer, Proof]:
+        """Sends the request; if a cached token gets a 401, fetches a new token and retries once."""
+        proof = prove(how, sending, call, outbound, deadline, None)
+        confidential = how.type != auth.NONE.type or bool(self.secret_fields) or call.callback_token is not None
+        answer = _exchange(sending, proof, deadline, outbound, confidential=confidential)
+        if answer.status == UNAUTHORIZED and proof.kept:
+            proof = prove(how, sending, call, outbound, deadline, proof)
+            answer = _exchange(sending, proof, deadline, outbound, confidential=confidential)
+        return answer, proof
+
+    def _content(self, call: Call, target: Target) -> tuple[Target, bytes | None, str | None]:
+        """Returns the target with the payload as its query, or the body and its type."""
+        if call.payload is None:
+            has_body = self.method not in QUERY_METHODS
+            return target, None, dialects.type_of_nothing(self.dialect) if has_body else None
+        if self.method in QUERY_METHODS:
+            return self._with_query(call, target), None, None
+        content_type = "application/json" if call.payload_is_json else "text/plain; charset=utf-8"
+        return target, call.payload.encode(), content_type
+
+    def _with_query(self, call: Call, target: Target) -> Target:
+        query = _query(call.payload or "") if call.payload_is_json else None
+        if query is None:
+            raise BadPayloadError(f"with {self.method} the payload must be a JSON object")
+        if query:
+            path = target.target
+            mark = "" if path.endswith(("?", "&")) else "&" if "?" in path else "?"
+            target = replace(target, target=f"{path}{mark}{query}")
+        if len(target.target) > MAX_TARGET:
+            raise BadPayloadError(f"as a query the payload makes an address of more than {MAX_TARGET:,} characters")
+        return target
+
+    def _sent_headers(
+        self, how: Authentication, call: Call, content_type: str | None, content: bytes | None
+    ) -> list[tuple[str, str]]:
+        """Returns the service's headers, then the caller's, which win where both name one; then the signature."""
+        theirs = {name.lower() for name in (*dict(self.headers), *how.headers)}
+        ours = {
+            "User-Agent": USER_AGENT,
+            "Accept": "*/*",
+            "Accept-Encoding": "identity",
+            "Content-Type": content_type,
+            "webhook-id": call.run_id,
+            "Idempotency-Key": call.run_id,
+            **dialects.headers(self.dialect, call),
+            "Sweephand-Hop": str(call.hop),
+        }
+        headers = [(name, value) for name, value in ours.items() if value is not None and name.lower() not in theirs]
+        for name, value in self.headers:
+            sealed = name.lower() == "authorization" or (value == MASK and is_secret(name))
+            headers.append((name, secret_of(call.secrets, secret_field(name)) if sealed else value))
+        if call.signing_secrets:
+            from sweephand.security import signing  # noqa: PLC0415 - of collections that have keys
+
+            headers += signing.headers(call.signing_secrets, call.run_id, call.clock.now(), content or b"")
+        return headers
+
+    def _judged(self, call: Call, answer: Answer, proof: Proof, limit_s: float) -> Outcome:
+        rules, status = self.outcome, answer.status
+        text = _answer_text(answer, (*call.confidences, *proof.told))
+        if status == ACCEPTED and (rules.on202 or call.on202) == "wait":
+            return Outcome(Verdict.ACCEPTED, http_status=status, answer=text)
+        if rules.is_success(status):
+            if answer.failure is None:
+                return Outcome(Verdict.SUCCEEDED, http_status=status, answer=text)
+            # A server that streams while it works sends its status first: without its end, nobody knows how it went.
+            return replace(
+                _without_answer(answer.failure, rules.on_no_answer, limit_s),
+                http_status=status,
+                answer=text,
+                message=f"status {status} came, but the answer has no end: {answer.failure.message}",
+            )
+        return Outcome(
+            Verdict.FAILED,
+            Reason.HTTP_STATUS,
+            http_status=status,
+            answer=text,
+            message=f"the target answered with status {status}",
+            retryable=is_transient(status),
+            stop=status == GONE,
+            retry_after_s=retry_after_s(answer.header("retry-after"), call.clock.now()),
+        )
 
 
-def _exchange(
-    params: HttpParams, call: Call, sending: Sending, proof: Proof, deadline: Deadline, outbound: Outbound
-) -> Answer:
+def _exchange(sending: Sending, proof: Proof, deadline: Deadline, outbound: Outbound, *, confidential: bool) -> Answer:
     from sweephand.security.outbound import exchange  # noqa: PLC0415 - 70 ms that only the first HTTP call pays
 
     return exchange(
@@ -128,34 +355,23 @@ def _exchange(
         sending.content,
         outbound,
         deadline,
-        with_credentials=params.confidential or call.callback_token is not None,
+        with_credentials=confidential,
         ssl_context=proof.ssl_context,
     )
 
 
-def _content(params: HttpParams, call: Call, target: Target) -> tuple[Target, bytes | None, str | None]:
-    """The target with the payload as its query, or the body and its type."""
-    if call.payload is None:
-        has_body = params.method not in QUERY_METHODS
-        return target, None, dialects.type_of_nothing(params.dialect) if has_body else None
-    if params.method in QUERY_METHODS:
-        query = _query(call.payload) if call.payload_is_json else None
-        if query is None:
-            raise BadPayloadError(f"with {params.method} the payload must be a JSON object")
-        if query:
-            path = target.target
-            mark = "" if path.endswith(("?", "&")) else "&" if "?" in path else "?"
-            target = replace(target, target=f"{path}{mark}{query}")
-        if len(target.target) > MAX_TARGET:
-            raise BadPayloadError(f"as a query the payload makes an address of more than {MAX_TARGET:,} characters")
-        return target, None, None
-    return target, call.payload.encode(), "application/json" if call.payload_is_json else "text/plain; charset=utf-8"
+def _origin(url: str, guard: GuardSettings) -> tuple[str, str, int] | None:
+    try:
+        return check_url(url, guard).origin
+    except InvalidRequest:
+        # Stored under settings that the stack no longer has: equal to no destination of today.
+        return None
 
 
 def _query(text: str) -> str | None:
-    """A JSON object as a query: lists repeat their name, null is left out, objects stay JSON; None for what is none.
+    """Returns a JSON object as a query: lists repeat their name, null is left out, objects stay JSON. None: no object.
 
-    Encoded as RFC 3986 and signatures of AWS have it, a blank as %20: every server reads that.
+    It is encoded as RFC 3986 and signatures of AWS have it, a blank as %20: every server reads that.
     """
     members = json.loads(text, parse_float=Number)
     if not isinstance(members, dict):
@@ -167,57 +383,6 @@ def _query(text: str) -> str | None:
         if item is not None
     ]
     return "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in pairs)
-
-
-def _headers(params: HttpParams, call: Call, content_type: str | None, content: bytes | None) -> list[tuple[str, str]]:
-    """The service's headers, then the caller's, which win where both name one; then the signature."""
-    theirs = {name.lower() for name in (*dict(params.headers), *params.authentication.headers)}
-    ours = {
-        "User-Agent": USER_AGENT,
-        "Accept": "*/*",
-        "Accept-Encoding": "identity",
-        "Content-Type": content_type,
-        "webhook-id": call.run_id,
-        "Idempotency-Key": call.run_id,
-        **dialects.headers(params.dialect, call),
-        "Sweephand-Hop": str(call.hop),
-    }
-    headers = [(name, value) for name, value in ours.items() if value is not None and name.lower() not in theirs]
-    for name, value in params.headers:
-        sealed = name.lower() == "authorization" or (value == MASK and is_secret(name))
-        headers.append((name, secret_of(call.secrets, secret_field(name)) if sealed else value))
-    if call.signing_secrets:
-        from sweephand.security import signing  # noqa: PLC0415 - of collections that have keys
-
-        headers += signing.headers(call.signing_secrets, call.run_id, call.clock.now(), content or b"")
-    return headers
-
-
-def _judge(params: HttpParams, call: Call, answer: Answer, proof: Proof, limit_s: float) -> Outcome:
-    rules, status = params.outcome, answer.status
-    text = _answer_text(answer, (*call.confidences, *proof.told))
-    if status == ACCEPTED and (rules.on202 or call.on202) == "wait":
-        return Outcome(Verdict.ACCEPTED, http_status=status, answer=text)
-    if rules.is_success(status):
-        if answer.failure is None:
-            return Outcome(Verdict.SUCCEEDED, http_status=status, answer=text)
-        # A server that streams while it works sends its status first: without its end, nobody knows how it went.
-        return replace(
-            _without_answer(answer.failure, rules.on_no_answer, limit_s),
-            http_status=status,
-            answer=text,
-            message=f"status {status} came, but the answer has no end: {answer.failure.message}",
-        )
-    return Outcome(
-        Verdict.FAILED,
-        Reason.HTTP_STATUS,
-        http_status=status,
-        answer=text,
-        message=f"the target answered with status {status}",
-        retryable=is_transient(status),
-        stop=status == GONE,
-        retry_after_s=retry_after_s(answer.header("retry-after"), call.clock.now()),
-    )
 
 
 def _without_answer(failure: CallFailed, on_no_answer: str, limit_s: float) -> Outcome:
@@ -234,14 +399,14 @@ def _failed(reason: Reason, message: str, *, retryable: bool) -> Outcome:
 
 
 def _answer_text(answer: Answer, secrets: Sequence[str]) -> str | None:
-    """The body as text of at most 16 KB in UTF-8, without the secrets that were sent (endpoints echo)."""
+    """Returns the body as at most 16 KB in UTF-8, without the secrets that were sent (endpoints echo)."""
     if not answer.body:
         return None
     coding = (answer.header("content-encoding") or "identity").lower()
     if coding != "identity":
-        # Decompressing is what a bomb waits for.
+        # A bomb waits to be decompressed.
         return f"({len(answer.body):,} bytes, not decoded: {coding[:40]})"
     charset = _CHARSET.search(answer.header("content-type") or "")
     text = answer.body.decode(_CHARSETS.get(charset[1].lower() if charset else "", "utf-8"), "replace")
-    # Only what is kept is looked through: a long answer of nothing but escapes costs CPU.
+    # Only the part that is kept is searched: a long answer of nothing but escapes costs CPU.
     return hidden(text[:MAX_ANSWER], secrets).encode()[:MAX_ANSWER].decode("utf-8", "ignore")

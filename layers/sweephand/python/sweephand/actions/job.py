@@ -6,77 +6,68 @@ than one thing: it runs a job, whose schedules, retries and error action are its
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
 
 from sweephand.actions.call import Call
-from sweephand.actions.payloads import parse_payload
-from sweephand.actions.rules import failed, kept_secrets
+from sweephand.actions.kind import Action, Reading, member
+from sweephand.actions.outcome import failed
+from sweephand.actions.payloads import NOTHING
 from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
-from sweephand.domain.members.fields import below
 from sweephand.domain.run import Outcome, Reason, Verdict
-from sweephand.errors import InvalidRequest, Mistakes
+from sweephand.errors import InvalidRequest
 from sweephand.ids import is_uuid
-from sweephand.security.guard import GuardSettings, Outbound
-
-__all__ = ["check_payload", "from_json", "kept_secrets", "parse", "perform", "to_json"]
+from sweephand.json_schema import text
+from sweephand.security.guard import Outbound
 
 MOST_HOPS = 10
 """Runs in a chain of jobs that run jobs: two that run each other come to an end."""
-_MEMBERS = ("type", "jobId", "payload", "body", "retry")
 
 
-@dataclass(frozen=True)
-class JobParams:
-    job_id: str
-    payload: Payload | None = None
-    secrets: Mapping[str, str] = field(default_factory=dict)
-
-
-def parse(fields: object, *, field: str, guard: GuardSettings) -> JobParams:  # noqa: ARG001 - one interface for all kinds
-    """Whether there is such a job, its run will tell: two jobs that name each other cannot be made otherwise."""
-    wrong = Mistakes()
-    given = read.members(fields, field, _MEMBERS, wrong)
-    params = JobParams(wrong.of(_job_id, given, field))
-    brought = wrong.of(parse_payload, given, field)
-    if brought is not None:
-        wrong.of(check_payload, params, brought[1], brought[0])
-    wrong.check()
-    return params
-
-
-def _job_id(given: Mapping[str, Any], field: str) -> str:
-    path = below(field, "jobId")
-    if "jobId" not in given:
-        raise InvalidRequest(path, "is required")
-    found = read.text(given["jobId"], path, 1, 64)
+def _job_id(value: Any, path: str, _: Reading) -> str:
+    """Reads the id alone. Its run will tell whether there is such a job: two could not name each other otherwise."""
+    found = read.text(value, path, 1, 64)
     if not is_uuid(found):
         raise InvalidRequest(path, f"is not the id of a job: {read.shown(found)}")
     return found
 
 
-def check_payload(params: JobParams, payload: Payload | None, field: str) -> None:  # noqa: ARG001 - one interface for all kinds
-    if payload is not None:
+@final
+@dataclass(frozen=True)
+class StartJob(Action):
+    """A run of another job, which sends its own payload."""
+
+    job_id: str = member("jobId", text(1, 64, description="Of the same tenant."), _job_id)
+
+    kind = "job"
+    shows = ("own",)
+    never: ClassVar = {
+        "unproven": "the stack's own",
+        "silence": "nothing is waited for",
+        "wait": "nothing is waited for",
+        "unreachable": "the other job is found in the service's own table",
+    }
+    payload_schema = body_schema = NOTHING
+
+    @property
+    def starts_job(self) -> str | None:
+        """The id of the job that it runs."""
+        return self.job_id
+
+    def check_payload(self, payload: Payload, field: str) -> None:  # noqa: ARG002 - it takes none
+        """Refuses every payload."""
         raise InvalidRequest(field, "does not act here: the other job sends its own payload")
 
-
-def to_json(params: JobParams) -> dict[str, Any]:
-    return {"type": "job", "jobId": params.job_id}
-
-
-def from_json(stored: Mapping[str, Any]) -> JobParams:
-    return JobParams(stored["jobId"])
-
-
-def perform(params: JobParams, call: Call, outbound: Outbound) -> Outcome:  # noqa: ARG001 - one interface for all kinds
-    assert call.start_job is not None
-    if call.hop > MOST_HOPS:
-        return failed(Reason.GUARD, f"{MOST_HOPS} jobs in a row have run each other already", retryable=False)
-    if call.closes_circle:
-        return failed(Reason.GUARD, "its job had a run in this chain before: a circle goes round once", retryable=False)
-    started = call.start_job(params.job_id)
-    if started is None:
-        return failed(Reason.NO_TARGET, f"there is no job {params.job_id}", retryable=False)
-    return Outcome(Verdict.SUCCEEDED, answer=started)
+    def perform(self, call: Call, outbound: Outbound) -> Outcome:  # noqa: ARG002 - the other job is no target
+        """Starts the run."""
+        assert call.start_job is not None
+        if call.hop > MOST_HOPS:
+            return failed(Reason.GUARD, f"{MOST_HOPS} jobs in a row have run each other already", retryable=False)
+        if call.closes_circle:
+            why = "its job had a run in this chain before: a circle goes round once"
+            return failed(Reason.GUARD, why, retryable=False)
+        started = call.start_job(self.job_id)
+        if started is None:
+            return failed(Reason.NO_TARGET, f"there is no job {self.job_id}", retryable=False)
+        return Outcome(Verdict.SUCCEEDED, answer=started)

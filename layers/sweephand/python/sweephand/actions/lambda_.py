@@ -10,75 +10,72 @@ import base64
 import json
 from collections.abc import Mapping
 from contextlib import closing
-from functools import partial
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
-from sweephand.actions import aws
-from sweephand.actions.aws import AwsParams, from_json, to_json
+from sweephand.actions.aws import MAX_ANSWER, MAX_MESSAGE, JsonAction, Sent, TargetFailedError, json_message
 from sweephand.actions.call import Call, run_as_payload
 from sweephand.actions.dialects import facts
-from sweephand.actions.rules import kept_secrets
-from sweephand.domain.job import Payload
+from sweephand.actions.kind import Reading, member
 from sweephand.domain.members import fields as read
-from sweephand.domain.members.fields import below
 from sweephand.domain.members.json_text import dumps, loads
-from sweephand.domain.run import Outcome
+from sweephand.json_schema import one_of
 from sweephand.security.aws_targets import Arn
-from sweephand.security.guard import GuardSettings, Outbound
-
-__all__ = ["check_payload", "from_json", "kept_secrets", "parse", "perform", "to_json"]
 
 INVOCATIONS = {"sync": "RequestResponse", "async": "Event"}
 
 
-def parse(fields: object, *, field: str, guard: GuardSettings) -> AwsParams:
-    """envelope: the function gets the run, and the payload as its member `payload`."""
-    own = {"invocation": _invocation, "envelope": _envelope}
-    given, params = aws.parse(fields, field=field, guard=guard, service="lambda", own=own)
-    check_payload(params, params.payload, aws.payload_field(given, field))
-    return params
+def _invocation(value: Any, path: str, _: Reading) -> str:
+    return read.one_of(value, path, tuple(INVOCATIONS))
 
 
-def _invocation(given: Mapping[str, Any], _: object, field: str) -> str:
-    return read.one_of(given.get("invocation", "sync"), below(field, "invocation"), tuple(INVOCATIONS))
+def _envelope(value: Any, path: str, _: Reading) -> bool:
+    return read.flag(value, path)
 
 
-def _envelope(given: Mapping[str, Any], _: object, field: str) -> bool:
-    return read.flag(given.get("envelope", False), below(field, "envelope"))
+@final
+@dataclass(frozen=True)
+class Lambda(JsonAction):
+    """An invocation of a function. envelope: it gets the run, and the payload as its member `payload`."""
 
-
-def check_payload(params: AwsParams, payload: Payload | None, field: str) -> None:  # noqa: ARG001 - one interface for all kinds
-    aws.check_json(payload, field)
-
-
-def perform(params: AwsParams, call: Call, outbound: Outbound) -> Outcome:
-    return aws.attempt(params, call, outbound, "lambda", partial(_send, params, call))
-
-
-def _send(params: AwsParams, call: Call, client: Any, target: Arn) -> aws.Sent:
-    context = json.dumps({"custom": facts(call)}).encode()
-    answer = client.invoke(
-        FunctionName=target.text,
-        InvocationType=INVOCATIONS[params.options["invocation"]],
-        ClientContext=base64.b64encode(context).decode(),
-        Payload=_event(params, call).encode(),
+    invocation: str = member("invocation", one_of(INVOCATIONS), _invocation, default="sync")
+    envelope: bool = member(
+        "envelope",
+        {"type": "boolean", "description": "The function gets the run, with the payload as a member."},
+        _envelope,
+        default=False,
     )
-    with closing(answer["Payload"]) as body:
-        text = body.read(aws.MAX_ANSWER).decode(errors="ignore") or None
-    if "FunctionError" in answer:
-        raise aws.TargetFailedError(_error_of(text), answer=text)
-    return aws.Sent(text, answer["StatusCode"])
 
+    kind = "lambda"
 
-def _event(params: AwsParams, call: Call) -> str:
-    text = aws.json_message(call)
-    if not params.options["envelope"] or call.payload is None:
-        return text
-    return dumps({**run_as_payload(call), "payload": loads(text)})
+    def tells_its_run(self, *, with_payload: bool) -> bool:
+        """Says whether the function learns of its run. An asynchronous one is not given its context (AWS, Invoke)."""
+        return self.invocation == "sync" or self.envelope or not with_payload
+
+    def send(self, call: Call, client: Any, target: Arn) -> Sent:
+        """Invokes the function."""
+        context = json.dumps({"custom": facts(call)}).encode()
+        answer = client.invoke(
+            FunctionName=target.text,
+            InvocationType=INVOCATIONS[self.invocation],
+            ClientContext=base64.b64encode(context).decode(),
+            Payload=self._event(call).encode(),
+        )
+        with closing(answer["Payload"]) as body:
+            text = body.read(MAX_ANSWER).decode(errors="ignore") or None
+        if "FunctionError" in answer:
+            raise TargetFailedError(_error_of(text), answer=text)
+        return Sent(text, answer["StatusCode"])
+
+    def _event(self, call: Call) -> str:
+        text = json_message(call)
+        if not self.envelope or call.payload is None:
+            return text
+        return dumps({**run_as_payload(call), "payload": loads(text)})
 
 
 def _error_of(text: str | None) -> str:
-    """What the function said of its error: `type: message`."""
+    """Returns what the function said of its error: `type: message`."""
     try:
         said = json.loads(text or "")
     except (ValueError, RecursionError):
@@ -86,4 +83,4 @@ def _error_of(text: str | None) -> str:
     if not isinstance(said, Mapping):
         return "the function failed"
     parts = [str(said[name]) for name in ("errorType", "errorMessage") if said.get(name)]
-    return (": ".join(parts) or "the function failed")[: aws.MAX_MESSAGE]
+    return (": ".join(parts) or "the function failed")[:MAX_MESSAGE]

@@ -1,4 +1,4 @@
-"""The payload that a caller gives an action: JSON, or text that is sent as it is."""
+"""The payload that a caller gives an action: JSON, or a string that is sent as it is."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from sweephand.actions.call import Call, run_as_payload
 from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
@@ -14,17 +15,26 @@ from sweephand.errors import InvalidRequest
 
 MAX_PAYLOAD = 65_536
 MAX_SAP_PAYLOAD = 102_400
-"""What a body of SAP's API can hold: its documentation bounds nothing but the body."""
+"""Bytes that a body of SAP's API can hold: its documentation bounds nothing but the body."""
 STRANGE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 cannot write, and SQS does not take."""
+"""Characters that XML 1.0 cannot write, and SQS does not take."""
+ANYTHING: dict[str, Any] = {"description": "Any JSON, up to 64 KB."}
+TEXT_BODY: dict[str, Any] = {
+    "type": "string",
+    "maxLength": MAX_PAYLOAD,
+    "description": "Instead of `payload`: sent as it is.",
+}
+JSON_ONLY: dict[str, Any] = {"type": "null", "description": "This target takes JSON only."}
+NOTHING: dict[str, Any] = {"type": "null"}
+"""Schemas of the members `payload` and `body`, written out because the API's start loads this module."""
 
 
 class BadPayloadError(Exception):
-    """The payload does not fit the action: it was stored under another form of it, or for another schedule."""
+    """A payload that does not fit the action: it was stored for another form of it, or for another schedule."""
 
 
 def parse_payload(given: Mapping[str, Any], field: str) -> tuple[str, Payload | None]:
-    """The payload and the path of the member that brought it."""
+    """Returns the path of the member that brought the payload, and the payload."""
     if "body" not in given:
         path = below(field, "payload")
         return path, json_payload(given["payload"], path) if "payload" in given else None
@@ -35,16 +45,21 @@ def parse_payload(given: Mapping[str, Any], field: str) -> tuple[str, Payload | 
 
 
 def json_payload(value: object, field: str) -> Payload:
-    """A JSON payload as it is stored and sent. Raises InvalidRequest for what JSON in UTF-8 cannot write."""
+    """Returns a JSON payload as it is stored and sent. Raises InvalidRequest for what JSON in UTF-8 cannot write."""
     try:
-        text = dumps(value)
-        text.encode()
+        written = dumps(value)
+        written.encode()
     except (TypeError, ValueError, RecursionError) as wrong:
         raise InvalidRequest(field, "cannot be written as JSON in UTF-8") from wrong
-    return Payload(text, is_json=True)
+    return Payload(written, is_json=True)
 
 
 def check_size(payload: Payload, field: str, most: int = MAX_PAYLOAD) -> None:
     """Raises InvalidRequest for a payload of more than `most` bytes."""
     if len(payload.text.encode()) > most:
         raise InvalidRequest(field, f"must have at most {most:,} bytes")
+
+
+def message(call: Call) -> str:
+    """Returns the string that is sent: the payload, or the run where there is none."""
+    return dumps(run_as_payload(call)) if call.payload is None else call.payload

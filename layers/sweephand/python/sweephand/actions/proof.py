@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Any
 from sweephand.actions import authentication as auth
 from sweephand.actions.authentication import Authentication
 from sweephand.actions.call import Call
-from sweephand.actions.dialects import SAP
 from sweephand.domain.run import Outcome, Reason
 from sweephand.security.guard import CallFailed, Deadline, Outbound, Target
 
 if TYPE_CHECKING:
     import ssl
-
-    from sweephand.actions.http_fields import HttpParams
 
 
 @dataclass(frozen=True)
@@ -49,19 +46,6 @@ class NotProven(Exception):
     def __init__(self, outcome: Outcome) -> None:
         super().__init__(outcome.message)
         self.outcome = outcome
-
-
-def followed(params: HttpParams, target: Target, outbound: Outbound) -> Authentication:
-    """The authentication of a call. What has none of its own in SAP's dialect shows the stack's token, as SAP's service
-    does, while the stack has an identity and nobody on the way can read it; whenever the job was made.
-    """
-    how = params.authentication
-    if params.dialect != SAP or how.type not in {auth.NONE.type, auth.STACK.type}:
-        return how
-    theirs = any(name.lower() == "authorization" for name, _ in params.headers)
-    if outbound.identity is None or target.scheme != "https" or theirs:
-        return auth.NONE
-    return auth.STACK
 
 
 def addressed(how: Authentication, target: Target) -> Target:

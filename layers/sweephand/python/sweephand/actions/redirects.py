@@ -13,8 +13,8 @@ from typing import Any
 
 from sweephand.actions.call import Call
 from sweephand.actions.dialects import facts
+from sweephand.actions.outcome import Rules
 from sweephand.actions.payloads import STRANGE
-from sweephand.actions.rules import Rules
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.domain.run import Outcome
@@ -109,13 +109,14 @@ def instead(
     redirect = found.get(place.lower())
     if redirect is None:
         return None
-    from sweephand.actions import sns, sqs  # noqa: PLC0415 - of collections that redirect
-    from sweephand.actions.aws import AwsParams  # noqa: PLC0415
+    from sweephand.actions.sns import Sns  # noqa: PLC0415 - of collections that redirect
+    from sweephand.actions.sqs import GROUP, Sqs  # noqa: PLC0415
 
-    group = session if sqs.GROUP.fullmatch(session or "") else None
-    service = service_of(redirect["targetArn"])
-    options: dict[str, Any] = {"messageGroupId": group, "subject": None, "attributes": attributes or {}}
-    params = AwsParams(service, redirect["targetArn"], redirect["roleArn"], options, rules)
-    told = replace(call, payload=texts[redirect["format"]], payload_is_json=False)
-    outcome: Outcome = (sns if service == "sns" else sqs).perform(params, told, outbound)
-    return outcome
+    action = (Sns if service_of(redirect["targetArn"]) == "sns" else Sqs)(
+        redirect["targetArn"],
+        redirect["roleArn"],
+        outcome=rules,
+        group=session if GROUP.fullmatch(session or "") else None,
+        attributes=attributes or {},
+    )
+    return action.perform(replace(call, payload=texts[redirect["format"]], payload_is_json=False), outbound)

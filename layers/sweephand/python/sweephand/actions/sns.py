@@ -7,67 +7,56 @@ five minutes, because the run's id is its deduplication id.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from functools import partial
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
-from sweephand.actions import aws
-from sweephand.actions.aws import AwsParams, from_json, to_json
+from sweephand.actions.aws import Sent, told
 from sweephand.actions.call import Call
-from sweephand.actions.payloads import check_size
-from sweephand.actions.rules import kept_secrets
-from sweephand.actions.sqs import attributes, group_id, in_order
+from sweephand.actions.kind import Reading, member
+from sweephand.actions.payloads import message
+from sweephand.actions.sqs import Message, message_group
 from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
-from sweephand.domain.members.fields import below
-from sweephand.domain.run import Outcome
 from sweephand.errors import InvalidRequest
+from sweephand.json_schema import text
 from sweephand.security.aws_targets import Arn
-from sweephand.security.guard import GuardSettings, Outbound
-
-__all__ = ["check_payload", "from_json", "kept_secrets", "parse", "perform", "to_json"]
 
 MAX_SUBJECT = 100
 _SUBJECT = re.compile(r"[!-~](?:[ -~]*[!-~])?", re.ASCII)
 
 
-def parse(fields: object, *, field: str, guard: GuardSettings) -> AwsParams:
-    """subject: of e-mails. messageGroupId: as of sqs."""
-    own = {"subject": _subject, "messageGroupId": group_id}
-    given, params = aws.parse(fields, field=field, guard=guard, service="sns", own=own)
-    check_payload(params, params.payload, aws.payload_field(given, field))
-    return params
-
-
-def _subject(given: Mapping[str, Any], _: object, field: str) -> str | None:
-    path = below(field, "subject")
-    if "subject" not in given:
-        return None
-    subject = read.text(given["subject"], path, 1, MAX_SUBJECT)
+def _subject(value: Any, path: str, _: Reading) -> str:
+    subject = read.text(value, path, 1, MAX_SUBJECT)
     if not _SUBJECT.fullmatch(subject):
         raise InvalidRequest(path, "must be visible ASCII, without blanks at its ends")
     return subject
 
 
-def check_payload(params: AwsParams, payload: Payload | None, field: str) -> None:  # noqa: ARG001 - one interface for all kinds
-    if payload is None:
-        return
-    check_size(payload, field)
-    if not payload.text:
-        raise InvalidRequest(field, "SNS takes no empty text")
+@final
+@dataclass(frozen=True)
+class Sns(Message):
+    """A message to a topic of SNS. subject: of e-mails."""
 
-
-def perform(params: AwsParams, call: Call, outbound: Outbound) -> Outcome:
-    return aws.attempt(params, call, outbound, "sns", partial(_send, params, call))
-
-
-def _send(params: AwsParams, call: Call, client: Any, target: Arn) -> aws.Sent:
-    subject = params.options["subject"]
-    answer = client.publish(
-        TopicArn=target.text,
-        Message=aws.message(call),
-        MessageAttributes=attributes(params, call),
-        **({} if subject is None else {"Subject": subject}),
-        **in_order(params, call, target),
+    subject: str | None = member(
+        "subject", text(1, MAX_SUBJECT, pattern="^[ -~]*$"), _subject, nullable=True, default=None
     )
-    return aws.told(answer, "MessageId")
+    group: str | None = message_group()
+
+    kind = "sns"
+
+    def check_payload(self, payload: Payload, field: str) -> None:
+        """Raises InvalidRequest for what SNS does not take."""
+        super().check_payload(payload, field)
+        if not payload.text:
+            raise InvalidRequest(field, "SNS takes no empty text")
+
+    def send(self, call: Call, client: Any, target: Arn) -> Sent:
+        """Publishes the message."""
+        answer = client.publish(
+            TopicArn=target.text,
+            Message=message(call),
+            MessageAttributes=self.facts(call),
+            **({} if self.subject is None else {"Subject": self.subject}),
+            **self.in_order(self.group, call, target),
+        )
+        return told(answer, "MessageId")

@@ -8,82 +8,82 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, final
 
-from sweephand.actions import aws
-from sweephand.actions.aws import AwsParams, from_json, to_json
+from sweephand.actions.aws import AwsAction, Sent, told
 from sweephand.actions.call import Call
 from sweephand.actions.dialects import facts
-from sweephand.actions.payloads import STRANGE, check_size
-from sweephand.actions.rules import kept_secrets
+from sweephand.actions.kind import Reading, member
+from sweephand.actions.payloads import STRANGE, message
 from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
-from sweephand.domain.members.fields import below
-from sweephand.domain.run import Outcome
 from sweephand.errors import InvalidRequest
+from sweephand.json_schema import text
 from sweephand.security.aws_targets import Arn
-from sweephand.security.guard import GuardSettings, Outbound
-
-__all__ = ["check_payload", "from_json", "kept_secrets", "parse", "perform", "to_json"]
 
 GROUP = re.compile(r"[!-~]{1,128}", re.ASCII)
 
 
-def parse(fields: object, *, field: str, guard: GuardSettings) -> AwsParams:
-    """messageGroupId: of a FIFO queue; without one the job's id, so that the runs of a job come in their order."""
-    own = {"messageGroupId": group_id}
-    given, params = aws.parse(fields, field=field, guard=guard, service="sqs", own=own)
-    check_payload(params, params.payload, aws.payload_field(given, field))
-    return params
-
-
-def group_id(given: Mapping[str, Any], target: Arn | None, field: str) -> str | None:
-    path = below(field, "messageGroupId")
-    if "messageGroupId" not in given:
-        return None
-    if target is not None and not target.fifo:
-        raise read.inactive(field, "messageGroupId", "it belongs to targets whose name ends in .fifo")
-    group = read.text(given["messageGroupId"], path, 1, 128)
+def _group(value: Any, path: str, reading: Reading) -> str:
+    target = reading.values.get("target")
+    if target is not None and not target.endswith(".fifo"):
+        field, _, name = path.rpartition(".")
+        raise read.inactive(field, name, "it belongs to targets whose name ends in .fifo")
+    group = read.text(value, path, 1, 128)
     if not GROUP.fullmatch(group):
         raise InvalidRequest(path, "must be visible ASCII without blanks")
     return group
 
 
-def check_payload(params: AwsParams, payload: Payload | None, field: str) -> None:  # noqa: ARG001 - one interface for all kinds
-    if payload is None:
-        return
-    check_size(payload, field)
-    strange = STRANGE.search(payload.text)
-    if strange or not payload.text:
-        reason = "SQS takes no empty text" if not strange else "holds a control character, which SQS does not take"
-        raise InvalidRequest(field, reason, position=strange.start() if strange else None)
+def message_group() -> Any:
+    """Declares the group of a FIFO target. Without one it is the job's id: the runs of a job come in their order."""
+    described = text(1, 128, pattern="^[!-~]+$", description="Of a FIFO target; without one, the job's id.")
+    return member("messageGroupId", described, _group, nullable=True, default=None)
 
 
-def perform(params: AwsParams, call: Call, outbound: Outbound) -> Outcome:
-    return aws.attempt(params, call, outbound, "sqs", partial(_send, params, call))
+@dataclass(frozen=True)
+class Message(AwsAction):
+    """A message to a queue or topic, which may be FIFO. attributes: those that a redirected message brings along."""
+
+    attributes: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+
+    def facts(self, call: Call) -> dict[str, dict[str, str]]:
+        """Returns the attributes of the message: those that it brings along, and the run."""
+        named = {**self.attributes, **facts(call)}
+        return {name: {"DataType": "String", "StringValue": value} for name, value in named.items()}
+
+    @staticmethod
+    def in_order(group: str | None, call: Call, target: Arn) -> dict[str, str]:
+        """Returns the group and the deduplication id that a FIFO target needs."""
+        if not target.fifo:
+            return {}
+        return {"MessageGroupId": group or call.job_id, "MessageDeduplicationId": call.run_id}
 
 
-def _send(params: AwsParams, call: Call, client: Any, target: Arn) -> aws.Sent:
-    answer = client.send_message(
-        # As SQS itself would give it, without the right to ask for it.
-        QueueUrl=f"{client.meta.endpoint_url}/{target.account}/{target.resource}",
-        MessageBody=aws.message(call),
-        MessageAttributes=attributes(params, call),
-        **in_order(params, call, target),
-    )
-    return aws.told(answer, "MessageId")
+@final
+@dataclass(frozen=True)
+class Sqs(Message):
+    """A message to a queue of SQS."""
 
+    group: str | None = message_group()
 
-def attributes(params: AwsParams, call: Call) -> dict[str, dict[str, str]]:
-    """What the run is, and what a redirected message brings along."""
-    told = {**params.options.get("attributes", {}), **facts(call)}
-    return {name: {"DataType": "String", "StringValue": value} for name, value in told.items()}
+    kind = "sqs"
 
+    def check_payload(self, payload: Payload, field: str) -> None:
+        """Raises InvalidRequest for what SQS does not take."""
+        super().check_payload(payload, field)
+        strange = STRANGE.search(payload.text)
+        if strange or not payload.text:
+            reason = "SQS takes no empty text" if not strange else "holds a control character, which SQS does not take"
+            raise InvalidRequest(field, reason, position=strange.start() if strange else None)
 
-def in_order(params: AwsParams, call: Call, target: Arn) -> dict[str, str]:
-    """Of a FIFO queue or topic."""
-    if not target.fifo:
-        return {}
-    group = params.options["messageGroupId"] or call.job_id
-    return {"MessageGroupId": group, "MessageDeduplicationId": call.run_id}
+    def send(self, call: Call, client: Any, target: Arn) -> Sent:
+        """Sends the message. Its URL is made as SQS itself would give it, without the right to ask for it."""
+        answer = client.send_message(
+            QueueUrl=f"{client.meta.endpoint_url}/{target.account}/{target.resource}",
+            MessageBody=message(call),
+            MessageAttributes=self.facts(call),
+            **self.in_order(self.group, call, target),
+        )
+        return told(answer, "MessageId")

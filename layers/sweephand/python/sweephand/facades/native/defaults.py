@@ -100,10 +100,11 @@ class Filling:
 
 
 def _tells_its_run(action: ActionSpec) -> bool:
-    from sweephand.actions.rules import tells_its_run  # noqa: PLC0415 - few jobs ask for callback tokens
+    from sweephand import actions  # noqa: PLC0415 - few jobs ask for callback tokens
 
     beside = action.beside is not None and action.beside.payload is not None
-    return tells_its_run(action.kind, action.params, with_payload=beside or action.payload_version is not None)
+    with_payload = beside or action.payload_version is not None
+    return actions.load(action.kind, action.params).tells_its_run(with_payload=with_payload)
 
 
 def shown_action(action: ActionSpec, filling: Filling) -> dict[str, Any]:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from sweephand.actions import certificates, headers, http_fields
-from sweephand.domain.collection import LONGEST_CALLBACK_S
+from sweephand.actions import authentication, http_fields
 from sweephand.domain.job import HOOK_KINDS
 from sweephand.domain.runs import deactivation, retry
-from sweephand.facades.native import action_schemas, defaults, shapes
+from sweephand.facades.native import defaults, shapes
 from sweephand.facades.native.json_schema import (
     Members,
     Schema,
@@ -21,15 +18,9 @@ from sweephand.facades.native.json_schema import (
     text,
     whole,
 )
-from sweephand.facades.native.schema_words import ANYTHING, FLAG, INSTANT, MASKED, PASSED_OVER, TEXT
+from sweephand.facades.native.schema_words import FLAG
 
-OUTCOME: Members = {
-    "answerTimeoutSeconds": whole(1, 60),
-    "successStatuses": items(text(pattern="^([1-5]xx|[1-5][0-9]{2}(-[1-5][0-9]{2})?)$"), minItems=1, maxItems=20),
-    "on202": one_of(("success", "wait")),
-    "onNoAnswer": one_of(("fail", "wait")),
-    "callbackTimeoutSeconds": whole(1, LONGEST_CALLBACK_S),
-}
+OUTCOME = http_fields.OUTCOME
 RETRY: Members = {
     "type": one_of(retry.RetryType),
     "maxRetries": whole(0, retry.MOST_RETRIES),
@@ -87,101 +78,16 @@ SHOWN_MISFIRE: Members = {
     "type": MISFIRE["type"],
     **{name: or_null(MISFIRE[name]) for name in ("ratePerMinute", "maxLatenessSeconds")},
 }
-ACTION: Members = {
-    "type": {"const": "http"},
-    "method": one_of(http_fields.METHODS),
-    "url": text(1, 2_048, description="Secrets in its query (`sig`, `api_key`, long `code` and `key`) are sealed."),
-    "headers": {
-        "type": "object",
-        "additionalProperties": TEXT,
-        "maxProperties": headers.MAX_HEADERS,
-        "description": "`Authorization`, `Cookie`, `X-Api-Key` and other names of secrets are sealed, shown as `***`.",
-    },
-}
-PAYLOADS: Members = {
-    "payload": ANYTHING,
-    "body": action_schemas.TEXT_BODY,
-}
-_SECRET = text(longest=headers.MAX_SECRET, description="Encrypted; absent or `***` in a change: the stored one.")
-SHOWN_ACTION: Members = {
-    **ACTION,
-    "authentication": ref("ShownAuthentication"),
-    "outcome": ref("ShownOutcome"),
-    "retry": ref("ShownRetry"),
-}
-
-
-_CERTIFICATE = answer(
-    {
-        "subject": TEXT,
-        "notBefore": INSTANT,
-        "notAfter": INSTANT,
-        "thumbprint": text(pattern="^[0-9A-F]{40}$", description="SHA-1 of the certificate."),
-    }
-)
-_AWS_NAME = "^[a-z0-9-]+$"
-_OAUTH: Members = {
-    "tokenUrl": text(1, 2_048),
-    "clientId": text(1, 1_024),
-    "secret": _SECRET,
-    **{name: text(1, 2_048) for name in ("scope", "audience", "resource")},
-    "credentialsIn": one_of(("header", "body"), description="Where the token endpoint expects id and secret."),
-}
-AUTHENTICATION = {
-    "none": request({"type": {"const": "none"}}, ("type",)),
-    "basic": request({"type": {"const": "basic"}, "username": text(0, 256), "password": _SECRET}, ("type", "username")),
-    "bearer": request({"type": {"const": "bearer"}, "token": _SECRET}, ("type",)),
-    "apiKey": request({"type": {"const": "apiKey"}, "header": text(1, 256), "value": _SECRET}, ("type", "header")),
-    "oauth2": request({"type": {"const": "oauth2"}, **_OAUTH}, ("type", "tokenUrl", "clientId")),
-    "sigv4": request(
-        {
-            "type": {"const": "sigv4"},
-            "service": text(
-                1, 64, pattern=_AWS_NAME, description="As endpoints sign it: `execute-api`, `lambda`, `s3`."
-            ),
-            "region": text(1, 64, pattern=_AWS_NAME),
-            "roleArn": text(description="By whose credentials it is signed; one of the parameter TargetRoleArns."),
-        },
-        ("type", "service", "region", "roleArn"),
-    ),
-    "sweephand": request({"type": {"const": "sweephand"}}, ("type",)),
-    "clientCertificate": request(
-        {
-            "type": {"const": "clientCertificate"},
-            "pfx": text(longest=certificates.MAX_GIVEN, description="PKCS#12 in Base64."),
-            "pem": text(
-                longest=certificates.MAX_GIVEN,
-                description="Instead of `pfx`: key, certificate, chain. Without both in a change: the stored ones.",
-            ),
-            "password": text(longest=1_024, description="Of the PKCS#12, or of the private key; not stored."),
-            "certificate": PASSED_OVER,
-        },
-        ("type",),
-    ),
-}
+AUTHENTICATION = {name: request(*authentication.given(name)) for name in authentication.TYPES}
 
 
 def shown_authentication() -> Schema:
-    """One form a type."""
-    forms: Mapping[str, Members] = {
-        "none": {},
-        "basic": {"username": TEXT, "password": MASKED},
-        "bearer": {"token": MASKED},
-        "apiKey": {"header": TEXT, "value": MASKED},
-        "oauth2": {
-            **dict.fromkeys(("tokenUrl", "clientId"), TEXT),
-            "secret": MASKED,
-            **{name: or_null(_OAUTH[name]) for name in ("scope", "audience", "resource", "credentialsIn")},
-        },
-        "sigv4": dict.fromkeys(("service", "region", "roleArn"), TEXT),
-        "sweephand": {},
-        "clientCertificate": {"pem": MASKED, "certificate": _CERTIFICATE},
-    }
-    return {"oneOf": [answer({"type": {"const": kind}, **members}) for kind, members in forms.items()]}
+    """Returns one form a type."""
+    return {"oneOf": [answer(authentication.shown(name)) for name in authentication.TYPES]}
 
 
 def retry_shown() -> Schema:
-    """By type, the members that it uses."""
+    """Returns one form a type, of the members that it uses."""
     always = {"type", "maxRetries", "immediate", "delayed"}
     shown = {name: each if name in always else or_null(each) for name, each in RETRY.items()}
     return {

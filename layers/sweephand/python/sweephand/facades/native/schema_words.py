@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sweephand.actions import headers
-from sweephand.facades.native import action_schemas
+from sweephand import json_schema
+from sweephand.actions import headers, payloads
 from sweephand.facades.native.json_schema import (
     Schema,
     items,
@@ -24,7 +24,7 @@ JOB_FILTER = text(
     description="An id; of a job that SAP's API made also its integer `_id`.",
 )
 RUN_ID = text(pattern=f"^{_UUID}_{_UUID}$", description="`<scheduleId>_<uuid>`; without a schedule `<jobId>_<uuid>`.")
-INSTANT = text(format="date-time", pattern=f"^{_DAY_AND_TIME}Z$")
+INSTANT = json_schema.INSTANT
 INSTANT_MS = text(format="date-time", pattern=rf"^{_DAY_AND_TIME}\.[0-9]{{3}}Z$")
 LOCAL = text(pattern=f"^{_DAY_AND_TIME}$", description="A wall time in the schedule's zone.")
 LOCAL_WITH_OFFSET = text(
@@ -34,9 +34,9 @@ LOCAL_WITH_OFFSET = text(
 GIVEN_INSTANT: Schema = dict(instants.SCHEMA)
 TEXT = text()
 FLAG: Schema = {"type": "boolean"}
-ANYTHING = action_schemas.ANYTHING
+ANYTHING = payloads.ANYTHING
 NOT_YET: Schema = {"type": "null", "description": "Not available yet."}
-PASSED_OVER: Schema = {"readOnly": True, "description": "Of answers; passed over, so that what was read can be sent."}
+PASSED_OVER = json_schema.PASSED_OVER
 MASKED = {"const": headers.MASK}
 NAME = text(1, 128)
 REVISION = whole(1)

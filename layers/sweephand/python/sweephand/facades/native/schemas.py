@@ -9,6 +9,8 @@ The service never imports this module: it serves the finished file.
 
 from __future__ import annotations
 
+from sweephand.actions.http import Http
+from sweephand.actions.outcome import SHOWN_WAIT
 from sweephand.domain.job import HOOK_KINDS, SCHEDULES_AT_ONCE, JobState
 from sweephand.domain.schedule import Lane, StateReason
 from sweephand.facades.native import (
@@ -22,14 +24,11 @@ from sweephand.facades.native import (
     tenant_schemas,
 )
 from sweephand.facades.native.http_schemas import (
-    ACTION,
     AUTHENTICATION,
     MISFIRE,
     OUTCOME,
-    PAYLOADS,
     POLICIES,
     RETRY,
-    SHOWN_ACTION,
     SHOWN_MISFIRE,
     retry_shown,
     shown_authentication,
@@ -178,18 +177,9 @@ SCHEMAS: dict[str, Schema] = {
     "JobReplacement": request(_JOB_REPLACEMENT, ("action",)),
     "ScheduleDraft": request(SCHEDULE_DRAFT, oneOf=ONE_NOTATION),
     "ScheduleReplacement": request(SCHEDULE_REPLACEMENT, oneOf=ONE_NOTATION),
-    "Action": {"oneOf": [ref("HttpAction"), *action_schemas.names()]},
+    "Action": {"oneOf": action_schemas.names()},
     **action_schemas.schemas(),
-    "HttpAction": request(
-        {
-            **ACTION,
-            **PAYLOADS,
-            "authentication": ref("Authentication"),
-            "outcome": ref("Outcome"),
-            "retry": ref("Retry"),
-        },
-        ("type", "url"),
-    ),
+    "HttpAction": action_schemas.given(Http),
     "Authentication": {"oneOf": list(AUTHENTICATION.values())},
     "Outcome": request(OUTCOME),
     "Retry": request(RETRY),
@@ -222,12 +212,12 @@ SCHEMAS: dict[str, Schema] = {
         oneOf=ONE_NOTATION,
     ),
     "SchedulePage": page("Schedule"),
-    "ShownAction": {"oneOf": [ref("ShownHttpAction"), *action_schemas.names("Shown")]},
-    "ShownHttpAction": answer({**SHOWN_ACTION, "payload": ANYTHING, "body": or_null(PAYLOADS["body"])}),
-    "ListedAction": {"oneOf": [ref("ListedHttpAction"), *action_schemas.names("Listed")]},
-    "ListedHttpAction": answer(SHOWN_ACTION),
+    "ShownAction": {"oneOf": action_schemas.names("Shown")},
+    "ShownHttpAction": action_schemas.shown(Http),
+    "ListedAction": {"oneOf": action_schemas.names("Listed")},
+    "ListedHttpAction": action_schemas.listed(Http),
     "ShownAuthentication": shown_authentication(),
-    "ShownOutcome": answer({**OUTCOME, **action_schemas.SHOWN_WAIT}),
+    "ShownOutcome": answer({**OUTCOME, **SHOWN_WAIT}),
     "ShownRetry": retry_shown(),
     "ShownPolicies": answer({**POLICIES, "misfire": answer(SHOWN_MISFIRE), "flowKey": or_null(POLICIES["flowKey"])}),
     "OwnPolicies": answer({**POLICIES, "misfire": answer(MISFIRE, MISFIRE)}, POLICIES),

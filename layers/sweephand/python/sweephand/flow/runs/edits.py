@@ -46,7 +46,7 @@ def check(action: ActionSpec, edit: Edit) -> None:
         return
     if "headers" not in action.params:
         raise InvalidRequest("headers", "the job's action has none")
-    locked = actions.own_headers(action.params)
+    locked = actions.load(action.kind, action.params).own_headers
     for name in edit.headers:
         if name.lower() in locked or is_secret(name):
             raise InvalidRequest(f"headers.{name}", "belongs to the job's secrets and cannot be edited")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 
+from sweephand import actions
 from sweephand.actions.call import Call
 from sweephand.domain.job import HOOKS, ActionSpec, Job, Payload, owner_of
 from sweephand.domain.run import REACTIONS, Outcome, Reason, Run, Verdict
@@ -141,5 +142,5 @@ def _start_job(world: World, run: Run, job_id: str) -> str | None:
 
 
 def _redirects(world: World, job: Job, kind: str) -> Mapping[str, Mapping[str, str]]:
-    """Of Azure's queues alone, so that no other job asks."""
-    return world.standing.of(job.tenant, job.collection).redirects if kind.startswith("azure_") else {}
+    """Returns the redirects of the collection for the kinds that they may lead elsewhere; no other job asks."""
+    return world.standing.of(job.tenant, job.collection).redirects if actions.KINDS[kind].redirectable else {}

@@ -1,8 +1,8 @@
-"""What an action says of its outcome where the target only takes what it is sent: `outcome` of all kinds but HTTP."""
+"""The member `outcome` of targets that only take what they are sent, and the outcomes that all kinds share."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,31 @@ from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.errors import Mistakes
-from sweephand.security.guard import GuardSettings
+from sweephand.json_schema import Members, Schema, answer, one_of, or_null, request, whole
 
 MEMBERS = ("answerTimeoutSeconds", "onAccepted", "callbackTimeoutSeconds")
 ANSWER_TIMEOUT_S = (1, 60)
 CALLBACK_TIMEOUT_S = (1, LONGEST_CALLBACK_S)
 ON_ACCEPTED = ("success", "wait")
+SHOWN_WAIT: Members = {
+    "callbackTimeoutSeconds": or_null(
+        whole(
+            *CALLBACK_TIMEOUT_S,
+            description="Where the action does not say, as its collection or the stack has it now; null in changes.",
+        )
+    )
+}
+_SCHEMAS: Members = {
+    "answerTimeoutSeconds": whole(*ANSWER_TIMEOUT_S),
+    "onAccepted": one_of(ON_ACCEPTED, description="Whether the run is over once the target has it, or waits."),
+    "callbackTimeoutSeconds": whole(*CALLBACK_TIMEOUT_S),
+}
+
+
+def schemas(name: str, members: Collection[str] = MEMBERS) -> dict[str, Schema]:
+    """Returns the schemas of an outcome of these members, as it is given and as it is shown."""
+    own = {each: _SCHEMAS[each] for each in members}
+    return {name: request(own), f"Shown{name}": answer({**own, **SHOWN_WAIT})}
 
 
 @dataclass(frozen=True)
@@ -32,9 +51,10 @@ class Rules:
     callback_timeout_s: int | None = None
 
 
-def parse(value: object, field: str) -> Rules:
+def parse(value: object, field: str, members: Collection[str] = MEMBERS) -> Rules:
+    """Reads an outcome of these members. Raises InvalidRequest."""
     wrong = Mistakes()
-    given = read.members(value, field, MEMBERS, wrong)
+    given = read.members(value, field, members, wrong)
     usual = Rules()
     on_accepted, waits = given.get("onAccepted"), "callbackTimeoutSeconds"
     rules = Rules(
@@ -52,40 +72,28 @@ def parse(value: object, field: str) -> Rules:
 
 
 def to_json(rules: Rules) -> dict[str, Any]:
+    """Returns the stored form."""
     return dict(zip(MEMBERS, (rules.answer_timeout_s, rules.on_accepted, rules.callback_timeout_s), strict=True))
 
 
 def from_json(stored: Mapping[str, Any]) -> Rules:
-    return Rules(*(stored[name] for name in MEMBERS))
-
-
-def kept_secrets(_new: object, _old: object, *, field: str, guard: GuardSettings) -> frozenset[str]:  # noqa: ARG001 - one interface for all kinds
-    """Of the kinds that have no secrets."""
-    return frozenset()
-
-
-def tells_its_run(kind: str, options: Mapping[str, Any], *, with_payload: bool) -> bool:
-    """Is the target of such an action told where and by which token it reports? options: of the action.
-
-    Some have no place for it but the payload; an asynchronous function is not given its context (AWS, Invoke).
-    """
-    if kind == "event":
-        return False
-    if kind == "lambda" and (options.get("invocation") == "sync" or options.get("envelope") is True):
-        return True
-    return not with_payload or not (kind in {"lambda", "events", "states"} or kind.startswith("azure_"))
+    """Returns what `to_json` wrote."""
+    on_accepted = stored.get("onAccepted")
+    return Rules(stored["answerTimeoutSeconds"], on_accepted, stored["callbackTimeoutSeconds"])
 
 
 def taken(
     rules: Rules, call: Call, answer: str | None, http_status: int | None = None, *, told: bool = True
 ) -> Outcome:
-    """The target has it. Then the run is a success, or waits for what the target will report.
+    """Returns the outcome of an accepted message: a success, or a wait for the target's report.
 
-    told: where and by which token. Who was not told does not report unless the action says that it does.
+    told: whether the target learned where and by which token it reports. One that did not is waited for only if the
+    action says so.
     """
     waits = (rules.on_accepted or (call.on202 if told else "success")) == "wait"
     return Outcome(Verdict.ACCEPTED if waits else Verdict.SUCCEEDED, http_status=http_status, answer=answer)
 
 
 def failed(reason: Reason, message: str, *, retryable: bool, http_status: int | None = None) -> Outcome:
+    """Returns the outcome of an attempt that failed."""
     return Outcome(Verdict.FAILED, reason, http_status=http_status, message=message, retryable=retryable)

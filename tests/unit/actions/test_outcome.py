@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from sweephand.actions import event
-from sweephand.actions.rules import Rules, taken, tells_its_run
+from sweephand import actions
+from sweephand.actions.event import Event
+from sweephand.actions.outcome import Rules, taken
 from sweephand.domain.run import Verdict
 from tests.unit.actions.test_http import CALL
 
@@ -17,18 +18,23 @@ ASKED = replace(CALL, callback_token="t", on202="wait")
 @pytest.mark.parametrize(
     ("kind", "options", "with_payload", "told"),
     [
-        ("http", {}, True, True),
+        ("http", {"url": "https://example.org"}, True, True),
         ("sqs", {}, True, True),
         ("sns", {}, True, True),
-        ("ecs", {}, True, True),
+        ("ecs", {"taskDefinition": "d", "container": "c"}, True, True),
         ("event", {}, True, False),
         ("event", {}, False, False),
-        ("events", {}, True, False),
-        ("events", {}, False, True),
+        ("events", {"source": "s", "detailType": "d"}, True, False),
+        ("events", {"source": "s", "detailType": "d"}, False, True),
         ("states", {}, True, False),
         ("states", {}, False, True),
-        ("azure_storage_queue", {}, True, False),
-        ("azure_service_bus_topic", {}, False, True),
+        ("azure_storage_queue", {"storageAccount": "a", "queueName": "q"}, True, False),
+        (
+            "azure_service_bus_topic",
+            {"namespace": "n", "topicPath": "t", "authentication": {"sasKeyName": "k"}},
+            False,
+            True,
+        ),
         ("lambda", {"invocation": "sync", "envelope": False}, True, True),
         ("lambda", {"invocation": "async", "envelope": False}, True, False),
         ("lambda", {"invocation": "async", "envelope": False}, False, True),
@@ -36,7 +42,9 @@ ASKED = replace(CALL, callback_token="t", on202="wait")
     ],
 )
 def test_a_target_is_told_how_to_report_where_its_kind_has_a_place_for_it(kind, options, with_payload, told):
-    assert tells_its_run(kind, options, with_payload=with_payload) is told
+    action = actions.load(kind, {"targetArn": "arn", "roleArn": "arn", **options})
+
+    assert action.tells_its_run(with_payload=with_payload) is told
 
 
 def test_who_was_not_told_is_waited_for_only_if_the_action_says_so():
@@ -48,4 +56,4 @@ def test_who_was_not_told_is_waited_for_only_if_the_action_says_so():
 def test_an_event_is_over_once_the_bus_has_it():
     call = replace(ASKED, put_event=lambda *_: None)
 
-    assert event.perform(event.EventParams("x"), call, None).verdict is Verdict.SUCCEEDED
+    assert Event("x").perform(call, None).verdict is Verdict.SUCCEEDED

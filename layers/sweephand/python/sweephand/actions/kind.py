@@ -1,0 +1,252 @@
+"""A kind of action is one class: its members, how they are read, stored and described, and what it does when it runs.
+
+A subclass declares its members with `member`, in the order in which answers show them, and carries out one attempt in
+`perform`. Reading, storing, the API's schemas and near names follow from the members. mypy says what a class lacks that
+is marked as final.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from sweephand.actions import outcome, payloads
+from sweephand.actions.headers import MASK
+from sweephand.actions.outcome import Rules
+from sweephand.actions.payloads import check_size, parse_payload
+from sweephand.domain.members import fields as read
+from sweephand.domain.members.fields import below
+from sweephand.errors import InvalidRequest, Mistakes
+from sweephand.json_schema import Schema, ref
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sweephand.actions.call import Call
+    from sweephand.domain.job import Payload
+    from sweephand.domain.run import Outcome
+    from sweephand.security.guard import GuardSettings, Outbound
+
+_MEMBER = "member"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """An action that is being read. values: the members read so far, by attribute; None where one was refused.
+
+    secrets: what the members hold in confidence, by their path within the action; `***` is not among them.
+    """
+
+    kind: str
+    guard: GuardSettings
+    values: dict[str, Any] = field(default_factory=dict)
+    secrets: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def keep(self, name: str, secret: str) -> None:
+        """Puts a secret away, unless it stands for the stored one."""
+        if secret != MASK:
+            self.secrets[name] = secret
+
+
+@contextmanager
+def within(path: str) -> Iterator[None]:
+    """Names the member that a check of security/ refuses, which knows of no members."""
+    try:
+        yield
+    except InvalidRequest as wrong:
+        raise wrong if wrong.field else wrong.within(path) from wrong
+
+
+Reader = Callable[[Any, str, Reading], Any]
+"""Takes the value that a caller gave, its path, and the reading. Raises InvalidRequest."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of an action. name: the API's. nullable: an answer shows null where nothing was given.
+
+    shown: the schema in answers, where it differs. stored, loaded: from the attribute to JSON and back.
+    """
+
+    name: str
+    schema: Schema
+    read: Reader
+    required: bool = False
+    nullable: bool = False
+    shown: Schema | None = None
+    stored: Callable[[Any], Any] | None = None
+    loaded: Callable[[Any], Any] | None = None
+
+
+def member(
+    name: str,
+    schema: Schema,
+    read: Reader,
+    *,
+    nullable: bool = False,
+    shown: Schema | None = None,
+    stored: Callable[[Any], Any] | None = None,
+    loaded: Callable[[Any], Any] | None = None,
+    **of_field: Any,
+) -> Any:
+    """Declares a member of an action; it is required unless it has a default. of_field: see dataclasses.field."""
+    required = not of_field.keys() & {"default", "default_factory"}
+    made = Member(name, schema, read, required, nullable, shown, stored, loaded)
+    return field(**of_field, metadata={_MEMBER: made})
+
+
+def taken_outcome() -> Any:
+    """Declares the member `outcome` of a kind whose targets only take what they are sent."""
+    return member(
+        "outcome",
+        ref("TakenOutcome"),
+        lambda value, path, _: outcome.parse(value, path),
+        shown=ref("ShownTakenOutcome"),
+        stored=outcome.to_json,
+        loaded=outcome.from_json,
+        default=Rules(),
+        kw_only=True,
+    )
+
+
+@cache
+def members_of(kind: type[Action]) -> Mapping[str, Member]:
+    """Returns the members of a kind by attribute, in their order; `outcome` is the last."""
+    found = {each.name: each.metadata[_MEMBER] for each in fields(kind) if _MEMBER in each.metadata}
+    return dict(sorted(found.items(), key=lambda each: each[1].name == "outcome"))
+
+
+@dataclass(frozen=True)
+class Action(ABC):
+    """An action of a job. payload and secrets are there after `parse` alone: they are stored elsewhere.
+
+    A secret that the caller left out or gave as `***` is missing in `secrets` though `secret_fields` names it.
+    """
+
+    payload: Payload | None = field(default=None, kw_only=True)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False, kw_only=True)
+
+    kind: ClassVar[str]
+    shows: ClassVar[tuple[str, ...]]
+    """How it shows its target who calls: a row each of the table in docs/actions.md."""
+    never: ClassVar[Mapping[str, str]] = {}
+    """Cells of that table that cannot be, and why, by the outcome or by `shows outcome`."""
+    description: ClassVar[str | None] = None
+    payload_schema: ClassVar[Schema] = payloads.ANYTHING
+    body_schema: ClassVar[Schema] = payloads.TEXT_BODY
+    redirectable: ClassVar[bool] = False
+    """Whether the redirects of a collection may lead it to another target."""
+    components: ClassVar[Mapping[str, Schema]] = {}
+    """Schemas that its members refer to, by name."""
+    moved: ClassVar[str] = "the destination is another one than it was given for"
+    """Why a secret cannot be kept when `destination` changes."""
+
+    # Reading
+
+    @classmethod
+    def parse(cls, fields: object, *, field: str, guard: GuardSettings) -> Self:
+        """Reads the members that a caller sent; `retry` is read elsewhere. Raises InvalidRequest with all mistakes."""
+        wrong = Mistakes()
+        members = members_of(cls)
+        known = ("type", *(each.name for each in members.values()), "payload", "body", "retry")
+        given = read.members(fields, field, known, wrong)
+        reading = Reading(cls.kind, guard)
+        for attribute, each in members.items():
+            if each.name in given:
+                reading.values[attribute] = wrong.of(each.read, given[each.name], below(field, each.name), reading)
+            elif each.required:
+                wrong.add(InvalidRequest(below(field, each.name), "is required"))
+        brought = wrong.of(parse_payload, given, field)
+        wrong.check()
+        where, payload = brought
+        made = cls(**reading.values, payload=payload, secrets=reading.secrets)
+        wrong.of(made.check, field, guard)
+        if payload is not None:
+            wrong.of(made.check_payload, payload, where)
+        wrong.check()
+        return made
+
+    def check(self, field: str, guard: GuardSettings) -> None:  # noqa: B027 - most kinds have nothing to check
+        """Raises InvalidRequest where members do not go together."""
+
+    def check_payload(self, payload: Payload, field: str) -> None:
+        """Raises InvalidRequest for a payload, of the action or in its place, that this action cannot send."""
+        check_size(payload, field)
+
+    def check_lasting(self, secrets: Collection[str], field: str, now: datetime) -> None:  # noqa: B027 - as above
+        """Raises InvalidRequest where something that was brought has ended. secrets: the names of those brought."""
+
+    # Storing
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the stored form, under the API's names: secrets as `***`, no payload."""
+        shown = {
+            each.name: each.stored(getattr(self, attribute)) if each.stored else getattr(self, attribute)
+            for attribute, each in members_of(type(self)).items()
+        }
+        return {"type": self.kind, **shown}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Returns the action that `to_json` wrote."""
+        return cls(
+            **{
+                attribute: each.loaded(stored[each.name]) if each.loaded else stored[each.name]
+                for attribute, each in members_of(cls).items()
+                if each.name in stored
+            }
+        )
+
+    # Secrets
+
+    @property
+    def secret_fields(self) -> Collection[str]:
+        """The secrets that a call needs."""
+        return ()
+
+    @property
+    def destination(self) -> object:
+        """Where its secrets go, and whom they stand for."""
+        return None
+
+    def kept_secrets(self, old: Self | None, *, field: str, guard: GuardSettings) -> frozenset[str]:  # noqa: ARG002
+        """Returns the secrets of a change that keep their stored value: those that it needs and does not bring.
+
+        old: what is stored, None at creation. Raises InvalidRequest where there is nothing to keep, or where it would
+        go elsewhere: whoever may edit a job must not send its password to a host of their own.
+        """
+        missing = [name for name in self.secret_fields if name not in self.secrets]
+        for name in missing:
+            if old is None or name not in old.secret_fields:
+                raise InvalidRequest(below(field, name), "is required")
+            if self.destination != old.destination:
+                raise InvalidRequest(below(field, name), f"is required: {self.moved}")
+        return frozenset(missing)
+
+    def carried_over(self, old: Self, kept: Collection[str]) -> Self:  # noqa: ARG002 - few secrets show anything
+        """Returns the action of a change that keeps some secrets, with what is shown of them."""
+        return self
+
+    # Acting
+
+    @property
+    def own_headers(self) -> frozenset[str]:
+        """The headers that show its target who calls, in lower case: nobody sets them for a run."""
+        return frozenset()
+
+    @property
+    def starts_job(self) -> str | None:
+        """The id of the job that it runs, None where it runs none."""
+        return None
+
+    def tells_its_run(self, *, with_payload: bool) -> bool:  # noqa: ARG002 - most have a place of their own for it
+        """Says whether the target learns where, and by which token, it reports its result."""
+        return True
+
+    @abstractmethod
+    def perform(self, call: Call, outbound: Outbound) -> Outcome:
+        """Carries out one attempt. Returns an Outcome whatever the network or the target does."""

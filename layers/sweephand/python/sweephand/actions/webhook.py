@@ -1,0 +1,88 @@
+"""The base of actions that make one guarded POST with credentials, and the meaning of its answer."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sweephand.actions.call import Call
+from sweephand.actions.kind import Action, taken_outcome
+from sweephand.actions.outcome import Rules, failed, taken
+from sweephand.actions.redaction import hidden
+from sweephand.domain.run import Outcome, Reason, Verdict
+from sweephand.domain.runs.retry import is_transient, retry_after_s
+from sweephand.errors import InvalidRequest
+from sweephand.security.guard import CallFailed, Deadline, GuardSettings, Outbound, check_url
+
+if TYPE_CHECKING:
+    from sweephand.security.outbound import Answer
+
+MAX_ANSWER = 16_384
+GONE = 410
+
+
+@dataclass(frozen=True)
+class Post:
+    """A POST that is about to be made. told: what opens the target's door apart from the secrets of the action."""
+
+    url: str
+    headers: list[tuple[str, str]]
+    content: bytes
+    told: Sequence[str] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
+class Webhook(Action):
+    """An action whose target takes a message by one POST; every 2xx says that it has."""
+
+    outcome: Rules = taken_outcome()
+
+    shows = ("key",)
+
+    @abstractmethod
+    def post(self, call: Call, settings: GuardSettings) -> Post:
+        """Returns what is sent. Raises CallFailed where a secret is missing."""
+
+    def tells_its_run(self, *, with_payload: bool) -> bool:
+        """Says whether the message is the run."""
+        return not with_payload
+
+    def perform(self, call: Call, outbound: Outbound) -> Outcome:
+        """Makes the POST; whatever becomes of it is an Outcome."""
+        try:
+            post = self.post(call, outbound.settings)
+        except CallFailed as missing:
+            return failed(missing.reason, missing.message, retryable=False)
+        limit_s = min(self.outcome.answer_timeout_s, call.deadline_s)
+        deadline = Deadline(call.clock.monotonic() + limit_s, call.clock.monotonic)
+        try:
+            target = check_url(post.url, outbound.settings)
+            from sweephand.security.outbound import exchange  # noqa: PLC0415 - 70 ms that only the first such call pays
+
+            answer = exchange(target, "POST", post.headers, post.content, outbound, deadline, with_credentials=True)
+        except InvalidRequest as refused:
+            return failed(Reason.GUARD, refused.reason, retryable=False)
+        except CallFailed as failure:
+            if failure.timed_out:
+                return failed(Reason.NO_ANSWER, f"no answer within {limit_s:g} s", retryable=True)
+            return failed(failure.reason, failure.message, retryable=failure.reason is not Reason.GUARD)
+        return self._judged(answer, call, (*call.confidences, *post.told))
+
+    def _judged(self, answer: Answer, call: Call, told: Sequence[str]) -> Outcome:
+        text = hidden(answer.body.decode("utf-8", "replace")[:MAX_ANSWER], told)
+        said = text.encode()[:MAX_ANSWER].decode("utf-8", "ignore") or None
+        if 200 <= answer.status <= 299:
+            waits = self.tells_its_run(with_payload=call.payload is not None)
+            return taken(self.outcome, call, said, answer.status, told=waits)
+        return Outcome(
+            Verdict.FAILED,
+            Reason.HTTP_STATUS,
+            http_status=answer.status,
+            answer=said,
+            message=f"the target answered with status {answer.status}",
+            retryable=is_transient(answer.status),
+            stop=answer.status == GONE,
+            retry_after_s=retry_after_s(answer.header("retry-after"), call.clock.now()),
+        )
