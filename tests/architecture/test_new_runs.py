@@ -9,7 +9,6 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parents[2] / "layers/sweephand/python/sweephand"
 BUILDERS = {
     "new_run": "every run that carries something out",
-    "run_of": "a row that is read back",
     "end_unacted": "an occurrence that ends without a start: nothing of its job is carried out",
     "line": "a row that stands for many occurrences without a run",
     "take_out": "an occurrence of a schedule that cannot be read, by the sweeper, which reads no jobs",

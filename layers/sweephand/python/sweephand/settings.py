@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from sweephand import ids
 from sweephand.domain.schedule import Lane
@@ -63,54 +64,34 @@ class Settings:
     facade: str = "native"
 
 
+_READ = {"str": str, "int": int, "float": float}
+_OTHERS = {"shards", "rate_slow_from", "client_rate_slow_from", "runtime_api_url"}
+"""Settings that no variable of their name sets."""
+
+
 def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
-    """Raises KeyError for a variable that every function needs, ValueError for a number that is none."""
+    """Returns the settings, each from the variable of its name in capitals.
+
+    Raises KeyError for a variable that every function needs, ValueError for a number that is none.
+    """
     env = os.environ if environment is None else environment
-    defaults = Settings("", "")
-    rate_most = int(env.get("RATE_MOST", defaults.rate_most))
-    client_rate_most = int(env.get("CLIENT_RATE_MOST", defaults.client_rate_most))
-    return Settings(
-        stack_name=env.get("STACK_NAME", "sweephand"),
-        table_name=env["TABLE_NAME"],
-        region=env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION"),
-        look_ahead_s=int(env.get("LOOK_AHEAD_S", defaults.look_ahead_s)),
-        queue_urls={lane: url for lane in Lane if (url := env.get(f"{lane.name}_QUEUE_URL"))},
-        dead_letter_queue_url=env.get("DEAD_LETTER_QUEUE_URL", ""),
-        archive_queue_url=env.get("ARCHIVE_QUEUE_URL", ""),
-        event_bus_name=env.get("EVENT_BUS_NAME", ""),
-        files_bucket=env.get("FILES_BUCKET", ""),
-        key_id=env.get("KEY_ID", ""),
-        stack_secret_id=env.get("STACK_SECRET_ID", ""),
-        identity_key_id=env.get("IDENTITY_KEY_ID", ""),
-        public_base_url=env.get("PUBLIC_BASE_URL", "").rstrip("/"),
-        allowed_private_targets=env.get("ALLOWED_PRIVATE_TARGETS", ""),
-        aws_endpoint_url=env.get("AWS_ENDPOINT_URL", ""),
-        runtime_api_url=f"http://{runtime_api}" if (runtime_api := env.get("AWS_LAMBDA_RUNTIME_API")) else "",
-        plain_http_targets=env.get("PLAIN_HTTP_TARGETS", "refuse") == "allow",
-        target_role_arns=env.get("TARGET_ROLE_ARNS", ""),
-        task_cluster=env.get("TASK_CLUSTER", ""),
-        task_definition_arns=env.get("TASK_DEFINITION_ARNS", ""),
-        task_subnets=env.get("TASK_SUBNETS", ""),
-        task_security_groups=env.get("TASK_SECURITY_GROUPS", ""),
-        task_public_ip=env.get("TASK_PUBLIC_IP", "off") == "on",
-        task_role_arns=env.get("TASK_ROLE_ARNS", ""),
-        account=env.get("ACCOUNT", ""),
-        azure_storage_suffix=env.get("AZURE_STORAGE_SUFFIX", defaults.azure_storage_suffix),
-        azure_service_bus_suffix=env.get("AZURE_SERVICE_BUS_SUFFIX", defaults.azure_service_bus_suffix),
-        oidc_issuers=env.get("OIDC_ISSUERS", ""),
-        oidc_audiences=env.get("OIDC_AUDIENCES", ""),
-        oidc_tenant_claim=env.get("OIDC_TENANT_CLAIM", ""),
-        oidc_scope_claims=env.get("OIDC_SCOPE_CLAIMS", ""),
-        oidc_scopes=env.get("OIDC_SCOPES", ""),
-        oidc_provider_claim=env.get("OIDC_PROVIDER_CLAIM", ""),
-        lane=Lane(env.get("LANE", defaults.lane)),
-        call_deadline_s=float(env.get("CALL_DEADLINE_S", defaults.call_deadline_s)),
-        lease_s=float(env.get("LEASE_S", defaults.lease_s)),
-        visibility_s=float(env.get("VISIBILITY_S", defaults.visibility_s)),
-        callback_timeout_s=int(env.get("CALLBACK_TIMEOUT_S", defaults.callback_timeout_s)),
-        rate_slow_from=rate_most // 2,
-        rate_most=rate_most,
-        client_rate_slow_from=client_rate_most // 2,
-        client_rate_most=client_rate_most,
-        facade=env.get("FACADE", defaults.facade),
-    )
+    given: dict[str, Any] = {
+        each.name: _READ[str(each.type)](env[each.name.upper()])
+        for each in fields(Settings)
+        if each.name not in _OTHERS and each.type in _READ and each.name.upper() in env
+    }
+    runtime_api = env.get("AWS_LAMBDA_RUNTIME_API")
+    given |= {
+        "stack_name": env.get("STACK_NAME", "sweephand"),
+        "table_name": env["TABLE_NAME"],
+        "region": env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION"),
+        "queue_urls": {lane: url for lane in Lane if (url := env.get(f"{lane.name}_QUEUE_URL"))},
+        "public_base_url": env.get("PUBLIC_BASE_URL", "").rstrip("/"),
+        "runtime_api_url": f"http://{runtime_api}" if runtime_api else "",
+        "plain_http_targets": env.get("PLAIN_HTTP_TARGETS", "refuse") == "allow",
+        "task_public_ip": env.get("TASK_PUBLIC_IP", "off") == "on",
+        "lane": Lane(env.get("LANE", Lane.FAST)),
+        "rate_slow_from": given.get("rate_most", 0) // 2,
+        "client_rate_slow_from": given.get("client_rate_most", 0) // 2,
+    }
+    return Settings(**given)

@@ -1,4 +1,5 @@
-"""PynamoDB's models and attributes, for items that hold no maps and whose attributes have one name each.
+"""PynamoDB's models and attributes, for items that hold no maps and whose attributes have one name each; and the
+conversions between a record and its row.
 
 What PynamoDB does for maps, discriminators and other names in the table takes two thirds of the CPU of making,
 reading and writing an item.
@@ -6,16 +7,22 @@ reading and writing an item.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 from pynamodb import attributes
 from pynamodb.constants import NUMBER
 from pynamodb.exceptions import AttributeDeserializationError, AttributeNullError
 from pynamodb.models import Model
 
+from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s
+
 M = TypeVar("M", bound="FlatModel")
+R = TypeVar("R")
 
 if TYPE_CHECKING:
 
@@ -101,3 +108,94 @@ def _defaults(model: type[FlatModel]) -> Mapping[str, Any]:
     return {
         name: attribute.default for name, attribute in model.get_attributes().items() if attribute.default is not None
     }
+
+
+# Conversions between a record and its row
+
+
+class Column(NamedTuple):
+    """An attribute of another type than its field. name: where it is not the field's."""
+
+    read: Callable[[Any], Any] | None
+    write: Callable[[Any], Any] | None
+    name: str = ""
+
+
+def to_json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+MILLISECONDS = Column(from_ms, epoch_ms)
+SECONDS = Column(from_s, epoch_s)
+JSON = Column(json.loads, to_json)
+TEXTS = Column(lambda text: tuple(json.loads(text)), to_json)
+
+
+def named(name: str) -> Column:
+    """Returns the column of a field whose attribute has another name and the same value."""
+    return Column(None, None, name)
+
+
+def one_of(kind: type[Enum]) -> Column:
+    return Column(kind, lambda member: member.value)
+
+
+class _Field(NamedTuple):
+    name: str
+    attribute: str
+    read: Callable[[Any], Any] | None
+    write: Callable[[Any], Any] | None
+    default: Any
+    """MISSING where the row always has the attribute."""
+
+
+class Codec(Generic[R]):
+    """The conversion of one record, derived from its fields: an attribute has the name of its field.
+
+    A field that has its default is left out of the row where the row may lack it, and comes back as its default.
+
+    special: columns by field. Instants are milliseconds unless it says otherwise. but: fields that are made of several
+    attributes, or of the key; `read` takes them.
+    """
+
+    def __init__(self, record: type[R], item: type[FlatModel], special: Mapping[str, Column], but: str) -> None:
+        self._record, self._item = record, item
+        attributes = item.get_attributes()
+        self._fields: list[_Field] = []
+        self._absent: dict[str, Any] = {}
+        dataclass: Any = record
+        for each in fields(dataclass):
+            if each.name in but.split():
+                continue
+            instant = str(each.type).startswith("datetime")
+            column = special.get(each.name) or (MILLISECONDS if instant else None)
+            name = column.name if column is not None and column.name else each.name
+            default = each.default if each.default_factory is MISSING else each.default_factory()
+            if default is MISSING and attributes[name].null:
+                default = self._absent[each.name] = None
+            self._fields.append(
+                _Field(
+                    each.name,
+                    name,
+                    column.read if column is not None else None,
+                    column.write if column is not None else None,
+                    default if attributes[name].null else MISSING,
+                )
+            )
+
+    def read(self, item: FlatModel, **others: Any) -> R:
+        values, others = item.attribute_values, {**self._absent, **others}
+        for name, attribute, read, _, _ in self._fields:
+            value = values.get(attribute)
+            if value is not None:
+                others[name] = value if read is None else read(value)
+        return self._record(**others)
+
+    def write(self, record: R) -> dict[str, Any]:
+        """Returns the attributes by name."""
+        written = {}
+        for name, attribute, _, write, default in self._fields:
+            value = getattr(record, name)
+            if default is MISSING or value != default:
+                written[attribute] = value if write is None else write(value)
+        return written

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pynamodb.expressions.condition import Condition
@@ -17,44 +18,81 @@ from sweephand.ids import shard_of
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Table
 from sweephand.store.dynamo.expressions import assign, every
+from sweephand.store.dynamo.flat_models import JSON, SECONDS, TEXTS, Codec, Column, named, one_of, to_json
 from sweephand.store.dynamo.table import JobItem, PayloadItem, ScheduleItem, SecretItem
 
-# Rows to nouns
+# Rows to nouns and back
+
+
+def action_of(stored: Mapping[str, Any]) -> ActionSpec:
+    return ActionSpec(stored["kind"], stored["params"], stored["retry"], stored.get("payload"))
+
+
+def action_json(action: ActionSpec) -> dict[str, Any]:
+    stored: dict[str, Any] = {"kind": action.kind, "params": dict(action.params), "retry": dict(action.retry)}
+    if action.payload_version is not None:
+        stored["payload"] = action.payload_version
+    return stored
+
+
+def _hooks(text: str) -> dict[str, ActionSpec]:
+    return {name: action_of(hook) for name, hook in json.loads(text).items()}
+
+
+def _pause(text: str) -> Pause:
+    said = json.loads(text)
+    return Pause(from_ms(said["since"]), said.get("note"), from_s_if_any(said.get("until")))
+
+
+def _pause_text(pause: Pause) -> str:
+    return to_json({"since": epoch_ms(pause.since), "note": pause.note, "until": s_if_any(pause.until)})
+
+
+_ACTION = Column(lambda text: action_of(json.loads(text)), lambda action: to_json(action_json(action)))
+_JOBS = Codec(
+    Job,
+    JobItem,
+    {
+        "id": named("job_id"),
+        "start_at": SECONDS,
+        "end_at": SECONDS,
+        "tags": TEXTS,
+        "action": _ACTION,
+        "error_action": _ACTION,
+        "hooks": Column(_hooks, lambda hooks: to_json({name: action_json(hook) for name, hook in hooks.items()})),
+        "policies": JSON,
+        "pause": Column(_pause, _pause_text),
+        "schedule_ids": TEXTS,
+        "attributes": JSON,
+    },
+    but="tenant schedule_count own_runs",
+)
+_SCHEDULES = Codec(
+    Schedule,
+    ScheduleItem,
+    {
+        "timing": JSON,
+        "policies": JSON,
+        "state": one_of(ScheduleState),
+        "ended_at": Column(lambda text: {int(g): at for g, at in json.loads(text).items()}, to_json),
+        **dict.fromkeys(
+            ("last_planned_at", "next_run_at", "missed_from", "missed_to", "left_out_to", "first_at"), SECONDS
+        ),
+        "attributes": JSON,
+        "still_due": Column(
+            lambda text: tuple(map(from_s, json.loads(text))), lambda due: to_json([epoch_s(each) for each in due])
+        ),
+    },
+    but="tenant job_id id packed lane misfire collection held_from completed_at newer_packed",
+)
 
 
 def job_of(item: JobItem) -> Job:
-    pause = json.loads(item.pause) if item.pause else None
-    error = json.loads(item.error_action) if item.error_action else None
-    schedule_ids = tuple(json.loads(item.schedule_ids)) if item.schedule_ids else ()
-    return Job(
+    named = len(json.loads(item.schedule_ids)) if item.schedule_ids else 0
+    return _JOBS.read(
+        item,
         tenant=keys.parts(item.pk)[1],
-        id=item.job_id,
-        collection=item.collection,
-        name=item.name,
-        action=action_of(json.loads(item.action)),
-        created_at=from_ms(item.created_at),
-        modified_at=from_ms(item.modified_at),
-        description=item.description,
-        facade=item.facade,
-        active=item.active,
-        start_at=from_s_if_any(item.start_at),
-        end_at=from_s_if_any(item.end_at),
-        resource_id=item.resource_id,
-        tags=tuple(json.loads(item.tags)) if item.tags else (),
-        error_action=action_of(error) if error else None,
-        hooks={name: action_of(hook) for name, hook in json.loads(item.hooks).items()} if item.hooks else {},
-        policies=json.loads(item.policies),
-        secret_version=item.secret_version,
-        revision=item.revision,
-        pause=Pause(from_ms(pause["since"]), pause.get("note"), from_s_if_any(pause.get("until"))) if pause else None,
-        state_reason=item.state_reason,
-        schedule_ids=schedule_ids,
-        many_schedules=bool(item.many_schedules),
-        schedule_count=item.schedule_count or len(schedule_ids),
-        open_change=item.open_change,
-        number=item.number or 0,
-        ordinal=item.ordinal,
-        attributes=json.loads(item.attributes) if item.attributes else {},
+        schedule_count=item.schedule_count or named,
         own_runs=item.own_runs is not False,
     )
 
@@ -62,41 +100,20 @@ def job_of(item: JobItem) -> Job:
 def schedule_of(item: ScheduleItem) -> Schedule:
     _, tenant, _, job_id = keys.parts(item.pk)
     sweep = _sweep(item.sweep)
-    state = ScheduleState(item.state)
-    return Schedule(
+    over = ScheduleState(item.state) in OVER
+    schedule = _SCHEDULES.read(
+        item,
         tenant=tenant,
         job_id=job_id,
         id=keys.parts(item.sk)[1],
-        name=item.name,
-        timing=json.loads(item.timing),
         packed=sweep.packed,
         lane=sweep.lane,
         misfire=sweep.misfire,
-        created_at=from_ms(item.created_at),
-        modified_at=from_ms(item.modified_at),
-        active=item.active,
-        state=state,
-        state_reason=item.state_reason,
-        generation=item.generation,
-        ended_at={int(g): at for g, at in json.loads(item.ended_at).items()} if item.ended_at else {},
-        planned_total=item.planned_total,
-        last_planned_at=from_s_if_any(item.last_planned_at),
-        payload_version=item.payload_version,
-        policies=json.loads(item.policies) if item.policies else {},
-        next_run_at=None if state in OVER else from_s_if_any(item.next_run_at),
-        missed_from=from_s_if_any(item.missed_from),
-        missed_to=from_s_if_any(item.missed_to),
-        left_out_to=from_s_if_any(item.left_out_to),
-        first_at=from_s_if_any(item.first_at),
         collection=sweep.collection,
         held_from=sweep.since if sweep.waits is Waits.HELD else None,
-        completed_at=sweep.since if state in OVER else None,
-        unreachable=item.unreachable,
-        hooks=item.hooks,
-        attributes=json.loads(item.attributes) if item.attributes else {},
-        still_due=tuple(map(from_s, json.loads(item.still_due))) if item.still_due else (),
-        off_times=item.off_times,
+        completed_at=sweep.since if over else None,
     )
+    return replace(schedule, next_run_at=None) if over else schedule
 
 
 def _sweep(text: str) -> SweepText:
@@ -111,68 +128,20 @@ def job_item(job: Job) -> JobItem:
     return JobItem(
         pk=keys.job(job.tenant, job.id),
         sk=keys.JOB,
-        job_id=job.id,
-        collection=job.collection,
-        name=job.name,
-        description=job.description,
-        facade=job.facade,
-        active=job.active,
-        start_at=s_if_any(job.start_at),
-        end_at=s_if_any(job.end_at),
-        resource_id=job.resource_id,
-        tags=_json(job.tags) if job.tags else None,
-        action=_json(action_json(job.action)),
-        error_action=_json(action_json(job.error_action)) if job.error_action else None,
-        hooks=_json({name: action_json(hook) for name, hook in job.hooks.items()}) if job.hooks else None,
-        policies=_json(job.policies),
-        secret_version=job.secret_version,
-        revision=job.revision,
-        pause=_json(_pause_json(job.pause)) if job.pause else None,
-        state_reason=job.state_reason,
-        schedule_ids=_json(job.schedule_ids) if job.schedule_ids else None,
-        many_schedules=True if job.many_schedules else None,
         schedule_count=job.schedule_count if job.many_schedules else None,
-        open_change=job.open_change,
-        number=job.number or None,
-        ordinal=job.ordinal,
-        attributes=_json(job.attributes) if job.attributes else None,
         own_runs=job.own_runs,
-        created_at=epoch_ms(job.created_at),
-        modified_at=epoch_ms(job.modified_at),
+        **_JOBS.write(job),
     )
 
 
 def schedule_item(schedule: Schedule, shards: int) -> ScheduleItem:
-    live = schedule.state in LIVE
     return ScheduleItem(
         pk=keys.job(schedule.tenant, schedule.job_id),
         sk=keys.schedule(schedule.id),
         shard=shard_of(schedule.id, shards),
-        next_run_at=s_if_any(schedule.next_run_at),
-        schedule_id=schedule.id if live else None,
+        schedule_id=schedule.id if schedule.state in LIVE else None,
         sweep=sweep_text(schedule),
-        name=schedule.name,
-        timing=_json(schedule.timing),
-        policies=_json(schedule.policies) if schedule.policies else None,
-        active=schedule.active,
-        state=schedule.state.value,
-        state_reason=schedule.state_reason,
-        generation=schedule.generation,
-        ended_at=_json(schedule.ended_at) if schedule.ended_at else None,
-        planned_total=schedule.planned_total,
-        last_planned_at=s_if_any(schedule.last_planned_at),
-        missed_from=s_if_any(schedule.missed_from),
-        missed_to=s_if_any(schedule.missed_to),
-        left_out_to=s_if_any(schedule.left_out_to),
-        first_at=s_if_any(schedule.first_at),
-        unreachable=schedule.unreachable,
-        hooks=schedule.hooks,
-        payload_version=schedule.payload_version,
-        attributes=_json(schedule.attributes) if schedule.attributes else None,
-        still_due=_json([epoch_s(each) for each in schedule.still_due]) if schedule.still_due else None,
-        off_times=schedule.off_times,
-        created_at=epoch_ms(schedule.created_at),
-        modified_at=epoch_ms(schedule.modified_at),
+        **_SCHEDULES.write(schedule),
     )
 
 
@@ -302,7 +271,7 @@ def payload_op(table: Table, tenant: str, job_id: str, owner: str, version: int,
 
 
 def secret_op(table: Table, tenant: str, job_id: str, version: int, sealed: Mapping[str, str]) -> Op:
-    item = SecretItem(pk=keys.job(tenant, job_id), sk=keys.secret(version), sealed=_json(sealed))
+    item = SecretItem(pk=keys.job(tenant, job_id), sk=keys.secret(version), sealed=to_json(sealed))
     return table.put_op("secret", item)
 
 
@@ -338,25 +307,3 @@ def packed_actions(schedule: Schedule) -> list[Action]:
 
 def job_keys(tenant: str, job_ids: Iterable[str]) -> list[tuple[str, str]]:
     return [(keys.job(tenant, job_id), keys.JOB) for job_id in job_ids]
-
-
-# JSON inside attributes
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-
-
-def action_of(stored: Mapping[str, Any]) -> ActionSpec:
-    return ActionSpec(stored["kind"], stored["params"], stored["retry"], stored.get("payload"))
-
-
-def action_json(action: ActionSpec) -> dict[str, Any]:
-    stored: dict[str, Any] = {"kind": action.kind, "params": dict(action.params), "retry": dict(action.retry)}
-    if action.payload_version is not None:
-        stored["payload"] = action.payload_version
-    return stored
-
-
-def _pause_json(pause: Pause) -> dict[str, Any]:
-    return {"since": epoch_ms(pause.since), "note": pause.note, "until": s_if_any(pause.until)}

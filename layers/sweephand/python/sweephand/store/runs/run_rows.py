@@ -7,21 +7,14 @@ from datetime import datetime
 
 from pynamodb.expressions.update import Action
 
-from sweephand.domain.instants import (
-    epoch_ms,
-    epoch_s,
-    from_ms,
-    from_ms_if_any,
-    from_s_if_any,
-    ms_if_any,
-    s_if_any,
-)
+from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s_if_any
 from sweephand.domain.occurrences.index_row import SweepText, WaitingRun, Waits
 from sweephand.domain.run import Kind, LostCall, Reason, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.ids import order_of, shard_of
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.expressions import assign
+from sweephand.store.dynamo.flat_models import SECONDS, Codec, Column, named, one_of
 from sweephand.store.dynamo.table import RunItem
 
 NEEDS_ATTENTION = frozenset(set(State) - {State.SUCCESS, State.TRIGGERED, State.SCHEDULED})
@@ -29,56 +22,6 @@ NEEDS_ATTENTION = frozenset(set(State) - {State.SUCCESS, State.TRIGGERED, State.
 
 def key_of(run: Run) -> tuple[str, str]:
     return keys.runs(run.tenant, run.schedule_id or run.job_id), keys.run(run.uuid)
-
-
-def run_of(item: RunItem) -> Run:
-    tenant = keys.parts(item.pk)[1]
-    return Run(
-        tenant=tenant,
-        job_id=item.job_id,
-        schedule_id=item.schedule,
-        uuid=keys.parts(item.sk)[1],
-        kind=Kind(item.kind),
-        state=State(item.state),
-        planned_at=from_ms(item.planned_at),
-        reason=Reason(item.reason) if item.reason else None,
-        enqueued_at=from_ms_if_any(item.enqueued_at),
-        first_started_at=from_ms_if_any(item.first_started_at),
-        started_at=from_ms_if_any(item.started_at),
-        finished_at=from_ms_if_any(item.finished_at),
-        attempt=item.attempt,
-        max_attempts=item.max_attempts or 1,
-        lost_calls=_lost_calls(item.lost_calls) if item.lost_calls else (),
-        owner=item.owner,
-        lease_until=from_ms_if_any(item.lease_until),
-        not_before=from_ms_if_any(item.not_before),
-        generation=item.generation or 0,
-        http_status=item.http_status,
-        answer=item.answer,
-        message=item.message,
-        reported=item.reported,
-        result_digest=item.result_digest,
-        deadline_at=from_ms_if_any(item.deadline_at),
-        parent_uuid=item.parent_uuid,
-        wake_at=from_s_if_any(item.next_run_at),
-        expires_at=from_s_if_any(item.expires_at),
-        range_until=from_ms_if_any(item.range_until),
-        range_count=item.range_count,
-        notes=tuple(sorted(item.notes)) if item.notes else (),
-        slotted=bool(item.slotted),
-        hop=item.hop or 0,
-        rerun_of=item.rerun_of,
-        rerun_by=item.rerun_by,
-        occurrence_at=from_ms_if_any(item.occurrence_at),
-        edited=bool(item.edited),
-        attempt_planned_at=from_ms_if_any(item.attempt_planned_at),
-        attempt_enqueued_at=from_ms_if_any(item.attempt_enqueued_at),
-        task=item.task,
-        flow_key=item.flow_key,
-        line_at=from_ms_if_any(item.line_at),
-        chain=frozenset(item.chain or ()),
-        root=item.root,
-    )
 
 
 def lost_text(call: LostCall) -> str:
@@ -91,43 +34,35 @@ def _lost_calls(texts: Collection[str]) -> tuple[LostCall, ...]:
     return tuple(LostCall(attempt, from_ms(started)) for attempt, started in pairs)
 
 
+_RUNS = Codec(
+    Run,
+    RunItem,
+    {
+        "schedule_id": named("schedule"),
+        "kind": one_of(Kind),
+        "state": one_of(State),
+        "reason": one_of(Reason),
+        "expires_at": SECONDS,
+        "lost_calls": Column(_lost_calls, lambda calls: {lost_text(call) for call in calls}),
+        "notes": Column(lambda notes: tuple(sorted(notes)), set),
+        "chain": Column(frozenset, frozenset),
+    },
+    but="tenant uuid wake_at",
+)
+
+
+def run_of(item: RunItem) -> Run:
+    return _RUNS.read(
+        item,
+        tenant=keys.parts(item.pk)[1],
+        uuid=keys.parts(item.sk)[1],
+        wake_at=from_s_if_any(item.next_run_at),
+    )
+
+
 def item_of(run: Run, *, shards: int, lane: Lane) -> RunItem:
     """A new row. A wake puts it into the next-run index; a state other than plain success into `attention`."""
-    item = RunItem(
-        pk=keys.runs(run.tenant, run.schedule_id or run.job_id),
-        sk=keys.run(run.uuid),
-        job_id=run.job_id,
-        schedule=run.schedule_id,
-        kind=run.kind.value,
-        state=run.state.value,
-        reason=run.reason.value if run.reason else None,
-        planned_at=epoch_ms(run.planned_at),
-        enqueued_at=ms_if_any(run.enqueued_at),
-        first_started_at=ms_if_any(run.first_started_at),
-        started_at=ms_if_any(run.started_at),
-        finished_at=ms_if_any(run.finished_at),
-        attempt=run.attempt,
-        max_attempts=run.max_attempts if run.max_attempts != 1 else None,
-        owner=run.owner,
-        lease_until=ms_if_any(run.lease_until),
-        not_before=ms_if_any(run.not_before),
-        generation=run.generation or None,
-        http_status=run.http_status,
-        answer=run.answer,
-        message=run.message,
-        parent_uuid=run.parent_uuid,
-        range_until=ms_if_any(run.range_until),
-        range_count=run.range_count,
-        expires_at=s_if_any(run.expires_at),
-        slotted=run.slotted or None,
-        hop=run.hop or None,
-        rerun_of=run.rerun_of,
-        occurrence_at=ms_if_any(run.occurrence_at),
-        edited=run.edited or None,
-        flow_key=run.flow_key,
-        chain=run.chain or None,
-        root=run.root,
-    )
+    item = RunItem(pk=keys.runs(run.tenant, run.schedule_id or run.job_id), sk=keys.run(run.uuid), **_RUNS.write(run))
     if run.wake_at is not None:
         item.shard = shard_of(run.uuid, shards)
         item.sweep = wake_text(run, lane)
