@@ -12,8 +12,12 @@ from sweephand.errors import NotFound, SweephandError, Unavailable
 from sweephand.facades.http import RUN_TOKEN_HEADER, Answer, Request, Route, Routes, read_request
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.security.caller import Caller, Door, claimed_identity
 from sweephand.security.guard import GuardSettings
+
+with lazy():
+    from sweephand import telemetry
 
 LONGEST_AGENT = 200
 """Characters of a user agent in a log line."""
@@ -83,9 +87,9 @@ class Api(ABC):
         except SweephandError as refused:
             answer = self.refusal(refused, request_id, None)
         except Exception as unexpected:  # noqa: BLE001 - the last line of defence: the caller gets a body that says nothing
-            from sweephand.telemetry import where  # noqa: PLC0415 - only where all else failed
-
-            self.world.journal.error("request failed", error=type(unexpected).__name__, where=where(unexpected))
+            self.world.journal.error(
+                "request failed", error=type(unexpected).__name__, where=telemetry.where(unexpected)
+            )
             answer = self.unexpected(request_id)
         http = event["requestContext"]["http"]
         method = str(http["method"]).upper()

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sweephand.errors import InvalidRequest
+from sweephand.lazy import lazy
 from sweephand.schedules.notations import NOTATIONS, as_rfc_3339, zone_named
 from sweephand.schedules.notations.shapes import Beginning, Compiled, Rules
 from sweephand.schedules.rule import (
@@ -45,6 +46,12 @@ from sweephand.values import value
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
+
+with lazy():
+    from sweephand.schedules import clock_rules
+    from sweephand.schedules.calendars import calendar_uses
+    from sweephand.schedules.grids import weeks
+    from sweephand.schedules.text import instants
 
 __all__ = [
     "TIMING_MEMBERS",
@@ -167,9 +174,7 @@ class Timing:
         interval_s = self._compiled.interval()
         if all(text[1] == "-" for text in self.calendars):
             return interval_s
-        from sweephand.schedules.grids.weeks import rolled_gap_s  # noqa: PLC0415 - read with the calendars
-
-        return min(interval_s, rolled_gap_s(self._compiled.series, self.zone))
+        return min(interval_s, weeks.rolled_gap_s(self._compiled.series, self.zone))
 
 
 def parse(
@@ -249,9 +254,7 @@ def _parse(
         packed["salt"] = salt
     timing = _build({short: value for short, value in packed.items() if value is not None})
     if not reads_wall_times and (rules.gap is not None or rules.overlap is not None):
-        from sweephand.schedules.clock_rules import check  # noqa: PLC0415 - few schedules state them
-
-        check(notation, fields[notation], rules, timing.rule)
+        clock_rules.check(notation, fields[notation], rules, timing.rule)
     if not may_be_empty and timing.rule.after(first - 1) is None and not (may_be_over and _fires_later(timing, first)):
         raise members.never_fires(notation, _why_never(timing, first, last))
     given = fields.get("calendars")
@@ -266,8 +269,6 @@ def _fires_later(timing: Timing, first: int) -> bool:
 
 def _by_calendars(given: object, timing: Timing, book: Mapping[str, str], first: int) -> Timing:
     """The timing as its calendars leave it. Raises InvalidRequest."""
-    from sweephand.schedules.calendars import calendar_uses  # noqa: PLC0415 - few schedules have any, and a sweeper parses none
-
     named = calendar_uses.read(given)
     packed = calendar_uses.packed(named, book)
     if not packed:
@@ -419,8 +420,6 @@ def _limits(
     one of the two is a wall time. With `both`, a wall time that comes twice means the wider window. Raises
     InvalidRequest for an end before its start, unless may_be_empty.
     """
-    from sweephand.schedules.text import instants  # noqa: PLC0415 - a sweeper reads none
-
     gap = Gap.NEXT_VALID if rules.gap is Gap.SKIP else rules.gap
     found: list[int | None] = []
     unread, walls = None, False

@@ -8,6 +8,10 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from sweephand.errors import InvalidRequest, Mistakes
+from sweephand.lazy import lazy
+
+with lazy():
+    from sweephand.domain.members import near_names
 
 _SHOWN = 100
 
@@ -36,8 +40,6 @@ def members(value: object, field: str, known: Collection[str], mistakes: Mistake
 
 def unknown(field: str, name: str, known: Collection[str]) -> InvalidRequest:
     """The refusal of a member that nobody reads, with the nearest one that somebody does."""
-    from sweephand.domain.members import near_names  # noqa: PLC0415 - only a refusal pays for it
-
     return InvalidRequest(below(field, name), near_names.unknown_member(field, name, known), code="UNKNOWN_MEMBER")
 
 
@@ -67,8 +69,6 @@ def text(value: object, field: str, shortest: int, longest: int) -> str:
 
 def not_a_string(value: object, field: str) -> InvalidRequest:
     """The refusal of what is no string. It may be a secret, so it names the type alone."""
-    from sweephand.domain.members import near_names  # noqa: PLC0415 - only a refusal pays for it
-
     return InvalidRequest(field, f"must be a string, not {near_names.kind(value)}")
 
 
@@ -83,8 +83,6 @@ def whole(value: object, field: str, lowest: int, highest: int) -> int:
 
 def one_of(value: object, field: str, choices: Collection[str]) -> str:
     if not isinstance(value, str) or value not in choices:
-        from sweephand.domain.members import near_names  # noqa: PLC0415 - only a refusal pays for it
-
         raise InvalidRequest(
             field, f"must be one of {', '.join(sorted(choices))}, not {near_names.choice(value, choices)}"
         )
@@ -99,8 +97,6 @@ def flag(value: object, field: str) -> bool:
 
 def shown(value: object) -> str:
     """A wrong value as a refusal repeats it: short, printable, and of an object or a list only that it is one."""
-    from sweephand.domain.members import near_names  # noqa: PLC0415 - only a refusal pays for it
-
     return near_names.shown(value)
 
 

@@ -17,9 +17,15 @@ from sweephand.domain.occurrences.lateness import FRESH, Policy
 from sweephand.domain.run import AWAITING_RESULT, CLAIMABLE, REACTIONS, Kind, Reason, Run, State
 from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import Schedule, ScheduleState
+from sweephand.lazy import lazy
 
 if TYPE_CHECKING:
     from sweephand.domain.occurrences.generations import Generation
+
+with lazy():
+    from sweephand.domain.occurrences import misfire, off_times
+    from sweephand.domain.runs import retry
+    from sweephand.schedules import timing
 
 MAX_AGE = timedelta(days=4)
 """Queues keep messages for 14 days; one this late is ended, not acted on."""
@@ -204,8 +210,6 @@ def _was_off(pointer: Pointer, schedule: Schedule, terms: Terms) -> End | None:
     """It fell due while it was switched off, and its message comes after that: executors were away meanwhile."""
     if schedule.off_times is None and terms.off_times is None:
         return None
-    from sweephand.domain.occurrences import off_times  # noqa: PLC0415 - few were switched off in the last days
-
     reason = off_times.reason_at(schedule.off_times, pointer.instant, pointer.generation)
     if reason is None and not _planned_late(pointer, schedule):
         reason = off_times.reason_at(terms.off_times, pointer.instant, pointer.generation)
@@ -244,11 +248,10 @@ def _too_late(
         policy = Policy.read(schedule.misfire)
         if now - pointer.instant < FRESH and not policy.expires(now - pointer.instant):
             return None
-        from sweephand.domain.occurrences import misfire  # noqa: PLC0415 - so rare that no cold start should pay for the mathematics
-        from sweephand.schedules.timing import load  # noqa: PLC0415
-
         packed, through = (left.packed, left.through) if left else (schedule.packed, schedule.last_planned_at)
-        too_late = misfire.comes_too_late(load(packed), policy, pointer.instant, now, sent_at=sent_at, through=through)
+        too_late = misfire.comes_too_late(
+            timing.load(packed), policy, pointer.instant, now, sent_at=sent_at, through=through
+        )
     except ValueError:
         return None  # the sweep takes such a schedule out of service; what it sent before runs all the same
     if too_late is None:
@@ -314,8 +317,6 @@ def _unanswered(job: Job, schedule: Schedule | None, run: Run) -> FailAttempt | 
 
 def _attempts_left(job: Job, run: Run) -> bool:
     """Says whether the retry policy of its action, as it is now, has a further attempt."""
-    from sweephand.domain.runs import retry  # noqa: PLC0415 - of runs that were lost or never answered
-
     action = (job.reaction(run.kind) if run.kind in REACTIONS else None) or job.action
     return run.attempt < retry.parse(action.retry, "retry").max_attempts
 

@@ -15,11 +15,16 @@ from sweephand.domain.schedule import LIVE, OVER, Schedule
 from sweephand.errors import Unavailable
 from sweephand.flow.audit import reconcile
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.index import next_run_index
 from sweephand.store.jobs import jobs
 from sweephand.store.tenants import audits
 from sweephand.store.tenants.audits import LastAudit, Rest
+
+with lazy():
+    from sweephand.domain import event
+    from sweephand.flow import events
 
 PARTS = 24
 DEADLINE_S = 600.0
@@ -164,7 +169,4 @@ def _audit_schedule(this: _Round, schedule: Schedule, *, in_depth: bool) -> None
 
 
 def _tell(world: World, finding: str, schedule: Schedule, count: int) -> None:
-    from sweephand.domain.event import Finding  # noqa: PLC0415 - nothing is found while the service runs
-    from sweephand.flow import events  # noqa: PLC0415
-
-    events.found(world, Finding(finding), schedule, count)
+    events.found(world, event.Finding(finding), schedule, count)

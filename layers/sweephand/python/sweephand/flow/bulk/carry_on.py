@@ -17,9 +17,13 @@ from sweephand.flow.bulk.works import clear, work_of
 from sweephand.flow.operations import verbs
 from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.store.dynamo.conditional import Refused
 from sweephand.store.operations import operations as store
 from sweephand.telemetry import where
+
+with lazy():
+    from sweephand.flow.errors import failures
 
 STRETCH_S = 60.0
 """After this long no further page begins: half of what the function has."""
@@ -60,8 +64,6 @@ def one(world: World, by: str, message: Delivered) -> Verdict:
         world.journal.error("a message cannot be read", reason=str(unreadable))
         return AGAIN
     if pointer.subject is Subject.ERRORS:
-        from sweephand.flow.errors import failures  # noqa: PLC0415 - a group wakes each other week
-
         failures.look(world, pointer)
         return DONE
     operation = _meant(world, pointer)

@@ -19,6 +19,7 @@ from sweephand.domain.schedule import Lane
 from sweephand.flow.job_parts.clean_up_rows import Place, delete_schedules
 from sweephand.flow.runs import effects, settle
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Refused
@@ -27,6 +28,12 @@ from sweephand.store.dynamo.table import CleanUpItem, ScheduleItem
 from sweephand.store.jobs import jobs
 from sweephand.store.runs import ledger
 from sweephand.store.views import runs as views
+
+with lazy():
+    from sweephand.domain import failure
+    from sweephand.flow.deletes import not_begun
+    from sweephand.flow.errors import failures
+    from sweephand.store.dynamo import compression
 
 LOOK_AGAIN = timedelta(seconds=20)
 PAGE = 100
@@ -104,16 +111,13 @@ def _others(world: World, item: CleanUpItem) -> bool:
 
 def _end_unbegun(world: World, item: CleanUpItem, job: Job | None) -> str | None:
     """Returns the schedules that are left for the next look, packed."""
-    from sweephand.flow.deletes import not_begun  # noqa: PLC0415 - the API, which only writes the row, needs none of it
-    from sweephand.store.dynamo.compression import pack, unpack  # noqa: PLC0415 - as above
-
     assert item.schedules is not None
-    rows = unpack(item.schedules)
+    rows = compression.unpack(item.schedules)
     at = from_s(item.deleted_at or 0)
     written = 0
     for n, row in enumerate(rows):
         if written >= not_begun.ROWS_AT_ONCE:
-            return pack(rows[n:])
+            return compression.pack(rows[n:])
         (schedule,) = jobs.schedules_of(world.table, [ScheduleItem.from_raw_data(row)])
         written += not_begun.end(world, not_begun.Deleted(schedule, at, job, item.collection))
     return None
@@ -121,8 +125,6 @@ def _end_unbegun(world: World, item: CleanUpItem, job: Job | None) -> str | None
 
 def _end_runs(world: World, tenant: str, owners: Sequence[str], before: Progress, job: Job | None) -> Progress:
     """Looks at up to MOST_ROWS runs after `before`, and closes the errors of a job that is gone."""
-    from sweephand.domain.failure import signature_of  # noqa: PLC0415 - the API needs none of it
-
     here, looked = before, 0
     failed: set[str] = set()
     for n in range(before.owner, len(owners)):
@@ -135,15 +137,13 @@ def _end_runs(world: World, tenant: str, owners: Sequence[str], before: Progress
             held = not run.finished and not _ended(world, run, job)
             here = Progress(n, run.uuid, here.held or held)
             if job is None and run.state in FAILED and not run.is_gone(world.clock.now()):
-                failed.add(signature_of(run).id)
+                failed.add(failure.signature_of(run).id)
         here = Progress(n + 1, "", here.held)
     _close_errors(world, tenant, failed)
     return here
 
 
 def _close_errors(world: World, tenant: str, groups: Iterable[str]) -> None:
-    from sweephand.flow.errors import failures  # noqa: PLC0415 - the API, which only writes the row, needs none of it
-
     for group in sorted(groups):
         failures.close_of_deleted(world, tenant, group)
 

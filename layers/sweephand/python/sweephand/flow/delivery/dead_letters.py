@@ -17,9 +17,14 @@ from sweephand.errors import Unavailable
 from sweephand.flow.runs import effects, execute, gate_rows, settle
 from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict, later
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Letter
 from sweephand.store.dynamo.conditional import Refused
 from sweephand.telemetry import where
+
+with lazy():
+    from sweephand.flow.bulk import carry_on
+    from sweephand.flow.runs import ecs_tasks
 
 TAKEN_FOR_S = 15.0
 """No further ten letters are taken after this long: half of what the function has. The rest is the next minute's."""
@@ -88,14 +93,10 @@ def _settled(world: World, message: Delivered) -> Verdict:
     try:
         pointer = decode(message.body)
     except Unreadable as unreadable:
-        from sweephand.flow.runs import ecs_tasks  # noqa: PLC0415 - few jobs run tasks
-
         if not ecs_tasks.heard(world, message.body):
             world.journal.error("a dead letter cannot be read", reason=str(unreadable))
         return DONE
     if pointer.subject is Subject.OPERATION:
-        from sweephand.flow.bulk import carry_on  # noqa: PLC0415 - of letters from another queue, and few
-
         carry_on.dead(world, pointer)
         return DONE
     if pointer.subject is not Subject.RUN:

@@ -13,9 +13,14 @@ from sweephand.errors import Unavailable
 from sweephand.flow.runs import execute
 from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.store.runs import gate
 from sweephand.telemetry import where
 from sweephand.threads import Threads
+
+with lazy():
+    from sweephand.flow.delivery import wake_ups
+    from sweephand.flow.runs import ecs_tasks
 
 _at_once = Threads("run").map
 
@@ -77,16 +82,12 @@ def _one(world: World, lane: Lane, request_id: str, message: Delivered, rows: ga
         return _other(world, message, str(unreadable))
     if pointer.subject is Subject.RUN:
         return execute.carry_out(world, lane, request_id, message, pointer, rows)
-    from sweephand.flow.delivery import wake_ups  # noqa: PLC0415 - most messages are of runs
-
     wake_ups.look(world, pointer)
     return DONE
 
 
 def _other(world: World, message: Delivered, reason: str) -> Verdict:
     """Handles messages that are not pointers, such as the events of ECS tasks."""
-    from sweephand.flow.runs import ecs_tasks  # noqa: PLC0415 - few jobs run tasks
-
     if ecs_tasks.heard(world, message.body):
         return DONE
     world.journal.error("a message cannot be read", reason=reason)

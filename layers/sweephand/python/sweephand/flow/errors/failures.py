@@ -18,11 +18,15 @@ from sweephand.domain.message import Pointer
 from sweephand.domain.run import Run
 from sweephand.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.store.dynamo.conditional import Refused
 from sweephand.store.errors import failures as store
 from sweephand.store.jobs import jobs
 from sweephand.store.tenants import tenants
 from sweephand.store.views import failures as views
+
+with lazy():
+    from sweephand.flow import events
 
 TOLD_AHEAD, TOLD_TOGETHER = timedelta(days=2), timedelta(days=3)
 """Two days before the first goes, those are told that go within three: a group speaks once a day at most."""
@@ -267,7 +271,5 @@ def look(world: World, pointer: Pointer) -> None:
 
 
 def _tell(world: World, group: Group, count: int, first: datetime, now: datetime) -> None:
-    from sweephand.flow import events  # noqa: PLC0415 - of errors that nobody has seen to for two weeks
-
     job = jobs.read_job(world.table, group.tenant, group.signature.job_id)
     events.errors_expire(world, group, job, count, first, now)

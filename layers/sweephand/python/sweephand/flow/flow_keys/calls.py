@@ -28,11 +28,15 @@ from sweephand.flow.flow_keys import turnstiles
 from sweephand.flow.flow_keys.waiting_line import call_next
 from sweephand.flow.verdict import AGAIN, DONE, Verdict
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.store.dynamo.conditional import Refused
 from sweephand.store.flow_keys import circuits as circuit_rows
 from sweephand.store.flow_keys import flow_key_lines as lines
 from sweephand.store.flow_keys import flow_keys as store
 from sweephand.store.runs import ledger
+
+with lazy():
+    from sweephand.flow import events
 
 REMEMBERED = 10_000
 
@@ -167,8 +171,6 @@ def answered(world: World, mine: Run, outcome: Outcome, job: Job, due_at: Callab
 
 def tell(world: World, turned: Turned, mine: Run, job: Job) -> None:
     """Once, or not at all: nobody comes back to it."""
-    from sweephand.flow import events  # noqa: PLC0415 - circuits turn seldom
-
     assert mine.flow_key is not None
     events.circuit_changed(world, turned.circuit, mine.flow_key, job, closed=turned.closed)
 

@@ -13,11 +13,15 @@ from sweephand.domain.job import Job
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import OVER, Lane, Schedule, ScheduleState
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op
 from sweephand.store.dynamo.expressions import assign
 from sweephand.store.dynamo.table import CleanUpItem, raw
 from sweephand.store.jobs import jobs
+
+with lazy():
+    from sweephand.store.dynamo import compression
 
 FIRST_LOOK = timedelta(seconds=30)
 
@@ -90,9 +94,7 @@ def _packed(schedules: Iterable[Schedule], deleted_at: datetime) -> str | None:
         for each in schedules
         if _may_have_backlog(each, deleted_at)
     ]
-    from sweephand.store.dynamo.compression import pack  # noqa: PLC0415 - most requests delete nothing
-
-    return pack([raw(jobs.schedule_item(each, 1)) for each in bare]) if bare else None
+    return compression.pack([raw(jobs.schedule_item(each, 1)) for each in bare]) if bare else None
 
 
 def _may_have_backlog(schedule: Schedule, now: datetime) -> bool:

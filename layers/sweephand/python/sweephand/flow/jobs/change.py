@@ -23,12 +23,18 @@ from sweephand.flow.series import replan
 from sweephand.flow.series.replan import Effect
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.store.dynamo.conditional import Cancelled, Op
 from sweephand.store.jobs import directory, history, jobs
 
 if TYPE_CHECKING:
     from sweephand.domain.calendar import Calendar
     from sweephand.domain.job import Asked
+
+with lazy():
+    from sweephand.flow import events
+    from sweephand.flow.job_parts import named_calendars
+    from sweephand.flow.jobs import final_jobs
 
 SCHEDULES_MOST = 1_000
 TRIED_S = 9.0
@@ -237,8 +243,6 @@ def _check(world: World, planned: Planned, wanted: _Wanted) -> None:
 def _check_not_final(planned: Planned, by: By) -> None:
     """Raises Conflict. The service's own changes (retention, calendars) are not held up."""
     if by.actor is not None and planned.job.policies.get("afterEnd") == "final":
-        from sweephand.flow.jobs import final_jobs  # noqa: PLC0415 - few jobs end for good
-
         final_jobs.check(planned.job, planned.schedules)
 
 
@@ -248,8 +252,6 @@ def _book(world: World, job: Job, wanted: Sequence[Wish]) -> Mapping[str, Calend
     timings += [wish.before.timing for wish in wanted if wish.before is not None]
     if not any("calendars" in timing for timing in timings):
         return {}
-    from sweephand.flow.job_parts import named_calendars  # noqa: PLC0415 - few schedules name any
-
     return named_calendars.book_of(world, job.tenant, timings)
 
 
@@ -258,14 +260,10 @@ def _calendar_ops(
 ) -> list[Op]:
     if not book:
         return []
-    from sweephand.flow.job_parts import named_calendars  # noqa: PLC0415 - few schedules name any
-
     return named_calendars.use_ops(world, job.id, todo, stay, book)
 
 
 def _tell(world: World, new: Entry) -> None:
-    from sweephand.flow import events  # noqa: PLC0415 - most collections tell failures only
-
     assert new.before is not None
     events.job_changed(world, new.before, new.after, schedules_too=bool(new.schedules))
 

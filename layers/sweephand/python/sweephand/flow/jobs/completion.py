@@ -17,6 +17,7 @@ from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState, State
 from sweephand.errors import Unavailable
 from sweephand.flow import retention
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Refused
 from sweephand.store.dynamo.expressions import assign
@@ -25,6 +26,15 @@ from sweephand.store.jobs import jobs
 from sweephand.store.runs import stats
 from sweephand.store.tenants.collection_cache import KEPT_S
 from sweephand.store.views import runs as views
+
+with lazy():
+    from sweephand.domain.jobs import job_state
+    from sweephand.domain.occurrences import series
+    from sweephand.flow import events
+    from sweephand.flow.job_parts import expiry
+    from sweephand.schedules import timing as timings
+    from sweephand.store.index import next_run_index
+    from sweephand.store.jobs import directory
 
 TRIES = 5
 SECOND = timedelta(seconds=1)
@@ -66,11 +76,7 @@ def _ends_with(world: World, run: Run, schedule: Schedule) -> bool:
     at, now = schedule.next_run_at, world.clock.now()
     if at is None or schedule.held_from is not None or at > run.planned_at:
         return False
-    from sweephand.domain.occurrences import series  # noqa: PLC0415 - a series ends once
-    from sweephand.schedules.timing import load_or_never  # noqa: PLC0415
-    from sweephand.store.index import next_run_index  # noqa: PLC0415
-
-    timing = load_or_never(schedule.packed)
+    timing = timings.load_or_never(schedule.packed)
     stretch = series.due(timing, at, run.planned_at, schedule.planned_total, now)
     if not timing.readable or stretch.next_at is not None or not stretch.instants:
         return False
@@ -108,8 +114,6 @@ def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -
         if isinstance(settled, Refused):
             return False  # somebody else counted at the same time
     still = (ScheduleItem.state == ScheduleState.ENDING.value) & (ScheduleItem.planned_total == schedule.planned_total)
-    from sweephand.flow.job_parts import expiry  # noqa: PLC0415 - a series ends once
-
     over = replace(schedule, state=state, completed_at=from_s(epoch_s(world.clock.now())))
     job = job or jobs.read_job(world.table, schedule.tenant, schedule.job_id)
     goes_at = expiry.goes_at(over, retention.lately(world, schedule.tenant, schedule.collection), job)
@@ -139,9 +143,6 @@ def mark_job(world: World, tenant: str, job_id: str, ending: Schedule | None = N
     after each, because two that end at once see each other ENDING. A change that comes between has another revision,
     and this looks anew.
     """
-    from sweephand.domain.jobs.job_state import ended_state  # noqa: PLC0415 - a series ends once
-    from sweephand.store.jobs import directory  # noqa: PLC0415
-
     for _ in range(TRIES):
         job = jobs.read_job(world.table, tenant, job_id)
         if job is None:
@@ -149,7 +150,7 @@ def mark_job(world: World, tenant: str, job_id: str, ending: Schedule | None = N
         there = jobs.read_schedules(world.table, tenant, job_id)
         if ending is not None:
             there = [ending if (each.id, each.state) == (ending.id, ScheduleState.ENDING) else each for each in there]
-        ended = ended_state(there)
+        ended = job_state.ended_state(there)
         if ended is None:
             return False
         if directory.mark_ended(world.table, job, ended):
@@ -171,16 +172,12 @@ def tell(world: World, schedule: Schedule, job: Job | None = None) -> None:
     job = job or jobs.read_job(world.table, schedule.tenant, schedule.job_id)
     if job is None or world.standing.of(job.tenant, job.collection, kept_s=kept_s).events is not Events.ALL:
         return
-    from sweephand.flow import events  # noqa: PLC0415 - most collections tell failures only
-
     events.schedule_completed(world, schedule, completion_reason(schedule), job)
 
 
 def _faulted(world: World, schedule: Schedule) -> bool:
     """A one-time schedule whose run failed. A recurring one completes whatever its runs came to."""
-    from sweephand.schedules.timing import load  # noqa: PLC0415 - as below
-
-    if load(schedule.packed).recurring or schedule.last_planned_at is None:
+    if timings.load(schedule.packed).recurring or schedule.last_planned_at is None:
         return False
     planned_at = epoch_ms(schedule.last_planned_at)
     uuid = ids.run_uuid(schedule.tenant, schedule.id, planned_at, Kind.SCHEDULED.value)
@@ -189,9 +186,7 @@ def _faulted(world: World, schedule: Schedule) -> bool:
 
 
 def completion_reason(schedule: Schedule) -> StateReason:
-    from sweephand.schedules.timing import load  # noqa: PLC0415 - an executor needs no schedule but here
-
-    timing = load(schedule.packed)
+    timing = timings.load(schedule.packed)
     if not timing.recurring:
         return StateReason.ONE_TIME_DONE if schedule.planned_total else StateReason.NO_FUTURE_DATES
     if timing.count is not None and schedule.planned_total >= timing.count:

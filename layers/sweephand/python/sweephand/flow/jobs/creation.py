@@ -26,9 +26,15 @@ from sweephand.flow.jobs.new_schedules import (
 from sweephand.flow.series import replan
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.store.dynamo.conditional import TRANSACTION_MOST, Cancelled, Op
 from sweephand.store.jobs import directory, history, jobs
 from sweephand.store.tenants import usage
+
+with lazy():
+    from sweephand.flow import events
+    from sweephand.flow.job_parts import named_calendars, step
+    from sweephand.flow.jobs import completion, large_changes
 
 TRIES = 5
 COMPLETED_WITHIN_S = 2.0
@@ -103,8 +109,6 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
         planned = Planned(job, tuple(schedules))
     planned = completed(world, planned)
     if planned.job.revision == 1 and collection.events is Events.ALL:
-        from sweephand.flow import events  # noqa: PLC0415 - most collections tell failures only
-
         events.job_created(world, planned.job)
     return planned
 
@@ -117,8 +121,6 @@ def completed(world: World, planned: Planned, before: Sequence[Schedule] = ()) -
     over = [each for each in planned.schedules if each.state is ScheduleState.ENDING and each.id not in ending]
     if not over:
         return planned
-    from sweephand.flow.jobs import completion  # noqa: PLC0415 - few schedules are made too late
-
     until = world.clock.monotonic() + COMPLETED_WITHIN_S
     try:
         for schedule in over:
@@ -140,14 +142,11 @@ def _with_calendars(
     """The drafts with the calendars that they name, and what makes the part of the transaction that says so."""
     if not any("calendars" in draft.timing for draft in wanted):
         return wanted, lambda *_: ()
-    from sweephand.flow.job_parts import named_calendars  # noqa: PLC0415 - few schedules name any
-    from sweephand.flow.job_parts.step import Step  # noqa: PLC0415
-
     book = named_calendars.book_of(world, tenant, (draft.timing for draft in wanted))
     references = named_calendars.references(book)
 
     def ops(job: Job, schedules: Sequence[Schedule]) -> Sequence[Op]:
-        steps = [Step(None, schedule) for schedule in schedules]
+        steps = [step.Step(None, schedule) for schedule in schedules]
         return named_calendars.use_ops(world, job.id, steps, schedules, book)
 
     return tuple(replace(draft, book=references) for draft in wanted), ops
@@ -173,11 +172,10 @@ def _following_ops(
     world: World, job: Job, schedules: Sequence[Schedule], parts: drafts.Parts, sealed: Mapping[str, str]
 ) -> list[Op]:
     """Forty schedules with payloads, ten tags, secrets and a key are more than a transaction takes: they follow."""
-    from sweephand.flow.job_parts.step import Step  # noqa: PLC0415
-    from sweephand.flow.jobs import large_changes  # noqa: PLC0415 - few jobs are created so large
-
     steps = [
-        Step(None, schedule, payload=parts.payloads.pop(schedule.id, None), hooks=parts.hooks.pop(schedule.id, None))
+        step.Step(
+            None, schedule, payload=parts.payloads.pop(schedule.id, None), hooks=parts.hooks.pop(schedule.id, None)
+        )
         for schedule in schedules
     ]
     return [*_own_ops(world, job, (), parts, sealed), *large_changes.start_ops(world, job, steps, None)]

@@ -9,9 +9,14 @@ from sweephand.flow.job_parts import clean_up_rows, quotas
 from sweephand.flow.jobs.lookup import Planned, find
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Written
 from sweephand.store.jobs import directory, jobs
+
+with lazy():
+    from sweephand.flow import events
+    from sweephand.flow.job_parts import named_calendars
 
 TRIES = 5
 
@@ -53,14 +58,10 @@ def delete_job(world: World, tenant: str, job_id: str, if_match: int | None, *, 
     clean_up_rows.delete_schedules(world, where, rest, deleted_at, with_rows=not runs_too)
     directory.drop_if_empty(world.table, job)
     if world.standing.of(tenant, planned.job.collection).events is Events.ALL:
-        from sweephand.flow import events  # noqa: PLC0415 - most collections tell failures only
-
         events.job_deleted(world, planned.job)
 
 
 def _leave_calendars(world: World, planned: Planned) -> list[Op]:
     if not any("calendars" in schedule.timing for schedule in planned.schedules):
         return []
-    from sweephand.flow.job_parts import named_calendars  # noqa: PLC0415 - few schedules name any
-
     return named_calendars.leave_ops(world, planned.job.tenant, planned.job.id, planned.schedules)

@@ -10,7 +10,11 @@ from sweephand.domain.schedule import Schedule, names_calendars
 from sweephand.errors import NotFound
 from sweephand.flow.jobs import drafts
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.store.jobs import jobs
+
+with lazy():
+    from sweephand.flow.job_parts import named_calendars
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,4 @@ def as_following(world: World, schedules: Sequence[Schedule]) -> Sequence[Schedu
     """
     if not any(names_calendars(schedule.packed) for schedule in schedules):
         return schedules
-    from sweephand.flow.job_parts import named_calendars  # noqa: PLC0415 - few schedules name any
-
     return named_calendars.as_following(world, schedules)

@@ -17,29 +17,31 @@ from sweephand.flow.jobs.lookup import by_creation
 from sweephand.flow.series import replan
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.schedules.timing import Timing
 from sweephand.store.dynamo.conditional import Op
 
 if TYPE_CHECKING:
     from sweephand.store.jobs.own_hooks import ByName
 
+with lazy():
+    from sweephand.domain.jobs import own_hooks
+    from sweephand.flow.job_parts import schedule_hooks
+    from sweephand.store.jobs import own_hooks as hook_rows
+
 
 def named_hooks(version: int, hooks: Mapping[str, object] | None) -> str | None:
     """What a schedule's row says of the hooks that it brings itself; None without any."""
     if not hooks:
         return None
-    from sweephand.domain.jobs.own_hooks import OwnHooks  # noqa: PLC0415 - few schedules bring any
-
-    return str(OwnHooks.of(version, hooks))
+    return str(own_hooks.OwnHooks.of(version, hooks))
 
 
 def hook_ops(world: World, schedule: Schedule, hooks: ByName | None) -> list[Op]:
     """A schedule's new hooks are written together with its row."""
     if not hooks:
         return []
-    from sweephand.store.jobs import own_hooks  # noqa: PLC0415 - few schedules bring any
-
-    return [own_hooks.put_op(world.table, schedule, hooks)]
+    return [hook_rows.put_op(world.table, schedule, hooks)]
 
 
 def within_quota(collection: Collection, seen: Usage, schedule: Schedule, path: str) -> Schedule:
@@ -71,9 +73,7 @@ def new_schedule(
     if draft.payload is not None:
         parts.payloads[schedule_id] = draft.payload
     if draft.hooks:
-        from sweephand.flow.job_parts import schedule_hooks as own_hooks  # noqa: PLC0415 - few schedules bring any
-
-        parts.hooks[schedule_id] = own_hooks.sealed(world, job, schedule_id, draft.hooks, {}, path)
+        parts.hooks[schedule_id] = schedule_hooks.sealed(world, job, schedule_id, draft.hooks, {}, path)
     schedule = Schedule(
         **drafts.alike(draft, drafts.OF_SCHEDULE),
         tenant=job.tenant,

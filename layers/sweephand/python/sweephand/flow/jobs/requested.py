@@ -17,12 +17,18 @@ from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.series.replan import Effect
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.schedules.timing import Timing, load_or_never
 
 if TYPE_CHECKING:
     from sweephand.domain.calendar import Calendar
     from sweephand.domain.job import Asked
     from sweephand.store.jobs.own_hooks import ByName
+
+with lazy():
+    from sweephand.flow.job_parts import named_calendars, schedule_hooks
+    from sweephand.flow.jobs import last_instant
+    from sweephand.store.jobs import own_hooks as store
 
 
 @dataclass(frozen=True)
@@ -113,8 +119,6 @@ def _change(world: World, wish: Wish, there: Schedule, scene: Scene, now: dateti
     draft = wish.draft or replace(drafts.as_stored(there), asked=scene.asked)
     draft, keep, strict = replace(draft, book=_references(scene)), False, False
     if draft.asked is not None:
-        from sweephand.flow.jobs import last_instant  # noqa: PLC0415 - one facade has this rule
-
         draft, keep, strict = last_instant.settled(there, draft, before, after, now)
     at = None
     if drafts.unchanged_timing(there, draft, before, after):
@@ -159,8 +163,6 @@ def _change(world: World, wish: Wish, there: Schedule, scene: Scene, now: dateti
 def _refuse_nothing_left(
     wish: Wish, there: Schedule, changed: Schedule, timing: Timing, scene: Scene, now: datetime, at: datetime | None
 ) -> None:
-    from sweephand.flow.jobs import last_instant  # noqa: PLC0415 - one facade has this rule
-
     refused = last_instant.refusal(there, changed, scene.after, timing, now, scene.effect, at)
     if refused is not None:
         raise refused.within(wish.path) if wish.path else refused
@@ -171,9 +173,6 @@ def _new_hooks(world: World, wish: Wish, there: Schedule, job: Job) -> ByName | 
     wanted = wish.draft.hooks if wish.draft is not None else None
     if wanted is None or (not wanted and there.hooks is None):
         return None
-    from sweephand.flow.job_parts import schedule_hooks  # noqa: PLC0415 - few schedules bring any
-    from sweephand.store.jobs import own_hooks as store  # noqa: PLC0415
-
     stored = store.read(world.table, there)
     hooks = schedule_hooks.sealed(world, job, there.id, wanted, stored, wish.path)
     return None if hooks == stored else hooks
@@ -184,8 +183,6 @@ def _references(scene: Scene) -> dict[str, str]:
 
 
 def _recast(there: Schedule, scene: Scene) -> Timing:
-    from sweephand.flow.job_parts import named_calendars  # noqa: PLC0415 - few schedules name any
-
     return load_or_never(named_calendars.recast(there, scene.book))
 
 

@@ -15,11 +15,15 @@ from sweephand.flow.jobs import drafts, new_schedules
 from sweephand.flow.series import ranges, replan
 from sweephand.flow.series.replan import Effect
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op
 from sweephand.store.dynamo.expressions import every
 from sweephand.store.dynamo.table import ScheduleItem
 from sweephand.store.jobs import generations, jobs
+
+with lazy():
+    from sweephand.flow.series import catch_up, holding
 
 CALLERS = (
     *("name", "timing", "packed", "active", "policies", "misfire", "lane", "payload_version", "attributes"),
@@ -76,12 +80,8 @@ def carry_out(world: World, steps: Sequence[Step], job: Job, effect: Effect) -> 
 def let_go(world: World, carried: Carried) -> None:
     """What must be settled before the steps are carried out, on rows that are then other ones."""
     if carried.held:
-        from sweephand.flow.series import holding  # noqa: PLC0415 - few schedules are held
-
         holding.let_all_go(world, carried.held)
     if carried.missed:
-        from sweephand.flow.series import catch_up  # noqa: PLC0415 - nothing is missed while the service runs
-
         catch_up.split_all(world, carried.missed)
 
 

@@ -17,10 +17,14 @@ from sweephand.errors import NotFound, PreconditionFailed
 from sweephand.flow.job_parts import expiry
 from sweephand.flow.lifecycle import unused_schedules
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.expressions import assign
 from sweephand.store.dynamo.table import ScheduleItem
 from sweephand.store.jobs import jobs
+
+with lazy():
+    from sweephand.flow.jobs import deletion
 
 
 def look(world: World, pointer: Pointer) -> None:
@@ -69,8 +73,6 @@ def _stay(world: World, schedule: Schedule, at: datetime | None) -> None:
 
 def _remove(world: World, job: Job) -> None:
     """[revision as read]: a change that came between keeps it; the row then asks again."""
-    from sweephand.flow.jobs import deletion  # noqa: PLC0415 - an executor deletes nothing but here
-
     try:
         deletion.delete_job(world, job.tenant, job.id, job.revision)
     except (NotFound, PreconditionFailed):

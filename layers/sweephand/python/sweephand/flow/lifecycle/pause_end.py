@@ -14,8 +14,12 @@ from sweephand.domain.message import Pointer
 from sweephand.flow.job_parts.change_log import By, Operation
 from sweephand.flow.job_parts.pause_rows import AHEAD, until_of
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.jobs import jobs
+
+with lazy():
+    from sweephand.flow.jobs import change
 
 CLOCKS_DIFFER = timedelta(seconds=2)
 BEFORE_IT = timedelta(seconds=1)
@@ -23,8 +27,6 @@ BEFORE_IT = timedelta(seconds=1)
 
 def look(world: World, pointer: Pointer) -> None:
     """What the row asks for: the job goes on as by a resume, and what is due at `until` is planned."""
-    from sweephand.flow.jobs import change  # noqa: PLC0415 - an executor seldom changes a job
-
     job = jobs.read_job(world.table, pointer.tenant, pointer.job)
     if job is None:
         world.table.delete(keys.job(pointer.tenant, pointer.job), keys.pause())

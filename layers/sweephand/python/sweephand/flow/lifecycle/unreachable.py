@@ -18,11 +18,17 @@ from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.errors import NotFound, Unavailable
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Written
 from sweephand.store.dynamo.expressions import assign, every
 from sweephand.store.dynamo.table import ScheduleItem
 from sweephand.store.jobs import jobs
+
+with lazy():
+    from sweephand.flow import events
+    from sweephand.flow.job_parts import change_log
+    from sweephand.flow.jobs import change, drafts, lookup, requested
 
 
 def follow(world: World, run: Run, outcome: Outcome, job: Job, schedule: Schedule) -> Schedule:
@@ -69,8 +75,6 @@ def _switch_off_if_due(world: World, failed_at: datetime, job: Job, schedule: Sc
         return
     if not deactivation.is_due(schedule.unreachable, job.action, failed_at):
         return
-    from sweephand.flow import events  # noqa: PLC0415 - an executor plans nothing but here
-
     off = _switch_off(world, failed_at, schedule)
     if off is not None:
         events.schedule_deactivated(world, off, job)
@@ -78,22 +82,18 @@ def _switch_off_if_due(world: World, failed_at: datetime, job: Job, schedule: Sc
 
 def _switch_off(world: World, failed_at: datetime, schedule: Schedule) -> Schedule | None:
     """By the rows as they are now. Returns the schedule if it is off for this reason, now or since an earlier call."""
-    from sweephand.flow.job_parts.change_log import By, Operation  # noqa: PLC0415
-    from sweephand.flow.jobs import change, drafts, lookup  # noqa: PLC0415 - as above
-    from sweephand.flow.jobs.lookup import Planned  # noqa: PLC0415
-    from sweephand.flow.jobs.requested import Wish  # noqa: PLC0415
 
-    def wish(planned: Planned) -> list[Wish]:
+    def wish(planned: lookup.Planned) -> list[requested.Wish]:
         there = _of(planned.schedules, schedule.id)
         if there is None or there.state is not ScheduleState.ACTIVE:
             return []
         if not deactivation.is_due(there.unreachable, planned.job.action, failed_at):
             return []
-        payload = lookup.payloads_of(world, Planned(planned.job, (there,))).get(there.id)
+        payload = lookup.payloads_of(world, lookup.Planned(planned.job, (there,))).get(there.id)
         draft = drafts.as_stored(there, payload)
-        return [Wish(there, replace(draft, active=False, because=StateReason.UNREACHABLE))]
+        return [requested.Wish(there, replace(draft, active=False, because=StateReason.UNREACHABLE))]
 
-    by = By(Operation.DEACTIVATE_UNREACHABLE)
+    by = change_log.By(change_log.Operation.DEACTIVATE_UNREACHABLE)
     try:
         planned = change.change_schedules(world, schedule.tenant, schedule.job_id, wish, None, by)
     except NotFound:

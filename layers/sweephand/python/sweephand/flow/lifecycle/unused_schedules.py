@@ -17,6 +17,7 @@ from sweephand.domain.schedule import OVER, Schedule
 from sweephand.flow.job_parts.change_log import By, Operation
 from sweephand.flow.job_parts.expiry import over_goes_at, single_goes_at
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.expressions import Action, assign
 from sweephand.store.dynamo.table import JobWakeItem, ScheduleItem
@@ -24,7 +25,9 @@ from sweephand.store.jobs import jobs
 
 if TYPE_CHECKING:
     from sweephand.flow.jobs.lookup import Planned
-    from sweephand.flow.jobs.requested import Wish
+
+with lazy():
+    from sweephand.flow.jobs import change, requested
 
 SOON_S = 86_400
 """A row that asks is due about now; one that a change has put since is due in 30 days."""
@@ -65,13 +68,11 @@ def _at(at: datetime) -> list[Action]:
 
 def _remove(world: World, job: Job, schedule: Schedule) -> None:
     """As its owner would delete it, if it still is of no use in that moment; then its row."""
-    from sweephand.flow.jobs import change  # noqa: PLC0415 - an executor seldom changes a job
-    from sweephand.flow.jobs.requested import Wish  # noqa: PLC0415
 
-    def wish(there: Planned) -> list[Wish]:
+    def wish(there: Planned) -> list[requested.Wish]:
         found = [each for each in there.schedules if each.id == schedule.id]
         gone = [each for each in found if (at := single_goes_at(each)) is not None and at <= world.clock.now()]
-        return [Wish(each, None, delete=True) for each in gone]
+        return [requested.Wish(each, None, delete=True) for each in gone]
 
     after = change.change_schedules(world, job.tenant, job.id, wish, None, By(Operation.DELETE_SCHEDULE))
     if all(each.id != schedule.id for each in after.schedules):

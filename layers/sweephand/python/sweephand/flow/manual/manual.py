@@ -17,12 +17,17 @@ from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
 from sweephand.flow.jobs import drafts
 from sweephand.flow.runs.chained_runs import send
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.store.dynamo.conditional import Cancelled, Op, Written
 from sweephand.store.jobs import jobs
 from sweephand.store.runs import ledger, run_rows
 
 if TYPE_CHECKING:
     from sweephand.flow.runs.edits import Edit
+
+with lazy():
+    from sweephand.flow.jobs import final_jobs
+    from sweephand.flow.runs import edits
 
 
 def run_now(
@@ -55,8 +60,6 @@ def run_now(
 def check_not_final(world: World, job: Job) -> None:
     """Raises Conflict for a job that has ended for good."""
     if job.policies.get("afterEnd") == "final":
-        from sweephand.flow.jobs import final_jobs  # noqa: PLC0415 - few jobs end for good
-
         final_jobs.check_run(world, job)
 
 
@@ -86,8 +89,6 @@ def new_run(world: World, job: Job, schedule_id: str | None, once: Once | None, 
 def start_ops(world: World, job: Job, run: Run, once: Once | None, edit: Edit | None = None) -> list[Op]:
     """Returns the parts `run`, `edit` and `once` of the transaction that starts it. Raises InvalidRequest."""
     if edit is not None:
-        from sweephand.flow.runs import edits  # noqa: PLC0415 - few runs carry a payload of their own
-
         edits.check(job.action, edit)
         run = replace(run, edited=True)
     item = run_rows.item_of(run, shards=world.settings.shards, lane=drafts.lane_of(job))

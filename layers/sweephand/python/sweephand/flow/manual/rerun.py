@@ -27,11 +27,15 @@ from sweephand.flow.runs.perform import payload_of
 from sweephand.flow.series import ranges
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store.dynamo.conditional import Cancelled, Op, Written
 from sweephand.store.errors import failures
 from sweephand.store.jobs import jobs
 from sweephand.store.runs import ledger, run_rows
+
+with lazy():
+    from sweephand.flow.jobs import final_jobs
 
 
 @dataclass(frozen=True)
@@ -134,8 +138,6 @@ def prepared(
     if job is None:
         raise NotFound("its job is gone" if redirect is None else "the job that its errors are redirected to is gone")
     if job.policies.get("afterEnd") == "final":
-        from sweephand.flow.jobs import final_jobs  # noqa: PLC0415 - few jobs end for good
-
         final_jobs.check_run(world, job)
     schedule = None
     if schedule_id is not None:

@@ -9,10 +9,16 @@ from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import Unavailable
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.expressions import assign
 from sweephand.store.dynamo.table import ScheduleItem
 from sweephand.store.jobs import jobs
+
+with lazy():
+    from sweephand.domain.occurrences import series
+    from sweephand.flow.series import ranges
+    from sweephand.schedules import timing as timings
 
 ALIGN = '"actual_start"'
 """As a packed timing names it: to know without loading it that the others need nothing."""
@@ -39,11 +45,7 @@ def follow(world: World, run: Run, schedule: Schedule) -> None:
     old, newest = schedule.next_run_at, schedule.generation
     if schedule.state is not ScheduleState.ACTIVE or schedule.held_from or run.generation != newest or old is None:
         return
-    from sweephand.domain.occurrences import series  # noqa: PLC0415 - so rare that no cold start should pay for the mathematics
-    from sweephand.flow.series import ranges  # noqa: PLC0415
-    from sweephand.schedules.timing import load  # noqa: PLC0415
-
-    timing = load(schedule.packed)
+    timing = timings.load(schedule.packed)
     upcoming = series.following(timing, run.planned_at, run.started_at)
     sent_to = world.clock.now() + timedelta(seconds=world.settings.look_ahead_s) + CLOCKS
     if upcoming is None or upcoming <= old or old <= sent_to:
@@ -61,8 +63,6 @@ def follow(world: World, run: Run, schedule: Schedule) -> None:
 
 
 def _line(schedule: Schedule, first: datetime, count: int, step: timedelta, now: datetime) -> Run:
-    from sweephand.flow.series import ranges  # noqa: PLC0415 - as above
-
     return ranges.line(
         schedule.tenant,
         schedule.job_id,

@@ -10,7 +10,15 @@ from sweephand.domain.run import FAILED, RAN, REACTIONS, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, may_end
 from sweephand.flow.jobs import completion
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.store.runs import ledger
+
+with lazy():
+    from sweephand.flow import events
+    from sweephand.flow.errors import failures, reopening
+    from sweephand.flow.flow_keys import calls
+    from sweephand.flow.lifecycle import unreachable
+    from sweephand.flow.runs import ecs_tasks, overlap, reactions, reported_messages
 
 STOPS_ITS_TASK = frozenset({State.CANCELLED, State.TIMEOUT})
 
@@ -22,22 +30,14 @@ _ALERTS = {"ansConfig", "calmConfig"}
 def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
     """The effects of a finished run, then its wake goes. Raises Unavailable: the message then comes back."""
     if run.reported is not None:
-        from sweephand.flow.runs import reported_messages  # noqa: PLC0415 - few targets report, and few of those with a message
-
         run = reported_messages.read_over(world, run, job, schedule)
     if run.kind not in REACTIONS and job is not None:
         _react(world, run, job, schedule)
     if run.slotted:
-        from sweephand.flow.runs import overlap  # noqa: PLC0415 - most schedules let their runs overlap and have no slot
-
         overlap.release(world, run, schedule)
     if run.task is not None and run.state in STOPS_ITS_TASK:
-        from sweephand.flow.runs import ecs_tasks  # noqa: PLC0415 - few jobs run tasks
-
         ecs_tasks.stop(world, run, run.task)
     if run.flow_key is not None:
-        from sweephand.flow.flow_keys import calls  # noqa: PLC0415 - most jobs name none
-
         calls.leave(world, run, own=False)
     _tell(world, run, job, schedule)
     _note_errors(world, run, job)
@@ -56,20 +56,14 @@ def _may_be_over(schedule: Schedule) -> bool:
 def _note_errors(world: World, run: Run, job: Job | None) -> None:
     """A run that failed, or one that was to make a failed run good and did not run."""
     if run.state in FAILED:
-        from sweephand.flow.errors import failures  # noqa: PLC0415 - most runs succeed
-
         failures.noted(world, run, job)
     if run.rerun_of is not None and run.state not in RAN:
-        from sweephand.flow.errors import reopening  # noqa: PLC0415 - most runs repeat none, and what repeats one runs
-
         reopening.reopen(world, run, job)
 
 
 def _react(world: World, run: Run, job: Job, schedule: Schedule | None) -> None:
     has_hooks = job.hooks or (schedule is not None and schedule.hooks is not None)
     if has_hooks or (run.state in FAILED and job.error_action is not None):
-        from sweephand.flow.runs import reactions  # noqa: PLC0415 - most jobs have none
-
         reactions.start(world, run, job, schedule)
 
 
@@ -77,8 +71,6 @@ def of_attempt(world: World, run: Run, job: Job | None, schedule: Schedule | Non
     """What follows from an attempt at a target that was out of reach, whether another attempt follows or not."""
     if job is None or schedule is None or schedule.unreachable is None:
         return
-    from sweephand.flow.lifecycle import unreachable  # noqa: PLC0415 - most targets can be reached
-
     unreachable.judge(world, run, job, schedule)
 
 
@@ -87,8 +79,6 @@ def _tell(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
     quiet = run.state is State.SUCCESS and job is not None and not _ALERTS & job.attributes.keys()
     if quiet and job is not None and _known_choice(world, job) is not Events.ALL:
         return
-    from sweephand.flow import events  # noqa: PLC0415 - most runs succeed, and most collections tell failures only
-
     events.run_ended(world, run, job, schedule)
 
 

@@ -20,9 +20,16 @@ from sweephand.flow.runs import actual_start, effects, gate_rows, settle
 from sweephand.flow.runs.perform import act
 from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict, later
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store.dynamo.conditional import Refused, Written
 from sweephand.store.runs import gate, ledger
+
+with lazy():
+    from sweephand.domain.runs import overlap as slot
+    from sweephand.flow.flow_keys import calls
+    from sweephand.flow.lifecycle import unreachable
+    from sweephand.flow.runs import overlap, run_budgets
 
 CLAIM_MARGIN_S = 5
 SHORT_WAIT = timedelta(seconds=2)
@@ -105,8 +112,6 @@ def _within_quotas(
     world: World, lane: Lane, pointer: Pointer, seen: Seen, claim: Callable[[], Verdict | Run | None]
 ) -> Verdict | Run | None:
     """Claims and acts if the provider's quotas let the run begin; else it ends as SKIPPED."""
-    from sweephand.flow.runs import run_budgets  # noqa: PLC0415 - most tenants have no such quota, and most runs follow from none
-
     why = run_budgets.refusal(world, pointer, seen.run, seen.terms.pace)
     if why is not None:
         return _end(world, lane, pointer, seen, State.SKIPPED, Reason.QUOTA, why)
@@ -144,8 +149,6 @@ def fail_attempt(world: World, lane: Lane, seen: Seen, how: admission.FailAttemp
         effects.after(world, failed, seen.job, seen.schedule)
         return replace(DONE, ended=failed)
     if seen.run.flow_key is not None:
-        from sweephand.flow.flow_keys import calls  # noqa: PLC0415 - most jobs name none
-
         calls.leave(world, seen.run, own=False)
     return DONE
 
@@ -163,9 +166,6 @@ def _take_turn_and_act(
     world: World, lane: Lane, owner: str, message: Delivered, pointer: Pointer, seen: Seen, *, attempt: int
 ) -> Verdict | Run | None:
     """As _claim_and_act, of a schedule whose runs exclude each other."""
-    from sweephand.domain.runs.overlap import Busy  # noqa: PLC0415 - most schedules let their runs overlap
-    from sweephand.flow.runs import overlap  # noqa: PLC0415
-
     if _too_late_to_claim(world, message):
         return AGAIN
     assert seen.job is not None
@@ -177,7 +177,7 @@ def _take_turn_and_act(
             return DONE
         case overlap.Turn.MOVED:
             return seen.run
-        case Busy(active):
+        case slot.Busy(active):
             why = f"the run {active.id} was active"
             return _end(world, lane, pointer, seen, State.SKIPPED, Reason.OVERLAP, why)
     return _act(world, lane, mine, seen, turn)
@@ -198,8 +198,6 @@ def _act(world: World, lane: Lane, mine: Run, seen: Seen, claimed: Written | Ref
             return there
         mine = there
     if mine.flow_key is not None:
-        from sweephand.flow.flow_keys import calls  # noqa: PLC0415 - most jobs name none
-
         stopped = calls.stopped(world, lane, mine, seen)
         if isinstance(stopped, admission.End):
             ended = _end(
@@ -233,8 +231,6 @@ def _reach_noted(world: World, mine: Run, outcome: Outcome, job: Job, schedule: 
     """The schedule, with what the attempt says of whether its target can be reached."""
     if schedule is None or (outcome.reason not in UNREACHABLE and schedule.unreachable is None):
         return schedule
-    from sweephand.flow.lifecycle import unreachable  # noqa: PLC0415 - most targets can be reached
-
     return unreachable.follow(world, mine, outcome, job, schedule)
 
 
@@ -244,8 +240,6 @@ def _settle(world: World, lane: Lane, mine: Run, outcome: Outcome, job: Job, sch
         world.journal.warning("the lease was lost before the outcome was written", run=mine.id)
         return AGAIN
     if mine.flow_key is not None and settled.state not in AWAITING_RESULT:
-        from sweephand.flow.flow_keys import calls  # noqa: PLC0415 - most jobs name none
-
         calls.leave(world, mine, own=True)
     if settled.finished:
         effects.after(world, settled, job, schedule)

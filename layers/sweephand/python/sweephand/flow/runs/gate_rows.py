@@ -12,7 +12,13 @@ from sweephand.domain.runs import admission
 from sweephand.domain.runs.admission import Seen
 from sweephand.domain.schedule import Schedule
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.store.runs import gate
+
+with lazy():
+    from sweephand.flow.job_parts import schedule_hooks
+    from sweephand.store.jobs import generations
+    from sweephand.store.views import runs
 
 
 def seen_of(world: World, pointer: Pointer, rows: gate.Rows | None = None) -> Seen:
@@ -26,8 +32,6 @@ def _with_plan(world: World, pointer: Pointer, seen: Seen, now: datetime) -> See
     """A late message of a plan that a change has left behind is judged by that plan."""
     if not admission.needs_left(pointer, seen, now):
         return seen
-    from sweephand.store.jobs import generations  # noqa: PLC0415 - few messages come late, and fewer after a change
-
     assert seen.schedule is not None
     return replace(seen, left=generations.find(world.table, seen.schedule, pointer.generation))
 
@@ -36,8 +40,6 @@ def _with_line(world: World, pointer: Pointer, seen: Seen, now: datetime) -> See
     """A late message from before what was left out last may lie in what was left out before that."""
     if not admission.needs_line(pointer, seen, now):
         return seen
-    from sweephand.store.views import runs  # noqa: PLC0415 - two outages within a message's life are rare
-
     assert seen.schedule is not None
     line = runs.line_over(world.table, pointer.tenant, seen.schedule.id, pointer.instant, back=SENT_AHEAD)
     return seen if line is None else replace(seen, line=line)
@@ -53,8 +55,6 @@ def with_hooks(world: World, job: Job, schedule: Schedule | None, kind: Kind) ->
     """The job as a run of this kind sees it: with its schedule's own hook, if there is one. Raises Unavailable."""
     if schedule is None or schedule.hooks is None:
         return job
-    from sweephand.flow.job_parts import schedule_hooks  # noqa: PLC0415 - few schedules bring any
-
     return schedule_hooks.job_of(world, job, schedule, kind)
 
 

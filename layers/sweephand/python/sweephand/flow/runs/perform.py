@@ -14,7 +14,14 @@ from sweephand.domain.runs.run_action import action_of, policies_of
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import NotFound
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.store.jobs import jobs
+
+with lazy():
+    from sweephand.flow.job_parts import schedule_hooks
+    from sweephand.flow.runs import chained_runs, edits, reactions
+    from sweephand.flow.tenants import signing
+    from sweephand.security import tokens
 
 JOBS_SPEAK_AS = "scheduler"
 """What the source of an event begins with that a job puts on the bus; the tenant follows."""
@@ -30,8 +37,6 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
     action = action_of(job, run.kind)
     payload = payload_of(world, run, job, schedule)
     if run.edited:
-        from sweephand.flow.runs import edits  # noqa: PLC0415 - few runs are repeated with another payload
-
         action, payload = edits.applied(world, run, action, payload)
     secrets = secrets_of(world, run, job, action)
     assert run.lease_until is not None
@@ -80,8 +85,6 @@ def payload_of(world: World, run: Run, job: Job, schedule: Schedule | None) -> P
             return action.beside.payload
         owner, version = owner_of(run.kind), action.payload_version
         if version is None and run.kind in HOOKS:
-            from sweephand.flow.runs import reactions  # noqa: PLC0415 - most jobs have none
-
             return reactions.told(world, run, job)
     elif schedule is not None and schedule.payload_version is not None:
         owner, version = schedule.id, schedule.payload_version
@@ -96,8 +99,6 @@ def secrets_of(world: World, run: Run, job: Job, action: ActionSpec) -> dict[str
     One that cannot be opened is left out: the action then says which it misses.
     """
     if action.beside is not None:
-        from sweephand.flow.job_parts import schedule_hooks  # noqa: PLC0415 - of a hook that a schedule brings
-
         return schedule_hooks.opened(world, job, HOOKS[run.kind], action.beside)
     if job.secret_version is None:
         return {}
@@ -114,15 +115,11 @@ def secrets_of(world: World, run: Run, job: Job, action: ActionSpec) -> dict[str
 def signing_secrets(world: World, job: Job) -> tuple[str, ...]:
     if not world.standing.of(job.tenant, job.collection).signing:
         return ()
-    from sweephand.flow.tenants import signing  # noqa: PLC0415 - of collections that have keys
-
     return signing.opened(world, job.tenant, job.collection)
 
 
 def token_of(world: World, run: Run) -> str:
-    from sweephand.security.tokens import callback_token  # noqa: PLC0415 - few jobs ask for one
-
-    return callback_token(world.callback_keys.current().secret, run.tenant, run.id)
+    return tokens.callback_token(world.callback_keys.current().secret, run.tenant, run.id)
 
 
 def _callback_url(world: World, run: Run) -> str | None:
@@ -136,8 +133,6 @@ def _put_event(world: World, tenant: str, detail_type: str, detail: str) -> str 
 
 
 def _start_job(world: World, run: Run, job_id: str) -> str | None:
-    from sweephand.flow.runs import chained_runs  # noqa: PLC0415 - few jobs run others
-
     return chained_runs.run_from(world, run, job_id)
 
 

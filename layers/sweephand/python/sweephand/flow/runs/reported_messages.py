@@ -12,6 +12,11 @@ from sweephand.domain.run import REACTIONS, Run
 from sweephand.domain.runs.run_action import action_of, policies_of
 from sweephand.domain.schedule import Schedule
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
+
+with lazy():
+    from sweephand.actions import proof, redaction
+    from sweephand.flow.runs import perform
 
 NOT_KEPT = "(its message is not kept: it may repeat a secret)"
 
@@ -35,15 +40,10 @@ def read_over(world: World, run: Run, job: Job | None, schedule: Schedule | None
 
 
 def without(message: str, secrets: Iterable[str]) -> str:
-    from sweephand.actions.redaction import hidden  # noqa: PLC0415 - of the API, few requests bring a message
-
-    return hidden(message, secrets)
+    return redaction.hidden(message, secrets)
 
 
 def _told(world: World, run: Run, job: Job, schedule: Schedule | None) -> list[str]:
-    from sweephand.actions import proof  # noqa: PLC0415 - for executors, which have it
-    from sweephand.flow.runs import perform  # noqa: PLC0415 - as above
-
     action = action_of(job, run.kind)
     secrets = perform.secrets_of(world, run, job, action)
     told = [*secrets.values(), *perform.signing_secrets(world, job)]

@@ -19,6 +19,7 @@ from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import Unavailable
 from sweephand.flow.retention import run_expiry
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store.dynamo.conditional import Refused, Written
 from sweephand.store.dynamo.expressions import Condition
@@ -27,6 +28,9 @@ from sweephand.store.runs import ledger
 
 if TYPE_CHECKING:
     from sweephand.domain.runs.admission import FailAttempt
+
+with lazy():
+    from sweephand.store.runs import attempts as attempt_rows
 
 ANSWER_BYTES = 16_384
 LONGEST_IN_QUEUES = timedelta(days=15)
@@ -252,8 +256,6 @@ def _attempts(
     longer = answer is not None and answer != settlement.excerpt(answer)
     if not longer and after.state is not State.RETRY_WAIT and not (failed and run.attempt > 1):
         return []
-    from sweephand.store.runs.attempts import attempt_item  # noqa: PLC0415 - most runs succeed at once, with a short answer
-
     made = replace(
         run,
         finished_at=now,
@@ -262,4 +264,4 @@ def _attempts(
         expires_at=after.expires_at if after.finished else expiry(),
     )
     cut = answer.encode()[:ANSWER_BYTES].decode(errors="ignore") if answer else None
-    return [attempt_item(made, reason=outcome.reason, answer=cut, state=outcome.ends_as)]
+    return [attempt_rows.attempt_item(made, reason=outcome.reason, answer=cut, state=outcome.ends_as)]

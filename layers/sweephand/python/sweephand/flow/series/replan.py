@@ -24,9 +24,13 @@ from sweephand.domain.schedule import LIVE, Schedule, ScheduleState, StateReason
 from sweephand.errors import Unavailable
 from sweephand.flow.series import ranges
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.rule import Undecided
 from sweephand.schedules.timing import Timing, load, load_or_never
+
+with lazy():
+    from sweephand.domain.occurrences import misfire, off_times
 
 TAKES_EFFECT_AFTER = timedelta(seconds=5)
 """How long messages of the old plan may still be on their way to a claim after the change was asked for."""
@@ -181,8 +185,6 @@ def _off_times(before: Schedule, state: ScheduleState, seam: Seam, still_due: Se
     ends = reason is None and before.off_times is not None
     if not (begins or ends):
         return before.off_times
-    from sweephand.domain.occurrences import off_times  # noqa: PLC0415 - few are switched off with something on its way
-
     if reason is None:
         return off_times.ended(before.off_times, seam.since)
     return off_times.began(before.off_times, reason, before.generation, seam.since)
@@ -253,8 +255,6 @@ def has_missed(schedule: Schedule, now: datetime) -> bool:
     at = schedule.next_run_at
     if schedule.state is not ScheduleState.ACTIVE or schedule.held_from is not None or at is None or at >= now - FRESH:
         return False
-    from sweephand.domain.occurrences import misfire  # noqa: PLC0415 - nothing is missed while the service runs
-
     policy = Policy.read(schedule.misfire)
     return misfire.missed(load_or_never(schedule.packed), policy, at, now, schedule.planned_total) is not None
 

@@ -20,10 +20,16 @@ from sweephand.domain.occurrences.suspension import Suspensions
 from sweephand.domain.schedule import Lane, names_calendars
 from sweephand.errors import Unavailable
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.timing import load
 from sweephand.store.index import next_run_index, suspended
 from sweephand.store.index.next_run_index import Advance, Advanced, WaitingRow
+
+with lazy():
+    from sweephand.flow.series import catch_up, holding
+    from sweephand.flow.sweep import broken
+    from sweephand.store.calendars import calendars
 
 TICK_DEADLINE_S = 50.0
 MOST_THREADS = 16
@@ -192,8 +198,6 @@ def _know_calendars(world: World, rows: Sequence[WaitingRow]) -> None:
     named = [(row.tenant, row.sweep) for row in rows if names_calendars(row.sweep)]
     if not named:
         return
-    from sweephand.store.calendars import calendars  # noqa: PLC0415 - for a sweeper that meets one
-
     with suppress(Unavailable):
         calendars.know(world.table, named)
 
@@ -223,8 +227,6 @@ def _step(
     try:
         sweep = SweepText.read(row.sweep)
         if suspensions or sweep.waits is Waits.HELD:
-            from sweephand.flow.series import holding  # noqa: PLC0415 - nothing is disabled in most ticks
-
             decided = holding.decide(world, row, sweep, suspensions, now)
             if not isinstance(decided, WaitingRow):
                 return Step(decided) if decided is not None else 0
@@ -244,8 +246,6 @@ def _step(
 
 def _catch_up(world: World, row: WaitingRow, sweep: SweepText, now: datetime, horizon: datetime) -> Step | int:
     """What has been missed is sent paced or left out; its schedule goes on with what is fresh."""
-    from sweephand.flow.series import catch_up  # noqa: PLC0415 - nothing is missed while the service runs
-
     if sweep.waits is Waits.CATCH_UP:
         return catch_up.send_stretch(world, row, sweep, now)
     fresh = catch_up.split(world, row, sweep, now)
@@ -254,8 +254,6 @@ def _catch_up(world: World, row: WaitingRow, sweep: SweepText, now: datetime, ho
 
 def _take_out(world: World, row: WaitingRow, why: ValueError) -> None:
     """A row that cannot be read holds up no other, not even where it cannot be taken out now."""
-    from sweephand.flow.sweep import broken  # noqa: PLC0415 - so rare that no cold start should pay for it
-
     try:
         broken.take_out(world, row, why)
     except Unavailable as unavailable:

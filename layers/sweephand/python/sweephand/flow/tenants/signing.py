@@ -12,9 +12,13 @@ from sweephand.errors import Conflict, NotFound, Unavailable
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.ids import uuid7
+from sweephand.lazy import lazy
 from sweephand.security import signing
 from sweephand.store.dynamo.conditional import Cancelled
 from sweephand.store.tenants import tenants
+
+with lazy():
+    from sweephand.flow import events
 
 MOST = 2
 TRIES = 5
@@ -39,8 +43,6 @@ def create(world: World, tenant: str, name: str, actor: str | None = None) -> tu
 
 
 def _announce(world: World, kind: EventType, tenant: str, name: str, key_id: str, actor: str | None) -> None:
-    from sweephand.flow import events  # noqa: PLC0415 - executors come here for keys alone
-
     events.signing_key_changed(world, kind, tenant, name, key_id, actor)
 
 

@@ -30,12 +30,20 @@ from sweephand.errors import (
     Unavailable,
 )
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.schedules.timing import Timing, with_count
 from sweephand.security import caller
 from sweephand.security.caller import Caller
 from sweephand.store.dynamo.conditional import Cancelled, Op
 from sweephand.store.runs import ledger
 from sweephand.store.tenants import tenants, usage
+
+with lazy():
+    from sweephand.domain.occurrences import off_times as stretches
+    from sweephand.flow import events
+    from sweephand.flow.series import releasing
+    from sweephand.store.flow_keys import flow_keys
+    from sweephand.store.index import suspended
 
 TRIES = 5
 UNLIMITED, USUAL_PACE = Usage(), Pace()
@@ -88,8 +96,6 @@ def create_tenant(
 
 def announce_tenant(world: World, what: str, tenant: Tenant, actor: str | None) -> None:
     """what: happened to it; the second part of the event's type."""
-    from sweephand.flow import events  # noqa: PLC0415 - most requests change no tenant
-
     events.tenant_changed(world, what, tenant, actor)
 
 
@@ -232,23 +238,17 @@ def switch_tenant(world: World, name: str, *, on: bool, actor: str | None = None
 
 
 def _begin_release(world: World, tenant: str, collection: str | None) -> None:
-    from sweephand.flow.series import releasing  # noqa: PLC0415 - most requests switch nothing
-
     releasing.begin(world, tenant, collection)
 
 
 def _switched(times: str | None, now: datetime, *, on: bool) -> str | None:
     """When it was disabled, with this moment as the end of such a time, or as its beginning."""
-    from sweephand.domain.occurrences import off_times  # noqa: PLC0415 - most requests switch nothing
-
     if on:
-        return off_times.ended(times, now)
-    return off_times.began(times, Reason.DISABLED, off_times.ANY_GENERATION, now)
+        return stretches.ended(times, now)
+    return stretches.began(times, Reason.DISABLED, stretches.ANY_GENERATION, now)
 
 
 def _suspension_ops(world: World, tenant: str, collection: str | None, now: datetime, *, on: bool) -> list[Op]:
-    from sweephand.store.index import suspended  # noqa: PLC0415 - as above
-
     if on:
         return suspended.end_ops(world.table, tenant, collection, now, world.settings.shards)
     return suspended.begin_ops(world.table, tenant, collection, now)
@@ -340,8 +340,6 @@ def change_collection(
 
 
 def _tell_switch(world: World, collection: Collection) -> None:
-    from sweephand.flow import events  # noqa: PLC0415 - most collections tell failures only
-
     events.collection_switched(world, collection)
 
 
@@ -352,8 +350,6 @@ def delete_collection(world: World, tenant: str, name: str, if_match: int | None
         raise Conflict("the collection `default` cannot be deleted")
     if if_match is not None and before.revision != if_match:
         raise PreconditionFailed(f"the collection is at revision {before.revision}")
-    from sweephand.store.index import suspended  # noqa: PLC0415 - collections are seldom deleted
-
     ops = [tenants.delete_collection_op(world.table, before), *suspended.forget_ops(world.table, tenant, name)]
     ops += flow_key_ops(world, tenant, before.flow_key, None)
     done = world.table.transact(ops)
@@ -365,8 +361,6 @@ def flow_key_ops(world: World, tenant: str, before: str | None, after: str | Non
     """Parts of the transaction of a job or a collection that names another flow key than before; mostly none."""
     if before == after:
         return []
-    from sweephand.store.flow_keys import flow_keys  # noqa: PLC0415 - few name one
-
     return flow_keys.use_ops(world.table, tenant, before, after)
 
 

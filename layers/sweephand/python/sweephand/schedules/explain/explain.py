@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from sweephand.lazy import lazy
 from sweephand.schedules.rule import MOST, MovedBy, Undecided, limited
 from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant, to_second, wall_text
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
     from sweephand.schedules.timing import Timing
     from sweephand.schedules.zones.localtime import Zone
+
+with lazy():
+    from sweephand.schedules.calendars import calendars
 
 __all__ = ["Dropped", "LeftOut", "MovedBy", "Occurrence", "dropped", "left_out", "local_text", "preview", "search"]
 
@@ -94,8 +98,6 @@ def left_out(timing: Timing, after: datetime, until: datetime) -> Iterator[LeftO
     """
     if not timing.calendars:
         return
-    from sweephand.schedules.calendars import calendars  # noqa: PLC0415 - few schedules name any
-
     second, last = to_second(after), to_second(until)
     while True:
         found: list[tuple[int, int]] = []

@@ -8,6 +8,7 @@ from datetime import timedelta
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from sweephand.lazy import lazy
 from sweephand.schedules.explain.instant_reasons import on_clock
 from sweephand.schedules.grids.calendar_masks import CalendarMasks, bits
 from sweephand.schedules.grids.clock import DAY_S, Clock
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from sweephand.schedules.grids.wallclock import OnWallClock
     from sweephand.schedules.rule import MovedBy, Series
     from sweephand.schedules.timing import Timing
+
+with lazy():
+    from sweephand.schedules.notations import sap_cron
+    from sweephand.schedules.zones import zone_names
 
 CAUTIONS = {
     "NOTHING_LEFT": "all of its occurrences are past",
@@ -87,11 +92,9 @@ def _cautions(timing: Timing, second: int) -> Iterator[Caution]:
 
 def _zone(timing: Timing) -> Iterator[Caution]:
     """A zone that somebody may take for one with clock changes."""
-    from sweephand.schedules.zones.zone_names import FIXED  # noqa: PLC0415 - for previews alone
-
     name = timing.zone.name
-    if name in FIXED:
-        offset, meant = FIXED[name]
+    if name in zone_names.FIXED:
+        offset, meant = zone_names.FIXED[name]
         text = f"{name} is {offset} all year, without daylight saving time; where the clock changes, write {meant}"
         yield Caution("FIXED_OFFSET", text)
 
@@ -161,8 +164,6 @@ def _to_the_end(timing: Timing) -> int:
     """Of ranges of days that go to the end of the month (sapCron 29:-1), all but the first."""
     if timing.notation != "sapCron":
         return 0
-    from sweephand.schedules.notations import sap_cron  # noqa: PLC0415 - one notation has such ranges
-
     spans = sap_cron.parse(json.loads(timing.packed)["sapCron"]).dates
     named = {span.first for span in spans}
     open_spans = [range(span.first, 32) for span in spans if span.first > 0 and span.last == -1]

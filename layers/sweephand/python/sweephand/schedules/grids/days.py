@@ -17,6 +17,7 @@ from datetime import date
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
+from sweephand.lazy import lazy
 from sweephand.schedules.grids.calendar_masks import bits, month_length
 from sweephand.schedules.rule import Series
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
     from sweephand.schedules.grids.clock import Clock
     from sweephand.schedules.rule import MovedBy
+
+with lazy():
+    from sweephand.schedules.grids import missing_days
 
 EPOCH_DAY = date(1970, 1, 1).toordinal()
 FIRST_YEAR, LAST_YEAR = 1969, 2200
@@ -312,8 +316,6 @@ class OnDays(Series):
     def moved_by(self, second: int) -> MovedBy | None:
         if self.unmoved is None or self.unmoved.series.until(second) == second or self.until(second) != second:
             return None
-        from sweephand.schedules.grids import missing_days  # noqa: PLC0415 - asked by people only
-
         return missing_days.moved(second, self.unmoved.dates)
 
     def count(self, after: int, until: int, limit: int) -> int:

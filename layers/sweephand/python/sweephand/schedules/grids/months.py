@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING
 
+from sweephand.lazy import lazy
 from sweephand.schedules.grids.calendar_masks import month_length
 from sweephand.schedules.rule import Series
 from sweephand.schedules.zones.localtime import LAST_SECOND, MonthOverflow
@@ -12,6 +13,9 @@ from sweephand.values import value
 
 if TYPE_CHECKING:
     from sweephand.schedules.rule import MovedBy
+
+with lazy():
+    from sweephand.schedules.grids import missing_days
 
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _FIRST_WALL = -2 * 86_400
@@ -57,8 +61,6 @@ class Months(Series):
         day = date.fromordinal(self.anchor // 86_400 + _EPOCH_DAY).day
         if date.fromordinal(second // 86_400 + _EPOCH_DAY).day == day or self.until(second) != second:
             return None
-        from sweephand.schedules.grids import missing_days  # noqa: PLC0415 - asked by people only
-
         return missing_days.moved(second, 1 << day)
 
     def day_and_months(self) -> tuple[int, list[int]]:

@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 
 from sweephand import json_schema
 from sweephand.errors import InvalidRequest
+from sweephand.lazy import lazy
 from sweephand.schedules.grids.calendar_masks import MONTHS_SHORT, WEEKDAYS_SHORT, CalendarMasks
 from sweephand.schedules.grids.clock import Clock
 from sweephand.schedules.grids.days import OfMonths, OnDays
@@ -20,6 +21,10 @@ from sweephand.schedules.notations.shapes import ON_THE_CLOCK, Beginning, Compil
 from sweephand.schedules.text import members
 from sweephand.schedules.zones.localtime import MonthOverflow
 from sweephand.values import value
+
+with lazy():
+    from sweephand.schedules.notations import cron_letters, cron_overflow
+    from sweephand.schedules.text import english
 
 FIELD = "cron"
 DEFAULTS = ON_THE_CLOCK
@@ -71,8 +76,6 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: A
     if parsed.days is not None and rules.month_overflow is not None:
         raise InvalidRequest("monthOverflow", f"{rules.month_overflow} does not act on L and #; leave it out")
     if rules.month_overflow in _MOVING:
-        from sweephand.schedules.notations import cron_overflow  # noqa: PLC0415 - few schedules say it
-
         cron_overflow.check(text)
     elif not (masks.ever() if parsed.days is None else parsed.days.ever()):
         raise members.never_fires(FIELD, "none of its months has a day that it names")
@@ -110,8 +113,6 @@ def _lettered(parsed: Parsed, days: OfMonths, rules: Rules) -> Compiled:
 
 
 def _words(parsed: Parsed, zone: str) -> str:
-    from sweephand.schedules.text import english  # noqa: PLC0415 - only when asked
-
     masks = parsed.masks
     parts = (english.times(masks.hours, masks.minutes), parsed.on, english.months(masks.months))
     sentence = " ".join(part for part in parts if part)
@@ -119,8 +120,6 @@ def _words(parsed: Parsed, zone: str) -> str:
 
 
 def _overflowing(parsed: Parsed, rules: Rules) -> Compiled:
-    from sweephand.schedules.notations import cron_overflow  # noqa: PLC0415 - few schedules say it
-
     assert rules.month_overflow is not None
     masks = parsed.masks
     pattern = cron_overflow.pattern(masks, rules.month_overflow)
@@ -157,8 +156,6 @@ def _may_have_letters(day: str, weekday: str) -> bool:
 
 
 def _with_letters(text: str) -> Parsed:
-    from sweephand.schedules.notations import cron_letters  # noqa: PLC0415 - few texts have any
-
     fields = split(text, _FIELDS)
     plain = [field.mask(word, at) for field, (at, word) in zip(_FIELDS, fields, strict=True) if field in _PLAIN]
     minutes, hours, months = plain
@@ -194,6 +191,4 @@ def _macro(text: str) -> str:
 
 
 def _summary(masks: CalendarMasks, zone: str) -> str:
-    from sweephand.schedules.text import english  # noqa: PLC0415 - only when asked
-
     return english.calendar(masks, zone)

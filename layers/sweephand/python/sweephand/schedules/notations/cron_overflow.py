@@ -8,11 +8,15 @@ from __future__ import annotations
 from functools import partial
 
 from sweephand.errors import InvalidRequest
+from sweephand.lazy import lazy
 from sweephand.schedules.grids.calendar_masks import CalendarMasks
 from sweephand.schedules.grids.clock import Clock
 from sweephand.schedules.grids.day_sets import Both
 from sweephand.schedules.grids.days import ALL_YEARS, Days, OfMonths, OfWeeks, OnDays, OrNextDay, Unmoved, month_table
 from sweephand.schedules.zones.localtime import MonthOverflow
+
+with lazy():
+    from sweephand.schedules.text import english
 
 _ALL_WEEKDAYS = 0x7F
 _ALL_DATES = (2 << 31) - 2
@@ -42,8 +46,6 @@ def pattern(masks: CalendarMasks, overflow: MonthOverflow) -> OnDays:
 
 def words(masks: CalendarMasks, overflow: MonthOverflow) -> str:
     """What becomes of dates that a month lacks; "" where each month has them, or all of its days anyway."""
-    from sweephand.schedules.text import english  # noqa: PLC0415 - only when asked
-
     every_day = masks.either and masks.weekdays == _ALL_WEEKDAYS
     return english.lacking(_ALL_DATES if every_day else masks.days, masks.months, overflow)
 

@@ -16,6 +16,7 @@ from functools import partial
 
 from sweephand import json_schema
 from sweephand.errors import InvalidRequest
+from sweephand.lazy import lazy
 from sweephand.schedules.grids.months import Months
 from sweephand.schedules.grids.wallclock import OnWallClock, certain_gap
 from sweephand.schedules.notations.shapes import ON_THE_CLOCK, Beginning, Compiled, Defaults, Facts, Rules
@@ -32,6 +33,11 @@ from sweephand.schedules.zones.localtime import (
     wall_text,
     zone,
 )
+
+with lazy():
+    from sweephand.schedules.grids import sets
+    from sweephand.schedules.notations import repeating
+    from sweephand.schedules.text import english
 
 FIELD = "every"
 DEFAULTS: Defaults = {"align": "start", **ON_THE_CLOCK, "monthOverflow": "clamp"}
@@ -70,9 +76,6 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
 
 
 def _read_repeating(value: str, rules: Rules, beginning: Beginning) -> Facts:
-    from sweephand.schedules.grids.sets import nth_after  # noqa: PLC0415 - as above
-    from sweephand.schedules.notations import repeating  # noqa: PLC0415 - few schedules are one
-
     found = repeating.read(members.text(value, FIELD, repeating.EXPECTED), FIELD, rules)
     own = beginning if found.at is None else Beginning(beginning.now, found.at, beginning.align, found.unread)
     try:
@@ -82,7 +85,7 @@ def _read_repeating(value: str, rules: Rules, beginning: Beginning) -> Facts:
     series = compile_(facts, rules)
     if found.at is None or not found.backwards:
         begun = series.earliest if found.at is None else found.at
-        last = None if found.times is None else nth_after(series.series, begun - 1, found.times, LAST_SECOND)
+        last = None if found.times is None else sets.nth_after(series.series, begun - 1, found.times, LAST_SECOND)
         return {**facts, "earliest": begun, **({} if last is None else {"until": last})}
     begun = _steps_back(series.series, found.at, found.times) if found.times else FIRST_SECOND
     return {**facts, "earliest": begun, "until": found.at - 1}
@@ -200,8 +203,6 @@ def _compile_months(months: int, align: Align, facts: Facts, rules: Rules) -> Co
 
 
 def _words(step_s: int) -> str:
-    from sweephand.schedules.text import english  # noqa: PLC0415 - only when asked
-
     for unit, size in (("week", 604_800), *_UNITS):
         if step_s % size == 0 and (step_s < size * _MOST_OF_A_UNIT or size == _DAY_S):
             number = step_s // size
@@ -215,8 +216,6 @@ def _words(step_s: int) -> str:
 
 
 def _lacking(pattern: Months) -> str:
-    from sweephand.schedules.text import english  # noqa: PLC0415 - only when asked
-
     day, months = pattern.day_and_months()
     return english.lacking(1 << day, sum(1 << month for month in months), pattern.overflow)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sweephand import json_schema
 from sweephand.errors import InvalidRequest
+from sweephand.lazy import lazy
 from sweephand.schedules.grids.clock import DAY_S, Clock
 from sweephand.schedules.grids.days import EachNth, OnDays
 from sweephand.schedules.grids.wallclock import OnWallClock, certain_gap
@@ -11,6 +12,9 @@ from sweephand.schedules.notations.shapes import ON_THE_CLOCK, Beginning, Compil
 from sweephand.schedules.text import english, members
 from sweephand.schedules.text.instants import Written
 from sweephand.schedules.zones.localtime import Gap, Overlap, Zone
+
+with lazy():
+    from sweephand.schedules.text import day_times, iso_dates
 
 FIELD = "repeatAt"
 EXPECTED = "a time of day such as 4.40pm, 18:40 or 17.20:30, or a date of ISO 8601 or RFC 2822"
@@ -21,8 +25,6 @@ SCHEMA = json_schema.text(1, members.LONGEST_WORDS, description="Daily: `4.40pm`
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - every day has its time
     """Seconds since midnight on the wall. Raises InvalidRequest for what is neither a time nor a date."""
     check_no_overflow(rules, "it runs each day")
-    from sweephand.schedules.text import day_times, iso_dates  # noqa: PLC0415 - a sweeper that loads one needs no grammar
-
     text = members.text(value, FIELD, EXPECTED, longest=members.LONGEST_WORDS)
     if iso_dates.looks_like_one(text):
         written = iso_dates.read(text, FIELD)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from sweephand import json_schema
 from sweephand.errors import InvalidRequest
+from sweephand.lazy import lazy
 from sweephand.schedules.grids.clock import DAY_S
 from sweephand.schedules.grids.sets import Also, Without, joined, nth_after
 from sweephand.schedules.grids.wallclock import OnWallClock, certain_gap
@@ -46,6 +47,9 @@ from sweephand.schedules.zones.localtime import (
     wall_text,
     zone,
 )
+
+with lazy():
+    from sweephand.schedules.notations import rrule_words
 
 DEFAULTS: Defaults = {**ON_THE_CLOCK, "dstGap": "shift"}
 SCHEMA = json_schema.text(
@@ -213,8 +217,6 @@ def _interval(base: OnWallClock | Never, series: Series) -> int:
 
 
 def _summary(recur: Recur | None, facts: Facts, where: str) -> str:
-    from sweephand.schedules.notations import rrule_words  # noqa: PLC0415 - only when asked
-
     return rrule_words.dates(facts) if recur is None else rrule_words.sentence(recur, facts, where)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sweephand import json_schema
+from sweephand.lazy import lazy
 from sweephand.schedules.notations import at
 from sweephand.schedules.notations.shapes import Beginning, Defaults, Facts, Rules
 from sweephand.schedules.text import members
@@ -16,6 +17,9 @@ from sweephand.schedules.zones.localtime import Gap, Overlap
 
 if TYPE_CHECKING:
     from sweephand.schedules.text.instants import Written
+
+with lazy():
+    from sweephand.schedules.text import dates, iso_dates, relative_dates
 
 FIELD = "time"
 EXPECTED = 'words such as "tomorrow at 4pm" or "in 2 hours", a date of ISO 8601 or RFC 2822, or an object with a format'
@@ -53,8 +57,6 @@ compile_, is_one_time = at.compile_, at.is_one_time
 
 def _written(value: object, rules: Rules, now: int) -> Written:
     """Its grammars are loaded here: a sweeper that loads a schedule needs none of them."""
-    from sweephand.schedules.text import dates, iso_dates, relative_dates  # noqa: PLC0415
-
     if isinstance(value, dict):
         return dates.read(value, FIELD, now, rules.zone)
     text = members.text(value, FIELD, EXPECTED, longest=members.LONGEST_WORDS)

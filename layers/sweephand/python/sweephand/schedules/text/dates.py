@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sweephand.errors import InvalidRequest
+from sweephand.lazy import lazy
 from sweephand.schedules.text import instants, iso_dates, members
 
 if TYPE_CHECKING:
     from sweephand.schedules.text.instants import Written
     from sweephand.schedules.zones.localtime import Gap, Overlap, Zone
+
+with lazy():
+    from sweephand.schedules.text import date_formats
 
 _SHAPE = 'an object such as {"date": "2027-10-20 04:30", "format": "YYYY-MM-DD HH:mm"}'
 
@@ -30,8 +34,6 @@ def read(value: object, field: str, now: int, where: Zone) -> Written:
     longest = members.LONGEST_WORDS
     text = members.text(value["date"], f"{field}.date", "a date", longest=longest)
     format_ = members.text(value["format"], f"{field}.format", "tokens such as YYYY-MM-DD", longest=longest)
-    from sweephand.schedules.text import date_formats  # noqa: PLC0415 - rare, and no other notation needs it
-
     return date_formats.read(text, format_, field, where.wall(now))
 
 

@@ -15,6 +15,7 @@ from sweephand.domain.job import Job, Payload
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.ids import shard_of
+from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.compression import pack, unpack
 from sweephand.store.dynamo.conditional import Op, Table
@@ -23,6 +24,9 @@ from sweephand.store.jobs import jobs
 
 if TYPE_CHECKING:
     from sweephand.store.jobs.own_hooks import ByName
+
+with lazy():
+    from sweephand.store.jobs import own_hooks
 
 
 @dataclass(frozen=True)
@@ -120,16 +124,12 @@ def _json(step: PartStep) -> dict[str, Any]:
 def _hooks_json(hooks: ByName | None) -> dict[str, Any]:
     if not hooks:
         return {}
-    from sweephand.store.jobs import own_hooks  # noqa: PLC0415 - few schedules bring any
-
     return {"hooks": own_hooks.to_json(hooks)}
 
 
 def _hooks(members: Mapping[str, Any]) -> ByName | None:
     if "hooks" not in members:
         return None
-    from sweephand.store.jobs import own_hooks  # noqa: PLC0415 - as above
-
     return own_hooks.from_json(members["id"], members["hooks"])
 
 

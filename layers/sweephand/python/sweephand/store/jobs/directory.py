@@ -16,6 +16,7 @@ from sweephand.domain.job import Job, JobState
 from sweephand.domain.jobs.job_state import ended_state, state_of
 from sweephand.domain.schedule import OVER, Schedule
 from sweephand.errors import Unavailable
+from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Refused, Table
 from sweephand.store.dynamo.expressions import add, assign
@@ -23,6 +24,9 @@ from sweephand.store.jobs.directory_items import BlockItem, DirectoryItem, Entry
 
 if TYPE_CHECKING:
     from sweephand.store.tenants.searching import Searched
+
+with lazy():
+    from sweephand.store.tenants import searching
 
 BLOCK = 1_000
 """Numbers of a block: its rows are some 150 KB, one page of a query."""
@@ -47,8 +51,6 @@ class Entry(NamedTuple):
         """None where the row does not say: the job itself does."""
         if self.search is None:
             return None
-        from sweephand.store.tenants import searching  # noqa: PLC0415 - for searches of one facade
-
         return searching.unpack(self.search)
 
     @property
@@ -172,8 +174,6 @@ def _search(job: Job, schedules: Sequence[Schedule]) -> str | None:
     """None where the facade asks for no integer ids."""
     if job.ordinal is None:
         return None
-    from sweephand.store.tenants import searching  # noqa: PLC0415 - for jobs of one facade
-
     return searching.pack(job, schedules)
 
 

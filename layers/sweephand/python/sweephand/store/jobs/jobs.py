@@ -15,11 +15,15 @@ from sweephand.domain.job import ActionSpec, Job, Pause, Payload
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import LIVE, OVER, Lane, Schedule, ScheduleState, names_calendars
 from sweephand.ids import shard_of
+from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Table
 from sweephand.store.dynamo.expressions import assign, every
 from sweephand.store.dynamo.flat_models import JSON, SECONDS, TEXTS, Codec, Column, named, one_of, to_json
 from sweephand.store.dynamo.table import JobItem, PayloadItem, ScheduleItem, SecretItem
+
+with lazy():
+    from sweephand.store.calendars import calendars
 
 # Rows to nouns and back
 
@@ -192,8 +196,6 @@ def know_calendars(table: Table, texts: Iterable[tuple[str, str]]) -> None:
     """What packed timings (tenant, text) name must be known before these are loaded; most name nothing."""
     named = [(tenant, packed) for tenant, packed in texts if names_calendars(packed)]
     if named:
-        from sweephand.store.calendars import calendars  # noqa: PLC0415 - where a schedule names one
-
         calendars.know(table, named)
 
 

@@ -9,10 +9,14 @@ from typing import Any
 from sweephand.domain.instants import from_ms, from_s
 from sweephand.domain.job import Job
 from sweephand.domain.jobs.held import Held, HeldBy
+from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Table
 from sweephand.store.dynamo.table import CollectionItem, SuspensionItem
 from sweephand.store.tenants import tenants as store
+
+with lazy():
+    from sweephand.store.flow_keys import flow_items
 
 Rows = Mapping[tuple[str, str], dict[str, Any]]
 
@@ -68,8 +72,6 @@ def _disabled_at(rows: Rows, tenant: str, collection: str | None) -> datetime | 
 
 
 def _paused_at(rows: Rows, tenant: str, flow_key: str) -> datetime | None:
-    from sweephand.store.flow_keys.flow_items import FlowKeyItem  # noqa: PLC0415 - most jobs name none
-
     row = rows.get((keys.tenant(tenant), keys.flow_key(flow_key)))
-    item = None if row is None else FlowKeyItem.from_raw_data(row)
+    item = None if row is None else flow_items.FlowKeyItem.from_raw_data(row)
     return None if item is None or item.paused_at is None else from_ms(item.paused_at)

@@ -13,10 +13,14 @@ from sweephand.domain.instants import epoch_ms, epoch_s, from_ms
 from sweephand.domain.run import TERMINAL, Attempt, Kind, Run, State
 from sweephand.domain.schedule import Schedule
 from sweephand.ids import first_order_at, instant_ms_of_order, order_of
+from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import GROWTH, LARGEST_PAGE, Table
 from sweephand.store.dynamo.table import ATTENTION, AttemptItem, AttentionItem, Item, RunItem, StatsItem
 from sweephand.store.runs import ledger, run_rows
+
+with lazy():
+    from sweephand.store.runs import attempts
 
 AFTER_ANY_RUN = keys.run("g")
 """Run ids are hexadecimal: this sorts behind them all."""
@@ -344,12 +348,10 @@ def read(table: Table, tenant: str, owner: str, uuid: str) -> Run | None:
 
 def attempts_of(table: Table, run: Run) -> list[Attempt]:
     """What is known of the attempts before the last, in order."""
-    from sweephand.store.runs.attempts import attempt_of  # noqa: PLC0415 - the executor, which loads this module, asks for none
-
     first = keys.attempt(run.uuid, 0)
     rows = table.query_all(
         keys.runs(run.tenant, run.schedule_id or run.job_id),
         Item.sk.between(first, f"{keys.run(run.uuid)}#A#~"),
         consistent=True,
     )
-    return [attempt_of(AttemptItem.from_raw_data(row)) for row in rows]
+    return [attempts.attempt_of(AttemptItem.from_raw_data(row)) for row in rows]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sweephand.domain.collection import Collection, Tenant, Usage
 from sweephand.domain.instants import from_ms, from_ms_if_any
+from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Table
 from sweephand.store.dynamo.table import CollectionItem, CredentialItem, TenantItem
@@ -19,6 +20,9 @@ from sweephand.store.tenants import usage
 
 if TYPE_CHECKING:
     from sweephand.store.tenants.audits import LastAudit as LastAudit  # noqa: PLC0414 - shown by the facade
+
+with lazy():
+    from sweephand.store.tenants import audits
 
 
 @dataclass(frozen=True)
@@ -100,8 +104,6 @@ def _listed(item: CredentialItem) -> Listed:
 
 
 def last_audit(table: Table) -> LastAudit | None:
-    from sweephand.store.tenants import audits  # noqa: PLC0415 - for one question of the provider's only
-
     return audits.read(table)
 
 

@@ -1,0 +1,58 @@
+"""Imports that are carried out with their first use, so that a cold start pays for no module that it does not need."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from importlib import import_module
+from threading import RLock
+from typing import Any
+
+_one_at_a_time = RLock()
+
+
+class lazy:  # noqa: N801 - reads as the statement that it stands for
+    """Puts off the imports of a block at the top of a module: `with lazy(): from sweephand.flow import events`.
+
+    Each name is a stand-in for a module, which is imported when one of its members is asked for. Only whole modules can
+    be put off: what a module holds is reached through it. Type checkers and import-linter read the imports as they are.
+    """
+
+    def __enter__(self) -> None:
+        _one_at_a_time.acquire()
+        self._real = real = builtins.__import__
+        here = sys._getframe(1).f_globals  # noqa: SLF001 - the module whose block this is
+
+        def put_off(name: str, its: Any = None, local: Any = None, members: Any = (), level: int = 0) -> Any:
+            if its is not here:
+                return real(name, its, local, members, level)
+            return _Package(name) if members else Later(name)
+
+        builtins.__import__ = put_off  # type: ignore[assignment]  # its answers stand for modules
+
+    def __exit__(self, *_: object) -> None:
+        builtins.__import__ = self._real
+        _one_at_a_time.release()
+
+
+class _Package:
+    """The package of a `from package import module` that is put off."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, module: str) -> Later:
+        return Later(f"{self._name}.{module}")
+
+
+class Later:
+    """A module that is imported when one of its members is asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, member: str) -> Any:
+        return getattr(import_module(self._name), member)
+
+    def __repr__(self) -> str:
+        return f"<{self._name}, imported with its first use>"
