@@ -45,7 +45,7 @@ LOADED_LATER = {
     "boto3",
     "cryptography",
     "h11",
-    "httpcore2",
+    "httpcore",
     "httpx",
     "jwt",
     "multiprocessing",
