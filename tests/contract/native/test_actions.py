@@ -18,7 +18,7 @@ from tests.support.azure import KEYS, STORAGE_TOKEN, azure
 from tests.support.ecs import ACTION as TASK
 from tests.support.ecs import TASKS, VirtualEcs
 from tests.support.stage import on_moto
-from tests.unit.actions.test_aws import MADE, Bus, Lambda
+from tests.unit.actions.aws.test_aws import MADE, Bus, Lambda
 
 if TYPE_CHECKING:
     from sweephand.security.target_roles import TargetRoles

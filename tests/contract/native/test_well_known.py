@@ -7,7 +7,7 @@ from dataclasses import replace
 import jwt
 import pytest
 
-from sweephand.actions.authentication import Authentication
+from sweephand.actions.auth.authentication import Authentication
 from sweephand.actions.http import Http
 from sweephand.security.guard import GuardSettings, Outbound, networks
 from tests.contract.native.api import api as api_of

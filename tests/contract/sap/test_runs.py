@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from sweephand.actions import dialects
+from sweephand.actions import run_headers
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.facades.sap import runs
 from tests.contract.sap.api import OTHER
@@ -318,7 +318,7 @@ def test_a_target_is_told_of_its_run_in_the_headers_that_it_knows(api):
     api.stage.run(660)
     (received,) = api.stage.endpoint.received
 
-    told = dialects.headers(received.params["dialect"], received.call)
+    told = run_headers.headers(received.params["dialect"], received.call)
 
     assert told == {
         "x-sap-job-id": str(made["_id"]),

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sweephand import actions
-from sweephand.actions.authentication import Authentication
+from sweephand.actions.auth.authentication import Authentication
 from sweephand.actions.call import Call
 from sweephand.actions.http import Http, OutcomeRules
 from sweephand.domain.run import Outcome, Reason, Verdict

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweephand import actions
-from sweephand.actions.authentication import TYPES
+from sweephand.actions.auth.authentication import TYPES
 from sweephand.actions.http import Http, OutcomeRules
 from sweephand.domain.job import ActionSpec, Payload
 from sweephand.errors import InvalidRequest

@@ -23,7 +23,7 @@ from tests.support import taps
 from tests.support.bus import refused_by_bus
 from tests.support.stage import TENANT, Stage, stage
 from tests.support.taps import Act, Crash, Passing, refused
-from tests.unit.actions.test_aws import refusal
+from tests.unit.actions.aws.test_aws import refusal
 from tests.unit.flow.common import fixed, once
 
 NOBODY = "01890000-0000-7000-8000-000000000000"

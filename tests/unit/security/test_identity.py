@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from sweephand.actions.authentication import Authentication
-from sweephand.actions.proof import Sending, prove
+from sweephand.actions.auth.authenticate import authenticate
+from sweephand.actions.auth.authentication import Authentication
+from sweephand.actions.auth.request_auth import Sending
 from sweephand.domain.run import Reason
 from sweephand.errors import Unavailable
 from sweephand.security.guard import CallFailed, Deadline, GuardSettings, Outbound, check_url
@@ -29,7 +30,7 @@ def shown(outbound: Outbound, clock: VirtualClock, url: str = "https://x.org/a",
     target = check_url(url, GuardSettings())
     call = CALL.__class__(**{**CALL.__dict__, "tenant": tenant, "clock": clock})
     deadline = Deadline(clock.monotonic() + 5, clock.monotonic)
-    proof = prove(OWN, Sending("POST", target, [], None), call, outbound, deadline, None)
+    proof = authenticate(OWN, Sending("POST", target, [], None), call, outbound, deadline, None)
     assert not proof.kept, "another token would say the same"
     ((name, value),) = proof.headers
     assert name == "Authorization"

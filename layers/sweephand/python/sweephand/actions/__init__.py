@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 _CLASSES = {
     "http": "http:Http",
-    "sqs": "sqs:Sqs",
-    "sns": "sns:Sns",
-    "events": "events:Events",
-    "lambda": "lambda_:Lambda",
-    "states": "states:States",
-    "ecs": "ecs:Ecs",
+    "sqs": "aws.sqs:Sqs",
+    "sns": "aws.sns:Sns",
+    "events": "aws.events:Events",
+    "lambda": "aws.lambda_:Lambda",
+    "states": "aws.states:States",
+    "ecs": "aws.ecs:Ecs",
     "event": "event:Event",
-    "azure_storage_queue": "azure_storage_queue:StorageQueue",
-    "azure_service_bus_queue": "azure_service_bus:ServiceBusQueue",
-    "azure_service_bus_topic": "azure_service_bus:ServiceBusTopic",
+    "azure_storage_queue": "azure.storage_queue:StorageQueue",
+    "azure_service_bus_queue": "azure.service_bus:ServiceBusQueue",
+    "azure_service_bus_topic": "azure.service_bus:ServiceBusTopic",
     "job": "job:StartJob",
 }
 

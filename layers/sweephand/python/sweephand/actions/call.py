@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sweephand.domain.instants import text as instant_text
+from sweephand.domain.run import Reason
 
 if TYPE_CHECKING:
     from sweephand.sources import Clock
@@ -25,7 +26,7 @@ class Call:
 
     put_event: (detail type, detail) to the stack's own bus, in the tenant's name; returns why it was not taken.
     start_job: starts a run of another job of the tenant, by the job's id; returns the run's id, None if there is none.
-    redirects: of the collection, see actions.redirects.
+    redirects: of the collection, see actions.azure.redirects.
     """
 
     run_id: str
@@ -54,6 +55,14 @@ class Call:
     put_event: Callable[[str, str], str | None] | None = field(default=None, repr=False)
     start_job: Callable[[str], str | None] | None = field(default=None, repr=False)
     redirects: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
+
+    def secret(self, name: str) -> str:
+        """Returns a secret of the action by its field. Raises CallFailed where the job has none of this name."""
+        if name not in self.secrets:
+            from sweephand.security.guard import CallFailed  # noqa: PLC0415 - few runs lack one
+
+            raise CallFailed(Reason.GUARD, f"the secret {name} of this job is missing")
+        return self.secrets[name]
 
     @property
     def confidences(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ _VALUE = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?", re.ASCII)
 
 
 AUTHORIZATION = "headers.Authorization"
-"""What the secret of this header is called among the secrets of an action."""
+"""The name of this header's secret among the secrets of an action."""
 _SECRET_NAME = re.compile(
     r"""(?:.*[-_])?(?:
         cookie | api[-_]?key | app[-_]?key | subscription[-_]?key | functions?[-_]?key | access[-_]?key | auth[-_]?key
@@ -38,12 +38,12 @@ _SECRET_NAME = re.compile(
 
 
 def is_secret(name: str) -> bool:
-    """Whether a header of this name usually carries a secret: `X-Api-Key`, `Cookie`, `Private-Token` and their like."""
+    """Says whether a header of this name usually carries a secret: `X-Api-Key`, `Cookie`, `Private-Token`."""
     return _SECRET_NAME.fullmatch(name) is not None
 
 
 def secret_field(name: str) -> str:
-    """What the value of a secret header is called among the secrets of an action."""
+    """Returns the name of a secret header's value among the secrets of an action."""
     lower = name.lower()
     return AUTHORIZATION if lower == "authorization" else f"headers.{lower}"
 
@@ -81,6 +81,7 @@ def parse(value: object, field: str) -> tuple[tuple[tuple[str, str], ...], dict[
 
 
 def check_name(name: str, path: str) -> None:
+    """Raises InvalidRequest for a name that is none, or that the service sets itself."""
     lower = name.lower()
     if not _NAME.fullmatch(name):
         raise InvalidRequest(path, "is not a header name: it has letters, digits and !#$%&'*+-.^_`|~ only")
@@ -89,6 +90,7 @@ def check_name(name: str, path: str) -> None:
 
 
 def check_value(content: object, path: str) -> str:
+    """Returns the value. Raises InvalidRequest for what no header can hold."""
     if not isinstance(content, str):
         raise read.not_a_string(content, path)
     if not _VALUE.fullmatch(content):

@@ -6,24 +6,23 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 from urllib.parse import quote
 
 from sweephand import __version__
-from sweephand.actions import authentication as auth
-from sweephand.actions import dialects, http_fields
 from sweephand.actions import headers as header_fields
-from sweephand.actions.authentication import Authentication, certificate_out_of_time
+from sweephand.actions import http_fields, run_headers
+from sweephand.actions.auth import authentication as auth
+from sweephand.actions.auth.authenticate import addressed, authenticate
+from sweephand.actions.auth.authentication import Authentication, certificate_out_of_time
+from sweephand.actions.auth.request_auth import NotAuthenticated, RequestAuth, Sending
 from sweephand.actions.call import Call
-from sweephand.actions.dialects import OWN, SAP
 from sweephand.actions.headers import MASK, is_secret, secret_field
 from sweephand.actions.http_fields import METHODS, QUERY_METHODS, OutcomeRules, opened_url, sealed_url
 from sweephand.actions.kind import Action, Reading, member
 from sweephand.actions.payloads import MAX_PAYLOAD, MAX_SAP_PAYLOAD, BadPayloadError, check_size
-from sweephand.actions.proof import NotProven, Proof, Sending, addressed, prove
-from sweephand.actions.proof import secret as secret_of
 from sweephand.actions.redaction import hidden
+from sweephand.actions.run_headers import OWN, SAP
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.domain.members.json_text import Number, dumps
@@ -90,7 +89,7 @@ class Http(Action):
     parameters in the query of the url, are `***`; only jobs that were stored before these were sealed have them in
     clear.
 
-    dialect: in which headers the target is told of the run (dialects.py); its facade's choice.
+    dialect: in which headers the target is told of the run (run_headers.py); its facade's choice.
     """
 
     method: str = member("method", one_of(METHODS), _method, default="POST", kw_only=True)
@@ -233,20 +232,20 @@ class Http(Action):
         limit_s = min(self.outcome.answer_timeout_s, call.deadline_s)
         deadline = Deadline(call.clock.monotonic() + limit_s, call.clock.monotonic)
         try:
-            target = check_url(opened_url(self.url, partial(secret_of, call.secrets)), outbound.settings)
+            target = check_url(opened_url(self.url, call.secret), outbound.settings)
             how = self._followed(target, outbound)
             target, content, content_type = self._content(call, addressed(how, target))
             sending = Sending(self.method, target, self._sent_headers(how, call, content_type, content), content)
-            answer, proof = self._proven_exchange(how, call, sending, deadline, outbound)
-        except NotProven as unproven:
-            return unproven.outcome
+            answer, request_auth = self._authenticated_exchange(how, call, sending, deadline, outbound)
+        except NotAuthenticated as without:
+            return without.outcome
         except InvalidRequest as refused:
             return _failed(Reason.GUARD, refused.reason, retryable=False)
         except BadPayloadError as wrong:
             return _failed(Reason.BAD_PAYLOAD, str(wrong), retryable=False)
         except CallFailed as failure:
             return _without_answer(failure, self.outcome.on_no_answer, limit_s)
-        return self._judged(call, answer, proof, limit_s)
+        return self._judged(call, answer, request_auth, limit_s)
 
     def _followed(self, target: Target, outbound: Outbound) -> Authentication:
         """Returns the authentication of a call. In SAP's dialect an action without one shows the stack's token, as
@@ -259,23 +258,23 @@ class Http(Action):
             return auth.NONE
         return auth.STACK
 
-    def _proven_exchange(
+    def _authenticated_exchange(
         self, how: Authentication, call: Call, sending: Sending, deadline: Deadline, outbound: Outbound
-    ) -> tuple[Answer, Proof]:
+    ) -> tuple[Answer, RequestAuth]:
         """Sends the request; if a cached token gets a 401, fetches a new token and retries once."""
-        proof = prove(how, sending, call, outbound, deadline, None)
+        request_auth = authenticate(how, sending, call, outbound, deadline, None)
         confidential = how.type != auth.NONE.type or bool(self.secret_fields) or call.callback_token is not None
-        answer = _exchange(sending, proof, deadline, outbound, confidential=confidential)
-        if answer.status == UNAUTHORIZED and proof.kept:
-            proof = prove(how, sending, call, outbound, deadline, proof)
-            answer = _exchange(sending, proof, deadline, outbound, confidential=confidential)
-        return answer, proof
+        answer = _exchange(sending, request_auth, deadline, outbound, confidential=confidential)
+        if answer.status == UNAUTHORIZED and request_auth.kept:
+            request_auth = authenticate(how, sending, call, outbound, deadline, request_auth)
+            answer = _exchange(sending, request_auth, deadline, outbound, confidential=confidential)
+        return answer, request_auth
 
     def _content(self, call: Call, target: Target) -> tuple[Target, bytes | None, str | None]:
         """Returns the target with the payload as its query, or the body and its type."""
         if call.payload is None:
             has_body = self.method not in QUERY_METHODS
-            return target, None, dialects.type_of_nothing(self.dialect) if has_body else None
+            return target, None, run_headers.type_of_nothing(self.dialect) if has_body else None
         if self.method in QUERY_METHODS:
             return self._with_query(call, target), None, None
         content_type = "application/json" if call.payload_is_json else "text/plain; charset=utf-8"
@@ -305,22 +304,22 @@ class Http(Action):
             "Content-Type": content_type,
             "webhook-id": call.run_id,
             "Idempotency-Key": call.run_id,
-            **dialects.headers(self.dialect, call),
+            **run_headers.headers(self.dialect, call),
             "Sweephand-Hop": str(call.hop),
         }
         headers = [(name, value) for name, value in ours.items() if value is not None and name.lower() not in theirs]
         for name, value in self.headers:
             sealed = name.lower() == "authorization" or (value == MASK and is_secret(name))
-            headers.append((name, secret_of(call.secrets, secret_field(name)) if sealed else value))
+            headers.append((name, call.secret(secret_field(name)) if sealed else value))
         if call.signing_secrets:
             from sweephand.security import signing  # noqa: PLC0415 - of collections that have keys
 
             headers += signing.headers(call.signing_secrets, call.run_id, call.clock.now(), content or b"")
         return headers
 
-    def _judged(self, call: Call, answer: Answer, proof: Proof, limit_s: float) -> Outcome:
+    def _judged(self, call: Call, answer: Answer, request_auth: RequestAuth, limit_s: float) -> Outcome:
         rules, status = self.outcome, answer.status
-        text = _answer_text(answer, (*call.confidences, *proof.told))
+        text = _answer_text(answer, (*call.confidences, *request_auth.told))
         if status == ACCEPTED and (rules.on202 or call.on202) == "wait":
             return Outcome(Verdict.ACCEPTED, http_status=status, answer=text)
         if rules.is_success(status):
@@ -345,18 +344,20 @@ class Http(Action):
         )
 
 
-def _exchange(sending: Sending, proof: Proof, deadline: Deadline, outbound: Outbound, *, confidential: bool) -> Answer:
+def _exchange(
+    sending: Sending, request_auth: RequestAuth, deadline: Deadline, outbound: Outbound, *, confidential: bool
+) -> Answer:
     from sweephand.security.outbound import exchange  # noqa: PLC0415 - 70 ms that only the first HTTP call pays
 
     return exchange(
         sending.target,
         sending.method,
-        [*sending.headers, *proof.headers],
+        [*sending.headers, *request_auth.headers],
         sending.content,
         outbound,
         deadline,
         with_credentials=confidential,
-        ssl_context=proof.ssl_context,
+        ssl_context=request_auth.ssl_context,
     )
 
 

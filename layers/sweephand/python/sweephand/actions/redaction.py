@@ -1,4 +1,4 @@
-"""What targets say back is kept without what they were told in confidence: endpoints echo, in any spelling. Pure."""
+"""Masks secrets in the answers of targets, which echo them in any spelling. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, quote, quote_plus
 from sweephand.actions.headers import MASK, MAX_SECRET
 
 SHORTEST = 4
-"""What is shorter is no secret that could be hidden: every text may hold it by chance."""
+"""Characters. Shorter secrets are not masked: every text may hold them by chance."""
 
 
 READINGS = 3
@@ -29,12 +29,12 @@ _ESCAPE = re.compile(rf"{_PAIR}|\\u{_HEX}{{4}}|\\[\"'\\/bfnrt]|{_BYTES}|{_REFERE
 """One letter as JSON, HTML or JavaScript writes it, or letters as addresses write their bytes; perhaps broken off by
 the end of the text."""
 _ESCAPES = re.compile(rf"(?:\\\\)+|(?:\\u{_HEX}{{4}})+|\\[\"'/bfnrt]|{_BYTES}|{_REFERENCE}|{_BROKEN_OFF}")
-"""The same, as many of a kind as follow each other: whoever sends a text of nothing else shall not cost us much."""
+"""The same, as many of a kind as follow each other: a text of nothing else must not cost much."""
 
 
 @dataclass(frozen=True)
 class _Reading:
-    """What a text says once its escapes are resolved. begins, ends: of each letter, where it stands in the text."""
+    """A text with its escapes resolved. begins, ends: of each letter, its place in the text."""
 
     text: str
     begins: list[int]
@@ -45,11 +45,11 @@ class _Reading:
 
 
 def hidden(text: str, secrets: Iterable[str]) -> str:
-    """The text with `***` in the place of each secret: as it is, in hex or Base64, also within a larger text, and as
-    JSON, an address, XML or JavaScript would write it, whichever of its letters they escape, and how.
+    """Returns the text with `***` in the place of each secret.
 
-    The beginning of one goes too where the text breaks off in it. NULs go: they are what a text in UTF-16 has between
-    its letters, and would part those of a secret.
+    Secrets are found as they are, in hex or Base64, also within a larger text, and as JSON, an address, XML or
+    JavaScript would write them, whichever of their letters these escape, and how. The beginning of one goes too where
+    the text breaks off in it. NULs go: a text in UTF-16 has them between its letters, where they would split a secret.
     """
     text = text.replace("\0", "")
     kept = {each for secret in secrets for each in _spellings(secret) if len(each) >= SHORTEST}
@@ -64,7 +64,7 @@ def hidden(text: str, secrets: Iterable[str]) -> str:
 
 
 def _says(text: str, spellings: Sequence[str]) -> bool:
-    """One of them stands in a reading of the text. Where is another question, which costs more."""
+    """Says whether one of them appears in a reading of the text. To find where costs more."""
     for _ in range(READINGS if spellings else 0):
         read = _read(text)
         if read == text:
@@ -76,14 +76,14 @@ def _says(text: str, spellings: Sequence[str]) -> bool:
 
 
 def _read(text: str) -> str:
-    """What a text says once its escapes are resolved."""
+    """Returns the text with its escapes resolved."""
     if not any(each in text for each in _BEGINS):
         return text
     return _ESCAPES.sub(lambda found: _said(found[0], last=found.end() == len(text)), text)
 
 
 def _cut_off(text: str, secret: str) -> int | None:
-    """Where the beginning of a secret stands at the end of the text."""
+    """Returns the position of a secret's beginning at the end of the text."""
     at = text.find(secret[:SHORTEST], max(0, len(text) - len(secret) + 1))
     while at >= 0:
         if secret.startswith(text[at:]):
@@ -123,7 +123,7 @@ def _resolved(read: _Reading) -> _Reading:
 
 
 def _letters(escape: str, *, last: bool) -> Iterator[tuple[str, int]]:
-    """What it stands for, each with how much of it says so."""
+    """Yields the letters that an escape stands for, each with its length in the escape."""
     said = _said(escape, last=last)
     digits = _digits(escape)
     if digits is None:
@@ -136,7 +136,7 @@ def _letters(escape: str, *, last: bool) -> Iterator[tuple[str, int]]:
 
 
 def _said(escape: str, *, last: bool) -> str:
-    """What escapes of one kind stand for; nothing for one that is broken off. last: the text ends with them."""
+    """Returns what escapes of one kind stand for; nothing for one that is broken off. last: the text ends with them."""
     if escape[0] == "&":
         return _referred(escape) if escape[-1] == ";" else ""
     if escape == "\\'":
@@ -152,7 +152,7 @@ def _said(escape: str, *, last: bool) -> str:
 
 
 def _digits(escape: str) -> str | None:
-    """Of bytes; None of what stands for letters."""
+    """Returns the digits of escaped bytes, None for an escape of letters."""
     if escape[0] == "%":
         return escape.replace("%", "")
     return escape.replace("\\", "").replace("x", "") if escape[1:2] == "x" else None
@@ -229,16 +229,16 @@ def _within(secret: bytes) -> Iterator[str]:
 
 
 def _whole(secret: str) -> str:
-    """As _read, of a text that breaks off nowhere."""
+    """Reads a secret, which breaks off nowhere."""
     return _read(secret + "\n").removesuffix("\n")
 
 
 def _small(written: str) -> str:
-    """`%2F` as `%2f`: both are written."""
+    """Returns `%2F` as `%2f`: both are written."""
     first, *others = written.split("%")
     return "%".join([first, *(each[:2].lower() + each[2:] for each in others)])
 
 
 def of_query(query: str) -> list[str]:
-    """A query that is a secret: the whole, and the signature in it, which opens the same door by itself."""
+    """Returns the secrets of a query that is one: the whole, and its signature, which opens the same door."""
     return [query, *(value for name, value in parse_qsl(query) if name == "sig")]

@@ -19,7 +19,7 @@ from urllib.parse import quote, urlsplit
 
 from sweephand.domain.run import Reason
 from sweephand.errors import InvalidRequest
-from sweephand.security.passes import Passes
+from sweephand.security.token_cache import TokenCache
 
 if TYPE_CHECKING:
     from sweephand.security.identity import Identity
@@ -163,7 +163,7 @@ Lookup = Callable[..., Iterable[tuple[Any, ...]]]
 class Outbound:
     """How calls leave this process. authorities: the certificates that are trusted, as PEM; None: the usual ones.
 
-    passes: what was fetched to show targets who calls. roles: clients of AWS that act by the roles of jobs; None where
+    tokens: what was fetched to show targets who calls. roles: clients of AWS that act by the roles of jobs; None where
     nothing acts. identity: the stack's own; None where it has none. ecs: a client of ECS by the function's own right,
     whose call is over within so many seconds, its repeat included; None where nothing acts.
     """
@@ -171,7 +171,7 @@ class Outbound:
     settings: GuardSettings
     lookup: Lookup = socket.getaddrinfo
     authorities: str | None = None
-    passes: Passes = field(default_factory=Passes)
+    tokens: TokenCache = field(default_factory=TokenCache)
     roles: TargetRoles | None = None
     identity: Identity | None = None
     ecs: Callable[[float], Any] | None = None

@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from sweephand.domain.instants import epoch_s
 from sweephand.errors import Unavailable
-from sweephand.security.passes import Pass
+from sweephand.security.token_cache import CachedToken
 
 LIFETIME = timedelta(hours=12)
 ALGORITHM = "RS256"
@@ -38,7 +38,7 @@ class Identity:
         self._issuer = issuer
         self._published: dict[str, Any] | None = None
 
-    def issue(self, tenant: str, audience: str, now: datetime) -> Pass:
+    def issue(self, tenant: str, audience: str, now: datetime) -> CachedToken:
         """A token of 12 hours. audience: an origin, as `https://example.org`. Raises Unavailable."""
         issued = epoch_s(now)
         head = {"alg": ALGORITHM, "typ": "JWT", "kid": self._kid}
@@ -59,7 +59,7 @@ class Identity:
             )
         except (BotoCoreError, ClientError) as wrong:
             raise Unavailable("the key service does not answer") from wrong
-        return Pass(f"{signed}.{_base64url(answer['Signature'])}", now + LIFETIME)
+        return CachedToken(f"{signed}.{_base64url(answer['Signature'])}", now + LIFETIME)
 
     def key_set(self) -> dict[str, Any]:
         """The public key as a JWK Set (RFC 7517); asked for once a process. Raises Unavailable."""

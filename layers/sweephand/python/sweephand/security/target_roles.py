@@ -13,7 +13,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sweephand.security.passes import Pass, Passes
+from sweephand.security.token_cache import CachedToken, TokenCache
 from sweephand.sources import Clock
 
 SESSION_S = 3_600
@@ -45,7 +45,7 @@ class TargetRoles:
         self._sts = sts
         self._make_client = make_client
         self._clock = clock
-        self._passes = Passes()
+        self._tokens = TokenCache()
         self._clients: OrderedDict[tuple[str, str, str, str, int], tuple[Mapping[str, str], Any]] = OrderedDict()
         self._lock = Lock()
 
@@ -70,12 +70,12 @@ class TargetRoles:
     def credentials(self, role: str, tenant: str) -> Mapping[str, str]:
         """Under the names of botocore's `create_client`. Raises RoleNotAssumedError."""
         found: Mapping[str, str]
-        found, _ = self._passes.get(
+        found, _ = self._tokens.get(
             (role, tenant), self._clock.now(), lambda: self._assumed(role, tenant), wait_s=LONGEST_WAIT_S
         )
         return found
 
-    def _assumed(self, role: str, tenant: str) -> Pass:
+    def _assumed(self, role: str, tenant: str) -> CachedToken:
         try:
             answer = self._sts().assume_role(
                 RoleArn=role,
@@ -91,4 +91,4 @@ class TargetRoles:
             "aws_secret_access_key": given["SecretAccessKey"],
             "aws_session_token": given["SessionToken"],
         }
-        return Pass(credentials, given["Expiration"])
+        return CachedToken(credentials, given["Expiration"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sweephand.actions import KINDS, aws, outcome, redirects
+from sweephand.actions import KINDS, outcome
+from sweephand.actions.aws import service as aws
+from sweephand.actions.azure import redirects
 from sweephand.actions.kind import Action, members_of
 from sweephand.actions.payloads import ANYTHING, TEXT_BODY
 from sweephand.facades.native.json_schema import Members, Schema, answer, one_of, or_null, ref, request

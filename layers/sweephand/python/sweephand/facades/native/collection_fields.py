@@ -98,7 +98,7 @@ def _callback_timeout(given: Mapping[str, Any]) -> int | None:
 def _redirects(value: object, guard: GuardSettings) -> Mapping[str, Mapping[str, str]]:
     if value == {}:
         return {}
-    from sweephand.actions import redirects  # noqa: PLC0415 - of few collections
+    from sweephand.actions.azure import redirects  # noqa: PLC0415 - of few collections
 
     return redirects.parse(value, "redirects", guard)
 

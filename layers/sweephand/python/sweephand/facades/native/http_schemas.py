@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sweephand.actions import authentication, http_fields
+from sweephand.actions import http_fields
+from sweephand.actions.auth import authentication
 from sweephand.domain.job import HOOK_KINDS
 from sweephand.domain.runs import deactivation, retry
 from sweephand.facades.native import defaults, shapes

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from sweephand import actions
-from sweephand.actions.authentication import STACK
+from sweephand.actions.auth.authentication import STACK
 from sweephand.actions.headers import MASK
 from sweephand.actions.payloads import json_payload
 from sweephand.domain.instants import text
@@ -216,7 +216,7 @@ def _names_user_of(given: Mapping[str, Any], job: Job) -> bool:
 
 def _authentication(given: Mapping[str, Any], before: Job | None, *, keeps_password: bool) -> Mapping[str, Any]:
     """Basic with the caller's user; else what is stored, with another password if one was sent; else none, and a call
-    shows the stack's own token while there is one (actions/proof.py).
+    shows the stack's own token while there is one (actions/http.py).
     """
     user, password = given.get("user"), given.get("password")
     if user not in (None, ""):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
-from sweephand.actions import ecs
+from sweephand.actions.aws import ecs
 from sweephand.domain.run import AWAITING_RESULT, REACTIONS, Reason, Run, State, success_reason
 from sweephand.domain.runs import ecs_task
 from sweephand.domain.runs.ecs_task import Change

@@ -15,7 +15,8 @@ from sweephand.flow.world import World
 from sweephand.lazy import lazy
 
 with lazy():
-    from sweephand.actions import proof, redaction
+    from sweephand.actions import redaction
+    from sweephand.actions.auth import authenticate
     from sweephand.flow.runs import perform
 
 NOT_KEPT = "(its message is not kept: it may repeat a secret)"
@@ -48,7 +49,7 @@ def _told(world: World, run: Run, job: Job, schedule: Schedule | None) -> list[s
     secrets = perform.secrets_of(world, run, job, action)
     told = [*secrets.values(), *perform.signing_secrets(world, job)]
     if isinstance(authentication := action.params.get("authentication"), dict):
-        told += proof.told_by_secret(authentication, secrets)
+        told += authenticate.derived_secrets(authentication, secrets)
     if policies_of(job, schedule).get("callbackToken") is True:
         told.append(perform.token_of(world, run))
     return told

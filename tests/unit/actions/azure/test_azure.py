@@ -14,8 +14,8 @@ import pytest
 from moto import mock_aws
 
 from sweephand import actions
-from sweephand.actions import redirects
-from sweephand.actions.azure_service_bus import signed
+from sweephand.actions.azure import redirects
+from sweephand.actions.azure.service_bus import signed
 from sweephand.actions.call import Call
 from sweephand.domain.job import ActionSpec
 from sweephand.domain.run import Outcome, Reason, Verdict

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, final
 
-from sweephand.actions.aws import MAX_MESSAGE, PASSING, JsonAction, Sent, TargetFailedError, json_message
+from sweephand.actions.aws.service import MAX_MESSAGE, PASSING, JsonAction, Sent, TargetFailedError, json_message
 from sweephand.actions.call import Call
 from sweephand.actions.kind import Reading, member
 from sweephand.domain.job import Payload

@@ -13,10 +13,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, final
 
-from sweephand.actions.aws import MAX_ANSWER, MAX_MESSAGE, JsonAction, Sent, TargetFailedError, json_message
+from sweephand.actions.aws.service import MAX_ANSWER, MAX_MESSAGE, JsonAction, Sent, TargetFailedError, json_message
 from sweephand.actions.call import Call, run_as_payload
-from sweephand.actions.dialects import facts
 from sweephand.actions.kind import Reading, member
+from sweephand.actions.run_headers import facts
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.json_text import dumps, loads
 from sweephand.json_schema import one_of

@@ -12,7 +12,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from sweephand import actions
-from sweephand.actions.authentication import Authentication
+from sweephand.actions.auth.authentication import Authentication
 from sweephand.actions.http import Http
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.errors import InvalidRequest

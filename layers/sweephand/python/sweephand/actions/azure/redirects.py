@@ -1,4 +1,4 @@
-"""The map of a collection that leads Azure's queues and topics to SQS and SNS, without a change of the jobs.
+"""Redirects of a collection, which lead Azure's queues and topics to SQS and SNS without a change of the jobs.
 
 A key is `account/queue` or `namespace/entity`, without regard to upper and lower case, as Azure takes these names.
 """
@@ -12,27 +12,31 @@ from dataclasses import replace
 from typing import Any
 
 from sweephand.actions.call import Call
-from sweephand.actions.dialects import facts
 from sweephand.actions.outcome import Rules
 from sweephand.actions.payloads import STRANGE
+from sweephand.actions.run_headers import facts
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.domain.run import Outcome
 from sweephand.errors import InvalidRequest
+from sweephand.lazy import lazy
 from sweephand.security.aws_targets import check_role, check_target
 from sweephand.security.guard import GuardSettings, Outbound
+
+with lazy():
+    from sweephand.actions.aws import sns, sqs
 
 MOST = 50
 FORMATS = ("envelope", "raw")
 MEMBERS = ("targetArn", "roleArn", "format")
 MOST_ATTRIBUTES = 10
-"""Of a message of SQS. One of SNS may have more, and is then lost on its way to a queue with raw delivery."""
+"""Attributes of a message of SQS. One of SNS with more is lost on its way to a queue with raw delivery."""
 _ATTRIBUTE = re.compile(r"(?!(?i:aws|amazon)\.)[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*", re.ASCII)
 _PLACE = re.compile(r"[A-Za-z0-9-]{1,63}/[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,258}[A-Za-z0-9])?", re.ASCII)
 
 
 def parse(value: object, field: str, guard: GuardSettings) -> dict[str, dict[str, str]]:
-    """The map in the API's members, its keys in lower case. Raises InvalidRequest."""
+    """Reads the map of redirects, its keys in lower case. Raises InvalidRequest."""
     if not isinstance(value, Mapping):
         raise InvalidRequest(field, f"must be an object, not {read.shown(value)}")
     if len(value) > MOST:
@@ -68,12 +72,12 @@ def _redirect(value: object, field: str, guard: GuardSettings) -> dict[str, str]
 
 
 def service_of(arn: str) -> str:
-    """`sns` or, for everything else, `sqs`."""
+    """Returns `sns` or, for everything else, `sqs`."""
     return "sns" if arn.split(":")[2:3] == ["sns"] else "sqs"
 
 
 def brought(broker: Mapping[str, Any], custom: Mapping[str, str], call: Call) -> dict[str, str]:
-    """What a message of Service Bus brings along as attributes of SQS or SNS.
+    """Returns the properties of a message of Service Bus as attributes of SQS or SNS.
 
     broker: its properties, as JSON in BrokerProperties; none, no attribute. custom: the sender's, each under its own
     name where there is room for all and all can be attributes, else all of them as JSON in CustomMessageProperties.
@@ -100,23 +104,20 @@ def instead(
     attributes: Mapping[str, str] | None = None,
     session: str | None = None,
 ) -> Outcome | None:
-    """What becomes of a message that the collection redirects; None if it leaves the place as it is.
+    """Sends a message to where its collection redirects it; None if the collection leaves the place as it is.
 
-    texts: the message by format. attributes: beside the run's own. session: the group within a FIFO queue or topic,
-    where it can be one; else that is the job's id.
+    texts: the message by format. attributes: in addition to the run's own. session: the group within a FIFO queue or
+    topic, where it can be one; else that is the job's id.
     """
     found = {key.lower(): redirect for key, redirect in call.redirects.items()}
     redirect = found.get(place.lower())
     if redirect is None:
         return None
-    from sweephand.actions.sns import Sns  # noqa: PLC0415 - of collections that redirect
-    from sweephand.actions.sqs import GROUP, Sqs  # noqa: PLC0415
-
-    action = (Sns if service_of(redirect["targetArn"]) == "sns" else Sqs)(
+    action = (sns.Sns if service_of(redirect["targetArn"]) == "sns" else sqs.Sqs)(
         redirect["targetArn"],
         redirect["roleArn"],
         outcome=rules,
-        group=session if GROUP.fullmatch(session or "") else None,
+        group=session if sqs.GROUP.fullmatch(session or "") else None,
         attributes=attributes or {},
     )
     return action.perform(replace(call, payload=texts[redirect["format"]], payload_is_json=False), outbound)

@@ -12,10 +12,10 @@ from botocore.auth import S3SigV4Auth, SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from sweephand.actions.authentication import Authentication
-from sweephand.actions.aws import failure_of
+from sweephand.actions.auth.authentication import Authentication
+from sweephand.actions.auth.request_auth import NotAuthenticated, RequestAuth, Sending
+from sweephand.actions.aws.service import failure_of
 from sweephand.actions.call import Call
-from sweephand.actions.proof import NotProven, Proof, Sending
 from sweephand.domain.run import Reason
 from sweephand.security.aws_targets import check_role
 from sweephand.security.guard import CallFailed, Outbound, Target
@@ -25,7 +25,7 @@ ADDED = ("Authorization", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-S
 
 
 def addressed(how: Authentication, target: Target) -> Target:
-    """The address in the form in which AWS signs it, so that what is signed is what goes out.
+    """Returns the address in the form in which AWS signs it, so that what is signed is what goes out.
 
     A service reads names and values and encodes them anew, each octet but letters, digits and -._~; botocore takes the
     query as it stands. A plus is read as a blank, as forms write it and as these services take it. S3 does the same
@@ -43,10 +43,10 @@ def _encoded(text: str, kept: str = "") -> str:
     return quote(unquote_to_bytes(text), safe=kept)
 
 
-def prove(how: Authentication, sending: Sending, call: Call, outbound: Outbound) -> Proof:
-    """Method, address, headers and body are signed as they will go out; botocore stamps by the machine's clock.
+def authenticate(how: Authentication, sending: Sending, call: Call, outbound: Outbound) -> RequestAuth:
+    """Signs method, address, headers and body as they will go out; botocore stamps by the machine's clock.
 
-    Raises InvalidRequest for a role that the stack's parameters no longer allow, NotProven for one that STS refuses.
+    Raises InvalidRequest for a role that the stack no longer allows, NotAuthenticated for one that STS refuses.
     """
     role = check_role(how.members["roleArn"], outbound.settings.aws)
     if outbound.roles is None:
@@ -55,7 +55,7 @@ def prove(how: Authentication, sending: Sending, call: Call, outbound: Outbound)
         given = outbound.roles.credentials(role, call.tenant)
     except RoleNotAssumedError as refused:
         why = failure_of(refused.cause)
-        raise NotProven(replace(why, message=f"the role could not be assumed: {why.message}")) from refused
+        raise NotAuthenticated(replace(why, message=f"the role could not be assumed: {why.message}")) from refused
     credentials = Credentials(given["aws_access_key_id"], given["aws_secret_access_key"], given["aws_session_token"])
     target = sending.target
     request = AWSRequest(
@@ -67,4 +67,4 @@ def prove(how: Authentication, sending: Sending, call: Call, outbound: Outbound)
     signer = S3SigV4Auth if how.members["service"] == "s3" else SigV4Auth
     signer(credentials, how.members["service"], how.members["region"]).add_auth(request)
     headers = tuple((name, request.headers[name]) for name in ADDED if name in request.headers)
-    return Proof(headers, told=(given["aws_session_token"], request.headers["Authorization"]))
+    return RequestAuth(headers, told=(given["aws_session_token"], request.headers["Authorization"]))

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from sweephand import actions
-from sweephand.actions import client_tls
+from sweephand.actions.auth import client_tls
 from sweephand.actions.http import Http
 from sweephand.domain.job import ActionSpec
 from sweephand.domain.run import Outcome, Reason, Verdict

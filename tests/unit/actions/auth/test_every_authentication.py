@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from sweephand.actions.authentication import TYPES, Authentication
+from sweephand.actions.auth.authentication import TYPES, Authentication
 from sweephand.actions.http import Http, OutcomeRules
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.security.guard import Outbound

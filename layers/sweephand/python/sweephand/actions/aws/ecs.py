@@ -14,15 +14,14 @@ from typing import Any, ClassVar, final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from sweephand.actions import outcome as outcomes
-from sweephand.actions.aws import MAX_MESSAGE, failure_of
+from sweephand.actions.aws.service import MAX_MESSAGE, failure_of
 from sweephand.actions.call import Call
-from sweephand.actions.dialects import facts
 from sweephand.actions.headers import MASK
 from sweephand.actions.kind import Action, Reading, member, within
 from sweephand.actions.outcome import Rules, failed
 from sweephand.actions.payloads import BadPayloadError
-from sweephand.actions.proof import secret as secret_of
 from sweephand.actions.redaction import hidden
+from sweephand.actions.run_headers import facts
 from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
@@ -247,7 +246,7 @@ class Ecs(Action):
         told = {name.upper().replace("-", "_"): value for name, value in facts(call).items()}
         if call.payload is not None:
             told[f"{_OURS}PAYLOAD"] = call.payload
-        told |= {name: secret_of(call.secrets, _secret(name)) for name in self.variables}
+        told |= {name: call.secret(_secret(name)) for name in self.variables}
         container: dict[str, Any] = {
             "name": self.container,
             "environment": [{"name": name, "value": value} for name, value in told.items()],

@@ -11,34 +11,36 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus, urlencode
 
-from sweephand.actions import authentication as auth
-from sweephand.actions.authentication import Authentication
+from sweephand.actions.auth import authentication as auth
+from sweephand.actions.auth.authentication import Authentication
+from sweephand.actions.auth.request_auth import NotAuthenticated, RequestAuth, bearer
 from sweephand.actions.call import Call
-from sweephand.actions.proof import NotProven, Proof, bearer, secret
 from sweephand.actions.redaction import hidden
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs.retry import is_transient, retry_after_s
 from sweephand.errors import InvalidRequest
 from sweephand.security.guard import CallFailed, Deadline, Outbound, check_url
-from sweephand.security.passes import Pass
+from sweephand.security.token_cache import CachedToken
 
 if TYPE_CHECKING:
     from sweephand.security.outbound import Answer
 
 USUAL_LIFE_S = 300
-"""Of a token whose endpoint does not say how long it holds."""
+"""The life of a token whose endpoint does not say how long it holds."""
 LONGEST_LIFE_S = 86_400
 _ERROR = re.compile(r"[A-Za-z0-9_.-]{1,60}", re.ASCII)
 _TOKEN = re.compile(r"[!-~]{1,8192}", re.ASCII)
 
 
-def prove(how: Authentication, call: Call, outbound: Outbound, deadline: Deadline, refused: Proof | None) -> Proof:
-    """refused: a token that the target would not take; another one is fetched."""
-    members, client_secret = how.members, secret(call.secrets, auth.SECRET)
+def authenticate(
+    how: Authentication, call: Call, outbound: Outbound, deadline: Deadline, refused: RequestAuth | None
+) -> RequestAuth:
+    """Returns a token, from the cache while it holds. refused: one that the target did not take; another is fetched."""
+    members, client_secret = how.members, call.secret(auth.SECRET)
     asked = tuple(members.get(name) for name in ("tokenUrl", "clientId", "scope", "audience", "resource"))
     # By the secret and not by its version: a token lives as long as what it was issued for, whoever changed what else.
     key = ("oauth2", call.tenant, call.job_id, *asked, hashlib.sha256(client_secret.encode()).digest())
-    token, kept = outbound.passes.get(
+    token, kept = outbound.tokens.get(
         key,
         call.clock.now(),
         lambda: _fetched(members, client_secret, call, outbound, deadline),
@@ -50,7 +52,7 @@ def prove(how: Authentication, call: Call, outbound: Outbound, deadline: Deadlin
 
 def _fetched(
     members: Mapping[str, Any], client_secret: str, call: Call, outbound: Outbound, deadline: Deadline
-) -> Pass:
+) -> CachedToken:
     from sweephand.security.outbound import exchange  # noqa: PLC0415 - as in http.py
 
     headers, form = _request(members, client_secret)
@@ -79,12 +81,12 @@ def _request(members: Mapping[str, Any], client_secret: str) -> tuple[list[tuple
     return headers, urlencode(form)
 
 
-def _read(answer: Answer, now: datetime, client_secret: str) -> Pass:
+def _read(answer: Answer, now: datetime, client_secret: str) -> CachedToken:
     said = _json(answer.body)
     if answer.status != 200:
         error = said.get("error")
         cause = f": {hidden(error, [client_secret])}" if isinstance(error, str) and _ERROR.fullmatch(error) else ""
-        raise NotProven(
+        raise NotAuthenticated(
             Outcome(
                 Verdict.FAILED,
                 Reason.HTTP_STATUS,
@@ -99,11 +101,11 @@ def _read(answer: Answer, now: datetime, client_secret: str) -> Pass:
         raise _not_given(Reason.NO_ANSWER, "its answer holds no token", retryable=True)
     if not isinstance(kind, str) or kind.lower() != "bearer":
         raise _not_given(Reason.NO_ANSWER, "its token is none of type bearer", retryable=False)
-    return Pass(token, now + timedelta(seconds=_life_s(life_s)))
+    return CachedToken(token, now + timedelta(seconds=_life_s(life_s)))
 
 
 def _life_s(value: object) -> float:
-    """Some endpoints write the number as a text."""
+    """Reads seconds; some endpoints write the number as a string."""
     try:
         return max(0.0, min(float(str(value)), LONGEST_LIFE_S))
     except ValueError:
@@ -118,6 +120,8 @@ def _json(body: bytes) -> Mapping[str, Any]:
     return said if isinstance(said, dict) else {}
 
 
-def _not_given(reason: Reason, message: str, *, retryable: bool) -> NotProven:
-    """The job's rule for a silent target (onNoAnswer) does not hold: the target has heard of nothing."""
-    return NotProven(Outcome(Verdict.FAILED, reason, message=f"the token endpoint: {message}", retryable=retryable))
+def _not_given(reason: Reason, message: str, *, retryable: bool) -> NotAuthenticated:
+    """Returns a failure. The rule for a silent target (onNoAnswer) does not hold: the target has heard of nothing."""
+    return NotAuthenticated(
+        Outcome(Verdict.FAILED, reason, message=f"the token endpoint: {message}", retryable=retryable)
+    )

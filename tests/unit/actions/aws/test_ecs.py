@@ -14,8 +14,8 @@ from botocore.session import get_session
 from moto import mock_aws
 
 from sweephand import actions
+from sweephand.actions.aws.ecs import stop
 from sweephand.actions.call import Call
-from sweephand.actions.ecs import stop
 from sweephand.domain.job import ActionSpec, Payload
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs import ecs_task

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from sweephand.actions.aws import AwsAction, Sent, told
+from sweephand.actions.aws.service import AwsAction, Sent, told
 from sweephand.actions.call import Call
-from sweephand.actions.dialects import facts
 from sweephand.actions.kind import Reading, member
 from sweephand.actions.payloads import STRANGE, message
+from sweephand.actions.run_headers import facts
 from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
 from sweephand.errors import InvalidRequest

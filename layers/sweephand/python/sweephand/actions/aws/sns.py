@@ -10,11 +10,11 @@ import re
 from dataclasses import dataclass
 from typing import Any, final
 
-from sweephand.actions.aws import Sent, told
+from sweephand.actions.aws.service import Sent, told
+from sweephand.actions.aws.sqs import Message, message_group
 from sweephand.actions.call import Call
 from sweephand.actions.kind import Reading, member
 from sweephand.actions.payloads import message
-from sweephand.actions.sqs import Message, message_group
 from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
 from sweephand.errors import InvalidRequest

@@ -1,6 +1,6 @@
 """How an HTTP action shows its target who calls: the fields of each type, read, stored without secrets, shown. Pure.
 
-A type is a line in TYPES; proof.py and the modules next to it carry it out when a call is made.
+A type is a line in TYPES; authenticate.py and the modules next to it carry it out when a call is made.
 """
 
 from __future__ import annotations
@@ -19,8 +19,12 @@ from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.json_schema import Schema
+from sweephand.lazy import lazy
 from sweephand.security.aws_targets import check_role
 from sweephand.security.guard import CREDENTIALS_IN_CLEAR, GuardSettings, check_url, is_public
+
+with lazy():
+    from sweephand.actions.auth import certificates
 
 PREFIX = "authentication."
 PASSWORD = "authentication.password"  # noqa: S105 - the path of a field
@@ -31,7 +35,7 @@ PEM = "authentication.pem"
 
 CREDENTIALS_IN = ("header", "body")
 OF_SIGV4 = ("Date", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-SHA256")
-"""What a signature is made with: a caller's own beside it would break it."""
+"""Headers that a signature sets: a caller's own would break it."""
 _VISIBLE = re.compile(r"[!-~]+", re.ASCII)
 _PRINTABLE = re.compile(r"[ -~]+", re.ASCII)
 _AWS_NAME = re.compile(r"[a-z0-9-]+", re.ASCII)
@@ -56,7 +60,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Authentication:
-    """members: what may be shown, by the API's names; an absent one is missing."""
+    """Authentication without its secrets. members: what may be shown, by the API's names; an absent one is missing."""
 
     type: str = "none"
     members: Mapping[str, Any] = field(default_factory=dict)
@@ -82,15 +86,13 @@ NONE, STACK = Authentication(), Authentication("sweephand")
 
 
 def parse(value: object, field: str, guard: GuardSettings) -> tuple[Authentication, dict[str, str]]:
-    """The authentication and the secrets that were given, by their field within the action. Raises InvalidRequest."""
+    """Reads the authentication, and the secrets that were given by their field within the action."""
     if value is None:
         return NONE, {}
     if not isinstance(value, Mapping):
         raise InvalidRequest(field, f"must be an object, not {read.shown(value)}")
     kind = read.one_of(value.get("type"), below(field, "type"), tuple(TYPES))
     if kind == "clientCertificate":
-        from sweephand.actions import certificates  # noqa: PLC0415 - a compiled library, for the few jobs with one
-
         members, secret = certificates.parse(value, field)
         return Authentication(kind, members), {} if secret is None else {PEM: secret}
     if kind == "sweephand" and not guard.identity:
@@ -116,7 +118,7 @@ def parse(value: object, field: str, guard: GuardSettings) -> tuple[Authenticati
 
 
 def to_json(authentication: Authentication) -> dict[str, Any]:
-    """The stored form, which is also the one shown: every member of the type, secrets as `***`."""
+    """Returns the stored form, which is also the one shown: every member of the type, secrets as `***`."""
     if authentication.type == "clientCertificate":
         return {"type": authentication.type, "pem": MASK, "certificate": authentication.members.get("certificate")}
     known = TYPES[authentication.type].items()
@@ -125,14 +127,14 @@ def to_json(authentication: Authentication) -> dict[str, Any]:
 
 
 def from_json(stored: Mapping[str, Any]) -> Authentication:
-    """What `to_json` wrote."""
+    """Returns what `to_json` wrote."""
     secret = {name for name, member in TYPES[stored["type"]].items() if member.secret}
     shown = {name: value for name, value in stored.items() if name != "type" and name not in secret}
     return Authentication(stored["type"], {name: value for name, value in shown.items() if value is not None})
 
 
 def other_identity(new: Authentication, old: Authentication) -> str | None:
-    """The member by which a kept secret would stand for another identity or go elsewhere; None if there is none."""
+    """Returns the member by which a kept secret would stand for another identity or go elsewhere, None without one."""
     for name, member in TYPES[new.type].items():
         if member.identity and not member.secret and new.members.get(name) != old.members.get(name):
             return name
@@ -140,7 +142,7 @@ def other_identity(new: Authentication, old: Authentication) -> str | None:
 
 
 def certificate_out_of_time(authentication: Authentication, now: datetime) -> str | None:
-    """What to say of a client certificate that is not valid at this instant; None of one that is."""
+    """Returns why a client certificate is not valid at this instant, None if it is."""
     begins = _instant_of(authentication, "notBefore")
     if begins is not None and begins > now:
         return f"the client certificate is not valid before {text(begins)}"
@@ -149,7 +151,7 @@ def certificate_out_of_time(authentication: Authentication, now: datetime) -> st
 
 
 def check_lasting(authentication: Authentication, field: str, now: datetime) -> None:
-    """A certificate that is given must not have ended; it may begin later, as its job may. Raises InvalidRequest."""
+    """Raises InvalidRequest for a certificate that has ended. One may begin later, as its job may."""
     ended = _ended(authentication, now)
     if ended is not None:
         raise InvalidRequest(field, f"the certificate {ended}")
@@ -202,7 +204,7 @@ def _header_value(value: object, field: str, _: GuardSettings) -> str:
 
 
 def _printable(longest: int) -> Reader:
-    """RFC 6749, appendix A: a client's id and secret, a scope."""
+    """Returns the reader of a client's id or secret, or of a scope (RFC 6749, appendix A)."""
 
     def reader(value: object, field: str, _: GuardSettings) -> str:
         text = read.text(value, field, 1, longest)
@@ -230,7 +232,7 @@ def _credentials_in(value: object, field: str, _: GuardSettings) -> str:
 
 
 def _aws_name(value: object, field: str, _: GuardSettings) -> str:
-    """Of a service as its endpoints sign it (execute-api, lambda, s3, es), or of a region."""
+    """Reads the name of a service as its endpoints sign it (execute-api, lambda, s3, es), or of a region."""
     name = read.text(value, field, 1, 64)
     if not _AWS_NAME.fullmatch(name):
         raise InvalidRequest(field, "must have small letters, digits and - only")
@@ -296,8 +298,6 @@ def given(kind: str) -> tuple[dict[str, Schema], tuple[str, ...]]:
     """Returns the members of a type in a request, and those that are required."""
     members: Mapping[str, Schema] = {name: each.schema for name, each in TYPES[kind].items()}
     if kind == "clientCertificate":
-        from sweephand.actions import certificates  # noqa: PLC0415 - as above
-
         members = certificates.GIVEN
     required = (name for name, each in TYPES[kind].items() if each.required and not each.secret)
     return {"type": {"const": kind}, **members}, ("type", *required)
@@ -306,8 +306,6 @@ def given(kind: str) -> tuple[dict[str, Schema], tuple[str, ...]]:
 def shown(kind: str) -> dict[str, Schema]:
     """Returns the members of a type in an answer."""
     if kind == "clientCertificate":
-        from sweephand.actions import certificates  # noqa: PLC0415 - as above
-
         return {"type": {"const": kind}, **certificates.SHOWN}
     return {"type": {"const": kind}, **{name: _shown(each) for name, each in TYPES[kind].items()}}
 

@@ -1,6 +1,6 @@
-"""What shows others for a while who we are (access tokens and the like), kept until shortly before it ends.
+"""Cache of outgoing access tokens and credentials, evicted shortly before they expire.
 
-By the wall clock: a frozen function's monotonic clock may stand still while a token runs out.
+It goes by the wall clock: a frozen function's monotonic clock may stand still while a token runs out.
 """
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ from threading import Lock
 from typing import Any
 
 MARGIN = timedelta(seconds=60)
-"""So long before its end a pass is not used any more: it must outlive the call. One that lives less than five times as
-long serves four fifths of its life, for else it would be fetched for each call."""
+"""A token is no longer used so long before its end: it must outlive the call. One that lives less than five times as
+long serves four fifths of its life; otherwise it would be fetched for each call."""
 KEPT = 512
 
 
 @dataclass(frozen=True)
-class Pass:
-    """value: of whatever kind its maker gives."""
+class CachedToken:
+    """A token. value: of whatever kind its maker gives."""
 
     value: Any = field(repr=False)
     ends_at: datetime
 
 
-class Passes:
-    """Safe for threads: who needs a pass that another thread is fetching waits for it. The least recently used go."""
+class TokenCache:
+    """A cache that is safe for threads: one waits for a token that another is fetching. The least recently used go."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, Pass] = OrderedDict()  # each until it is not used any more
+        self._kept: OrderedDict[Hashable, CachedToken] = OrderedDict()  # each until it is not used any more
         self._making: dict[Hashable, Lock] = {}
         self._lock = Lock()
 
     def get(
-        self, key: Hashable, now: datetime, make: Callable[[], Pass], *, wait_s: float, not_this: Any = None
+        self, key: Hashable, now: datetime, make: Callable[[], CachedToken], *, wait_s: float, not_this: Any = None
     ) -> tuple[Any, bool]:
-        """The pass, and whether it was there already.
+        """Returns the token, and whether it was there already.
 
         make: what it raises goes to the caller, and nothing is kept. wait_s: for another thread that makes it; then it
         is made here too. not_this: a value that was refused, which is not given again.
@@ -46,7 +46,7 @@ class Passes:
         if there is not None:
             return there.value, True
         with self._lock:
-            if len(self._making) >= 2 * KEPT:  # of passes that nobody gave
+            if len(self._making) >= 2 * KEPT:  # of tokens that nobody gave
                 self._making = {known: lock for known, lock in self._making.items() if known in self._kept}
             making = self._making.setdefault(key, Lock())
         waited = making.acquire(timeout=max(0.0, wait_s))
@@ -55,13 +55,13 @@ class Passes:
             if there is not None:
                 return there.value, True
             made = make()
-            self._keep(key, Pass(made.value, made.ends_at - min(MARGIN, (made.ends_at - now) / 5)))
+            self._keep(key, CachedToken(made.value, made.ends_at - min(MARGIN, (made.ends_at - now) / 5)))
             return made.value, False
         finally:
             if waited:
                 making.release()
 
-    def _look(self, key: Hashable, now: datetime, not_this: Any) -> Pass | None:
+    def _look(self, key: Hashable, now: datetime, not_this: Any) -> CachedToken | None:
         with self._lock:
             there = self._kept.get(key)
             if there is None or there.ends_at <= now or there.value == not_this:
@@ -69,7 +69,7 @@ class Passes:
             self._kept.move_to_end(key)
             return there
 
-    def _keep(self, key: Hashable, made: Pass) -> None:
+    def _keep(self, key: Hashable, made: CachedToken) -> None:
         with self._lock:
             self._kept[key] = made
             self._kept.move_to_end(key)

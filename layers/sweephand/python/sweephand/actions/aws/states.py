@@ -11,7 +11,7 @@ from typing import Any, final
 
 from botocore.exceptions import ClientError
 
-from sweephand.actions.aws import JsonAction, Sent, json_message, told
+from sweephand.actions.aws.service import JsonAction, Sent, json_message, told
 from sweephand.actions.call import Call
 from sweephand.security.aws_targets import Arn
 

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from sweephand.actions.authentication import Authentication
+from sweephand.actions.auth.authentication import Authentication
 from sweephand.actions.http import Http, OutcomeRules
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.security.guard import Outbound

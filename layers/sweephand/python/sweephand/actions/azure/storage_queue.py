@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any, final
 from xml.sax import saxutils
 
-from sweephand.actions import azure, redirects
+from sweephand.actions.azure import queue_or_topic as azure
+from sweephand.actions.azure import redirects
 from sweephand.actions.call import Call
 from sweephand.actions.headers import MASK, MAX_SECRET
 from sweephand.actions.kind import Reading, member, within
 from sweephand.actions.payloads import STRANGE, message
-from sweephand.actions.proof import secret as secret_of
 from sweephand.actions.redaction import of_query
 from sweephand.actions.webhook import Post
 from sweephand.domain.job import Payload
@@ -105,7 +105,7 @@ class StorageQueue(azure.AzureAction):
 
     def post(self, call: Call, settings: GuardSettings) -> Post:
         """Returns the message in its envelope."""
-        token = secret_of(call.secrets, SAS_TOKEN)
+        token = call.secret(SAS_TOKEN)
         content = base64.b64encode(envelope(self, call).encode()).decode()
         return Post(
             f"{self._url(settings)}?{token}",

@@ -17,12 +17,12 @@ from email.utils import format_datetime
 from typing import Any, ClassVar, final
 from urllib.parse import quote_plus
 
-from sweephand.actions import azure, redirects
+from sweephand.actions.azure import queue_or_topic as azure
+from sweephand.actions.azure import redirects
 from sweephand.actions.call import Call
 from sweephand.actions.headers import MASK, MAX_HEADER_BYTES, MAX_HEADERS, MAX_SECRET, check_name
 from sweephand.actions.kind import Reading, member, within
 from sweephand.actions.payloads import message
-from sweephand.actions.proof import secret as secret_of
 from sweephand.actions.redaction import of_query
 from sweephand.actions.webhook import Post
 from sweephand.domain.instants import epoch_s, text
@@ -194,7 +194,7 @@ class ServiceBus(azure.AzureAction):
     def post(self, call: Call, settings: GuardSettings) -> Post:
         """Returns the message with its signature and properties."""
         url = self._url(settings)
-        signature = signed(url.removesuffix("/messages"), self.key_name, secret_of(call.secrets, SAS_KEY), call)
+        signature = signed(url.removesuffix("/messages"), self.key_name, call.secret(SAS_KEY), call)
         headers = [
             ("Authorization", signature),
             ("Content-Type", self.properties.get("contentType", "text/plain; charset=utf-8")),

@@ -1,4 +1,4 @@
-"""How a target is told of the run that calls it: in headers of the service's own, or in those that it knows already.
+"""Headers that tell a target of the run that calls it: the service's own, or those that it knows already.
 
 A facade chooses the dialect of the jobs that it makes, so that their targets need no change.
 """
@@ -27,7 +27,7 @@ def _own(call: Call) -> dict[str, str | None]:
 
 
 def _sap(call: Call) -> dict[str, str | None]:
-    """Source: SAP's documentation of asynchronous jobs; x-sap-run-at is read by several applications in the field."""
+    """Returns SAP's headers. Source: its documentation of asynchronous jobs; several applications read x-sap-run-at."""
     return {
         "x-sap-job-id": None if call.integer_job_id is None else str(call.integer_job_id),
         "x-sap-job-schedule-id": call.schedule_id,
@@ -41,16 +41,16 @@ DIALECTS: Mapping[str, Callable[[Call], dict[str, str | None]]] = {OWN: _own, SA
 
 
 def headers(dialect: str, call: Call) -> dict[str, str | None]:
-    """None for what there is not to tell."""
+    """Returns the headers of a dialect; None for those that a run does not have."""
     return DIALECTS[dialect](call)
 
 
 def type_of_nothing(dialect: str) -> str | None:
-    """The Content-Type of a POST or PUT without a payload. SAP's service names its own with each of them."""
+    """Returns the Content-Type of a POST or PUT without a payload, which SAP's service names with each of them."""
     return "application/json" if dialect == "sap" else None
 
 
 def facts(call: Call) -> dict[str, str]:
-    """What targets that are called otherwise than by HTTP are told, under the names of the service's own headers."""
+    """Returns the run for targets that are not called by HTTP, under the names of the service's own headers."""
     told = {**headers(OWN, call), "Sweephand-Hop": str(call.hop)}
     return {name: value for name, value in told.items() if value is not None}

@@ -1,0 +1,49 @@
+"""A request that needs authentication, and what it gets: headers or a certificate that show its target who calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sweephand.domain.run import Outcome
+from sweephand.security.guard import Target
+
+if TYPE_CHECKING:
+    import ssl
+
+
+@dataclass(frozen=True)
+class Sending:
+    """A request that is about to be made, but for its authentication. headers: as they will go out."""
+
+    method: str
+    target: Target
+    headers: Sequence[tuple[str, str]]
+    content: bytes | None
+
+
+@dataclass(frozen=True)
+class RequestAuth:
+    """Authentication of one request. headers: to be added. told: secrets that the target hears, and may echo.
+
+    kept: it was made for an earlier call, so that a refusal is worth a new one. ssl_context: instead of the usual.
+    """
+
+    headers: tuple[tuple[str, str], ...] = ()
+    told: tuple[str, ...] = field(default=(), repr=False)
+    kept: bool = False
+    ssl_context: ssl.SSLContext | None = None
+
+
+class NotAuthenticated(Exception):
+    """A request that was not sent, because its authentication could not be had. outcome: of the attempt."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome.message)
+        self.outcome = outcome
+
+
+def bearer(token: str, *, kept: bool = False) -> RequestAuth:
+    """Returns the authentication by a bearer token."""
+    return RequestAuth((("Authorization", f"Bearer {token}"),), (token,), kept)
