@@ -864,7 +864,7 @@ def test_a_wrong_planned_total_is_put_right(stage: Stage, wrong: int) -> None:
     assert stage.audit().corrected == 1
 
     assert stage.stored(planned).planned_total == right
-    assert "counts were put right" in stage.journal.at("warning")
+    assert "counts were corrected" in stage.journal.at("warning")
 
 
 def settled_hourly(stage: Stage, planned: Planned) -> bool:
@@ -937,7 +937,7 @@ def test_what_an_hour_did_not_get_through_is_the_next_hour_s_first(stage: Stage)
     second = stage.audit(everything=False)
 
     assert first.schedules == 1
-    assert "the audit ran out of time: the next one goes on" in stage.journal.at("warning")
+    assert "the audit ran out of time; the next one continues" in stage.journal.at("warning")
     assert second.schedules == len(mine) - 1 + len(theirs)
 
 

@@ -1,7 +1,7 @@
-"""The audit: what should have run against the ledger, each hour.
+"""The hourly audit: compares the schedules with the ledger and repairs what differs.
 
-Every schedule that lost its next time gets one. A 24th of all schedules is held against its ledger (reckoning.py); what
-one audit does not get through in its time, the next one does first.
+Each audit restarts every schedule that lost its next time, and compares one 24th of all schedules with the ledger
+(reconcile.py). The next audit begins with whatever the last one had no time for.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ with lazy():
 
 PARTS = 24
 DEADLINE_S = 600.0
-"""For holding schedules against their ledger; what remains of the function's 15 minutes is for finding stopped ones."""
+"""Time for comparing schedules with the ledger; the rest of the function's 15 minutes is for finding stopped ones."""
 
 
 @dataclass
 class Findings:
-    """schedules: looked at in depth. stopped: series without a next time, now repaired.
+    """The findings of one audit.
 
-    lost: runs whose pointer was sent again. superseded: occurrences of plans too old to be run, now in the ledger.
-    corrected: counts put right. unreadable: schedules whose text nobody can read; the sweep takes them out.
-    waiting: looks that the table had no time for. rest: where to go on, if time ran out.
+    schedules: compared with their ledger. stopped: series that had no next time, now repaired. lost: runs whose pointer
+    was sent again. superseded: occurrences of plans too old to run, now in the ledger. corrected: counts corrected.
+    unreadable: schedules whose stored text cannot be read; the sweep takes them out of service. waiting: schedules left
+    for the next audit because the table did not answer. rest: where to continue if time ran out.
     """
 
     schedules: int = 0
@@ -59,9 +60,9 @@ class Findings:
 
 @dataclass
 class _Round:
-    """One pass.
+    """The state of one audit.
 
-    turns: which parts of the catalogue are held against the ledger, and from where. cut: where time ran out.
+    turns: the parts of the catalogue to compare with the ledger, and where each begins. cut: where time ran out.
     """
 
     world: World
@@ -75,21 +76,21 @@ class _Round:
         return any(turn.part in (part, EVERY) and (shard, sk) > (turn.shard, turn.behind) for turn in self.turns)
 
     def left(self) -> tuple[Rest, ...]:
-        """What remains of each turn behind the cut."""
+        """Returns the part of each turn that comes after the cut."""
         if self.cut is None:
             return ()
         return tuple(Rest(turn.part, *max(self.cut, (turn.shard, turn.behind))) for turn in self.turns)
 
 
 EVERY = -1
-"""The part of a turn that is for all schedules."""
+"""The part number of a turn that covers all schedules."""
 
 
 def audit(world: World, *, everything: bool = False, rest: str | None = None) -> Findings:
-    """One pass over the catalogue.
+    """Audits the catalogue once.
 
-    everything: all schedules in depth and settled at once, not this hour's part. rest: where such a pass left off.
-    Raises ValueError for a `rest` that no audit gave.
+    everything: compares all schedules, not only this hour's part, and settles at once. rest: where such an audit
+    stopped. Raises ValueError for a `rest` that no audit returned.
     """
     last = audits.read(world.table)
     now = world.clock.now()
@@ -109,7 +110,7 @@ def audit(world: World, *, everything: bool = False, rest: str | None = None) ->
     audits.write(world.table, LastAudit(now, findings.counts(), everything, rests))
     world.journal.info("audit", rows=findings.schedules, repaired=findings.stopped, findings=findings.found)
     if this.cut is not None:
-        world.journal.warning("the audit ran out of time: the next one goes on", shard=this.cut[0])
+        world.journal.warning("the audit ran out of time; the next one continues", shard=this.cut[0])
     if findings.found:
         world.journal.count("AuditFindings", findings.found)
     return findings
@@ -136,7 +137,7 @@ def _audit_shard(this: _Round, shard: int) -> None:
 
 
 def _guarded(this: _Round, pk: str, schedule_id: str, *, in_depth: bool) -> None:
-    """One schedule that cannot be read, or that the table has no time for, stops no audit."""
+    """Audits one schedule; counts and logs one that cannot be read now, so that the audit continues."""
     _, tenant, _, job_id = keys.parts(pk)
     try:
         schedule = jobs.read_schedule(this.world.table, tenant, job_id, schedule_id)

@@ -1,6 +1,6 @@
-"""One schedule held against its ledger: what was lost is sent again, counts are put right, totals are settled.
+"""Compares one schedule with its ledger: sends lost messages again, corrects counts and settles totals.
 
-Nothing here ends a run but one: an occurrence of a plan so old that its message would be dropped.
+It ends no run, with one exception: an occurrence of a plan so old that its message would be dropped.
 """
 
 from __future__ import annotations
@@ -34,19 +34,20 @@ from sweephand.store.runs import ledger, stats
 from sweephand.store.views import runs as views
 
 SETTLED_AFTER = timedelta(minutes=10)
-"""Instants this old have had the time to reach their ledger row."""
+"""An instant this old must have its ledger row by now."""
 MOST_INSTANTS = 100_000
-"""Of one schedule in one look; what is left follows at the next."""
+"""Limit for one schedule in one audit; the next audit does the rest."""
 WORTH_SETTLING = 24
 SETTLES_AFTER = timedelta(days=5)
-"""A write costs as much as reading some twenty rows again; and rows must be settled long before they expire."""
+"""A write costs as much as reading about twenty rows again, and rows must be settled long before they expire."""
 
 
 @dataclass(frozen=True)
 class Reckoned:
-    """lost: occurrences and runs whose pointer was sent again. superseded: those that nobody may run any more.
+    """The repairs to one schedule.
 
-    corrected: counts that were put right.
+    lost: occurrences and runs whose pointer was sent again. superseded: occurrences that may not run any more.
+    corrected: counts that were wrong.
     """
 
     lost: int = 0
@@ -55,9 +56,9 @@ class Reckoned:
 
 
 def reckon(world: World, schedule: Schedule, *, at_once: bool) -> Reckoned:
-    """Holds a schedule against its ledger. at_once: settles now what it can, not when it is worth a write.
+    """Compares a schedule with its ledger and repairs it. at_once: settles now, even if it is not worth a write yet.
 
-    What a first, cheaper look finds may be a moment old: it is read again before anything follows from it.
+    The first read is cheap and may be slightly stale, so it is repeated consistently before anything is changed.
     Raises ValueError for a schedule that cannot be read and is not known to be broken.
     """
     if schedule.state is not ScheduleState.BROKEN:
@@ -79,9 +80,10 @@ def reckon(world: World, schedule: Schedule, *, at_once: bool) -> Reckoned:
 
 @dataclass(frozen=True)
 class _Seen:
-    """pointers: to be sent. over: owed by plans that no executor knows any more. settles_to: if it can go that far.
+    """The result of one comparison.
 
-    planned: what planned_total should be, None where that cannot be said.
+    pointers: to send. over: occurrences owed by plans that executors do not know any more. settles_to: the instant up
+    to which totals can be settled. planned: the correct planned_total; None where it is unknown.
     """
 
     account: Account
@@ -122,7 +124,7 @@ def _look(world: World, schedule: Schedule, now: datetime, *, consistent: bool) 
 
 
 def account(world: World, schedule: Schedule, before: StatsItem, *, consistent: bool = True) -> Account:
-    """before: the statistics as read."""
+    """Reads what the schedule planned and what its ledger holds, from the settled part on. before: its statistics."""
     settled_to = before.settled_to
     force = plans.in_force(schedule)
     since = EPOCH if settled_to is None else from_ms(settled_to)
@@ -142,10 +144,10 @@ def account(world: World, schedule: Schedule, before: StatsItem, *, consistent: 
 
 
 def _judged_until(world: World, schedule: Schedule, there: Account, latest: datetime) -> datetime:
-    """The last instant that must have its row by now: sent, old enough, and before any catch-up that is under way."""
+    """Returns the last instant that must have its row: sent, old enough, and before any catch-up under way."""
     until = min(latest, there.newest) if not there.whole else latest
     sent = plans.sent_until(schedule)
-    # Nothing of a plan that is off was sent; but a pause that ends late may still plan what lies behind its end.
+    # A plan that is off has sent nothing, but a pause that ends late may still plan what comes after its end.
     until = min(until, plans.in_force(schedule).since if sent is None else sent)
     if schedule.missed_to is not None and schedule.missed_to > there.since:
         first = next_run_index.first_catch_up(world.table, schedule.tenant, schedule.id)
@@ -161,13 +163,13 @@ def _planned(schedule: Schedule, there: Account, before: StatsItem) -> int | Non
 
 
 def _pointer(schedule: Schedule, owed: Owed) -> Pointer:
-    """Of the generation that owes it, and decided: its lateness is the service's own."""
+    """Returns the pointer of the generation that owes it; decided, because the service itself caused its lateness."""
     pointer = occurrence(schedule.tenant, schedule.job_id, schedule.id, owed.instant, owed.generation)
     return replace(pointer, decided=True)
 
 
 def _nobody_holds(run: Run, now: datetime) -> bool:
-    """Its message must be lost: long after its lease, its next attempt or its deadline, and it still waits."""
+    """Says whether the run's message must be lost: it still waits, long after its lease, next attempt or deadline."""
     long_ago = now - SETTLED_AFTER
     if run.deadline_at is not None and run.deadline_at < long_ago:
         return True
@@ -188,7 +190,7 @@ def _send(world: World, schedule: Schedule, pointers: Sequence[Pointer]) -> None
 
 
 def _supersede(world: World, schedule: Schedule, over: Sequence[Owed]) -> int:
-    """The row for an instant of a plan that is no longer listed: its message would be dropped [absent]."""
+    """Writes the missing rows of instants whose plan is no longer listed, because their messages would be dropped."""
     done = 0
     for owed in over:
         pointer = _pointer(schedule, owed)
@@ -202,7 +204,7 @@ def _supersede(world: World, schedule: Schedule, over: Sequence[Owed]) -> int:
 
 
 def _correct(world: World, schedule: Schedule, seen: _Seen) -> int:
-    """planned_total [as read], and lines that a run of its own came into. Returns how many counts were wrong."""
+    """Corrects planned_total, and counts of lines from which a run got its own row. Returns how many were wrong."""
     corrected = 0
     for line, count in seen.account.miscounted():
         corrected += isinstance(_recount(world, line, count), Written)
@@ -212,12 +214,12 @@ def _correct(world: World, schedule: Schedule, seen: _Seen) -> int:
         same = jobs.as_read(schedule) & (ScheduleItem.planned_total == schedule.planned_total)
         corrected += isinstance(world.table.update(*key, actions, same), Written)
     if corrected:
-        world.journal.warning("counts were put right", tenant=schedule.tenant, schedule=schedule.id, rows=corrected)
+        world.journal.warning("counts were corrected", tenant=schedule.tenant, schedule=schedule.id, rows=corrected)
     return corrected
 
 
 def _recount(world: World, line: Run, count: int) -> object:
-    """A line with another count, and the statistics with it [count as read]."""
+    """Corrects the count of a line, and the statistics with it, if the count is still as read."""
     assert line.range_count is not None
     pk, sk = keys.runs(line.tenant, line.schedule_id or line.job_id), keys.run(line.uuid)
     same = RunItem.range_count == line.range_count
@@ -239,7 +241,7 @@ def _worth_settling(schedule: Schedule, seen: _Seen, now: datetime, *, at_once: 
 
 
 def _settle(world: World, schedule: Schedule, seen: _Seen) -> None:
-    """settled_to and the totals up to there; one that is off leaves the catalogue once nothing is left to settle."""
+    """Writes settled_to and the totals up to it. A schedule that is off leaves the catalogue once all is settled."""
     there, until = seen.account, seen.settles_to
     rows = [run for run in there.rows.values() if run.planned_at <= until]
     if rows and until > there.since:
@@ -258,10 +260,10 @@ def _settle(world: World, schedule: Schedule, seen: _Seen) -> None:
 
 
 def restart(world: World, schedule: Schedule) -> bool:
-    """It goes on behind the last occurrence in the ledger [as read], and the sweep finds missed what lies between.
+    """Restarts a series after its last occurrence in the ledger; the sweep then treats those since as missed.
 
-    Up to there planned_total is counted anew. An ENDING one gets its wake again. False: somebody else changed it first.
-    Raises ValueError if its timing cannot be read.
+    Counts planned_total up to there again. An ENDING schedule gets its wake again. Returns False if the schedule was
+    changed first. Raises ValueError if its timing cannot be read.
     """
     actions = [assign(ScheduleItem.next_run_at, epoch_s(world.clock.now() + WAKE_AGAIN))]
     if schedule.state is ScheduleState.ACTIVE:

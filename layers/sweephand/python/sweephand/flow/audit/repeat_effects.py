@@ -1,6 +1,6 @@
-"""By command: the effects of finished runs once more, where a queue was purged before they were done.
+"""Repeats the effects of finished runs, on command, where a queue was purged before they were done.
 
-The pointers of the runs go out again; an executor that meets a finished run repeats its effects and does nothing else.
+It sends the pointers of the runs again. An executor that gets the pointer of a finished run only repeats its effects.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ AT_ONCE = 100
 
 @dataclass
 class Repeated:
-    """jobs: looked through. runs: finished ones, whose pointer was sent. rest: if time ran out, where to go on."""
+    """The progress. jobs: how many were read. runs: finished ones whose pointer was sent. rest: where to continue."""
 
     jobs: int = 0
     runs: int = 0
@@ -37,7 +37,7 @@ class Repeated:
 
 @dataclass(frozen=True)
 class Range:
-    """since, until: of planned instants, both included. job: None for all of the tenant, behind the place `behind`."""
+    """Planned instants from `since` to `until`, both included, of one job or of all jobs after the place `behind`."""
 
     tenant: str
     since: datetime
@@ -47,7 +47,7 @@ class Range:
 
     @classmethod
     def read(cls, members: Mapping[str, str]) -> Range:
-        """tenant, since, until (RFC 3339 with an offset), and job or from. Raises ValueError for anything else."""
+        """Reads tenant, since, until (RFC 3339 with an offset), and job or from. Raises ValueError for any other."""
         given = dict(members)
         try:
             tenant, since, until = given.pop("tenant"), given.pop("since"), given.pop("until")
@@ -55,21 +55,21 @@ class Range:
             raise ValueError(f"{missing.args[0]} is missing") from missing
         found = cls(tenant, _instant(since), _instant(until), given.pop("job", None), given.pop("from", None))
         if given:
-            raise ValueError(f"unknown: {', '.join(sorted(given))}")
+            raise ValueError(f"unknown members: {', '.join(sorted(given))}")
         return found
 
 
 def _instant(text: str) -> datetime:
     instant = datetime.fromisoformat(text)
     if instant.tzinfo is None:
-        raise ValueError(f"{text} has no offset")
+        raise ValueError(f"{text} has no offset: write one, such as Z or +01:00")
     return instant
 
 
 def repeat(world: World, members: Mapping[str, str]) -> Repeated:
-    """The effects of every finished run of the range, by sending its pointer. May be repeated without harm.
+    """Sends the pointer of every finished run of the range, which repeats its effects. Harmless to repeat.
 
-    members: as Range.read takes them. Raises ValueError as it does, Unavailable if a message did not go out.
+    members: the input of Range.read. Raises ValueError as it does, Unavailable if a message was not sent.
     """
     wanted = Range.read(members)
     deadline = world.clock.monotonic() + DEADLINE_S
@@ -96,7 +96,7 @@ def _pointer(world: World, job: Job, run: Run) -> Delivery:
 
 
 def _jobs(world: World, wanted: Range) -> Iterator[tuple[str, Job]]:
-    """Each with its place in the list of all jobs."""
+    """Yields each job with its place in the list of all jobs."""
     places: Iterator[tuple[str, str]] = iter([("", wanted.job or "")])
     if wanted.job is None:
         rows = lists.listed(world.table, wanted.tenant, lists.ALL, wanted.behind, PAGE)

@@ -1,6 +1,7 @@
-"""The function `operations`: a message is one stretch of an operation's pages, and sends the next one.
+"""The function `operations`: each message does pages of an operation for a while, then sends the next message.
 
-Who is cut off leaves the row as the last whole page left it; the message comes back, or the row's wake sends another.
+If it is cut off, the row stays as the last complete page left it; the message comes back, or the row's wake sends
+another.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ with lazy():
     from sweephand.flow.errors import failures
 
 STRETCH_S = 60.0
-"""After this long no further page begins: half of what the function has."""
+"""No further page begins after this long: half of the function's time limit."""
 TRIES_UNEXPECTED = 3
-"""So often the same message may fail unexpectedly before its operation does."""
+"""Unexpected failures of one message before its operation fails."""
 TRIES_UNAVAILABLE = 8
-"""Then the row's wake answers: a table that is not to be had is no reason to give up, nor to end as a dead letter."""
+"""Receives of one message before the row's wake takes over: an unavailable table must not fail the operation."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 5.0, 300.0
 
 
 def batch(world: World, request_id: str, messages: Sequence[Delivered]) -> list[str]:
-    """Returns the ids of those messages that must come back."""
+    """Works on the messages. Returns the ids of those that must come back."""
     failed: list[str] = []
     waits: dict[str, float] = {}
     for message in messages:
@@ -57,7 +58,7 @@ def _guarded(world: World, by: str, message: Delivered) -> Verdict:
 
 
 def one(world: World, by: str, message: Delivered) -> Verdict:
-    """Raises Unavailable."""
+    """Works on one message. Raises Unavailable."""
     try:
         pointer = decode(message.body)
     except Unreadable as unreadable:
@@ -81,7 +82,7 @@ def _tried(world: World, by: str, operation: Operation, tries: int) -> Verdict:
         raise
     except SweephandError as hopeless:
         return _give_up(world, operation, hopeless.reason)
-    except Exception as unexpected:  # noqa: BLE001 - it must end with a cause, not come back for ever
+    except Exception as unexpected:  # noqa: BLE001 - it must end with a cause, not come back forever
         at = where(unexpected)
         world.journal.error("an operation's page failed", error=type(unexpected).__name__, where=at)
         if tries < TRIES_UNEXPECTED:
@@ -90,28 +91,28 @@ def _tried(world: World, by: str, operation: Operation, tries: int) -> Verdict:
 
 
 def dead(world: World, pointer: Pointer) -> None:
-    """Its message was received ten times and never settled: whatever carried out this page died each time."""
+    """Fails the operation of a dead letter: its message was received ten times and the function died each time."""
     operation = _meant(world, pointer)
     if operation is not None and not operation.leaves:
-        verbs.give_up(world, operation, "what carried it out was cut off, again and again")
+        verbs.give_up(world, operation, "the function stopped before finishing a page, on every try")
 
 
 def _meant(world: World, pointer: Pointer) -> Operation | None:
-    """None where it has ended or rests, or another message has come further."""
+    """Returns the operation; None if it has ended or is paused, or if another message has got further."""
     if pointer.subject is not Subject.OPERATION:
         return None
     operation = store.by_pointer(world.table, pointer)
     if operation is None or operation.step != pointer.generation:
         return None
-    if operation.state is OperationState.FAILED:  # whoever gave it up may have died before it told of that
+    if operation.state is OperationState.FAILED:  # whoever gave up may have died before publishing it
         events.operation_failed(world, operation)
     return operation if operation.state is OperationState.RUNNING or operation.leaves else None
 
 
 def _cleared(world: World, operation: Operation) -> Verdict:
-    """What a cancelled one had written goes; its wake stays until it has. Raises Unavailable.
+    """Removes what a cancelled operation has written; its wake stays until that is done. Raises Unavailable.
 
-    A message that comes too early, of a page that was begun before, leaves it to the one that was sent for this.
+    A message of an earlier page may come too early: it leaves the removal to the message that was sent for it.
     """
     if world.clock.now() >= operation.cleared_at:
         clear(world, operation)
@@ -120,7 +121,7 @@ def _cleared(world: World, operation: Operation) -> Verdict:
 
 
 def _stretch(world: World, by: str, operation: Operation) -> Verdict:
-    """Pages until the operation ends, rests, has to wait for its time, or the stretch is over."""
+    """Does pages until the operation ends, is paused or must wait, or the time of the message is over."""
     page = work_of(operation.kind)
     deadline = world.clock.monotonic() + STRETCH_S
     while operation.due_at is None or operation.due_at <= world.clock.now():
@@ -138,7 +139,7 @@ def _stretch(world: World, by: str, operation: Operation) -> Verdict:
 
 
 def _after(world: World, operation: Operation, page: Page, by: str) -> Operation:
-    """Absolute values, so that the write behind a page may come twice."""
+    """Returns the operation after the page, in absolute values, so that its write may be repeated."""
     moved = replace(
         operation,
         step=operation.step + 1,
@@ -157,11 +158,11 @@ def _after(world: World, operation: Operation, page: Page, by: str) -> Operation
 
 
 def _own(there: Operation | None, wanted: Operation) -> bool:
-    """A refused write that is there all the same was this message's own: its answer was lost."""
+    """Says whether the row holds this message's own write, whose answer was lost."""
     return there is not None and (there.step, there.by, there.state) == (wanted.step, wanted.by, wanted.state)
 
 
 def _give_up(world: World, operation: Operation, cause: str) -> Verdict:
-    """[it runs]: where a page came further than the operation was read here, the rest of it cannot go on either."""
+    """Fails the operation if it still runs, even if a page got further than the operation read here."""
     verbs.give_up(world, operation, cause)
     return DONE

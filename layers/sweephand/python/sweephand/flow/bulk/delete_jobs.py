@@ -1,7 +1,7 @@
-"""Deletes the jobs that filters let through, each as a caller would: some at once, many as an operation.
+"""Deletes the jobs that match filters, each as a caller would: a few at once, many as an operation.
 
-params: the filters, in the members of the API. cursor: `after`, the place of the last job that was looked at; `kept`:
-jobs that no longer fit when their turn came. A job that is made after the request stays.
+params: the filters, in the members of the API. cursor: `after`, the place of the last job examined; `kept`: jobs that
+no longer matched when their turn came. A job created after the request stays.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from sweephand.store.views import jobs as lists
 from sweephand.store.views.jobs import Filters
 
 AT_ONCE = 100
-"""More are an operation."""
+"""More jobs than this become an operation."""
 JOBS = 25
 PAGE_S = 10.0
-"""After this long none is begun: a job of 1,000 schedules takes some seconds."""
+"""A page begins no further job after this long: a job of 1,000 schedules takes some seconds."""
 FILTERS = {
     "collection": "collection",
     "state": "state",
@@ -33,12 +33,12 @@ FILTERS = {
     "name": "name",
     "search": "search",
 }
-"""Members of the API -> of Filters."""
+"""Members of the API -> members of Filters."""
 
 
 @dataclass(frozen=True)
 class Some:
-    """What a page came to. place: of the last job that was looked at; None: there are no more."""
+    """The result of a page. place: of the last job examined; None: there are no more."""
 
     deleted: int
     kept: int
@@ -46,7 +46,7 @@ class Some:
 
 
 def begin(world: World, tenant: str, filters: Filters, count: int, actor: str) -> tuple[int, Operation | None]:
-    """How many were deleted at once, and the operation for all others. count: as it was told to the caller."""
+    """Returns how many were deleted at once, and the operation for the others. count: shown to the caller before."""
     deleted = 0
     if count <= AT_ONCE:
         some = delete_some(world, tenant, filters, None, world.clock.now(), AT_ONCE)
@@ -59,7 +59,7 @@ def begin(world: World, tenant: str, filters: Filters, count: int, actor: str) -
 
 
 def page(world: World, operation: Operation) -> Page:
-    """Harmless to repeat: what is gone is listed no more. So only the last page knows how many it were in all."""
+    """Deletes the next jobs. Harmless to repeat: deleted jobs are not listed, so only the last page knows the total."""
     assert operation.tenant is not None
     after, kept = operation.cursor.get("after"), int(operation.cursor.get("kept", 0))
     filters = filters_of(operation.params)
@@ -81,7 +81,7 @@ def filters_of(params: Mapping[str, str]) -> Filters:
 
 
 def delete_some(world: World, tenant: str, filters: Filters, after: str | None, asked_at: datetime, most: int) -> Some:
-    """Up to `most` jobs behind a place, each [as it was when it was seen to fit]. Raises lists.TooMany."""
+    """Deletes up to `most` jobs after a place, unless they changed since they matched. Raises lists.TooMany."""
     deadline = world.clock.monotonic() + PAGE_S
     rows = list(islice(lists.listed(world.table, tenant, filters, after, most + 1), most + 1))
     found = lists.jobs_with_schedules(world.table, tenant, [row.job_id for row in rows[:most]])
@@ -99,7 +99,7 @@ def delete_some(world: World, tenant: str, filters: Filters, after: str | None, 
 
 
 def _delete(world: World, job: Job) -> bool:
-    """False: it was changed a moment ago, and stays."""
+    """Returns False for a job that was changed a moment ago; it stays."""
     try:
         deletion.delete_job(world, job.tenant, job.id, job.revision)
     except PreconditionFailed:

@@ -1,10 +1,10 @@
-"""Writes runs into a file, for lists that are too long to be read page by page. (Decision 0044.)
+"""Writes runs to a file, for lists that are too long to read page by page. (Decision 0044.)
 
-params: the members of the API: `format`, and which runs. cursor: `after`, the last run that was looked at; `pieces`,
-what is written so far, name and bytes of each; `read`, nothing is left to be read; `more`, runs lie behind the bound.
+params: the members of the API: `format`, and which runs. cursor: `after`, the last run examined; `pieces`, the name and
+size in bytes of each piece written; `read`, whether all is read; `more`, whether the limit left out further runs.
 
-A piece is an object under the name of its content, and counts once the row names it: so a page that comes twice, or
-is cut off, writes no run twice and leaves none out. A piece too short to be joined is continued by the next page.
+A piece is an object named by the hash of its content, and counts once the row names it. So a page that is repeated or
+cut off neither duplicates nor omits a run. The next page continues a piece that is too short to be joined.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from sweephand.store.operations.files import LEAST_PIECE
 from sweephand.store.views.runs import RunMark, Span
 
 AT_ONCE = 3
-"""Of a tenant; paused ones are among them."""
+"""Open exports of a tenant, paused ones included."""
 MOST_RUNS = 1_000_000
-"""In one file: about a gigabyte. What lies behind is told by the place where another one begins."""
+"""Limit of one file: about a gigabyte. The result then says where the next file begins."""
 PIECE = 16 * 1_048_576
-"""Bytes. A page ends with the run that makes it longer."""
+"""Bytes. A page ends with the run that exceeds this."""
 PAGE_S = 10.0
-"""A page reads so long at most: where few of many runs are wanted, pieces stay short."""
+"""A page reads no longer than this, so pieces stay short where few of many runs match."""
 ROWS = 1_000
-"""That a query reads at most."""
+"""Rows that one query reads."""
 FILE_KEPT = timedelta(days=7)
-"""As the bucket's rule in the template."""
+"""The same as the bucket's lifecycle rule in the template."""
 LINK_S = 900
 
 Piece = tuple[str, int]
@@ -48,7 +48,7 @@ Piece = tuple[str, int]
 
 @dataclass(frozen=True)
 class Link:
-    """url: gives the file to whoever has it, until then; so it is made anew for each who may, and kept nowhere."""
+    """A link that gives anybody the file until it expires; so it is made for each permitted request, never stored."""
 
     url: str
     expires_at: datetime
@@ -57,7 +57,7 @@ class Link:
 def begin(
     world: World, tenant: str, params: Mapping[str, str], behind: RunMark | None, *, actor: str, once: Once | None
 ) -> Operation:
-    """Begins the operation. behind: where the file before this one ended.
+    """Begins the operation. behind: the end of the file before this one.
 
     Raises NotFound, QuotaExceeded; InvalidRequest for members that choose too many jobs or do not act together.
     """
@@ -74,16 +74,16 @@ def begin(
         begun = verbs.begin_with(world, operation, once, [place])
         if begun is not None:
             return begun
-    raise QuotaExceeded(f"{AT_ONCE} exports are under way: wait for one, or cancel it")
+    raise QuotaExceeded(f"{AT_ONCE} exports are under way: wait for one to end, or cancel one")
 
 
 def page(world: World, operation: Operation) -> Page:
-    """Raises Unavailable; NotFound where the job, or what was written before, has gone."""
+    """Writes the next piece or joins all. Raises Unavailable; NotFound if the job or an earlier piece is gone."""
     return _joined(world, operation) if operation.cursor.get("read") else _next(world, operation)
 
 
 def _next(world: World, operation: Operation) -> Page:
-    """Reads on, and writes what it read as one piece."""
+    """Reads the next runs and writes them as one piece."""
     pieces, form = _pieces(operation), _format(operation)
     content = bytearray(b"" if pieces else run_file.head(form).encode())
     read = _read(world, operation, form, content)
@@ -102,7 +102,7 @@ def _written(world: World, operation: Operation, form: Format, content: bytes) -
 
 @dataclass
 class _Read:
-    """after: the last run that was looked at. over: no further page reads. more: but there are further runs."""
+    """The progress of a page. after: the last run examined. over: no page reads on. more: the limit left out runs."""
 
     after: list[str] | None
     count: int = 0
@@ -132,7 +132,7 @@ def _read(world: World, operation: Operation, form: Format, content: bytearray) 
 
 
 def _joined(world: World, operation: Operation) -> Page:
-    """One file of all pieces. Of a single one nothing has to be made."""
+    """Joins the pieces into one file; a single piece is the file already."""
     pieces, form = _pieces(operation), _format(operation)
     name = pieces[0][0]
     if len(pieces) > 1:
@@ -148,7 +148,7 @@ def _joined(world: World, operation: Operation) -> Page:
 
 
 def clear(world: World, operation: Operation) -> None:
-    """The pieces of one that was cancelled. Raises Unavailable."""
+    """Removes the pieces of a cancelled export. Raises Unavailable."""
     world.files.clear(_key(operation, ""))
 
 
@@ -185,7 +185,7 @@ def _file_name(operation: Operation, form: Format) -> str:
 
 
 def link(world: World, operation: Operation) -> Link | None:
-    """None where there is no file, or none any more."""
+    """Returns a link to the file; None if there is no file or it has expired."""
     expires_at = file_expires_at(operation)
     now = world.clock.now()
     if expires_at is None or operation.result is None or expires_at <= now:

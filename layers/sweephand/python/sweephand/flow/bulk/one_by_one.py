@@ -1,8 +1,8 @@
-"""A redrive where the runs of a schedule exclude each other: one is seen to its end before the next begins.
+"""Redrives where the runs of a schedule exclude each other: one run ends before the next one begins.
 
-So none of them meets another one of the same redrive, whatever the policy makes of that; and what the redrive says has
-failed includes those that ended without having run. cursor: `open`, the whole ids of runs that were begun and whose end
-was not seen; `looks`: how often in a row nothing had moved.
+So runs of one redrive never overlap, whatever the overlap policy, and runs that end without having run count as failed.
+cursor: `open`, the whole ids of runs that have begun and are not known to have ended; `looks`, how many times in a row
+nothing had changed.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from sweephand.store.runs import overlap_slots
 
 FIRST_LOOK_S, LONGEST_LOOK_S = 1, 60
 MOST_OPEN = 100
-"""Of as many schedules: more wait. The cursor names them all."""
+"""Limit of open runs, each of another schedule; the cursor names them all."""
 
 
 @dataclass(frozen=True)
 class Waits:
-    """open: whole ids. wait_s: before the next look, 0 where there is nothing to look at. cursor: all of it."""
+    """The open runs, as whole ids, and the seconds until they are checked again (0 where none is open or waits)."""
 
     open: tuple[str, ...] = ()
     looks: int = 0
@@ -43,7 +43,7 @@ def read(cursor: Mapping[str, Any]) -> Waits:
 
 
 def after(before: Waits, open_: tuple[str, ...], *, moved: bool, waits: bool) -> Waits:
-    """waits: one has to wait that is not begun. While nothing moves, twice the time goes by from look to look."""
+    """Returns the next wait, which doubles while nothing changes. waits: a run that has not begun must wait."""
     if not (open_ or waits):
         return Waits()
     looks = 0 if moved else before.looks + 1
@@ -51,9 +51,9 @@ def after(before: Waits, open_: tuple[str, ...], *, moved: bool, waits: bool) ->
 
 
 def look(world: World, operation: Operation, runs: Sequence[str]) -> tuple[tuple[str, ...], list[dict[str, str]]]:
-    """Which of them are open still; and those of the ended that did not run, each as what it was to repeat, with why.
+    """Returns the runs that are still open, and the failed runs whose repetition ended without running, with reasons.
 
-    One that the ledger has no more has ended.
+    A run that is no longer in the ledger counts as ended.
     """
     assert operation.tenant is not None
     by_id = {run.id: run for run in store.in_ledger(world.table, operation.tenant, runs)}
@@ -64,13 +64,13 @@ def look(world: World, operation: Operation, runs: Sequence[str]) -> tuple[tuple
 
 
 def _why(run: Run) -> str:
-    """In words, for who asks what became of it."""
+    """Returns the reason in words, for the result of the operation."""
     why = f", {run.reason}" if run.reason is not None else ""
     return f"its run {run.id} ended as {run.state}{why}"
 
 
 def must_wait(world: World, wanted: Wanted, open_: Collection[str]) -> bool:
-    """An earlier one of this redrive has not ended, or the place behind the active run is taken."""
+    """Says whether an earlier run of this redrive is open, or another run already waits for the active one."""
     owner = wanted.run.schedule_id
     if len(open_) >= MOST_OPEN or any(each.partition("_")[0] == owner for each in open_):
         return True

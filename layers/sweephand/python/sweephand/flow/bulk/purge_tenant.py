@@ -1,11 +1,11 @@
-"""Deletes a tenant with all that it has: first its jobs, each as a caller would, then what they stood in, last itself.
+"""Deletes a tenant with all that it has: first its jobs, each as a caller would, then collections and the rest.
 
-Nothing new can come to it meanwhile (tenants.stays_op, and jobs need a collection): so a collection that was deleted
-while it was empty says that no job is left. What stays is its numbers, so that no integer id is given out again, and
-runs of jobs that were deleted before, until their retention is over. (Decision 0037.)
+Nothing new can be added meanwhile (tenants.stays_op, and jobs need a collection), so once the last collection could be
+deleted, no job is left. Its numbers stay, so that no integer id is assigned twice, and so do runs of jobs that were
+deleted earlier, until their retention is over. (Decision 0037.)
 
-Its own row goes once every function has noticed that it is being deleted, or what one still takes for the tenant would
-let its callers into the next one of that name.
+The tenant's own row is deleted last, once every function has noticed the deletion. Otherwise a function that remembers
+the old tenant would admit its callers to the next one of that name.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from sweephand.store.views import tenants as views
 
 JOBS = 25
 PAGE_S = 10.0
-"""After this long a page begins no further job: one of 1,000 schedules takes some seconds."""
+"""A page begins no further job after this long: a job of 1,000 schedules takes some seconds."""
 PAGE = 100
 ROUNDS = 20
-"""So often in a row a page may find jobs that it cannot reach, before the operation says so."""
+"""Pages in a row that may find resources still in use before the operation fails."""
 PAUSE = timedelta(seconds=5)
 KEPT = frozenset({keys.TENANT, keys.ORDINAL, keys.LAST_NUMBER})
 
 
 def page(world: World, operation: Operation) -> Page:
-    """Harmless to repeat: what is gone stays gone, and how many jobs are done is told from how many are left."""
+    """Deletes the next part. Harmless to repeat: the count of deleted jobs follows from the jobs that are left."""
     name = str(operation.params["tenant"])
     tenant = tenants.read_tenant(world.table, name)
     if tenant is None or tenant.purge != operation.id:
@@ -69,7 +69,7 @@ def _done(world: World, name: str, operation: Operation) -> int:
 
 
 def _delete_jobs(world: World, name: str) -> bool:
-    """Some of those that are left; False: none could be found."""
+    """Deletes some of the jobs that are left. Returns False if none was found."""
     deadline = world.clock.monotonic() + PAGE_S
     deleted = False
     for row in list(islice(lists.listed(world.table, name, lists.ALL, None, JOBS), JOBS)):
@@ -84,7 +84,7 @@ def _delete_jobs(world: World, name: str) -> bool:
 
 
 def _left(world: World, name: str) -> str | None:
-    """Deletes all that jobs stand in or name; says what could not go yet, because a job still does."""
+    """Deletes what jobs belong to or name. Returns what a job still uses, or None once all is deleted."""
     for collection in list(views.collections(world.table, name, None, PAGE)):
         ops = [
             tenants.delete_collection_op(world.table, collection),
@@ -101,14 +101,14 @@ def _left(world: World, name: str) -> str | None:
             return f"the calendar {calendar.name}: {used.reason}"
     own = keys.tenant(name)
     for row in list(world.table.query_all(own, consistent=True)):
-        _clear(world, f"{own}#{row['sk']['S']}")  # where a noun has rows of its own, its key is the partition's name
+        _clear(world, f"{own}#{row['sk']['S']}")  # a partition of its own has this row's key as its name
     for row in list(world.table.query_all(keys.errors(name), consistent=True)):
         kind, *of = keys.parts(row["sk"]["S"])
         if kind == "GROUP":
             _clear(world, keys.error_runs(name, of[0]))
     for pk in (own, keys.directory(name), keys.idempotency(name), keys.operations(name), keys.errors(name)):
         _clear(world, pk)
-    world.files.clear(keys.files(name))  # what an export that is under way writes yet goes by the bucket's own rule
+    world.files.clear(keys.files(name))  # the bucket's lifecycle rule removes what a running export still writes
     return None
 
 
@@ -119,7 +119,7 @@ def _clear(world: World, pk: str) -> None:
 
 
 def _forget(world: World, name: str, operation_id: str) -> None:
-    """The last write: from now on the name is free. What a tick still holds of it, nobody asks for."""
+    """Frees the name, as the last write. Nobody reads what a tick still holds of the tenant."""
     ops = [*tenants.forget_tenant_ops(world.table, name, operation_id), *suspended.forget_ops(world.table, name, None)]
     world.table.transact(ops)
     world.journal.info("a tenant was deleted", tenant=name, operation=operation_id)

@@ -1,9 +1,9 @@
-"""The operation `redrive`: failed runs are run again, so many a minute.
+"""The operation `redrive`: runs failed runs again, at a given rate per minute.
 
-params: `runs`, the whole ids of a selection, or `group` with `until` (epoch ms), what had failed up to then and nobody
-had seen to, and `archivedThrough` (epoch ms), what its group had archived then; `ratePerMinute`. cursor: `at`, how many
-of a selection have been seen to, or `after`, the last run of the group; `left`: those that could not be run again, each
-with its reason, as far as they are told; and what `one_by_one` and WAITS_FOR say.
+params: `ratePerMinute`, and either `runs`, the whole ids of a selection, or `group`, a group of errors, with `until`
+(epoch ms, leaves out later failures) and `archivedThrough` (epoch ms, up to where the group was archived at the
+request). cursor: `at`, how many of a selection are done, or `after`, the last run done of the group; `left`, the first
+runs that could not be run again, each with its reason; and the members of `one_by_one` and WAITS_FOR.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from sweephand.store.dynamo.conditional import Cancelled
 from sweephand.store.errors import failures as store
 
 SPAN_S = 10
-"""What one page sends is spread over so many seconds: a pause takes hold after that."""
+"""Seconds over which one page spreads its messages; a pause takes effect after that."""
 LARGEST_PAGE = 200
 MOST_TOLD = 20
 USUAL_RATE, MOST_RATE = 60, 6_000
 """Runs a minute."""
 HELD_LOOK = timedelta(seconds=60)
-"""So often one looks whether its tenant is enabled again."""
+"""Time between two checks whether a disabled tenant is enabled again."""
 MOST_RUNS = 500
-"""Of a selection."""
+"""Largest selection."""
 
 
 def page(world: World, operation: Operation) -> Page:
-    """The next runs, each a moment after the one before. Raises Unavailable; NotFound where the group is gone.
+    """Runs the next failed runs again, spaced by the rate. Raises Unavailable; NotFound if the group is gone.
 
-    Where the runs of a schedule exclude each other, one of them is begun and seen to its end before the next. It may be
-    all that a page does to look how far they are.
+    Where the runs of a schedule exclude each other, one of them ends before the next begins, and a page may only check
+    whether it has ended.
     """
     if (held := _held(world, operation)) is not None:
         return held
@@ -75,7 +75,7 @@ def page(world: World, operation: Operation) -> Page:
     rerun.send(world, wanted)
     failed = refused + len(not_run)
     if not (batch.more or open_ or seen_to < len(batch.chosen)):
-        # Of a group: what its retention has taken since it was counted.
+        # Failures of a group that expired since they were counted.
         gone = max(0, (operation.total or 0) - operation.done - seen_to)
         done = seen_to + gone
         return Page(None, done, failed + gone, total=operation.done + done, result={"notRun": left[:MOST_TOLD]})
@@ -86,7 +86,7 @@ def page(world: World, operation: Operation) -> Page:
 
 
 def _held(world: World, operation: Operation) -> Page | None:
-    """While its tenant is disabled, nothing begins."""
+    """Returns a page that only waits, while the tenant is disabled; else None."""
     assert operation.tenant is not None
     if world.standing.of(operation.tenant, DEFAULT_COLLECTION).tenant_active:
         return None
@@ -95,8 +95,9 @@ def _held(world: World, operation: Operation) -> Page | None:
 
 
 def repeatable(world: World, tenant: str, runs: Sequence[str]) -> int:
-    """How many of these runs would be run again, by the whole id. Those of one schedule and kind have one answer to
-    whether job and schedule are still there, and their payload, if none is edited.
+    """Returns how many of these runs, by whole ids, would be run again.
+
+    One check of job, schedule and payload serves all runs of a schedule that have the same kind and are equally edited.
     """
     now = world.clock.now()
     there = store.in_ledger(world.table, tenant, runs)
@@ -127,7 +128,7 @@ def page_size(rate: int) -> int:
 
 @dataclass(frozen=True)
 class _Next:
-    """A run of the page, perhaps with why it is not run. mark: where the operation stands behind it."""
+    """A run of the page. mark: the cursor after it. seen_to: why it is not run again, if so."""
 
     run_id: str
     mark: dict[str, Any]
@@ -136,7 +137,7 @@ class _Next:
 
 @dataclass(frozen=True)
 class _Batch:
-    """mark: where the operation stands before them. more: there are others behind."""
+    """The runs of one page. mark: the cursor before them. more: others follow."""
 
     chosen: list[_Next]
     mark: dict[str, Any]
@@ -158,7 +159,7 @@ def _next(world: World, operation: Operation, most: int) -> _Batch:
 
 
 def _counted(world: World, operation: Operation, group: Group) -> Iterator[Failure]:
-    """What the group had at the request, whoever has seen to it since: each is counted once, on whatever page."""
+    """Yields the failures that were open at the request, even if resolved since: each is counted on one page only."""
     until = from_ms(int(operation.params["until"]))
     closed = operation.params.get("archivedThrough")
     after = operation.cursor.get("after")
@@ -168,14 +169,15 @@ def _counted(world: World, operation: Operation, group: Group) -> Iterator[Failu
 
 
 def _seen_to(failure: Failure, group: Group) -> str | None:
-    """What was archived meanwhile is not run. What was run again says so by its row in the ledger."""
+    """Returns why a failure archived meanwhile is not run. (For one run again, its ledger row gives the reason.)"""
     return "it was archived" if failure.rerun_by is None and failure.is_archived(group) else None
 
 
 def _begin(world: World, operation: Operation, each: _Next, due: datetime, open_: Collection[str]) -> Wanted | None:
-    """Once, whatever happens to its page: the id of the new run follows from the old one's and the operation's.
+    """Begins a run once, even if its page is repeated: its id follows from the old run's id and the operation's.
 
-    open_: runs whose schedules take no other one yet. None: it has to wait for them. Raises SweephandError.
+    open_: runs whose schedules take no other run yet. Returns None if this one must wait for them. Raises
+    SweephandError.
     """
     assert operation.tenant is not None
     if each.seen_to is not None:
@@ -185,7 +187,7 @@ def _begin(world: World, operation: Operation, each: _Next, due: datetime, open_
     by = Asking(operation.id, operation.actor, operation.id)
     wanted = rerun.prepared(world, old, by, at=operation.started_at, due=due)
     if old.rerun_by == wanted.run.id:
-        return wanted  # by this page, which was cut off before it was counted: its message may be missing
+        return wanted  # an earlier try of this page began it and was cut off; its message may be missing
     _check(old)
     if wanted.alone and one_by_one.must_wait(world, wanted, open_):
         return None

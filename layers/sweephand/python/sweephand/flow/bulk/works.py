@@ -1,9 +1,9 @@
-"""The work behind each kind of operation, imported when a message asks for it.
+"""The work of each kind of operation, imported when a message asks for it.
 
 The module of a kind has `page(world, operation) -> Page`: one page of the work, from the operation's cursor. A page may
-come twice, or be cut off anywhere, so all that it does must be harmless to repeat. It raises SweephandError where the
-operation cannot go on (its reason becomes the cause), Unavailable where the same page may succeed later. A kind that
-leaves something when it is cancelled also has `clear(world, operation)`, which may come twice.
+be called twice or be cut off anywhere, so everything it does must be harmless to repeat. It raises SweephandError if
+the operation cannot continue (its reason becomes the cause), Unavailable if the same page may succeed later. A kind
+that leaves something when it is cancelled also has `clear(world, operation)`, which may be called twice.
 """
 
 from __future__ import annotations
@@ -31,5 +31,5 @@ def work_of(kind: OperationKind) -> Work:
 
 
 def clear(world: World, operation: Operation) -> None:
-    """Removes what a cancelled operation has left. Raises Unavailable."""
+    """Removes what a cancelled operation has written. Raises Unavailable."""
     import_module(f"sweephand.flow.bulk.{MODULES[operation.kind]}").clear(world, operation)

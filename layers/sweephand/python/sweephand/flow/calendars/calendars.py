@@ -21,7 +21,7 @@ TRIES = 5
 
 
 def create(world: World, wanted: Calendar, actor: str | None) -> Calendar:
-    """wanted: its name, content and facts. Raises Conflict(NAME_TAKEN)."""
+    """Creates a calendar. Raises Conflict(NAME_TAKEN)."""
     now = _ms(world.clock.now())
     calendar = replace(wanted, created_at=now, modified_at=now, version=1)
     calendar = replace(calendar, reference=reference_of(calendar))
@@ -29,7 +29,7 @@ def create(world: World, wanted: Calendar, actor: str | None) -> Calendar:
     done = world.table.transact([*store.create_ops(world.table, calendar, actor), stays])
     if isinstance(done, Cancelled):
         if "tenant" in done.refused:
-            raise Conflict("the tenant is being deleted, or is not there")
+            raise Conflict("the tenant is being deleted, or does not exist")
         there = store.read(world.table, wanted.tenant, wanted.name)
         if there is None or there.reference != calendar.reference:
             raise Conflict("a calendar of this name exists", code="NAME_TAKEN")
@@ -37,13 +37,13 @@ def create(world: World, wanted: Calendar, actor: str | None) -> Calendar:
 
 
 def find(world: World, tenant: str, name: str) -> Calendar:
-    """With its content. Raises NotFound."""
+    """Returns the calendar with its content. Raises NotFound."""
     head = find_head(world, tenant, name)
     return replace(head, content=content_of(world, tenant, head.reference))
 
 
 def find_version(world: World, tenant: str, name: str, number: int) -> tuple[Version, Mapping[str, Any]]:
-    """With its content. Raises NotFound."""
+    """Returns a version with its content. Raises NotFound."""
     version = store.read_version(world.table, tenant, name, number)
     if version is None:
         raise NotFound("no such version")
@@ -67,7 +67,7 @@ def content_of(world: World, tenant: str, reference: str) -> Mapping[str, Any]:
 def change(
     world: World, tenant: str, name: str, edit: Callable[[Calendar], Calendar], if_match: int | None, actor: str | None
 ) -> Calendar:
-    """The next version; its users follow. What is asked for as it is changes nothing."""
+    """Writes the next version, which the schedules that name it then follow; an edit without effect writes nothing."""
     for _ in range(TRIES):
         before = find(world, tenant, name)
         if if_match is not None and before.version != if_match:
@@ -83,17 +83,17 @@ def change(
             if after.reference != before.reference:
                 followers.begin(world, tenant, name)
             return after
-    raise Unavailable("the calendar was changed by others all the time")
+    raise Unavailable("too many concurrent changes to this calendar; try again")
 
 
 def _is_written(world: World, after: Calendar) -> bool:
-    """The answer to this very write may have been lost."""
+    """Says whether this very write succeeded, although its answer was lost."""
     there = store.read_version(world.table, after.tenant, after.name, after.version)
     return there is not None and (there.reference, there.at) == (after.reference, after.modified_at)
 
 
 def delete(world: World, tenant: str, name: str, if_match: int | None) -> None:
-    """Raises Conflict while schedules name it."""
+    """Deletes a calendar. Raises Conflict while schedules name it."""
     before = find_head(world, tenant, name)
     if if_match is not None and before.version != if_match:
         raise PreconditionFailed(f"the calendar is at version {before.version}")
@@ -105,9 +105,9 @@ def delete(world: World, tenant: str, name: str, if_match: int | None) -> None:
         if not isinstance(done, Cancelled) or store.read(world.table, tenant, name) is None:
             return
     some = list(islice(store.users(world.table, tenant, name, None, 3), 3))
-    raise Conflict(f"schedules name it, of the jobs {', '.join(some)}" if some else "it was changed meanwhile")
+    raise Conflict(f"schedules of these jobs name it: {', '.join(some)}" if some else "it was changed meanwhile")
 
 
 def _ms(instant: datetime) -> datetime:
-    """Whole milliseconds, as the table keeps them."""
+    """Rounds down to milliseconds, the precision of the table."""
     return instant.replace(microsecond=instant.microsecond // 1000 * 1000)

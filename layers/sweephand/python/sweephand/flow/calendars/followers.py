@@ -1,8 +1,8 @@
-"""After a calendar was changed: the schedules that name it are planned anew, however many there are.
+"""Replans the schedules that name a calendar after the calendar was changed, however many there are.
 
-The work has a row in the next-run index, written by the transaction of the change, and is carried on by the executor
-in stretches, each of which may be cut off or done twice: a job that goes by the version that holds is left alone. One
-that cannot be changed now is seen to in a later round. Another change of the calendar begins the work anew.
+The transaction of the change writes a row for this work into the next-run index. The executor then does it in
+stretches, which may be cut off or repeated: a job that follows the current version already is left alone. A job that
+cannot be changed now is tried again in a later round. Another change of the calendar restarts the work.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sweephand.store.calendars import calendars as store
 from sweephand.store.dynamo.conditional import Refused
 
 STRETCH_S = 10.0
-"""What one message may take: well within an executor's lease."""
+"""Time limit of one message: well within an executor's lease."""
 PAGE = 25
 
 
@@ -31,16 +31,16 @@ def pointer(tenant: str, name: str, at: datetime) -> Pointer:
 
 
 def begin(world: World, tenant: str, name: str) -> None:
-    """Right after the write that changed it. A message that does not go out is sent by the next sweep."""
+    """Sends the first message, right after the change. If that fails, the next sweep sends it."""
     now = world.clock.now()
     try:
         world.queue.send_one(Delivery(pointer(tenant, name, now), now, Lane.FAST))
     except Unavailable:
-        world.journal.warning("what names a calendar follows with the next tick", tenant=tenant)
+        world.journal.warning("the schedules of a calendar follow it with the next tick", tenant=tenant)
 
 
 def go_on(world: World, asked: Pointer) -> None:
-    """One stretch. What is left is another message's; if that is lost, the row's."""
+    """Does one stretch, then sends a message for the rest; if that is lost, the row sends it."""
     tenant, name = asked.tenant, asked.run
     item = store.read_replan(world.table, tenant, name)
     if item is None:
@@ -68,7 +68,7 @@ def _pages(users: Iterator[str]) -> Iterator[list[str]]:
 
 
 def _follow(world: World, tenant: str, job_id: str) -> bool:
-    """False: it must be tried again."""
+    """Replans the schedules of one job. Returns False if it must be tried again."""
     try:
         change.follow_calendars(world, tenant, job_id)
     except NotFound:

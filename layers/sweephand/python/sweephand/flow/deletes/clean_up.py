@@ -1,7 +1,7 @@
-"""After a delete: a clean-up row ends what was due and the runs that are still open, then clears what is left.
+"""Cleans up after a delete: ends occurrences that were due and runs that are open, then deletes the other rows.
 
-The row keeps the deleted schedules as they were, so that each occurrence that was due and had not begun gets its row in
-the ledger (unbegun.py), however long executors are away.
+The clean-up row keeps the deleted schedules as they were. So each occurrence that was due and had not begun gets its
+row in the ledger (not_begun.py), however late the executors are.
 """
 
 from __future__ import annotations
@@ -38,13 +38,15 @@ with lazy():
 LOOK_AGAIN = timedelta(seconds=20)
 PAGE = 100
 MOST_ROWS = 1_000
-"""That one look takes up: within the time of its function, whatever the job left."""
+"""Rows that one step covers, so that it ends within the time of its function."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a look came. owner: of the ledger partitions; uuid: the last run looked at there. held: an open run was
-    still held by an executor, so that all of it must be looked at again.
+    """The progress of a clean-up.
+
+    owner: the index of the ledger partition; uuid: the last run examined there. held: an executor still held an open
+    run, so all partitions must be read again.
     """
 
     owner: int = 0
@@ -63,9 +65,9 @@ class Progress:
 
 
 def clean(world: World, pointer: Pointer) -> None:
-    """One look: backlog gets its rows, runs that nobody holds end; when none is open any more, the rest goes.
+    """Does one step: writes the rows of the backlog, ends runs that nobody holds; deletes the rest once none is open.
 
-    A look takes up a bounded number of rows, then the next one is asked for at once; its row wakes it in any case.
+    A step covers a limited number of rows and sends a message for the next one; the row's wake replaces a lost one.
     """
     pk, sk = keys.job(pointer.tenant, pointer.job), keys.clean_up(pointer.run)
     item = world.table.get(CleanUpItem, pk, sk)
@@ -89,7 +91,7 @@ def _end_and_clear(world: World, pointer: Pointer, item: CleanUpItem, job: Job |
     after = _end_runs(world, pointer.tenant, owners, before, job)
     if after.owner == len(owners) and not after.held:
         if item.whole and _others(world, item):
-            # By then they are through with what it clears.
+            # By then they no longer need the rows deleted here.
             world.queue.send_one(Delivery(pointer, world.clock.now() + LOOK_AGAIN, Lane.FAST))
             return
         ledger_too = bool(item.runs_too)
@@ -98,19 +100,19 @@ def _end_and_clear(world: World, pointer: Pointer, item: CleanUpItem, job: Job |
             return
     elif after.owner == len(owners):
         world.table.update(pk, sk, [assign(CleanUpItem.progress, None)], CleanUpItem.pk.exists())
-        return  # its row wakes the next look: by then the lease of those that were held is over
+        return  # the row wakes the next step, after the leases of the held runs are over
     world.table.update(pk, sk, [assign(CleanUpItem.progress, str(after))], CleanUpItem.pk.exists())
     world.queue.send_one(Delivery(pointer, world.clock.now(), Lane.FAST))
 
 
 def _others(world: World, item: CleanUpItem) -> bool:
-    """Says whether schedules that were deleted by themselves still need their statistics and plans for their rows."""
+    """Says whether schedules deleted before the job still need their statistics and plans to write their rows."""
     found = world.table.query_all(item.pk, CleanUpItem.sk.startswith(keys.clean_up("")), consistent=True)
     return any(row["sk"]["S"] != item.sk and "schedules" in row for row in found)
 
 
 def _end_unbegun(world: World, item: CleanUpItem, job: Job | None) -> str | None:
-    """Returns the schedules that are left for the next look, packed."""
+    """Writes the rows of due occurrences. Returns the schedules left for the next step, packed."""
     assert item.schedules is not None
     rows = compression.unpack(item.schedules)
     at = from_s(item.deleted_at or 0)
@@ -124,7 +126,7 @@ def _end_unbegun(world: World, item: CleanUpItem, job: Job | None) -> str | None
 
 
 def _end_runs(world: World, tenant: str, owners: Sequence[str], before: Progress, job: Job | None) -> Progress:
-    """Looks at up to MOST_ROWS runs after `before`, and closes the errors of a job that is gone."""
+    """Ends up to MOST_ROWS open runs after `before`, and archives the errors of a job that is gone."""
     here, looked = before, 0
     failed: set[str] = set()
     for n in range(before.owner, len(owners)):
@@ -149,7 +151,7 @@ def _close_errors(world: World, tenant: str, groups: Iterable[str]) -> None:
 
 
 def _clear(world: World, pk: str, owners: Sequence[str], *, whole: bool) -> bool:
-    """True if nothing of it is left."""
+    """Deletes the rows of the job or its schedules. Returns True if none is left."""
     gone = 0
     for row in world.table.query_all(pk, consistent=True):
         if _goes(row["sk"]["S"], owners, whole=whole):
@@ -161,7 +163,7 @@ def _clear(world: World, pk: str, owners: Sequence[str], *, whole: bool) -> bool
 
 
 def _forget_runs(world: World, pointer: Pointer, owners: Sequence[str]) -> bool:
-    """True if the ledger has nothing of them any more. A message of theirs that is still about finds no schedule."""
+    """Deletes the runs. Returns True if none is left; a message still in the queue then finds no schedule."""
     gone = 0
     for owner in owners:
         pk = keys.runs(pointer.tenant, owner)
@@ -174,7 +176,7 @@ def _forget_runs(world: World, pointer: Pointer, owners: Sequence[str]) -> bool:
 
 
 def _drop_schedules(world: World, pointer: Pointer, item: CleanUpItem) -> None:
-    """Takes out those that were too many for the delete's transaction: at once, so that no sweep goes on with them."""
+    """Deletes the schedules beyond the limit of the delete's transaction, first, so that no sweep continues them."""
     sort = ScheduleItem.sk.startswith("SCH#")
     rows = [ScheduleItem.from_raw_data(row) for row in world.table.query_all(item.pk, sort, consistent=True)]
     at = world.clock.now() if item.deleted_at is None else from_s(item.deleted_at)
@@ -183,16 +185,16 @@ def _drop_schedules(world: World, pointer: Pointer, item: CleanUpItem) -> None:
 
 
 def _goes(sk: str, owners: Sequence[str], *, whole: bool) -> bool:
-    """With a whole job all but the clean-up rows of schedules that went before it; else its schedules' counts, slots.
+    """Says whether a row is deleted: for a whole job, all but clean-up rows; else the schedules' counts, slots, plans.
 
-    Their payloads belong to the job's change log, and stay as long as that.
+    Payloads of schedules belong to the job's change log and stay as long as it does.
     """
     kind, *rest = keys.parts(sk)
     return kind != "CLEAN" if whole else kind in {"STATS", "SLOT", "GEN"} and rest[0] in owners
 
 
 def _ended(world: World, run: Run, job: Job | None) -> bool:
-    """False while an executor holds it: what it reports within its lease still counts."""
+    """Ends the run; returns False while an executor holds it, because its result within the lease still counts."""
     now = world.clock.now()
     if run.state is State.TRIGGERED and run.lease_until is not None and run.lease_until > now:
         return False

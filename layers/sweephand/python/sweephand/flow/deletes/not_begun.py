@@ -1,8 +1,8 @@
-"""Writes the ledger's rows for what a deleted schedule had due and not begun.
+"""Writes the ledger rows of occurrences that were due and had not begun when their schedule was deleted.
 
-The clean-up after a delete holds the schedule, as it was deleted, against its ledger, as the audit does. An occurrence
-gets a row under its own run id, written only where there is none: an executor that was frozen since before the delete
-meets that row and calls nobody. More than `ROWS_MOST` occurrences of a schedule share one line.
+The clean-up compares the schedule, as it was deleted, with its ledger, as the audit does. An occurrence gets a row
+under its own run id, written only if there is none. An executor that was frozen since before the delete meets that row
+and calls nobody. More than `ROWS_MOST` occurrences of a schedule share one line.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sweephand.store.runs import stats
 ROWS_MOST = 100
 """Occurrences of one schedule that get a row each."""
 ROWS_AT_ONCE = 1_000
-"""A clean-up begins no further schedule in the same look once it has written this many rows."""
+"""A step of the clean-up begins no further schedule once it has written this many rows."""
 INSTANTS_AT_ONCE = 100_000
 CANCELLED = State.CANCELLED, Reason.OWNER_GONE, "the schedule was deleted before it began"
 HELD = State.SKIPPED, Reason.DISABLED, "its collection or its tenant was disabled"
@@ -40,7 +40,7 @@ HELD = State.SKIPPED, Reason.DISABLED, "its collection or its tenant was disable
 class Deleted:
     """A schedule as it was deleted. at: the last instant that counts as before the delete.
 
-    job: None if it is gone as well. collection: of its job.
+    job: None if it is deleted as well. collection: the job's.
     """
 
     schedule: Schedule
@@ -70,7 +70,7 @@ def end(world: World, deleted: Deleted) -> int:
 
 
 def _links_without_run(there: Account, schedule: Schedule, until: datetime) -> list[Owed]:
-    """Returns what a series that follows its actual starts had due at its end, which no later run bears witness of."""
+    """Returns the last due occurrences of a series that follows its actual starts; no later run proves them due."""
     force = there.generations[-1]
     if force.interval is None or there.next_at is None:
         return []
@@ -82,8 +82,9 @@ def _links_without_run(there: Account, schedule: Schedule, until: datetime) -> l
 
 
 def _within_count(owed: Sequence[Owed], schedule: Schedule) -> list[Owed]:
-    """Leaves out instants that no tick had met and that lie beyond the schedule's count. Those that have a row use up
-    the count as well: a creation sends what is due soon before any tick.
+    """Leaves out instants beyond the schedule's count that no tick had reached.
+
+    Instants with a row use up the count as well: creating a schedule sends what is due soon, before any tick.
     """
     count, unsent_from = load_or_never(schedule.packed).count, schedule.unsent_from
     in_order = sorted({each.instant: each for each in owed}.values(), key=lambda each: each.instant)
@@ -129,7 +130,7 @@ def _write_line(world: World, deleted: Deleted, line: Run) -> int:
 
 
 def _write_row(world: World, deleted: Deleted, owed: Owed) -> int:
-    """[absent]: a run that began after all keeps its own end."""
+    """Writes the row if there is none: a run that began after all keeps its own end."""
     schedule = deleted.schedule
     pointer = occurrence(schedule.tenant, schedule.job_id, schedule.id, owed.instant, owed.generation)
     end, collection = CANCELLED, deleted.collection
@@ -141,7 +142,7 @@ def _write_row(world: World, deleted: Deleted, owed: Owed) -> int:
 
 
 def _drop_catch_ups(world: World, schedule: Schedule) -> None:
-    """Takes out what would go on to send missed occurrences of it."""
+    """Deletes the rows that would send its missed occurrences."""
     pk = keys.runs(schedule.tenant, schedule.id)
     for row in world.table.query_all(pk, CatchUpItem.sk.startswith(keys.catch_up("")), consistent=True):
         world.table.delete(pk, row["sk"]["S"])

@@ -27,7 +27,7 @@ with lazy():
     from sweephand.flow.runs import ecs_tasks
 
 TAKEN_FOR_S = 15.0
-"""No further ten letters are taken after this long: half of what the function has. The rest is the next minute's."""
+"""No further ten letters are taken after this long, half of the function's time; the next minute takes the rest."""
 
 
 def take(world: World) -> int:
@@ -105,7 +105,7 @@ def _settled(world: World, message: Delivered) -> Verdict:
 
 
 def _end(world: World, pointer: Pointer, seen: Seen) -> Verdict:
-    """The executor's gate decides; where it would act, the run ends here."""
+    """Ends the run where the executor's gate would act on it; else does what the gate decides."""
     admitted = admission.admit(pointer, seen, world.clock.now())
     if isinstance(admitted, admission.FailAttempt):
         failed = execute.fail_attempt(world, _lane(seen), seen, admitted)
@@ -124,7 +124,7 @@ def _end(world: World, pointer: Pointer, seen: Seen) -> Verdict:
 
 
 def _ending(admitted: Admission, run: Run | None) -> End | None:
-    """Only an absent row, or one whose lease is over and that has no wake row, is ended here."""
+    """Returns how the run ends, if it has no row, or if its lease is over and it has no wake row; else None."""
     if run is not None and run.wake_at is not None and not isinstance(admitted, End):
         return None
     match admitted:

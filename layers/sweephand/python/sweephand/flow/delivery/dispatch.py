@@ -28,8 +28,8 @@ _at_once = Threads("run").map
 def batch(world: World, lane: Lane, request_id: str, messages: Sequence[Delivered]) -> list[str]:
     """Works on up to ten messages at once. Returns the ids of those that were not acknowledged.
 
-    Messages that come for a further time run after the others have settled: one that kills its function takes no other
-    along. The batch's visibility is shortened to the lease, so that a killed function's runs go on after one lease.
+    Messages received before run after the others have settled, so that one that kills the function harms no other.
+    The batch's visibility is shortened to the lease, so that a killed function's runs go on after one lease.
     """
     world.queue.postpone(lane, {message.receipt: world.settings.lease_s + 10 for message in messages})
     verdicts: dict[str, Verdict] = {}
@@ -47,9 +47,9 @@ def batch(world: World, lane: Lane, request_id: str, messages: Sequence[Delivere
 
 
 def _read_ahead(world: World, messages: Sequence[Delivered]) -> gate.Rows:
-    """What the gate needs of all that are due: one call instead of one each.
+    """Reads the rows that the gate needs for all due messages in one call.
 
-    Those whose instant is still ahead read for themselves when it has come, because a change may come before it.
+    Messages whose instant is still ahead read their own rows when it has come, because a change may precede it.
     """
     now = world.clock.now()
     due = []
@@ -60,7 +60,7 @@ def _read_ahead(world: World, messages: Sequence[Delivered]) -> gate.Rows:
                 due.append(pointer)
     try:
         return gate.read(world.table, due) if len(due) > 1 else {}
-    except Exception:  # noqa: BLE001 - each then reads for itself: what is wrong with one fails no other
+    except Exception:  # noqa: BLE001 - each then reads its own rows: a bad row fails no other message
         return {}
 
 
@@ -95,9 +95,9 @@ def _other(world: World, message: Delivered, reason: str) -> Verdict:
 
 
 def _measure(world: World, verdicts: Collection[Verdict]) -> None:
-    """One line a batch: how late first attempts began, and of each run that succeeded or failed, which (0 or 1).
+    """Writes one line per batch: the lateness of first attempts, and 0 or 1 for each run that succeeded or failed.
 
-    A repeated pointer may count a reported result again: what is exact are the totals, not these.
+    A repeated pointer may count a reported result twice; only the totals in the table are exact.
     """
     first = [run for each in verdicts if (run := each.attempted) and run.attempt == 1 and run.kind is Kind.SCHEDULED]
     ended = [run.state for each in verdicts if (run := each.ended)]

@@ -1,4 +1,4 @@
-"""Pointers to what waits in the next-run index and is no run: each goes to its verb, which is loaded with the first."""
+"""Dispatches wake-ups that are not runs to their handlers, which are imported on first use."""
 
 from __future__ import annotations
 
