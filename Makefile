@@ -79,6 +79,10 @@ demo-report: setup ## Run the demo for SECONDS=300 and print lateness, early and
 test: setup setup-sam setup-sap-client setup-generated-clients setup-table-engine ## All tests, with the time of each part; PARTS="unit template" runs some
 	@$(PY) .ci/test.py $(PARTS)
 
+.PHONY: quick
+quick: setup ## The checks and tests nearest to your change, in under a minute
+	@$(PY) .ci/quick.py
+
 .PHONY: test-long
 test-long: setup ## More than 20,000 random schedules (20 times the examples), then every test that is marked long
 	@EXAMPLES_TIMES=20 $(PY) -m pytest -n 2 --dist loadscope tests/unit/schedules

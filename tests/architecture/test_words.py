@@ -1,0 +1,49 @@
+"""Plain English: what a program can see of its rules (CONTRIBUTING.md)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.architecture import words
+
+GOOD = '''"""The sweep: one look at all rows that are due."""
+
+
+def send(row):
+    """Sends the row's message. `what`: its pointer."""
+    return row  # the queue keeps it
+'''
+
+
+@pytest.mark.parametrize("path", [path for path in words.files() if path.is_file()], ids=lambda p: p.name)
+def test_no_file_breaks_the_rules_more_often_than_it_did(path: Path) -> None:
+    """A new file begins with none. Write the fewer down by `python -m tests.architecture.words write`."""
+    found = list(words.breaches(path))
+
+    assert len(found) <= words.kept().get(str(path.relative_to(words.ROOT)), 0), found
+
+
+def test_no_file_is_forgiven_that_is_not_there() -> None:
+    assert [path for path in words.kept() if not (words.ROOT / path).is_file()] == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        ("The sweep", "What a sweep is", "a sentence begins with 'What'"),
+        ("Sends the row's", "The row's", "a function's docstring begins with a verb, not 'The'"),
+        ("its pointer", "behind the pointer", "avoid 'behind'"),
+        ("the queue keeps it", "Of the queue", "a sentence begins with 'Of'"),
+    ],
+)
+def test_each_rule_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, after: str, why: str) -> None:
+    monkeypatch.setattr(words, "ROOT", tmp_path)
+    page = tmp_path / "page.py"
+
+    page.write_text(GOOD)
+    assert list(words.breaches(page)) == []
+
+    page.write_text(GOOD.replace(before, after))
+    assert [breach.why for breach in words.breaches(page)] == [why]

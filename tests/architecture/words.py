@@ -1,0 +1,114 @@
+"""The mechanical part of the rules for plain English (CONTRIBUTING.md), and how many breaches of them a file may keep.
+
+python -m tests.architecture.words          lists every breach
+python -m tests.architecture.words FILE...  those of these files
+python -m tests.architecture.words write    writes words.txt anew; it must never grow
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = Path(__file__).with_name("words.txt")
+CODE = ("layers/sweephand/python/sweephand", "functions", ".ci", "tests")
+PROSE = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs")
+
+FRAGMENT = re.compile(r"(?:^|[.!?:] |\n\n)(What|Of|As|By|Those|Who)\b")
+AVOIDED = re.compile(
+    r"\b(behind|beside|shall|parted by|told (?:on|of|to)|comes? to be|is none of|by itself|at will)\b", re.IGNORECASE
+)
+VERB = re.compile(r"[A-Z][a-z]+s$")
+NO_VERBS = {"Its", "This", "Is", "Always", "Less", "Perhaps", "Besides", "Others", "Does"}
+
+
+class Breach(NamedTuple):
+    path: str
+    line: int
+    why: str
+
+
+def breaches(path: Path) -> Iterator[Breach]:
+    name = str(path.relative_to(ROOT))
+    if path.suffix == ".md":
+        for number, line in enumerate(path.read_text().split("\n"), 1):
+            for found in AVOIDED.findall(re.sub(r"`[^`]*`", "", line)):
+                yield Breach(name, number, f"avoid {found.lower()!r}")
+        return
+    source = path.read_text()
+    for line, text, of_function in (*_docstrings(ast.parse(source)), *_comments(source)):
+        plain = re.sub(r"`[^`]*`", "", text)
+        for found in FRAGMENT.findall(plain):
+            yield Breach(name, line, f"a sentence begins with {found!r}")
+        for found in AVOIDED.findall(plain):
+            yield Breach(name, line, f"avoid {found.lower()!r}")
+        first = plain.split()[0] if plain.split() else ""
+        if of_function and first and (not VERB.match(first) or first in NO_VERBS):
+            yield Breach(name, line, f"a function's docstring begins with a verb, not {first!r}")
+
+
+def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str, bool]]:
+    """Yields line, text, and whether it is a function's: those of tests are sentences of any form."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        for each in body if isinstance(body, list) else ():
+            if (
+                isinstance(each, ast.Expr)
+                and isinstance(each.value, ast.Constant)
+                and isinstance(each.value.value, str)
+            ):
+                function = isinstance(node, ast.FunctionDef) and each is node.body[0] and not _is_noun(node)
+                yield each.lineno, each.value.value, function
+
+
+def _is_noun(function: ast.FunctionDef) -> bool:
+    """Says whether the function is read like a member, or is a test."""
+    return function.name.startswith("test_") or any(
+        "property" in ast.unparse(each) or "fixture" in ast.unparse(each) for each in function.decorator_list
+    )
+
+
+def _comments(source: str) -> Iterator[tuple[int, str, bool]]:
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT and not re.match(r"#\s*(noqa|type:|pragma|!)", token.string):
+            yield token.start[0], token.string.lstrip("# "), False
+
+
+def files() -> Iterator[Path]:
+    for folder in CODE:
+        yield from sorted((ROOT / folder).rglob("*.py"))
+    for page in PROSE:
+        found = ROOT / page
+        yield from sorted(found.rglob("*.md")) if found.is_dir() else [found]
+
+
+def counted() -> Counter[str]:
+    return Counter(breach.path for path in files() if path.is_file() for breach in breaches(path))
+
+
+def kept() -> dict[str, int]:
+    pairs = (line.rsplit(" ", 1) for line in KEPT.read_text().splitlines())
+    return {path: int(number) for path, number in pairs}
+
+
+def main(arguments: list[str]) -> int:
+    if arguments == ["write"]:
+        KEPT.write_text("".join(f"{path} {number}\n" for path, number in sorted(counted().items())))
+        return 0
+    chosen = [Path(argument).resolve() for argument in arguments] or [path for path in files() if path.is_file()]
+    for path in chosen:
+        for breach in breaches(path):
+            sys.stdout.write(f"{breach.path}:{breach.line}: {breach.why}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
