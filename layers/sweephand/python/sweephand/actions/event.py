@@ -10,21 +10,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from sweephand.actions.call import Call
-from sweephand.actions.kind import Action, Reading, member, taken_outcome
+from sweephand.actions.kind import Action, string, taken_outcome
 from sweephand.actions.outcome import Rules, failed, taken
 from sweephand.domain.instants import text, text_ms
-from sweephand.domain.members import fields as read
 from sweephand.domain.members.json_text import dumps, loads
 from sweephand.domain.run import Outcome, Reason
-from sweephand.json_schema import text as string
 from sweephand.security.guard import Outbound
 
 USUAL_TYPE = "job"
 MAX_DETAIL_TYPE = 128
-
-
-def _detail_type(value: Any, path: str, _: Reading) -> str:
-    return read.text(value, path, 1, MAX_DETAIL_TYPE)
 
 
 @final
@@ -32,7 +26,7 @@ def _detail_type(value: Any, path: str, _: Reading) -> str:
 class Event(Action):
     """An event on the stack's own bus, in the tenant's name."""
 
-    detail_type: str = member("detailType", string(1, MAX_DETAIL_TYPE), _detail_type, default=USUAL_TYPE)
+    detail_type: str = string("detailType", 1, MAX_DETAIL_TYPE, default=USUAL_TYPE)
     outcome: Rules = taken_outcome()
 
     kind = "event"

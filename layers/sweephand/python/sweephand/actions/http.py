@@ -19,17 +19,16 @@ from sweephand.actions.auth.request_auth import NotAuthenticated, RequestAuth, S
 from sweephand.actions.call import Call
 from sweephand.actions.headers import MASK, is_secret, secret_field
 from sweephand.actions.http_fields import METHODS, QUERY_METHODS, OutcomeRules, opened_url, sealed_url
-from sweephand.actions.kind import Action, Reading, member
+from sweephand.actions.kind import Action, Reading, choice, member
 from sweephand.actions.payloads import MAX_PAYLOAD, MAX_SAP_PAYLOAD, BadPayloadError, check_size
 from sweephand.actions.redaction import hidden
 from sweephand.actions.run_headers import OWN, SAP
-from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.domain.members.json_text import Number, dumps
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs.retry import is_transient, retry_after_s
 from sweephand.errors import InvalidRequest
-from sweephand.json_schema import one_of, ref, text
+from sweephand.json_schema import ref, text
 from sweephand.security.guard import (
     CREDENTIALS_IN_CLEAR,
     CallFailed,
@@ -64,10 +63,6 @@ _CHARSETS = {
 }
 
 
-def _method(value: Any, path: str, _: Reading) -> str:
-    return read.one_of(value, path, METHODS)
-
-
 def _headers(value: Any, path: str, reading: Reading) -> tuple[tuple[str, str], ...]:
     headers, secrets = header_fields.parse(value, path)
     for name, secret in secrets.items():
@@ -92,7 +87,7 @@ class Http(Action):
     dialect: in which headers the target is told of the run (run_headers.py); its facade's choice.
     """
 
-    method: str = member("method", one_of(METHODS), _method, default="POST", kw_only=True)
+    method: str = choice("method", METHODS, default="POST", kw_only=True)
     url: str = member(
         "url",
         text(1, 2_048, description="Secrets in its query (`sig`, `api_key`, long `code` and `key`) are sealed."),

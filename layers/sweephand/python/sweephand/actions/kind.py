@@ -7,6 +7,7 @@ is marked as final.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from sweephand.actions.payloads import check_size, parse_payload
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.json_schema import Schema, ref
+from sweephand.json_schema import Schema, one_of, ref, text
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -87,16 +88,49 @@ def member(
     schema: Schema,
     read: Reader,
     *,
-    nullable: bool = False,
     shown: Schema | None = None,
     stored: Callable[[Any], Any] | None = None,
     loaded: Callable[[Any], Any] | None = None,
     **of_field: Any,
 ) -> Any:
-    """Declares a member of an action; it is required unless it has a default. of_field: see dataclasses.field."""
+    """Declares a member of an action: required unless it has a default, null in answers where that is None.
+
+    of_field: see dataclasses.field.
+    """
     required = not of_field.keys() & {"default", "default_factory"}
+    nullable = not required and of_field.get("default", ...) is None
     made = Member(name, schema, read, required, nullable, shown, stored, loaded)
     return field(**of_field, metadata={_MEMBER: made})
+
+
+def string(
+    name: str,
+    shortest: int,
+    longest: int,
+    *,
+    like: tuple[str, str] | None = None,
+    more: Schema | None = None,
+    **of_field: Any,
+) -> Any:
+    """Declares a string of so many characters. like: a regular expression, and what to say of one that differs.
+
+    more: of its schema.
+    """
+    pattern = None if like is None else re.compile(like[0], re.ASCII)
+
+    def reader(value: Any, path: str, _: Reading) -> str:
+        found = read.text(value, path, shortest, longest)
+        if pattern is not None and like is not None and not pattern.fullmatch(found):
+            raise InvalidRequest(path, like[1])
+        return found
+
+    return member(name, text(shortest, longest, **(more or {})), reader, **of_field)
+
+
+def choice(name: str, choices: Collection[str], *, more: Schema | None = None, **of_field: Any) -> Any:
+    """Declares a string that is one of several. more: of its schema."""
+    schema = one_of(choices, **(more or {}))
+    return member(name, schema, lambda value, path, _: read.one_of(value, path, choices), **of_field)
 
 
 def taken_outcome() -> Any:

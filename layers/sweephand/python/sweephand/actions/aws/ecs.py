@@ -17,7 +17,7 @@ from sweephand.actions import outcome as outcomes
 from sweephand.actions.aws.service import MAX_MESSAGE, failure_of
 from sweephand.actions.call import Call
 from sweephand.actions.headers import MASK
-from sweephand.actions.kind import Action, Reading, member, within
+from sweephand.actions.kind import Action, Reading, member, string, within
 from sweephand.actions.outcome import Rules, failed
 from sweephand.actions.payloads import BadPayloadError
 from sweephand.actions.redaction import hidden
@@ -44,7 +44,6 @@ CPU_UNITS, MEMORY_MIB, DISK_GIB = (256, 16_384), (512, 122_880), (21, 200)
 STOP_S = 6.0
 """Seconds for StopTask with its repeat: it is a part of the effects, which have the rest of the lease."""
 OUTCOME = ("answerTimeoutSeconds", "callbackTimeoutSeconds")
-_CONTAINER = re.compile(r"[A-Za-z0-9_-]{1,255}", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
 _OURS = "SWEEPHAND_"
 _GONE = frozenset({"InvalidParameterException", "ClusterNotFoundException"})
@@ -55,13 +54,6 @@ def _definition(value: Any, path: str, reading: Reading) -> str:
     definition = read.text(value, path, 1, 2_048)
     with within(path):
         return check_definition(definition, reading.guard.tasks)
-
-
-def _container(value: Any, path: str, _: Reading) -> str:
-    container = read.text(value, path, 1, 255)
-    if not _CONTAINER.fullmatch(container):
-        raise InvalidRequest(path, "must have letters, digits, hyphens and underscores only")
-    return container
 
 
 def _command(value: Any, path: str, _: Reading) -> tuple[str, ...]:
@@ -103,7 +95,6 @@ def _size(name: str, bounds: tuple[int, int]) -> Any:
         name,
         whole(*bounds),
         lambda value, path, _: read.whole(value, path, *bounds),
-        nullable=True,
         default=None,
     )
 
@@ -125,10 +116,12 @@ class Ecs(Action):
         text(1, 265, description="One of the parameter TaskDefinitionArns: `family`, or `family:7`."),
         _definition,
     )
-    container: str = member(
+    container: str = string(
         "container",
-        text(1, 255, pattern="^[A-Za-z0-9_-]+$", description="Its exit code decides; it gets the rest."),
-        _container,
+        1,
+        255,
+        like=(r"[A-Za-z0-9_-]+", "must have letters, digits, hyphens and underscores only"),
+        more={"pattern": "^[A-Za-z0-9_-]+$", "description": "Its exit code decides; it gets the rest."},
     )
     command: tuple[str, ...] = member(
         "command",
@@ -156,7 +149,6 @@ class Ecs(Action):
         "roleArn",
         text(1, 2_048, description="One of the parameter TaskRoleArns; else the definition's own."),
         _role,
-        nullable=True,
         default=None,
     )
     cpu_units: int | None = _size("cpuUnits", CPU_UNITS)

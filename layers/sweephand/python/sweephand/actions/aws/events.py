@@ -11,7 +11,7 @@ from typing import Any, final
 
 from sweephand.actions.aws.service import MAX_MESSAGE, PASSING, JsonAction, Sent, TargetFailedError, json_message
 from sweephand.actions.call import Call
-from sweephand.actions.kind import Reading, member
+from sweephand.actions.kind import Reading, member, string
 from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
 from sweephand.errors import InvalidRequest
@@ -32,17 +32,13 @@ def _source(value: Any, path: str, _: Reading) -> str:
     return source
 
 
-def _detail_type(value: Any, path: str, _: Reading) -> str:
-    return read.text(value, path, 1, MAX_DETAIL_TYPE)
-
-
 @final
 @dataclass(frozen=True)
 class Events(JsonAction):
     """An event on a bus of EventBridge; its detail is the payload."""
 
     source: str = member("source", text(1, MAX_SOURCE, pattern="^[!-~]+$"), _source)
-    detail_type: str = member("detailType", text(1, MAX_DETAIL_TYPE), _detail_type)
+    detail_type: str = string("detailType", 1, MAX_DETAIL_TYPE)
 
     kind = "events"
 

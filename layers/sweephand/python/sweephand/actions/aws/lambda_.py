@@ -15,22 +15,13 @@ from typing import Any, final
 
 from sweephand.actions.aws.service import MAX_ANSWER, MAX_MESSAGE, JsonAction, Sent, TargetFailedError, json_message
 from sweephand.actions.call import Call, run_as_payload
-from sweephand.actions.kind import Reading, member
+from sweephand.actions.kind import choice, member
 from sweephand.actions.run_headers import facts
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.json_text import dumps, loads
-from sweephand.json_schema import one_of
 from sweephand.security.aws_targets import Arn
 
 INVOCATIONS = {"sync": "RequestResponse", "async": "Event"}
-
-
-def _invocation(value: Any, path: str, _: Reading) -> str:
-    return read.one_of(value, path, tuple(INVOCATIONS))
-
-
-def _envelope(value: Any, path: str, _: Reading) -> bool:
-    return read.flag(value, path)
 
 
 @final
@@ -38,11 +29,11 @@ def _envelope(value: Any, path: str, _: Reading) -> bool:
 class Lambda(JsonAction):
     """An invocation of a function. envelope: it gets the run, and the payload as its member `payload`."""
 
-    invocation: str = member("invocation", one_of(INVOCATIONS), _invocation, default="sync")
+    invocation: str = choice("invocation", INVOCATIONS, default="sync")
     envelope: bool = member(
         "envelope",
         {"type": "boolean", "description": "The function gets the run, with the payload as a member."},
-        _envelope,
+        lambda value, path, _: read.flag(value, path),
         default=False,
     )
 

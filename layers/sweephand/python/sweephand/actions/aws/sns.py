@@ -6,30 +6,17 @@ five minutes, because the run's id is its deduplication id.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any, final
 
 from sweephand.actions.aws.service import Sent, told
 from sweephand.actions.aws.sqs import Message, message_group
 from sweephand.actions.call import Call
-from sweephand.actions.kind import Reading, member
+from sweephand.actions.kind import string
 from sweephand.actions.payloads import message
 from sweephand.domain.job import Payload
-from sweephand.domain.members import fields as read
 from sweephand.errors import InvalidRequest
-from sweephand.json_schema import text
 from sweephand.security.aws_targets import Arn
-
-MAX_SUBJECT = 100
-_SUBJECT = re.compile(r"[!-~](?:[ -~]*[!-~])?", re.ASCII)
-
-
-def _subject(value: Any, path: str, _: Reading) -> str:
-    subject = read.text(value, path, 1, MAX_SUBJECT)
-    if not _SUBJECT.fullmatch(subject):
-        raise InvalidRequest(path, "must be visible ASCII, without blanks at its ends")
-    return subject
 
 
 @final
@@ -37,8 +24,13 @@ def _subject(value: Any, path: str, _: Reading) -> str:
 class Sns(Message):
     """A message to a topic of SNS. subject: of e-mails."""
 
-    subject: str | None = member(
-        "subject", text(1, MAX_SUBJECT, pattern="^[ -~]*$"), _subject, nullable=True, default=None
+    subject: str | None = string(
+        "subject",
+        1,
+        100,
+        like=(r"[!-~](?:[ -~]*[!-~])?", "must be visible ASCII, without blanks at its ends"),
+        more={"pattern": "^[ -~]*$"},
+        default=None,
     )
     group: str | None = message_group()
 

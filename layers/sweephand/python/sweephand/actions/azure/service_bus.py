@@ -21,7 +21,7 @@ from sweephand.actions.azure import queue_or_topic as azure
 from sweephand.actions.azure import redirects
 from sweephand.actions.call import Call
 from sweephand.actions.headers import MASK, MAX_HEADER_BYTES, MAX_HEADERS, MAX_SECRET, check_name
-from sweephand.actions.kind import Reading, member, within
+from sweephand.actions.kind import Reading, choice, member, within
 from sweephand.actions.payloads import message
 from sweephand.actions.redaction import of_query
 from sweephand.actions.webhook import Post
@@ -30,7 +30,7 @@ from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.domain.run import Outcome
 from sweephand.errors import InvalidRequest
-from sweephand.json_schema import Members, answer, one_of, ref, request, whole
+from sweephand.json_schema import Members, answer, ref, request, whole
 from sweephand.json_schema import text as string
 from sweephand.schedules.text.instants import parse_instant
 from sweephand.security.guard import GuardSettings, Outbound, check_url
@@ -73,10 +73,6 @@ def _authentication(value: Any, path: str, reading: Reading) -> str:
     if given.get("sasKey", MASK) != MASK:
         reading.keep(SAS_KEY, read.text(given["sasKey"], below(path, "sasKey"), 1, MAX_SECRET // 4))
     return name
-
-
-def _transport(value: Any, path: str, _: Reading) -> str:
-    return read.one_of(value, path, TRANSPORTS)
 
 
 def _properties(value: Any, field: str, _: Reading) -> dict[str, Any]:
@@ -139,11 +135,8 @@ class ServiceBus(azure.AzureAction):
         stored=lambda name: {"type": "sharedAccessKey", "sasKeyName": name, "sasKey": MASK},
         loaded=lambda stored: stored["sasKeyName"],
     )
-    transport: str = member(
-        "transportType",
-        one_of(TRANSPORTS, description="Kept; all messages go by HTTP."),
-        _transport,
-        default=TRANSPORTS[0],
+    transport: str = choice(
+        "transportType", TRANSPORTS, more={"description": "Kept; all messages go by HTTP."}, default=TRANSPORTS[0]
     )
     properties: Mapping[str, Any] = member(
         "brokeredMessageProperties",

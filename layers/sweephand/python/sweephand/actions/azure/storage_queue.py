@@ -16,7 +16,7 @@ from sweephand.actions.azure import queue_or_topic as azure
 from sweephand.actions.azure import redirects
 from sweephand.actions.call import Call
 from sweephand.actions.headers import MASK, MAX_SECRET
-from sweephand.actions.kind import Reading, member, within
+from sweephand.actions.kind import Reading, member, string, within
 from sweephand.actions.payloads import STRANGE, message
 from sweephand.actions.redaction import of_query
 from sweephand.actions.webhook import Post
@@ -45,10 +45,6 @@ def _token(value: Any, path: str, reading: Reading) -> str:
     return MASK
 
 
-def _region(value: Any, path: str, _: Reading) -> str:
-    return read.text(value, path, 1, 64)
-
-
 @final
 @dataclass(frozen=True)
 class StorageQueue(azure.AzureAction):
@@ -63,12 +59,8 @@ class StorageQueue(azure.AzureAction):
         shown={"const": MASK},
         default=MASK,
     )
-    region: str | None = member(
-        "region",
-        text(1, 64, description="What Azure Scheduler's envelope says of it."),
-        _region,
-        nullable=True,
-        default=None,
+    region: str | None = string(
+        "region", 1, 64, more={"description": "What Azure Scheduler's envelope says of it."}, default=None
     )
 
     kind = "azure_storage_queue"

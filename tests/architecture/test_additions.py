@@ -1,0 +1,161 @@
+"""A new action is its class and a line, a new notation its module and a line. Each is added here, in a process of its
+own, and all that must know it is asked.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SLACK = '''
+from dataclasses import dataclass
+from typing import final
+
+from sweephand.actions.call import Call
+from sweephand.actions.headers import MASK, MAX_SECRET
+from sweephand.actions.kind import member, string
+from sweephand.actions.payloads import message
+from sweephand.actions.webhook import Post, Webhook
+from sweephand.domain.members import fields as read
+from sweephand.json_schema import text
+
+
+def _url(value, path, reading):
+    reading.keep("url", read.text(value, path, 1, MAX_SECRET))
+    return MASK
+
+
+@final
+@dataclass(frozen=True)
+class Slack(Webhook):
+    """A message to a channel of Slack."""
+
+    url: str = member("url", text(longest=MAX_SECRET), _url, shown={"const": MASK}, default=MASK)
+    channel: str | None = string("channel", 1, 80, like=("#.+", "must begin with #"), default=None)
+
+    kind = "slack"
+
+    @property
+    def secret_fields(self):
+        return ("url",)
+
+    def post(self, call: Call, settings):
+        return Post(call.secret("url"), [("Content-Type", "text/plain")], message(call).encode())
+'''
+ADD_SLACK = """
+from sweephand import actions
+from sweephand.domain.job import ActionSpec
+from sweephand.errors import InvalidRequest
+from sweephand.security.guard import GuardSettings
+
+actions.__path__.append(ADDED)
+actions._CLASSES["slack"] = "slack:Slack"
+GUARD = GuardSettings()
+SECRET = "https://hooks.example.org/T0/B0/x"
+
+draft = actions.draft({"type": "slack", "url": SECRET, "channel": "#ops"}, field="action", guard=GUARD)
+assert (draft.kind, draft.secrets) == ("slack", {"url": SECRET})
+assert draft.params["url"] == "***" and draft.params["channel"] == "#ops" and SECRET not in str(draft.params)
+stored = ActionSpec(draft.kind, draft.params, draft.retry)
+again = actions.draft({"type": "slack", "channel": "#dev"}, field="action", guard=GUARD, stored=stored)
+assert again.kept == {"url"} and again.params["channel"] == "#dev"
+assert actions.load("slack", draft.params).to_json() == draft.params
+assert not actions.load("slack", draft.params).tells_its_run(with_payload=True)
+refused_members = [
+    ({"url": SECRET, "chanel": "#ops"}, "chanel"),
+    ({}, "url"),
+    ({"url": SECRET, "channel": "ops"}, "channel"),
+]
+for given, wrong in refused_members:
+    try:
+        actions.draft({"type": "slack", **given}, field="action", guard=GUARD)
+    except InvalidRequest as refused:
+        assert refused.field == f"action.{wrong}", refused.field
+        assert wrong != "chanel" or "channel" in refused.reason
+    else:
+        raise AssertionError(given)
+
+from sweephand.facades.native.schemas import SCHEMAS
+
+for form in ("", "Shown", "Listed"):
+    assert {"$ref": f"#/components/schemas/{form}SlackAction"} in SCHEMAS[f"{form}Action"]["oneOf"]
+assert SCHEMAS["SlackAction"]["required"] == ["type"]
+assert SCHEMAS["ShownSlackAction"]["properties"]["url"] == {"const": "***"}
+assert SCHEMAS["ShownSlackAction"]["properties"]["channel"]["type"] == ["string", "null"]
+
+import action_table
+
+try:
+    action_table.action_table()
+except ValueError as empty:
+    assert "('slack', 'key', 'success')" in str(empty)
+else:
+    raise AssertionError("no test shows the new kind")
+"""
+HOURLY_AT = """
+from sweephand import json_schema
+from sweephand.schedules.text import members
+from sweephand.schedules.notations import cron
+from sweephand.schedules.notations.shapes import ON_THE_CLOCK
+
+DEFAULTS = ON_THE_CLOCK
+SCHEMA = json_schema.whole(0, 59, description="The minute of each hour.")
+
+
+def read(value, rules, beginning):
+    return members.whole(value, "hourlyAt", 0, 59)
+
+
+def counted_from(facts):
+    return None
+
+
+def compile_(facts, rules):
+    return cron.compile_(f"{facts} * * * *", rules)
+"""
+ADD_HOURLY_AT = """
+from sweephand.schedules import notations
+
+notations.__path__.append(ADDED)
+notations._MODULES["hourlyAt"] = "hourly_at"
+
+from datetime import UTC, datetime
+
+from sweephand.facades.native import defaults, idle, schedule_schemas
+from sweephand.schedules.timing import TIMING_MEMBERS, load, parse
+
+timing = parse({"hourlyAt": 40}, now=datetime(2027, 1, 1, tzinfo=UTC))
+assert load(timing.packed).rule.next_after(datetime(2027, 1, 1, 5, tzinfo=UTC)).minute == 40
+assert "hourlyAt" in TIMING_MEMBERS and "hourlyAt" in schedule_schemas.TIMING
+assert any(each["required"] == ["hourlyAt"] for each in schedule_schemas.ONE_NOTATION)
+assert defaults.shown_timing({"hourlyAt": 40})["dstGap"] == "next_valid"
+assert idle.is_one_time({"hourlyAt": 40}) is False
+"""
+
+
+def test_a_new_action_costs_its_class_and_a_line_of_the_registry(tmp_path: Path):
+    (tmp_path / "slack.py").write_text(SLACK)
+
+    assert outcome_of(ADD_SLACK, tmp_path) == ""
+
+
+def test_a_new_notation_costs_its_module_and_a_line_of_the_registry(tmp_path: Path):
+    (tmp_path / "hourly_at.py").write_text(HOURLY_AT)
+
+    assert outcome_of(ADD_HOURLY_AT, tmp_path) == ""
+
+
+def outcome_of(code: str, added: Path) -> str:
+    """Returns what a process complains of. added: the folder of the new module."""
+    paths = [str(ROOT / "layers" / "sweephand" / "python"), str(ROOT / ".ci")]
+    done = subprocess.run(
+        [sys.executable, "-c", f"ADDED = {str(added)!r}\n{code}"],
+        env={"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stderr[-2_000:]
