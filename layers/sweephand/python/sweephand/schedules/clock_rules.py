@@ -16,8 +16,8 @@ _LEAVE_OUT = "leave it out: the schedule runs through clock changes, loses nothi
 def check(notation: str, value: object, rules: Rules, series: Series) -> None:
     """Raises InvalidRequest. A rule that repeats its default is accepted, because answers show it.
 
-    value: the text of the notation. `time` is accepted too, because its words may name an instant or a wall time, and
-    so are texts that name dates of their own (RDATE, repeating intervals).
+    value: the value of the notation. `time` accepts any rule, because its words may name an instant or a wall time. So
+    do rules that name single dates (RDATE, repeating intervals).
     """
     if notation == "time" or (notation == "every" and isinstance(value, str) and "/" in value):
         return
@@ -36,4 +36,4 @@ def check(notation: str, value: object, rules: Rules, series: Series) -> None:
             what = "a time with an offset" if notation == "at" else "steps of elapsed time"
             raise InvalidRequest(name, f"{rule.value} does not act on {what}; leave it out")
         if not series.marked or rule not in (series.gap, series.overlap):
-            raise InvalidRequest(name, f"{rule.value} does not act where the hours are all or a step; {_LEAVE_OUT}")
+            raise InvalidRequest(name, f"{rule.value} does not act on hours that are all or a step; {_LEAVE_OUT}")

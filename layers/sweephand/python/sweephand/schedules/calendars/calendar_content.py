@@ -1,9 +1,9 @@
-"""What a calendar holds, as a caller writes it: dates, ranges and hours of the week, read into facts (calendars.py).
+"""Reads a calendar's content, as a caller writes it, into facts (calendars.py): dates, ranges and hours of the week.
 
 dates    a day, "2026-12-25", or a day of each year, "12-25"
-ranges   {"from", "to"}: two days, both of them in it; or two times, the second of them outside: wall times without an
-         offset, instants with one
-weekly   {"days", "from", "to"}: hours of some weekdays, "08:00" to "17:30"; past midnight where `to` is not later
+ranges   {"from", "to"}: two days, both of them included; or two times, the second of them excluded: wall times without
+         an offset, instants with one
+weekly   {"days", "from", "to"}: hours of some weekdays, "08:00" to "17:30"; past midnight if `to` is not later
 
 Everything without an offset is wall time: of the calendar's own zone, or of the schedule that uses it.
 """
@@ -36,7 +36,7 @@ Facts = dict[str, Any]
 
 
 def read(content: Mapping[str, Any]) -> Facts:
-    """The facts of MEMBERS. Raises InvalidRequest with the path of what cannot be read."""
+    """Returns the facts of all MEMBERS. Raises InvalidRequest with the path of a value that cannot be read."""
     facts: Facts = {}
     if content.get("timezone") is not None:
         facts["zone"] = _zone(content["timezone"])
@@ -123,12 +123,12 @@ def _add_range(facts: Facts, value: object, field: str) -> None:
         reason = "must be written as `from` is: both days, both wall times, or both instants with an offset"
         raise InvalidRequest(f"{field}.to", reason)
     if end < begin or (end == begin and kind != "days"):
-        raise InvalidRequest(f"{field}.to", "must lie behind `from`" if kind != "days" else "lies before `from`")
+        raise InvalidRequest(f"{field}.to", "must be after `from`" if kind != "days" else "is before `from`")
     facts.setdefault(kind, []).append([begin, end])
 
 
 def _end(value: object, field: str) -> tuple[str, int]:
-    """The member of the facts that it belongs to, and its number there."""
+    """Returns the member of the facts that the end belongs to, and its number there."""
     text = members.text(value, field, AN_END)
     if "T" not in text and "t" not in text:
         year, month, day = _date(text, field, AN_END)
@@ -143,17 +143,17 @@ def _end(value: object, field: str) -> tuple[str, int]:
 
 
 def _hours(value: object, field: str) -> list[list[int]]:
-    """Stretches in seconds since Monday's midnight, none of them beyond Sunday's end."""
+    """Returns stretches in seconds since Monday's midnight, none of them beyond Sunday's end."""
     given = _members(value, field, ("days", "from", "to"))
     begin = _time(given.get("from", "00:00"), f"{field}.from")
     end = _time(given.get("to", "24:00"), f"{field}.to")
     if begin == DAY_S:
-        raise InvalidRequest(f"{field}.from", "lies behind the last second of the day", position=0)
+        raise InvalidRequest(f"{field}.from", "must be before 24:00", position=0)
     if end <= begin:
         end += DAY_S
     days = _listed(_required(given, field, "days"), f"{field}.days", len(WEEKDAYS))
     if not days:
-        raise InvalidRequest(f"{field}.days", "names no day")
+        raise InvalidRequest(f"{field}.days", "must name at least one day")
     found: list[list[int]] = []
     for n, name in enumerate(days):
         if not isinstance(name, str) or name not in WEEKDAYS:

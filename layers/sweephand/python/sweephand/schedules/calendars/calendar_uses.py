@@ -1,4 +1,4 @@
-"""The member `calendars` of a schedule: which calendars it names, and what it does by each."""
+"""The member `calendars` of a schedule: which calendars it names, and how it uses each of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Named:
 
 
 def read(value: object) -> list[Named]:
-    """At most five, each once; all that roll do so in one direction. Raises InvalidRequest."""
+    """Returns at most five calendars, each once; all that roll do so in one direction. Raises InvalidRequest."""
     if value is None:
         return []
     if not isinstance(value, Sequence) or isinstance(value, str):
@@ -41,12 +41,12 @@ def read(value: object) -> list[Named]:
     for n, each in enumerate(value):
         use = _read_one(each, f"{FIELD}[{n}]")
         if any(use.name == earlier.name for earlier in found):
-            raise InvalidRequest(f"{FIELD}[{n}].name", "this calendar stands there twice")
+            raise InvalidRequest(f"{FIELD}[{n}].name", "this calendar is listed twice")
         found.append(use)
     rolls = [(n, use.roll) for n, use in enumerate(found) if use.roll is not Roll.NONE]
     for n, roll in rolls:
         if roll is not rolls[0][1]:
-            raise InvalidRequest(f"{FIELD}[{n}].roll", f"all calendars of a schedule roll one way: here {rolls[0][1]}")
+            raise InvalidRequest(f"{FIELD}[{n}].roll", f"all calendars of a schedule must roll one way: {rolls[0][1]}")
     return found
 
 
@@ -67,7 +67,7 @@ def _read_one(value: object, field: str) -> Named:
 
 
 def packed(uses: Sequence[Named], book: Mapping[str, str]) -> list[str]:
-    """With the reference that each name has now. Raises InvalidRequest for a name without one."""
+    """Packs each use with the current reference of its name. Raises InvalidRequest for a name without one."""
     for n, use in enumerate(uses):
         if use.name not in book:
             raise InvalidRequest(f"{FIELD}[{n}].name", "there is no such calendar")
@@ -75,16 +75,16 @@ def packed(uses: Sequence[Named], book: Mapping[str, str]) -> list[str]:
 
 
 def check_rolling(uses: Sequence[Named], series: Series, first: int) -> None:
-    """Raises InvalidRequest where a rule that rolls has more than a few occurrences a day, in its first week."""
+    """Raises InvalidRequest if a rule that rolls has over MOST_ROLLED_A_DAY occurrences a day in its first week."""
     begin = series.after(first - 1)
     if begin is None or all(use.roll is Roll.NONE for use in uses):
         return
     most = MOST_ROLLED_A_DAY * 7
     if len(list(islice(series.seconds(begin - 1, begin + WEEK_S - 1), most + 1))) > most:
         field = next(f"{FIELD}[{n}].roll" for n, use in enumerate(uses) if use.roll is not Roll.NONE)
-        raise InvalidRequest(field, f"only rules with at most {MOST_ROLLED_A_DAY} occurrences a day roll")
+        raise InvalidRequest(field, f"only rules with at most {MOST_ROLLED_A_DAY} occurrences a day can roll")
 
 
 def shown(value: Any) -> list[dict[str, str]]:
-    """The member with all that was left unsaid."""
+    """Returns the member with all defaults filled in."""
     return [use.body() for use in read(value)]

@@ -1,11 +1,11 @@
 """Calendars of a schedule: which of its occurrences they let through, and where the others roll to.
 
-A calendar is a set of times. A schedule names up to five: of one that it excludes, occurrences inside are stopped; of
-one that it includes, those outside. An occurrence that any of them stops is left out; but where all that stop it
-roll, it moves to the nearest day, before or behind, on which its time of the day is let through. Two that come to the
-same instant are one occurrence.
+A calendar is a set of times. A schedule names up to five. A calendar that it excludes stops the occurrences inside; a
+calendar that it includes stops those outside. An occurrence that any calendar stops is left out. But if all calendars
+that stop it roll, it moves to the nearest day, before or after, on which its time of the day is let through. Two that
+come to the same instant are one occurrence.
 
-Content never changes under its reference: what was read once is kept (`keep`), and a series is built from that alone.
+The content of a reference never changes. Once read, it is kept (`keep`), and a series is built from that alone.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 __all__ = ["MOST_ROLLED_DAYS", "Calendar", "Filtered", "Mode", "Roll", "Rolled", "Use", "applied", "keep", "left_out"]
 
 MOST = 5
-"""Calendars of one schedule."""
+"""The most calendars of one schedule."""
 MOST_ROLLED_A_DAY = 24
-"""Rolling is for what runs some times a day: all days that are not free must be looked through."""
+"""The most occurrences a day of a rule that rolls: every day that is not free must be looked through."""
 MARK = '"cal":['
-"""What the packed text of a schedule with calendars holds, and no other."""
+"""Appears in the packed string of each schedule with calendars, and in no other."""
 _REFERENCES = re.compile(r'"cal":\[([^\]]*)\]', re.ASCII)
 
 
@@ -66,9 +66,9 @@ _MODES = {mode[0]: mode for mode in Mode}
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """The content of one version. zone None: it goes by the clock of whoever uses it.
+    """The content of one version. zone None: it uses the clock of the schedule that names it.
 
-    walls: of that clock; fixed: in Unix seconds. Two are equal by their reference, which content never shares.
+    walls: wall times of that clock; fixed: Unix seconds. Only references are compared: each has one content.
     """
 
     reference: str
@@ -77,7 +77,7 @@ class Calendar:
     fixed: Dates = field(compare=False)
 
     def covered(self, by: Zone) -> Stretches:
-        """Its times as a schedule in the zone `by` sees them, in Unix seconds."""
+        """Returns its times as a schedule in the zone `by` sees them, in Unix seconds."""
         parts: list[Stretches] = [On(walls, self.zone or by) for walls in self.walls]
         if self.fixed.begins:
             parts.append(self.fixed)
@@ -85,8 +85,10 @@ class Calendar:
 
 
 def calendar(reference: str, facts: Mapping[str, Any]) -> Calendar:
-    """facts: "days" [first, last] of numbered days, "yearly" [month, day], "walls", "fixed" and "week" [from, to), in
-    seconds; "zone". Raises LookupError, TypeError, ValueError for others.
+    """Builds a calendar from its facts.
+
+    "days": [first, last] of numbered days; "yearly": [month, day]; "walls", "fixed" and "week": [from, to) in seconds;
+    "zone". Raises LookupError, TypeError or ValueError for others.
     """
     days = ((first * DAY_S, (last + 1) * DAY_S) for first, last in facts.get("days", ()))
     yearly = chain.from_iterable(_each_year(month, day) for month, day in facts.get("yearly", ()))
@@ -122,8 +124,9 @@ def known(reference: str) -> bool:
 
 
 def keep(reference: str, facts: Mapping[str, Any] | None) -> None:
-    """What a reference stands for, for as long as the process lives or thousands of others came; None: nothing any
-    more. Content never changes, so it does not matter who read it first.
+    """Keeps the content of a reference until the process ends or MOST_KEPT others came. None: the calendar is gone.
+
+    Content never changes, so it does not matter who read it first.
     """
     found = None if facts is None else calendar(reference, facts)
     with _lock:
@@ -133,7 +136,7 @@ def keep(reference: str, facts: Mapping[str, Any] | None) -> None:
 
 
 def kept(reference: str) -> Calendar:
-    """Raises Unavailable for one that nobody has read, ValueError for one that is gone."""
+    """Returns a kept calendar. Raises Unavailable if nobody has read it, ValueError if it is gone."""
     try:
         found = _kept[reference]
     except KeyError:
@@ -155,12 +158,12 @@ class Use:
     roll: Roll = Roll.NONE
 
     def __str__(self) -> str:
-        """As it is packed: its mode and its roll, a sign each, then the reference."""
+        """Returns the packed form: mode and roll as one character each, then the reference."""
         return f"{self.mode[0]}{_SIGN_OF[self.roll]}{self.reference}"
 
     @classmethod
     def read(cls, text: str) -> Use:
-        """Raises ValueError for what was not packed."""
+        """Reads the packed form. Raises ValueError for anything else."""
         try:
             return cls(text[2:], _MODES[text[0]], _SIGNS[text[1]])
         except LookupError:
@@ -168,7 +171,7 @@ class Use:
 
 
 def references(packed: str) -> list[str]:
-    """Those that any text names which holds the packed timing of a schedule."""
+    """Returns the references in a string that holds the packed timing of a schedule."""
     found = _REFERENCES.search(packed)
     return [] if found is None else [Use.read(text).reference for text in json.loads(f"[{found[1]}]")]
 
@@ -220,7 +223,7 @@ class Filtered(ByCalendars):
         return self.series.dropped(after, until)
 
     def count(self, after: int, until: int, limit: int) -> int:
-        """Free stretch by free stretch, so that no occurrence is counted by itself."""
+        """Counts by free stretches, not by single occurrences."""
         counted = 0
         while counted < limit and (first := self.after(after)) is not None and first <= until:
             spend(20)
@@ -230,10 +233,10 @@ class Filtered(ByCalendars):
 
 
 def applied(series: Series, packed: Sequence[str], by: Zone) -> Series:
-    """The series as the calendars of a schedule leave it. by: the schedule's own zone.
+    """Returns the series as the calendars of a schedule leave it. by: the schedule's own zone.
 
-    What rolls may leave the window of the series. Raises ValueError for what was not packed, or is gone; Unavailable
-    for calendars that have not been read.
+    An occurrence that rolls may leave the window of the series. Raises ValueError for a string that was not packed or a
+    calendar that is gone; Unavailable for calendars that have not been read.
     """
     uses = [Use.read(text) for text in packed]
     stops = tuple(
@@ -251,17 +254,16 @@ def applied(series: Series, packed: Sequence[str], by: Zone) -> Series:
 
 
 def _some_roll(series: Series, stops: Sequence[Stop], by: Zone) -> bool:
-    """Whether any occurrence may be stopped by calendars that roll alone; False is certain."""
+    """Returns whether calendars that roll, and no others, may stop an occurrence. False is certain, True is not."""
     asked = Asked(times_of_week(series, by), by, FIRST_SECOND, partial(rolled_days, series, by, 0))
     firm = [(each.times, each.include) for each in stops if not each.rolls]
     return any(reach(asked, [*firm, (each.times, not each.include)]) is not NOWHERE for each in stops if each.rolls)
 
 
 def left_out(series: Series, after: int, until: int) -> Iterator[tuple[int, int]]:
-    """The occurrences in (after, until] that calendars stop and that roll nowhere, rising, each with the place of the
-    first calendar that stops it among those of its schedule.
+    """Yields the occurrences in (after, until] that calendars stop and that do not roll, in order.
 
-    Raises Undecided.
+    Each comes with the index of the first calendar that stops it. Raises Undecided.
     """
     found = of_calendars(series)
     if found is None:
@@ -282,7 +284,7 @@ def left_out(series: Series, after: int, until: int) -> Iterator[tuple[int, int]
 
 
 def of_calendars(series: Series) -> Filtered | Rolled | None:
-    """What of a series asks its calendars, beneath its window and its jitter."""
+    """Returns the part of a series that asks its calendars, beneath its window and its jitter."""
     inner: Series | None = series
     while inner is not None and not isinstance(inner, Filtered | Rolled):
         inner = getattr(inner, "series", None)

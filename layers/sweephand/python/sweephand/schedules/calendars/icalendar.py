@@ -1,11 +1,12 @@
-"""The events of an iCalendar text (RFC 5545) as the members of a calendar: dates, ranges and hours of the week.
+"""Reads the events of an iCalendar file (RFC 5545) into the members of a calendar: dates, ranges and hours of the week.
 
-Read strictly, in time that grows with the text alone. Of each VEVENT: DTSTART, DTEND or DURATION, RRULE, RDATE, EXDATE,
-RECURRENCE-ID, UID and STATUS; whether it is shown as busy does not matter, because public holidays seldom are. An event
-of whole days is wall time, like one without a zone; one in a zone becomes instants. A time zone must be an IANA name.
+Reading is strict; its time grows with the length of the file only. Each VEVENT is read for DTSTART, DTEND or DURATION,
+RRULE, RDATE, EXDATE, RECURRENCE-ID, UID and STATUS. Whether it is shown as busy does not matter, because public
+holidays seldom are. Events of whole days, and times without a zone, are wall times; times in a zone become instants. A
+time zone must be an IANA name.
 
-A recurrence needs COUNT or UNTIL and is followed for 20 years; without them it must be each year's day, or each week's,
-without exceptions and begun already, because that is all that such a member can say. What cannot be kept is refused.
+A recurrence needs COUNT or UNTIL and is followed for 20 years. Without them it must be a day of each year or hours of
+each week, without exceptions and begun already, because a calendar can express no other. Anything else is refused.
 """
 
 from __future__ import annotations
@@ -37,20 +38,20 @@ _OF_SERIES = ("RRULE", "RDATE", "EXDATE")
 
 Members = dict[str, list[Any]]
 Key = tuple[str, int]
-"""Of an occurrence: the kind of its moment, and its second."""
+"""An occurrence: the kind of its moment, and its second."""
 
 
 class _Detached(NamedTuple):
-    """An event that stands for one occurrence of another. line: of its RECURRENCE-ID."""
+    """An event that replaces one occurrence of another. line: where its RECURRENCE-ID is."""
 
     line: int
     event: Event
 
 
 def read(value: object, today: date) -> Members:
-    """dates, ranges and weekly of all events. Raises InvalidRequest with the line (its position in the text).
+    """Returns dates, ranges and weekly hours of all events. Raises InvalidRequest with the number of the line.
 
-    today: in UTC. What goes on for ever does so from then on.
+    today: the date in UTC, from which endless recurrences count.
     """
     if not isinstance(value, str):
         raise InvalidRequest(FIELD, f"expected the text of an iCalendar file, not {members.kind_of(value)}")
@@ -81,7 +82,7 @@ def _is_cancelled(event: Event) -> bool:
 def _one(event: Event, name: str) -> tuple[int, dict[str, str], str] | None:
     given = event.properties.get(name, [])
     if len(given) > 1:
-        raise refused(given[1][0], f"a second {name}")
+        raise refused(given[1][0], f"a second {name}; write one")
     return given[0] if given else None
 
 
@@ -94,7 +95,7 @@ def _uid(event: Event) -> str:
 
 
 def _detached(given: list[Event]) -> dict[str, dict[Key, _Detached]]:
-    """By UID: which occurrences are cancelled, or are other than the rest."""
+    """Returns by UID the occurrences that are cancelled or differ from the rest."""
     found: dict[str, dict[Key, _Detached]] = {}
     for event in given:
         stands_for = _one(event, "RECURRENCE-ID")
@@ -104,10 +105,10 @@ def _detached(given: list[Event]) -> dict[str, dict[Key, _Detached]]:
         if not _uid(event):
             raise refused(line, "RECURRENCE-ID needs a UID")
         if "RANGE" in parameters:
-            raise refused(line, "RANGE is not known here: write what follows as an event with a UID of its own")
+            raise refused(line, "RANGE is not supported: write the later occurrences as an event with its own UID")
         for name in _OF_SERIES:
             if name in event.properties:
-                raise refused(event.properties[name][0][0], f"{name} beside RECURRENCE-ID")
+                raise refused(event.properties[name][0][0], f"{name} must not be combined with RECURRENCE-ID")
         there = found.setdefault(_uid(event), {})
         key = _key(read_moment(line, parameters, value))
         if key in there:
@@ -117,12 +118,16 @@ def _detached(given: list[Event]) -> dict[str, dict[Key, _Detached]]:
 
 
 def _check_detached(detached: dict[str, dict[Key, _Detached]], occurring: dict[str, set[Key]]) -> None:
-    """Each must stand for an occurrence of its event, if the text has that; of a cancelled one nothing is left."""
+    """Raises InvalidRequest for an event that replaces no occurrence of its main event, if the file has that event.
+
+    A cancelled main event has no occurrences; cancelling one of them again is accepted.
+    """
     for uid, by_key in detached.items():
         there = occurring.get(uid)
         for key, (line, event) in by_key.items():
             if there is not None and key not in there and (there or not _is_cancelled(event)):
-                raise refused(line, "RECURRENCE-ID is no occurrence of the event with this UID, written as its DTSTART")
+                reason = "RECURRENCE-ID must be an occurrence of the event with this UID, written like its DTSTART"
+                raise refused(line, reason)
 
 
 def _key(moment: Moment) -> Key:
@@ -133,11 +138,11 @@ def _key(moment: Moment) -> Key:
 
 
 def _add(found: Members, event: Event, detached: dict[Key, _Detached], today: date) -> set[Key]:
-    """Adds its occurrences without those that are left out or detached; answers all that it would have."""
+    """Adds its occurrences, except those that are left out or detached; returns the keys of all."""
     if _is_cancelled(event):
         return set()
     if "EXRULE" in event.properties:
-        raise refused(event.properties["EXRULE"][0][0], "EXRULE is not known here")
+        raise refused(event.properties["EXRULE"][0][0], "EXRULE is not supported; write EXDATE")
     start, length = _extent(event)
     rule = _recurrence(event, start)
     if rule is not None and rule.endless:
@@ -157,7 +162,7 @@ def _add(found: Members, event: Event, detached: dict[Key, _Detached], today: da
 
 
 def _extent(event: Event) -> tuple[Moment, timedelta]:
-    """Its beginning and length."""
+    """Returns its beginning and length."""
     given = _one(event, "DTSTART")
     if given is None:
         raise refused(event.line, "the event has no DTSTART")
@@ -173,7 +178,7 @@ def _recurrence(event: Event, start: Moment) -> Recurrence | None:
 
     def last_second(until: str) -> int:
         moment = read_moment(number, {}, until)
-        if moment.day_only:  # means all of its day, by the clock of the event
+        if moment.day_only:  # covers the whole day, by the clock of the event
             return Moment(moment.wall + _DAY, day_only=False, zone=start.zone).second - 1
         _same_kind(number, "UNTIL", moment, start)
         return moment.second
@@ -185,7 +190,7 @@ def _recurrence(event: Event, start: Moment) -> Recurrence | None:
 
 
 def _moments(event: Event, name: str) -> Iterator[tuple[int, Moment]]:
-    """With the line of each."""
+    """Yields each moment with its line."""
     for line, parameters, value in event.properties.get(name, ()):
         for each in value.split(","):
             yield line, read_moment(line, parameters, each)
@@ -198,7 +203,7 @@ def _same_kind(line: int, name: str, moment: Moment, start: Moment) -> bool:
 
 
 class _LeftOut(NamedTuple):
-    """What EXDATE takes out. days: first and last second of each, in their order."""
+    """Times that EXDATE takes out. days: first and last second of each, in order."""
 
     seconds: set[int]
     days: list[tuple[int, int]]
@@ -209,7 +214,7 @@ class _LeftOut(NamedTuple):
 
 
 def _left_out(event: Event, start: Moment) -> _LeftOut:
-    """A date means all of its day, as in UNTIL."""
+    """Returns the times of EXDATE. A date covers its whole day, as in UNTIL."""
     found = _LeftOut(set(), [])
     for line, moment in _moments(event, "EXDATE"):
         if moment.day_only and not start.day_only:
@@ -233,7 +238,7 @@ def _add_stretch(found: Members, event: Event, start: Moment, length: timedelta)
     end = start.wall + length
     last = end - (_DAY if start.day_only else timedelta(0))
     if not 1970 <= start.wall.year <= last.year <= 2199:
-        raise refused(event.line, "lies outside of the years 1970 to 2199")
+        raise refused(event.line, "is outside the years 1970 to 2199")
     if start.day_only and length == _DAY:
         _keep(found, event, "dates", str(start.wall.date()))
     elif start.day_only:
@@ -248,33 +253,33 @@ def _keep(found: Members, event: Event, name: str, member: object) -> None:
     if member in there:
         return
     if len(there) == most:
-        raise refused(event.line, f"with this event the text comes to more than {most:,} {name}")
+        raise refused(event.line, f"with this event the file has more than {most:,} {name}")
     there.append(member)
 
 
 def _length(event: Event, start: Moment) -> timedelta:
     end, duration = _one(event, "DTEND"), _one(event, "DURATION")
     if end is not None and duration is not None:
-        raise refused(duration[0], "DURATION beside DTEND")
+        raise refused(duration[0], "DURATION must not be combined with DTEND")
     if end is not None:
         moment = read_moment(*end)
         if moment.kind != start.kind:
-            raise refused(end[0], "DTEND must be written as DTSTART is")
+            raise refused(end[0], "DTEND must be of the same kind as DTSTART")
         length = timedelta(seconds=moment.second - start.second)
     elif duration is not None:
         length = read_duration(duration[0], duration[2])
     else:
         length = timedelta(days=1 if start.day_only else 0)
     if length < timedelta(0) or length > timedelta(days=366) or (start.day_only and length % _DAY):
-        raise refused(event.line, "the event must end after its beginning, at most 366 days later")
+        raise refused(event.line, "the event must end after it begins, at most 366 days later")
     return length
 
 
-# For ever
+# Endless recurrences
 
 
 def _check_endless(event: Event, detached: dict[Key, _Detached]) -> None:
-    """A member that goes on for ever has no exceptions."""
+    """Raises InvalidRequest if an endless recurrence has exceptions, which a calendar cannot express."""
     line = event.properties["RRULE"][0][0]
     for name in ("EXDATE", "RDATE"):
         if name in event.properties:
@@ -284,7 +289,7 @@ def _check_endless(event: Event, detached: dict[Key, _Detached]) -> None:
 
 
 def _add_endless(found: Members, event: Event, start: Moment, length: timedelta, rule: Recurrence, today: date) -> None:
-    """A day of each year, or hours of each week."""
+    """Adds a day of each year, or hours of each week."""
     line = event.properties["RRULE"][0][0]
     first = start.wall.date()
     if rule.each_year and start.day_only:
@@ -302,18 +307,18 @@ def _add_endless(found: Members, event: Event, start: Moment, length: timedelta,
         before = [day for day in _days(today, first) if day.weekday() in weekdays]
         _keep(found, event, "weekly", hours)
     else:
-        raise refused(line, "needs COUNT or UNTIL: only a day of each year, or each week's wall times go on for ever")
+        raise refused(line, "needs COUNT or UNTIL: only a day of each year or wall times of each week can be endless")
     if before:
-        raise refused(line, f"needs COUNT or UNTIL: for ever means from now on, so {before[0]} would count as well")
+        raise refused(line, f"needs COUNT or UNTIL: endless recurrences begin today, so {before[0]} would count too")
 
 
 def _days(today: date, first: date) -> Iterator[date]:
-    """From today until the event begins, a leap day among them, if there is one."""
+    """Yields the days from today until the event begins, at most 8 years, which hold a leap day."""
     return (today + timedelta(days=n) for n in range(min((first - today).days, 8 * 366)))
 
 
 def _year_days(line: int, first: date, length: timedelta) -> set[str]:
-    """The days that the event of each year has, "12-25"."""
+    """Returns the days that the event covers each year, such as "12-25"."""
     if length > timedelta(days=31):
         raise refused(line, "needs COUNT or UNTIL, because the event has more than 31 days")
     if (first.month, first.day) == (2, 29):

@@ -1,4 +1,4 @@
-"""RRULE of an imported event, as far as its days are looked for one by one: FREQ from DAILY to YEARLY, for 20 years."""
+"""RRULE of an imported event: FREQ from DAILY to YEARLY, its days tested one by one for 20 years."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST = 9_999
 
 @dataclass(frozen=True)
 class Recurrence:
-    """by_day: (which in the month or None, weekday from Monday 0). until: of a start, in seconds as its own are."""
+    """A parsed RRULE. by_day: (which in the month or None, weekday; Monday is 0). until: the last second of a start."""
 
     frequency: str
     interval: int = 1
@@ -40,7 +40,7 @@ class Recurrence:
 
     @property
     def each_year(self) -> bool:
-        """The day of its start, each year."""
+        """Returns whether it is the day of its start, each year."""
         return self == Recurrence("YEARLY", week_begins=self.week_begins)
 
     @property
@@ -49,7 +49,7 @@ class Recurrence:
         return self == plain and all(which is None for which, _ in self.by_day)
 
     def days(self, start: date, second_of: Callable[[date], int]) -> list[date]:
-        """Those of 20 years from `start` on, within COUNT and UNTIL. second_of: of an occurrence on that day."""
+        """Returns its days in 20 years from `start`, within COUNT and UNTIL. second_of: when a day's starts."""
         found: list[date] = []
         for n in range(YEARS * 366):
             day = start + timedelta(days=n)
@@ -75,7 +75,7 @@ class Recurrence:
         return self.frequency == "DAILY" or bool(self.by_day) or bool(self.month_days)
 
     def _as_start(self, day: date, start: date) -> bool:
-        """Where the rule does not say which days, it is the one of its start."""
+        """Returns whether a day is that of the start, which counts if the rule names no days."""
         if self.frequency == "WEEKLY":
             return day.weekday() == start.weekday()
         return day.day == start.day and (self.frequency == "MONTHLY" or bool(self.months) or day.month == start.month)
@@ -106,18 +106,18 @@ def _is(which: int | None, weekday: int, day: date) -> bool:
 
 
 def recurrence(text: str, second: Callable[[str], int]) -> Recurrence:
-    """second: the last one that a date or time of UNTIL lets in. Raises ValueError with the reason, for a person."""
+    """Parses RRULE. second: returns the last second that UNTIL lets in. Raises ValueError with a reason for people."""
     parts: dict[str, str] = {}
     for part in text.upper().split(";"):
         name, equals, value = part.partition("=")
         if not equals or name not in _PARTS or name in parts:
-            raise ValueError(f"RRULE: {part[:40]!r} is not known here, or stands there twice")
+            raise ValueError(f"RRULE: {part[:40]!r} is unknown or repeated")
         parts[name] = value
     frequency = parts.get("FREQ")
     if frequency not in _FREQUENCIES:
         raise ValueError(f"RRULE: FREQ must be one of {', '.join(_FREQUENCIES)}")
     if "COUNT" in parts and "UNTIL" in parts:
-        raise ValueError("RRULE: COUNT beside UNTIL")
+        raise ValueError("RRULE: COUNT must not be combined with UNTIL")
     until = second(parts["UNTIL"]) if "UNTIL" in parts else None
     found = Recurrence(
         frequency=frequency,
@@ -131,9 +131,9 @@ def recurrence(text: str, second: Callable[[str], int]) -> Recurrence:
     )
     within_months = frequency == "MONTHLY" or (frequency == "YEARLY" and found.months)
     if not within_months and any(which is not None for which, _ in found.by_day):
-        raise ValueError("RRULE: a numbered BYDAY counts within months: with MONTHLY, or with YEARLY and BYMONTH")
+        raise ValueError("RRULE: a numbered BYDAY needs FREQ=MONTHLY, or FREQ=YEARLY with BYMONTH")
     if frequency == "WEEKLY" and found.month_days:
-        raise ValueError("RRULE: BYMONTHDAY does not go with WEEKLY")
+        raise ValueError("RRULE: BYMONTHDAY must not be combined with FREQ=WEEKLY")
     return found
 
 
@@ -149,7 +149,7 @@ def _numbers(parts: dict[str, str], name: str, most: int, *, negative: bool) -> 
     found = set()
     for text in parts[name].split(","):
         if not re.fullmatch("[+-]?[0-9]{1,2}", text, re.ASCII):
-            raise ValueError(f"RRULE: {name} must be numbers")
+            raise ValueError(f"RRULE: {name} must be numbers separated by commas")
         number = int(text)
         if not 1 <= abs(number) <= most or (number < 0 and not negative):
             raise ValueError(f"RRULE: {name} {number} is outside {-most if negative else 1}..{most}")
@@ -159,12 +159,12 @@ def _numbers(parts: dict[str, str], name: str, most: int, *, negative: bool) -> 
 
 def _weekday(text: str) -> str:
     if text not in _DAYS:
-        raise ValueError(f"RRULE: {text[:10]!r} is no day such as MO")
+        raise ValueError(f"RRULE: {text[:10]!r} is not a day such as MO")
     return text
 
 
 def _by_day(text: str) -> tuple[int | None, int]:
     found = _BY_DAY.fullmatch(text)
     if found is None:
-        raise ValueError(f"RRULE: {text[:10]!r} is no day such as MO, 1MO or -1SU")
+        raise ValueError(f"RRULE: {text[:10]!r} is not a day such as MO, 1MO or -1SU")
     return (int(found[1]) if found[1] else None), _DAYS.index(found[2])

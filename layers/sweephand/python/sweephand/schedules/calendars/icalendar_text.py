@@ -1,4 +1,4 @@
-"""An iCalendar text (RFC 5545) taken apart: its events, their properties with the line of each, dates and durations."""
+"""Parses an iCalendar text (RFC 5545): its events, their properties with the line of each, dates and durations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a wall time has no zone
 
 @dataclass(frozen=True)
 class Moment:
-    """What a date property says. day_only: a date. zone: None for wall time."""
+    """The value of a date property. day_only: a date without a time. zone: None for wall time."""
 
     wall: datetime
     day_only: bool
@@ -31,14 +31,14 @@ class Moment:
 
     @property
     def kind(self) -> str:
-        """What it is, for a person; only moments of one kind can be the same."""
+        """Names its kind for people. Only moments of one kind can be equal."""
         if self.day_only:
             return "a date"
         return "a time without a zone" if self.zone is None else "a time in a zone (with TZID or Z)"
 
     @property
     def second(self) -> int:
-        """Unix seconds; of wall time without a zone as if it were UTC."""
+        """Returns Unix seconds; wall time without a zone counts as UTC."""
         wall = (self.wall - EPOCH) // timedelta(seconds=1)
         if self.zone is None:
             return wall
@@ -48,7 +48,7 @@ class Moment:
 
 @dataclass
 class Event:
-    """line: where it begins, for a refusal."""
+    """An event of the file. line: where it begins, for error messages."""
 
     line: int
     properties: dict[str, list[tuple[int, dict[str, str], str]]] = field(default_factory=dict)
@@ -62,7 +62,7 @@ def refused(line: int, reason: str) -> InvalidRequest:
 
 
 def events(text: str) -> Iterator[Event]:
-    """Components other than VEVENT are passed over; what is inside of a VEVENT too."""
+    """Yields the events. Skips other components, and those inside a VEVENT."""
     open_names: list[str] = []
     event: Event | None = None
     for number, name, parameters, value in _properties(text):
@@ -73,18 +73,18 @@ def events(text: str) -> Iterator[Event]:
             event = Event(number) if open_names == _IN_EVENT else event
         elif name == "END":
             if open_names.pop() != value.upper():
-                raise refused(number, "ends what is not open")
+                raise refused(number, "ends a component that is not open")
             if event is not None and open_names == _IN_EVENT[:1]:
                 yield event
                 event = None
         elif event is not None and open_names == _IN_EVENT:
             event.properties.setdefault(name, []).append((number, parameters, value))
     if open_names:
-        raise InvalidRequest(FIELD, f"{open_names[-1][:60]} is not ended")
+        raise InvalidRequest(FIELD, f"{open_names[-1][:60]} has no END")
 
 
 def _properties(text: str) -> Iterator[tuple[int, str, dict[str, str], str]]:
-    """(line, name, parameters, value) of each."""
+    """Yields (line, name, parameters, value) of each property."""
     for number, line in _unfolded(text):
         parsed = _LINE.fullmatch(line)
         if parsed is None:
@@ -94,7 +94,7 @@ def _properties(text: str) -> Iterator[tuple[int, str, dict[str, str], str]]:
 
 
 def _unfolded(text: str) -> Iterator[tuple[int, str]]:
-    """(number, line) with what a line break and a blank went on with; empty lines are passed over."""
+    """Yields (number, line), with continuation lines joined to it. Skips empty lines."""
     begun, parts = 0, list[str]()
     for number, line in enumerate(text.replace("\r\n", "\n").removeprefix("\ufeff").split("\n"), 1):
         if line[:1] in (" ", "\t") and parts:
@@ -116,7 +116,7 @@ def read_moment(line: int, parameters: dict[str, str], value: str) -> Moment:
         raise refused(line, "expected a date such as 20261225, or a time such as 20261224T180000Z")
     day_only = found[4] is None
     if parameters.get("VALUE", "DATE" if day_only else "DATE-TIME").upper() != ("DATE" if day_only else "DATE-TIME"):
-        raise refused(line, "the value is not of the kind that VALUE says")
+        raise refused(line, "the value does not match VALUE")
     try:
         wall = datetime(*(int(part or 0) for part in found.groups()[:6]))  # type: ignore[arg-type] # noqa: DTZ001
     except ValueError:
@@ -131,7 +131,7 @@ def read_moment(line: int, parameters: dict[str, str], value: str) -> Moment:
     try:
         return Moment(wall, day_only, zone(name))
     except KeyError:
-        raise refused(line, f'TZID {name[:60]!r} is no IANA zone such as "Europe/Berlin"') from None
+        raise refused(line, f'TZID {name[:60]!r} is not an IANA zone such as "Europe/Berlin"') from None
 
 
 def read_duration(line: int, value: str) -> timedelta:

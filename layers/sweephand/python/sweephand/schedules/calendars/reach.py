@@ -1,10 +1,11 @@
-"""Where a series and its calendars can meet at all: proven by the week, before anything is searched.
+"""Finds where a series and its calendars can meet at all, by the week, before anything is searched.
 
 Dates are finite. Outside of them only the weekly hours of calendars remain, and those meet the times of a series in
-every week alike, or never. So the hours that all calendars leave are cut out of one week, for each difference between
-the clocks that take part, and the series is asked once for each of them (weeks.py). Where they do not meet, only the
-dates of calendars that include can bring an occurrence: of one of them, or of several together. Which days that may be,
-and which the calendars shut out as a whole, is told by sets of days (day_masks.py): 31 December is never Christmas.
+every week alike, or never. So the hours that all calendars leave free are computed for one week, for each difference
+between the clocks involved, and the series is asked once for each of them (weeks.py). Where they do not meet, only the
+dates of calendars that include can bring an occurrence: dates of one of them, or of several together. Sets of days
+(day_masks.py) show which days those may be, and which days the calendars shut out as a whole: 31 December is never
+Christmas.
 """
 
 from __future__ import annotations
@@ -41,13 +42,15 @@ if TYPE_CHECKING:
 NOWHERE = Spans((), ())
 WHOLE = Spans((0,), (WEEK_S,))
 MOST_LISTED = 500
-"""Days that are worth a list of their own."""
+"""The most days that are listed one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """times: of a week, when a series may have occurrences on the clock of `by` (weeks.times_of_week). since: the first
-    second that matters. days: the days on which it may have any; asked for only where calendars have dates.
+    """A series, as far as its reach needs it.
+
+    times: the times of a week at which it may have occurrences, on the clock of `by` (weeks.times_of_week). since: the
+    first second that matters. days: returns the days on which it may have any; called only if calendars have dates.
     """
 
     times: Sequence[Series]
@@ -58,7 +61,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class InAll:
-    """Covered where each of the parts is."""
+    """Stretches that all of the parts cover."""
 
     parts: tuple[Stretches, ...]
 
@@ -70,10 +73,10 @@ class InAll:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """A calendar as a schedule uses it: its hours of each week on the clock of a zone, and all else that it covers.
+    """A calendar as a schedule uses it: its hours of each week on the clock of a zone, and its dates (`listed`).
 
-    dates: the times of a week on which all else lies. touched, whole: the days that all else touches, and those that
-    it covers as a whole, on the schedule's own clock.
+    dates: the times of a week that its dates take. touched, whole: the days that its dates touch, and the days that
+    they cover as a whole, on the schedule's own clock.
     """
 
     include: bool
@@ -85,14 +88,14 @@ class _Parts:
     whole: int = 0
 
     def by_dates(self) -> _Parts:
-        """As if it had no hours, but its dates came each week."""
+        """Returns it without hours, as if its dates came each week."""
         return _Parts(self.include, self.dates, self.zone)
 
 
 def reach(asked: Asked, calendars: Iterable[tuple[Stretches, bool]]) -> Stretches | None:
-    """The stretches outside of which no occurrence lies; None: it may lie anywhere.
+    """Returns stretches that hold every occurrence; None: occurrences may lie anywhere.
 
-    calendars: what each covers, and whether it includes.
+    calendars: the stretches that each covers, and whether the schedule includes it.
     """
     parts = [_parts(covered, include, asked.by) for covered, include in calendars]
     dated = [n for n, each in enumerate(parts) if each.include and each.listed is not None]
@@ -122,7 +125,7 @@ def reach(asked: Asked, calendars: Iterable[tuple[Stretches, bool]]) -> Stretche
         return On(day_masks.spans_of(possible), asked.by)
     enough = [each for each in enough if not any(set(fewer) < set(each) for fewer in enough)]
     if len(enough) == 1 and not any(parts[n].week.begins for n in enough[0]):
-        return None  # there are no hours that would mislead a search
+        return None  # a search meets no hours that would mislead it
     return Together(tuple(_all_listed([parts[n] for n in chosen]) for chosen in enough))
 
 
@@ -154,7 +157,7 @@ def _parts(covered: Stretches, include: bool, by: Zone) -> _Parts:
 
 @lru_cache(maxsize=256)
 def _of_dates(walls: Spans) -> Spans:
-    """The times of a week that the dates of a calendar have together: 2,000 Saturdays are one."""
+    """Returns the times of a week that the dates of a calendar take together: 2,000 Saturdays are one."""
     if isinstance(walls, Dates) and walls.touched == walls.whole:
         weekdays = bits(day_masks.weekdays_of(walls.touched))
         return week_spans((weekday * DAY_S, (weekday + 1) * DAY_S) for weekday in weekdays)
@@ -163,7 +166,7 @@ def _of_dates(walls: Spans) -> Spans:
 
 
 def _weekdays(parts: Sequence[_Parts], asked: Asked) -> int:
-    """The weekdays that the hours of all these leave, in any week, if the series has a time there: bit 0 is Monday."""
+    """Returns the weekdays on which the calendars leave hours free that the series has times in: bit 0 is Monday."""
     zones = tuple(each.zone for each in parts)
     found = 0
     for ahead in _differences(zones, asked.by, asked.since):
@@ -179,7 +182,7 @@ def _weekdays(parts: Sequence[_Parts], asked: Asked) -> int:
 
 
 def _differences(zones: tuple[Zone, ...], by: Zone, since: int) -> list[tuple[int, ...]]:
-    """By how much the clocks of the zones are ahead of that of `by`, together, at any time behind `since`."""
+    """Returns how far the clocks of the zones are ahead of that of `by`: each combination that occurs after `since`."""
     if all(zone == by for zone in zones):
         return [(0,) * len(zones)]
     return [ahead for ahead, end in _all_differences(zones, by) if end > since]
@@ -187,7 +190,7 @@ def _differences(zones: tuple[Zone, ...], by: Zone, since: int) -> list[tuple[in
 
 @lru_cache(maxsize=128)
 def _all_differences(zones: tuple[Zone, ...], by: Zone) -> tuple[tuple[tuple[int, ...], int], ...]:
-    """Each with the end of the last stretch of time in which it holds."""
+    """Returns each combination with the end of the last stretch of time in which it holds."""
     starts = sorted({start for zone in (*zones, by) for start in zone.starts})
     found = {}
     for begin, end in pairwise([*starts, 1 << 40]):
@@ -207,7 +210,7 @@ def _moved(week: Spans, by_s: int) -> Spans:
 
 
 def _other(week: Spans) -> Spans:
-    """The rest of the week."""
+    """Returns the rest of the week."""
     begins, ends = (0, *week.ends), (*week.begins, WEEK_S)
     kept = [(begin, end) for begin, end in zip(begins, ends, strict=True) if begin < end]
     return Spans(tuple(begin for begin, _ in kept), tuple(end for _, end in kept))

@@ -1,9 +1,9 @@
 """Occurrences that calendars stop, and that come on another day instead.
 
-Where they come is computed from the days that are free, not searched among the occurrences: only the day behind a
-stop (before it, rolling back) can receive any. At each time of such a day, whatever is stopped on the days before it
-comes here, as far back as that time is stopped day by day. So a question looks at stretches of the calendars, one
-after another, and at no more days of each than it is stopped, MOST_ROLLED_DAYS at most.
+Their new day is computed from the days that are free, not searched among the occurrences: only the day after a stop
+(before it, rolling back) can receive any. Each time of such a day receives the occurrences at that time of the days
+before it, as far back as the time is stopped on every day. So a question looks at stretches of the calendars, one after
+another, and at no more days of each than it is stopped, MOST_ROLLED_DAYS at most.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_ROLLED_DAYS = 62
-"""An occurrence that finds no day within so many is left out."""
+"""An occurrence that finds no free day within so many days is left out."""
 RULE = "calendar"
 _NEAR = 2 * DAY_S
 """More than any clock jumps."""
 _FAR = 1 << 38
-"""Behind the horizon."""
+"""Beyond the horizon."""
 _REACH = (MOST_ROLLED_DAYS + 2) * DAY_S
-"""No occurrence comes further from its time than this, whatever the clock did in between."""
+"""No occurrence moves further than this, whatever the clock did in between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,10 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """All calendars of a schedule. open: outside of it they never let anything through; reach: outside of it no
-    occurrence comes (both reach.py); None: that is not known.
+    """All calendars of a schedule.
+
+    open: the stretches that they ever let anything through in. reach: the stretches that occurrences may come in. Both
+    are from reach.py; None: not known.
     """
 
     stops: tuple[Stop, ...]
@@ -53,31 +55,31 @@ class Filter:
     reach: Stretches | None = None
 
     def lets(self, second: int) -> bool:
-        """Whether none of them stops this second."""
+        """Returns whether none of the calendars stops this second."""
         return not any(each.stops(second) for each in self.stops)
 
     def near(self, second: int, step: int) -> int | None:
-        """The first second from `second` on that none of them stops, and before which no occurrence comes."""
+        """Returns the first second from `second` on that none of the calendars stops and an occurrence may come at."""
         if self.reach is None:
             return self.free(second, step)
         within = self.reach.find(second, True, step)
         return None if within is None else self.free(within, step)
 
     def free(self, second: int, step: int) -> int | None:
-        """The first second from `second` on that none of them stops."""
-        wishes = [(each.times, each.include) for each in self.stops]
-        return agreed(wishes if self.open is None else [(self.open, True), *wishes], second, step)
+        """Returns the first second from `second` on that none of the calendars stops."""
+        free = [(each.times, each.include) for each in self.stops]
+        return agreed(free if self.open is None else [(self.open, True), *free], second, step)
 
     def stopped(self, second: int, step: int = 1) -> int | None:
-        """The first second from `second` on that one of them stops."""
+        """Returns the first second from `second` on that one of the calendars stops."""
         return nearest((each.times.find(second, not each.include, step) for each in self.stops), step)
 
     def rolls(self, second: int) -> bool:
-        """Whether all that stop this second roll."""
+        """Returns whether all calendars that stop this second roll."""
         return all(each.rolls for each in self.stops if each.stops(second))
 
     def rolling(self, second: int, step: int, last: int) -> int | None:
-        """The first second from `second` to `last` that is stopped, by such calendars only that roll."""
+        """Returns the first second from `second` to `last` that is stopped, and only by calendars that roll."""
         firm = [(each.times, each.include) for each in self.stops if not each.rolls]
         while True:
             passed = agreed(firm, second, step)
@@ -90,15 +92,16 @@ class Filter:
             second = found
 
     def first(self, second: int) -> int | None:
-        """The place among the calendars of the first that stops this second."""
+        """Returns the index of the first calendar that stops this second."""
         return next((n for n, each in enumerate(self.stops) if each.stops(second)), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Rolled(ByCalendars):
-    """As Filtered; but what is stopped by calendars that roll comes on another day, at its time of the day.
+    """The occurrences of `series` that the calendars let through, and those that they move to another day.
 
-    step: 1 to a day behind it, -1 to one before.
+    An occurrence that only rolling calendars stop comes at its time of the day on another day. step: 1 for a later
+    day, -1 for an earlier one.
     """
 
     series: Series
@@ -150,8 +153,9 @@ class Rolled(ByCalendars):
         return min(self._places(second), default=None)
 
     def _comings(self, second: int) -> list[int]:
-        """When an occurrence that is stopped comes: of one that stands for times in a gap of the clock, each of them at
-        its own time of the day.
+        """Returns the instants at which a stopped occurrence comes.
+
+        If it stands for times in a gap of the clock, each of those comes at its own time of the day.
         """
         if not self.filter.rolls(second):
             return []
@@ -161,11 +165,11 @@ class Rolled(ByCalendars):
         return [found for each in walls if (found := self._on_free_day(each)) is not None]
 
     def _places(self, second: int) -> list[int]:
-        """When an occurrence comes, whether it is stopped or not."""
+        """Returns the instants at which an occurrence comes, whether it is stopped or not."""
         return [second] if self.filter.lets(second) else self._comings(second)
 
     def _on_free_day(self, wall: int) -> int | None:
-        """The nearest day on which a time is free, that of its own left out."""
+        """Returns the instant of a wall time on the nearest other day on which it is free; None: no such day."""
         day, time = divmod(wall, DAY_S)
         on = day + self.step
         while abs(on - day) <= MOST_ROLLED_DAYS:
@@ -182,7 +186,7 @@ class Rolled(ByCalendars):
         return self.filter.first(second)
 
     def alike_until(self, second: int) -> int:
-        """What rolls comes within a day of a stop, by the clock on the wall."""
+        """Stops where moved occurrences may come: within a day of a stop, by the wall clock."""
         stopped, behind = self.filter.stopped(second), self.filter.stopped(second, -1)
         if self.step > 0 and behind is not None and second <= behind + _NEAR:
             return second - 1
@@ -200,14 +204,14 @@ class Rolled(ByCalendars):
     def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
         return self.series.dropped(after, until)
 
-    # What comes to a free stretch
+    # Occurrences that move to a free stretch
 
     def _moved(self, begin: int, end: int, way: int, stopped: _Stretch) -> tuple[int, int] | None:
-        """Of [begin, end), all of it free: the first second that a stopped occurrence comes to, with way -1 the last;
-        and the wall time from which it comes.
+        """Returns the first second of [begin, end) that a stopped occurrence moves to (way -1: the last), and the wall
+        time that it comes from. The stretch is free.
         """
         walls = [(self._wall(begin), self._wall(end))]
-        edge = walls[0][0] if self.step > 0 else walls[0][1] - _NEAR  # all that is stopped lies behind it
+        edge = walls[0][0] if self.step > 0 else walls[0][1] - _NEAR  # of stopped occurrences
         best: tuple[int, int] | None = None
         near = _FAR * self.step  # no occurrence lies between it and the days that were looked at
         reached = _FAR
@@ -233,7 +237,7 @@ class Rolled(ByCalendars):
         return best
 
     def _source(self, walls: list[tuple[int, int]], shift: int, way: int, edge: int) -> int | None:
-        """The first wall time (way -1: the last) of those put off by `shift` at which an occurrence rolls."""
+        """Returns the first wall time (way -1: the last), moved by `shift`, at which an occurrence rolls."""
         for target, target_end in walls[::way]:
             low, high = target + shift, target_end + shift
             found = self._read(low, high, way)
@@ -246,7 +250,7 @@ class Rolled(ByCalendars):
         return None
 
     def _read(self, low: int, high: int, way: int) -> int | None:
-        """The first wall time of [low, high) that the clock reads at an occurrence which rolls; way -1: the last."""
+        """Returns the first wall time of [low, high) (way -1: the last) at which an occurrence rolls."""
         first, last = self._at(low), self._end(high) - 1
         plain = self.zone.piece(first - _NEAR) == self.zone.piece(last)
         best: int | None = None
@@ -268,7 +272,7 @@ class Rolled(ByCalendars):
         return best
 
     def _still_stopped(self, walls: list[tuple[int, int]], shift: int, stopped: _Stretch) -> list[tuple[int, int]]:
-        """What is left of wall times without those that are free on the day that `shift` puts them to."""
+        """Returns the wall times that are still stopped on the day that `shift` moves them to."""
         left = []
         for low, high in walls:
             at, last = self._at(low + shift), self._at(high - 1 + shift)
@@ -281,9 +285,9 @@ class Rolled(ByCalendars):
         return [(low, high) for low, high in left if low < high]
 
     def _onward(self, edge: int, way: int) -> int | None:
-        """The first second from `edge` on, in the direction `way`, at which something may come.
+        """Returns the first second from `edge` on, in the direction `way`, at which an occurrence may come.
 
-        Where occurrences are few, it is known where the last two before the edge come, or the next two.
+        If occurrences are few, it is known where the last two before the edge, or the next two, come.
         """
         rolls_on = way == self.step
         near = self._three(edge - way, -way) if rolls_on else self._three(edge, way)
@@ -298,7 +302,7 @@ class Rolled(ByCalendars):
         return nearest((each for each in found if each is not None and (each - edge) * way >= 0), way)
 
     def _three(self, second: int, way: int) -> list[int]:
-        """The first three occurrences of the series from `second` on."""
+        """Returns the first three occurrences of the series from `second` on."""
         found: list[int] = []
         at = self._occurrence(second, way)
         while at is not None and len(found) < 3:
@@ -309,7 +313,7 @@ class Rolled(ByCalendars):
     def _occurrence(self, second: int, way: int) -> int | None:
         return self.series.after(second - 1) if way > 0 else self.series.until(second)
 
-    # Wall times, which come to an instant in their order: the first of two, the end of the gap where there is none
+    # Wall times as instants, in order: the first of two; the end of the gap if there is none
 
     def _at(self, wall: int) -> int:
         piece = self.zone.piece(wall - _NEAR)
@@ -319,7 +323,7 @@ class Rolled(ByCalendars):
         return found[0] if found else self.zone.around_gap(wall)[0]
 
     def _end(self, wall: int) -> int:
-        """The first second behind all at which the clock reads less than `wall`."""
+        """Returns the first second after all at which the clock reads less than `wall`."""
         piece = self.zone.piece(wall - _NEAR)
         if wall + _NEAR < self.zone.end(piece):
             return wall - self.zone.offsets[piece]
@@ -327,7 +331,7 @@ class Rolled(ByCalendars):
         return found[-1] + 1 if found else self.zone.around_gap(wall - 1)[0]
 
     def _behind(self, wall: int) -> int:
-        """The same of all that the rule has before `wall`: what is in a gap comes up to its length later."""
+        """Returns the same for all that the rule has before `wall`: times in a gap come up to its length later."""
         piece = self.zone.piece(wall - _NEAR)
         if wall + _NEAR < self.zone.end(piece):
             return wall - self.zone.offsets[piece]
@@ -336,18 +340,19 @@ class Rolled(ByCalendars):
         return max(end, self.zone.starts[piece] + self.zone.jump(piece))
 
     def _wall(self, second: int) -> int:
-        """The first wall time that comes to `second` or behind it."""
+        """Returns the first wall time whose instant is `second` or later."""
         piece = self.zone.piece(second)
         wall, jump = second + self.zone.offsets[piece], self.zone.jump(piece)
         before = wall - jump
-        if jump < 0:  # what the clock reads again came to the first time
+        if jump < 0:  # a wall time that comes twice stands for its first instant
             return max(wall, self.zone.starts[piece] + self.zone.offsets[piece - 1])
         return before if jump > 0 and second == self.zone.starts[piece] else wall
 
 
 def rolled_days(series: Series, by: Zone, step: int) -> int:
-    """The days (day_masks.py) that the clock of `by` may show where an occurrence comes, rolling by `step` or, with 0,
-    not at all.
+    """Returns the days (day_masks.py), on the clock of `by`, on which an occurrence may come when rolling by `step`.
+
+    step 0: it does not roll.
     """
     days = day_masks.of_series(series, by)
     most = MOST_ROLLED_DAYS + 2  # a change of the clock may lie on the way
@@ -355,7 +360,7 @@ def rolled_days(series: Series, by: Zone, step: int) -> int:
 
 
 class _Stretch:
-    """Where a filter stops, keeping the last answer: the days that one question looks at often share it."""
+    """The stopped stretches of a filter. Keeps the last answer, which the days of one question often share."""
 
     __slots__ = ("begin", "end", "filter")
 
@@ -364,7 +369,7 @@ class _Stretch:
         self.begin = self.end = 0
 
     def around(self, second: int) -> tuple[int, int]:
-        """(beginning, end) of the stopped stretch that holds `second`, or of the first behind it."""
+        """Returns (beginning, end) of the stopped stretch that holds `second`, or of the first one after it."""
         if not self.begin <= second < self.end:
             begin = self.filter.stopped(second)
             if begin is None:
