@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from sweephand import actions
 from sweephand.domain.job import ActionDraft, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.message import encode
 from sweephand.domain.run import Outcome, Reason, Verdict
@@ -20,10 +21,11 @@ from sweephand.domain.schedule import Lane
 from sweephand.flow import verdict
 from sweephand.flow.delivery import dispatch
 from sweephand.flow.jobs import change, creation
-from sweephand.flow.sweep.sweep import sweep
+from sweephand.flow.sweep import sweep
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
+from sweephand.security.guard import GuardSettings
 from sweephand.settings import from_environment
 from sweephand.sources import SystemChance, SystemClock
 from sweephand.wiring import build
@@ -111,8 +113,8 @@ def _run(
     left = list(outcomes)
     world = replace(world, perform=lambda *_: left.pop(0))
     text = Payload('{"x":"' + "x" * payload + '"}', is_json=True) if payload else None
-    params = {"type": "http", "method": "POST", "url": "https://x.org", "headers": {}, "outcome": {}}
-    action = ActionDraft("http", params, retry or {"type": "none"}, payload=text)
+    asked = actions.draft({"type": "http", "url": "https://x.org"}, field="action", guard=GuardSettings())
+    action = ActionDraft(asked.kind, asked.params, retry or {"type": "none"}, payload=text)
     each = ScheduleDraft("each", {"every": "PT10M"}, policies={"overlap": overlap})
     draft = JobDraft(name=name, action=action, schedules=(each,))
     planned = creation.create_job(world, TENANT, draft)
