@@ -126,7 +126,7 @@ def test_a_turn_that_cannot_be_given_back_ends_by_itself_and_the_change_holds(st
         changed = add_schedule(stage, planned)
 
     assert len(changed.schedules) == schedules(stage, planned) == 2
-    assert stage.journal.at("warning") == ["a turn was not given back: it ends by itself"]
+    assert stage.journal.at("warning") == ["a turn was not given back; it will expire"]
     stage.clock.advance(LASTS.total_seconds())
     assert take(stage, planned, "another")
 

@@ -1,7 +1,7 @@
-"""Telling others: what happened goes out on the bus, as its collection has chosen.
+"""Publishes events on the bus, as far as each collection asks for them.
 
-An event never fails what it tells of. What the bus refuses four times is said: in the log, in a count, and for a run
-as a note beside it.
+A failed publication never fails the change that it reports. An event that the bus refuses four times is logged and
+counted; for a run, the ledger gets a note as well.
 """
 
 from __future__ import annotations
@@ -30,18 +30,19 @@ if TYPE_CHECKING:
 
 
 def run_ended(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
-    """A finished run, or a line for many occurrences, with the alerts that its job asks for; and the schedule that
-    nobody can read, if the run says so.
+    """Publishes the end of a run, or of a line for many occurrences, and the alerts that its job asks for.
+
+    Publishes as well that the schedule cannot be read, if this run found it out.
     """
     collection = job.collection if job is not None else _last_collection(world, run)
     if collection is None:
-        return  # the job went long ago, and its end was told
-    told = [event.of_run(run, job, collection)]
+        return  # the job was deleted long ago, and its end was published
+    new_events = [event.of_run(run, job, collection)]
     if job is not None:
-        told += event.alerts(run, job, schedule)
+        new_events += event.alerts(run, job, schedule)
     if job is not None and schedule is not None and _found_broken(run, schedule):
-        told.append(event.of_broken(schedule, job, run.finished_at or run.planned_at))
-    unsent = _publish(world, _choice(world, run.tenant, collection), told)
+        new_events.append(event.of_broken(schedule, job, run.finished_at or run.planned_at))
+    unsent = _publish(world, _choice(world, run.tenant, collection), new_events)
     for each in unsent:
         ledger.note(world.table, run, f"the event {each.type} could not be published")
 
@@ -52,7 +53,7 @@ def _found_broken(run: Run, schedule: Schedule) -> bool:
 
 
 def _last_collection(world: World, run: Run) -> str | None:
-    """Of a job that is gone: its clean-up row still knows."""
+    """Returns the collection of a deleted job from its clean-up row; None if that is gone too."""
     item = world.table.get(CleanUpItem, keys.job(run.tenant, run.job_id), keys.clean_up("job"))
     return item.collection if item is not None else None
 
@@ -63,12 +64,12 @@ def schedule_completed(world: World, schedule: Schedule, reason: StateReason, jo
 
 
 def schedule_deactivated(world: World, schedule: Schedule, job: Job) -> None:
-    """By the service, because its target is out of reach."""
-    told = event.of_deactivated(schedule, StateReason.UNREACHABLE, job)
-    _publish(world, _choice(world, job.tenant, job.collection), [told])
+    """Publishes that the service switched a schedule off because its target could not be reached."""
+    new_event = event.of_deactivated(schedule, StateReason.UNREACHABLE, job)
+    _publish(world, _choice(world, job.tenant, job.collection), [new_event])
 
 
-# What somebody did. Who asks here has seen that the collection has all told.
+# Changes by callers. Call these only if the collection publishes all events.
 
 
 def job_created(world: World, job: Job) -> None:
@@ -76,7 +77,7 @@ def job_created(world: World, job: Job) -> None:
 
 
 def job_deleted(world: World, job: Job) -> None:
-    """job: as it was."""
+    """Publishes that a job was deleted. job: as it was."""
     _publish(world, Events.ALL, [event.of_job(EventType.JOB_DELETED, job)])
 
 
@@ -85,38 +86,41 @@ def job_changed(world: World, before: Job, after: Job, *, schedules_too: bool) -
 
 
 def collection_switched(world: World, collection: Collection) -> None:
-    """collection: just enabled or disabled."""
+    """Publishes that a collection was enabled or disabled. collection: as it is now."""
     _publish(world, Events.ALL, [event.of_switch(collection)])
 
 
-# What the audit found
+# Findings of the audit
 
 
 def found(world: World, finding: Finding, schedule: Schedule, count: int) -> None:
-    """By the audit, and mended. Costs a read of the job."""
+    """Publishes a finding that the audit has repaired. Costs a read of the job."""
     job = jobs.read_job(world.table, schedule.tenant, schedule.job_id)
     if job is not None:
-        told = event.of_finding(finding, schedule, job, count, world.clock.now())
-        _publish(world, _choice(world, job.tenant, job.collection), [told])
+        new_event = event.of_finding(finding, schedule, job, count, world.clock.now())
+        _publish(world, _choice(world, job.tenant, job.collection), [new_event])
 
 
 def errors_expire(world: World, group: Group, job: Job | None, count: int, first: datetime, now: datetime) -> None:
-    """Failed runs that nobody has seen to go with their retention. first: when the first of them does."""
-    told = event.of_expiring(group, job, count, first, now)
-    _publish(world, _choice(world, group.tenant, group.collection), [told])
+    """Publishes that unresolved failed runs will soon be deleted at the end of their retention.
+
+    first: when the first of them is deleted.
+    """
+    new_event = event.of_expiring(group, job, count, first, now)
+    _publish(world, _choice(world, group.tenant, group.collection), [new_event])
 
 
 def operation_failed(world: World, operation: Operation) -> None:
-    """Long work that gave up, by itself or by the dead letters. No collection can choose not to hear of it."""
+    """Publishes that an operation failed, in its own code or by its dead letter. Collections cannot opt out."""
     _publish(world, Events.FAILURES, [event.of_operation(operation)])
 
 
-# Who may do what. No collection can choose not to hear of it; what the service itself does is no news.
+# Changes of access. Collections cannot opt out; changes by the service itself are not published.
 
 
-def _publish_access(world: World, told: Event) -> None:
-    if told.detail["actor"] is not None:
-        _publish(world, Events.FAILURES, [told])
+def _publish_access(world: World, new_event: Event) -> None:
+    if new_event.detail["actor"] is not None:
+        _publish(world, Events.FAILURES, [new_event])
 
 
 def credential_changed(world: World, kind: EventType, credential: Credential, by: Caller | None, at: datetime) -> None:
@@ -138,19 +142,22 @@ def signing_key_changed(
 
 
 def tenant_changed(world: World, what: str, tenant: Tenant, actor: str | None) -> None:
-    """what: happened to it; the second part of the event's type. tenant: as it is after that."""
+    """Publishes a change of a tenant. what: the second part of the event's type. tenant: as it is after the change."""
     _publish_access(world, event.of_tenant(EventType(f"tenant.{what}"), tenant, actor, world.clock.now()))
 
 
-# What flow keys learn of targets
+# Circuits of flow keys
 
 
 def circuit_changed(world: World, opened: Circuit, flow_key: str, job: Job, *, closed: bool) -> None:
-    """opened: as it is open, or was. job: whose call it followed from; its collection chooses."""
+    """Publishes that a circuit was opened or closed.
+
+    opened: the circuit while it is, or was, open. job: the job whose call caused the change; its collection chooses.
+    """
     kind = event.EventType.CIRCUIT_CLOSED if closed else event.EventType.CIRCUIT_OPENED
     at = opened.opened_at if not closed else None
-    told = event.of_circuit(kind, opened, flow_key, job, at or world.clock.now())
-    _publish(world, _choice(world, job.tenant, job.collection), [told])
+    new_event = event.of_circuit(kind, opened, flow_key, job, at or world.clock.now())
+    _publish(world, _choice(world, job.tenant, job.collection), [new_event])
 
 
 def _choice(world: World, tenant: str, collection: str) -> Events:
@@ -158,7 +165,7 @@ def _choice(world: World, tenant: str, collection: str) -> Events:
 
 
 def _publish(world: World, choice: Events, events: Iterable[Event]) -> Sequence[Event]:
-    """Returns what did not go out."""
+    """Publishes those events that the collection chose. Returns the ones that were not sent."""
     chosen = event.wanted(events, choice)
     unsent = world.bus.publish(chosen) if chosen else []
     for each in unsent:

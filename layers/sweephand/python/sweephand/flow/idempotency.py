@@ -1,4 +1,4 @@
-"""Idempotency-Key: the first request's record is written in its own transaction; a repetition finds what it made."""
+"""Idempotency-Key: the first request writes a record in its transaction; a repetition finds the same result there."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ KEPT = timedelta(hours=24)
 
 @dataclass(frozen=True)
 class Once:
-    """key: hash of the caller's key and the route.
+    """A request with an Idempotency-Key.
 
-    digest: of the body, so that a reused key is told from a repetition.
+    key: hash of the caller's key and the route. digest: hash of the body, which tells a repetition from a reused key.
     """
 
     key: str
@@ -28,7 +28,10 @@ class Once:
 
 
 def once_op(world: World, tenant: str, once: Once, answer: str) -> Op:
-    """The record [absent, or over 24 h old]. answer: the id of what this request makes."""
+    """Returns the operation that writes the record [absent, or over 24 h old].
+
+    answer: the id of the resource that this request creates.
+    """
     now = world.clock.now()
     item = IdempotencyItem(
         pk=keys.idempotency(tenant),
@@ -42,7 +45,7 @@ def once_op(world: World, tenant: str, once: Once, answer: str) -> Op:
 
 
 def earlier_answer(refused: Refused, once: Once) -> str:
-    """The id that the earlier request made. Raises InvalidRequest(KEY_REUSED) if that one had another body."""
+    """Returns the id that the earlier request created. Raises InvalidRequest(KEY_REUSED) if its body was different."""
     item = refused.read(IdempotencyItem)
     if item is None:
         raise Conflict("the request with this Idempotency-Key is under way")
@@ -50,7 +53,7 @@ def earlier_answer(refused: Refused, once: Once) -> str:
 
 
 def earlier(world: World, tenant: str, once: Once) -> str | None:
-    """What an earlier request of this key made, before anything is planned."""
+    """Returns the id that an earlier request with this key created; None if there was none. Call it before planning."""
     item = world.table.get(IdempotencyItem, keys.idempotency(tenant), once.key)
     if item is None or (item.expires_at or 0) <= epoch_s(world.clock.now()):
         return None

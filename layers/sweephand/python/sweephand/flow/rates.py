@@ -1,4 +1,4 @@
-"""Limits of requests and of runs a minute, which every process counts by itself and reports to the table in batches."""
+"""Limits of requests and runs per minute. Each process counts on its own and reports to the table in batches."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sweephand.flow.world import World
 from sweephand.store.tenants import rates
 
 PARTS = 200
-TOLD_AFTER_S = 5.0
+REPORTED_AFTER_S = 5.0
 
 
 @dataclass(frozen=True)
 class Limit:
-    """Requests a minute: from `slow_from` on one waits `slow_ms`, beyond `most` it is refused. 0: never."""
+    """A limit per minute: a request above `slow_from` waits `slow_ms`, one above `most` is refused. 0: no limit."""
 
     slow_from: int = 0
     most: int = 0
@@ -24,25 +24,25 @@ class Limit:
 
     @property
     def step(self) -> int:
-        """After so many requests the count is reported."""
+        """Returns after how many requests the count is reported."""
         return max(1, min(filter(None, (self.slow_from, self.most)), default=1) // PARTS)
 
 
 @dataclass
 class _Counter:
-    """Count of one minute. known: as the table said last, own ones included; untold: own ones since then."""
+    """The count of one minute. known: from the table, reported ones included; unreported: this process's since then."""
 
     minute: int
     known: int = 0
-    untold: int = 0
-    told_at: float = 0.0
+    unreported: int = 0
+    reported_at: float = 0.0
 
 
 class Counters:
-    """Counts of the present minute by tenant. Safe for threads. counted: as for store.dynamo.keys.rate.
+    """Counts of the current minute by tenant. Thread-safe. counted: as for store.dynamo.keys.rate.
 
-    lazily: a process reports after `step` only, not at its first in a minute nor after some seconds. What is counted
-    seldom then costs no write at all.
+    lazily: a process reports only after `step`, neither at its first count in a minute nor after some seconds. Rare
+    counts then cost no write at all.
     """
 
     def __init__(self, counted: str, *, lazily: bool = False) -> None:
@@ -52,43 +52,43 @@ class Counters:
         self._lock = Lock()
 
     def count(self, world: World, tenant: str | None, step: int) -> int:
-        """Counts one more and returns how many there are in this minute, as far as this process knows.
+        """Adds one and returns the total of this minute, as far as this process knows.
 
-        A table that does not answer limits nobody: 0.
+        Returns 0 if the table does not answer: an outage limits nobody.
         """
         minute = epoch_s(world.clock.now()) // 60
         with self._lock:
             counter = self._counters.get(tenant)
             if counter is None or counter.minute != minute:
                 counter = self._counters[tenant] = _Counter(minute)
-            counter.untold += 1
+            counter.unreported += 1
             now = world.clock.monotonic()
-            overdue = not self._lazily and (counter.known == 0 or now - counter.told_at >= TOLD_AFTER_S)
-            if counter.untold >= step or overdue:
+            overdue = not self._lazily and (counter.known == 0 or now - counter.reported_at >= REPORTED_AFTER_S)
+            if counter.unreported >= step or overdue:
                 try:
-                    counter.known = rates.count(world.table, tenant, minute, counter.untold, self._counted)
+                    counter.known = rates.count(world.table, tenant, minute, counter.unreported, self._counted)
                 except Unavailable:
                     return 0
-                counter.untold, counter.told_at = 0, now
-            return counter.known + counter.untold
+                counter.unreported, counter.reported_at = 0, now
+            return counter.known + counter.unreported
 
     def give_back(self, tenant: str) -> None:
-        """Counts one less: it was counted a moment ago, and not for this process."""
+        """Subtracts one that was just added but must not count."""
         with self._lock:
             counter = self._counters.get(tenant)
             if counter is not None:
-                counter.untold -= 1
+                counter.unreported -= 1
 
 
 class RateMeter:
-    """Limits of requests a minute: near one a request waits, over it it is refused.
+    """Limits of requests per minute: a request near the limit waits, one above it is refused.
 
-    A request costs no write of its own. The count of all instances together is exact for limits below 400, and for
-    larger ones to half a percent of the limit for each instance.
+    A request costs no write of its own. The total of all instances is exact for limits below 400. For larger limits,
+    each instance may be off by half a percent of the limit.
     """
 
     def __init__(self, world: World, absolute: Limit, client: Limit, *, counted: str = "") -> None:
-        """absolute: of all callers together; client: of each tenant; counted: as for store.dynamo.keys.rate."""
+        """Takes the limits. absolute: for all callers together; client: for each tenant; counted: as in Counters."""
         self._world = world
         self._absolute = absolute
         self._client = client
@@ -97,7 +97,7 @@ class RateMeter:
     def let_in(self, tenant: str) -> int:
         """Returns how many milliseconds the request has to wait.
 
-        Raises RateLimited over the tenant's limit, Unavailable over that of all.
+        Raises RateLimited above the tenant's limit, Unavailable above the limit for all callers.
         """
         until_next_s = 60 - epoch_s(self._world.clock.now()) % 60
         own = self._count(tenant, self._client)
@@ -114,5 +114,5 @@ class RateMeter:
         return sum(limit.slow_ms for limit, seen in waits if limit.slow_from and seen > limit.slow_from)
 
     def _count(self, tenant: str | None, limit: Limit) -> int:
-        """This request counted: how many there are in this minute."""
+        """Counts this request and returns the total of this minute; 0 without a limit."""
         return self._counters.count(self._world, tenant, limit.step) if limit.slow_from or limit.most else 0

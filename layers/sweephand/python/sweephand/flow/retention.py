@@ -1,4 +1,4 @@
-"""How long the ledger keeps a run: counted from its end, as its collection says."""
+"""Retention of runs in the ledger: set by the collection, counted from the end of each run."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from sweephand.domain.collection import Retention
 from sweephand.flow.world import World
 
 RUN_DAYS = Retention.run_days
-"""The least that any collection keeps."""
+"""The minimum for every collection."""
 KEPT_S = 60.0
-"""A retention may be this old: it is known from the gate, and not read again for an outcome."""
+"""How old a cached retention may be: the gate has read it, so an outcome does not read it again."""
 
 
 def expiry(finished_at: datetime, days: int = RUN_DAYS) -> datetime:
@@ -18,7 +18,7 @@ def expiry(finished_at: datetime, days: int = RUN_DAYS) -> datetime:
 
 
 def lately(world: World, tenant: str, collection: str | None) -> Retention:
-    """What the collection says, or said a moment ago; the usual where the collection is not known."""
+    """Returns the collection's retention, up to KEPT_S old; the default retention if the collection is not known."""
     if collection is None:
         return Retention()
     return world.standing.of(tenant, collection, kept_s=KEPT_S).retention

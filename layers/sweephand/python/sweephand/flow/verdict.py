@@ -1,4 +1,4 @@
-"""A received message, and the answer to it: acknowledged, or back in the queue."""
+"""Received messages and their verdicts: acknowledge, or return to the queue."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ class Delivered:
 
 @dataclass(frozen=True)
 class Verdict:
-    """acknowledged False: the message is reported failed and comes back; back_in_s: when, if not by itself.
+    """The outcome of a message. acknowledged False: it is reported as failed and comes back.
 
-    attempted: the run as it was claimed for an attempt; ended: the run, if this message brought its end.
+    back_in_s: seconds until it comes back; None: after the queue's visibility timeout. attempted: the run as it was
+    claimed for an attempt; ended: the run, if this message ended it.
     """
 
     acknowledged: bool
@@ -40,6 +41,6 @@ AGAIN = Verdict(acknowledged=False)
 
 
 def later(world: World, at: datetime) -> Verdict:
-    """A message whose time, or whose turn, comes at `at`: it comes back 1 to 5 s after that."""
+    """Returns the verdict for a message that must wait until `at`: it comes back 1 to 5 s after that."""
     left_s = (at - world.clock.now()).total_seconds()
     return Verdict(acknowledged=False, back_in_s=max(1.0, left_s) + world.chance.uniform(1, 5))

@@ -1,4 +1,4 @@
-"""The collaborators of every verb, made once (wiring.py) and given to each: no verb reaches for anything else."""
+"""The collaborators of all verbs, built once (wiring.py) and passed to each. Verbs use no others."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 @dataclass
 class FlowMemory:
-    """What a process remembers between its runs: of flow keys, by a key's tenant and name, and how many runs began.
+    """State that a process keeps between runs: about flow keys, by tenant and name, and how many runs have begun.
 
-    lock: for everything in here. runs: of this minute, by tenant. groups: threads that ask a turnstile at the same
-    time. moving: who holds it may move the turnstile. placeless: keys that had no places when they were seen last.
-    circuits: by key and target, with when they were read (monotonic seconds).
+    lock: guards all of it. runs: begun in this minute, by tenant. groups: threads that ask a turnstile at the same
+    time. moving: the thread that holds this lock may move the turnstile. placeless: keys that did not limit parallel
+    calls when they were last read. circuits: by key and target, with the time of reading (monotonic seconds).
     """
 
     lock: Lock = field(default_factory=Lock)
@@ -54,9 +54,10 @@ class Journal(Protocol):
 
 @dataclass(frozen=True)
 class World:
-    """perform: carries out one attempt of an action of a kind. standing: of collections, for the executor's gate.
+    """The collaborators of a verb.
 
-    callback_keys: the key of callback tokens. memory: of flow keys, for as long as the process lives.
+    perform: carries out one attempt of an action of a kind. standing: cached collection settings for the executor's
+    gate. callback_keys: keys of callback tokens. memory: kept for the life of the process.
     """
 
     settings: Settings

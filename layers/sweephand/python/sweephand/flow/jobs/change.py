@@ -1,4 +1,4 @@
-"""Change jobs and their schedules: a caller's wishes, compared with what is there, as one conditional transaction."""
+"""Changes jobs and their schedules: compares a request with the stored job and writes it in one transaction."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ with lazy():
 
 SCHEDULES_MOST = 1_000
 TRIED_S = 9.0
-"""Where something always comes between, no further try begins after so long: a request has 14 s with its cold start."""
+"""No further try begins after this time if others keep changing the job: a request has 14 s, cold start included."""
 TRIES = 5
 TRIES_MOST = 40
 
@@ -47,9 +47,9 @@ Edit = Callable[[Planned, Mapping[str, Payload]], JobDraft]
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What a change asks for. parts: what goes along with the job. stored: the payloads that are there.
+    """A requested change. parts: written together with the job. stored: the current payloads.
 
-    asked: the rule of the schedules that the request does not name.
+    asked: applies to the schedules that the request does not name.
     """
 
     job: Job
@@ -64,9 +64,10 @@ class _Wanted:
 def change_job(
     world: World, tenant: str, job_id: str, edit: Edit, if_match: int | None, by: By = BY_SERVICE
 ) -> Planned:
-    """PUT and PATCH. edit: makes the wanted job from what is stored; it may be called again if something came between.
+    """Replaces or patches a job.
 
-    draft.schedules None: the schedules stay; else they are matched by id, then by name, and others are deleted.
+    edit: makes the wanted job from the stored one; it is called again after a concurrent change. If its draft has no
+    schedules (None), they stay. Otherwise they are matched by id, then by name, and all others are deleted.
     """
 
     def step(planned: Planned) -> Planned:
@@ -111,9 +112,9 @@ def set_state(
     *,
     resumed_at: datetime | None = None,
 ) -> Planned:
-    """Activates, deactivates, pauses or resumes a job: its schedules follow in the same write.
+    """Activates, deactivates, pauses or resumes a job, and its schedules in the same write.
 
-    resumed_at: of a pause that ends by itself, the last instant that it covers.
+    resumed_at: when a pause reaches its set end, the last instant that it covers.
     """
 
     def step(planned: Planned) -> Planned:
@@ -127,7 +128,7 @@ def set_state(
 
 
 def follow_calendars(world: World, tenant: str, job_id: str) -> Planned:
-    """Its schedules go by the versions of their calendars that hold now; those that do so already stay."""
+    """Moves a job's schedules to the current versions of their calendars; those that are up to date stay."""
 
     def step(planned: Planned) -> Planned:
         wanted = [Wish(schedule, None, recast=True) for schedule in planned.schedules]
@@ -144,10 +145,10 @@ def _next_revision(world: World, job: Job) -> Job:
 def _retried(
     world: World, tenant: str, job_id: str, if_match: int | None, step: Callable[[Planned], Planned]
 ) -> Planned:
-    """Reads, changes, and starts again where the sweeper or another change came between.
+    """Reads and changes a job, and starts again if the sweeper or another change came in between.
 
-    Many changes of one job at once take turns; who has tried for so long says so while its own caller still waits.
-    Schedules that still follow an earlier change do so first.
+    Many concurrent changes of one job take turns. After TRIED_S the change is refused, while its caller still waits.
+    An earlier change whose schedules are not all written yet is finished first.
     """
     until = world.clock.monotonic() + TRIED_S
     with Turns(world, tenant, job_id) as turns:
@@ -164,15 +165,15 @@ def _retried(
                 return step(planned)
             except _CameBetween:
                 turns.wait(until)
-    raise Unavailable("the job was changed by others all the time")
+    raise Unavailable("too many concurrent changes to this job; try again")
 
 
 class _CameBetween(Exception):
-    """What was read is no longer what is there."""
+    """Another writer has changed what was read."""
 
 
 def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
-    """One transaction: the job, its schedules, what goes along, and the entry of the change log."""
+    """Writes the job, its schedules, their parts and the entry of the change log in one transaction."""
     before, after, parts = planned.job, wanted.job, wanted.parts
     _check(world, planned, wanted)
     more = any(wish.before is None for wish in wanted.wishes)
@@ -232,7 +233,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
 
 
 def _check(world: World, planned: Planned, wanted: _Wanted) -> None:
-    """Refuses before anything is sent what the transaction would refuse after it. Raises Conflict, QuotaExceeded."""
+    """Makes the transaction's checks before anything is sent. Raises Conflict, QuotaExceeded."""
     _check_not_final(planned, wanted.by)
     if sum(1 for wish in wanted.wishes if not wish.delete) > SCHEDULES_MOST:
         raise QuotaExceeded(f"a job has at most {SCHEDULES_MOST} schedules")
@@ -241,13 +242,13 @@ def _check(world: World, planned: Planned, wanted: _Wanted) -> None:
 
 
 def _check_not_final(planned: Planned, by: By) -> None:
-    """Raises Conflict. The service's own changes (retention, calendars) are not held up."""
+    """Raises Conflict for a final job. The service's own changes (retention, calendars) are always allowed."""
     if by.actor is not None and planned.job.policies.get("afterEnd") == "final":
         final_jobs.check(planned.job, planned.schedules)
 
 
 def _book(world: World, job: Job, wanted: Sequence[Wish]) -> Mapping[str, Calendar]:
-    """The calendars that the job's schedules name, and shall name."""
+    """Returns the calendars that the job's schedules name before and after the change."""
     timings = [wish.draft.timing for wish in wanted if wish.draft is not None]
     timings += [wish.before.timing for wish in wanted if wish.before is not None]
     if not any("calendars" in timing for timing in timings):
@@ -269,15 +270,18 @@ def _tell(world: World, new: Entry) -> None:
 
 
 def _look_for_end(world: World, job: Job) -> None:
-    """The last schedule that stays may have ended meanwhile: who ended it still saw those that are now deleted."""
+    """Marks the job as ended if the deleted schedules were its last live ones.
+
+    The last remaining schedule may have ended just before: its end still counted the schedules that are now deleted.
+    """
     try:
         completion.mark_job(world, job.tenant, job.id)
     except Unavailable as unavailable:
-        world.journal.warning("a list may show the end of a job late", job=job.id, reason=unavailable.reason)
+        world.journal.warning("lists may show the end of a job late", job=job.id, reason=unavailable.reason)
 
 
 def _explain(world: World, wanted: Entry, refused: Cancelled, seen: Usage) -> None:
-    """Own success after a lost answer returns; everything else raises."""
+    """Returns if this change was written after all (its answer was lost); raises the reason otherwise."""
     if history.is_written(world.table, wanted):
         return
     after = wanted.after
@@ -294,12 +298,12 @@ def _explain(world: World, wanted: Entry, refused: Cancelled, seen: Usage) -> No
 
 
 def _unchanged(before: Job, after: Job) -> bool:
-    """A change that asks for what is stored changes nothing and plans nothing."""
+    """Returns whether the request asks for what is stored: then nothing is written or planned."""
     return replace(after, revision=before.revision, modified_at=before.modified_at) == before
 
 
 def _sealed(world: World, after: Job, before: Job, parts: drafts.Parts) -> tuple[Job, dict[str, str]]:
-    """The job with the version of its secrets, and what must be written under it: nothing where all are kept."""
+    """Returns the job with the version of its secrets, and the secrets to write under it; none if all are kept."""
     if after.action is before.action:
         return replace(after, secret_version=before.secret_version), {}
     if not parts.secrets and not parts.kept:

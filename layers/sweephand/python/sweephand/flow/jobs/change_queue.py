@@ -1,8 +1,8 @@
-"""Many changes of one job at once take turns, once the first of them has come between (decision 0052).
+"""Serialises concurrent changes of one job after the first conflict (decision 0052).
 
-A change that nobody disturbs knows nothing of it. Who has lost a try waits for a turn (two write units), so that of
-fifty at once one works and the others look now and then, instead of all working in vain. A turn ends by itself: who
-dies within one holds the others up for that long.
+A change without a conflict takes no turn and pays nothing. A change that has lost a try waits for its turn (two write
+units): of fifty at once, one works and the others poll, instead of all working in vain. A turn expires, so a process
+that dies in its turn delays the others only until then.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.02, 0.5
 
 
 class Turns:
-    """Of one change, as a context: what was taken is given back at its end."""
+    """The turn of one change, as a context manager: gives it back at the end."""
 
     def __init__(self, world: World, tenant: str, job_id: str) -> None:
         self._world = world
@@ -29,9 +29,9 @@ class Turns:
         self._waits = 0
 
     def wait(self, until: float) -> None:
-        """Another change came between: comes back when it is this one's turn, or at `until` (monotonic).
+        """Waits, after a conflict, until it is this change's turn or `until` (monotonic) has come.
 
-        Whoever has it and is disturbed still, by one that knows of no turns or by the sweeper, tries again soon.
+        Waits only shortly if it has the turn already: then a change without a turn, or the sweeper, came in between.
         """
         if self._owner is not None:
             self._pause()
@@ -44,7 +44,7 @@ class Turns:
             self._pause()
 
     def _pause(self) -> None:
-        """With jitter, longer each time: many that wait shall not crowd out the one that works."""
+        """Sleeps with jitter, longer each time, so that waiting changes do not crowd out the one that works."""
         longest = min(LONGEST_WAIT_S, SHORTEST_WAIT_S * 2**self._waits)
         self._waits += 1
         self._world.clock.sleep(self._world.chance.uniform(0.0, longest))
@@ -53,11 +53,11 @@ class Turns:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, _raised: object, _trace: TracebackType | None) -> None:
-        """A process that dies gives nothing back."""
+        """Gives the turn back, unless the process is being stopped: then the turn expires."""
         if self._owner is None or (kind is not None and not issubclass(kind, Exception)):
             return
         try:
             turns.give_back(self._world.table, *self._job, self._owner)
         except Unavailable as unavailable:
             reason = unavailable.reason
-            self._world.journal.warning("a turn was not given back: it ends by itself", job=self._job[1], reason=reason)
+            self._world.journal.warning("a turn was not given back; it will expire", job=self._job[1], reason=reason)

@@ -1,4 +1,4 @@
-"""The end of a series: an ENDING schedule is COMPLETED (or FAULTED) once every occurrence that was sent has ended."""
+"""Completes series: an ENDING schedule becomes COMPLETED or FAULTED once every occurrence that was sent has ended."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ SECOND = timedelta(seconds=1)
 
 
 def look(world: World, pointer: Pointer) -> None:
-    """What the wake row of an ENDING schedule asks for."""
+    """Carries out the wake row of an ENDING schedule: completes it if all its runs have ended."""
     assert pointer.schedule is not None
     schedule = jobs.read_schedule(world.table, pointer.tenant, pointer.job, pointer.schedule)
     if schedule is not None and schedule.state is ScheduleState.ENDING:
-        complete_if_over(world, schedule)  # otherwise the row asks again
+        complete_if_over(world, schedule)  # otherwise the row comes up again
     elif schedule is not None and schedule.state in OVER:
         tell(world, schedule)
 
 
 def after_run(world: World, run: Run, seen: Schedule, job: Job | None) -> None:
-    """Ends the series of a run that has ended, if no other run of it is open. seen: as the run's gate read it.
+    """Completes the series of a run that has ended, if no other run of it is open. seen: as the run's gate read it.
 
-    The schedule may have been moved on, or changed, while the run was under way: it is read again.
+    Reads the schedule again, because it may have been advanced or changed during the run.
     """
     for _ in range(TRIES):
         schedule = jobs.read_schedule(world.table, seen.tenant, seen.job_id, seen.id)
@@ -70,8 +70,10 @@ def after_run(world: World, run: Run, seen: Schedule, job: Job | None) -> None:
 
 
 def _ends_with(world: World, run: Run, schedule: Schedule) -> bool:
-    """Moves a schedule on to ENDING whose last occurrences have their rows before a tick has met it: those that a
-    creation or a change sent at once. False: it goes on, or has something that was not sent, which the next tick sees.
+    """Moves a schedule to ENDING if all its remaining occurrences have runs before any tick has met it.
+
+    A creation or a change may have sent them at once. Returns False if the series goes on, or if an occurrence was not
+    sent: the next tick sends that.
     """
     at, now = schedule.next_run_at, world.clock.now()
     if at is None or schedule.held_from is not None or at > run.planned_at:
@@ -93,11 +95,11 @@ def _ends_with(world: World, run: Run, schedule: Schedule) -> bool:
 
 
 def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -> bool:
-    """COMPLETED or FAULTED [ENDING, planned_total as read] once terminal counted rows = planned_total; then its event.
-    False: something came between, and the schedule must be read again.
+    """Writes COMPLETED or FAULTED [ENDING, planned_total as read] once planned_total runs have ended; then its event.
 
-    Found over already, the event goes out again under its own id: who wrote that may have died before it.
-    Its totals are settled first: the audit does not look at it any more, and its rows will expire.
+    Returns False if something came in between: then the schedule must be read again. If it was over already, the event
+    is sent again under the same id, because the writer may have died before sending it. The totals are settled first:
+    the audit no longer covers a schedule that is over, and its rows will expire.
     """
     before = stats.read(world.table, schedule)
     since = EPOCH if before.settled_to is None else from_ms(before.settled_to)
@@ -112,7 +114,7 @@ def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -
         last = max(run.planned_at for run in runs)
         settled = stats.settle(world.table, before, last, ended=ended, planned=ended)
         if isinstance(settled, Refused):
-            return False  # somebody else counted at the same time
+            return False  # another process settled the totals at the same time
     still = (ScheduleItem.state == ScheduleState.ENDING.value) & (ScheduleItem.planned_total == schedule.planned_total)
     over = replace(schedule, state=state, completed_at=from_s(epoch_s(world.clock.now())))
     job = job or jobs.read_job(world.table, schedule.tenant, schedule.job_id)
@@ -137,11 +139,11 @@ def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -
 
 
 def mark_job(world: World, tenant: str, job_id: str, ending: Schedule | None = None) -> bool:
-    """The directory learns that a job is over once no schedule of it is anything else.
+    """Marks a job as ended in the directory if all its schedules are over. Returns whether it did.
 
-    Before its last one is (ending: as it shall be), so that a crash in between is mended by that one's wake row; and
-    after each, because two that end at once see each other ENDING. A change that comes between has another revision,
-    and this looks anew.
+    Called before the last schedule is written as over (ending: that schedule, as it will be), so that its wake row
+    repairs a crash in between. Called after that as well, because two schedules that end at once see each other
+    ENDING. A concurrent change raises the job's revision; then the schedules are read again.
     """
     for _ in range(TRIES):
         job = jobs.read_job(world.table, tenant, job_id)
@@ -155,7 +157,7 @@ def mark_job(world: World, tenant: str, job_id: str, ending: Schedule | None = N
             return False
         if directory.mark_ended(world.table, job, ended):
             return True
-    raise Unavailable("the job was changed by others all the time")
+    raise Unavailable("too many concurrent changes to this job; try again")
 
 
 def _is_over(refused: Refused) -> bool:
@@ -164,9 +166,9 @@ def _is_over(refused: Refused) -> bool:
 
 
 def tell(world: World, schedule: Schedule, job: Job | None = None) -> None:
-    """The event of a schedule that is over, where its collection has all told.
+    """Publishes that a schedule is over, if its collection publishes all events.
 
-    job: as this delivery's gate read it together with its collection, so that neither is read again.
+    job: as this delivery's gate read it, together with its collection; neither is read again then.
     """
     kept_s = KEPT_S if job is None else math.inf
     job = job or jobs.read_job(world.table, schedule.tenant, schedule.job_id)
@@ -176,7 +178,7 @@ def tell(world: World, schedule: Schedule, job: Job | None = None) -> None:
 
 
 def _faulted(world: World, schedule: Schedule) -> bool:
-    """A one-time schedule whose run failed. A recurring one completes whatever its runs came to."""
+    """Returns whether a one-time schedule's run failed. A recurring schedule completes even if runs failed."""
     if timings.load(schedule.packed).recurring or schedule.last_planned_at is None:
         return False
     planned_at = epoch_ms(schedule.last_planned_at)

@@ -1,4 +1,4 @@
-"""Create, find and delete jobs with their schedules: everything of one request in one transaction."""
+"""Creates jobs with their schedules in one transaction per request."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ with lazy():
 
 TRIES = 5
 COMPLETED_WITHIN_S = 2.0
-"""So long a request completes schedules that it has left nothing."""
+"""How long a request may spend on completing schedules that it has left no occurrence."""
 
 
 def create_job(
@@ -49,13 +49,13 @@ def create_job(
     by: By = CREATED,
     most: int = SCHEDULES_AT_ONCE,
 ) -> Planned:
-    """Creates a job with up to `most` schedules. A refusal leaves nothing. Schedules for which the job's transaction
-    has no room follow the job (decision 0017).
+    """Creates a job with up to `most` schedules. A refused request writes nothing.
 
+    If the transaction has no room for the schedules, they are written after the job (decision 0017).
     Raises InvalidRequest, QuotaExceeded, Conflict(NAME_TAKEN), Unavailable.
     """
     if len(draft.schedules or ()) > most:
-        more = "the job can be created with some of them, and the others added to it"
+        more = "create the job with some of them, then add the others"
         raise InvalidRequest(
             "schedules", f"at most {most:,} in one request, not {len(draft.schedules or ()):,}; {more}"
         )
@@ -64,11 +64,11 @@ def create_job(
             return _create_job(world, tenant, draft, once, by)
         except _Moved:
             continue
-    raise Unavailable("a calendar or the quota was changed by others all the time")
+    raise Unavailable("too many concurrent changes to a calendar or to the quota; try again")
 
 
 class _Moved(Exception):
-    """A calendar that the job names, or the tenant's quota, is another one than what the request was judged by."""
+    """A calendar that the job names, or the tenant's quota, has changed since the request was checked."""
 
 
 def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, by: By) -> Planned:
@@ -114,8 +114,9 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
 
 
 def completed(world: World, planned: Planned, before: Sequence[Schedule] = ()) -> Planned:
-    """Schedules to which this write has left nothing are over at once, unless a run of theirs is open; where that
-    fails, their wakes see to it. before: as they were.
+    """Completes the schedules to which this write has left no occurrence, unless they have open runs.
+
+    If that fails, their wake rows complete them. before: the schedules before the write. Returns the job as it then is.
     """
     ending = {each.id for each in before if each.state is ScheduleState.ENDING}
     over = [each for each in planned.schedules if each.state is ScheduleState.ENDING and each.id not in ending]
@@ -125,11 +126,11 @@ def completed(world: World, planned: Planned, before: Sequence[Schedule] = ()) -
     try:
         for schedule in over:
             if world.clock.monotonic() > until:
-                break  # the wakes of the others see to it
+                break  # their wake rows complete the others
             completion.complete_if_over(world, schedule)
         return find(world, planned.job.tenant, planned.job.id)
     except Unavailable as unavailable:
-        world.journal.warning("a schedule is completed by its wake", job=planned.job.id, reason=unavailable.reason)
+        world.journal.warning("a schedule will be completed later", job=planned.job.id, reason=unavailable.reason)
         return planned
 
 
@@ -139,7 +140,7 @@ UseOps = Callable[[Job, Sequence[Schedule]], Sequence[Op]]
 def _with_calendars(
     world: World, tenant: str, wanted: tuple[ScheduleDraft, ...]
 ) -> tuple[tuple[ScheduleDraft, ...], UseOps]:
-    """The drafts with the calendars that they name, and what makes the part of the transaction that says so."""
+    """Returns the drafts with references to their calendars, and a function that makes the operations recording them."""
     if not any("calendars" in draft.timing for draft in wanted):
         return wanted, lambda *_: ()
     book = named_calendars.book_of(world, tenant, (draft.timing for draft in wanted))
@@ -171,7 +172,10 @@ def _own_ops(
 def _following_ops(
     world: World, job: Job, schedules: Sequence[Schedule], parts: drafts.Parts, sealed: Mapping[str, str]
 ) -> list[Op]:
-    """Forty schedules with payloads, ten tags, secrets and a key are more than a transaction takes: they follow."""
+    """Returns the job's operations for a request that is too large for one transaction: its schedules follow later.
+
+    Forty schedules with payloads, ten tags, secrets and an idempotency key are too many.
+    """
     steps = [
         step.Step(
             None, schedule, payload=parts.payloads.pop(schedule.id, None), hooks=parts.hooks.pop(schedule.id, None)
@@ -182,12 +186,15 @@ def _following_ops(
 
 
 def name_taken(job: Job) -> Conflict:
-    """Returns the refusal of a name that another job of the collection has."""
+    """Returns the error for a name that another job of the collection has."""
     return Conflict(f'the collection {job.collection} has another job with the name "{job.name}"', code="NAME_TAKEN")
 
 
 def _not_created(world: World, job: Job, refused: Cancelled, once: Once | None, seen: Usage) -> Planned:
-    """A refused create may be this request's own success (lost answer), or the repetition of an earlier one."""
+    """Returns the job if this request, or an earlier one with its key, has created it after all; raises otherwise.
+
+    A refused transaction may have been written by this very call, whose answer was lost.
+    """
     tenant = job.tenant
     if once is not None and "once" in refused.refused:
         return find(world, tenant, earlier_answer(refused.refused["once"], once))
@@ -203,4 +210,4 @@ def _not_created(world: World, job: Job, refused: Cancelled, once: Once | None, 
         raise quotas.exceeded(seen, refused)
     if usage.PART in refused.refused or any(name.startswith("calendar ") for name in refused.refused):
         raise _Moved
-    raise Conflict("something else was changed at the same time: try again")
+    raise Conflict("another change was made at the same time; try again")

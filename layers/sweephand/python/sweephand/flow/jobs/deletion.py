@@ -1,4 +1,4 @@
-"""Deletes a job with all that is its own."""
+"""Deletes a job with everything that belongs to it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ TRIES = 5
 
 
 def delete_job(world: World, tenant: str, job_id: str, if_match: int | None, *, runs_too: bool = False) -> None:
-    """The job, its schedules and lean rows at once; a clean-up row ends its open runs and clears the rest.
+    """Deletes a job, its schedules and its directory rows at once; a clean-up row ends open runs and clears the rest.
 
-    runs_too: of the ledger nothing stays either.
+    runs_too: deletes its runs from the ledger as well.
     """
     for tries in range(TRIES):
         deleted_at = world.clock.now()
@@ -51,7 +51,7 @@ def delete_job(world: World, tenant: str, job_id: str, if_match: int | None, *, 
             break
         world.clock.sleep(world.chance.uniform(0.0, 0.02 * 2**tries))
     else:
-        raise Unavailable("the job was changed by others all the time")
+        raise Unavailable("too many concurrent changes to this job; try again")
     where = clean_up_rows.Place.of(planned.job)
     clean_up_rows.note_delay(world, where, deleted_at)
     rest = planned.schedules[IN_JOBS_TRANSACTION:]
