@@ -140,7 +140,7 @@ UseOps = Callable[[Job, Sequence[Schedule]], Sequence[Op]]
 def _with_calendars(
     world: World, tenant: str, wanted: tuple[ScheduleDraft, ...]
 ) -> tuple[tuple[ScheduleDraft, ...], UseOps]:
-    """Returns the drafts with references to their calendars, and a function that makes the operations recording them."""
+    """Returns the drafts with references to their calendars, and a function that makes the operations for them."""
     if not any("calendars" in draft.timing for draft in wanted):
         return wanted, lambda *_: ()
     book = named_calendars.book_of(world, tenant, (draft.timing for draft in wanted))
