@@ -300,7 +300,7 @@ def test_without_the_list_all_is_sent_and_the_gate_decides(stage: Stage) -> None
     with stage.taps.faulty(_no_list):
         stage.tick()
 
-    assert "what is disabled is not known" in stage.journal.at("warning")
+    assert "cannot read which tenants and collections are disabled" in stage.journal.at("warning")
     assert stage.stored(held).held_from is not None
     stage.deliver_all()
     assert all(run.reason is Reason.DISABLED for run in stage.runs(planned))

@@ -1,7 +1,7 @@
-"""What failed, until somebody has seen to it: noted under its signature, written about, archived, redirected.
+"""Groups of errors: failed runs with the same signature, which users annotate, archive, rerun or redirect.
 
-A failed run is noted after its end, as one of its effects: noted twice it is one row. A group never goes while it has
-runs that nobody has seen to, and what its runs' retention will take is told two days before. (Decision 0036.)
+A failed run is noted after its end, as one of its effects; noting it twice writes one row. A group is never deleted
+while it has open failures, and an event warns two days before failures expire. (Decision 0036.)
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ with lazy():
     from sweephand.flow import events
 
 TOLD_AHEAD, TOLD_TOGETHER = timedelta(days=2), timedelta(days=3)
-"""Two days before the first goes, those are told that go within three: a group speaks once a day at most."""
+"""Two days before the first failure expires, an event counts those of three days: at most one event a day."""
 LOOK = timedelta(days=13)
-"""No run goes in less than 15 days, so whatever failed since the last look is told of in time by the next."""
+"""No run expires in less than 15 days, so the next check warns in time of all that failed since the last one."""
 FORGOTTEN = timedelta(days=90)
-"""A group without open runs goes so long after its last failure."""
+"""A group without open runs is deleted this long after its last failure."""
 DELETED = "the job was deleted"
 SOON = timedelta(minutes=1)
 CLOSE_ENOUGH = timedelta(seconds=30)
-"""A storm of failures writes its group twice a minute, not each time."""
+"""A storm of failures writes its group twice a minute, not for each failure."""
 MOST_COUNTED = 100_000
 MOST_NOTES = 20
 TRIES = 5
@@ -45,11 +45,11 @@ PAGE = 500
 
 
 def noted(world: World, run: Run, job: Job | None) -> None:
-    """A run that has just failed. job: None where it is gone."""
+    """Notes a run that has just failed. job: None if it is deleted."""
     now, table = world.clock.now(), world.table
     collection = job.collection if job is not None else DEFAULT_COLLECTION
     if run.is_of_former(world.standing.of(run.tenant, collection).tenant_since):
-        return  # its tenant is gone, and another one has the name
+        return  # its tenant is deleted, and another one has the name
     store.note(table, run, now)
     _note_group(world, run, collection, now)
     if job is None:
@@ -68,14 +68,11 @@ def _note_group(world: World, run: Run, collection: str, now: datetime) -> None:
         if not isinstance(store.begin_group(table, fresh, now + LOOK, world.settings.shards), Refused):
             return
         group = fresh
-    raise Unavailable("the group of a failure came and went")
+    raise Unavailable("too many concurrent changes to this group of errors; try again")
 
 
 def with_group(world: World, run: Run, job: Job | None) -> None:
-    """A failed run that nobody has seen to after all has its group, however long ago that one went.
-
-    job: where it is known.
-    """
+    """Creates the group of a failed run that is open again, if the group was deleted. job: given where it is known."""
     if store.read_group(world.table, run.tenant, signature_of(run).id) is not None:
         return
     job = job or jobs.read_job(world.table, run.tenant, run.job_id)
@@ -94,10 +91,7 @@ def find(world: World, tenant: str, group_id: str) -> Group:
 
 @dataclass(frozen=True)
 class Standing:
-    """How many runs of a group nobody has seen to. more: there may be further ones, which were not counted.
-
-    expires_at: when the first of them goes.
-    """
+    """The open runs of a group. more: there may be others, which were not counted. expires_at: the first expiry."""
 
     count: int
     more: bool
@@ -105,7 +99,7 @@ class Standing:
 
 
 def standing(world: World, group: Group, most: int = MOST_COUNTED, until: datetime | None = None) -> Standing:
-    """most: rows that are looked at. until: what failed from then on is left out."""
+    """Counts the open runs of a group. most: rows to read. until: leaves out failures from then on."""
     now = world.clock.now()
     rows = list(islice(store.runs_of(world.table, group.tenant, group.id, None, PAGE), most + 1))
     found = [each for each in rows[:most] if each.is_open(group, now) and (until is None or _by(each, until))]
@@ -118,18 +112,18 @@ def _by(failure: Failure, until: datetime) -> bool:
 
 
 def runs(world: World, group: Group, after: str | None, page: int) -> Iterator[Failure]:
-    """Its failed runs that are still there, by their planned instants, behind the uuid `after`."""
+    """Yields the group's failed runs that still exist, by planned instant, after the uuid `after`."""
     now = world.clock.now()
     for each in store.runs_of(world.table, group.tenant, group.id, after, page):
         if not each.is_gone(now):
             yield each
 
 
-# Written about
+# Notes and archiving
 
 
 def add_note(world: World, tenant: str, group_id: str, text: str, actor: str | None) -> Group:
-    """Raises NotFound, Conflict where it has too many."""
+    """Adds a note. Raises NotFound; Conflict if the group has too many."""
 
     def edit(group: Group) -> Group:
         if len(group.notes) >= MOST_NOTES:
@@ -140,7 +134,7 @@ def add_note(world: World, tenant: str, group_id: str, text: str, actor: str | N
 
 
 def archive(world: World, tenant: str, group_id: str, reason: str | None, actor: str | None) -> Group:
-    """Whatever failed so far counts as seen to. The next failure opens the group again."""
+    """Archives all failures of the group so far. The next failure opens the group again."""
     return _change(
         world,
         tenant,
@@ -150,9 +144,9 @@ def archive(world: World, tenant: str, group_id: str, reason: str | None, actor:
 
 
 def close_of_deleted(world: World, tenant: str, group_id: str) -> None:
-    """Archives what failed of a job that was deleted, and lets the group go with the last of its runs.
+    """Archives the failures of a deleted job; the group is deleted with the last of its runs.
 
-    Failures of a job that is redirected stay open: somebody means to run them again as runs of another job.
+    Failures of a redirected job stay open, because somebody means to run them again as runs of another job.
     """
     group = store.read_group(world.table, tenant, group_id)
     if group is None or store.read_redirect(world.table, tenant, group.signature.job_id) is not None:
@@ -170,7 +164,7 @@ def close_of_deleted(world: World, tenant: str, group_id: str) -> None:
 
 
 def restore(world: World, tenant: str, group_id: str) -> Group:
-    """What was archived with the group and is still there is open again; what was archived alone stays so."""
+    """Reopens the failures that were archived with the group; those archived one by one stay archived."""
     return _change(
         world,
         tenant,
@@ -180,7 +174,7 @@ def restore(world: World, tenant: str, group_id: str) -> Group:
 
 
 def archive_run(world: World, group: Group, owner: str, uuid: str, reason: str | None, actor: str | None) -> Failure:
-    """One failed run counts as seen to; what else failed like it stays open.
+    """Archives one failed run; the other failures of its group stay open.
 
     owner: the schedule's id, or the job's for a run without a schedule. Raises NotFound.
     """
@@ -188,7 +182,7 @@ def archive_run(world: World, group: Group, owner: str, uuid: str, reason: str |
 
 
 def restore_run(world: World, group: Group, owner: str, uuid: str) -> Failure:
-    """It is as its group is. Raises NotFound."""
+    """Ends the run's own archiving; it is then open or archived as its group is. Raises NotFound."""
     return _set_run(world, group, owner, uuid, None)
 
 
@@ -207,17 +201,17 @@ def _change(world: World, tenant: str, group_id: str, edit: Callable[[Group], Gr
         after = edit(before)
         if not isinstance(store.change_group(world.table, before, after), Refused):
             return replace(after, revision=before.revision + 1)
-    raise Unavailable("the group was changed all the time")
+    raise Unavailable("too many concurrent changes to this group of errors; try again")
 
 
 # Redirects
 
 
 def redirect(world: World, tenant: str, source: str, to: str, actor: str | None) -> Redirect:
-    """From now on failed runs of `source`, which may be gone, are run again as runs of `to`.
+    """Redirects a job: from now on failed runs of `source`, which may be deleted, are run again as runs of `to`.
 
-    Raises NotFound for a job that is neither there nor among what failed; InvalidRequest where `to` is the same job, is
-    unknown, or would make a chain.
+    Raises NotFound if `source` neither exists nor has failures; InvalidRequest if `to` is the same job, is unknown, or
+    would make a chain.
     """
     if source == to:
         raise InvalidRequest("to", "is the job itself")
@@ -229,14 +223,14 @@ def redirect(world: World, tenant: str, source: str, to: str, actor: str | None)
         raise InvalidRequest("to", "would make a chain: another job is redirected to this one")
     if store.read_redirect(world.table, tenant, to) is not None:
         raise InvalidRequest("to", "would make a chain: it is redirected itself")
-    # Two requests at once may make one all the same: a rerun takes one step of it only, so that does no harm.
+    # Two concurrent requests may still make a chain. That is harmless, because a rerun follows only one redirect.
     wanted = Redirect(source, to, actor, world.clock.now())
     store.put_redirect(world.table, tenant, wanted)
     return wanted
 
 
 def _known(world: World, tenant: str, job_id: str) -> bool:
-    """There is such a job, or there was one: its errors are still here."""
+    """Says whether the job exists, or existed and still has errors."""
     if jobs.read_job(world.table, tenant, job_id) is not None:
         return True
     return any(group.signature.job_id == job_id for group in views.groups(world.table, tenant))
@@ -248,11 +242,11 @@ def end_redirect(world: World, tenant: str, source: str) -> None:
     store.delete_redirect(world.table, tenant, source)
 
 
-# What will be gone
+# Failures that expire soon
 
 
 def look(world: World, pointer: Pointer) -> None:
-    """A group wakes: tells of the runs that nobody has seen to and that go soon, and waits for the next."""
+    """Publishes which open failures of a group expire soon, and sets the next check. Deletes a group that is over."""
     group = store.read_group(world.table, pointer.tenant, pointer.run)
     if group is None:
         return

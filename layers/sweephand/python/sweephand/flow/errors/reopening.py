@@ -1,6 +1,6 @@
-"""A run that was to repeat a failed one and ended without having run: what failed is an error again.
+"""Reopens a failure whose rerun ended without having run.
 
-It was skipped, cancelled, replaced, or its job went meanwhile. Only the last run that repeats a failed one counts.
+The rerun was skipped, cancelled or replaced, or its job was deleted. Only the last rerun of a failed run counts.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from sweephand.store.errors import failures as store
 from sweephand.store.runs import ledger
 
 SOON = timedelta(seconds=60)
-"""A group looks so soon at what it may have left out of its count of runs that expire."""
+"""Delay until a group counts its expiring runs again, because it may have missed this one."""
 
 
 def reopen(world: World, run: Run, job: Job | None) -> None:
-    """A part of the effects of `run`, so it may come twice, also after the failed run was repeated anew.
+    """Reopens the failure that `run` was to repeat.
 
-    Its group is there first, and last it is woken, where the failed run goes before the group looks by itself.
+    It is one of the effects of `run`, so it may happen twice, even after the failed run was run again. The group is
+    created first and woken last, if the failed run expires before the group's next regular check.
     """
     assert run.rerun_of is not None
     owner, uuid = run.rerun_of.split("_")
@@ -39,7 +40,7 @@ def reopen(world: World, run: Run, job: Job | None) -> None:
 
 
 def _wake_its_group(world: World, old: Run, now: datetime) -> None:
-    """By itself it looks within `failures.LOOK`, and tells `TOLD_AHEAD` of what goes."""
+    """Sets an early check for a run that expires before the next regular one could warn of it."""
     if old.expires_at is None or old.expires_at > now + failures.LOOK + failures.TOLD_AHEAD:
         return
     group = store.read_group(world.table, old.tenant, signature_of(old).id)

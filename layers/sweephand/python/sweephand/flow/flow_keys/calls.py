@@ -1,9 +1,9 @@
 """Calls under a flow key: a claimed run passes the key's turnstile before it acts, or waits in the key's line.
 
-A run waits as a QUEUED row that stands in the line; what wakes it is the key: its row in the next-run index while
-anybody waits, and whoever gives a place back. So ten thousand runs that wait ask for nothing. A place is held until the
-lease of its run is over, so that a crash frees it. Error actions do not count: they go elsewhere, and must go just when
-the target fails. (Decision 0039.)
+A run waits as a QUEUED row with an entry in the line. The key wakes it: by its row in the next-run index while runs
+wait, and whenever a run frees a place. So ten thousand waiting runs cost no polling. A place is held until the lease of
+its run is over, so that a crash frees it. Error actions are exempt: they call another target, and are needed when the
+first one fails. (Decision 0039.)
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ REMEMBERED = 10_000
 
 
 def stopped(world: World, lane: Lane, mine: Run, seen: Seen) -> Verdict | End | None:
-    """None: the claimed run may call now. A verdict: the run waits in the line. An end: it came too late and must end.
+    """Returns None if the claimed run may call now, a verdict if it waits in the line, an End if it came too late.
 
-    Raises Unavailable: the lease runs out, and another delivery takes over.
+    Raises Unavailable; the lease then runs out, and another delivery takes over.
     """
     assert seen.job is not None
     assert mine.flow_key is not None
@@ -56,7 +56,7 @@ def stopped(world: World, lane: Lane, mine: Run, seen: Seen) -> Verdict | End | 
     target = target_of(seen.job.action)
     circuit = _circuit(world, mine.tenant, mine.flow_key, target)
     if order:
-        if circuit.opened_at is not None:  # it has closed since, perhaps: else nobody would have called this run
+        if circuit.opened_at is not None:  # perhaps closed since, because this run was called
             circuit = _know(world, mine.tenant, mine.flow_key, target)
         late = _too_late(_patience(mine, seen), circuit, world.clock.now())
         if late is not None:
@@ -64,21 +64,21 @@ def stopped(world: World, lane: Lane, mine: Run, seen: Seen) -> Verdict | End | 
     why = _pass(world, mine, circuit, order)
     if why is None:
         if order:
-            with suppress(Unavailable):  # whoever looks at the line finds an entry that is left over
+            with suppress(Unavailable):  # the next look at the line removes an entry that is left over
                 lines.drop(world.table, mine.tenant, mine.flow_key, [order])
         return None
     return _join(world, lane, mine, seen, target, why)
 
 
 def _place_in_line(before: Run | None, name: str) -> str:
-    """The order of the entry of a run as it was before its claim; "": it has none in this key's line."""
+    """Returns the order of the run's entry before its claim; "" if it has none in this key's line."""
     if before is None or before.line_at is None or before.flow_key != name:
         return ""
     return lines.order_of(before) if before.state in {State.QUEUED, State.TRIGGERED} else ""
 
 
 def _pass(world: World, mine: Run, circuit: Circuit, order: str) -> Why | None:
-    """None, once the call may begin."""
+    """Waits until the call may begin and returns None, or returns why it may not."""
     assert mine.flow_key is not None
     assert mine.lease_until is not None
     tenant, name = mine.tenant, mine.flow_key
@@ -111,7 +111,7 @@ def _join(world: World, lane: Lane, mine: Run, seen: Seen, target: str, why: Why
     if isinstance(lines.join(world.table, waiting, before, circuit_rows.target_hash(target), lane, patience), Refused):
         there = ledger.read(world.table, mine.tenant, mine.schedule_id or mine.job_id, mine.uuid)
         if there is None or not there.in_line or there.line_at != waiting.line_at:
-            return AGAIN  # ended, or taken over: its next delivery sees to it
+            return AGAIN  # ended, or taken over: its next delivery continues
     world.journal.info("waits", run=mine.uuid, reason=why.name)
     joined = Join(holder(mine.uuid), lines.order_of(waiting), stands)
     if turnstiles.ask(world, mine.tenant, mine.flow_key, joined):
@@ -120,8 +120,9 @@ def _join(world: World, lane: Lane, mine: Run, seen: Seen, target: str, why: Why
 
 
 def _patience(mine: Run, seen: Seen) -> Patience:
-    """An occurrence does not begin later than its misfire policy allows. For a circuit a run waits as long as it would
-    try by itself; without a limit of its own, four days.
+    """Returns how long the run waits: an occurrence as long as its misfire policy allows.
+
+    For an open circuit a run waits as long as its retry policy would retry; without a limit, four days.
     """
     assert seen.job is not None
     until = None
@@ -145,18 +146,18 @@ def _too_late(patience: Patience, circuit: Circuit, now: datetime) -> tuple[Stat
 
 @dataclass(frozen=True)
 class Turned:
-    """A circuit that has opened, or closed. circuit: as it is open, or was."""
+    """A circuit that has just opened or closed. circuit: the open circuit, as it is or was."""
 
     circuit: Circuit
     closed: bool
 
 
 def answered(world: World, mine: Run, outcome: Outcome, job: Job, due_at: Callable[[], datetime]) -> Turned | None:
-    """Notes what the outcome says of the target, and keeps the place of a run that waits for its result. Called before
-    the outcome is written. due_at: until when such a run waits.
+    """Notes whether the target works, and keeps the place of a run that waits for its result.
 
-    Returns what is to be told when the outcome is written: a bus that does not answer must not cost the lease. Never
-    raises: what is not written here costs a wait, not a result.
+    Called before the outcome is written. due_at: returns until when such a run waits. Returns the change of a circuit,
+    to publish after the outcome is written, because a slow bus must not use up the lease. Never raises: a write that
+    fails here only makes others wait.
     """
     assert mine.flow_key is not None
     turned = None
@@ -170,15 +171,15 @@ def answered(world: World, mine: Run, outcome: Outcome, job: Job, due_at: Callab
 
 
 def tell(world: World, turned: Turned, mine: Run, job: Job) -> None:
-    """Once, or not at all: nobody comes back to it."""
+    """Publishes that a circuit opened or closed: at most once, because nobody repeats it."""
     assert mine.flow_key is not None
     events.circuit_changed(world, turned.circuit, mine.flow_key, job, closed=turned.closed)
 
 
 def leave(world: World, run: Run, *, own: bool) -> None:
-    """Its place is free for who waits. own: by who made the call.
+    """Releases the place that the run held. own: True if the caller made the call itself.
 
-    Never raises: a place that is not given back now is free when its lease is over.
+    Never raises: a place that is not released now is free when its lease is over.
     """
     assert run.flow_key is not None
     if own and not turnstiles.has_places(world, run.tenant, run.flow_key):
@@ -192,8 +193,10 @@ def leave(world: World, run: Run, *, own: bool) -> None:
 
 
 def _leave_line(world: World, run: Run, name: str) -> str:
-    """A run that ended while it waited stands in the line no longer. Returns the order of its entry, if it may have had
-    a turn that is free now: who is called because its time is over has none.
+    """Removes the entry of a run that ended while it waited.
+
+    Returns the entry's order if the run may have had a turn that is now free; a run called because its time was over
+    had none.
     """
     in_vain = run.state is State.EXPIRED or run.reason is Reason.CIRCUIT_OPEN
     if run.line_at is None or not (in_vain or run.started_at is None or run.started_at < run.line_at):
@@ -209,7 +212,7 @@ def _leave_line(world: World, run: Run, name: str) -> str:
 
 
 def _circuit(world: World, tenant: str, name: str, target: str) -> Circuit:
-    """As it was at most 5 s ago."""
+    """Returns the circuit as it was at most 5 s ago."""
     with world.memory.lock:
         known = world.memory.circuits.get((tenant, name, target))
     if known is not None and world.clock.monotonic() - known[0] < circuits.READ_EACH_S:
@@ -218,7 +221,7 @@ def _circuit(world: World, tenant: str, name: str, target: str) -> Circuit:
 
 
 def _know(world: World, tenant: str, name: str, target: str, circuit: Circuit | None = None) -> Circuit:
-    """circuit: as it is known to be; else it is read."""
+    """Remembers the circuit and returns it. circuit: if None, it is read."""
     now = world.clock.monotonic()
     found = circuit or circuit_rows.read_circuit(world.table, tenant, name, target)
     with world.memory.lock:
@@ -229,7 +232,7 @@ def _know(world: World, tenant: str, name: str, target: str, circuit: Circuit | 
 
 
 def _may_try(circuit: Circuit, now: datetime) -> bool:
-    """It may be tried, as far as this process knows."""
+    """Says whether a call may try the target, as far as this process knows."""
     return circuit.probe_at is None or circuit.probe_at <= now
 
 
@@ -264,7 +267,7 @@ def _note(world: World, mine: Run, outcome: Outcome, target: str) -> Turned | No
             if opened is None:
                 return None
             world.journal.info("circuit closed", tenant=tenant)
-            with suppress(Unavailable):  # the key's row in the index calls who waits
+            with suppress(Unavailable):  # the key's row in the index calls the waiting runs
                 store.call_anew(world.table, tenant, name, turnstiles.new_turn(world))
                 call_next(world, tenant, name)
             return Turned(opened, closed=True)

@@ -1,4 +1,4 @@
-"""Flow keys for their owners: create, change, pause and delete them."""
+"""Flow keys: create, change, pause and delete them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TRIES = 5
 
 
 def create(world: World, wanted: FlowKey, actor: str | None = None) -> FlowKey:
-    """Raises Conflict(NAME_TAKEN)."""
+    """Creates a flow key. Raises Conflict(NAME_TAKEN)."""
     now = _ms(world.clock.now())
     key = replace(wanted, created_at=now, created_by=actor, modified_at=now)
     done = world.table.transact(store.create_ops(world.table, key, turnstiles.new_turn(world)))
@@ -32,7 +32,7 @@ def create(world: World, wanted: FlowKey, actor: str | None = None) -> FlowKey:
 
 
 def find(world: World, tenant: str, name: str) -> FlowKey:
-    """Raises NotFound."""
+    """Returns the flow key. Raises NotFound."""
     key = store.find(world.table, tenant, name)
     if key is None:
         raise NotFound("no such flow key")
@@ -47,7 +47,7 @@ def change(
     if_match: int | None,
     actor: str | None = None,
 ) -> FlowKey:
-    """It holds for the next call. Who waits is called anew by the new terms."""
+    """Changes a flow key, from the next call on. Waiting runs are called again under the new terms."""
     for _ in range(TRIES):
         before = find(world, tenant, name)
         if if_match is not None and before.revision != if_match:
@@ -62,27 +62,27 @@ def change(
                 circuits.forget_circuits(world.table, tenant, name)
             _call(world, tenant, name)
             return after
-    raise Unavailable("the flow key was changed by others all the time")
+    raise Unavailable("too many concurrent changes to this flow key; try again")
 
 
 def _is_written(world: World, after: FlowKey) -> bool:
-    """The answer to this very write may have been lost. users may have changed since."""
+    """Says whether this very write succeeded, although its answer was lost; `users` may have changed since."""
     there = store.find(world.table, after.tenant, after.name)
     return there is not None and replace(there, users=after.users) == after
 
 
 def _call(world: World, tenant: str, name: str) -> None:
-    """Whoever waits is called at once; if this is lost, by the key's row in the index."""
+    """Sends a message that calls the waiting runs; if it is lost, the key's row in the index calls them."""
     now = world.clock.now()
     pointer = Pointer(tenant, name, None, name, now, subject=Subject.FLOW)
     try:
         world.queue.send_one(Delivery(pointer, now, Lane.FAST))
     except Unavailable:
-        world.journal.warning("who waits under a flow key is called with the next tick", tenant=tenant)
+        world.journal.warning("runs that wait under a flow key are called with the next tick", tenant=tenant)
 
 
 def paused(key: FlowKey, now: datetime, note: str | None) -> FlowKey:
-    """One that is paused stays so since then; its note may change."""
+    """Returns the key paused. A key that is already paused keeps its instant; its note may change."""
     since = key.pause.since if key.pause else _ms(now)
     return replace(key, pause=Pause(since, note))
 
@@ -92,7 +92,7 @@ def resumed(key: FlowKey) -> FlowKey:
 
 
 def delete(world: World, tenant: str, name: str, if_match: int | None) -> None:
-    """Raises Conflict while jobs or collections name it, or runs wait under it."""
+    """Deletes a flow key. Raises Conflict while jobs or collections name it, or runs wait under it."""
     before = find(world, tenant, name)
     if if_match is not None and before.revision != if_match:
         raise PreconditionFailed(f"the flow key is at revision {before.revision}")
@@ -108,7 +108,7 @@ def delete(world: World, tenant: str, name: str, if_match: int | None) -> None:
 
 
 def _still_waited(world: World, tenant: str, name: str) -> bool:
-    """Runs of jobs that named it before: they leave its line when they are called."""
+    """Says whether runs of jobs that named the key before still wait, and calls them, so that they leave the line."""
     stile = store.read_stile(world.table, tenant, name)
     if stile is None or stile.wake_at is None:
         return False
@@ -117,5 +117,5 @@ def _still_waited(world: World, tenant: str, name: str) -> bool:
 
 
 def _ms(instant: datetime) -> datetime:
-    """Whole milliseconds, as the table keeps them."""
+    """Rounds down to milliseconds, the precision of the table."""
     return instant.replace(microsecond=instant.microsecond // 1000 * 1000)

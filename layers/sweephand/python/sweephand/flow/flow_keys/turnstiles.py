@@ -1,4 +1,4 @@
-"""Moving a turnstile: threads of a process that ask at the same time are answered by one write."""
+"""Moves turnstiles: one write answers all threads of a process that ask at the same time."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ LONGEST_WAIT_S = 1.0
 
 
 Name = tuple[str, str]
-"""Of a key: its tenant's, and its own."""
+"""A flow key's tenant and name."""
 
 
 @dataclass
 class Group:
-    """Threads that ask a turnstile at the same time: one of them moves it for all."""
+    """The threads that ask a turnstile at the same time: one of them moves it for all."""
 
     asks: list[Ask] = field(default_factory=list)
     answers: Future[list[Answer]] = field(default_factory=Future)
 
 
 def ask(world: World, tenant: str, name: str, asked: Ask) -> Answer:
-    """The turnstile's answer. A key that is not there lets everybody pass. Raises Unavailable."""
+    """Asks the turnstile and returns its answer. A key that does not exist lets all calls pass. Raises Unavailable."""
     memory, key = world.memory, (tenant, name)
     with memory.lock:
         group = memory.groups.get(key)
@@ -48,8 +48,9 @@ def ask(world: World, tenant: str, name: str, asked: Ask) -> Answer:
 
 
 def _answer(world: World, key: Name, group: Group, moving: Lock) -> None:
-    """For all of the group. While another group of this process is answered, more may join it; one that is stuck holds
-    up nobody, because the table decides.
+    """Answers the whole group. More threads may join it while another group of this process is answered.
+
+    A group that is stuck does not block the next one for long, because the table decides.
     """
     waited = moving.acquire(timeout=LONGEST_WAIT_S)
     try:
@@ -65,7 +66,7 @@ def _answer(world: World, key: Name, group: Group, moving: Lock) -> None:
 
 
 def move(world: World, key: Name, asks: Sequence[Ask]) -> list[Answer]:
-    """One move for all of these. Raises Unavailable if others move it all the time."""
+    """Moves the turnstile once for all of these. Raises Unavailable after too many concurrent moves."""
     stile = store.read_stile(world.table, *key)
     for tries in range(TRIES):
         now = world.clock.now()
@@ -84,7 +85,7 @@ def move(world: World, key: Name, asks: Sequence[Ask]) -> list[Answer]:
             return answers  # this very move, its answer lost
         if tries:
             world.clock.sleep(world.chance.uniform(0.0, min(0.2, 0.005 * 2**tries)))
-    raise Unavailable("the flow key was passed by others all the time")
+    raise Unavailable("too many concurrent calls under this flow key; try again")
 
 
 def new_turn(world: World) -> str:
@@ -100,5 +101,5 @@ def _remember(world: World, key: Name, stile: Turnstile) -> None:
 
 
 def has_places(world: World, tenant: str, name: str) -> bool:
-    """False: when it was passed last by this process, no call of it held a place."""
+    """Returns False if the key had no limit of parallel calls when this process last passed it."""
     return (tenant, name) not in world.memory.placeless

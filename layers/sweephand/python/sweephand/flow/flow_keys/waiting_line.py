@@ -1,4 +1,4 @@
-"""The line of those who wait under a flow key: who is called out of it, and what is left over there."""
+"""The line of runs that wait under a flow key: calls those whose turn it is and removes entries left over."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ TRIES = 10
 
 
 def look(world: World, pointer: Pointer) -> None:
-    """What the key's row in the index, or a message of its line, asks for."""
+    """Acts on the key's row in the index, or on a message of its line."""
     call_next(world, pointer.tenant, pointer.run)
 
 
 def call_next(world: World, tenant: str, name: str) -> None:
-    """Calls runs out of the line to the instants of their turns, as many as have one soon.
+    """Calls the runs that have a turn soon, each for the instant of its turn.
 
-    Two who call at once: the one whose move is refused looks again. Raises Unavailable.
+    If two processes call at once, the one whose write is refused reads again. Raises Unavailable.
     """
     for tries in range(TRIES):
         stile = store.read_stile(world.table, tenant, name)
@@ -60,12 +60,13 @@ def call_next(world: World, tenant: str, name: str) -> None:
             _send(world, stile, entries, calls)
             return
         world.clock.sleep(world.chance.uniform(0.0, min(0.2, 0.005 * 2**tries)))
-    raise Unavailable("the line was looked at by others all the time")
+    raise Unavailable("too many concurrent calls of this line; try again")
 
 
 def _see_off(world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime], now: datetime) -> None:
-    """Whoever has nothing to wait for is sent for, wherever it stands: its time is over, its job is gone or names this
-    key no longer. It takes no turn; what becomes of it, its own delivery decides.
+    """Calls the runs that wait in vain, wherever they stand: time over, job deleted, or job without this key.
+
+    They take no turn; their own delivery decides how they end.
     """
     found = lines.line(world.table, stile, "", "", MOST_SEEN)
     leaving = _leaving(world, stile, found)
@@ -81,11 +82,11 @@ def _see_off(world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime]
     pointers = [Delivery(ledger.pointer_to(run), now, entry.lane) for entry, run in there.values()]
     unsent = world.queue.send(pointers)
     if unsent:
-        world.journal.warning("who waits under a flow key in vain is sent for again", left=len(unsent))
+        world.journal.warning("runs that wait under a flow key in vain are called again", left=len(unsent))
 
 
 def _leaving(world: World, stile: flow_keys.Turnstile, found: Sequence[lines.Entry]) -> set[str]:
-    """Owners whose runs do not wait under this key any more, by the first run of each."""
+    """Returns the owners whose runs no longer belong under this key, judged by the first run of each."""
     first = list({entry.owner: entry for entry in reversed(found)}.values())[-PAGE * PAGES :]
     there = _borne_out(world, stile, first).values()
     pointers = {entry.owner: ledger.pointer_to(run) for entry, run in there}
@@ -100,11 +101,11 @@ def _leaving(world: World, stile: flow_keys.Turnstile, found: Sequence[lines.Ent
 
 
 Entries = dict[str, tuple[lines.Entry, Run]]
-"""By their order."""
+"""Entries and their runs, by order."""
 
 
 def _borne_out(world: World, stile: flow_keys.Turnstile, entries: Sequence[lines.Entry]) -> Entries:
-    """Those whose rows say the same, in the order given; what is left over in the line goes."""
+    """Returns the entries whose run still waits, in the order given; removes those left over."""
     rows = lines.rows_of(world.table, stile.tenant, entries)
     there = {
         entry.order: (entry, rows[entry.order]) for entry in entries if lines.still_queued(rows.get(entry.order), entry)
@@ -115,7 +116,7 @@ def _borne_out(world: World, stile: flow_keys.Turnstile, entries: Sequence[lines
 
 
 def _shut(world: World, stile: flow_keys.Turnstile) -> dict[str, datetime]:
-    """Targets whose circuit is open, and when the next call may try each."""
+    """Returns the targets whose circuit is open, and when the next call may try each."""
     if stile.terms.circuit is None:
         return {}
     found = circuits.listed(world.table, stile.tenant, stile.name)
@@ -125,7 +126,7 @@ def _shut(world: World, stile: flow_keys.Turnstile) -> dict[str, datetime]:
 def _line(
     world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime], now: datetime
 ) -> tuple[Entries, flow_key_lines.Line]:
-    """Who is looked at, with the rows; what is left over goes."""
+    """Returns the entries to consider, with their runs; removes those left over."""
     before: list[lines.Entry] = []
     if flow_key_lines.mark_is_over(stile, now) and stile.mark:
         before = lines.line(world.table, stile, "", stile.mark, PAGE)
@@ -142,7 +143,7 @@ def _line(
 
 
 def _triers(entries: list[lines.Entry], shut: dict[str, datetime], now: datetime) -> list[lines.Entry]:
-    """Of each target whose circuit is open the first one that may still try it, and all who may not any more."""
+    """Returns the first entry that may still try each target with an open circuit, and all whose time is over."""
     soon = now + flow_key_lines.COMES_LATE
     first: dict[str, lines.Entry] = {}
     over = []
@@ -161,7 +162,7 @@ def _waiting(entry: lines.Entry) -> flow_key_lines.Waiting:
 
 
 def _send(world: World, stile: flow_keys.Turnstile, entries: Entries, calls: flow_key_lines.Calls) -> None:
-    """A message that does not go out is one that was lost: its run is called again."""
+    """Sends the calls. A message that fails counts as lost: its run is called again."""
     deliveries = []
     for called in calls.called:
         entry, run = entries[called.order]
@@ -170,7 +171,7 @@ def _send(world: World, stile: flow_keys.Turnstile, entries: Entries, calls: flo
         deliveries.append(Delivery(pointer(stile.tenant, stile.name, calls.look), calls.look, Lane.FAST))
     unsent = world.queue.send(deliveries)
     if unsent:
-        world.journal.warning("who waits under a flow key is called again", left=len(unsent))
+        world.journal.warning("runs that wait under a flow key are called again", left=len(unsent))
 
 
 def pointer(tenant: str, name: str, at: datetime) -> Pointer:

@@ -1,8 +1,8 @@
-"""Jobs that have ended: all their schedules are COMPLETED. They stay a while, as their collection says, and then go.
+"""Deletes ended jobs, whose schedules are all COMPLETED, after the time that their collection sets.
 
-A schedule that completes stays in the next-run index, at the instant at which its job may go. The row of the last one
-that completed finds the job ended; those before it leave the index when they are looked at. One-time schedules of SAP's
-API go by themselves (flow/lifecycle/unused_schedules.py).
+A schedule that completes stays in the next-run index, at the instant at which its job may be deleted. The row of the
+last schedule to complete finds the job ended; the rows before it then leave the index. One-time schedules of SAP's API
+are deleted one by one (flow/lifecycle/unused_schedules.py).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ with lazy():
 
 
 def look(world: World, pointer: Pointer) -> None:
-    """What the row of a COMPLETED schedule asks for, or the one beside a schedule that is off.
+    """Acts on the row of a COMPLETED schedule, or on the row that waits for a schedule that is off.
 
-    By the collection's settings as they are now.
+    The collection's current settings apply.
     """
     job = jobs.read_job(world.table, pointer.tenant, pointer.job)
     if job is None:
@@ -57,7 +57,7 @@ def look(world: World, pointer: Pointer) -> None:
 
 
 def _is_last(asking: Schedule, schedules: list[Schedule]) -> bool:
-    """All are COMPLETED, none after this one. Of two that completed in the same second, either may speak."""
+    """Says whether all schedules are COMPLETED and none after this one; in the same second, each counts as last."""
     return all(
         each.completed_at is not None and asking.completed_at is not None and each.completed_at <= asking.completed_at
         for each in schedules
@@ -65,14 +65,14 @@ def _is_last(asking: Schedule, schedules: list[Schedule]) -> bool:
 
 
 def _stay(world: World, schedule: Schedule, at: datetime | None) -> None:
-    """[as read]: it is looked at again at `at`, or not any more."""
+    """Sets the next check, or none, unless the schedule was changed."""
     key = keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id)
     then = assign(ScheduleItem.next_run_at, None if at is None else epoch_s(at))
     world.table.update(*key, [then], jobs.as_read(schedule))
 
 
 def _remove(world: World, job: Job) -> None:
-    """[revision as read]: a change that came between keeps it; the row then asks again."""
+    """Deletes the job, unless it was changed meanwhile; the row then asks again."""
     try:
         deletion.delete_job(world, job.tenant, job.id, job.revision)
     except (NotFound, PreconditionFailed):

@@ -1,7 +1,7 @@
-"""A pause that ends by itself: a row in the next-run index, and the resume that it asks for.
+"""The end of a pause with an `until`: a row in the next-run index that resumes the job.
 
-The resume is written a few seconds ahead and takes effect at `until`: what is due from then on is in the run queue by
-its second, as if the job had never been paused.
+The resume is written a few seconds ahead and takes effect at `until`. So occurrences from then on run on their second,
+as if the job had never been paused.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BEFORE_IT = timedelta(seconds=1)
 
 
 def look(world: World, pointer: Pointer) -> None:
-    """What the row asks for: the job goes on as by a resume, and what is due at `until` is planned."""
+    """Resumes the job and plans what is due at `until`."""
     job = jobs.read_job(world.table, pointer.tenant, pointer.job)
     if job is None:
         world.table.delete(keys.job(pointer.tenant, pointer.job), keys.pause())

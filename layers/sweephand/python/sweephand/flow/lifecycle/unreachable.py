@@ -1,8 +1,8 @@
-"""Whether a schedule's target can be reached: noted when it changes, and acted on after ten days of failures.
+"""Notes whether a schedule's target can be reached, and switches the schedule off after ten days of failures.
 
-Most attempts load nothing of this: one that succeeds while no streak is stored writes and reads nothing for it, because
-the streak stands in the schedule's row, which the gate reads anyway. Two attempts of a schedule that are under way at
-the same time may each miss what the other notes: the streak is then wrong by at most the length of a call.
+Most attempts never load this module. The streak of failures is in the schedule's row, which the gate reads anyway, so
+a success without a stored streak needs no read or write. Two concurrent attempts of a schedule may each miss the note
+of the other; the streak is then wrong by at most the length of a call.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ with lazy():
 
 
 def follow(world: World, run: Run, outcome: Outcome, job: Job, schedule: Schedule) -> Schedule:
-    """Notes a first failure or a first contact before the outcome is settled: it is a fact whatever becomes of the run.
+    """Notes a first failure or a first contact before the outcome is settled, because it is true however the run ends.
 
-    Returns the schedule as it is now, as far as is known. A note that cannot be made fails no run: that of a failure is
-    left to the next one, that of a contact to the effects of the run's end.
+    Returns the schedule with the note. A note that cannot be written fails no run: the next failure notes it again, and
+    the effects of the run's end repeat the note of a contact.
     """
     if run.kind in REACTIONS:
         return schedule  # another target
@@ -45,22 +45,22 @@ def follow(world: World, run: Run, outcome: Outcome, job: Job, schedule: Schedul
     try:
         written = _note(world, schedule, streak)
     except Unavailable:
-        world.journal.warning("whether the target can be reached is noted later", schedule=schedule.id)
+        world.journal.warning("a later run will note whether the target can be reached", schedule=schedule.id)
         return schedule
     return replace(schedule, unreachable=streak) if written else schedule
 
 
 def _note(world: World, schedule: Schedule, streak: str | None) -> bool:
-    """[the generation and the streak as read]: of the plan that is in force, and of a streak that is not over yet."""
+    """Writes the streak, if the generation and the streak are still as read."""
     key = keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id)
     same = every(ScheduleItem.generation == schedule.generation, jobs.reach_as_read(schedule))
     return isinstance(world.table.update(*key, [assign(ScheduleItem.unreachable, streak)], same), Written)
 
 
 def judge(world: World, run: Run, job: Job, schedule: Schedule) -> None:
-    """After an attempt of a schedule with a streak: switches it off if it has lasted for ten days.
+    """Switches a schedule off after an attempt if its streak has lasted for ten days.
 
-    May happen twice: what is off already is only told again, as the same event. Raises Unavailable.
+    May happen twice: for a schedule that is already off, only the same event is sent again. Raises Unavailable.
     """
     if run.kind in REACTIONS or run.finished_at is None or schedule.unreachable is None:
         return
@@ -81,7 +81,7 @@ def _switch_off_if_due(world: World, failed_at: datetime, job: Job, schedule: Sc
 
 
 def _switch_off(world: World, failed_at: datetime, schedule: Schedule) -> Schedule | None:
-    """By the rows as they are now. Returns the schedule if it is off for this reason, now or since an earlier call."""
+    """Decides by the current rows. Returns the schedule if it is off for this reason, now or since an earlier call."""
 
     def wish(planned: lookup.Planned) -> list[requested.Wish]:
         there = _of(planned.schedules, schedule.id)

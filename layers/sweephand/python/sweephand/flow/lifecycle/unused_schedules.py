@@ -1,8 +1,8 @@
-"""One-time schedules of SAP's API that are of no use any more go 30 days after they ran, or should have.
+"""Deletes one-time schedules of SAP's API 30 days after they ran, or should have run.
 
-One that ran stands in the next-run index by its own row, as every schedule that is over and whose end has consequences.
-One that was switched off has no instant there: a row beside it is put where it goes off, and asks in its place. Whoever
-is asked decides by the schedule as it is then. Source: SAP's documentation of one-time schedules.
+A schedule that ran has its own row in the next-run index, like every schedule whose end has consequences. A schedule
+that was switched off has no instant there, so switching it off writes a separate row that wakes the check. The check
+decides by the schedule as it is then. Source: SAP's documentation of one-time schedules.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ with lazy():
     from sweephand.flow.jobs import change, requested
 
 SOON_S = 86_400
-"""A row that asks is due about now; one that a change has put since is due in 30 days."""
+"""The row that woke the check is due about now; a row written by a later change is due in 30 days."""
 
 
 def look(world: World, job: Job, schedule: Schedule, retention: Retention) -> None:
-    """What the row of a schedule that is over asks for, or the one beside a schedule that is off."""
+    """Acts on the row of a schedule that is over, or on the separate row of a schedule that is off."""
     at = single_goes_at(schedule)
     if at is None or schedule.state in OVER:
         drop_row(world, job.tenant, job.id, schedule.id)
@@ -49,7 +49,7 @@ def look(world: World, job: Job, schedule: Schedule, retention: Retention) -> No
 
 
 def drop_row(world: World, tenant: str, job_id: str, schedule_id: str) -> None:
-    """[it is due, so no later change has put it]"""
+    """Deletes the separate row if it is due, so that a row written by a later change stays."""
     soon = epoch_s(world.clock.now()) + SOON_S
     world.table.delete(keys.job(tenant, job_id), keys.unused(schedule_id), JobWakeItem.next_run_at < soon)
 
@@ -67,7 +67,7 @@ def _at(at: datetime) -> list[Action]:
 
 
 def _remove(world: World, job: Job, schedule: Schedule) -> None:
-    """As its owner would delete it, if it still is of no use in that moment; then its row."""
+    """Deletes the schedule as its owner would, if it is still unused at that moment; then its separate row."""
 
     def wish(there: Planned) -> list[requested.Wish]:
         found = [each for each in there.schedules if each.id == schedule.id]

@@ -1,4 +1,4 @@
-"""The closed table of the kinds of operations: who may begin each of them, and how it can end."""
+"""The table of all kinds of operations: who may begin each, and how it can end."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sweephand.domain.operation import OperationKind
 class Kind:
     """The rules of one kind.
 
-    scope: who may begin it may also pause, resume and cancel it. for_good: it cannot be cancelled, because its half
-    would be neither the old state nor the new one. leaves: what it wrote is removed when it is cancelled.
+    scope: needed to begin, pause, resume and cancel it. for_good: it cannot be cancelled, because half of it would be
+    neither the old state nor the new one. leaves: what it wrote is removed when it is cancelled.
     """
 
     scope: str

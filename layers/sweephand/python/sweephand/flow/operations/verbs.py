@@ -1,4 +1,4 @@
-"""What users do with operations: begin, pause, resume, cancel."""
+"""The verbs of operations: begin, pause, resume, cancel."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def begin(
     total: int | None = None,
     once: Once | None = None,
 ) -> Operation:
-    """A new operation, or the one that an earlier request of the same key began. tenant None: the provider's own.
+    """Begins an operation, or returns the one that an earlier request with the same key began.
 
-    Raises Unavailable: then nothing was begun.
+    tenant: None for the provider's own. Raises Unavailable; then nothing was begun.
     """
     now = world.clock.now()
     operation = Operation(tenant, world.chance.new_id(now), kind, params, now, total=total, actor=actor)
@@ -42,17 +42,17 @@ def begin(
 
 
 def begun_before(world: World, tenant: str, once: Once | None) -> Operation | None:
-    """What an earlier request of the same key began."""
+    """Returns the operation that an earlier request with the same key began, if any."""
     there = None if once is None else earlier(world, tenant, once)
     return None if there is None else find(world, tenant, there)
 
 
 def begin_with(world: World, operation: Operation, once: Once | None, beside: Sequence[Op] = ()) -> Operation | None:
-    """A new operation as it is given, or the one of an earlier request; None where one of `beside` was refused.
+    """Begins the given operation, or returns that of an earlier request; None if one of `beside` was refused.
 
-    beside: of the same transaction. Raises Unavailable: then nothing was begun.
+    beside: further parts of the transaction. Raises Unavailable; then nothing was begun.
     """
-    assert operation.tenant is not None or once is None, "a key is remembered by the tenant"
+    assert operation.tenant is not None or once is None, "idempotency keys belong to a tenant"
     ops = [store.begin_op(world.table, operation, world.settings.shards), *beside]
     if once is not None and operation.tenant is not None:
         if (there := begun_before(world, operation.tenant, once)) is not None:
@@ -68,7 +68,7 @@ def begin_with(world: World, operation: Operation, once: Once | None, beside: Se
 
 
 def find(world: World, tenant: str | None, operation_id: str) -> Operation:
-    """Raises NotFound, also for one that was kept long enough."""
+    """Returns the operation. Raises NotFound, also if it has expired."""
     operation = store.read(world.table, tenant, operation_id)
     if operation is None or (operation.expires_at is not None and operation.expires_at <= world.clock.now()):
         raise NotFound("no such operation")
@@ -76,24 +76,24 @@ def find(world: World, tenant: str | None, operation_id: str) -> Operation:
 
 
 def pause(world: World, operation: Operation) -> Operation:
-    """Its next page waits until it is resumed. Raises Conflict where it has ended."""
+    """Pauses an operation after its present page. Raises Conflict if it has ended."""
     return _turn(world, operation, OperationState.PAUSED, frozenset({OperationState.RUNNING}))
 
 
 def resume(world: World, operation: Operation) -> Operation:
-    """It goes on where it stopped, also where it had failed. Raises Conflict where it is done or cancelled."""
+    """Resumes a paused or failed operation where it stopped. Raises Conflict if it is done or cancelled."""
     resumed = _turn(world, operation, OperationState.RUNNING, frozenset({OperationState.PAUSED, OperationState.FAILED}))
     send(world, resumed)
     return resumed
 
 
 def cancel(world: World, operation: Operation) -> Operation:
-    """What is done stays done. Raises Conflict where it has ended otherwise, and of a kind that is for good.
+    """Cancels an operation; what is done stays done. Raises Conflict if it is done or its kind cannot be cancelled.
 
-    What it wrote for itself alone goes once nobody can be at work on it any more.
+    Rows and files of its own are removed once no page can still be at work.
     """
     if KINDS[operation.kind].for_good:
-        raise Conflict("what it has begun cannot be undone: it can be paused")
+        raise Conflict("it cannot be cancelled, because half of it cannot be undone: pause it instead")
     open_ = frozenset({OperationState.RUNNING, OperationState.PAUSED, OperationState.FAILED})
     cancelled = _turn(world, operation, OperationState.CANCELLED, open_)
     if cancelled.leaves:
@@ -102,11 +102,11 @@ def cancel(world: World, operation: Operation) -> Operation:
 
 
 def give_up(world: World, operation: Operation, cause: str) -> Operation | None:
-    """It cannot go on: FAILED with a cause in words, which is told. None if it does not run any more."""
+    """Fails the operation with a cause in words and publishes that. Returns None if it no longer runs."""
     now = world.clock.now()
     failed = replace(operation, state=OperationState.FAILED, cause=cause, ended_at=now, expires_at=now + KEPT)
     written = store.turn(world.table, operation, failed, now, world.settings.shards)
-    # Refused may be this very write, its answer lost; and its pages came further, perhaps, than was read before.
+    # A refusal may follow from this very write, whose answer was lost; or a page may have got further than was read.
     if isinstance(written, Refused):
         there = store.operation_in(written)
     else:
@@ -119,16 +119,16 @@ def give_up(world: World, operation: Operation, cause: str) -> Operation | None:
 
 
 def send(world: World, operation: Operation) -> None:
-    """The message of its next page, for its time. One that does not go out is sent by its wake."""
+    """Sends the message of the next page, for its time. If that fails, the row's wake sends it."""
     at = operation.cleared_at if operation.leaves else operation.due_at or world.clock.now()
     try:
         world.queue.send_one(Delivery(store.pointer_to(operation, at), at, Lane.OPERATIONS))
     except Unavailable:
-        world.journal.warning("an operation goes on by its wake", operation=operation.id)
+        world.journal.warning("an operation's message was not sent: its wake will send it", operation=operation.id)
 
 
 def _turn(world: World, operation: Operation, wanted: OperationState, begun: frozenset[OperationState]) -> Operation:
-    """From one of the states `begun`, as it is now. Already there: as it is."""
+    """Moves the operation from one of the states `begun` to `wanted`; returns it as it is if it is there already."""
     there: Operation | None = find(world, operation.tenant, operation.id)
     for _ in range(TRIES):
         if there is None:
@@ -142,7 +142,7 @@ def _turn(world: World, operation: Operation, wanted: OperationState, begun: fro
         if not isinstance(written, Refused):
             return after
         there = store.operation_in(written)
-    raise Unavailable("the operation changed all the time")
+    raise Unavailable("too many concurrent changes to this operation; try again")
 
 
 def _turned(world: World, operation: Operation, wanted: OperationState) -> Operation:

@@ -1,4 +1,4 @@
-"""A schedule whose text cannot be read any more: taken out of the index, never silent."""
+"""Takes a schedule whose stored text cannot be read out of service, and reports it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sweephand.store.index.next_run_index import WaitingRow
 from sweephand.store.runs import ledger
 
 OUT_WITHIN = timedelta(seconds=30)
-"""The schedule is out of service when the executor looks, so that it can say so."""
+"""Delay of the message, so that the schedule is out of service when the executor reads it."""
 
 
 UNREADABLE = "the stored text of this schedule cannot be read: the schedule was taken out of service"
@@ -26,11 +26,11 @@ TOO_HARD = "the next occurrence takes too long to compute with its calendars: th
 
 
 def take_out(world: World, row: WaitingRow, why: ValueError) -> None:
-    """First its row in the ledger, then word of that, then out of the index [next_run_at as read]: a crash between
-    repeats all. Word comes to an executor a moment later, which does what follows from a failed run.
+    """Writes a failed run, sends its pointer, then takes the schedule out of the index unless it was changed.
 
-    The row is an occurrence that was planned and failed, so it counts as both.
-    A row that is no schedule is left where it is, and reported at each tick. why: what reading or planning it raised.
+    After a crash in between the next tick repeats all. An executor gets the pointer a moment later and does the effects
+    of a failed run. The run counts as planned and as failed. A row of another kind stays where it is and is reported at
+    each tick. why: the error of reading or planning the schedule.
     """
     if not row.sk.startswith("SCH#"):
         world.journal.error("a waiting row cannot be read", tenant=row.tenant, job=row.owner, kind=row.sk[:8])

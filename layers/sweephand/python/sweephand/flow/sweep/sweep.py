@@ -1,6 +1,6 @@
-"""The sweep: one look at everything that waits and is due within the look-ahead. Send, then advance.
+"""The sweep: sends the messages of all rows that are due within the look-ahead, then advances the rows.
 
-Two sweepers on one minute are as good as one: a message repeats under the same run id, an advance is conditional.
+Two sweepers in the same minute do no harm: a repeated message has the same run id, and an advance is conditional.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ TICK_DEADLINE_S = 50.0
 MOST_THREADS = 16
 ADVANCE_TRIES = 4
 GROUP = 50
-"""Rows that are sent and advanced together: a crash between repeats at most their messages.
+"""Rows that are sent and advanced together; a crash in between repeats their messages only.
 
-Of one occurrence each they fill five calls to the queue and two to the table.
+With one occurrence each, they fill five calls to the queue and two to the table.
 """
 
 
 @dataclass
 class Tally:
-    """What one tick did. resent: advances that did not come through, so that the next tick sends the same again.
+    """The counts of one tick. resent: rows not advanced, whose messages the next tick sends again.
 
-    oldest_due_s: how long ago the oldest row was due that it met, or had to leave. unseen: whether there may be older
-    ones, which the table did not show.
+    oldest_due_s: the age of the oldest due row, sent or left. unseen: True if there may be older rows, because the
+    table did not answer.
     """
 
     rows: int = 0
@@ -71,18 +71,18 @@ class Tally:
 
 @dataclass(frozen=True)
 class Step:
-    """One row's part of the sweep: what to send, then how to move on."""
+    """A row's part of the sweep: the messages to send, then the advance."""
 
     advance: Advance
     deliveries: tuple[Delivery, ...] = field(default=())
 
 
 ASIDE_MOST = 5_000
-"""Rows of what is disabled that a shard moves in one tick, after all others; the rest keeps its place."""
+"""Rows of disabled tenants and collections that a shard moves in one tick, after all others."""
 
 
 def tick(world: World, shards: Iterable[int]) -> Tally:
-    """Sweeps these shards until all is done or 50 s are over: what is left is the next tick's."""
+    """Sweeps these shards for at most 50 s; the next tick does the rest."""
     shards = list(shards)
     deadline = world.clock.monotonic() + TICK_DEADLINE_S
     total = Tally()
@@ -98,7 +98,7 @@ def tick(world: World, shards: Iterable[int]) -> Tally:
 
 
 def _measure(world: World, total: Tally) -> None:
-    """OldestDue with every tick that saw all its rows: its absence tells of a sweeper that is silent or blind."""
+    """Publishes OldestDue if the tick saw all rows, so that its absence shows a sweeper that is stopped or blind."""
     values = {} if total.unseen else {"OldestDue": total.oldest_due_s}
     if total.resent:
         values["Resent"] = total.resent
@@ -107,18 +107,18 @@ def _measure(world: World, total: Tally) -> None:
 
 
 def _suspensions(world: World) -> Suspensions | None:
-    """What is disabled; None if the table does not say: then all is sent, and the executor's gate decides."""
+    """Returns what is disabled; None if it cannot be read: then all is sent, and the executor's gate decides."""
     try:
         return suspended.read(world.table)
     except Unavailable:
-        world.journal.warning("what is disabled is not known")
+        world.journal.warning("cannot read which tenants and collections are disabled")
         return None
 
 
 def _sweep_shard(world: World, shard: int, suspensions: Suspensions | None, deadline: float) -> Tally:
-    """One shard, fresh rows before overdue ones, and what is only moved behind all that is sent.
+    """Sweeps one shard: first fresh rows, then overdue ones, last rows of disabled tenants and collections.
 
-    What the table refuses for now is the next tick's.
+    If the table does not answer, the next tick does the rest.
     """
     now = world.clock.now()
     horizon = now + timedelta(seconds=world.settings.look_ahead_s)
@@ -145,7 +145,7 @@ def _age_s(due_at: datetime | None, now: datetime) -> int:
 
 
 def _without_held(page: list[WaitingRow], suspensions: Suspensions | None, aside: list[WaitingRow]) -> list[WaitingRow]:
-    """The rows that may be sent. The others are put aside, as many as one tick moves."""
+    """Returns the rows that may be sent; puts the others aside, up to the limit of a tick."""
     if not suspensions:
         return page
     sent: list[WaitingRow] = []
@@ -161,7 +161,7 @@ def _is_held(row: WaitingRow, suspensions: Suspensions) -> bool:
     try:
         return suspensions.holds(row.tenant, SweepText.read(row.sweep))
     except (LookupError, ValueError):
-        return False  # a row that cannot be read is dealt with among the others
+        return False  # _step decides about a row that cannot be read
 
 
 def _sweep_group(
@@ -191,9 +191,9 @@ def _sweep_group(
 
 
 def _know_calendars(world: World, rows: Sequence[WaitingRow]) -> None:
-    """Each version that these schedules name is read once in the life of a sweeper; most name none.
+    """Reads the calendar versions that these schedules name, each once in the life of a sweeper; most name none.
 
-    Where one cannot be read now, its rows wait for the next tick, and no other does.
+    If a version cannot be read now, only the rows that name it wait for the next tick.
     """
     named = [(row.tenant, row.sweep) for row in rows if names_calendars(row.sweep)]
     if not named:
@@ -203,7 +203,7 @@ def _know_calendars(world: World, rows: Sequence[WaitingRow]) -> None:
 
 
 def _advance(world: World, steps: Sequence[Advance], deadline: float) -> Advanced:
-    """The advance of a group; what was throttled or in conflict is tried again with jitter while the tick lasts."""
+    """Advances a group; retries what was throttled or in conflict, with jitter, while the tick lasts."""
     done: tuple[Advance, ...] = ()
     left: tuple[Advance, ...] = ()
     open_steps = tuple(steps)
@@ -223,7 +223,7 @@ def _advance(world: World, steps: Sequence[Advance], deadline: float) -> Advance
 def _step(
     world: World, row: WaitingRow, suspensions: Suspensions | None, now: datetime, horizon: datetime
 ) -> Step | int:
-    """The row's part of the group; what cannot wait for the group is done here: then, how many messages it sent."""
+    """Returns the row's step; or, for a row that is done here at once, how many messages that sent."""
     try:
         sweep = SweepText.read(row.sweep)
         if suspensions or sweep.waits is Waits.HELD:
@@ -245,7 +245,7 @@ def _step(
 
 
 def _catch_up(world: World, row: WaitingRow, sweep: SweepText, now: datetime, horizon: datetime) -> Step | int:
-    """What has been missed is sent paced or left out; its schedule goes on with what is fresh."""
+    """Sends or skips missed occurrences as the policy says; the schedule continues with fresh ones."""
     if sweep.waits is Waits.CATCH_UP:
         return catch_up.send_stretch(world, row, sweep, now)
     fresh = catch_up.split(world, row, sweep, now)
@@ -253,7 +253,7 @@ def _catch_up(world: World, row: WaitingRow, sweep: SweepText, now: datetime, ho
 
 
 def _take_out(world: World, row: WaitingRow, why: ValueError) -> None:
-    """A row that cannot be read holds up no other, not even where it cannot be taken out now."""
+    """Takes an unreadable row out of service; if that fails now, the next tick tries again."""
     try:
         broken.take_out(world, row, why)
     except Unavailable as unavailable:
@@ -261,9 +261,9 @@ def _take_out(world: World, row: WaitingRow, why: ValueError) -> None:
 
 
 def plan_row(row: WaitingRow, now: datetime, horizon: datetime) -> Step:
-    """What the sweep does with one row.
+    """Plans what the sweep does with one row.
 
-    Raises ValueError if its text cannot be read any more, UnknownKind for a later version's.
+    Raises ValueError if the row's text cannot be read, UnknownKind if a later version wrote it.
     """
     sweep = SweepText.read(row.sweep)
     match sweep.waits:
@@ -274,7 +274,7 @@ def plan_row(row: WaitingRow, now: datetime, horizon: datetime) -> Step:
         case Waits.RUN:
             return _wake(row, sweep, now, _run_pointer(row, WaitingRun.read(sweep.packed)))
         case Waits.CATCH_UP | Waits.HELD:
-            raise ValueError("it is not planned, but sent or let go")
+            raise ValueError("a catch-up or held row is not planned here")
         case Waits.OPERATION | Waits.ERRORS:
             pointer = replace(job_pointer(row, LOOKS[sweep.waits]), generation=row.generation)
             return _wake(row, replace(sweep, lane=Lane.OPERATIONS), now, pointer)
@@ -292,7 +292,7 @@ LOOKS = {
     Waits.ERRORS: Subject.ERRORS,
     Waits.FLOW: Subject.FLOW,
 }
-"""What the executor, or the function `operations`, is asked to see to."""
+"""The subject of the message that each kind of row sends to the executor or the function `operations`."""
 
 
 def _occurrences(row: WaitingRow, sweep: SweepText, now: datetime, horizon: datetime) -> Step:
@@ -310,12 +310,12 @@ def _occurrences(row: WaitingRow, sweep: SweepText, now: datetime, horizon: date
 
 
 def end_pointer(tenant: str, job_id: str, schedule_id: str, at: datetime) -> Pointer:
-    """Asks the executor to see whether an ENDING schedule is over."""
+    """Returns the pointer that asks the executor whether an ENDING schedule is over."""
     return Pointer(tenant, job_id, schedule_id, "", at, subject=Subject.SCHEDULE)
 
 
 def job_pointer(row: WaitingRow, subject: Subject) -> Pointer:
-    """Asks the executor to look at what waits in a partition, mostly a job's own: the row's name says which."""
+    """Returns the pointer that asks the executor to act on a row of a partition, in most cases a job's."""
     return Pointer(row.tenant, row.owner, None, row.own_id, row.next_run_at, subject=subject)
 
 
@@ -327,6 +327,6 @@ def _run_pointer(row: WaitingRow, run: WaitingRun) -> Pointer:
 
 
 def _wake(row: WaitingRow, sweep: SweepText, now: datetime, pointer: Pointer) -> Step:
-    """The pointer goes out for the row's instant; the row stays, 15 minutes on, until what it waits for has come."""
+    """Sends the pointer for the row's instant; the row moves 15 minutes on and repeats it until its work is done."""
     delivery = Delivery(pointer, row.next_run_at, sweep.lane)
     return Step(Advance(row, max(row.next_run_at, now) + WAKE_AGAIN), (delivery,))

@@ -40,7 +40,7 @@ def create_credential(
 ) -> Issued:
     """Creates a credential with these scopes; without them, with all that `by` holds on the credential's level.
 
-    by: who asks; None: the service, which holds all. Raises NotFound for a tenant that is not there, Forbidden for a
+    by: the caller; None: the service, which holds all scopes. Raises NotFound for an unknown tenant, Forbidden for a
     scope that `by` does not hold, Conflict for one that the provider withholds from the tenant.
     """
     granted = _granted(scopes, tenant, by, _withheld(world, tenant))
@@ -86,10 +86,10 @@ def _granted(
 
 
 def rotate_credential(world: World, tenant: str | None, credential_id: str, overlap: timedelta, by: Caller) -> Issued:
-    """Gives a credential another secret; the present one and its tokens are accepted for as long as `overlap` says.
+    """Gives a credential a new secret; the present one and its tokens stay valid for `overlap`.
 
-    Two secrets are accepted at most. While two are, only a rotation without an overlap is possible, which ends both.
-    Raises NotFound, Forbidden where it has a scope that `by` does not hold, Conflict.
+    At most two secrets are valid. While two are, only a rotation without overlap is possible, which ends both.
+    Raises NotFound, Forbidden if the credential has a scope that `by` does not hold, Conflict.
     """
     before = credentials.find_credential(world.table, tenant, credential_id)
     listed = views.credential(world.table, tenant, credential_id)
@@ -120,7 +120,7 @@ def rotate_credential(world: World, tenant: str | None, credential_id: str, over
 
 
 def delete_credential(world: World, tenant: str | None, credential_id: str, by: Caller | None = None) -> None:
-    """Its tokens end with it, everywhere within a minute. Raises NotFound."""
+    """Deletes a credential; its tokens become invalid everywhere within a minute. Raises NotFound."""
     before = credentials.find_credential(world.table, tenant, credential_id)
     if before is None:
         raise NotFound("no such credential")

@@ -1,7 +1,7 @@
-"""The key of callback tokens: one for each stack, sealed in the table, made by the first process that needs it.
+"""The key of callback tokens: one per stack, sealed in the table, created by the first process that needs it.
 
-It is independent of the stack's secret, so that executors, which talk to targets, cannot read that secret; and so that
-a rotation of the secret leaves the tokens of waiting runs valid (decision 0072).
+It is independent of the stack's secret. So executors, which call targets, need no access to that secret, and a rotation
+of the secret leaves the tokens of waiting runs valid (decision 0072).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CONTEXT = ("provider", "stack", "callbackKey")
 
 
 class CallbackKeys:
-    """Reads the key, and again every 5 minutes. Safe for threads."""
+    """A reader of the key, which it remembers for 5 minutes. Safe for threads."""
 
     def __init__(self, table: Table, secrets: SecretBox, clock: Clock, chance: Chance) -> None:
         self._table = table
@@ -35,7 +35,7 @@ class CallbackKeys:
         self._lock = Lock()
 
     def current(self) -> CallbackKey:
-        """Returns the stack's key, and makes it where there is none.
+        """Returns the stack's key; creates it if there is none.
 
         Raises Unavailable if the table or the key service does not answer, or if the row cannot be opened.
         """
@@ -52,7 +52,7 @@ class CallbackKeys:
             callback_keys.put_first(self._table, self._secrets.encrypt(*CONTEXT, fresh), now)
             there = callback_keys.read(self._table)
             if there is None:
-                raise Unavailable("the key of callback tokens could not be made")
+                raise Unavailable("the key of callback tokens could not be created")
         sealed, made_at = there
         try:
             return CallbackKey(base64.b64decode(self._secrets.decrypt(*CONTEXT, sealed)), made_at)

@@ -1,4 +1,4 @@
-"""Integer ids of jobs, unique in the whole stack: made of the tenant's ordinal and the job's number (decision 0032)."""
+"""Integer ids of jobs, unique in the stack: a combination of tenant ordinal and job number (decision 0032)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sweephand.store.jobs import directory, jobs, ordinals
 
 
 class Ordinals:
-    """Remembered as long as the process lives: they never change."""
+    """A cache of tenants' ordinals, for the life of the process, because they never change."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -17,15 +17,15 @@ class Ordinals:
         self._tenant_of: dict[int, str] = {}
 
     def give(self, tenant: str) -> int:
-        """The tenant's ordinal; it gets one if it has none."""
+        """Returns the tenant's ordinal; assigns one if it has none."""
         if tenant not in self._of_tenant:
             self._of_tenant[tenant] = ordinals.give(self._world.table, tenant)
         return self._of_tenant[tenant]
 
     def find(self, integer: int, tenant: str | None) -> tuple[str, str] | None:
-        """The tenant and the id of the job with this integer id, None where there is none.
+        """Returns the tenant and the id of the job with this integer id, or None.
 
-        tenant: whose jobs may be found; None: those of all.
+        tenant: searches the jobs of this tenant; None: of all tenants.
         """
         ordinal, number = ordinal_and_number(integer)
         owner = tenant if tenant is not None else self._owner(ordinal)
@@ -52,7 +52,7 @@ class Ordinals:
 
 
 def job_with(world: World, tenant: str, integer: int) -> Job:
-    """The tenant's job with this integer id. Raises NotFound, also for the number of a job that has no such id."""
+    """Returns the tenant's job with this integer id. Raises NotFound, also for a job without an integer id."""
     found = Ordinals(world).find(integer, tenant)
     job = None if found is None else jobs.read_job(world.table, *found)
     if job is None or job.integer_id != integer:

@@ -1,4 +1,4 @@
-"""The keys by which a collection's calls are signed: made, shown once, and taken away; two at most, for a rotation."""
+"""The keys that sign a collection's calls: creates and deletes them; at most two at once, for a rotation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TRIES = 5
 
 
 def create(world: World, tenant: str, name: str, actor: str | None = None) -> tuple[SigningKey, str]:
-    """A new key of a collection, and its secret, which nobody is shown again. Raises NotFound; Conflict for a third."""
+    """Creates a key and returns it with its secret, shown only once. Raises NotFound; Conflict for a third key."""
     now = world.clock.now()
     key_id = uuid7(epoch_ms(now), world.chance.token(10))
     secret = signing.new_secret(world.chance.token(signing.SECRET_BYTES))
@@ -34,7 +34,7 @@ def create(world: World, tenant: str, name: str, actor: str | None = None) -> tu
 
     def with_one_more(there: Sequence[SigningKey]) -> Sequence[SigningKey]:
         if len(there) >= MOST:
-            raise Conflict(f"the collection has {MOST} keys already: delete the one that nobody needs any more")
+            raise Conflict(f"the collection has {MOST} keys already: delete one that is no longer needed")
         return (*there, key)
 
     _change(world, tenant, name, with_one_more, lambda there: key_id in there)
@@ -47,7 +47,7 @@ def _announce(world: World, kind: EventType, tenant: str, name: str, key_id: str
 
 
 def delete(world: World, tenant: str, name: str, key_id: str, actor: str | None = None) -> None:
-    """From the next calls on it signs nothing. Raises NotFound."""
+    """Deletes a key; later calls are not signed by it. Raises NotFound."""
 
     def without_it(there: Sequence[SigningKey]) -> Sequence[SigningKey]:
         left = tuple(key for key in there if key.id != key_id)
@@ -60,9 +60,9 @@ def delete(world: World, tenant: str, name: str, key_id: str, actor: str | None 
 
 
 def opened(world: World, tenant: str, collection: str) -> tuple[str, ...]:
-    """The secrets that sign the calls of a collection's jobs, of at most two seconds ago.
+    """Returns the secrets that sign the calls of a collection's jobs, at most two seconds old.
 
-    One that cannot be opened is left out: a receiver refuses what misses its signature, and its answer says so.
+    Leaves out a secret that cannot be opened: the receiver then refuses the call because of the missing signature.
     """
     found = []
     for key in world.standing.of(tenant, collection).signing:
@@ -72,7 +72,7 @@ def opened(world: World, tenant: str, collection: str) -> tuple[str, ...]:
 
 
 def owner_of(collection: str) -> str:
-    """In the place of the job's id, which is a UUID, where a secret is sealed."""
+    """Returns the owner under which a secret is sealed, in place of a job's id (which is a UUID)."""
     return f"collection/{collection}"
 
 
@@ -84,7 +84,7 @@ Edit = Callable[[Sequence[SigningKey]], Sequence[SigningKey]]
 
 
 def _change(world: World, tenant: str, name: str, edit: Edit, done: Callable[[Collection[str]], bool]) -> None:
-    """done: asked with the keys' ids after a try that was refused: was it this very change, whose answer was lost?"""
+    """Changes the keys. done: says by the keys' ids whether a refused try was written and only its answer lost."""
     for tries in range(TRIES):
         before = tenancy.find_collection(world, tenant, name)
         if tries and done([key.id for key in before.signing]):
@@ -92,4 +92,4 @@ def _change(world: World, tenant: str, name: str, edit: Edit, done: Callable[[Co
         op = tenants.change_signing_op(world.table, before, edit(before.signing))
         if not isinstance(world.table.transact([op]), Cancelled):
             return
-    raise Unavailable("the collection's keys were changed by others all the time")
+    raise Unavailable("too many concurrent changes to the keys of this collection; try again")

@@ -1,7 +1,7 @@
-"""Applications that a tenant is subscribed to; and the end of a tenant, which the last of them begins.
+"""Subscribes tenants to applications, and deletes a tenant when its last subscription ends.
 
-From the write that begins it the tenant is disabled for good: nothing of it runs, nobody calls in its name, and nothing
-new comes to it. The deleting is an operation of the provider's (flow/bulk/purge_tenant.py, decision 0037).
+The first write of the deletion disables the tenant for good: its jobs stop, its callers are refused, and nothing can be
+added. The rest is an operation of the provider (flow/bulk/purge_tenant.py, decision 0037).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ GOING_ON = frozenset({OperationState.RUNNING, OperationState.PAUSED})
 
 
 def subscribe(world: World, name: str, application: str, actor: str | None = None) -> Subscription:
-    """The subscription; a tenant that is not there comes into being. Twice is as once.
+    """Subscribes a tenant, which is created if it does not exist. Harmless to repeat.
 
-    Raises Conflict while the tenant is being deleted: it can come back once nothing of it is left.
+    Raises Conflict while the tenant is being deleted; it can be created again once nothing of it is left.
     """
     for _ in range(TRIES):
         before = tenants.read_tenant(world.table, name)
@@ -44,20 +44,20 @@ def subscribe(world: World, name: str, application: str, actor: str | None = Non
         after = replace(before, applications={**before.applications, application: subscription})
         if not isinstance(world.table.transact([tenants.subscribe_op(world.table, before, after)]), Cancelled):
             tenancy.announce_tenant(world, "changed", after, actor)
-    raise Unavailable("the tenant was changed by others all the time")
+    raise Unavailable("too many concurrent changes to this tenant; try again")
 
 
 def _create(world: World, name: str, application: str, actor: str | None) -> None:
     try:
         tenancy.create_tenant(world, name, None, application=application, actor=actor)
     except Conflict:
-        return  # another request was first: it is read again
+        return  # another request was first: the tenant is read again
 
 
 def unsubscribe(world: World, name: str, application: str, actor: str | None) -> Operation | None:
-    """None: others are left. After the last one, the operation that deletes the tenant with all that it has.
+    """Ends a subscription. Returns None if others are left, else the operation that deletes the tenant.
 
-    Raises NotFound where it is not subscribed. While the deleting goes on, once more is harmless.
+    Raises NotFound if there is no such subscription. Harmless to repeat while the tenant is being deleted.
     """
     for _ in range(TRIES):
         before = tenancy.find_tenant(world, name)
@@ -74,31 +74,31 @@ def unsubscribe(world: World, name: str, application: str, actor: str | None) ->
         if not isinstance(world.table.transact([op]), Cancelled) or _has_left(world, name, application):
             tenancy.announce_tenant(world, "changed", after, actor)
             return None
-    raise Unavailable("the tenant was changed by others all the time")
+    raise Unavailable("too many concurrent changes to this tenant; try again")
 
 
 def _has_left(world: World, name: str, application: str) -> bool:
-    """The answer to the write may have been lost, or another request of the same was first."""
+    """Says whether the subscription is gone: the answer was lost, or another such request came first."""
     there = tenants.read_tenant(world.table, name)
     return there is not None and there.purge is None and application not in there.applications
 
 
 def delete_tenant(world: World, name: str, actor: str | None) -> Operation:
-    """The operation that deletes it with all that it has. Raises Conflict while applications are subscribed."""
+    """Begins the operation that deletes a tenant with all that it has. Raises Conflict while it is subscribed."""
     for _ in range(TRIES):
         before = tenancy.find_tenant(world, name)
         if before.applications and before.purge is None:
-            raise Conflict(f"it is subscribed to {', '.join(sorted(before.applications)[:5])}: unsubscribe these")
+            raise Conflict(f"it is subscribed to {', '.join(sorted(before.applications)[:5])}: end these first")
         begun = _purge(world, before, actor)
         if begun is not None:
             return begun
-    raise Unavailable("the tenant was changed by others all the time")
+    raise Unavailable("too many concurrent changes to this tenant; try again")
 
 
 def _purge(world: World, tenant: Tenant, actor: str | None) -> Operation | None:
-    """The one that goes on, or a new one where that was given up; None: somebody came between.
+    """Returns the operation that is under way, resumed if it had failed, or a new one; None after a conflict.
 
-    One write says all at once: that the tenant is disabled, by which operation it goes, and the operation.
+    One transaction disables the tenant, names the operation that deletes it, and writes that operation.
     """
     there = operations.read(world.table, None, tenant.purge) if tenant.purge is not None else None
     if there is not None and there.state in GOING_ON:

@@ -1,4 +1,4 @@
-"""Tenants and collections: what is created for whom, and what a collection allows its jobs."""
+"""Tenants and collections: creates, changes and deletes them, and applies the limits of collections to jobs."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ TRIES = 5
 UNLIMITED, USUAL_PACE = Usage(), Pace()
 TENANT_KEPT_S = 10.0
 REFUSED_KEPT_S = 1.0
-"""Who is refused is looked at again sooner: the tenant may have been enabled, or made, a moment ago."""
+"""A refusal is remembered for less time, because the tenant may just have been enabled or created."""
 NOTICED = timedelta(seconds=TENANT_KEPT_S + 5)
-"""After this long every function knows how a tenant stands, and what it had let in before has done its writes."""
+"""After this long every function knows a tenant's new state, and requests admitted before have done their writes."""
 SKEW = timedelta(seconds=5)
-"""Of two functions' clocks. Less than a tenant's end takes, so a credential of before it is never within."""
+"""Difference of two functions' clocks; less than a purge takes, so no credential of a purged tenant falls within."""
 
 
 def named(tenant: str, name: str) -> Collection:
-    """A collection as far as its key goes."""
+    """Returns a collection that has only its key."""
     return Collection(tenant, name)
 
 
@@ -75,7 +75,7 @@ def create_tenant(
     withheld: frozenset[str] = frozenset(),
     actor: str | None = None,
 ) -> Tenant:
-    """Creates the tenant with its collection `default`. application: that it is subscribed to; none by default.
+    """Creates the tenant with its collection `default`. application: subscribes the tenant to it, unless empty.
 
     Raises Conflict(NAME_TAKEN).
     """
@@ -95,12 +95,12 @@ def create_tenant(
 
 
 def announce_tenant(world: World, what: str, tenant: Tenant, actor: str | None) -> None:
-    """what: happened to it; the second part of the event's type."""
+    """Publishes a change of the tenant. what: the second part of the event's type."""
     events.tenant_changed(world, what, tenant, actor)
 
 
 def _stamped(tenant: Tenant) -> Tenant:
-    """As the table gives it back."""
+    """Returns the tenant as the table returns it, with instants in milliseconds."""
     applications = {name: replace(each, since=_ms(each.since)) for name, each in tenant.applications.items()}
     return replace(tenant, created_at=_ms(tenant.created_at), applications=applications)
 
@@ -113,7 +113,7 @@ def find_tenant(world: World, name: str) -> Tenant:
 
 
 def began_at(world: World, name: str) -> datetime | None:
-    """What lies before is of a tenant that had this name earlier. None: there is none."""
+    """Returns when the tenant was created, or None; older rows belong to an earlier tenant of this name."""
     tenant = tenants.read_tenant(world.table, name)
     return None if tenant is None else tenant.created_at
 
@@ -121,8 +121,8 @@ def began_at(world: World, name: str) -> datetime | None:
 def admitted(world: World, who: Caller, *, anew: bool = False) -> Caller:
     """Returns the caller with those of its scopes that the provider does not withhold from its tenant.
 
-    What was withheld is taken within 10 seconds everywhere, also from callers with tokens of other issuers. The target
-    of a run keeps what the run's token lets it do. Raises as `require_active` does.
+    A withheld scope ends everywhere within 10 seconds, also for callers with tokens of other issuers. The target of a
+    run keeps the rights of the run's token. Raises as `require_active` does.
     """
     require_active(world, who, anew=anew)
     if who.tenant is None or who.credential_id == caller.RUN_TARGET:
@@ -132,10 +132,10 @@ def admitted(world: World, who: Caller, *, anew: bool = False) -> Caller:
 
 
 def find_run(world: World, tenant: str, owner: str, uuid: str) -> Run:
-    """Reads a run by its id. Raises NotFound where there is none, it is over its time, or a former tenant had it.
+    """Reads a run by its id. Raises NotFound if there is none, it has expired, or it is of a former tenant.
 
-    owner: the schedule's id, or the job's for a run without a schedule. Whoever had the name may have told the id to
-    anybody, and it is sent to every target.
+    owner: the schedule's id, or the job's for a run without a schedule. A former tenant of the name may have passed its
+    run ids to anybody; every target gets them.
     """
     run = ledger.read(world.table, tenant, owner, uuid)
     if run is None or run.is_gone(world.clock.now()) or run.is_of_former(began_at(world, tenant)):
@@ -144,10 +144,10 @@ def find_run(world: World, tenant: str, owner: str, uuid: str) -> Run:
 
 
 def require_active(world: World, who: Caller, *, anew: bool = False) -> None:
-    """Raises Forbidden for the caller of a tenant that is disabled or being deleted, within 10 seconds of that
-    everywhere; Unauthenticated for the caller of one that is gone, also where another has its name now.
+    """Refuses callers of inactive tenants, everywhere within 10 seconds; the provider may still act for them.
 
-    The provider may go on acting for it. anew: the tenant is read now, not remembered.
+    Raises Forbidden if the tenant is disabled or being deleted; Unauthenticated if it is gone, even if another tenant
+    has its name now. anew: reads the tenant now instead of using the cache.
     """
     if who.tenant is None:
         return
@@ -161,14 +161,14 @@ def _refused(world: World, who: Caller, tenant: str, kept_s: float) -> Forbidden
     terms = world.standing.of(tenant, DEFAULT_COLLECTION, kept_s=kept_s)
     if not terms.tenant_active:
         return Forbidden("the tenant is disabled: only its provider can enable it", code="TENANT_DISABLED")
-    if tenant == caller.PROVIDER:  # by the token of a run: its own name space is no tenant
+    if tenant == caller.PROVIDER:  # by the token of a run: the provider's own name space is not a tenant
         return None
     earlier = who.since is not None and terms.tenant_since is not None and who.since + SKEW < terms.tenant_since
     return Unauthenticated() if terms.tenant_since is None or earlier else None
 
 
 def require_tenant(world: World, name: str) -> None:
-    """Raises NotFound where no tenant has this name: who acts for it would otherwise see an empty one."""
+    """Raises NotFound for an unknown tenant: a provider that acts for it would otherwise see an empty tenant."""
     for kept_s in (TENANT_KEPT_S, REFUSED_KEPT_S):
         if world.standing.of(name, DEFAULT_COLLECTION, kept_s=kept_s).tenant_since is not None:
             return
@@ -185,7 +185,7 @@ def change_tenant(
     withheld: frozenset[str] = frozenset(),
     actor: str | None = None,
 ) -> Tenant:
-    """Sets its description, its quotas and the scopes that its callers may use; what it has stays. Raises NotFound."""
+    """Sets a tenant's description, quotas and withheld scopes; its resources stay. Raises NotFound."""
     before = find_tenant(world, name)
     after = replace(
         before,
@@ -203,22 +203,22 @@ def change_tenant(
 
 
 def leaving(world: World, name: str) -> Conflict | NotFound:
-    """Why a tenant took nothing more."""
+    """Returns the error for a tenant that refused an addition: it is unknown or being deleted."""
     there = tenants.read_tenant(world.table, name)
     return NotFound("no such tenant") if there is None else being_purged(there)
 
 
 def being_purged(tenant: Tenant) -> Conflict:
-    return Conflict(f"the tenant is being deleted with all that it has: see the operation {tenant.purge}")
+    return Conflict(f"the tenant is being deleted with all its resources: see the operation {tenant.purge}")
 
 
 def stays_ops(world: World, tenant: str | None) -> list[Op]:
-    """Part of a transaction that gives a tenant something; the provider's own name space is no tenant."""
+    """Returns the guard of a transaction that adds to a tenant; none for the provider's own name space."""
     return [] if tenant in {None, caller.PROVIDER} else [tenants.stays_op(world.table, str(tenant))]
 
 
 def switch_tenant(world: World, name: str, *, on: bool, actor: str | None = None) -> Tenant:
-    """Enables or disables it, whatever it was: to say it twice changes nothing. Raises Conflict once it is purged."""
+    """Enables or disables a tenant; harmless to repeat. Raises Conflict once its deletion has begun."""
     before = find_tenant(world, name)
     if before.purge is not None:
         raise being_purged(before)
@@ -242,7 +242,7 @@ def _begin_release(world: World, tenant: str, collection: str | None) -> None:
 
 
 def _switched(times: str | None, now: datetime, *, on: bool) -> str | None:
-    """When it was disabled, with this moment as the end of such a time, or as its beginning."""
+    """Returns the off times with one more that ends or begins at this moment."""
     if on:
         return stretches.ended(times, now)
     return stretches.began(times, Reason.DISABLED, stretches.ANY_GENERATION, now)
@@ -265,10 +265,10 @@ def find_collection(world: World, tenant: str, name: str) -> Collection:
 
 
 def open_with_usage(world: World, tenant: str, name: str, *, for_more: bool = True) -> tuple[Collection, Usage]:
-    """Reads the collection that a job names, and how much the tenant has and may have, in one call.
+    """Reads the collection that a job names, and the tenant's usage and quotas, in one call.
 
-    for_more: a job or a schedule is added. Raises InvalidRequest without such a collection; Conflict for more once the
-    tenant is purged. A job that is made while the purge begins goes with the rest: to read the tenant's row is enough.
+    for_more: a job or a schedule is added. Raises InvalidRequest without such a collection; Conflict, for more, once
+    the tenant is being purged. A plain read is enough: a job created just as the purge begins is deleted with the rest.
     """
     there, collection, seen = tenants.read_with_usage(world.table, tenant, name)
     if for_more and there is not None and there.purge is not None:
@@ -279,13 +279,13 @@ def open_with_usage(world: World, tenant: str, name: str, *, for_more: bool = Tr
 
 
 def defaults_of(world: World, tenant: str, name: str) -> Mapping[str, Any]:
-    """What a new job of this collection gets where its caller says nothing; of one that is not there, nothing."""
+    """Returns the collection's defaults for members that a new job leaves out; none for an unknown collection."""
     collection = tenants.read_collection(world.table, tenant, name)
     return {} if collection is None else collection.defaults
 
 
 def create_collection(world: World, wanted: Collection, actor: str | None = None) -> Collection:
-    """Raises Conflict(NAME_TAKEN)."""
+    """Creates a collection. Raises Conflict(NAME_TAKEN)."""
     now = world.clock.now()
     collection = replace(wanted, created_at=now, created_by=actor, modified_at=now)
     put = tenants.put_collection_op(world.table, collection)
@@ -309,7 +309,7 @@ def change_collection(
     if_match: int | None,
     actor: str | None = None,
 ) -> Collection:
-    """actor: the client id of whoever asks; None: the service."""
+    """Changes a collection. actor: the caller's client id; None: the service."""
     for _ in range(TRIES):
         before = find_collection(world, tenant, name)
         if if_match is not None and before.revision != if_match:
@@ -344,7 +344,7 @@ def _tell_switch(world: World, collection: Collection) -> None:
 
 
 def delete_collection(world: World, tenant: str, name: str, if_match: int | None) -> None:
-    """Raises Conflict while jobs are in it, and for `default`, which every tenant has."""
+    """Deletes a collection. Raises Conflict while it has jobs, and for `default`, which every tenant has."""
     before = find_collection(world, tenant, name)
     if name == DEFAULT_COLLECTION:
         raise Conflict("the collection `default` cannot be deleted")
@@ -358,14 +358,14 @@ def delete_collection(world: World, tenant: str, name: str, if_match: int | None
 
 
 def flow_key_ops(world: World, tenant: str, before: str | None, after: str | None) -> list[Op]:
-    """Parts of the transaction of a job or a collection that names another flow key than before; mostly none."""
+    """Returns the parts of a transaction that changes which flow key a job or collection names; mostly none."""
     if before == after:
         return []
     return flow_keys.use_ops(world.table, tenant, before, after)
 
 
 def flow_key_exists(refused: Cancelled, field: str) -> None:
-    """Raises InvalidRequest where a transaction failed because the flow key that it names is not there."""
+    """Raises InvalidRequest if a transaction failed because the flow key that it names does not exist."""
     if any(part.startswith("flow key ") for part in refused.refused):
         raise InvalidRequest(field, "there is no such flow key")
 
@@ -375,9 +375,9 @@ def enabled(collection: Collection, *, on: bool) -> Collection:
 
 
 def bounded(collection: Collection, timing: Timing, count: int | None, path: str) -> Timing:
-    """The timing of a new or changed schedule, over once it has planned as many occurrences as its collection allows.
+    """Returns the timing of a new or changed schedule, limited to as many occurrences as its collection allows.
 
-    count: the caller's own. Raises QuotaExceeded where that is more.
+    count: the caller's own limit. Raises QuotaExceeded if that is higher.
     """
     most = collection.quota.max_runs_per_job
     if most is not None and count is not None and count > most:
@@ -387,7 +387,7 @@ def bounded(collection: Collection, timing: Timing, count: int | None, path: str
 
 
 def full(world: World, job: Job) -> QuotaExceeded:
-    """Why the collection of a job takes no more jobs."""
+    """Returns the error for a collection that takes no more jobs."""
     there = tenants.read_collection(world.table, job.tenant, job.collection)
     most = None if there is None else there.quota.max_jobs
     if most is None:
@@ -398,7 +398,7 @@ def full(world: World, job: Job) -> QuotaExceeded:
 
 
 def check_interval(collection: Collection, seen: Usage, timing: Timing, path: str) -> None:
-    """Raises QuotaExceeded where a schedule could run more often than its collection or its provider allows."""
+    """Raises QuotaExceeded if a schedule could run more often than its collection or its provider allows."""
     limits = (
         (collection.quota.min_interval_s, "this collection"),
         (seen.least_interval_s, "the provider of this tenant"),
@@ -416,7 +416,7 @@ def count_job_op(world: World, collection: Collection, step: int) -> Op:
 
 
 def move_ops(world: World, before: Job, after: Job, collection: Collection) -> list[Op]:
-    """A job that changes its collection is counted there."""
+    """Returns the parts of a transaction that move a job's count to its new collection."""
     if before.collection == after.collection:
         return []
     return [
@@ -426,5 +426,5 @@ def move_ops(world: World, before: Job, after: Job, collection: Collection) -> l
 
 
 def _ms(instant: datetime) -> datetime:
-    """Whole milliseconds, as the table keeps them."""
+    """Rounds down to milliseconds, the precision of the table."""
     return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
