@@ -137,6 +137,6 @@ def test_after_an_outage_of_the_executors_the_policy_judges_each_by_its_age(
         }
         assert all(line.range_count is None for line in scene.runs(planned))
         for at in left_out:
-            assert str(runs[at].message).startswith("an executor met its message ")
+            assert str(runs[at].message).startswith("an executor received it ")
         assert scene.totals(planned).missed_sent == len(left_out)
         nothing_else_happened(scene, planned, missed)

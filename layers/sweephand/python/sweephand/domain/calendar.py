@@ -1,4 +1,4 @@
-"""A calendar: dates and hours that the schedules of a tenant share, to leave them out or to keep to them."""
+"""A calendar: dates and hours that a tenant's schedules exclude or keep to."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import Any
 from sweephand.domain.instants import epoch_ms
 
 MOST_OF_A_JOB = 6
-"""Calendars that the schedules of one job may name."""
+"""The largest number of calendars that the schedules of one job may name."""
 
 
 @dataclass(frozen=True)
 class Calendar:
-    """As it stands now. version: raised by each change. reference: of its content, which packed schedules name.
+    """The current version of a calendar. version: raised by each change. reference: names the content in timings.
 
-    content: the members of schedules.calendar_content; facts: what these come to. Both are empty where only the head
-    was read. users: jobs that name it. replanning: some of these still go by an earlier version.
+    content: the members of schedules.calendar_content. facts: the dates and hours computed from them. Both are empty if
+    only the head was read. users: jobs that name it. replanning: some of these jobs still use an earlier version.
     """
 
     tenant: str
@@ -39,7 +39,7 @@ class Calendar:
 
 @dataclass(frozen=True)
 class Version:
-    """One version of a calendar. actor: who made it; None: the service."""
+    """One version of a calendar. actor: who made it, None for the service."""
 
     number: int
     reference: str
@@ -49,7 +49,7 @@ class Version:
 
 
 def reference_of(calendar: Calendar) -> str:
-    """No two versions share one, of whatever calendar: 96 bits of a hash of all that tells them apart."""
+    """Returns a reference that is unique to this version of this calendar: 96 bits of a hash."""
     parts = [calendar.tenant, calendar.name, epoch_ms(calendar.created_at), calendar.version, calendar.content]
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).digest()
     return base64.urlsafe_b64encode(digest[:12]).decode()

@@ -1,4 +1,4 @@
-"""Tenants, and their groups of jobs: what these share, and what they may not exceed."""
+"""Tenants and their collections of jobs: shared settings and limits."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class TenantState(StrEnum):
     ACTIVE = "ACTIVE"
     DISABLED = "DISABLED"
     PURGING = "PURGING"
-    """All that it has is being deleted, and then it itself: nothing of it runs any more, and nothing brings it back."""
+    """Everything it owns is being deleted, and then the tenant itself. Nothing runs any more; this cannot be undone."""
 
 
 MOST_APPLICATIONS = 100
-"""That a tenant can be subscribed to."""
+"""The largest number of applications that a tenant can be subscribed to."""
 DESCENDANTS = 100
-"""Runs that one run may start where the provider sets nothing else."""
+"""How many runs may follow from one run by default."""
 MOST_DESCENDANTS = 10_000
 MOST_RUNS_PER_MINUTE = 1_000_000
 
@@ -28,7 +28,7 @@ MOST_RUNS_PER_MINUTE = 1_000_000
 class Pace:
     """The provider's limits on a tenant's runs. runs_per_minute: None for no limit.
 
-    descendants: how many runs may follow from one run through job actions, hooks and error actions, in all.
+    descendants: how many runs in all may follow from one run through job actions, hooks and error actions.
     """
 
     runs_per_minute: int | None = None
@@ -37,7 +37,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class Subscription:
-    """Since when a tenant is subscribed to an application, and who subscribed it."""
+    """A tenant's subscription to an application: since when, and who subscribed it."""
 
     since: datetime
     by: str | None = None
@@ -45,10 +45,11 @@ class Subscription:
 
 @dataclass(frozen=True)
 class Tenant:
-    """applications: those that it is subscribed to. purge: the operation that deletes it.
+    """An owner of data. applications: its subscriptions by name. purge: the operation that deletes it.
 
-    withheld: scopes that its provider withholds from all its callers. created_by, modified_by: client ids; None: the
-    service, or before it was kept. off_times: when it was disabled (domain.off_times).
+    withheld: scopes that the provider withholds from all its callers. created_by, modified_by: client ids; None for
+    the service and for rows that are older than these members. off_times: when it was disabled
+    (domain.occurrences.off_times).
     """
 
     name: str
@@ -71,7 +72,7 @@ MOST_SCHEDULES = 10_000_000
 
 @dataclass(frozen=True)
 class Usage:
-    """How many schedules and jobs a tenant has, and how many it may have. None: no limit.
+    """The number of schedules and jobs that a tenant has and may have. None: no limit.
 
     least_interval_s: the shortest time between two occurrences of a schedule.
     """
@@ -98,9 +99,9 @@ class Events(StrEnum):
 
 @dataclass(frozen=True)
 class Quota:
-    """None: no limit. max_runs_per_job: occurrences that each schedule of a job may plan, in all.
+    """Limits of a collection; None: no limit. max_runs_per_job: occurrences that one schedule of a job may plan in all.
 
-    min_interval_s: between occurrences.
+    min_interval_s: the shortest time between two occurrences.
     """
 
     max_jobs: int | None = None
@@ -110,8 +111,10 @@ class Quota:
 
 @dataclass(frozen=True)
 class Retention:
-    """run_days: how long the ledger keeps a run, counted from its end. ended_job_days: how long a job stays whose
-    schedules are all COMPLETED, counted from the last one's completion; 0: for ever.
+    """How long a collection keeps runs and ended jobs.
+
+    run_days: how long the ledger keeps a run, counted from its end. ended_job_days: how long a job is kept after the
+    last of its schedules became COMPLETED; 0: for ever.
     """
 
     run_days: int = 15
@@ -119,12 +122,12 @@ class Retention:
 
 
 CALLBACK_S, LONGEST_CALLBACK_S = 1_800, 604_800
-"""How long a run waits for the result that its target reports, where nobody says; and at most."""
+"""How long a run waits for the result that its target reports: by default and at most."""
 
 
 @dataclass(frozen=True)
 class SigningKey:
-    """Signs the calls of a collection's jobs. sealed: its secret, as security.secrets sealed it. by: who made it."""
+    """A key that signs the calls of a collection's jobs. sealed: its secret, encrypted by security.secrets."""
 
     id: str
     created_at: datetime
@@ -134,11 +137,11 @@ class SigningKey:
 
 @dataclass(frozen=True)
 class Collection:
-    """defaults: what a new job gets where its caller says nothing, in the members of the API. signing: at most two.
+    """A tenant's group of jobs. defaults: members of the API that new jobs get by default. signing: at most two keys.
 
-    callback_timeout_s: how long a run waits for its result where its job does not say; None: as the stack has it.
-    redirects: of Azure's queues to others, in the members of the API. flow_key: of all its jobs that name no other.
-    off_times: when it was disabled (domain.off_times).
+    callback_timeout_s: how long a run waits for its result if its job does not say; None: the stack's default.
+    redirects: replacements for Azure queues, in the members of the API. flow_key: the key of all jobs that name no
+    other. off_times: when it was disabled (domain.occurrences.off_times).
     """
 
     tenant: str
@@ -163,11 +166,11 @@ class Collection:
 
 @dataclass(frozen=True)
 class Terms:
-    """What its collection and its tenant mean for a run. enabled: both are. tenant_active: the tenant is. withheld: the
-    scopes that no caller of the tenant has.
+    """The settings of its collection and tenant that matter to a run.
 
-    purging: the tenant is being deleted, with all that it has. tenant_since: when it was made; None: it is not there.
-    off_times: when one of the two was disabled.
+    enabled: both are enabled. tenant_active: the tenant is. purging: the tenant is being deleted with everything that
+    it owns. tenant_since: when the tenant was created; None if it does not exist. withheld: the scopes that no caller
+    of the tenant has. off_times: when one of the two was disabled.
     """
 
     enabled: bool = True

@@ -1,7 +1,7 @@
-"""What is told on the bus: a small closed catalogue, and which fact becomes which event. Pure.
+"""The events published on the bus: a small closed catalogue, and which fact becomes which event. Pure.
 
-An event says ids, names, stamps, states and reasons; never a payload, an address, a secret or an answer. The same fact
-always gives the same event under the same id: who gets it twice can tell. Source: decision 0020.
+An event contains ids, names, timestamps, states and reasons; never a payload, an address, a secret or an answer. The
+same fact always gives the same event with the same id, so that a receiver can drop duplicates. Source: decision 0020.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 SOURCE = "sweephand"
 VERSION = 1
-"""Of the detail. New members may come under the same version; one that goes or changes its meaning raises it."""
+"""The version of the detail. It is raised if a member is removed or changes its meaning, not if one is added."""
 
 
 class EventType(StrEnum):
-    """The detail-type. The part before the point is what it is about."""
+    """The detail-type of an event. The part before the point is its subject."""
 
     RUN_SUCCEEDED = "run.succeeded"
     RUN_FAILED = "run.failed"
@@ -72,7 +72,7 @@ class EventType(StrEnum):
 
 
 class Finding(StrEnum):
-    """What the audit mends."""
+    """A defect that the audit repairs."""
 
     SERIES_STOPPED = "SERIES_STOPPED"
     RUNS_LOST = "RUNS_LOST"
@@ -86,13 +86,13 @@ OF_STATE: Mapping[State, EventType] = {
     State.EXPIRED: EventType.RUN_EXPIRED,
     State.CANCELLED: EventType.RUN_CANCELLED,
 }
-"""Of one run, by its final state."""
+"""The event of one run, by its final state."""
 OF_LINE: Mapping[State, EventType] = {
     State.SKIPPED: EventType.OCCURRENCES_SKIPPED,
     State.MISSED: EventType.OCCURRENCES_MISSED,
     State.EXPIRED: EventType.OCCURRENCES_EXPIRED,
 }
-"""Of a line of the ledger that stands for many occurrences."""
+"""The event of a ledger range, which stands for many occurrences."""
 
 OWN_DOING = frozenset(
     {
@@ -105,7 +105,7 @@ OWN_DOING = frozenset(
         Reason.OWNER_GONE,
     }
 )
-"""Ends that somebody asked for: no news for who watches for failures."""
+"""Reasons that follow from somebody's own decision: quiet for subscribers who watch for failures."""
 QUIET = frozenset(
     {
         EventType.RUN_SUCCEEDED,
@@ -113,12 +113,12 @@ QUIET = frozenset(
         *(kind for kind in EventType if kind.value.startswith(("job.", "collection."))),
     }
 )
-"""Plain success, and what a user did: told only where all is asked for."""
+"""Success and changes made by users: published only if the collection asks for all events."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """at: when it happened. quiet: no news for who watches for failures (QUIET, OWN_DOING)."""
+    """An event for the bus. at: when it happened. quiet: it is neither a failure nor a surprise (QUIET, OWN_DOING)."""
 
     type: EventType
     id: str
@@ -128,17 +128,17 @@ class Event:
 
 
 def wanted(events: Iterable[Event], choice: Events) -> list[Event]:
-    """Those that a collection of this choice has told."""
+    """Returns the events that a collection with this choice publishes."""
     if choice is Events.NONE:
         return []
     return [event for event in events if choice is Events.ALL or not event.quiet]
 
 
-# What becomes of which fact
+# From facts to events
 
 
 def of_run(run: Run, job: Job | None, collection: str) -> Event:
-    """A finished run; a line for many occurrences too. job None: it is gone."""
+    """Returns the event of a finished run or of a ledger range. job None: the job has been deleted."""
     assert run.finished
     kind = OF_STATE[run.state] if run.range_count is None else OF_LINE[run.state]
     members = {"runId": run.id, "scheduleId": run.schedule_id, "state": run.state.value, "reason": run.reason}
@@ -166,21 +166,21 @@ def _of_many(run: Run) -> dict[str, Any]:
 
 
 def of_completed(schedule: Schedule, reason: StateReason, job: Job, at: datetime) -> Event:
-    """All that was planned has ended, and no more will come. at: of the end of the run that ended it.
+    """Returns the event of a schedule whose runs have all ended. at: when the last of them ended.
 
-    schedule: COMPLETED, or FAULTED where its only run failed.
+    schedule: COMPLETED, or FAULTED if its only run failed.
     """
     return _of_schedule(EventType.SCHEDULE_COMPLETED, schedule, schedule.state, reason, job, at)
 
 
 def of_broken(schedule: Schedule, job: Job, at: datetime) -> Event:
-    """Its stored text cannot be read any more. at: when it was found."""
+    """Returns the event of a schedule whose stored timing cannot be read. at: when this was found."""
     reason = StateReason.UNREADABLE
     return _of_schedule(EventType.SCHEDULE_BROKEN, schedule, ScheduleState.BROKEN, reason, job, at)
 
 
 def of_deactivated(schedule: Schedule, reason: StateReason, job: Job) -> Event:
-    """The service switched it off by itself. schedule: as it is after that."""
+    """Returns the event of a schedule that the service switched off. schedule: its state after that."""
     return _of_schedule(EventType.SCHEDULE_DEACTIVATED, schedule, schedule.state, reason, job, schedule.modified_at)
 
 
@@ -200,14 +200,14 @@ def _of_schedule(
 
 
 def of_finding(finding: Finding, schedule: Schedule, job: Job, count: int, at: datetime) -> Event:
-    """The audit mended a schedule. count: of the runs concerned. Within an hour the same finding is the same event."""
+    """Returns the event of a repair by the audit. count: runs concerned. One event per finding and hour."""
     members = {"scheduleId": schedule.id, "finding": finding.value, "count": count}
     key = f"{schedule.id}:{finding.value}:{int(at.timestamp()) // 3_600}"
     return _event(EventType.AUDIT_FINDING, key, at, job.tenant, job.collection, _of_job(job) | members)
 
 
 def of_expiring(group: Group, job: Job | None, count: int, first: datetime, at: datetime) -> Event:
-    """Failed runs that nobody has seen to will be gone. job None: it is gone. first: when the first of them goes."""
+    """Returns the event of open failures that will expire. job None: deleted. first: when the first one expires."""
     members = {
         "jobId": group.signature.job_id,
         "errorGroup": group.id,
@@ -221,9 +221,10 @@ def of_expiring(group: Group, job: Job | None, count: int, first: datetime, at: 
 
 
 def of_circuit(kind: EventType, circuit: Circuit, flow_key: str, job: Job, at: datetime) -> Event:
-    """The circuit of a target under a flow key. circuit: as it was while it was open. job: whose call it followed from.
+    """Returns the event of a target's circuit under a flow key.
 
-    Two calls that meet the same opening, or close it at once, tell the same event.
+    circuit: its state while it was open. job: the job whose call opened or closed it. Two calls that see the same
+    opening, or close the circuit at the same time, give the same event.
     """
     assert circuit.opened_at is not None
     members = {
@@ -238,7 +239,7 @@ def of_circuit(kind: EventType, circuit: Circuit, flow_key: str, job: Job, at: d
 
 
 def of_operation(operation: Operation) -> Event:
-    """Long work that could not go on. It belongs to no collection; the provider's own to no tenant."""
+    """Returns the event of an operation that failed. It has no collection; the provider's own have no tenant."""
     assert operation.ended_at is not None
     members = {
         "operationId": operation.id,
@@ -257,8 +258,9 @@ def of_operation(operation: Operation) -> Event:
 def of_credential(
     kind: EventType, credential: Mapping[str, Any], tenant: str | None, actor: str | None, at: datetime
 ) -> Event:
-    """A credential that somebody created, rotated or deleted. credential: clientId, scopes, generation, and until when
-    its former secret is accepted.
+    """Returns the event of a credential that was created, rotated or deleted.
+
+    credential: client_id, scopes, generation and former_until (until when its former secret is accepted).
     """
     until = credential["former_until"]
     members = {
@@ -274,13 +276,13 @@ def of_credential(
 def of_signing_key(
     kind: EventType, tenant: str, collection: str, key_id: str, actor: str | None, at: datetime
 ) -> Event:
-    """A key that signs the calls of a collection's jobs, which somebody created or deleted."""
+    """Returns the event of a signing key that was created or deleted."""
     members = {"actor": actor, "signingKey": key_id}
     return _event(kind, key_id, at, tenant, collection, members)
 
 
 def of_tenant(kind: EventType, tenant: Tenant, actor: str | None, at: datetime) -> Event:
-    """A tenant that the provider created, changed, switched or began to delete."""
+    """Returns the event of a tenant that was created, changed, enabled, disabled or is being deleted."""
     members = {
         "actor": actor,
         "state": tenant.state.value,
@@ -291,14 +293,14 @@ def of_tenant(kind: EventType, tenant: Tenant, actor: str | None, at: datetime) 
 
 
 def of_job(kind: EventType, job: Job) -> Event:
-    """What somebody did with a job. job: as it is after that; for job.deleted as it was."""
+    """Returns the event of a user's change to a job. job: its state after the change; for job.deleted, before it."""
     members = {"revision": job.revision, "active": job.active, "paused": job.pause is not None, "facade": job.facade}
     key = f"{job.id}:{job.revision}"
     return _event(kind, key, job.modified_at, job.tenant, job.collection, _of_job(job) | members)
 
 
 def of_switch(collection: Collection) -> Event:
-    """A collection that was just enabled or disabled."""
+    """Returns the event of a collection that was just enabled or disabled."""
     on = collection.state is CollectionState.ENABLED
     kind = EventType.COLLECTION_ENABLED if on else EventType.COLLECTION_DISABLED
     assert collection.modified_at is not None
@@ -308,9 +310,9 @@ def of_switch(collection: Collection) -> Event:
 
 
 def of_change(before: Job, after: Job, *, schedules_too: bool) -> list[Event]:
-    """The kinds of one change: each switch that was moved, and job.changed for all the rest.
+    """Returns the events of one change: one for each switch that was moved, and job.changed for everything else.
 
-    schedules_too: some schedule was added, deleted or described anew.
+    schedules_too: a schedule was added, deleted or changed.
     """
     kinds = []
     if before.active != after.active:
@@ -328,7 +330,7 @@ def _described(job: Job) -> dict[str, Any]:
     return {name: value for name, value in vars(job).items() if name not in apart}
 
 
-# What a job of the SAP facade asks for with ansConfig and calmConfig
+# Alerts that a job of the SAP facade requests with ansConfig and calmConfig
 
 DELAYED = timedelta(minutes=20)
 """SAP's service promises that no run begins later than that."""
@@ -336,10 +338,10 @@ JOB_EXECUTION = "JobSchedulerJobExecution"
 
 
 def alerts(run: Run, job: Job, schedule: Schedule | None) -> list[Event]:
-    """Of a finished run: the alert that `ansConfig` asks for, and the status that `calmConfig` does.
+    """Returns the alert that `ansConfig` requests for a finished run, and the status that `calmConfig` requests.
 
-    Ends that SAP's log does not have (skipped, missed, cancelled) and error actions are none. Like the choice of a
-    collection they speak of a run, not of its attempts.
+    States that SAP's log does not have (skipped, missed, cancelled) and error actions give none. Like a collection's
+    events, alerts are about runs, not about attempts.
     """
     if run.state not in FAILED | {State.SUCCESS} or run.kind in REACTIONS or run.range_count is not None:
         return []
@@ -355,7 +357,7 @@ def alerts(run: Run, job: Job, schedule: Schedule | None) -> list[Event]:
 
 
 def _occasions(run: Run, config: Mapping[str, bool]) -> list[str]:
-    """Those members of ansConfig that this run is an occasion of."""
+    """Returns the members of ansConfig that apply to this run."""
     of_run = {
         "onSuccess": run.state is State.SUCCESS,
         "onError": run.state in FAILED,
@@ -365,7 +367,7 @@ def _occasions(run: Run, config: Mapping[str, bool]) -> list[str]:
 
 
 def _alert(run: Run, job: Job, schedule: Schedule | None) -> dict[str, Any]:
-    """As SAP Alert Notification takes it."""
+    """Returns the alert in the format of SAP Alert Notification."""
     failed = run.state in FAILED
     outcome = "failed" if failed else "succeeded"
     return {
@@ -399,7 +401,7 @@ def _of_job(job: Job | None) -> dict[str, Any]:
 def _event(
     kind: EventType, key: str, at: datetime, tenant: str | None, collection: str | None, members: Mapping[str, Any]
 ) -> Event:
-    """key: what the fact is told apart by, among all events of this type."""
+    """Returns an event. key: identifies the fact among all events of this type."""
     own_id = f"{kind.value}:{key}"
     envelope = {
         "version": VERSION,

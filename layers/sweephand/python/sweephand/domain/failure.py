@@ -1,4 +1,4 @@
-"""What failed, and what makes two failures the same: the signature by which errors are grouped. Pure."""
+"""Failed runs, and the signature by which they are grouped. Pure."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from sweephand.domain.run import Run, State
 
 LONGEST_TEXT = 160
 _VARIES = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{12,}\b|[0-9]+", re.IGNORECASE)
-"""What differs between two messages that say the same: ids, hashes, numbers."""
+"""The parts in which two messages of the same failure differ: ids, hashes, numbers."""
 
 _SINCE_EVER = {"action": False, "errorAction": True}
-"""Groups are older than hooks: those that are there keep their ids."""
+"""Values from before hooks existed: groups from that time keep their ids."""
 
 
 @dataclass(frozen=True)
 class Signature:
-    """state, reason, http_status: how the runs ended; text: their message, with `#` in the place of what varies.
+    """The properties that failures of one group share. text: their message with `#` for the parts that vary.
 
-    action: which of the job's actions failed, as it is called in the job: `action`, `errorAction`, `hooks.onSuccess`.
-    They go to different targets, whatever their messages have in common.
+    action: the action of the job that failed, by its member: `action`, `errorAction`, `hooks.onSuccess`. Failures of
+    two actions are never in one group, because the actions call different targets.
     """
 
     job_id: str
@@ -35,14 +35,14 @@ class Signature:
 
     @property
     def id(self) -> str:
-        """32 hexadecimal digits, computed: who meets the same failure meets the same group."""
+        """Returns 32 hexadecimal digits, which are the same for all failures of one group."""
         failed = _SINCE_EVER.get(self.action, self.action)
         facts = (self.job_id, failed, self.state.value, self.reason, self.http_status, self.text)
         return hashlib.sha256("\x00".join(map(str, facts)).encode()).hexdigest()[:32]
 
 
 def signature_of(run: Run) -> Signature:
-    """run: one that failed."""
+    """Returns the signature of a failed run."""
     return Signature(
         job_id=run.job_id,
         action=owner_of(run.kind),
@@ -59,7 +59,7 @@ def normalised(message: str) -> str:
 
 @dataclass(frozen=True)
 class Note:
-    """by: the client id of who wrote it."""
+    """A remark on a group. by: the client id of its author."""
 
     text: str
     by: str | None
@@ -68,9 +68,10 @@ class Note:
 
 @dataclass(frozen=True)
 class Group:
-    """Failures of one signature. last_at: to within half a minute; last_run: the whole id of one that failed then.
+    """All failures of one signature.
 
-    closed_through: whatever failed up to then is archived, by whom and why.
+    last_at: exact to half a minute. last_run: the whole id of a run that failed then. closed_through: failures up to
+    this instant are archived. closed_by, closed_reason: who archived them, and why.
     """
 
     tenant: str
@@ -92,7 +93,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Archived:
-    """That somebody has seen to a failed run without running it again: when, who (a client id), and why."""
+    """A note that a failed run was dealt with without a rerun: when, by whom (a client id) and why."""
 
     at: datetime
     by: str | None = None
@@ -101,9 +102,11 @@ class Archived:
 
 @dataclass(frozen=True)
 class Failure:
-    """One failed run of a group. at: when it was noted, None where it was run again before that. expires_at: of its
-    row in the ledger. rerun_by: the whole id of the run that repeats it; rerun_at: since when; operation: that asked
-    for it, if one did. archived: of this run alone, beside what its group is.
+    """One failed run of a group. at: when it was recorded; None if it was rerun before that.
+
+    expires_at: when its row in the ledger expires. rerun_by: the whole id of the run that repeats it. rerun_at: since
+    when. operation: the operation that asked for the rerun, if any. archived: set if this run was archived alone,
+    in addition to the state of its group.
     """
 
     run_id: str
@@ -117,25 +120,25 @@ class Failure:
     archived: Archived | None = None
 
     def is_gone(self, now: datetime) -> bool:
-        """Its retention is over, though the table may still show it."""
+        """Returns True if its retention is over, even if the table still holds the row."""
         return self.expires_at is not None and self.expires_at <= now
 
     def is_archived(self, group: Group) -> bool:
-        """Alone, or with its group."""
+        """Returns True if it was archived alone or with its group."""
         return self.archived is not None or self._went_with(group.closed_through)
 
     def _went_with(self, closed_through: datetime | None) -> bool:
-        """Its group archived what failed up to then."""
+        """Returns True if its group was archived after it failed."""
         return self.at is not None and closed_through is not None and self.at <= closed_through
 
     def is_open(self, group: Group, now: datetime) -> bool:
-        """Nobody has seen to it: it was not run again, nor archived, alone or with its group; and it is still there."""
+        """Returns True if it still exists and was neither rerun nor archived, alone or with its group."""
         if self.at is None or self.rerun_by is not None:
             return False
         return not self.is_archived(group) and not self.is_gone(now)
 
     def was_open(self, at: datetime, closed_through: datetime | None) -> bool:
-        """At `at`, a time that is over. closed_through: of its group, then."""
+        """Returns True if it was open at the past instant `at`. closed_through: the group's value at that instant."""
         if self.at is None or self.at >= at or self._went_with(closed_through):
             return False
         seen_to = [self.rerun_at or self.at] if self.rerun_by is not None else []
@@ -145,7 +148,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Redirect:
-    """Runs of job `source` are run again as runs of job `to`."""
+    """A rule that reruns the failed runs of job `source` as runs of job `to`."""
 
     source: str
     to: str

@@ -1,4 +1,4 @@
-"""Instants as the table and the API write them. Inside, an instant is an aware datetime in UTC."""
+"""Instants in the formats of the table and the API. In code, an instant is an aware datetime in UTC."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from datetime import UTC, datetime, timedelta
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FAR = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
-"""Behind every instant that can be planned."""
+"""Later than every instant that can be planned."""
 _SECOND = timedelta(seconds=1)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 def epoch_s(instant: datetime) -> int:
-    """Whole seconds since 1970, rounded down."""
+    """Returns whole seconds since 1970, rounded down."""
     return (instant - EPOCH) // _SECOND
 
 
 def epoch_ms(instant: datetime) -> int:
-    """Whole milliseconds since 1970, rounded down."""
+    """Returns whole milliseconds since 1970, rounded down."""
     return (instant - EPOCH) // _MILLISECOND
 
 
 def up_to_second(instant: datetime) -> datetime:
-    """The instant itself if it is a whole second, else the next one: what the index wakes must not wake early."""
+    """Rounds up to a whole second, so that the index never wakes a row early."""
     return from_s(-((EPOCH - instant) // _SECOND))
 
 
@@ -51,16 +51,16 @@ def from_ms_if_any(milliseconds: int | None) -> datetime | None:
 
 
 def text(instant: datetime) -> str:
-    """RFC 3339 in UTC with whole seconds: 2027-01-01T09:00:00Z."""
+    """Returns RFC 3339 in UTC with whole seconds: 2027-01-01T09:00:00Z."""
     return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def text_ms(instant: datetime) -> str:
-    """RFC 3339 in UTC with milliseconds: 2027-01-01T09:00:00.123Z."""
+    """Returns RFC 3339 in UTC with milliseconds: 2027-01-01T09:00:00.123Z."""
     instant = instant.astimezone(UTC)
     return f"{instant.strftime('%Y-%m-%dT%H:%M:%S')}.{instant.microsecond // 1000:03d}Z"
 
 
 def stamp(instant: datetime | None) -> str | None:
-    """To the millisecond; null where there is none."""
+    """Returns RFC 3339 in UTC with milliseconds, None for None."""
     return None if instant is None else text_ms(instant)

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 DEFAULT_COLLECTION = "default"
 TASK_KINDS = frozenset({"ecs"})
-"""Kinds of actions that run code of the tenant's in the stack's own account: they need a scope of their own."""
+"""Kinds of actions that run a tenant's code in the stack's own account. They need a separate scope."""
 IN_JOBS_TRANSACTION = 60
-"""Writes of schedules and their payloads in their job's transaction (DynamoDB takes 100 in all). Schedules of larger
-jobs follow in transactions of their own.
+"""The most writes of schedules and payloads in their job's transaction (DynamoDB takes 100). Schedules of larger
+jobs follow in separate transactions.
 """
 SCHEDULES_AT_ONCE = 40
-"""Schedules that one request may bring: they are written in one transaction with the job."""
+"""The most schedules in one request. They are written in one transaction with the job."""
 
 
 HOOKS: Mapping[Kind, str] = {
@@ -33,7 +33,7 @@ HOOK_KINDS: Mapping[str, Kind] = {name: kind for kind, name in HOOKS.items()}
 
 
 def owner_of(kind: Kind) -> str:
-    """Whose payload and secrets the runs of a kind have, as they are stored."""
+    """Returns the key under which the payload and secrets for runs of this kind are stored."""
     if kind in HOOKS:
         return hook_owner(HOOKS[kind])
     return "errorAction" if kind is Kind.ERROR_ACTION else "action"
@@ -53,7 +53,7 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True)
 class Payload:
-    """What is sent to the target: `text` exactly as it goes out; is_json tells how it came in."""
+    """The body sent to the target. text: exactly as it is sent. is_json: the caller gave it as JSON."""
 
     text: str
     is_json: bool
@@ -61,9 +61,9 @@ class Payload:
 
 @dataclass(frozen=True)
 class Beside:
-    """What is stored together with an action that stands in an item of its own.
+    """The payload and secrets of an action that is stored in a separate item.
 
-    sealed: its secrets, field within the action -> ciphertext. of: the schedule that brings it.
+    sealed: its secrets, field within the action -> ciphertext. of: the schedule that it belongs to.
     """
 
     of: str
@@ -73,10 +73,10 @@ class Beside:
 
 @dataclass(frozen=True)
 class ActionSpec:
-    """The typed target of a job, as it is stored: no secret, no payload.
+    """The typed target of a job in its stored form, without secrets and payload.
 
-    params: what `actions/<kind>.py` made of the caller's fields. retry: the retry policy's members.
-    payload_version: which payload item holds the payload; None without one. beside: of a schedule's own hook alone.
+    params: the caller's fields as parsed by `actions/<kind>.py`. retry: the members of the retry policy.
+    payload_version: which item holds the payload; None without one. beside: only for a schedule's own hook.
     """
 
     kind: str
@@ -95,18 +95,18 @@ class Pause:
 
 @dataclass(frozen=True)
 class Job:
-    """hooks: what is carried out when a run of it has ended, by `onSuccess`, `onFailure` and `onMissed`.
+    """The action and its policies. hooks: actions that a run's end starts, by `onSuccess` and so on.
 
-    revision: the user's, raised by each change of theirs. secret_version: which item holds the encrypted secrets.
+    revision: raised by each change that a user makes. secret_version: which item holds the encrypted secrets.
 
-    number: the tenant's jobs by creation, from 1, with gaps; never reused. It is its place in the directory.
-    ordinal: the tenant's among all tenants; None where its facade asks for no integer ids. attributes: what only its
-    facade knows, as JSON: no rule of the service looks at it.
+    number: numbers the tenant's jobs by creation, from 1, with gaps; never reused. It is the job's place in the
+    directory. ordinal: the number of its tenant among all tenants; None if its facade uses no integer ids.
+    attributes: JSON that only its facade reads.
 
-    schedule_ids: of a job with at most 40 schedules, so that a list reads them by key; empty with `many_schedules`.
-    schedule_count: how many it has, those that still follow a change included: what its tenant's quota counts.
-    open_change: the revision whose schedules still follow, because they were too many for one transaction.
-    own_runs: whether it may have runs that belong to no schedule: a list of many jobs reads only ledgers that exist.
+    schedule_ids: set for jobs with at most 40 schedules, so that a list reads them by key; empty with
+    `many_schedules`. schedule_count: counts towards the tenant's quota, schedules not yet written included.
+    open_change: the revision whose schedules are still being written because they did not fit into one transaction.
+    own_runs: True if it may have runs that belong to no schedule. A list of many jobs reads only ledgers that exist.
     """
 
     tenant: str
@@ -140,24 +140,24 @@ class Job:
     own_runs: bool = False
 
     def reaction(self, kind: Kind) -> ActionSpec | None:
-        """What a run of such a kind carries out, None if the job does not say it any more."""
+        """Returns the action that runs of this kind carry out; None if the job no longer has it."""
         if kind is Kind.ERROR_ACTION:
             return self.error_action
         return self.hooks.get(HOOKS[kind])
 
     @property
     def integer_id(self) -> int | None:
-        """Unique in the whole stack. None where its facade asks for none."""
+        """Returns an id that is unique in the whole stack; None if its facade uses no integer ids."""
         return None if self.ordinal is None else integer_id(self.ordinal, self.number)
 
     @property
     def running(self) -> bool:
-        """True while its schedules may plan occurrences."""
+        """Returns True while its schedules may plan occurrences."""
         return self.active and self.pause is None
 
 
 JOBS_OF_ORDINAL = 1_000_000_000
-"""So many integer ids has a tenant: together with the ordinal they stay below 2^53, where JavaScript counts exactly."""
+"""The number of integer ids of a tenant. With the ordinal, ids stay below 2^53, where JavaScript is exact."""
 
 
 def integer_id(ordinal: int, number: int) -> int:
@@ -170,9 +170,9 @@ def ordinal_and_number(integer: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class ActionDraft:
-    """An action that a caller asks for: params and retry checked, secrets in the clear, not yet written anywhere.
+    """An action that a caller asks for, not yet stored: params and retry are validated, secrets are in clear text.
 
-    secrets: field path -> text; the path is relative to the action: `authentication.password`. A field in `kept`
+    secrets: field path -> value; the path is relative to the action: `authentication.password`. A field in `kept`
     keeps the value that is stored.
     """
 
@@ -186,9 +186,9 @@ class ActionDraft:
 
 @dataclass(frozen=True)
 class Asked:
-    """A request that goes by the rule of domain.occurrences.nothing_left.
+    """A request to which the rule of domain.occurrences.nothing_left applies.
 
-    active: what the request says about it; None if it says nothing. within_job: the schedule is part of its job's body.
+    active: the request's member; None if it was not sent. within_job: the schedule is part of its job's body.
     """
 
     active: bool | None = None
@@ -199,9 +199,9 @@ class Asked:
 class ScheduleDraft:
     """A schedule that a caller asks for. timing: the members of schedules.timing as the caller wrote them.
 
-    book: the references of the calendars that it names, as they are now, by name. because: why the service itself
-    switches it off.
-    hooks, attributes None: those that are there stay. asked: it goes by the rule of domain.occurrences.nothing_left.
+    book: the current references of the calendars that it names, by name. because: why the service itself switches it
+    off. hooks, attributes: None keeps the stored ones. asked: set if the rule of domain.occurrences.nothing_left
+    applies.
     """
 
     name: str | None
@@ -219,7 +219,7 @@ class ScheduleDraft:
 
 @dataclass(frozen=True)
 class JobDraft:
-    """A job that a caller asks for. schedules None: those that are there stay; so attributes. asked: of those."""
+    """A job that a caller asks for. schedules, attributes: None keeps the stored ones. asked: applies to schedules."""
 
     name: str | None
     action: ActionDraft

@@ -1,4 +1,4 @@
-"""The pointer that travels through the run queues: keys only, never a payload or an address."""
+"""The message of the run queues, a pointer: keys only, never a payload or an address."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sweephand.ids import run_uuid
 
 VERSION = 1
 READABLE = frozenset({VERSION})
-"""Versions that this code reads: its own and the one before, so that old and new functions work side by side."""
+"""Versions that this code reads: its own and the previous one, so that old and new functions can run together."""
 
 
 class Subject(StrEnum):
-    """What a pointer asks for: OPERATION and ERRORS the function `operations`, others an executor."""
+    """The work that a pointer asks for. OPERATION and ERRORS go to the function `operations`, others to executors."""
 
     RUN = "run"
     SCHEDULE = "schedule"
@@ -34,17 +34,19 @@ class Subject(StrEnum):
 
 @dataclass(frozen=True)
 class Pointer:
-    """instant: planned, whole seconds. attempt: the attempt that it asks for.
+    """A request for work on one row.
 
-    generation: of the schedule that planned it.
+    instant: the planned instant in whole seconds. attempt: the attempt to make. generation: the schedule's generation
+    that planned the instant. decided: the misfire policy was already applied (catch-up, change, audit).
 
-    decided: its lateness was already judged (catch-up, change, audit). subject SCHEDULE: see whether the schedule
-    is over; CLEAN_UP: end what a deleted owner left (run: the name of the clean-up row); RESUME: see whether the job's
-    pause is over; CHANGE: see whether schedules still have to follow their job; RELEASE: let go what was held (run: the
-    collection, empty for the whole tenant); ENDED: see whether the job of a schedule that is over goes
-    (run: the schedule); REPLAN: plan anew what names a calendar (run: the calendar); OPERATION: go on with long work
-    (run: the operation, generation: its step); ERRORS: tell what expires of a group of failures (run: the group);
-    FLOW: call who waits under a flow key (run: the key).
+    Subjects other than RUN:
+    SCHEDULE: complete the schedule if it is over. CLEAN_UP: end the open runs of a deleted owner (run: the name of the
+    clean-up row). RESUME: resume the job if its pause is over. CHANGE: write schedules that still have to follow their
+    job. RELEASE: release held schedules (run: the collection, empty for the whole tenant). ENDED: delete the job of a
+    schedule that is over if its retention has passed (run: the schedule). REPLAN: plan the schedules of a calendar
+    again (run: the calendar). OPERATION: continue an operation (run: the operation, generation: its step). ERRORS:
+    publish the failures of a group that expire (run: the group). FLOW: start the runs that wait under a flow key
+    (run: the key).
     """
 
     tenant: str
@@ -60,7 +62,7 @@ class Pointer:
 
     @property
     def owner(self) -> str:
-        """Whose ledger partition the run is in."""
+        """Returns the id of the schedule or job whose ledger partition holds the run."""
         return self.schedule or self.job
 
 
@@ -69,7 +71,7 @@ class Unreadable(ValueError):
 
 
 def occurrence(tenant: str, job: str, schedule: str, instant: datetime, generation: int) -> Pointer:
-    """The pointer of a planned occurrence: its run id follows from it."""
+    """Returns the pointer of a planned occurrence. The run id is derived from the other members."""
     run = run_uuid(tenant, schedule, epoch_ms(instant), Kind.SCHEDULED.value)
     return Pointer(tenant, job, schedule, run, instant, generation=generation)
 
@@ -93,7 +95,7 @@ def encode(pointer: Pointer) -> str:
 
 
 def decode(body: str) -> Pointer:
-    """Raises Unreadable for anything that encode, of this version or the one before, did not write."""
+    """Reads a message of this version or the previous one. Raises Unreadable for any other."""
     try:
         members = json.loads(body)
         if members["v"] not in READABLE:
@@ -116,5 +118,5 @@ def decode(body: str) -> Pointer:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError("a key is a text")
+        raise TypeError("a key must be a string")
     return value

@@ -1,4 +1,4 @@
-"""Long work that goes on by itself: what it is, how it stands, and what one page of it came to. Pure."""
+"""Operations: long work that the service carries out page by page. Pure."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from enum import StrEnum
 from typing import Any
 
 KEPT = timedelta(days=30)
-"""An operation that has ended is shown so long."""
+"""How long an ended operation is shown."""
 LAST_PAGE = timedelta(minutes=3)
-"""No page lasts longer: the function has two minutes."""
+"""The longest time that a page can take: the function's limit is two minutes."""
 
 WAITS_FOR = "waitsFor"
-"""In a cursor: for what the next page waits, in words, where that is more than its pace."""
+"""The cursor's member that says in words what the next page waits for, if it waits for more than its pace."""
 
 
 class OperationKind(StrEnum):
     REDRIVE = "redrive"
-    """Failed runs are run again, paced."""
+    """Reruns failed runs at a limited rate."""
     DELETE_JOBS = "delete_jobs"
-    """The jobs that filters let through are deleted."""
+    """Deletes the jobs that match filters."""
     PURGE_TENANT = "purge_tenant"
-    """A tenant is deleted with all that it has."""
+    """Deletes a tenant with everything that it owns."""
     EXPORT_RUNS = "export_runs"
-    """Runs are written into a file."""
+    """Writes runs to a file."""
 
 
 class OperationState(StrEnum):
@@ -33,7 +33,7 @@ class OperationState(StrEnum):
     PAUSED = "PAUSED"
     DONE = "DONE"
     FAILED = "FAILED"
-    """It could not go on; `cause` says why. It may be resumed where it stopped."""
+    """It could not continue; `cause` says why. It can be resumed where it stopped."""
     CANCELLED = "CANCELLED"
 
 
@@ -42,12 +42,12 @@ OVER = frozenset({OperationState.DONE, OperationState.FAILED, OperationState.CAN
 
 @dataclass(frozen=True)
 class Operation:
-    """tenant None: the provider's own. params: what was asked for, by the kind; cursor: where its next page begins.
+    """Long work, carried out page by page. tenant None: the provider's own.
 
-    step: how often it was moved on; a message is for one step. done, failed: of its things, failed ones among the done;
-    total: None while it is not known. due_at: before which the next page does not begin. cause: why it failed, in
-    words. result: what came of it, by the kind. actor: the caller's client id. by: who moved it on last. leaves: it was
-    cancelled, and what it had written is still to be cleared away.
+    params: the request, whose members depend on the kind. cursor: where its next page begins. step: counts its moves;
+    each message is for one step. done: items finished. failed: items among them that failed. total: None while unknown.
+    due_at: the next page does not begin before. cause: why it failed, in words. result: depends on the kind. actor: the
+    caller's client id. by: who moved it last. leaves: it was cancelled, and its output must still be deleted.
     """
 
     tenant: str | None
@@ -72,17 +72,17 @@ class Operation:
 
     @property
     def cleared_at(self) -> datetime:
-        """Of one that was cancelled: whoever was at work on a page has come to an end by then."""
+        """Returns the instant after which no worker is still on a page of this cancelled operation."""
         assert self.ended_at is not None
         return self.ended_at + LAST_PAGE
 
 
 @dataclass(frozen=True)
 class Page:
-    """What one page of the work came to: done and failed are this page's.
+    """The result of one page of an operation. done, failed: items of this page.
 
-    cursor: where the next page begins; None: all is done. due_at: before which that does not begin. total: where it
-    became known. result: with the last page.
+    cursor: where the next page begins; None if all is done. due_at: the next page does not begin before. total: set if
+    this page found it. result: set by the last page.
     """
 
     cursor: Mapping[str, Any] | None

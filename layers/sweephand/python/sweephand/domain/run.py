@@ -1,4 +1,4 @@
-"""The life of one occurrence: its closed table of states and reasons, and what an attempt came to."""
+"""The life of one occurrence: its states, its reasons, and the outcomes of its attempts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Status(StrEnum):
 
 
 class State(StrEnum):
-    """How a run stands or ended. SCHEDULED is computed from the schedule: no row has it."""
+    """How a run stands or ended. SCHEDULED is computed from the schedule and never stored."""
 
     SCHEDULED = "SCHEDULED"
     TRIGGERED = "TRIGGERED"
@@ -62,7 +62,7 @@ CLAIMABLE = frozenset({State.RETRY_WAIT, State.QUEUED, State.HELD})
 
 
 class Reason(StrEnum):
-    """Why a run is in its state: a closed list, one meaning each."""
+    """Why a run is in its state: a closed list with one meaning each."""
 
     ON_TIME = "ON_TIME"
     LATE = "LATE"
@@ -100,7 +100,7 @@ class Reason(StrEnum):
 UNREACHABLE = frozenset({Reason.DNS, Reason.TLS, Reason.CONNECT})
 LATE_AFTER_MS = 5_000
 LATE_END = timedelta(hours=23)
-"""A run that ends this long after its instant says so to the statistics: the audit may have settled beyond it."""
+"""A run that ends this long after its instant corrects the statistics, because the audit may have counted past it."""
 
 
 class Kind(StrEnum):
@@ -114,17 +114,17 @@ class Kind(StrEnum):
 
 
 REACTIONS = frozenset({Kind.ERROR_ACTION, Kind.ON_SUCCESS, Kind.ON_FAILURE, Kind.ON_MISSED})
-"""Runs that the end of another one starts: with an action of their own, and without reactions to their own end."""
+"""Runs started by the end of another run. They have a separate action, and their own end starts nothing."""
 
 
 class Verdict(StrEnum):
-    """What an attempt came to, before retries and policies have their say."""
+    """The outcome of an attempt before retries and policies are applied."""
 
     SUCCEEDED = "succeeded"
     ACCEPTED = "accepted"
-    """The target took the work and will report later (202 where the job waits for the callback)."""
+    """The target accepted the work and will report later (202, and the job waits for the callback)."""
     SILENT = "silent"
-    """No answer in time where the job's policy is to wait for the callback all the same."""
+    """No answer in time, and the job's policy is to wait for the callback anyway."""
     FAILED = "failed"
 
 
@@ -134,14 +134,13 @@ WAITS = frozenset({Verdict.ACCEPTED, Verdict.SILENT})
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one attempt of an action came to.
+    """The outcome of one attempt of an action.
 
-    reason: of a failure; None where the action succeeded, was accepted or stayed silent.
-    http_status: of the answer, None without one. answer: body as text, at most 16 KB, decoded with replacement.
-    message: one plain sentence for people, never a secret. retryable: worth another try under `retryOn: transient`;
-    stop: never again whatever the policy but `any` (410). retry_after_s: what the target asked for, already capped.
-    task: the ARN of the ECS task that was begun. ends_as: the state of the run if no attempt follows, where the reason
-    does not say it.
+    reason: why it failed; None if it succeeded, was accepted or stayed silent. http_status: None without an answer.
+    answer: the body as a string, at most 16 KB, decoded with replacement. message: one plain sentence for people, never
+    a secret. retryable: `retryOn: transient` allows another attempt. stop: only `retryOn: any` allows another attempt
+    (410). retry_after_s: requested by the target, already capped. task: the ARN of the started ECS task. ends_as: the
+    state of the run if no attempt follows; None if the reason determines it.
     """
 
     verdict: Verdict
@@ -158,14 +157,14 @@ class Outcome:
 
 @dataclass(frozen=True)
 class LostCall:
-    """A try whose executor ended without a word: nobody knows what came of it. attempt: which one it was made for."""
+    """A call whose executor stopped before reporting a result, which is therefore unknown. attempt: its attempt."""
 
     attempt: int
     started_at: datetime
 
     @classmethod
     def of(cls, run: Run) -> LostCall:
-        """Of a run as its executor left it."""
+        """Returns the lost call of a run in the state in which its executor left it."""
         return cls(run.attempt, run.started_at or run.planned_at)
 
 
@@ -173,22 +172,22 @@ class LostCall:
 class Run:
     """One row of the ledger.
 
-    uuid: computed (ids.run_uuid); schedule_id None: a run of the job itself. parent_uuid: of the run that started it,
-    its whole id where that belongs to another job. hop: runs before it in a chain of jobs that run jobs; chain: the
-    jobs of those. root: the whole id of the run that the chain began with, where a job, a hook or an error action has
-    run another job, or may.
+    uuid: computed (ids.run_uuid). schedule_id: None for a run of the job itself. parent_uuid: the run that started it;
+    the whole id if that run belongs to another job. hop: the number of runs before it in a chain of jobs that run jobs.
+    chain: the jobs of those runs. root: the whole id of the first run of the chain; set if a job, a hook or an error
+    action has run another job, or may.
 
-    attempt: the one under way or last made, from 1. lost_calls: tries of which another executor took the run over, in
-    order. owner and lease_until: of the executor that holds it, only while TRIGGERED. not_before: of the next attempt.
-    wake_at: when the sweeper sends its pointer again. range_until and range_count: of a row that stands for many
-    occurrences. slotted: it began, or waits, as the one run of its schedule. attempt_planned_at, attempt_enqueued_at:
-    of an attempt beyond the first, which has the run's. flow_key: under which its calls pass, line_at: since when it
-    stands in that key's line, or did.
-    task: the ARN of the ECS task that it waits for, or has waited for. reported: the message of its target as it came,
-    which nobody is shown: it may repeat a secret of the job. The executor makes the message of it.
+    attempt: the current or last one, from 1. lost_calls: calls after which another executor took the run over, in
+    order. owner, lease_until: of the executor that holds it, only while TRIGGERED. not_before: earliest start of the
+    next attempt. wake_at: when the sweeper sends its pointer again. range_until, range_count: set on a ledger range,
+    which stands for many occurrences. slotted: it began, or waits, as the only active run of its schedule.
+    attempt_planned_at, attempt_enqueued_at: set from the second attempt on; the first has those of the run. flow_key:
+    the key that limits its calls. line_at: when it joined that key's line, kept after it left.
+    task: the ARN of the ECS task that it waits for, or waited for. reported: the target's message as received. It may
+    repeat a secret of the job, so it is never shown; the executor derives `message` from it.
 
-    rerun_of: the whole id of the run that this one repeats, whose instant occurrence_at is; rerun_by: the whole id of
-    the last run that repeats this one. edited: a row of its own says what is sent in the place of what the job says.
+    rerun_of: the whole id of the run that this one repeats, planned at occurrence_at. rerun_by: the whole id of the
+    last run that repeats this one. edited: a separate row holds the body that is sent instead of the job's.
     """
 
     tenant: str
@@ -238,25 +237,26 @@ class Run:
 
     @property
     def id(self) -> str:
-        """The native id: the schedule's (or the job's) and the run's."""
+        """Returns the native id: the schedule's (or the job's) and the run's."""
         return f"{self.schedule_id or self.job_id}_{self.uuid}"
 
     @property
     def parent_id(self) -> str | None:
-        """The native id of the run that started it."""
+        """Returns the native id of the run that started it."""
         if self.parent_uuid is None or "_" in self.parent_uuid:
             return self.parent_uuid
         return f"{self.schedule_id or self.job_id}_{self.parent_uuid}"
 
     @property
     def begins(self) -> bool:
-        """Whether an executor that takes it up is the first to do so: it waits for no retry, place or turn."""
+        """Returns True if its first attempt has not begun and it waits for neither a slot nor its turn in a line."""
         return self.state is State.QUEUED and self.attempt == 1 and not (self.slotted or self.in_line)
 
     @property
     def closes_circle(self) -> bool:
-        """A reaction of a job that has a run further up the chain: were it to go on, the chain would branch each time
-        round, and one run would become thousands.
+        """Returns True for a reaction of a job that already has a run further up the chain.
+
+        Without this end, the chain would branch in each round, and one run would become thousands.
         """
         return self.kind in REACTIONS and self.job_id in self.chain
 
@@ -266,38 +266,38 @@ class Run:
 
     @property
     def lost(self) -> int:
-        """How many executors vanished with it, and another took over."""
+        """Returns how many executors stopped while they held it."""
         return len(self.lost_calls)
 
     @property
     def lost_in_attempt(self) -> int:
-        """The same, of the attempt under way or last made."""
+        """Returns how many executors stopped in its current or last attempt."""
         return sum(call.attempt == self.attempt for call in self.lost_calls)
 
     def is_of_former(self, tenant_since: datetime | None) -> bool:
-        """Whether it came into being before the tenant did: it belongs to a tenant that had the name earlier."""
+        """Returns True if it is older than the tenant: it belonged to an earlier tenant of the same name."""
         seen_at = self.enqueued_at or self.started_at or self.finished_at or self.planned_at
         return tenant_since is not None and seen_at < tenant_since
 
     def is_gone(self, now: datetime) -> bool:
-        """Its retention is over. DynamoDB deletes such rows within days; until then nobody is shown them."""
+        """Returns True if its retention is over. DynamoDB deletes such rows within days; until then they are hidden."""
         return self.expires_at is not None and self.expires_at <= now
 
     @property
     def in_line(self) -> bool:
-        """It waits for its turn under a flow key."""
+        """Returns True while it waits for its turn under a flow key."""
         return self.state is State.QUEUED and self.line_at is not None
 
     @property
     def ends_late(self) -> bool:
-        """Its end may come behind what the audit has settled."""
+        """Returns True if the audit may have counted past its instant before it ended."""
         if self.kind is not Kind.SCHEDULED or self.finished_at is None:
             return False
         return self.finished_at - self.planned_at > LATE_END
 
     @property
     def lateness_ms(self) -> int | None:
-        """From the planned instant to the start of the first attempt; None before it. Only for planned occurrences."""
+        """Returns the time from the planned instant to the start of the first attempt; None before it."""
         started = self.first_started_at or self.started_at
         if started is None:
             return None
@@ -305,15 +305,17 @@ class Run:
 
 
 def success_reason(run: Run) -> Reason:
-    """ON_TIME or LATE (over 5 s), from the first attempt's start."""
+    """Returns ON_TIME, or LATE if the first attempt began more than 5 s after the planned instant."""
     late = run.lateness_ms
     return Reason.LATE if late is not None and late > LATE_AFTER_MS else Reason.ON_TIME
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try within a run, as its own row keeps it. answer: up to 16 KB. planned_at, enqueued_at: None of the first,
-    whose stamps are the run's. state: where the reason does not say it.
+    """One try within a run, stored in a separate row.
+
+    answer: up to 16 KB. planned_at, enqueued_at: None for the first attempt, which has those of the run. state: set if
+    the reason does not determine it.
     """
 
     number: int

@@ -19,12 +19,12 @@ class ScheduleState(StrEnum):
     ENDING = "ENDING"
     COMPLETED = "COMPLETED"
     FAULTED = "FAULTED"
-    """As COMPLETED, of a one-time schedule whose run failed."""
+    """Like COMPLETED, for a one-time schedule whose run failed."""
     BROKEN = "BROKEN"
 
 
 class StateReason(StrEnum):
-    """Why a schedule or a job stands as it does, where that is not the caller's plain wish."""
+    """Why a schedule or a job is in its state, if the caller did not simply request it."""
 
     ONE_TIME_DONE = "ONE_TIME_DONE"
     NO_FUTURE_DATES = "NO_FUTURE_DATES"
@@ -38,7 +38,7 @@ class StateReason(StrEnum):
 
 
 class Lane(StrEnum):
-    """Which queue: of runs, fast for answers within 15 s, slow beyond; operations for long work, never for a run."""
+    """The queue for a message: FAST for runs of up to 15 s, SLOW for longer ones, OPERATIONS for operations."""
 
     FAST = "fast"
     SLOW = "slow"
@@ -51,24 +51,23 @@ OVER = frozenset({ScheduleState.COMPLETED, ScheduleState.FAULTED})
 
 @dataclass(frozen=True)
 class Schedule:
-    """generation: raised by every change of timing or state. ended_at: generation -> epoch seconds at which it ended.
+    """When a job runs. generation: raised by every change of timing or state.
 
-    timing: the caller's members, for the answer. packed: what schedules.timing.load reads. next_run_at: the earliest
-    instant not yet sent (of an ENDING schedule: when it is looked at again), None while nothing waits.
-    last_planned_at: the last counted instant. planned_total: occurrences sent so far. first_at: the first occurrence of
-    this generation, where its rule has none there, or where it lies before the end of the generation before.
-    still_due: instants that generations before this one have counted, that lay ahead as this one began, and that this
-    one does not have. off_times: when it was off, for what it had sent ahead by then (domain.off_times).
-    missed_from, missed_to: what was last decided not to be sent one by one: a late message of it is dropped. Without
-    missed_from, all that was planned before it too. left_out_to: up to where lines tell of it and nothing is sent,
-    unless all of it is.
-    collection: of its job, as the sweeper knows it. held_from: while its collection or tenant is disabled, the
-    earliest instant not yet sent; next_run_at is then only when it is looked at again. completed_at: once COMPLETED.
-    unreachable: since when its target is out of reach (domain.runs.deactivation.Streak); None while it answers.
-    hooks: which hooks it brings itself, in the place of its job's (domain.jobs.own_hooks.OwnHooks); None: none.
-    attributes: what only its job's facade knows.
-    newer_packed: the timing by the versions of its calendars that hold now, while it has still to follow them. Known to
-    answers only (flow.lookup.as_following), and never stored.
+    ended_at: generation -> epoch seconds at which it ended. timing: the caller's members, for responses. packed: read
+    by schedules.timing.load. next_run_at: the earliest instant not yet sent (ENDING: when the sweeper checks it again);
+    None while nothing waits. last_planned_at: the last counted instant. planned_total: occurrences sent so far.
+    first_at: the first occurrence of this generation, if its rule does not have it or if it lies before the end of the
+    previous generation. still_due: future instants that earlier generations have counted and this one does not have.
+    off_times: when it was off; needed for messages sent before that (domain.occurrences.off_times).
+    missed_from, missed_to: the last span of occurrences that is not sent one by one; late messages of it are dropped.
+    Without missed_from, everything planned up to missed_to. left_out_to: up to here ledger ranges stand for what was
+    left out and nothing is sent, unless all of it is.
+    collection: of its job. held_from: the earliest instant not yet sent while its collection or tenant is disabled;
+    next_run_at is then only the next check. completed_at: set once COMPLETED. unreachable: since when its target does
+    not answer (domain.runs.deactivation.Streak); None while it answers. hooks: hooks that replace those of its job
+    (domain.jobs.own_hooks.OwnHooks); None without any. attributes: JSON that only its job's facade reads.
+    newer_packed: the timing by the current versions of its calendars, while it does not follow them yet. Set only in
+    responses and never stored.
     """
 
     tenant: str
@@ -107,12 +106,12 @@ class Schedule:
 
     @property
     def unsent_from(self) -> datetime | None:
-        """The earliest instant not yet sent, None while nothing waits."""
+        """Returns the earliest instant not yet sent, None while nothing waits."""
         return self.held_from or self.next_run_at
 
 
 def names_calendars(packed: str) -> bool:
-    """Whether a text that holds a packed timing names calendars, which must have been read before it is loaded."""
+    """Returns True if a string with a packed timing names calendars, which must be read before it is loaded."""
     return '"cal":[' in packed
 
 
@@ -124,14 +123,14 @@ _BOUNDS = ('"last":', '"until":', '"count":', '"cal":')
 
 
 def may_end(packed: str) -> bool:
-    """Says from a packed timing, without its mathematics, whether the series may have a last occurrence.
+    """Returns False if a packed timing certainly has no last occurrence, without loading it.
 
-    Wrong only in saying so of a series that has none.
+    May return True for a series without a last occurrence.
     """
     return _ENDLESS.match(packed) is None or any(bound in packed for bound in _BOUNDS)
 
 
 def ended_generations(schedule: Schedule, effective_at: int) -> dict[int, int]:
-    """The generations that a change at `effective_at` (epoch seconds) leaves behind: the last 20."""
+    """Returns the last 20 ended generations after a change at `effective_at` (epoch seconds)."""
     ended = {**schedule.ended_at, schedule.generation: effective_at}
     return dict(sorted(ended.items())[-GENERATIONS_KEPT:])

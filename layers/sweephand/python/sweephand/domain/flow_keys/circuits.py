@@ -1,6 +1,6 @@
-"""The circuit of a target: after many failures in a row its calls wait, but for one now and then that tries it. Pure.
+"""The circuit of a target: after many consecutive failures its calls wait, except for single test calls. Pure.
 
-Calls that begin before they have heard of an opening may still be under way after it; the first success closes it.
+Calls that began before the circuit opened may still be running. The first success closes it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from sweephand.domain.flow_keys.flow_keys import CircuitRule
 from sweephand.domain.run import UNREACHABLE, Outcome, Reason, Verdict
 
 READ_EACH_S = 5.0
-"""How long a process goes by what it has read of a circuit."""
+"""How long a process uses a circuit that it has read."""
 KEPT = timedelta(days=30)
-"""A circuit of which nothing is heard for so long is forgotten."""
+"""A circuit without calls is deleted after this time."""
 
 
 class CircuitState(StrEnum):
@@ -25,9 +25,11 @@ class CircuitState(StrEnum):
 
 @dataclass(frozen=True)
 class Circuit:
-    """Of one target under one key. failures: in a row. opened_at: None while it is closed. probe_at: when the next call
-    may try an open one. failed_at, reason: of the last failure. id: names it where an address must not stand; "" until
-    it is in the table.
+    """The circuit of one target under one flow key.
+
+    failures: consecutive ones. opened_at: None while it is closed. probe_at: when the next call may test it while it is
+    open. failed_at, reason: of the last failure. id: names it where the address must not appear; empty until it is
+    stored.
     """
 
     target: str
@@ -44,14 +46,14 @@ class Circuit:
 
 
 class Sign(Enum):
-    """What an attempt says of its target."""
+    """Evidence of an attempt about its target."""
 
     FAILED = auto()
-    """It was not there, did not answer, or said that it cannot now."""
+    """The target was unreachable, did not answer, or reported that it is unavailable."""
     ALIVE = auto()
-    """It answered, be it with a refusal."""
+    """The target answered, even if it refused."""
     NONE = auto()
-    """The call never reached it, or it may still be at work."""
+    """The call never reached the target, or the target may still be working."""
 
 
 def sign_of(outcome: Outcome) -> Sign:

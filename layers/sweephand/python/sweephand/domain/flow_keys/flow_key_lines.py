@@ -1,4 +1,4 @@
-"""The line of those who wait under a flow key: who is called out of it, and when it is looked at again. Pure."""
+"""The line of runs that wait under a flow key: which runs are called, and when the line is checked again. Pure."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from sweephand.domain.flow_keys.flow_keys import (
 )
 
 COMES_LATE = timedelta(seconds=2)
-"""So much after the instant of its turn a run may come."""
+"""How long after the instant of its turn a run may arrive."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """Until when a run waits at all, and until when for the circuit of its target. None: for ever."""
+    """How long a run waits: in all (until), and for its target's circuit (tries_until). None: for ever."""
 
     until: datetime | None = None
     tries_until: datetime | None = None
 
     def over_at(self, at: datetime, *, shut: bool) -> datetime | None:
-        """When it was over, of a run that would come at `at`; None: it is not. shut: its target's circuit is open."""
+        """Returns when the patience ended if that is before `at`, else None. shut: the target's circuit is open."""
         ends = [end for end in (self.until, self.tries_until if shut else None) if end is not None]
         return min(ends) if ends and min(ends) < at else None
 
@@ -41,7 +41,7 @@ ENDLESS = Patience()
 
 @dataclass(frozen=True)
 class Waiting:
-    """An entry of the line. order: its place there. target: whose circuit it depends on."""
+    """An entry of the line. order: its place in the line. target: the target whose circuit it depends on."""
 
     order: str
     who: str
@@ -51,8 +51,10 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Line:
-    """What is looked at of the line, each in order. again: those that came late; those before the mark, where its turn
-    is long over; for a target whose circuit is open, one. fresh: those behind `called`. more: there are others behind.
+    """The entries to check, each in order.
+
+    again: late entries; entries before the mark, if its turn is long over; one entry for each target with an open
+    circuit. fresh: entries after `called`. more: True if further entries follow.
     """
 
     again: Sequence[Waiting] = ()
@@ -68,7 +70,7 @@ class Called:
 
 @dataclass(frozen=True)
 class Calls:
-    """look: the line is to be looked at again then, and nobody has asked for that yet."""
+    """The result of a check. look: when the line must be checked again, if no message for that was sent yet."""
 
     stile: Turnstile
     called: tuple[Called, ...] = ()
@@ -76,15 +78,15 @@ class Calls:
 
 
 def mark_is_over(stile: Turnstile, now: datetime) -> bool:
-    """Who was called by then should have come."""
+    """Returns True if all runs called up to the mark should have arrived."""
     return stile.mark_at is None or now - stile.mark_at > COMES_WITHIN
 
 
 def call(stile: Turnstile, line: Line, shut: Mapping[str, datetime], now: datetime) -> Calls:
-    """Who is called out of the line, and to which instants.
+    """Returns which runs are called out of the line, and for which instants.
 
-    shut: targets whose circuit is open, and when the next call may try each: one is called for it. Who would come too
-    late is sent for without a turn, a place or a try, when its time is over: it ends.
+    shut: targets with an open circuit, and when the next call may test each of them; one run is called for each. A run
+    whose patience ends before its turn is called without a turn or a place at that time, and ends.
     """
     interval = stile.terms.rate.interval if stile.terms.rate else timedelta(0)
     turn_at = _next_turn(stile, now)
@@ -125,13 +127,13 @@ def call(stile: Turnstile, line: Line, shut: Mapping[str, datetime], now: dateti
 
 
 def _place_to(held: Place, turn_at: datetime) -> Place:
-    """Of who is called to that turn. held: that of an earlier attempt, whose target may still be at work."""
+    """Returns the place of a called run. held: the place of an earlier attempt, whose target may still be working."""
     place = Place(turn_at + COMES_WITHIN, Holds.CALLED)
     return place if held.holds is Holds.CALLED or held.until < place.until else held
 
 
 def _in_vain(entry: Waiting, comes_at: datetime, probe_at: datetime | None, now: datetime) -> Called | None:
-    """Who would come too late is called when its time is over, if that is soon."""
+    """Calls a run that would arrive too late at the end of its patience, if that is soon."""
     over_at = entry.patience.over_at(comes_at, shut=probe_at is not None)
     if over_at is None or over_at > now + AHEAD:
         return None
@@ -145,24 +147,25 @@ def _next_turn(stile: Turnstile, now: datetime) -> datetime:
 
 
 def _on_its_way(stile: Turnstile, entry: Waiting, now: datetime) -> bool:
-    """Whoever stands behind `called` is called anew, though it may have been before: by other terms."""
+    """Returns True if a run was called and is still expected. Entries after `called` are called again by new terms."""
     place = stile.places.get(entry.who, NO_PLACE)
     return entry.order <= stile.called and place.holds is Holds.CALLED and place.lasts(now)
 
 
 def wakes(stile: Turnstile, now: datetime) -> bool:
-    """It is time to look at the whole line: the sweep has sent its message, or is about to."""
+    """Returns True if it is time to check the whole line: the sweep has sent its message, or is about to."""
     return stile.wake_at is not None and _wake_at(stile, now) != stile.wake_at
 
 
 def rest(stile: Turnstile, now: datetime) -> Turnstile:
-    """Nobody is called; the line is looked at again."""
+    """Returns the turnstile after a check that calls nobody."""
     return replace(stile, wake_at=_wake_at(stile, now))
 
 
 def _wake_at(stile: Turnstile, now: datetime) -> datetime:
-    """The sweep moves the row far on when it sends its message: then it is drawn near again. Else it stays, so that
-    not every look writes to the index.
+    """Returns the next wake-up of the row. It moves only if it is far off, so that not every check writes to the index.
+
+    The sweep moves it far ahead when it sends its message; the check then brings it back.
     """
     at = stile.wake_at
     if at is not None and LOOKS_AGAIN / 2 < at - now <= LOOKS_AGAIN * 1.5:

@@ -1,8 +1,8 @@
-"""Flow keys: what the calls of several jobs share. How often they may begin, how many at once, who waits. Pure.
+"""Flow keys: limits that the calls of several jobs share (rate, parallelism, circuit). Pure.
 
-A key's turnstile is one row that every call passes: it holds the places of the calls that are under way and the
-instant from which the next may begin. Who may not pass joins the key's line, and is called when its turn comes
-(flow_key_lines.py). (Decision 0039.)
+A key's turnstile is one row that every call passes. It holds the places of running calls and the instant from which the
+next one may begin. A run that may not pass joins the key's line and is called when its turn comes (flow_key_lines.py).
+Source: decision 0039.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ MOST_PARALLEL = 100
 LONGEST_PERIOD_S = 604_800
 MOST_A_SECOND = 1_000
 TOGETHER = timedelta(seconds=1)
-"""Calls of one second may begin together: queues deliver to the second."""
+"""Calls within one second may begin together, because queues deliver to the second."""
 NAP = timedelta(seconds=1)
-"""A wait this short is slept through; a longer one is spent in the line."""
+"""The executor sleeps through waits up to this time. For longer ones the run joins the line."""
 AHEAD = timedelta(seconds=60)
-"""So far ahead are runs called out of the line to the instants of their turns."""
+"""How far ahead of their turns runs are called out of the line."""
 COMES_WITHIN = timedelta(seconds=20)
-"""A run that was called and has not come by then has lost its message: its place is free, and it is called again."""
+"""A called run that has not arrived after this time has lost its message: it loses its place and is called again."""
 LOOKS_AGAIN = timedelta(seconds=60)
-"""The line is looked at by its row in the next-run index at the latest after this long."""
+"""The longest time between two checks of the line, by its row in the next-run index."""
 AWAITS_BEYOND = timedelta(seconds=60)
-"""A run that waits for its result keeps its place so long beyond the deadline, for what follows from its end."""
+"""How long after its deadline a run that waits for its result keeps its place, for the effects of its end."""
 
 
 @dataclass(frozen=True)
 class Rate:
-    """So many calls in so many seconds, evenly spaced."""
+    """A number of calls in a number of seconds, evenly spaced."""
 
     limit: int
     period_s: int
@@ -46,7 +46,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class CircuitRule:
-    """A target's circuit opens after so many consecutive failures; then one call in so many seconds tries it."""
+    """When a target's circuit opens (consecutive failures), and how often one call then tests it (every probe_s)."""
 
     failures: int = 10
     probe_s: int = 5
@@ -54,7 +54,7 @@ class CircuitRule:
 
 @dataclass(frozen=True)
 class Terms:
-    """What a key asks of those who pass. None: no limit, no circuit."""
+    """The limits of a key. None: no limit, no circuit."""
 
     rate: Rate | None = None
     parallelism: int | None = None
@@ -63,20 +63,20 @@ class Terms:
 
     @property
     def limited(self) -> bool:
-        """There is an order in which runs pass. Without, those who wait do so for a circuit only."""
+        """Returns True if runs pass in an order. Otherwise they only wait for a circuit."""
         return self.rate is not None or self.parallelism is not None
 
     @property
     def slow(self) -> bool:
-        """Each turn counts. Queues deliver to the second: a shorter one cannot be kept for its run."""
+        """Returns True if each run has its own turn: turns are at least a second long, as exact as queues deliver."""
         return self.rate is not None and self.rate.interval >= TOGETHER
 
 
 @dataclass(frozen=True)
 class FlowKey:
-    """users: jobs and collections that name it. revision: its owner's. created_by, modified_by: client ids.
+    """A flow key. users: jobs and collections that name it. revision: raised by its owner's changes.
 
-    resting: the rule of a circuit that is switched off, which it has again when it is on.
+    created_by, modified_by: client ids. resting: the rule of a disabled circuit, used when it is enabled again.
     """
 
     tenant: str
@@ -100,12 +100,12 @@ class FlowKey:
 
 
 class Holds(StrEnum):
-    """What a place is held for."""
+    """The reason why a place is taken."""
 
     CALLED = "c"
-    """A run that was called out of the line and is on its way."""
+    """A run that was called out of the line and is expected."""
     CALL = "w"
-    """A call that is under way: never longer than the lease of its run."""
+    """A running call: never longer than the lease of its run."""
     RESULT = "r"
     """A run whose target will report its result."""
 
@@ -117,7 +117,7 @@ class Place:
 
     @property
     def comes_at(self) -> datetime:
-        """The instant of the message of a run that was called."""
+        """Returns the instant for which a called run's message was sent."""
         return self.until - COMES_WITHIN - TOGETHER
 
     def lasts(self, now: datetime) -> bool:
@@ -129,14 +129,14 @@ NO_PLACE = Place(EPOCH, Holds.CALLED)
 
 @dataclass(frozen=True)
 class Turnstile:
-    """turn: another one after every move, by which a move knows that none came between.
+    """The row that all calls under a key pass. turn: changes with every write, for optimistic locking.
 
     next_at: when the next call may begin, by the rate alone. places: by run (`holder`). wake_at: when the line is
-    looked at again at the latest; None: nobody waits. look_at: when a message will ask for an earlier look.
+    checked at the latest; None if nobody waits. look_at: when a message will ask for an earlier check.
 
-    called: the entry of the line (its order) up to which runs have been called; called_to: from which instant on turns
-    are free. mark, mark_at: what these were some time ago: who stands before the mark when its turn is long over has
-    lost its message. late: entries that came into the line before `called` when that had passed them, or came in vain.
+    called: the order of the last entry that was called. called_to: the instant from which turns are free. mark,
+    mark_at: earlier values of these two. An entry before the mark whose turn is long over has lost its message. late:
+    entries that joined before `called` after it had passed them, or that arrived without being let through.
     """
 
     tenant: str
@@ -154,12 +154,12 @@ class Turnstile:
     late: tuple[str, ...] = ()
 
     def running(self, now: datetime) -> int:
-        """Places that are taken."""
+        """Returns the number of places taken."""
         return sum(place.lasts(now) for place in self.places.values())
 
 
 def holder(uuid: str) -> str:
-    """A run's name among those that hold a place: the 64 bits of its id that do not tell its instant."""
+    """Returns the name of a run as the holder of a place: the 64 bits of its id that do not encode its instant."""
     return uuid[-17:].replace("-", "")
 
 
@@ -167,7 +167,7 @@ def holder(uuid: str) -> str:
 
 
 class Why(StrEnum):
-    """For what a run waits, in words that follow `waits for`."""
+    """The reason why a run waits, in words for people."""
 
     PAUSED = "it is paused"
     LINE = "others wait before it"
@@ -190,7 +190,7 @@ class Wait:
 
 @dataclass(frozen=True)
 class Enter:
-    """A run wants to call. until: the end of its lease. order: of its entry, if it stands in the line."""
+    """A run asks to call. until: the end of its lease. order: its entry, if it is in the line."""
 
     who: str
     until: datetime
@@ -199,7 +199,7 @@ class Enter:
 
 @dataclass(frozen=True)
 class Stay:
-    """A run keeps its place until its result is there."""
+    """A run keeps its place until its result arrives."""
 
     who: str
     until: datetime
@@ -207,9 +207,9 @@ class Stay:
 
 @dataclass(frozen=True)
 class Leave:
-    """A run gives its place back. own: by who made the call. Nobody else knows whether a call is still under way.
+    """A run gives its place back. own: the executor that made the call asks; only it knows that the call has ended.
 
-    order: of the entry of a run that left the line without a call: another one has its turn.
+    order: the entry of a run that left the line without a call, so that another run gets its turn.
     """
 
     who: str
@@ -219,7 +219,7 @@ class Leave:
 
 @dataclass(frozen=True)
 class Join:
-    """A run has joined the line. again: it stood there, and came in vain."""
+    """A run has joined the line. again: it was called before and was not let through."""
 
     who: str
     order: str
@@ -228,11 +228,11 @@ class Join:
 
 Ask = Enter | Stay | Leave | Join
 Answer = Go | Wait | bool
-"""bool: the line should be looked at now."""
+"""The reply to an Ask. bool: True if the line should be checked now."""
 
 
 def answer(stile: Turnstile, asks: Sequence[Ask], now: datetime) -> tuple[Turnstile, list[Answer]]:
-    """What becomes of the turnstile, and of each who asks, in their order."""
+    """Returns the new turnstile and the answers, in the order of the asks."""
     answers: list[Answer] = []
     for ask in asks:
         stile, said = _answer(stile, ask, now)
@@ -254,7 +254,7 @@ def _answer(stile: Turnstile, ask: Ask, now: datetime) -> tuple[Turnstile, Answe
 
 
 def _joined(stile: Turnstile, ask: Join, now: datetime) -> tuple[Turnstile, bool]:
-    """Who was called before it said that it has joined, or has come by an older message, still has its turn."""
+    """Adds an entry. A run that was called before its Join, or that arrived by an older message, keeps its turn."""
     first, place = stile.wake_at is None, stile.places.get(ask.who)
     after = replace(stile, wake_at=now + LOOKS_AGAIN) if first else stile
     if ask.order <= stile.called:
@@ -278,7 +278,7 @@ def _left(stile: Turnstile, ask: Leave, now: datetime) -> Turnstile:
 
 
 def _callable(stile: Turnstile, now: datetime) -> bool:
-    """Is there a place, and a turn soon, for who stands last?"""
+    """Returns True if the last entry can get a place and a turn soon."""
     if stile.terms.rate is not None and stile.called_to is not None and stile.called_to > now + AHEAD:
         return False
     return has_room(stile, now)
@@ -296,7 +296,7 @@ def _enter(stile: Turnstile, ask: Enter, now: datetime) -> tuple[Turnstile, Go |
     tried_before = has_place and place.holds is not Holds.CALLED
     if tried_before and epoch_ms(place.until) == epoch_ms(ask.until):
         return stile, Go(_same_turn(stile, now))
-    # A place of an earlier attempt, whose call may be under way still, need not be waited for.
+    # A run with a place from an earlier attempt, whose call may still be running, need not wait.
     if not tried_before and terms.limited and stile.wake_at is not None and not "" < ask.order <= stile.called:
         return stile, Wait(Why.LINE)
     if not has_place and not has_room(stile, now):
@@ -306,29 +306,29 @@ def _enter(stile: Turnstile, ask: Enter, now: datetime) -> tuple[Turnstile, Go |
         next_at = stile.next_at or now
         at = max(now, next_at - TOGETHER)
         if place.holds is Holds.CALLED:
-            at = max(at, place.comes_at)  # an older message of it may come at another's turn
+            at = max(at, place.comes_at)  # an older message of this run may arrive during another run's turn
         if at - now > NAP:
-            return stile, Wait(Why.RATE)  # a place that it has been given stays its own until its turn is over
+            return stile, Wait(Why.RATE)  # a place given to it stays reserved until its turn is over
         stile = replace(stile, next_at=max(next_at, now) + terms.rate.interval)
     return with_place(stile, ask.who, Place(ask.until, Holds.CALL), now), Go(at)
 
 
 def _same_turn(stile: Turnstile, now: datetime) -> datetime:
-    """Of who passed in this very claim, and whose answer was lost: not before its turn, which may have been ahead."""
+    """Returns the turn of a run that passed in this claim and whose answer was lost. It may still be ahead."""
     if stile.terms.rate is None or stile.next_at is None:
         return now
     return max(now, stile.next_at - stile.terms.rate.interval - TOGETHER)
 
 
 def with_place(stile: Turnstile, who: str, place: Place, now: datetime) -> Turnstile:
-    """Without a limit of places only who was called has one, by which its turn is known."""
+    """Returns the turnstile with a run's place. Without a limit of places, only called runs have one."""
     if stile.terms.parallelism is None and not (place.holds is Holds.CALLED and stile.terms.slow):
         return _without_place(stile, who, now)
     return replace(stile, places={**_without_place(stile, who, now).places, who: place})
 
 
 def _without_place(stile: Turnstile, who: str, now: datetime) -> Turnstile:
-    """What has lapsed goes along."""
+    """Returns the turnstile without a run's place and without expired ones."""
     if who not in stile.places:
         return stile
     return replace(
@@ -337,5 +337,5 @@ def _without_place(stile: Turnstile, who: str, now: datetime) -> Turnstile:
 
 
 def empty(stile: Turnstile) -> Turnstile:
-    """Nobody waits any more."""
+    """Returns the turnstile of an empty line."""
     return replace(stile, wake_at=None, called="", called_to=None, mark="", mark_at=None, look_at=None, late=())

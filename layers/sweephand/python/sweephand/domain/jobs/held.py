@@ -1,4 +1,4 @@
-"""Names what keeps a job from running although it is switched on: its tenant, its collection or its flow key. Pure."""
+"""Names the tenant, the collection or the flow key that keeps an active job from running. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sweephand.domain.schedule import LIVE, Schedule
 
 
 class HeldBy(StrEnum):
-    """A disabled tenant or collection skips what falls due; a paused flow key lets it wait in line."""
+    """The kind of holder. A disabled tenant or collection skips due occurrences; a paused flow key makes them wait."""
 
     TENANT = "tenant"
     COLLECTION = "collection"
@@ -19,7 +19,7 @@ class HeldBy(StrEnum):
 
 @dataclass(frozen=True)
 class Held:
-    """name: of the tenant, the collection or the flow key. since: when it was disabled or paused."""
+    """The tenant, collection or flow key that holds a job. since: when it was disabled or paused."""
 
     by: HeldBy
     name: str
@@ -27,13 +27,14 @@ class Held:
 
     @property
     def skips(self) -> bool:
-        """Says that an occurrence which falls due meanwhile is skipped."""
+        """Returns True if occurrences that fall due meanwhile are skipped."""
         return self.by is not HeldBy.FLOW_KEY
 
 
 def as_held(schedule: Schedule, held: Held | None, now: datetime) -> Schedule:
-    """Returns the schedule as it stands from the moment at which it is held: a tick notes that in its row a little
-    later, and nothing that will be skipped is announced until then.
+    """Returns the schedule as held, so that no occurrence is announced that will be skipped.
+
+    The sweep marks its row as held a little later.
     """
     if held is None or not held.skips or schedule.held_from is not None or schedule.state not in LIVE:
         return schedule

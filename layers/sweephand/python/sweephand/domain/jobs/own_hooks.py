@@ -1,7 +1,6 @@
-"""Hooks that a schedule brings itself: which ones, and which item holds them. Pure.
+"""The hooks of a schedule that replace its job's: their names, and the item that holds them. Pure.
 
-The schedule's row moves with each occurrence, so it holds a short text alone; the actions stand in an item of their
-own.
+The schedule's row is written at each occurrence, so it holds only a short string. The actions are in a separate item.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from sweephand.domain.job import HOOK_KINDS
 
 @dataclass(frozen=True)
 class OwnHooks:
-    """version: the revision of the job that wrote them. names: in the order of HOOK_KINDS."""
+    """The hooks of a schedule. version: the revision of the job that wrote them. names: in the order of HOOK_KINDS."""
 
     version: int
     names: tuple[str, ...]
 
     def __str__(self) -> str:
-        """`7 onSuccess onMissed`"""
+        """Returns the stored form: `7 onSuccess onMissed`."""
         return " ".join((str(self.version), *self.names))
 
     @classmethod

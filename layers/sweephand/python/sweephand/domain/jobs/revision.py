@@ -1,4 +1,4 @@
-"""A revision of a job, as its change log keeps it."""
+"""A revision of a job in its change log."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sweephand.domain.schedule import Schedule
 
 @dataclass(frozen=True)
 class Entry:
-    """One revision. revision: the number that the job had afterwards. actor: client id; None: the service itself.
+    """One revision. revision: the job's number after the change. actor: a client id, None for the service itself.
 
-    before None: the job was created. schedules: before and after, of those that the caller changed, added (before None)
-    or deleted (after None). omitted: how many more there were than an item holds.
+    before: None if the job was created. schedules: pairs of before and after for those that the caller changed, added
+    (before is None) or deleted (after is None). omitted: how many more changes did not fit into the item.
     """
 
     revision: int

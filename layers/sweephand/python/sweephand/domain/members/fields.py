@@ -1,4 +1,4 @@
-"""Reading members of a caller's JSON: any type may come anywhere, only InvalidRequest goes out. `null` is absent."""
+"""Readers for the members of a caller's JSON. They raise only InvalidRequest, and treat `null` as absent."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _SHOWN = 100
 
 
 def below(field: str, name: str) -> str:
-    """The path of a member of `field`; an empty field is the body itself."""
+    """Returns the path of a member of `field`; an empty field is the body itself."""
     return f"{field}.{name[:_SHOWN]}" if field else name[:_SHOWN]
 
 
 def members(value: object, field: str, known: Collection[str], mistakes: Mistakes | None = None) -> dict[str, Any]:
-    """The members of an object that are there and not null.
+    """Returns the members of an object that are present and not null.
 
-    Raises InvalidRequest for what is no object, and UNKNOWN_MEMBER with the path of each stranger. mistakes: collects
-    the strangers instead, so that the other members are read as well.
+    Raises InvalidRequest if the value is not an object, and UNKNOWN_MEMBER with the path of each unknown member.
+    mistakes: collects unknown members instead, so that the other members are read as well.
     """
     if not isinstance(value, Mapping):
         raise InvalidRequest(field, f"must be an object, not {shown(value)}")
@@ -39,12 +39,12 @@ def members(value: object, field: str, known: Collection[str], mistakes: Mistake
 
 
 def unknown(field: str, name: str, known: Collection[str]) -> InvalidRequest:
-    """The refusal of a member that nobody reads, with the nearest one that somebody does."""
+    """Returns the error for an unknown member, with the known one that is most like it."""
     return InvalidRequest(below(field, name), near_names.unknown_member(field, name, known), code="UNKNOWN_MEMBER")
 
 
 def inactive(field: str, name: str, why: str) -> InvalidRequest:
-    """The refusal of a member that nothing acts on. why: in which company it would act."""
+    """Returns the error for a member without effect. why: the reason, or where it would have an effect."""
     return InvalidRequest(below(field, name), f"does not act here: {why}")
 
 
@@ -55,7 +55,7 @@ def required(given: Mapping[str, Any], name: str, field: str = "") -> Any:
 
 
 def text(value: object, field: str, shortest: int, longest: int) -> str:
-    """A string of `shortest` to `longest` characters that UTF-8 can write. A refusal repeats nothing of it."""
+    """Returns a string of `shortest` to `longest` characters that UTF-8 can encode. Errors never repeat it."""
     if not isinstance(value, str):
         raise not_a_string(value, field)
     if not shortest <= len(value) <= longest:
@@ -63,17 +63,17 @@ def text(value: object, field: str, shortest: int, longest: int) -> str:
     try:
         value.encode()
     except UnicodeEncodeError as wrong:
-        raise InvalidRequest(field, "holds half of a surrogate pair", position=wrong.start) from wrong
+        raise InvalidRequest(field, "contains half of a surrogate pair", position=wrong.start) from wrong
     return value
 
 
 def not_a_string(value: object, field: str) -> InvalidRequest:
-    """The refusal of what is no string. It may be a secret, so it names the type alone."""
+    """Returns the error for a value that is not a string. It names only the type, because the value may be a secret."""
     return InvalidRequest(field, f"must be a string, not {near_names.kind(value)}")
 
 
 def whole(value: object, field: str, lowest: int, highest: int) -> int:
-    """A JSON integer within bounds; true, 1.0 and "1" are none."""
+    """Returns a JSON integer within bounds. Rejects true, 1.0 and "1"."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidRequest(field, f"must be a whole number from {lowest:,} to {highest:,}, not {shown(value)}")
     if not lowest <= value <= highest:
@@ -96,31 +96,31 @@ def flag(value: object, field: str) -> bool:
 
 
 def shown(value: object) -> str:
-    """A wrong value as a refusal repeats it: short, printable, and of an object or a list only that it is one."""
+    """Returns a wrong value in the form for error messages: short and printable; only the type of objects and lists."""
     return near_names.shown(value)
 
 
-# Strings that people read: in lists, in exports, on terminals. None of them commands a screen, or is invisible.
+# Strings that people read in lists, in exports and on terminals. They must be visible and must not control a screen.
 
 _LINE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f]"
 )
-"""Control characters, line ends, marks that turn the direction of a line, and tags."""
+"""Control characters, line ends, marks that change the direction of a line, and tags."""
 _FREE = re.compile(_LINE.pattern.replace("\x00-\x1f", "\x00-\x08\x0b\x0c\x0e-\x1f"))
-"""The same without the tab and the ends of lines."""
+"""The same without tabs and line ends."""
 _UNSEEN = frozenset({"Cf", "Cc", "Zs", "Zl", "Zp", "Mn", "Me"})
 _BLANKS = frozenset("\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Letters and symbols that are drawn as nothing."""
+"""Letters and symbols that are displayed as nothing."""
 
 
 def free(value: object, field: str, shortest: int, longest: int) -> str:
-    """A text of several lines, such as a description or a note."""
+    """Returns a string of several lines, such as a description or a note."""
     return _checked(text(value, field, shortest, longest), field, _FREE)
 
 
 def line(value: object, field: str, longest: int) -> str:
-    """A text of one line, at least one character of which can be seen."""
+    """Returns a string of one line with at least one visible character."""
     found = _checked(text(value, field, 1, longest), field, _LINE)
     if not is_visible(found):
         raise InvalidRequest(field, f"holds no visible character: {shown(found)}", position=0)
@@ -128,12 +128,12 @@ def line(value: object, field: str, longest: int) -> str:
 
 
 def is_visible(given: str) -> bool:
-    """Whether a reader sees at least one character."""
+    """Returns True if at least one character is visible."""
     return not all(character in _BLANKS or unicodedata.category(character) in _UNSEEN for character in given)
 
 
 def name(value: object, field: str) -> str:
-    """A name of 1 to 128 characters, without a blank at either end: two names must not look the same."""
+    """Returns a name of 1 to 128 characters, without a blank at either end: two names must not look the same."""
     found = line(value, field, 128)
     if found != found.strip():
         raise InvalidRequest(field, f"begins or ends with a blank: {shown(found)}")
@@ -141,7 +141,7 @@ def name(value: object, field: str) -> str:
 
 
 def without_commands(given: str) -> str:
-    """The text for a file that somebody opens in a terminal: what would command it is written as `\\x1b`."""
+    """Returns the string with control characters written as `\\x1b`, so that it is safe to show in a terminal."""
     return _FREE.sub(lambda found: found[0].encode("unicode_escape").decode(), given)
 
 

@@ -1,4 +1,4 @@
-"""What differs between two JSON bodies, member by member. Pure."""
+"""The differences between two JSON bodies, member by member. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sweephand.domain.members.json_text import dumps
 
 
 class Difference(NamedTuple):
-    """path: `action.url`. old or new None: the member was not there."""
+    """One changed member. path: `action.url`. old, new: None if the member was absent."""
 
     path: str
     old: Any
@@ -19,9 +19,10 @@ class Difference(NamedTuple):
 def differences(
     old: Mapping[str, Any], new: Mapping[str, Any], whole: Collection[str], path: str = ""
 ) -> Iterator[Difference]:
-    """In the order of the members. Objects are compared within; lists, and members named in `whole`, as one value.
+    """Yields the differences in the order of the members.
 
-    An absent member and null are the same. Numbers differ where their digits do.
+    Compares objects member by member; lists, and members named in `whole`, as one value. An absent member equals null.
+    Numbers differ if their digits differ.
     """
     for name in dict.fromkeys([*old, *new]):
         before, after = old.get(name), new.get(name)

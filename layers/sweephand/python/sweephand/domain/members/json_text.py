@@ -1,6 +1,6 @@
-"""JSON text that keeps what its author wrote: numbers come back digit for digit, members in their order.
+"""JSON that keeps what its author wrote: the digits of numbers and the order of members.
 
-Spaces between tokens and the spelling of escapes are not kept; they carry no meaning (RFC 8259).
+Spaces between tokens and the spelling of escapes are not kept, because they have no meaning (RFC 8259).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Number(float):
 
 
 def loads(text: str) -> Any:
-    """The value of a text that `dumps` wrote, with numbers that are written as they came."""
+    """Parses JSON. `dumps` writes its numbers with the same digits."""
     return json.loads(text, parse_float=Number, parse_int=_integer)
 
 
@@ -37,10 +37,10 @@ def _integer(text: str) -> int | float:
 
 
 def dumps(value: Any) -> str:
-    """Compact JSON; characters beyond ASCII stay as they are.
+    """Returns compact JSON; characters beyond ASCII stay as they are.
 
-    Raises ValueError for NaN and the infinities, TypeError for what JSON does not know. Recursive: the depth of parsed
-    input is bounded by strict_json.
+    Raises ValueError for NaN and infinities, TypeError for types that JSON does not have. Recursive: strict_json bounds
+    the depth of parsed input.
     """
     pieces: list[str] = []
     _write(value, pieces.append)
@@ -75,7 +75,7 @@ def _write_object(value: Mapping[Any, Any], write: Any) -> None:
     mark = "{"
     for name, member in value.items():
         if not isinstance(name, str):
-            raise TypeError("names of JSON members are texts")
+            raise TypeError("names of JSON members must be strings")
         write(mark)
         write(encode_basestring(name))
         write(":")

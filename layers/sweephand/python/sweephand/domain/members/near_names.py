@@ -1,4 +1,4 @@
-"""Adds to a refusal the value that came, and the name that was probably meant. Only refusals import this."""
+"""Suggestions in error messages: the wrong value, and the name that was probably meant. Imported only for errors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ALIASES: Mapping[str, str] = {
     "uri": "url",
     "zone": "timezone",
 }
-"""Names that other schedulers use, in small letters and without marks, and ours."""
+"""Names that other schedulers use, in lower case without punctuation, and the names of this service."""
 PLACES: Mapping[str, str] = {
     **dict.fromkeys(("url", "method", "headers", "payload", "body", "authentication", "outcome", "retry"), "action"),
     **dict.fromkeys(
@@ -62,12 +62,12 @@ PLACES: Mapping[str, str] = {
     **dict.fromkeys(("maxJobs", "maxRunsPerJob", "minIntervalSeconds"), "quota"),
     **dict.fromkeys(("runDays", "endedJobDays"), "retention"),
 }
-"""Where a member of a job or a collection stands that callers look for elsewhere."""
+"""The objects that hold members which callers often write elsewhere."""
 _MARKS = re.compile("[^a-z0-9]")
 
 
 def shown(value: object) -> str:
-    """A value as a refusal repeats it: short and printable; of an object or a list only that it is one."""
+    """Returns a value in the form for error messages: short and printable; only the type of objects and lists."""
     if isinstance(value, Mapping):
         return "an object"
     if isinstance(value, list | tuple):
@@ -79,7 +79,7 @@ def shown(value: object) -> str:
 
 
 def kind(value: object) -> str:
-    """The JSON name of a value's type, where the value itself may be a secret."""
+    """Returns the JSON name of a value's type, for values that may be secret."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -90,18 +90,18 @@ def kind(value: object) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string in double quotes, in ASCII and not long."""
+    """Returns a string in double quotes, in ASCII and shortened."""
     return json.dumps(text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}...")
 
 
 def choice(value: object, choices: Collection[str]) -> str:
-    """What came instead of one of the choices, with the one that was probably meant."""
+    """Returns a wrong value, with the choice that was probably meant."""
     meant = nearest(value, choices) if isinstance(value, str) else None
     return shown(value) + (f" (did you mean {quoted(meant)}?)" if meant else "")
 
 
 def unknown_member(field: str, name: str, known: Collection[str]) -> str:
-    """Why a member is refused that nobody reads here."""
+    """Returns the message for an unknown member."""
     meant = nearest(name, known)
     if meant is not None:
         return f"is not a known member; did you mean `{meant}`?"
@@ -109,13 +109,13 @@ def unknown_member(field: str, name: str, known: Collection[str]) -> str:
     if place is not None:
         return f"is not a known member here; did you mean `{place}`?"
     if not known:
-        return "is not a known member: this takes none"
+        return "is not a known member: this object takes no members"
     names = ", ".join(sorted(known)[:_MOST_NAMED]) + (", ..." if len(known) > _MOST_NAMED else "")
     return f"is not a known member; known are {names}"
 
 
 def nearest(name: str, known: Collection[str]) -> str | None:
-    """The known name that is most like this one, whatever its letters' case and marks; None where none is like it."""
+    """Returns the most similar known name, ignoring case and punctuation; None if none is similar."""
     bare = _bare(name)
     by_bare = {_bare(each): each for each in known}
     alias = ALIASES.get(bare)

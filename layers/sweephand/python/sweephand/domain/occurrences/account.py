@@ -1,6 +1,6 @@
-"""A schedule's account: what its plans answer for against what the ledger holds. Pure.
+"""A schedule's account: compares the occurrences of its plans with the rows of the ledger. Pure.
 
-An occurrence is accounted for by a row of its own, or by a line that stands for many which were never sent.
+An occurrence has its own row, or belongs to a ledger range (a line), which stands for many that were never sent.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from sweephand.domain.occurrences.series import count_within
 from sweephand.domain.run import LATE_END, Run, State
 
 PASSES_OPEN = LATE_END + timedelta(hours=1)
-"""The audit settles beyond a run this old that still waits: an hour more than any clock or call is off."""
+"""The audit counts past a waiting run of this age: an hour more than any clock or call can be off."""
 SECOND = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
 class Account:
-    """What is known of a schedule behind `since`, up to which all is settled.
+    """The ledger of a schedule after `since`, up to which everything is settled.
 
-    rows: by uuid, of occurrences that were sent. lines: each for many that were not. generations: those that answer for
-    instants behind `since`, the one in force last. next_at: of the schedule, if it waits for an occurrence.
-    whole False: there are more rows than were read.
+    rows: sent occurrences by uuid. lines: ranges of occurrences that were not sent. generations: those that answer for
+    instants after `since`, the one in force last. next_at: the schedule's next occurrence, if it waits for one.
+    whole: False if there are more rows than were read.
     """
 
     since: datetime
@@ -37,7 +37,7 @@ class Account:
 
     @property
     def newest(self) -> datetime:
-        """The latest instant that has been dealt with."""
+        """Returns the latest instant that has a row or belongs to a line."""
         known = [run.planned_at for run in self.rows.values()]
         return max([self.since, self.generations[-1].began, *known, *(last_of(line) for line in self.lines)])
 
@@ -45,27 +45,27 @@ class Account:
         return any(line.planned_at <= instant <= last_of(line) for line in self.lines)
 
     def owed(self, until: datetime, most: int) -> list[Owed]:
-        """Every instant up to `until` that somebody answers for: by the rules, and by the chains of actual starts."""
+        """Returns the instants up to `until` that a generation answers for, by rule or by chains of actual starts."""
         by_rule = owed_between(self.generations, self.since, until, most)
         chained = [each for each in self._chained() if each.instant <= until]
         return sorted([*by_rule, *chained], key=lambda each: each.instant)[:most] if chained else by_rule
 
     def missing(self, until: datetime, most: int) -> list[Owed]:
-        """Those of them that have neither row nor line."""
+        """Returns the owed instants up to `until` that have neither row nor line."""
         return self.without_row(self.owed(until, most))
 
     def without_row(self, owed: Iterable[Owed]) -> list[Owed]:
-        """Returns those that have neither row nor line."""
+        """Returns the given instants that have neither row nor line."""
         there = {run.planned_at for run in self.rows.values()}
         return [each for each in owed if each.instant not in there and not self.left_out(each.instant)]
 
     def planned(self, until: datetime, most: int) -> int:
-        """How many occurrences with since < instant <= until count as sent."""
+        """Counts the occurrences with since < instant <= until that were sent or are missing."""
         rows = sum(1 for run in self.rows.values() if run.planned_at <= until)
         return rows + len(self.missing(until, most))
 
     def miscounted(self) -> list[tuple[Run, int]]:
-        """Lines of the misfire policy that a run of its own has come into since, with their right count."""
+        """Returns misfire lines that hold occurrences with their own run, each with its correct count."""
         by_number = {each.number: each for each in self.generations}
         found = []
         for line in self.lines:
@@ -80,10 +80,10 @@ class Account:
         return found
 
     def settles_to(self, until: datetime, missing: Sequence[Owed], now: datetime) -> datetime:
-        """Up to where totals need not be counted again: before the first that is missing or may still change.
+        """Returns the instant up to which totals are final: before the first occurrence that is missing or open.
 
-        A run that has waited for a day, and has a wake, is passed: its end will say so. Never within a line, which
-        the next look would not see, and never beyond the last link of a chain that is known.
+        An open run does not hold it back if it has waited for a day and has a wake-up: its end corrects the totals. The
+        instant never lies within a line, which the next audit would not read, nor after the last known link of a chain.
         """
         firm = [each.instant for each in missing]
         firm += [run.planned_at for run in self.rows.values() if not (run.finished or _waits_long(run, now))]
@@ -97,7 +97,7 @@ class Account:
         return settled
 
     def _chained(self) -> list[Owed]:
-        """Of series that follow their actual starts: the links that are missing between those that are there."""
+        """Returns the missing links between the known ones, for series that follow their actual starts."""
         found: list[Owed] = []
         for each in self.generations:
             if each.interval is None:
@@ -112,11 +112,11 @@ class Account:
 
 
 def links_between(run: Run, following: datetime, interval: timedelta) -> list[datetime]:
-    """The occurrences that the chain had between a run and the next known one.
+    """Returns the occurrences that the chain had between a run and the next known one.
 
-    The next occurrence lies an interval after the planned instant, or, of a run that was sent or started late, after
-    that. Where none of the three leads to `following`, the chain's next link was itself sent late: it is the one that
-    follows the planned instant of a run that was sent in time, and nothing is known of one that was not.
+    The next occurrence lies one interval after the planned instant or, if the run was sent or started late, after that
+    instant. If none of the three leads to `following`, the next link was itself sent late. That link then follows the
+    planned instant of a run that was sent in time; nothing is known after a run that was not.
     """
     bases = [run.planned_at, run.enqueued_at, run.first_started_at or run.started_at]
     late = [base.replace(microsecond=0) for base in bases if base is not None and base >= run.planned_at]

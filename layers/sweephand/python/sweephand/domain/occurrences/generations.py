@@ -1,8 +1,8 @@
-"""Which instants each plan of a schedule answers for, and how one hands over to the next. Pure.
+"""The instants that each generation of a schedule answers for, and the change from one to the next. Pure.
 
-The audit holds what they answer for against the ledger. At a change the old plan answers for its instants up to the end
-of the seam, because its messages may be under way; the new plan begins with the request. An instant that both have is
-one occurrence under one run id, and the new plan counts it.
+The audit compares these instants with the ledger. At a change the old plan answers for its instants up to the end of
+the seam, because its messages may be under way. The new plan begins with the request. An instant of both plans is one
+occurrence with one run id, and the new plan counts it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ SECOND = timedelta(seconds=1)
 
 @dataclass(frozen=True)
 class Generation:
-    """One plan, by its own rule: the instants with began < instant <= through, and `first`.
+    """One plan of a schedule: the instants of its rule with began < instant <= through, and `first`.
 
-    packed: what schedules.timing.load reads. through: the last instant that it answers for, None while it is in force.
-    first: its first occurrence where the rule has none there (a run at once, a one-time instant a moment past).
+    packed: read by schedules.timing.load. through: the last instant that it answers for, None while it is in force.
+    first: its first occurrence if the rule does not have it (a run at once, a one-time instant a moment ago).
     """
 
     number: int
@@ -34,28 +34,28 @@ class Generation:
     first: datetime | None = None
 
     def timing(self) -> Timing:
-        """Of a text that cannot be read: without an occurrence."""
+        """Loads the timing. A string that cannot be read gives one without occurrences."""
         return load_or_never(self.packed)
 
     @property
     def since(self) -> datetime:
-        """Behind this lies all that it answers for."""
+        """Returns an instant before everything that it answers for."""
         return self.began if self.first is None else min(self.began, self.first - timedelta(seconds=1))
 
     @property
     def interval(self) -> timedelta | None:
-        """Of a series that follows its actual starts: between a start and the next occurrence."""
+        """Returns the time from a start to the next occurrence, if the series follows its actual starts."""
         seconds = self.timing().actual_start_interval_s
         return None if seconds is None else timedelta(seconds=seconds)
 
     def has(self, instant: datetime) -> bool:
-        """Does it answer for this instant, if its rule has it?"""
+        """Returns True if it answers for this instant, provided that its rule has it."""
         return self.began < instant and (self.through is None or instant <= self.through)
 
     def instants(self, since: datetime, until: datetime, most: int) -> list[datetime]:
-        """Those with since < instant <= until, in order, at most `most`.
+        """Returns its instants with since < instant <= until, in order, at most `most`.
 
-        Instants that follow from actual starts are facts of the ledger: none is computed.
+        Instants that follow from actual starts are known only from the ledger and are not returned.
         """
         timing = self.timing()
         last = until if self.through is None else min(until, self.through)
@@ -67,9 +67,9 @@ class Generation:
 
 
 def began(schedule: Schedule) -> datetime:
-    """The whole second after which the generation in force has its occurrences.
+    """Returns the whole second after which the occurrences of the generation in force begin.
 
-    Where its first one lies within the seam (domain.seam), it begins before the generation that it follows has ended.
+    If its first one lies within the seam, it begins before the previous generation has ended.
     """
     if schedule.first_at is not None:
         return schedule.first_at - timedelta(seconds=1)
@@ -78,7 +78,7 @@ def began(schedule: Schedule) -> datetime:
 
 
 def sent_until(schedule: Schedule) -> datetime | None:
-    """Up to where the generation in force has been sent; None where it sends nothing."""
+    """Returns the instant up to which the generation in force has been sent; None if it sends nothing."""
     if schedule.state is ScheduleState.ENDING:
         return schedule.last_planned_at
     if schedule.state is ScheduleState.ACTIVE and schedule.unsent_from is not None:
@@ -87,7 +87,7 @@ def sent_until(schedule: Schedule) -> datetime | None:
 
 
 def in_force(schedule: Schedule) -> Generation:
-    """The generation that the schedule's row holds. Of one that is off, `through` leaves it nothing."""
+    """Returns the generation in the schedule's row. If the schedule is off, `through` leaves it no instants."""
     since = began(schedule)
     through = None
     if schedule.state is ScheduleState.ENDING:
@@ -98,9 +98,9 @@ def in_force(schedule: Schedule) -> Generation:
 
 
 def left_behind(schedule: Schedule, owed: Sequence[datetime], effective: datetime) -> Generation | None:
-    """What a change at `effective` leaves of the generation in force; None if that answers for nothing.
+    """Returns the rest of the generation in force after a change at `effective`; None if it answers for nothing.
 
-    owed: what the change itself sends for it. A completed one has been settled to its end.
+    owed: the instants that the change itself sends for it. A completed generation is settled to its end.
     """
     if schedule.state is ScheduleState.ACTIVE:
         count = load_or_never(schedule.packed).count
@@ -122,9 +122,9 @@ class Owed:
 
 
 def owed_between(generations: Iterable[Generation], since: datetime, until: datetime, most: int) -> list[Owed]:
-    """What all generations answer for with since < instant <= until, in order, at most `most`.
+    """Returns the instants of all generations with since < instant <= until, in order, at most `most`.
 
-    An instant that two of them have (a one-time instant sent by both) is one occurrence: of the earlier.
+    An instant of two generations (a one-time instant sent by both) is one occurrence of the earlier one.
     """
     found: dict[datetime, int] = {}
     for each in sorted(generations, key=lambda generation: generation.number):
@@ -138,7 +138,7 @@ def owed_between(generations: Iterable[Generation], since: datetime, until: date
 
 @dataclass(frozen=True)
 class Seam:
-    """since: the new plan begins after it. until: the last second that the old plan answers for."""
+    """The time in which two plans meet. since: the new one begins after it. until: the last second of the old one."""
 
     since: datetime
     until: datetime
@@ -146,9 +146,9 @@ class Seam:
 
 @dataclass(frozen=True)
 class Start:
-    """first_at: the first occurrence of the new plan, None where it has none.
+    """The start of a new plan. first_at: its first occurrence, None without any.
 
-    taken_over: instants that the old plan had counted and the new one counts in its place.
+    taken_over: instants that the old plan had counted and the new one counts instead.
     """
 
     first_at: datetime | None
@@ -156,7 +156,7 @@ class Start:
 
 
 def counted_after(before: Schedule, old: Timing, since: datetime) -> set[datetime]:
-    """The instants after `since` that a schedule has sent and counted: of its plan, and of those that ended before."""
+    """Returns the instants after `since` that a schedule has sent and counted, by its plan and by earlier ones."""
     found = {each for each in before.still_due if each > since}
     sent_to = sent_until(before)
     if sent_to is None or sent_to <= since:
@@ -169,7 +169,7 @@ def counted_after(before: Schedule, old: Timing, since: datetime) -> set[datetim
 
 
 def _chained(before: Schedule, old: Timing, since: datetime) -> set[datetime]:
-    """The same for an interval from the actual start, which goes back from its next occurrence by its own steps."""
+    """Returns the same for a series that follows its actual starts, by stepping back from its next occurrence."""
     assert old.actual_start_interval_s is not None
     step = timedelta(seconds=old.actual_start_interval_s)
     if before.state is ScheduleState.ENDING:
@@ -187,13 +187,14 @@ def _chained(before: Schedule, old: Timing, since: datetime) -> set[datetime]:
 def start_of(
     timing: Timing, planned_total: int, counted: Collection[datetime], seam: Seam, at: datetime | None
 ) -> Start:
-    """Where the new plan begins.
+    """Returns where the new plan begins.
 
-    planned_total: with all that the old plan has counted. counted: those of it that still lie ahead. at: where the new
-    plan runs at once, and its rule does not say so.
+    planned_total: includes everything that the old plan has counted. counted: the future instants among these. at: set
+    if the new plan runs at once at an instant that its rule does not have.
 
-    A `count` must hold what was counted already, and the chain of an interval from the actual start must not have
-    occurrences of another plan among its own: there the new plan begins later, at worst after the seam.
+    The new plan's `count` must have room for the instants already counted. A series that follows its actual starts
+    must not have another plan's occurrences between its own. Otherwise the new plan begins later, at the latest after
+    the seam.
     """
     for first_at in _candidates(timing, seam) if at is None else [at]:
         chain = list(_until(timing, first_at, seam.until))
@@ -208,7 +209,7 @@ def start_of(
 
 
 def _candidates(timing: Timing, seam: Seam) -> Iterator[datetime]:
-    """Its instants within the seam, and the first one after it."""
+    """Yields its instants within the seam, and the first one after it."""
     upcoming = timing.rule.next_after(seam.since)
     while upcoming is not None:
         yield upcoming
@@ -218,7 +219,7 @@ def _candidates(timing: Timing, seam: Seam) -> Iterator[datetime]:
 
 
 def _until(timing: Timing, first_at: datetime, until: datetime) -> Iterator[datetime]:
-    """The occurrences from `first_at` up to and including `until`."""
+    """Yields the occurrences from `first_at` up to and including `until`."""
     upcoming: datetime | None = first_at
     while upcoming is not None and upcoming <= until:
         yield upcoming

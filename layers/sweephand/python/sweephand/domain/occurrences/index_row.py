@@ -1,4 +1,4 @@
-"""What the next-run index knows of a row that waits: enough for the sweeper to act without reading the row."""
+"""The entry of a waiting row in the next-run index: enough for the sweeper to act without reading the row."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from sweephand.domain.run import Kind, Run
 from sweephand.domain.schedule import Lane
 
 WAKE_AGAIN = timedelta(minutes=15)
-"""A row that wakes somebody speaks again after this long, until what it waits for has come."""
+"""A row that sent a wake-up sends it again after this time, until its wait is over."""
 WAKE = timedelta(seconds=60)
-"""A row that is written before its message is looked at after this long, in case the message was lost."""
+"""The sweeper checks a row that is written before its message after this time, in case the message was lost."""
 
 
 class Waits(StrEnum):
-    """For what a row waits."""
+    """The event that a row waits for."""
 
     OCCURRENCE = "S"
     """A schedule: its next occurrence."""
     END = "E"
-    """An ENDING schedule: to be looked at until it is COMPLETED."""
+    """An ENDING schedule: checked until it is COMPLETED."""
     RUN = "R"
     """A run: its pointer is due (retry, deadline, lost message)."""
     CATCH_UP = "C"
     """Missed occurrences that are sent paced."""
     CLEAN_UP = "X"
-    """What was deleted: its open runs are to be ended."""
+    """A deleted owner: its open runs must be ended."""
     RESUME = "P"
     """A paused job: its pause ends."""
     CHANGE = "G"
@@ -37,30 +37,30 @@ class Waits(StrEnum):
     HELD = "H"
     """A schedule whose collection or tenant is disabled: `since` is its earliest occurrence not yet sent."""
     RELEASE = "L"
-    """A collection or a tenant that was enabled: its held schedules are to be let go."""
+    """A collection or a tenant that was enabled: its held schedules must be released."""
     REPLAN = "N"
-    """A calendar that was changed: the schedules that name it are to be planned anew."""
+    """A changed calendar: the schedules that name it must be planned again."""
     OPERATION = "O"
-    """Long work under way: its next page, should the message of it be lost."""
+    """A running operation: its next page, in case its message was lost."""
     ERRORS = "F"
-    """A group of failures: those that nobody has seen to and that will expire are told."""
+    """A group of failures: open ones that will expire are published."""
     FLOW = "T"
-    """A flow key: runs wait in its line, and are to be called out of it."""
+    """A flow key: runs wait in its line and must be started in turn."""
     ENDED = "K"
-    """A COMPLETED schedule, kept a while: its job goes when all are. `since` is its completion."""
+    """A COMPLETED schedule in its retention: its job is deleted when all are. `since` is its completion."""
 
 
 class UnknownKind(LookupError):
-    """A row of a kind that a later version wrote: to be left alone."""
+    """A row of a kind that a later version wrote. It must be left alone."""
 
 
 @dataclass(frozen=True)
 class SweepText:
     """The packed attribute `sweep`.
 
-    packed: of a schedule, the text that schedules.timing.load reads; of a run, WaitingRun's.
-    collection: of a schedule's job; None in rows of before it was packed, which are never held for their collection.
-    It stands behind the kind, where a version that does not know it leaves the row alone.
+    packed: for a schedule, the string that schedules.timing.load reads; for a run, a WaitingRun.
+    collection: of a schedule's job; None in older rows, which are never held for their collection. It follows the kind,
+    so that a version that does not know it leaves the row alone.
     """
 
     waits: Waits
@@ -80,7 +80,7 @@ class SweepText:
 
     @classmethod
     def read(cls, text: str) -> SweepText:
-        """Raises UnknownKind for a row of a later version, ValueError for a text that nobody wrote."""
+        """Reads the attribute. Raises UnknownKind for a row of a later version, ValueError for an invalid string."""
         head, lane, misfire, packed = text.split(";", 3)
         waits, *rest = head.split("@")
         try:
@@ -96,7 +96,7 @@ class SweepText:
 
 @dataclass(frozen=True)
 class WaitingRun:
-    """What a run's pointer needs beside the row's key."""
+    """The members of a run's pointer that are not in the row's key."""
 
     job_id: str
     kind: Kind

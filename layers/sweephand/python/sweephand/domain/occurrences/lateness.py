@@ -1,4 +1,4 @@
-"""The misfire policy as a value: what becomes of occurrences that come late. Without the mathematics of schedules."""
+"""The misfire policy as a value: which late occurrences run. Does not load the mathematics of schedules."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from enum import StrEnum
 from typing import Any
 
 FRESH = timedelta(minutes=2)
-"""An occurrence this young is not missed: two ticks have not passed since."""
+"""An occurrence of this age is not missed yet: fewer than two ticks have passed."""
 ALL_UNDER = timedelta(seconds=1_200)
-"""SAP: under 20 minutes everything that was missed runs, from 20 minutes on only the last."""
+"""SAP's rule: below 20 minutes all missed occurrences run, from 20 minutes on only the last."""
 RATE_PER_MINUTE = 60
 
 
@@ -23,11 +23,11 @@ class Misfire(StrEnum):
 
 
 CATCHES_UP = (Misfire.SAP, Misfire.ALL)
-"""The types that send missed occurrences one after the other, and so have a rate."""
+"""The types that send missed occurrences one after the other and therefore have a rate."""
 
 
 def inactive(given: Mapping[str, Any]) -> dict[str, str]:
-    """The members of a `misfire` that nothing acts on, each with the reason."""
+    """Returns the members of a `misfire` that have no effect, each with the reason."""
     kind = given.get("type", Misfire.SAP)
     if "ratePerMinute" not in given or kind in CATCHES_UP or kind not in tuple(Misfire):
         return {}
@@ -36,9 +36,9 @@ def inactive(given: Mapping[str, Any]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Policy:
-    """rate_per_minute: how fast missed occurrences are sent after an outage.
+    """A misfire policy. rate_per_minute: how fast missed occurrences are sent after an outage.
 
-    max_lateness_s: an occurrence later than that never runs, whatever the type; None for no such limit.
+    max_lateness_s: an occurrence that is later never runs, whatever the type; None for no limit.
     """
 
     type: Misfire = Misfire.SAP
@@ -52,14 +52,14 @@ class Policy:
 
     @classmethod
     def read(cls, text: str) -> Policy:
-        """Raises ValueError for a text that nobody wrote."""
+        """Reads a stored policy. Raises ValueError for an invalid string."""
         kind, rate, most, *more = [*text.split("/"), "", ""]
         if any(more):
             raise ValueError("a misfire policy has three parts")
         return cls(Misfire(kind), int(rate) if rate else RATE_PER_MINUTE, int(most) if most else None)
 
     def runs_all(self, age: timedelta) -> bool:
-        """age: of the oldest occurrence that was not sent, when the row was first found overdue."""
+        """Returns True if all missed occurrences run. age: of the oldest one when the row was first found overdue."""
         return self.type is Misfire.ALL or (self.type is Misfire.SAP and age < ALL_UNDER)
 
     def expires(self, lateness: timedelta) -> bool:

@@ -1,4 +1,4 @@
-"""What becomes of occurrences that were found late. Sweeper and executor ask the same, by the policy of lateness.py."""
+"""Decides which late occurrences run, by the policy of lateness.py, for both the sweeper and the executor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECOND = timedelta(seconds=1)
 
 @dataclass(frozen=True)
 class Span:
-    """`count` occurrences in a row: the first and the last instant."""
+    """A number of successive occurrences, from the first to the last instant."""
 
     first: datetime
     last: datetime
@@ -27,7 +27,7 @@ class Span:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Occurrences that the policy does not run, and why."""
+    """A span of occurrences that the policy does not run, and why."""
 
     span: Span
     state: State
@@ -38,7 +38,7 @@ class LeftOut:
 class Missed:
     """The verdict on the missed occurrences of a schedule, from the first to the last.
 
-    left_out: in order, before what runs. caught_up: those that all run, paced. latest: the only one that runs.
+    left_out: in order, before those that run. caught_up: a span that runs at a limited rate. latest: the only run.
     """
 
     span: Span
@@ -48,19 +48,19 @@ class Missed:
 
 
 def missed(timing: Timing, policy: Policy, next_at: datetime, now: datetime, planned_total: int) -> Missed | None:
-    """What a sweep at `now` finds missed; None unless more than one occurrence is older than two minutes.
+    """Judges the occurrences that a sweep at `now` finds missed; None unless more than one is over two minutes old.
 
-    planned_total: of its count, how many are sent. The last missed occurrence is computed, never stepped to.
+    planned_total: how many occurrences of its count were sent. The last missed one is computed, not reached by steps.
     """
     if timing.actual_start_interval_s is not None:
-        return None  # the next occurrence follows from the start of this one: never more than one is missed
+        return None  # the next occurrence depends on the start of this one: at most one can be missed
     last = timing.rule.last_until(now - FRESH)
     if last is None or last <= next_at:
         return None
     verdict = _judged(timing, policy, _span(timing, next_at, last), now)
     left = None if timing.count is None else timing.count - planned_total
     if left is not None and verdict.caught_up is not None and verdict.caught_up.count > left:
-        return None  # the count ends the series within the range: what is left of it is simply sent
+        return None  # the count ends the series within the span: the rest of it is simply sent
     return verdict
 
 
@@ -83,7 +83,7 @@ def _judged(timing: Timing, policy: Policy, whole: Span, now: datetime) -> Misse
 
 
 def _last_expired(timing: Timing, policy: Policy, whole: Span, now: datetime) -> datetime | None:
-    """The last of them that is later than the policy lets any run be."""
+    """Returns the last occurrence that exceeds the policy's max_lateness_s, None without one."""
     if policy.max_lateness_s is None or not policy.expires(now - whole.first):
         return None
     limit = now - timedelta(seconds=policy.max_lateness_s)
@@ -92,7 +92,7 @@ def _last_expired(timing: Timing, policy: Policy, whole: Span, now: datetime) ->
 
 
 def _span(timing: Timing, first: datetime, last: datetime) -> Span:
-    """`first` need not be of the rule: a run at once is not."""
+    """Returns the span from `first` to `last`. The rule need not have `first` (a run at once)."""
     return Span(first, last, 1 + (count_within(timing, first + SECOND, last) if last > first else 0))
 
 
@@ -105,12 +105,12 @@ def comes_too_late(
     sent_at: datetime | None = None,
     through: datetime | None = None,
 ) -> tuple[State, Reason] | None:
-    """How a message that reaches the executor late ends, None if it runs.
+    """Returns how an occurrence ends whose message reaches the executor late; None if it runs.
 
-    Beyond the policy's limit it is expired; missed, if the policy runs only the last and a later one is already due, or
-    runs none that was missed. timing: of the plan that sent it; through: that plan's last occurrence, where it has come
-    to its end. sent_at: when the queue took the message: a sweep that sent it late has found that it runs, so only what
-    came after that is judged.
+    It is expired if it exceeds the policy's limit. It is missed if the policy runs no missed occurrence, or runs only
+    the last and a later one is already due. timing: the plan that sent it. through: that plan's last occurrence, if
+    the plan has ended. sent_at: when the queue accepted the message. A sweep that sent it late had decided that it
+    runs, so only the time after that counts.
     """
     if policy.expires(now - instant):
         return State.EXPIRED, Reason.MAX_LATENESS
@@ -124,7 +124,7 @@ def comes_too_late(
 
 
 def _following(timing: Timing, instant: datetime, accepted_at: datetime) -> datetime | None:
-    """The occurrence after this one; of a series that follows its actual starts, an interval after it was sent."""
+    """Returns the next occurrence; in a series that follows its actual starts, one interval after it was sent."""
     if timing.actual_start_interval_s is not None:
         return accepted_at + timedelta(seconds=timing.actual_start_interval_s)
     return timing.rule.next_after(instant)

@@ -1,23 +1,23 @@
-"""Recurring schedules to which a change leaves no date: the one rule of callers who see `active` as the service has it.
+"""The rule for changes that leave a schedule no date, for callers whose `active` is the same as the service's.
 
-| it stands               | `active` | another time, or window of its job  | then                                      |
+| before                  | `active` | new time, or new window of its job  | then                                      |
 | ----------------------- | -------- | ----------------------------------- | ----------------------------------------- |
-| on                      | -, true  | its own; with a date                | is planned anew                           |
+| on                      | -, true  | its own; with a date                | is planned again                          |
 | on                      | -, true  | its own; without                    | REFUSED                                   |
-| on                      | -, true  | its job's; without                  | is over, as one that ran out              |
+| on                      | -, true  | its job's; without                  | is over: ran out                          |
 | over: ran out           | -        | with a date                         | goes on                                   |
 | over: ran out           | -        | without                             | stays over                                |
-| over: its end came      | -        | any                                 | stays off, until somebody switches it on  |
+| over: past its end      | -        | any                                 | stays off until it is switched on         |
 | over, or switched off   | true     | any, or none; with a date           | is on                                     |
 | over, or switched off   | true     | any, or none; without               | REFUSED                                   |
-| switched off            | -        | any                                 | stays off, with the new time, date or not |
-| any                     | false    | any                                 | is off, with the new time, date or not    |
-| new                     | any      | its own; without                    | is stored, and over                       |
-| part of its job's body  | -, true  | its own; without                    | is stored, and over                       |
+| switched off            | -        | any                                 | stays off with the new time, date or not  |
+| any                     | false    | any                                 | is off with the new time, date or not     |
+| new                     | any      | its own; without                    | is stored and over                        |
+| part of its job's body  | -, true  | its own; without                    | is stored and over                        |
 
-Ran out: no date fits before its end, which is ahead still. "-": not sent. Whether its end or its job's has come is
-asked before the change. An ended schedule never stands in the way of its job: the last two lines go before all others.
-Callers without this rule go by the policy onNothingLeft. Sources: decisions 0055 and 0083.
+"Ran out": it has no further date, although its end lies ahead. "Past its end": its own end or its job's had come before
+the change. "-": not sent. The last two lines take precedence, so that an ended schedule never blocks a change of its
+job. For other callers the policy onNothingLeft applies. Sources: decisions 0055 and 0083.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Stands(Enum):
 
 
 class NothingLeft(Enum):
-    """What becomes of a change that leaves no date. POLICY: what onNothingLeft says. KEPT: it is made all the same."""
+    """The verdict on a change that leaves no date. POLICY: onNothingLeft decides. KEPT: the change is made anyway."""
 
     POLICY = auto()
     REFUSED = auto()
@@ -46,7 +46,7 @@ class NothingLeft(Enum):
 
 
 def stands(schedule: Schedule, ends: Iterable[datetime | None], now: datetime) -> Stands:
-    """ends: its own and its job's, None where there is none."""
+    """Returns how the schedule stands before the change. ends: its own and its job's, None without one."""
     if not schedule.active:
         return Stands.OFF
     if schedule.state not in OVER | {ScheduleState.BROKEN}:
@@ -55,7 +55,7 @@ def stands(schedule: Schedule, ends: Iterable[datetime | None], now: datetime) -
 
 
 def after_change(how: Stands, asked: Asked, *, own: bool, window: bool) -> tuple[bool, NothingLeft]:
-    """Shall it be on, and what if it has no date then? own: its own members of time change; window: its job's."""
+    """Returns whether it will be on, and the verdict if it has no date. own: its timing changes; window: its job's."""
     on = asked.active
     if on is None:
         on = how in {Stands.ON, Stands.RAN_OUT} or (how is Stands.END_CAME and not (own or window))
@@ -70,7 +70,7 @@ def after_change_of_single(
 ) -> NothingLeft:
     """Returns the verdict on a schedule of one instant that will be on or off.
 
-    another: another instant is asked for. has_instant: its window leaves it the one that is stored. A change that would
+    another: the caller asks for a new instant. has_instant: its window contains the stored one. A change that would
     take its instant from a schedule that waits is refused; one that is off, has run or was made without an instant
     is not.
     """

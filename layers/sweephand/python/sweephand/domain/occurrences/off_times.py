@@ -1,7 +1,7 @@
-"""When something was switched off: what fell due then is not called afterwards, however late its message comes. Pure.
+"""Times in which something was switched off: occurrences due then never run, however late the message. Pure.
 
-A schedule needs this only for what it had sent ahead when it was switched off, a tenant and a collection for the same
-of all their schedules. Everything else of that time was never sent.
+A schedule needs this only for occurrences that it had sent ahead when it was switched off. Tenants and collections need
+it for those of all their schedules. All other occurrences of that time were never sent.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sweephand.domain.instants import epoch_s
 from sweephand.domain.run import Reason
 
 KEPT = timedelta(days=5)
-"""Longer than a message is acted on (domain.runs.admission.MAX_AGE)."""
+"""Longer than messages are valid (domain.runs.admission.MAX_AGE)."""
 MOST = 20
 ANY_GENERATION = 0
 
@@ -24,9 +24,9 @@ _REASONS = {letter: reason for reason, letter in _LETTERS.items()}
 
 @dataclass(frozen=True)
 class OffTime:
-    """The instants with since < instant <= until, in epoch seconds; until None while it lasts.
+    """A time in which something was off: since < instant <= until, in epoch seconds; until is None while it lasts.
 
-    generation: the last plan that it ended; what a later one planned is not meant. ANY_GENERATION: all plans are meant.
+    generation: it applies to occurrences of this plan and earlier ones. ANY_GENERATION: it applies to all plans.
     """
 
     reason: Reason
@@ -39,29 +39,29 @@ class OffTime:
         return f"{_LETTERS[self.reason]}{self.generation}:{self.since}-{until}"
 
     def covers(self, instant: datetime, generation: int) -> bool:
-        """Did an occurrence of this plan fall due while it was off? Of a time that still lasts, the state says it."""
+        """Returns True if an occurrence of this plan fell due in it. While it lasts, the state decides instead."""
         if self.until is None or (self.generation != ANY_GENERATION and generation > self.generation):
             return False
         return self.since < epoch_s(instant) <= self.until
 
 
 def began(text: str | None, reason: Reason, generation: int, since: datetime) -> str:
-    """With a time that begins after `since`; the latest of them are kept."""
+    """Adds a time that begins after `since`, and drops old ones."""
     oldest = epoch_s(since - KEPT)
     kept = [each for each in _read(text) if each.since > oldest]
     return _text([*kept, OffTime(reason, generation, epoch_s(since))][-MOST:])
 
 
 def ended(text: str | None, until: datetime) -> str | None:
-    """With an end of the one that still lasts."""
+    """Ends the time that still lasts."""
     times = [replace(each, until=epoch_s(until)) if each.until is None else each for each in _read(text)]
     return _text(times) if times else None
 
 
 def reason_at(text: str | None, instant: datetime, generation: int) -> Reason | None:
-    """Why an occurrence of this plan is not called; None where it did not fall due in such a time.
+    """Returns why an occurrence of this plan does not run; None if it did not fall due in one of the times.
 
-    Raises ValueError or KeyError for a text that nobody wrote.
+    Raises ValueError or KeyError for an invalid string.
     """
     return next((each.reason for each in _read(text) if each.covers(instant, generation)), None)
 

@@ -1,4 +1,4 @@
-"""The chain of a schedule's occurrences: what is due in a window, and how the series goes on. Pure."""
+"""The series of a schedule: the occurrences due in a window, and the one after them. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from sweephand.schedules.rule import Undecided
 from sweephand.schedules.timing import Timing, count_between
 
 MOST_AT_ONCE = 1_000
-"""Occurrences of one schedule that one look takes up: what is left follows at the next."""
+"""The most occurrences of one schedule in one sweep. The rest follow in the next one."""
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """instants: due, in order.
+    """The occurrences due in a window, in order.
 
-    next_at: the first that is not, None when the series is over (or its count is reached).
+    next_at: the first that is not due yet; None if the series is over or its count is reached.
     """
 
     instants: tuple[datetime, ...]
@@ -29,12 +29,12 @@ class Stretch:
 
 
 def due(timing: Timing, next_at: datetime, until: datetime, planned_total: int, sent_at: datetime) -> Stretch:
-    """The occurrences from `next_at` up to and including `until`, within the count that is left.
+    """Returns the occurrences from `next_at` up to and including `until`, within the remaining count.
 
-    next_at: the earliest occurrence not yet sent. sent_at: the sweep's own instant, from which an interval with
-    align `actual_start` goes on when the occurrence is late (SAP's repeatInterval). One that is fresh is not: who
-    planned it since the last tick sent it on its second, and its rhythm. Where nobody did, the executor that starts
-    it late moves what follows (flow/runs/actual_start.py).
+    next_at: the earliest occurrence not yet sent. sent_at: the instant of the sweep. After a late occurrence, an
+    interval with align `actual_start` continues from there (SAP's repeatInterval). An occurrence of less than two
+    minutes is not late: if it was planned since the last tick, it was sent in time. Otherwise the executor that starts
+    it late moves the next one (flow/runs/actual_start.py).
     """
     left = MOST_AT_ONCE if timing.count is None else min(MOST_AT_ONCE, timing.count - planned_total)
     instants: list[datetime] = []
@@ -48,7 +48,7 @@ def due(timing: Timing, next_at: datetime, until: datetime, planned_total: int, 
 
 
 def following(timing: Timing, occurrence: datetime, sent_at: datetime) -> datetime | None:
-    """The occurrence after this one."""
+    """Returns the next occurrence, None after the last."""
     if timing.actual_start_interval_s is None:
         return timing.rule.next_after(occurrence)
     upcoming = max(occurrence, sent_at.replace(microsecond=0)) + timedelta(seconds=timing.actual_start_interval_s)
@@ -60,9 +60,9 @@ WEEK = timedelta(days=7)
 
 
 def count_within(timing: Timing, first_at: datetime, last_at: datetime) -> int:
-    """How many occurrences lie from `first_at` to `last_at`, both included. Raises Undecided.
+    """Counts the occurrences from `first_at` to `last_at`, both included. Raises Undecided.
 
-    What takes too long to count at once is counted week by week.
+    Counts week by week if counting everything at once takes too long.
     """
     after = first_at - timedelta(seconds=1)
     try:
@@ -77,11 +77,11 @@ def count_within(timing: Timing, first_at: datetime, last_at: datetime) -> int:
 
 
 def first(timing: Timing, now: datetime) -> datetime | None:
-    """The first occurrence of a new or re-planned series: not before `now`, an instant of `now` itself included."""
+    """Returns the first occurrence of a new or changed series, at or after `now`."""
     return timing.rule.next_after(before_first(now))
 
 
 def before_first(now: datetime) -> datetime:
-    """The whole second behind which a series that begins at `now` has its first occurrence."""
+    """Returns the whole second after which a series that begins at `now` has its first occurrence."""
     whole = now.replace(microsecond=0)
     return whole if whole < now else whole - timedelta(seconds=1)

@@ -1,7 +1,7 @@
-"""What is disabled, tenants and collections, as one look of the sweep knows it. Pure.
+"""The disabled tenants and collections that one sweep knows of. Pure.
 
-While one is disabled, its schedules are held: their rows move on without being sent. What was due until it was enabled
-again is left out; what is due later runs.
+The schedules of a disabled tenant or collection are held: their rows move on, and nothing is sent. Occurrences that
+fall due before it is enabled again are left out; later ones run.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from datetime import datetime, timedelta
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 
 HOLD = timedelta(hours=1)
-"""After this long a held schedule is looked at again."""
+"""The time after which the sweeper checks a held schedule again."""
 SPREAD_S = 3_600
-"""Schedules that were due together are not looked at together again."""
+"""The spread of these checks, so that schedules due together are not checked together."""
 
 
 @dataclass(frozen=True)
 class Suspension:
-    """until: None while it lasts; else the last second of it."""
+    """The time for which a tenant or collection is disabled. until: its last second, None while it lasts."""
 
     until: datetime | None = None
 
@@ -37,7 +37,7 @@ class Suspensions:
         return bool(self.by_key)
 
     def of(self, tenant: str, collection: str | None) -> Suspension | None:
-        """What holds for a schedule: its tenant's and its collection's, the one that lasts longer."""
+        """Returns the suspension of a schedule's tenant or collection, whichever lasts longer."""
         keys: set[Key] = {(tenant, None), (tenant, collection)}
         found = [self.by_key[key] for key in keys if key in self.by_key]
         lasting = [each for each in found if each.until is None]
@@ -46,17 +46,17 @@ class Suspensions:
         return Suspension(max(each.until for each in found if each.until is not None))
 
     def holds(self, tenant: str, sweep: SweepText) -> bool:
-        """True for a schedule that waits for its occurrence and must not be sent now."""
+        """Returns True for a schedule that waits for its occurrence and must not be sent now."""
         if sweep.waits not in {Waits.OCCURRENCE, Waits.HELD}:
             return False
         suspension = self.of(tenant, sweep.collection)
         return suspension is not None and suspension.until is None
 
     def ended_at(self, tenant: str, sweep: SweepText, unsent_from: datetime, now: datetime) -> datetime | None:
-        """Up to when the occurrences of a schedule that may run are left out; None where none is.
+        """Returns the instant up to which occurrences of a released schedule are left out; None if none is.
 
-        unsent_from: its earliest occurrence not yet sent. A held schedule of which the list says nothing any more is
-        let go as if it had been enabled this moment.
+        unsent_from: its earliest occurrence not yet sent. A held schedule without a suspension is released as if it had
+        been enabled now.
         """
         suspension = self.of(tenant, sweep.collection)
         if suspension is not None and suspension.until is not None:
@@ -65,7 +65,7 @@ class Suspensions:
 
 
 def looked_at_again(now: datetime, sweep: SweepText, spread: float) -> datetime:
-    """When a held schedule's row comes up next. spread: 0 to 1, the schedule's own, for the first time."""
+    """Returns when a held schedule is checked next. spread: its own value from 0 to 1, for the first check."""
     if sweep.waits is Waits.HELD:
         return now + HOLD
     return now + HOLD + timedelta(seconds=int(spread * SPREAD_S))

@@ -1,4 +1,4 @@
-"""What a schedule will do, as far as its rule, its count and its state say. Pure."""
+"""The future occurrences of a schedule, by its rule, its count and its state. Pure."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from sweephand.schedules.rule import Undecided
 from sweephand.schedules.timing import Timing, load_or_never
 
 SENT_AHEAD_MOST = timedelta(minutes=5)
-"""More than any sweep looks ahead."""
+"""Longer than any sweep looks ahead."""
 LOOKED_AT_FOR_EACH = 4
-"""Instants of each version for one that both have."""
+"""Instants to compute of each version for each one that both have."""
 
 
 def next_runs(schedule: Schedule, timing: Timing, now: datetime, limit: int) -> list[datetime]:
-    """The instants ahead, those included that are sent already but not due yet."""
+    """Returns the next instants, including those that were sent but are not due yet."""
     return [each.instant for each in ahead(schedule, timing, now, limit)]
 
 
 def ahead(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
-    """What the schedule will do after an instant: within its count, and nothing while it is off or held.
+    """Returns the next occurrences after an instant, within the count; nothing while the schedule is off or held.
 
-    With what the plan before a change still has due, in the seconds after that. While it has still to follow a change
-    of its calendars: only what runs whenever it does so, which may be fewer.
+    In the seconds after a change, includes those that the old plan still has due. Before the schedule follows a change
+    of its calendars, returns only those that run in either version, which may be fewer.
     """
     if schedule.newer_packed is not None:
         newer = load_or_never(schedule.newer_packed)
@@ -41,8 +41,10 @@ def ahead(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> li
 
 
 def _certain(schedule: Schedule, timing: Timing, newer: Timing, after: datetime, limit: int) -> list[Occurrence]:
-    """The instants that both versions have, as far as the count holds what either has before them: the schedule goes by
-    the older one until it follows, and by the newer one from then on. What is still due from before runs anyway.
+    """Returns the instants of both versions, as far as the count allows for those that either has before them.
+
+    The schedule uses the older version until it follows the change, and the newer one from then on. Instants that are
+    still due from before run anyway.
     """
     looked_at = LOOKED_AT_FOR_EACH * limit
     found = ahead(schedule, timing, after, looked_at)
@@ -59,7 +61,7 @@ def _certain(schedule: Schedule, timing: Timing, newer: Timing, after: datetime,
 
 
 def _own(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
-    """Of the generation in force."""
+    """Returns the next occurrences of the generation in force."""
     try:
         found = _planned(schedule, timing, after, limit)
     except Undecided:  # the sweep takes it out of service once it comes to what is known
@@ -76,7 +78,7 @@ def _own(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> lis
 
 
 def _planned(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
-    """As the rule says; but what follows its actual starts, or began late, goes by its row."""
+    """Returns occurrences by the rule, or by the row if the series follows its actual starts or began late."""
     at = schedule.next_run_at
     if at is None or schedule.state is not ScheduleState.ACTIVE:
         return preview(timing, after, limit)
@@ -98,6 +100,6 @@ def _planned(schedule: Schedule, timing: Timing, after: datetime, limit: int) ->
 
 
 def _due_unswept(schedule: Schedule, timing: Timing, now: datetime) -> int:
-    """Instants of a new plan that the API has sent and no sweep has counted yet: some are past already."""
+    """Counts the past instants of a new plan that the API has sent and no sweep has counted yet."""
     begin = schedule.next_run_at
     return 0 if begin is None or begin > now else series.count_within(timing, begin, now)

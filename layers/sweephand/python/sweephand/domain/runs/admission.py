@@ -1,6 +1,6 @@
-"""The gate: what a delivered pointer may do, from what is there now. Pure; the executor carries it out.
+"""Decides what an executor does with a delivered pointer, from the current rows. Pure; the executor carries it out.
 
-For a run without a row the schedule's state, its generations and the lateness decide; for one with a row, the row.
+If the run has a row, the row decides; otherwise the schedule's state, its generations and the lateness.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ with lazy():
     from sweephand.schedules import timing
 
 MAX_AGE = timedelta(days=4)
-"""Queues keep messages for 14 days; one this late is ended, not acted on."""
+"""A run whose message comes this late ends without a call. Queues keep messages for 14 days."""
 MAX_LOST = 1
-"""Executors that may be lost with an attempt that another attempt may follow."""
+"""How many executors may be lost in an attempt before it counts as failed, if another attempt may follow."""
 MAX_LOST_LAST = 7
-"""Executors that may be lost with the last attempt. Its message comes ten times: one more is left to end the run."""
+"""How many executors may be lost in the last attempt. Its message comes ten times, so one is left to end the run."""
 
 
 @dataclass(frozen=True)
 class Drop:
-    """Acknowledge and leave no row: the occurrence belongs to nobody, or to another plan."""
+    """Acknowledge without writing a row: the occurrence has no owner any more, or belongs to another plan."""
 
     why: str
 
 
 @dataclass(frozen=True)
 class End:
-    """End it without acting: as a new row, or [not terminal] where there is one.
+    """End the run without a call: write a new row, or change an unfinished one.
 
-    message: for people; it decides nothing.
+    message: for people; no rule depends on it.
     """
 
     state: State
@@ -56,7 +56,7 @@ class End:
 
 @dataclass(frozen=True)
 class Claim:
-    """Take this attempt; with `run`, of a row that waits. contested: if the schedule's slot is free for it."""
+    """Claim this attempt. contested: only if the schedule's slot is free."""
 
     attempt: int
     contested: bool = False
@@ -64,24 +64,24 @@ class Claim:
 
 @dataclass(frozen=True)
 class TakeOver:
-    """The holder's lease is over: the same attempt again."""
+    """Claim the same attempt again, because its executor's lease is over."""
 
 
 @dataclass(frozen=True)
 class EndLost:
-    """Too many executors were lost with this attempt."""
+    """End the run, because too many executors were lost in this attempt."""
 
 
 @dataclass(frozen=True)
 class EndUnanswered:
-    """The callback, or the end of its task, did not come in time."""
+    """End the run, because the callback or the end of its task did not come in time."""
 
     state: State
 
 
 @dataclass(frozen=True)
 class FailAttempt:
-    """Counts the attempt as failed, so that its retry policy decides. state: of the run if none follows."""
+    """Count the attempt as failed, so that the retry policy decides. state: the run's if no attempt follows."""
 
     state: State
     reason: Reason
@@ -89,26 +89,26 @@ class FailAttempt:
 
 @dataclass(frozen=True)
 class Effects:
-    """It is finished: repeat what follows from its end, acknowledge."""
+    """Repeat what follows from the end of the finished run, then acknowledge."""
 
 
 @dataclass(frozen=True)
 class Later:
-    """Not now: come back at `at`, do not acknowledge."""
+    """Do not acknowledge; let the message come back at `at`."""
 
     at: datetime
 
 
 @dataclass(frozen=True)
 class Acknowledge:
-    """Something else answers for it."""
+    """Acknowledge, because another message will come."""
 
     why: str
 
 
 @dataclass(frozen=True)
 class SendPointer:
-    """The retry's own pointer may be lost: send it, then acknowledge."""
+    """Send the retry's pointer, which may be lost, then acknowledge."""
 
 
 Admission = (
@@ -118,10 +118,10 @@ Admission = (
 
 @dataclass(frozen=True)
 class Seen:
-    """What is there as the gate looks. terms: of the job's collection and tenant.
+    """The rows on which the decision depends. terms: of the job's collection and tenant.
 
-    left: the plan that sent the message, where a change has left it behind and the message comes late.
-    line: of the ledger, that tells of the message's instant and many others.
+    left: the plan that sent the message, if the message is late and a change has replaced that plan.
+    line: the ledger range that the message's instant belongs to, if any.
     """
 
     job: Job | None
@@ -133,7 +133,7 @@ class Seen:
 
 
 def flow_key_of(kind: Kind, seen: Seen) -> str | None:
-    """The flow key that a run passes: its job's, else its collection's. An error action or a hook passes none."""
+    """Returns the flow key of a run: its job's, else its collection's. Error actions and hooks have none."""
     if kind in REACTIONS or seen.job is None:
         return None
     own: str | None = seen.job.policies.get("flowKey")
@@ -141,45 +141,45 @@ def flow_key_of(kind: Kind, seen: Seen) -> str | None:
 
 
 def admit(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime | None = None) -> Admission:
-    """sent_at: when the queue took the message."""
+    """Decides what to do with a pointer. sent_at: when the queue accepted the message."""
     if seen.run is not None:
         return _with_row(pointer, seen.job, seen.schedule, seen.run, now)
     return _without_row(pointer, seen, now, sent_at)
 
 
 def needs_left(pointer: Pointer, seen: Seen, now: datetime) -> bool:
-    """Is the plan that sent the message needed to judge it? Only of a late one whose schedule was changed since."""
+    """Returns True if the sending plan is needed: for a late message whose schedule was changed since."""
     schedule = _late_without_row(pointer, seen, now)
     return schedule is not None and not pointer.decided and pointer.generation < schedule.generation
 
 
 def needs_line(pointer: Pointer, seen: Seen, now: datetime) -> bool:
-    """May more than what was left out last decide on it? Only on a late one from before that."""
+    """Returns True if a ledger range may decide: for a late message from before the span that was left out last."""
     schedule = _late_without_row(pointer, seen, now)
     if schedule is None or schedule.missed_from is None:
         return False
     if pointer.decided and schedule.left_out_to is None:
-        return False  # of a catch-up, most likely: one read for each would be many
+        return False  # probably from a catch-up, where a read for each message would be too many
     return pointer.instant < schedule.missed_from
 
 
 def _late_without_row(pointer: Pointer, seen: Seen, now: datetime) -> Schedule | None:
-    """The schedule of a planned occurrence that comes late and has no row yet; None for all others."""
+    """Returns the schedule of a planned occurrence that is late and has no row yet; None for all others."""
     if seen.run is not None or pointer.kind is not Kind.SCHEDULED or now - pointer.instant < FRESH:
         return None
     return seen.schedule
 
 
 def _without_row(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime | None) -> Admission:
-    """In the protocol's order: does it belong to anybody, is it time, is it this plan's, was it off, may it run."""
+    """Decides in the protocol's order: owner, time, plan, times of being off, lateness, permission to run."""
     if pointer.kind is not Kind.SCHEDULED or pointer.attempt > 1:
-        return Drop("a run that was to be written before its message")
+        return Drop("its run must be written before its message")
     if seen.job is None or seen.schedule is None:
         return Drop("its schedule is gone")
     if pointer.instant > now:
         return Later(pointer.instant)
     if seen.line is not None:
-        return Drop("a line of the ledger tells of it")
+        return Drop("a range of the ledger holds it")
     return (
         _superseded(pointer, seen.schedule)
         or _was_off(pointer, seen.schedule, seen.terms)
@@ -190,24 +190,24 @@ def _without_row(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime 
 
 
 def _superseded(pointer: Pointer, schedule: Schedule) -> Drop | None:
-    """An instant that another plan answers for."""
+    """Drops an instant that another plan answers for."""
     if pointer.generation < schedule.generation:
         ended_at = schedule.ended_at.get(pointer.generation)
         if ended_at is None:
             return Drop("planned by a generation that is no longer listed")
         if pointer.instant.timestamp() > ended_at:
-            return Drop("a change planned this instant anew")
+            return Drop("a change has planned this instant again")
     if not _left_out(pointer.instant, schedule):
         return None
     if not pointer.decided:
         return Drop("the catch-up decides on it")
     if schedule.left_out_to is not None and pointer.instant <= schedule.left_out_to:
-        return Drop("a look that was cut off sent it, and a later one left it out")
+        return Drop("an interrupted sweep sent it, and a later one left it out")
     return None
 
 
 def _was_off(pointer: Pointer, schedule: Schedule, terms: Terms) -> End | None:
-    """It fell due while it was switched off, and its message comes after that: executors were away meanwhile."""
+    """Skips an occurrence that fell due while it was switched off, if its message came late."""
     if schedule.off_times is None and terms.off_times is None:
         return None
     reason = off_times.reason_at(schedule.off_times, pointer.instant, pointer.generation)
@@ -217,20 +217,20 @@ def _was_off(pointer: Pointer, schedule: Schedule, terms: Terms) -> End | None:
 
 
 def _planned_late(pointer: Pointer, schedule: Schedule) -> bool:
-    """Was it planned for a moment before the request, to run at once? That its collection was off then is no matter."""
+    """Returns True if a request planned it for a moment ago, to run at once, even if the collection was off then."""
     if pointer.instant != schedule.first_at or pointer.generation != schedule.generation:
         return False
     return pointer.instant < schedule.modified_at and _planned_from(schedule) >= pointer.instant
 
 
 def _planned_from(schedule: Schedule) -> datetime:
-    """About when the generation in force was planned: not before that, and seconds after it at most."""
+    """Returns about when the generation in force was planned: at most seconds after that, never before."""
     ended = schedule.ended_at.get(schedule.generation - 1)
     return schedule.created_at if ended is None else from_s(ended)
 
 
 def _left_out(instant: datetime, schedule: Schedule) -> bool:
-    """Within what a catch-up or a time of being disabled decided on. Before it, what was sent still counts."""
+    """Returns True within the span that a catch-up or a release left out. Messages for earlier instants are valid."""
     if schedule.missed_to is None or instant > schedule.missed_to:
         return False
     return schedule.missed_from is None or instant >= schedule.missed_from
@@ -239,7 +239,7 @@ def _left_out(instant: datetime, schedule: Schedule) -> bool:
 def _too_late(
     pointer: Pointer, schedule: Schedule, left: Generation | None, now: datetime, sent_at: datetime | None
 ) -> End | None:
-    """The sweep's misfire policy, for a message that comes late: executors were down, or their queue was cut off."""
+    """Applies the misfire policy to a late message: executors were down, or their queue could not be reached."""
     if now - max(pointer.instant, sent_at or pointer.instant) > MAX_AGE:
         return End(State.EXPIRED, Reason.MAX_AGE)
     if pointer.decided:
@@ -253,16 +253,16 @@ def _too_late(
             timing.load(packed), policy, pointer.instant, now, sent_at=sent_at, through=through
         )
     except ValueError:
-        return None  # the sweep takes such a schedule out of service; what it sent before runs all the same
+        return None  # the sweep takes such a schedule out of service; what it sent before runs anyway
     if too_late is None:
         return None
     return End(
-        *too_late, f"an executor met its message {(now - pointer.instant).total_seconds():.0f} s after its instant"
+        *too_late, f"an executor received it {(now - pointer.instant).total_seconds():.0f} s after its planned instant"
     )
 
 
 def _forbidden(job: Job, schedule: Schedule, *, enabled: bool) -> End | None:
-    """Why it may not run now. Job and schedule are both asked: of a large job, the schedules follow a moment later."""
+    """Skips a run that must not run now. Checks both rows: the schedules of a large job follow its change later."""
     if not enabled or not job.active or schedule.state in {ScheduleState.INACTIVE, ScheduleState.BROKEN}:
         return End(State.SKIPPED, Reason.DISABLED)
     if job.pause is not None or schedule.state is ScheduleState.PAUSED:
@@ -274,7 +274,7 @@ def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run:
     if run.finished:
         return Effects()
     if run.state is State.TRIGGERED and run.lease_until is not None and run.lease_until > now:
-        return Later(run.lease_until)  # what its holder reports counts, though its job may be gone
+        return Later(run.lease_until)  # the result of its executor counts even if its job is gone
     if job is None or (run.schedule_id is not None and schedule is None):
         return End(State.CANCELLED, Reason.OWNER_GONE)
     if run.kind in REACTIONS and job.reaction(run.kind) is None and run.state in CLAIMABLE:
@@ -286,7 +286,7 @@ def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run:
             return _unanswered(job, schedule, run)
         return _still_ahead(run, run.deadline_at)
     if pointer.attempt < run.attempt:
-        return SendPointer() if run.wake_at is None else Acknowledge("its wake row answers for it")
+        return SendPointer() if run.wake_at is None else Acknowledge("its row in the index wakes it")
     if run.not_before is not None and run.not_before > now:
         return _still_ahead(run, run.not_before)
     begins = run.state is State.QUEUED and run.kind not in REACTIONS
@@ -294,8 +294,9 @@ def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run:
 
 
 def _after_lost(job: Job, schedule: Schedule | None, run: Run) -> TakeOver | FailAttempt | EndLost:
-    """Decides on an attempt whose executor was lost. At least once means: as long as another try is possible, it is
-    made, because the call may never have begun.
+    """Decides on an attempt whose executor was lost.
+
+    Delivery at least once means that another try is made as long as one is possible: the call may never have begun.
     """
     if policies_of(job, schedule).get("delivery") == "at_most_once":
         return EndLost()
@@ -307,7 +308,7 @@ def _after_lost(job: Job, schedule: Schedule | None, run: Run) -> TakeOver | Fai
 
 
 def _unanswered(job: Job, schedule: Schedule | None, run: Run) -> FailAttempt | EndUnanswered:
-    """Decides on a run whose result did not come in time. A task is over then, because it is stopped."""
+    """Decides on a run whose result did not come in time. An ECS task is stopped then, so its run ends."""
     if _is_task(job, run):
         return EndUnanswered(State.TIMEOUT)
     if policies_of(job, schedule).get("onNoResult") == "retry" and _attempts_left(job, run):
@@ -316,26 +317,28 @@ def _unanswered(job: Job, schedule: Schedule | None, run: Run) -> FailAttempt | 
 
 
 def _attempts_left(job: Job, run: Run) -> bool:
-    """Says whether the retry policy of its action, as it is now, has a further attempt."""
+    """Returns True if the current retry policy of its action allows another attempt."""
     action = (job.reaction(run.kind) if run.kind in REACTIONS else None) or job.action
     return run.attempt < retry.parse(action.retry, "retry").max_attempts
 
 
 def _is_task(job: Job, run: Run) -> bool:
-    """A task is stopped when its time is over, so it is known what became of it."""
+    """Returns True for a run of an ECS task, which is stopped at its deadline."""
     action = job.reaction(run.kind) if run.kind in REACTIONS else job.action
     return run.task is not None or (action is not None and action.kind in TASK_KINDS)
 
 
 def contested(job: Job, schedule: Schedule | None) -> bool:
-    """Do runs of the schedule exclude each other? A run of the job itself excludes none."""
+    """Returns True if runs of the schedule exclude each other. Runs of the job itself never do."""
     return schedule is not None and policies_of(job, schedule).get("overlap", "allow") != "allow"
 
 
 def _still_ahead(run: Run, at: datetime | None) -> Later | Acknowledge:
-    """It waits for `at`. A wake row moved beyond that has spoken already: this is its pointer, come a moment early by
-    this clock, and to acknowledge it would put the run off until the wake row speaks again.
+    """Decides on a run that waits for `at`.
+
+    If its wake-up lies after `at`, this message is the wake-up itself, a moment early by this clock. Acknowledging it
+    would delay the run until the next wake-up.
     """
     if at is not None and (run.wake_at is None or run.wake_at > at):
         return Later(at)
-    return Acknowledge("its wake row answers for it")
+    return Acknowledge("its row in the index wakes it")

@@ -1,8 +1,8 @@
-"""A schedule whose target cannot be reached for ten days on end is switched off. Pure.
+"""Decides when a schedule is switched off because its target was unreachable for ten days. Pure.
 
-*Out of reach* is an attempt that got no connection: no address, refused, no TLS, no connection in time. Whatever the
-target answered, also an error, and also silence over a connection that stood, is a contact and ends the streak. What
-never left the service says nothing of the target. Source: decision 0040.
+A target is *out of reach* if an attempt got no connection: no address, refused, no TLS, no connection in time. Any
+answer, also an error, is a contact and ends the streak; so is silence over an open connection. Attempts that made no
+call do not count. Source: decision 0040.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sweephand.domain.run import UNREACHABLE, Outcome, Reason, Run, State
 
 LIMIT = timedelta(days=10)
 UNSENT = frozenset({Reason.GUARD, Reason.BAD_PAYLOAD, Reason.DEADLINE})
-"""Failures of attempts that made no call."""
+"""Reasons of attempts that failed before a call."""
 DIGEST_CHARACTERS = 16
 
 
@@ -32,9 +32,9 @@ class OnUnreachable(StrEnum):
 
 @dataclass(frozen=True)
 class Streak:
-    """Failures on end of one target, as a schedule's row keeps them: `<epoch ms>,<digest>`.
+    """Consecutive failures of one target, stored in the schedule's row as `<epoch ms>,<digest>`.
 
-    since: the end of the first of them. target: which action failed, so that another one begins anew.
+    since: the end of the first failure. target: a digest of the action, so that a new action starts a new streak.
     """
 
     since: datetime
@@ -50,13 +50,13 @@ class Streak:
 
 
 def target_of(action: ActionSpec) -> str:
-    """The same for the same action: its kind and all that it says beside payload and secrets."""
+    """Returns a digest of the action's kind and parameters, without payload and secrets."""
     said = json.dumps([action.kind, action.params], sort_keys=True, default=str)
     return hashlib.sha256(said.encode()).hexdigest()[:DIGEST_CHARACTERS]
 
 
 def follow(stored: str | None, action: ActionSpec, outcome: Outcome, now: datetime) -> str | None:
-    """The streak after an attempt, as it is stored; None: there is none. now: the attempt's end."""
+    """Returns the stored form of the streak after an attempt, None without one. now: the attempt's end."""
     if outcome.reason in UNSENT:
         return stored
     if outcome.reason not in UNREACHABLE:
@@ -68,19 +68,19 @@ def follow(stored: str | None, action: ActionSpec, outcome: Outcome, now: dateti
 
 
 def is_out_of_reach(run: Run) -> bool:
-    """Did its last attempt get no connection? One that was given up for its age says so by having no answer."""
+    """Returns True if its last attempt got no connection. With MAX_AGE, the missing status shows it."""
     return run.reason in UNREACHABLE or (run.reason is Reason.MAX_AGE and run.http_status is None)
 
 
 def was_contact(run: Run, stored: str) -> bool:
-    """Did the target answer the run's last attempt, after the streak began? A reported result is no answer to it."""
+    """Returns True if the target answered the last attempt after the streak began. A reported result does not count."""
     if run.finished_at is None or run.result_digest is not None or run.finished_at <= Streak.read(stored).since:
         return False
     return run.state is State.SUCCESS or run.http_status is not None or run.reason is Reason.NO_ANSWER
 
 
 def is_due(stored: str | None, action: ActionSpec, failed_at: datetime) -> bool:
-    """Has this streak of failures lasted for ten days of 24 hours?"""
+    """Returns True if this streak of failures has lasted for ten days of 24 hours."""
     if stored is None:
         return False
     streak = Streak.read(stored)

@@ -1,7 +1,7 @@
-"""ECS tasks of runs: by which mark a task tells its run, and what ECS tells of a task. Pure.
+"""ECS tasks of runs: the mark that links a task to its run, and the events of ECS. Pure.
 
-The mark is RunTask's `startedBy`: 128 letters, digits, hyphens, slashes and underscores at most, and ECS tells it with
-every change of the task's state.
+The mark is RunTask's `startedBy`: at most 128 letters, digits, hyphens, slashes and underscores. ECS repeats it in each
+event about the task.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Any
 from uuid import UUID
 
 PREFIX = "sweephand/"
-"""What marks begin with: the rule of the template lets nothing else through."""
+"""The prefix of all marks. The template's event rule filters by it."""
 RUNNING, STOPPED = "RUNNING", "STOPPED"
 MOST_CONTAINERS = 10
-"""Of a task; ECS allows no more."""
+"""The largest number of containers that ECS allows in a task."""
 _MARK = re.compile(rf"{PREFIX}([A-Za-z0-9][A-Za-z0-9_-]{{0,63}})/([0-9]{{1,2}})/([\w-]{{22}})/([\w-]{{22}})", re.ASCII)
 _LONGEST_REASON = 400
 
 
 @dataclass(frozen=True)
 class Marked:
-    """Whose task it is. owner: of the run: the schedule's id, or the job's."""
+    """The run of a task. owner: the id of the run's schedule, or of its job."""
 
     tenant: str
     owner: str
@@ -35,7 +35,7 @@ class Marked:
 
 @dataclass(frozen=True)
 class Container:
-    """exit_code None: it never ran, or was lost. reason: why, where ECS knows."""
+    """A container of a stopped task. exit_code: None if it never ran or was lost. reason: why, if ECS knows."""
 
     name: str
     exit_code: int | None = None
@@ -44,9 +44,9 @@ class Container:
 
 @dataclass(frozen=True)
 class Change:
-    """What ECS tells of a task, as the template's rules pass it on. arn: of the task; reason: why it stopped.
+    """A change of a task's state, as the template's rule forwards it. reason: why the task stopped.
 
-    of None: no run of this service started it.
+    of: the run that started the task; None if it was started by something else.
     """
 
     of: Marked | None
@@ -57,18 +57,18 @@ class Change:
 
 
 def mark(tenant: str, run_id: str, attempt: int) -> str:
-    """run_id: the native one. At most 123 characters."""
+    """Returns the mark of an attempt, at most 123 characters. run_id: the native one."""
     owner, _, uuid = run_id.partition("_")
     return f"{PREFIX}{tenant}/{attempt}/{_short(owner)}/{_short(uuid)}"
 
 
 def client_token(tenant: str, run_id: str, attempt: int) -> str:
-    """By which ECS knows a repeat of the same attempt: 64 characters."""
+    """Returns the token by which ECS recognises a repeated start of the same attempt: 64 characters."""
     return hashlib.sha256(f"{tenant}/{run_id}/{attempt}".encode()).hexdigest()
 
 
 def read_mark(text: object) -> Marked | None:
-    """None for the mark of a task that no run of this service started."""
+    """Reads a mark; returns None for a task that no run of this service started."""
     found = _MARK.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         return None
@@ -77,7 +77,7 @@ def read_mark(text: object) -> Marked | None:
 
 
 def read_change(body: str) -> Change | None:
-    """What the template's rules made of ECS's event; None for anything else."""
+    """Reads a message that the template's rule made of an ECS event; returns None for anything else."""
     try:
         members = json.loads(body)
         if members["lastStatus"] not in {RUNNING, STOPPED}:
@@ -93,16 +93,16 @@ def read_change(body: str) -> Change | None:
         return None
 
 
-def _container(told: dict[str, Any]) -> Container:
-    code = told.get("exitCode")
-    return Container(str(told["name"]), code if isinstance(code, int) else None, _text(told.get("reason")))
+def _container(given: dict[str, Any]) -> Container:
+    code = given.get("exitCode")
+    return Container(str(given["name"]), code if isinstance(code, int) else None, _text(given.get("reason")))
 
 
 def judged(change: Change, container: str | None) -> tuple[bool, str]:
-    """Whether a task that stopped did its work, and one sentence for people.
+    """Returns whether a stopped task succeeded, and one sentence for people.
 
-    Its container's exit code decides. container None, or one that the task does not have (the job was changed since):
-    all of them must have ended with 0.
+    The exit code of the given container decides. If container is None or not part of the task (the job was changed
+    since), all containers must have ended with 0.
     """
     mine = [each for each in change.containers if each.name == container] or list(change.containers)
     success = bool(mine) and all(each.exit_code == 0 for each in mine)

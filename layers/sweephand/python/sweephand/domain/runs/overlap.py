@@ -1,8 +1,8 @@
-"""One run of a schedule at a time: who has the slot, and what becomes of a run that finds it taken. Pure.
+"""The overlap policy: one run of a schedule at a time holds its slot, and the policy decides on others. Pure.
 
-Scheduled and manual runs of a schedule count, error actions do not. A run is active until its end: waits for a retry or
-for a result included. The slot has no end of its own: when a holder's lease is over, only its own delivery goes on
-with it or ends it.
+Scheduled and manual runs count, error actions do not. A run is active until its end, also while it waits for a retry or
+a result. The slot itself never expires: if the holder's lease is over, only the holder's own message continues or ends
+the run.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from sweephand.domain.run import AWAITING_RESULT, Run, State
 
 
 class Overlap(StrEnum):
-    """What becomes of an occurrence that is due while an earlier run of its schedule is active."""
+    """The policy for an occurrence that is due while an earlier run of its schedule is active."""
 
     ALLOW = "allow"
-    """It runs beside it, and no slot is kept."""
+    """It runs at the same time, and no slot is used."""
     SKIP = "skip"
     QUEUE_ONE = "queue_one"
-    """It runs when the active one has ended; a further one is skipped."""
+    """It runs after the active one has ended; further ones are skipped."""
     REPLACE = "replace"
     """It runs, and the active one is cancelled."""
 
 
 @dataclass(frozen=True)
 class Slot:
-    """Of one schedule: uuids of the run whose turn it is, and of the one that waits behind it."""
+    """The slot of one schedule: the uuids of the active run and of the one that waits for it."""
 
     tenant: str
     job_id: str
@@ -44,14 +44,14 @@ class Slot:
 
 @dataclass(frozen=True)
 class Take:
-    """It is this run's turn. slot: as it shall be; the same as before if it has the slot already."""
+    """The run may begin. slot: the new value, unchanged if the run has the slot already."""
 
     slot: Slot
 
 
 @dataclass(frozen=True)
 class Queue:
-    """Wait behind the active run."""
+    """The run waits for the active one."""
 
     slot: Slot
     active: Run
@@ -59,7 +59,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Replace:
-    """Take the turn of these open runs, which end."""
+    """The run takes the place of these open runs, which are cancelled."""
 
     slot: Slot
     ended: tuple[Run, ...]
@@ -67,21 +67,21 @@ class Replace:
 
 @dataclass(frozen=True)
 class Busy:
-    """No place for this run."""
+    """The run has no place and is skipped."""
 
     active: Run
 
 
 @dataclass(frozen=True)
 class Wait:
-    """It is queued already, and still must be."""
+    """The run is queued already and must keep waiting."""
 
     active: Run
 
 
 @dataclass(frozen=True)
 class Clear:
-    """A run that has ended is still in the slot: what follows from its end comes first."""
+    """An ended run is still in the slot. The effects of its end come first."""
 
     uuid: str
 
@@ -90,12 +90,11 @@ Contest = Take | Queue | Replace | Busy | Wait | Clear
 
 
 def contend(policy: Overlap, me: Run, slot: Slot, rows: Mapping[str, Run], *, queued_before: bool) -> Contest:
-    """What a run may do that is about to begin its first attempt. queued_before: once queued, it waits for its turn
-    under any policy. One that repeats an earlier run does so from the start: it is neither what the policy leaves out
-    because it will come again, nor newer than what is active.
+    """Decides on a run that is about to begin its first attempt.
 
-    rows: those of the other runs in the slot, by uuid. One without a row ended so long ago that the ledger has
-    forgotten it.
+    queued_before: a queued run waits for its turn under any policy. So does a rerun: it will not come again, and it is
+    not newer than the active run. rows: the other runs in the slot, by uuid. A run without a row ended so long ago that
+    the ledger no longer holds it.
     """
     if slot.active in {None, me.uuid}:
         return Take(replace(slot, active=me.uuid, queued=None if slot.queued == me.uuid else slot.queued))
@@ -103,7 +102,7 @@ def contend(policy: Overlap, me: Run, slot: Slot, rows: Mapping[str, Run], *, qu
         if uuid is not None and uuid != me.uuid and (uuid not in rows or rows[uuid].finished):
             return Clear(uuid)
     active = rows[str(slot.active)]
-    if queued_before or slot.queued == me.uuid:  # perhaps since the row was read: by another copy of its message
+    if queued_before or slot.queued == me.uuid:  # another copy of its message may have queued it since the read
         return Wait(active)
     repeats = me.rerun_of is not None
     if (repeats or policy is Overlap.QUEUE_ONE) and slot.queued is None:
@@ -114,9 +113,7 @@ def contend(policy: Overlap, me: Run, slot: Slot, rows: Mapping[str, Run], *, qu
 
 
 def without(slot: Slot, uuid: str, queued: Run | None) -> Slot:
-    """The slot after the end of a run. queued: the row of the one that waits behind it; its turn comes if it still
-    waits.
-    """
+    """Returns the slot after the end of a run. queued: the waiting run, which becomes active if it still waits."""
     if slot.active == uuid:
         passes = queued is not None and queued.state is State.QUEUED
         return replace(slot, active=slot.queued if passes else None, queued=None)
@@ -124,7 +121,7 @@ def without(slot: Slot, uuid: str, queued: Run | None) -> Slot:
 
 
 def unattended(run: Run, now: datetime) -> bool:
-    """Nobody seems to be at work on the holder of a slot, and nothing to be awaited: its pointer may be lost."""
+    """Returns True if the holder of a slot neither runs nor waits for anything: its pointer may be lost."""
     if run.state is State.TRIGGERED:
         return run.lease_until is None or run.lease_until <= now
     if run.state in AWAITING_RESULT:

@@ -1,4 +1,4 @@
-"""Retries: whether and when a failed attempt is made again. Pure: time and chance are arguments."""
+"""Retries: whether and when another attempt follows a failed one. Pure: time and chance are arguments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OF_FAILURES = frozenset(
         *(Reason.NO_ANSWER, Reason.DEADLINE, Reason.GUARD, Reason.BAD_PAYLOAD, Reason.EXECUTOR_LOST),
     }
 )
-"""What an attempt can fail by."""
+"""The reasons for which an attempt can fail."""
 MAX_RETRY_AFTER_S = 3_600
 TRANSIENT_STATUSES = frozenset({408, 425, 429})
 
@@ -49,11 +49,11 @@ class RetryOn(StrEnum):
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Seconds throughout. max_age_s: no attempt begins later than that after the planned instant of the run.
+    """A retry policy. max_age_s: no attempt begins later than this after the planned instant of the run.
 
-    two_level: rounds of one attempt and `immediate` further ones at once; `delayed` further rounds, each `increase_s`
-    later than the one before waited (NServiceBus). never_on: statuses and reasons of failures that end the run at once,
-    whatever retry_on says.
+    Type two_level (NServiceBus): a round is one attempt and `immediate` further ones at once. Up to `delayed` rounds
+    follow, and each waits `increase_s` longer than the previous one. never_on: statuses and reasons that end the run at
+    once, whatever retry_on says.
     """
 
     type: RetryType = RetryType.NONE
@@ -85,22 +85,22 @@ NO_RETRY = RetryPolicy()
 
 @dataclass(frozen=True)
 class RetryAt:
-    """The next attempt is made at `at`, aware UTC, never before now."""
+    """Another attempt follows at `at`, aware UTC, never before now."""
 
     at: datetime
 
 
 @dataclass(frozen=True)
 class GiveUp:
-    """No further attempt. reason: MAX_AGE where only the age forbids it; None: the outcome's own reason stands."""
+    """No further attempt. reason: MAX_AGE if only the age forbids it; None keeps the outcome's reason."""
 
     reason: Reason | None = None
 
 
 def parse(value: object, field: str) -> RetryPolicy:
-    """The policy that a caller asks for in a `retry` member; None gives `none`.
+    """Reads the policy in a caller's `retry` member; None gives `none`.
 
-    Raises InvalidRequest with the path, also for a member that the type does not use.
+    Raises InvalidRequest with the path, also for members that the type does not use.
     """
     if value is None:
         return NO_RETRY
@@ -117,7 +117,7 @@ def parse(value: object, field: str) -> RetryPolicy:
 
 
 def load(stored: Mapping[str, Any]) -> RetryPolicy:
-    """The policy that `to_json` wrote, of this version or an earlier one, which kept more than its type used."""
+    """Reads a stored policy. Earlier versions also stored members that the type does not use."""
     mistakes = Mistakes()
     policy = _read({name: value for name, value in stored.items() if value is not None}, "retry", mistakes)
     mistakes.check()
@@ -165,7 +165,7 @@ USED: Mapping[RetryType, tuple[str, ...]] = {
 
 
 def inactive(given: Mapping[str, Any]) -> dict[str, str]:
-    """The members of a `retry` that nothing acts on, each with the reason. given: members that can be read."""
+    """Returns the members of a `retry` that have no effect, each with the reason. given: valid members."""
     kind = RetryType(given.get("type", RetryType.NONE))
     found = {}
     for name in given.keys() - {"type", *USED[kind]}:
@@ -182,12 +182,12 @@ def inactive(given: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _idle(given: Mapping[str, Any], names: tuple[str, ...], why: str) -> dict[str, str]:
-    return {name: f"{why}, so no attempt follows that it could act on" for name in names if name in given}
+    return {name: f"{why}, so it has no attempt to apply to" for name in names if name in given}
 
 
 def _never_on(value: object, field: str) -> tuple[str, ...]:
     if not isinstance(value, list) or len(value) > MOST_NEVER_ON:
-        raise InvalidRequest(field, f"must be a list of at most {MOST_NEVER_ON} texts")
+        raise InvalidRequest(field, f"must be a list of at most {MOST_NEVER_ON} strings")
     for position, item in enumerate(value):
         known = isinstance(item, str) and (item in OF_FAILURES or _is_status(item))
         if not known:
@@ -202,7 +202,7 @@ def _is_status(text: str) -> bool:
 
 
 def to_json(policy: RetryPolicy) -> dict[str, Any]:
-    """The members that the policy's type uses, under the API's names, null where nothing acts on one.
+    """Returns the members that the policy's type uses, by the API's names; those without effect are null.
 
     `parse` and `load` read them back.
     """
@@ -229,9 +229,9 @@ def next_attempt(
     chance_uniform: Callable[[float, float], float],
     first_planned: datetime,
 ) -> RetryAt | GiveUp:
-    """What follows a failed attempt. attempt: the one that failed, from 1. first_planned: the run's planned instant.
+    """Decides what follows a failed attempt. attempt: its number, from 1. first_planned: the run's planned instant.
 
-    The target's Retry-After, capped by the action, is waited for where it is longer than the policy's own delay.
+    Waits for the target's Retry-After, capped by the action, if it is longer than the policy's delay.
     """
     if attempt >= policy.max_attempts or not _worth_it(policy, outcome):
         return GiveUp()
@@ -243,7 +243,7 @@ def next_attempt(
 
 
 def longest_s(policy: RetryPolicy, attempt: int) -> float:
-    """How long after a failed attempt the last one begins at most, without the time that attempts take."""
+    """Returns the longest time from a failed attempt to the last one, without the duration of the attempts."""
     delays = (_delay_s(policy, each, lambda _, most: most) for each in range(attempt, policy.max_attempts))
     return sum(max(delay_s, MAX_RETRY_AFTER_S) for delay_s in delays)
 
@@ -275,7 +275,7 @@ def _delay_s(policy: RetryPolicy, attempt: int, chance_uniform: Callable[[float,
 
 
 def is_transient(status: int) -> bool:
-    """May the same request be answered otherwise a little later?"""
+    """Returns True if the same request may succeed a little later."""
     return status in TRANSIENT_STATUSES or status >= 500
 
 
@@ -289,13 +289,13 @@ _HTTP_DATES = tuple(
         rf"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) {_MONTH} (?P<day>[ 0-9][0-9]) {_TIME} (?P<year>[0-9]{{4}})",
     )
 )
-"""The usual one, and the two old ones that every recipient must read (RFC 9110, section 5.6.7)."""
+"""The usual form and the two obsolete ones that every recipient must accept (RFC 9110, section 5.6.7)."""
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _SECONDS = re.compile(r"[0-9]{1,64}", re.ASCII)
 
 
 def retry_after_s(value: str | None, now: datetime) -> int | None:
-    """Seconds that a Retry-After header asks for, within 0..3,600; None if it has none of the forms of RFC 9110."""
+    """Returns the seconds that a Retry-After header asks for, within 0..3,600; None if it violates RFC 9110."""
     if value is None:
         return None
     if _SECONDS.fullmatch(value):
@@ -310,7 +310,7 @@ def _http_date(value: str, now: datetime) -> datetime | None:
         return None
     day, year, hour, minute, second = (int(date[name]) for name in ("day", "year", "hour", "minute", "second"))
     if year < 100:
-        # Of two digits: what would be more than 50 years ahead was in the century before.
+        # Two digits: a year that would be more than 50 years ahead belongs to the previous century.
         year += now.year // 100 * 100
         year -= 100 if year > now.year + 50 else 0
     try:

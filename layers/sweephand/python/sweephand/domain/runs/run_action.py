@@ -1,4 +1,4 @@
-"""Which action a run carries out, in which queue it waits, and how many attempts it has. Pure."""
+"""The action of a run, its queue and its number of attempts. Pure."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ FAST_ANSWER_S = 15
 
 
 def action_of(job: Job, kind: Kind) -> ActionSpec:
-    """What a run of this kind carries out."""
+    """Returns the action that a run of this kind carries out."""
     own = job.reaction(kind) if kind in REACTIONS else None
     return own or job.action
 
 
 def lane_of(action: ActionSpec) -> Lane:
-    """The queue whose executors wait long enough for this action's answer: fast up to 15 s."""
+    """Returns the queue whose executors wait long enough for this action's answer: fast up to 15 s."""
     limit_s = int(action.params.get("outcome", {}).get("answerTimeoutSeconds", FAST_ANSWER_S))
     return Lane.FAST if limit_s <= FAST_ANSWER_S else Lane.SLOW
 
 
 def lane_now(job: Job | None, kind: Kind, here: Lane) -> Lane:
-    """Of a run, by its action as it is now. here: where its message came, and where it stays if its job is gone."""
+    """Returns the queue by the run's current action. here: the message's queue, kept if the job is gone."""
     return here if job is None else lane_of(action_of(job, kind))
 
 
@@ -35,7 +35,7 @@ def max_attempts(job: Job | None, kind: Kind) -> int:
 
 
 def new_run(job: Job, kind: Kind, schedule_id: str | None, uuid: str, state: State, planned_at: datetime) -> Run:
-    """Returns a run with what all runs have of their job. Every run that carries something out begins as this one."""
+    """Returns a run with the members that every run takes from its job. All runs with an action begin here."""
     return Run(
         tenant=job.tenant,
         job_id=job.id,

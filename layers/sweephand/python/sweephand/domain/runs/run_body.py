@@ -1,4 +1,4 @@
-"""A run as the native API and its files show it: every member is always there, null where there is nothing. Pure."""
+"""A run in the native API and in exported files: every member is always present, null without a value. Pure."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ MILLISECOND = timedelta(milliseconds=1)
 def run_body(run: Run, attempts: Sequence[Attempt] = (), *, job_name: str | None) -> dict[str, Any]:
     """Returns a run as JSON.
 
-    attempts: rows of attempts before the last; the run's own row has the last, and those whose executor was lost.
-    job_name: of its job as it is now; None where that is gone.
+    attempts: rows of earlier attempts. The run's own row holds the last one and those whose executor was lost.
+    job_name: the current name of its job; None if the job was deleted.
     """
     return {
         "id": run.id,
@@ -51,7 +51,7 @@ def run_body(run: Run, attempts: Sequence[Attempt] = (), *, job_name: str | None
 
 
 def attempt_bodies(run: Run, rows: Sequence[Attempt]) -> list[dict[str, Any]]:
-    """Those with rows of their own and those whose executor was lost, in order, then the one that the run's row has."""
+    """Returns attempts with separate rows and those with a lost executor, in order, then the one in the run's row."""
     shown = [_of_row(run, row) for row in rows]
     if run.lost_calls:
         lost = [_of_lost(run, call, rows) for call in run.lost_calls]
@@ -62,7 +62,7 @@ def attempt_bodies(run: Run, rows: Sequence[Attempt]) -> list[dict[str, Any]]:
 
 
 def _of_lost(run: Run, call: LostCall, rows: Sequence[Attempt]) -> dict[str, Any]:
-    """Made, perhaps, and nobody knows what came of it: its stamps are those of the attempt that it was."""
+    """Returns an attempt whose result is unknown, with the timestamps of the attempt that it belongs to."""
     stamps = _further(run) if call.attempt == run.attempt else (None, None)
     for row in rows:
         if row.number == call.attempt:
@@ -75,14 +75,16 @@ def _of_lost(run: Run, call: LostCall, rows: Sequence[Attempt]) -> dict[str, Any
         **_stamps(*stamps, call.started_at, None),
         "reason": Reason.EXECUTOR_LOST.value,
         "httpStatus": None,
-        "message": "its executor ended without a word",
+        "message": "the executor stopped before reporting a result",
         "answer": None,
     }
 
 
 def _is_beside_rows(run: Run, rows: Sequence[Attempt]) -> bool:
-    """Did the run's own row make an attempt that has no other one? While it waits for the next, all made ones have;
-    and of a run that was ended as it waited, the row still has the beginning of the last that was made.
+    """Returns True if the run's own row holds an attempt that has no separate row.
+
+    While the run waits for the next attempt, all earlier ones have rows. If the run was ended while it waited, its row
+    still holds the start of the last attempt.
     """
     if run.started_at is None or run.state is State.RETRY_WAIT:
         return False

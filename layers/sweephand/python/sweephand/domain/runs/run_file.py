@@ -30,18 +30,18 @@ COLUMNS = (
     *("parentRunId", *RANGE, "message", "answer", "expiresAt", "jobName"),
 )
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""A cell that begins so is worked out by a spreadsheet, whoever wrote it (OWASP, CSV injection)."""
+"""First characters of cells that a spreadsheet would evaluate (OWASP, CSV injection)."""
 
 
 def head(form: Format) -> str:
-    """What a file begins with: of CSV the line of names, as RFC 4180 has lines. A line of JSON says what it is."""
+    """Returns the first line of a file: the column names for CSV (RFC 4180), nothing for JSON lines."""
     return _csv([COLUMNS]) if form is Format.CSV else ""
 
 
 def lines(form: Format, runs: Iterable[Run], names: Mapping[str, str | None]) -> str:
-    """Returns a line for each run, without the attempts that have rows of their own; a cell may hold ends of lines.
+    """Returns a line for each run, without the attempts in separate rows. A cell may contain line ends.
 
-    names: of the runs' jobs, by their ids.
+    names: the names of the runs' jobs, by job id.
     """
     bodies = (run_body(run, job_name=names[run.job_id]) for run in runs)
     if form is Format.JSON_LINES:
@@ -56,14 +56,15 @@ def _csv(rows: Iterable[Iterable[Any]]) -> str:
 
 
 def _cells(run: dict[str, Any]) -> list[Any]:
-    told = run["range"] or {}
-    flat = {**run, **{column: told.get(member) for column, member in RANGE.items()}}
+    span = run["range"] or {}
+    flat = {**run, **{column: span.get(member) for column, member in RANGE.items()}}
     return [_cell(flat[column]) for column in COLUMNS]
 
 
 def _cell(value: Any) -> Any:
-    """A value that neither a spreadsheet works out nor a terminal obeys: a formula gets an apostrophe in front, which
-    spreadsheets do not show, and a control character is written as `\\x1b`.
+    """Returns a value that neither a spreadsheet evaluates nor a terminal executes.
+
+    A formula gets a leading apostrophe, which spreadsheets do not show. A control character is written as `\\x1b`.
     """
     if not isinstance(value, str):
         return value

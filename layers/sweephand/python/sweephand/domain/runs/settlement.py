@@ -1,4 +1,4 @@
-"""From the outcome of an attempt to the state of its run: success, a wait, a retry, or a final failure. Pure."""
+"""Turns the outcome of an attempt into the state of its run: success, a wait, a retry or a failure. Pure."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from sweephand.domain.run import UNREACHABLE, Kind, Outcome, Reason, Run, State,
 from sweephand.domain.runs import retry
 
 SHORT_RETRY = timedelta(minutes=15)
-"""A retry this near goes out as a delayed message; one further away waits as a row."""
+"""A retry within this time is sent as a delayed message; a later one waits as a row."""
 SHORT_DEADLINE = timedelta(seconds=75)
-"""A deadline this near goes out as a delayed message: it may be over before a sweep, once a minute, sees its row."""
+"""A deadline within this time is sent as a delayed message, because the next sweep may come too late for it."""
 FALLBACK = timedelta(minutes=3)
-"""So long after such a deadline its row speaks, should the message be lost: beyond what a sweep looks ahead, so that
-none sends a second message for nothing.
+"""The wake-up of such a row lies this long after its deadline, in case the message is lost. It is longer than a sweep
+looks ahead, so that no sweep sends a needless second message.
 """
 EXCERPT_BYTES = 200
 
 
 @dataclass(frozen=True)
 class Settlement:
-    """run: as its row shall be. counts: what the schedule's statistics gain.
+    """The result of settling an attempt. run: the new row. counts: increments of the schedule's statistics.
 
-    message_at: when the message of a retry within 15 minutes, or of a near deadline, is to arrive, whatever wake row
-    there is besides.
+    message_at: when the message of a retry within 15 minutes, or of a near deadline, must arrive, in addition to any
+    wake-up of the row.
     """
 
     run: Run
@@ -43,7 +43,7 @@ def settle(
     uniform: Callable[[float, float], float],
     callback_timeout_s: int,
 ) -> Settlement:
-    """uniform: for the retry's jitter. callback_timeout_s: how long a run waits whose action does not say.
+    """Settles an attempt. uniform: for the retry's jitter. callback_timeout_s: the default wait for a result.
 
     The caller sets expires_at of a finished run.
     """
@@ -74,7 +74,7 @@ def _failed(
     run: Run, outcome: Outcome, action: ActionSpec, now: datetime, uniform: Callable[[float, float], float]
 ) -> Settlement:
     policy = retry.load(action.retry)
-    run = replace(run, max_attempts=policy.max_attempts)  # as the job says now: it may have changed since the run began
+    run = replace(run, max_attempts=policy.max_attempts)  # the job's current value, which may have changed
     decision = retry.next_attempt(policy, run.attempt, outcome, now, uniform, run.planned_at)
     reason = outcome.reason or Reason.NO_ANSWER
     if isinstance(decision, retry.RetryAt):
@@ -98,12 +98,12 @@ def _failed(
 
 
 def counted(run: Run, *names: str) -> dict[str, int]:
-    """What the statistics of the schedule gain: they count its planned occurrences only."""
+    """Returns increments of the schedule's statistics, which count planned occurrences only."""
     return dict.fromkeys(names, 1) if run.kind is Kind.SCHEDULED else {}
 
 
 def failure_state(reason: Reason, http_status: int | None) -> State:
-    """REQUEST_ERROR where the request itself could not be made or was refused (4xx, no connection), else ERROR."""
+    """Returns REQUEST_ERROR if the request could not be made or was refused (4xx, no connection), else ERROR."""
     if reason in UNREACHABLE or reason in (Reason.GUARD, Reason.BAD_PAYLOAD, Reason.NO_TARGET):
         return State.REQUEST_ERROR
     if reason is Reason.HTTP_STATUS and http_status is not None and 400 <= http_status < 500:
@@ -112,13 +112,13 @@ def failure_state(reason: Reason, http_status: int | None) -> State:
 
 
 def waits_s(action: ActionSpec) -> int | None:
-    """How long a run waits for its result, where the action says."""
+    """Returns how long a run waits for its result, None if the action does not say."""
     said: int | None = action.params.get("outcome", {}).get("callbackTimeoutSeconds")
     return said
 
 
 def excerpt(answer: str | None) -> str | None:
-    """The first 200 bytes of the answer, cut between characters."""
+    """Returns the first 200 bytes of the answer, cut between characters."""
     if not answer:
         return None
     return answer.encode()[:EXCERPT_BYTES].decode(errors="ignore")

@@ -1,4 +1,4 @@
-"""Statuses of HTTP as users list them: `2xx`, `204`, `200-299`. Pure."""
+"""HTTP statuses in the forms that users write: `2xx`, `204`, `200-299`. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _FORM = re.compile(r"([1-5])xx|([1-5][0-9][0-9])(?:-([1-5][0-9][0-9]))?", re.ASC
 
 
 def bounds(text: str) -> tuple[int, int] | None:
-    """The lowest and the highest status that an item means; None if it has none of the forms."""
+    """Returns the lowest and the highest status of an item; None if it has none of the forms."""
     match = _FORM.fullmatch(text)
     if match is None:
         return None
@@ -19,5 +19,5 @@ def bounds(text: str) -> tuple[int, int] | None:
 
 
 def holds(items: Iterable[str], status: int) -> bool:
-    """Is the status among the items? Those that are no statuses mean none."""
+    """Returns True if the status is among the items. Ignores items that are not statuses."""
     return any(found is not None and found[0] <= status <= found[1] for found in map(bounds, items))

@@ -1,4 +1,4 @@
-"""What an action calls, as one text: the calls of several jobs to one target share their fate. Pure."""
+"""The target of an action as a string, by which jobs that call the same target share a circuit. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _NOT_THE_TARGET = frozenset({"type", "method", "dialect", "roleArn", "region", "
 
 
 def target_of(action: ActionSpec) -> str:
-    """The address without query; of other kinds, the kind and what names the target."""
+    """Returns the address without its query; for other kinds, the kind and the members that name the target."""
     url = action.params.get("url")
     if isinstance(url, str):
         return url.partition("#")[0].partition("?")[0]
