@@ -224,6 +224,17 @@ def test_a_job_s_payload_and_a_schedule_s_in_its_place_reach_the_queue(acting: A
     assert sorted(json.loads(message["Body"])["n"] for message in messages) == [1, 2]
 
 
+def test_a_patch_may_remove_what_only_the_former_kind_needs(there: Api) -> None:
+    """The description allows it too: every exchange of these tests is held against it."""
+    created = there.create()
+    event = {**dict.fromkeys(created["action"]), "type": "event", "detailType": "due"}
+
+    changed = there("PATCH", f"/v1/jobs/{created['id']}", {"action": event})
+
+    assert changed.status == 200
+    assert changed.json["action"]["type"] == "event"
+
+
 @pytest.mark.parametrize("kind", ["events", "lambda", "states"])
 def test_a_schedule_s_payload_must_fit_the_action_too(there: Api, kind: str) -> None:
     body = {"action": {**KINDS[kind][0], "body": "text"}}

@@ -58,10 +58,16 @@ def patch_of(schema: Schema, schemas: Mapping[str, Schema], *, removable: bool =
 
 
 def _members_of_all(forms: Iterable[Schema]) -> dict[str, Schema]:
-    """Returns the members of all forms, for a patch that turns one into another. Where two differ, either will do."""
+    """Returns the members of all forms, for a patch that turns one into another. Where two differ, either will do.
+
+    Null removes a member that another form lacks.
+    """
+    forms = list(forms)
     either: dict[str, list[Schema]] = {}
     for form in forms:
         for name, each in form["properties"].items():
             there = either.setdefault(name, [])
             there.extend([each] if each not in there else [])
-    return {name: each[0] if len(each) == 1 else {"anyOf": each} for name, each in either.items()}
+    members = {name: each[0] if len(each) == 1 else {"anyOf": each} for name, each in either.items()}
+    common = set.intersection(*(set(form["properties"]) for form in forms))
+    return {name: each if name in common else or_null(each) for name, each in members.items()}
