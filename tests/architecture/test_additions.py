@@ -33,8 +33,16 @@ def _url(value, path, reading):
 class Slack(Webhook):
     """A message to a channel of Slack."""
 
-    url: str = member("url", text(longest=MAX_SECRET), _url, shown={"const": MASK}, default=MASK)
-    channel: str | None = string("channel", 1, 80, like=("#.+", "must begin with #"), default=None)
+    url: str = member(
+        "url",
+        text(longest=MAX_SECRET, description="The webhook of the channel, which is a secret."),
+        _url,
+        shown={"const": MASK, "description": "The webhook, masked."},
+        default=MASK,
+    )
+    channel: str | None = string(
+        "channel", 1, 80, like=("#.+", "must begin with #"), more={"description": "The channel."}, default=None
+    )
 
     kind = "slack"
 
@@ -83,8 +91,16 @@ from sweephand.facades.native.schemas import SCHEMAS
 for form in ("", "Shown", "Listed"):
     assert {"$ref": f"#/components/schemas/{form}SlackAction"} in SCHEMAS[f"{form}Action"]["oneOf"]
 assert SCHEMAS["SlackAction"]["required"] == ["type"]
-assert SCHEMAS["ShownSlackAction"]["properties"]["url"] == {"const": "***"}
+assert SCHEMAS["ShownSlackAction"]["properties"]["url"]["const"] == "***"
 assert SCHEMAS["ShownSlackAction"]["properties"]["channel"]["type"] == ["string", "null"]
+
+from sweephand.facades.native import descriptions
+
+described = descriptions.described({name: schema for name, schema in SCHEMAS.items() if "Slack" in name})
+assert len(described) == 3
+for name, schema in described.items():
+    members = schema["properties"]
+    assert [each for each in members if not members[each].keys() & {"description", "$ref", "anyOf"}] == [], name
 
 import action_table
 
@@ -130,7 +146,8 @@ from sweephand.schedules.timing import TIMING_MEMBERS, load, parse
 timing = parse({"hourlyAt": 40}, now=datetime(2027, 1, 1, tzinfo=UTC))
 assert load(timing.packed).rule.next_after(datetime(2027, 1, 1, 5, tzinfo=UTC)).minute == 40
 assert "hourlyAt" in TIMING_MEMBERS and "hourlyAt" in schedule_schemas.TIMING
-assert any(each["required"] == ["hourlyAt"] for each in schedule_schemas.ONE_NOTATION)
+(one,) = (each["properties"] for each in schedule_schemas.ONE_NOTATION if each["required"] == ["hourlyAt"])
+assert one["hourlyAt"]["description"] == schedule_schemas.TIMING["hourlyAt"]["description"]
 assert defaults.shown_timing({"hourlyAt": 40})["dstGap"] == "next_valid"
 assert idle.is_one_time({"hourlyAt": 40}) is False
 """

@@ -6,9 +6,10 @@ from sweephand.domain.job import HOOK_KINDS
 from sweephand.domain.jobs.held import HeldBy
 from sweephand.domain.run import State
 from sweephand.domain.schedule import ScheduleState, StateReason
-from sweephand.facades.native import shapes
+from sweephand.facades.native import descriptions, shapes
 from sweephand.facades.native.calendar_schemas import SHOWN_USES, USES
 from sweephand.facades.native.json_schema import (
+    NULL,
     Members,
     Schema,
     answer,
@@ -44,9 +45,16 @@ DST_RULES: Members = {
     "monthOverflow": one_of(MonthOverflow, description="A day that its month does not have."),
 }
 NOTATIONS: Members = {name: notation.SCHEMA for name, notation in notations.NOTATIONS.items()}
+
+
+def _described(name: str) -> Schema:
+    """Returns a notation's own description, where the document has no shorter one for its name."""
+    return {} if name in descriptions.MEMBERS else {"description": NOTATIONS[name]["description"]}
+
+
 ALIGN = one_of(Align, description="Of `every`: where the grid of the steps lies.")
 ZONE = text(1, LONGEST_TEXT, description="IANA, such as `Europe/Berlin`.")
-ONE_NOTATION = [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in NOTATIONS]
+ONE_NOTATION = [{"required": [name], "properties": {name: {"not": NULL, **_described(name)}}} for name in NOTATIONS]
 TIMING: Members = {
     **NOTATIONS,
     "align": ALIGN,
