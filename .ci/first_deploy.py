@@ -25,10 +25,10 @@ import httpx
 from botocore.exceptions import ClientError
 
 from sweephand import __version__, ids
-from sweephand.local import deploy as local_deploy
-from sweephand.local.demo_endpoint import DemoEndpoint
+from sweephand.local.aws import deploy as local_deploy
+from sweephand.local.aws.template import load
+from sweephand.local.demo.endpoint import DemoEndpoint
 from sweephand.local.failures import DeployFailed
-from sweephand.local.template import load
 from sweephand.sources import SystemClock
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -14,8 +14,8 @@ import sys
 import urllib.request
 from pathlib import Path
 
-from sweephand.local.deploy import Aws, read_stack, repair
-from sweephand.local.template import load
+from sweephand.local.aws.deploy import Aws, read_stack, repair
+from sweephand.local.aws.template import load
 
 ROOT = Path(__file__).resolve().parent.parent
 STACK_FILE = ROOT / ".local" / "stack.json"

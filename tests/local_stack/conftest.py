@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from sweephand.local import control
-from sweephand.local.deploy import Aws
+from sweephand.local.aws.deploy import Aws
 from sweephand.local.failures import NotRunning
 from sweephand.local.folder import StateFolder
 from sweephand.local.settings import CHECKOUT, Settings

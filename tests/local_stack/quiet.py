@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from sweephand.local.emulator import Emulator
+from sweephand.local.aws.emulator import Emulator
 from sweephand.local.folder import StateFolder
 from sweephand.local.service import parameters
 from sweephand.sources import SystemClock

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from sweephand.local import settings
-from sweephand.local.child import (
+from sweephand.local.aws.child import (
     KEPT_POINTS,
     KEPT_STREAMS,
     SAVE_ATTEMPTS,
@@ -18,8 +18,8 @@ from sweephand.local.child import (
     trim_logs,
     trim_metrics,
 )
+from sweephand.local.aws.launcher import clean_environment
 from sweephand.local.failures import LocalFailure
-from sweephand.local.launcher import clean_environment
 
 
 class Store:

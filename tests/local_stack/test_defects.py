@@ -10,8 +10,8 @@ import json
 import httpx
 import pytest
 
-from sweephand.local import deploy
-from sweephand.local import template as templates
+from sweephand.local.aws import deploy
+from sweephand.local.aws import template as templates
 from tests.local_stack.conftest import SAMPLE, LocalStack
 from tests.local_stack.waiting import CLOCK, until
 

@@ -12,8 +12,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from sweephand.local import demo, stack_file
+from sweephand.local import stack_file
 from sweephand.local.api import Api
+from sweephand.local.demo import jobs
 from sweephand.local.folder import StateFolder, held
 from sweephand.local.settings import PACKAGE_ROOT
 from tests.local_stack.waiting import WITHIN_S, until
@@ -112,10 +113,10 @@ def successes(shown):
 def test_the_demo_loads_once_however_often_it_is_loaded(stack):
     api = Api(stack.base_url, stack.file.tenants["globex"])
     try:
-        first = demo.ensure(api, demo.jobs("http://127.0.0.1:1", "http://127.0.0.1:2"))
-        again = demo.ensure(api, demo.jobs("http://127.0.0.1:3", "http://127.0.0.1:2"))
+        first = jobs.ensure(api, jobs.jobs("http://127.0.0.1:1", "http://127.0.0.1:2"))
+        again = jobs.ensure(api, jobs.jobs("http://127.0.0.1:3", "http://127.0.0.1:2"))
         addresses = {job["name"]: job["action"]["url"] for job in api.items("/v1/jobs")}
-        demo.suspend_orphans(api)
+        jobs.suspend_orphans(api)
         active = {job["name"]: job["active"] for job in api.items("/v1/jobs")}
     finally:
         for job_id in first.values():

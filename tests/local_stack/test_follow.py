@@ -8,9 +8,9 @@ import httpx
 import pytest
 
 from sweephand.local.api import Refused
-from sweephand.local.demo_endpoint import DemoEndpoint, open_endpoint, standing
+from sweephand.local.demo.endpoint import DemoEndpoint, open_endpoint, standing
+from sweephand.local.demo.follow import Arrivals, Follower, header, line, schedule_name
 from sweephand.local.folder import StateFolder
-from sweephand.local.follow import Arrivals, Follower, header, line, schedule_name
 from sweephand.sources import SystemClock
 
 BEGIN = datetime(2027, 1, 1, 12, 0, tzinfo=UTC)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sweephand.local.aws.launcher import bind
 from sweephand.local.front import AT_ONCE, MAX_BODY_BYTES, Front, Upstream, path_and_query
-from sweephand.local.launcher import bind
 
 PREFIX = "/_aws/execute-api/abc/$default"
 

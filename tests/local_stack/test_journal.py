@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from sweephand.local import journal as journals
-from sweephand.local.journal import MARK, Journal
+from sweephand.local.aws import journal as journals
+from sweephand.local.aws.journal import MARK, Journal
 
 
 class Tables:

@@ -13,10 +13,10 @@ import sys
 import pytest
 
 from sweephand.local import control, stack_file
+from sweephand.local.aws.template import data_shape, load
 from sweephand.local.failures import DeployFailed, EmulatorFailed, ForeignState, NotRunning, PortTaken
 from sweephand.local.folder import held, holder, read_json, write_private
 from sweephand.local.settings import PACKAGE_ROOT, Settings
-from sweephand.local.template import data_shape, load
 from tests.local_stack.conftest import SAMPLE
 from tests.local_stack.waiting import CLOCK, until
 

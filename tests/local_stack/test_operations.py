@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from sweephand.errors import NotFound
-from sweephand.local.deploy import read_stack
+from sweephand.local.aws.deploy import read_stack
 from sweephand.store.dynamo import keys
 from sweephand.store.operations.files import LEAST_PIECE, Files
 from tests.local_stack.conftest import patiently, warm

@@ -24,7 +24,7 @@ import pytest
 from sweephand import one_processor
 from sweephand.errors import Unavailable
 from sweephand.flow.bulk import export_runs
-from sweephand.local.deploy import put_secret
+from sweephand.local.aws.deploy import put_secret
 from sweephand.local.settings import TARGET_ROLE, TASK_CLUSTER, TASK_FAMILY
 from sweephand.sources import SystemClock
 from sweephand.store.dynamo import keys

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ministack.services import dynamodb
 
-from sweephand.local import shortcuts
+from sweephand.local.aws import shortcuts
 from sweephand.store.dynamo.table import Item, RunItem
 from sweephand.store.jobs.directory_items import DirectoryItem
 

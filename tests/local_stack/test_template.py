@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from sweephand.local import template as templates
+from sweephand.local.aws import template as templates
 from sweephand.local.settings import CHECKOUT
 from tests.local_stack.conftest import SAMPLE
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from sweephand.local.emulator import Emulator
+from sweephand.local.aws.emulator import Emulator
 from sweephand.local.folder import StateFolder
 from sweephand.sources import SystemClock
 from tests.local_stack.runtime_emulator import free_port

@@ -9,12 +9,13 @@ import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from sweephand.local import control, demo, demo_endpoint, report
+from sweephand.local import control
 from sweephand.local import settings as choices
 from sweephand.local.api import Api, Refused, Unreachable
 from sweephand.local.console import say, say_error
+from sweephand.local.demo import endpoint, jobs, report
+from sweephand.local.demo.follow import Arrivals, Follower
 from sweephand.local.failures import EmulatorFailed, LocalFailure, NotRunning
-from sweephand.local.follow import Arrivals, Follower
 from sweephand.sources import SystemChance, SystemClock
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ OWN_PORT = 9000
 
 def where(stack: StackFile, place: Settings) -> str:
     """Returns what the user wants to know first: where everything is, and a line that makes a job."""
-    credential = stack.tenants[demo.TENANT]
+    credential = stack.tenants[jobs.TENANT]
     body = (
         f'{{"name": "mine", "schedules": [{{"every": "PT5S"}}], '
         f'"action": {{"type": "http", "url": "http://127.0.0.1:{OWN_PORT}/", "payload": {{"hello": "me"}}}}}}'
@@ -57,12 +58,12 @@ class Demo:
         """Opens the endpoint, or finds the one of another demo of this stack."""
         self._clock = clock
         self._since = clock.now()
-        standing = demo_endpoint.standing(place.folder)
-        self._endpoint = None if standing else demo_endpoint.open_endpoint(place.folder, clock)
+        standing = endpoint.standing(place.folder)
+        self._endpoint = None if standing else endpoint.open_endpoint(place.folder, clock)
         self._url, closed_url = standing or (self._own().url, self._own().closed_url)
-        self._jobs = demo.jobs(self._url, closed_url)
+        self._jobs = jobs.jobs(self._url, closed_url)
 
-    def _own(self) -> demo_endpoint.DemoEndpoint:
+    def _own(self) -> endpoint.DemoEndpoint:
         assert self._endpoint is not None
         return self._endpoint
 
@@ -73,7 +74,7 @@ class Demo:
         at once.
         """
         self._apis = {tenant: Api(stack.base_url, pair) for tenant, pair in stack.tenants.items()}
-        self._ids = demo.ensure(self._apis[demo.TENANT], self._jobs)
+        self._ids = jobs.ensure(self._apis[jobs.TENANT], self._jobs)
         self._arrivals = Arrivals(self._url)
         self._begin = self._clock.now()
         since = self._since if all_since_start else self._begin
@@ -107,7 +108,7 @@ class Demo:
         """suspend: switch the jobs off, because the stack stays up and the endpoint goes (if it is ours)."""
         try:
             if suspend and self._endpoint is not None:
-                demo.suspend(self._apis[demo.TENANT], list(self._ids.values()))
+                jobs.suspend(self._apis[jobs.TENANT], list(self._ids.values()))
         except (Refused, Unreachable) as error:
             say_error(f"The demo's jobs could not be switched off: {error}")
         self._arrivals.close()
@@ -173,9 +174,9 @@ def _follow(the_demo: Demo, running: control.Running, seconds: float | None) -> 
 
 def start_in_background(place: Settings, clock: Clock) -> int:
     running = control.start(place, clock, say, owned=False)
-    if running.process is not None and demo_endpoint.standing(place.folder) is None:
-        api = Api(running.stack.base_url, running.stack.tenants[demo.TENANT])
-        demo.suspend_orphans(api)
+    if running.process is not None and endpoint.standing(place.folder) is None:
+        api = Api(running.stack.base_url, running.stack.tenants[jobs.TENANT])
+        jobs.suspend_orphans(api)
         api.close()
     say(f"Sweephand is up: {running.stack.base_url}/v1, all addresses and credentials in {place.folder.stack_file}")
     return 0

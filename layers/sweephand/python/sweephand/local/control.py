@@ -167,8 +167,8 @@ def redeploy(running: Running, settings: Settings, clock: Clock, repair_only: st
 
     repair_only: name of another stack on the same emulator, made by the SAM CLI: it gets what the emulator left out.
     """
-    from sweephand.local import deploy as deploys  # noqa: PLC0415 - boto3 is slow to import
-    from sweephand.local import template as templates  # noqa: PLC0415
+    from sweephand.local.aws import deploy as deploys  # noqa: PLC0415 - boto3 is slow to import
+    from sweephand.local.aws import template as templates  # noqa: PLC0415
 
     aws = deploys.Aws(endpoint_url=running.stack.aws_endpoint_url, region=running.stack.region)
     if repair_only is not None:

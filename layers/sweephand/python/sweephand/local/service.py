@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sweephand.local import stack_file, tenants
-from sweephand.local import template as templates
 from sweephand.local.api import Refused, Unreachable
-from sweephand.local.deploy import put_secret
-from sweephand.local.emulator import Emulator
+from sweephand.local.aws import template as templates
+from sweephand.local.aws.deploy import put_secret
+from sweephand.local.aws.emulator import Emulator
+from sweephand.local.aws.launcher import LOOPBACK, bind
 from sweephand.local.failures import DeployFailed, EmulatorFailed, LocalFailure
 from sweephand.local.folder import Lock
 from sweephand.local.front import Front, Upstream
-from sweephand.local.launcher import LOOPBACK, bind
 from sweephand.local.settings import ALREADY_RUNNING, Settings, parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from sweephand.local.deploy import Aws, Stack
+    from sweephand.local.aws.deploy import Aws, Stack
     from sweephand.sources import Chance, Clock
 
 WATCH_EVERY_S = 1.0

@@ -11,7 +11,7 @@ from sweephand.local.folder import read_json, write_private
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sweephand.local.deploy import Aws, Stack
+    from sweephand.local.aws.deploy import Aws, Stack
     from sweephand.local.folder import StateFolder
 
 PROVIDER_CLIENT = "provider.admin"

@@ -27,7 +27,7 @@ PREFERRED_PORT = 4570
 READY_WITHIN_S = 60.0
 STOP_WITHIN_S = 20.0
 HOLD = "hold-queues"
-CHILD = "import sys; sys.path.insert(0, sys.argv[1]); from sweephand.local.child import main; main()"
+CHILD = "import sys; sys.path.insert(0, sys.argv[1]); from sweephand.local.aws.child import main; main()"
 # What the child gets from the user's environment. The rest stays away: the functions' workers inherit it all.
 INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "SYSTEMROOT")
 

@@ -16,8 +16,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
+from sweephand.local.aws.launcher import LOOPBACK
 from sweephand.local.folder import read_json, write_private
-from sweephand.local.launcher import LOOPBACK
 
 if TYPE_CHECKING:
     from sweephand.local.folder import StateFolder

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sweephand.local import deploy as deploys
-from sweephand.local.deploy import Aws, Stack
-from sweephand.local.launcher import REGION, Launcher, choose_port
+from sweephand.local.aws import deploy as deploys
+from sweephand.local.aws.deploy import Aws, Stack
+from sweephand.local.aws.launcher import REGION, Launcher, choose_port
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sweephand.local import shortcuts
-from sweephand.local.journal import MARK, Journal
+from sweephand.local.aws import shortcuts
+from sweephand.local.aws.journal import MARK, Journal
 from sweephand.sources import Clock, SystemClock
 
 SAVE_EVERY_S = 5.0

@@ -18,7 +18,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from botocore.session import Session
 
-from sweephand.local import template as templates
+from sweephand.local.aws import template as templates
 from sweephand.local.failures import DeployFailed
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from sweephand.local.api import Refused
-from sweephand.local.report import TERMINAL_NAMES, instant, lateness_ms
+from sweephand.local.demo.report import TERMINAL_NAMES, instant, lateness_ms
 from sweephand.schedules.notations import NOTATIONS
 
 if TYPE_CHECKING:
