@@ -16,10 +16,12 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from sweephand.domain.runs import retry
-from sweephand.facades.native import descriptions, shapes
+from sweephand.facades.native import descriptions
 from sweephand.facades.native.document import FILE
 from sweephand.facades.native.examples import REQUESTS
+from sweephand.facades.native.job_members import JOB
 from sweephand.facades.native.routes import ROUTES
+from sweephand.facades.native.schedule_members import SCHEDULE
 from sweephand.facades.native.schemas import SCHEMAS
 from sweephand.schedules.timing import TIMING_MEMBERS
 from tests.contract.native import described
@@ -121,11 +123,11 @@ def test_the_schemas_of_requests_name_what_is_read():
     def members(name):
         return SCHEMAS[name]["properties"].keys()
 
-    assert members("JobDraft") == {*shapes.JOB_MEMBERS}
-    assert members("JobReplacement") == members("JobPatch") == {*shapes.JOB_MEMBERS, *shapes.READ_ONLY_OF_JOB}
-    assert members("ScheduleDraft") == {*shapes.SCHEDULE_MEMBERS} - {"id"}
+    assert members("JobDraft") == {*JOB.given, "schedules"}
+    assert members("JobReplacement") == members("JobPatch") == {*JOB.table, "schedules", "totals"}
+    assert members("ScheduleDraft") == {*SCHEDULE.given, *TIMING_MEMBERS}
     for name in ("ScheduleReplacement", "SchedulePatch"):
-        assert members(name) == {*shapes.SCHEDULE_MEMBERS, *shapes.READ_ONLY_OF_SCHEDULE}
+        assert members(name) == {*SCHEDULE.table, *TIMING_MEMBERS}
     assert members("PreviewRequest") == TIMING_MEMBERS | {"collection", "after", "limit", "explain"}
     assert members("Retry") == {*retry._MEMBERS}
 

@@ -21,7 +21,7 @@ from sweephand.domain.runs.overlap import (
     unattended,
     without,
 )
-from sweephand.facades.native import http_schemas
+from sweephand.facades.native import policies
 from tests.unit.domain.nouns import JOB_ID, MINUTE, NOW, SCHEDULE_ID, TENANT, job, pointer, run, schedule
 
 FREE = Slot(TENANT, JOB_ID, SCHEDULE_ID)
@@ -143,4 +143,4 @@ def test_a_run_of_the_job_itself_asks_nobody() -> None:
 
 
 def test_the_api_knows_every_policy() -> None:
-    assert http_schemas._POLICIES["overlap"]["enum"] == [policy.value for policy in Overlap]
+    assert policies.SCHEMA["overlap"]["enum"] == [policy.value for policy in Overlap]

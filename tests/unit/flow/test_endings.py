@@ -11,7 +11,7 @@ import pytest
 from sweephand.domain.instants import text
 from sweephand.domain.run import Kind, State
 from sweephand.domain.schedule import ScheduleState, StateReason
-from sweephand.facades.native import bodies
+from sweephand.facades.native import job_members
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
 from tests.support.endpoint import BUSY, OK
@@ -24,7 +24,7 @@ EACH_MINUTE = {"cron": "* * * * *"}
 
 def job_says(stage: Stage, planned: Planned) -> tuple[str, str | None]:
     there = lookup.find(stage.world, TENANT, planned.job.id)
-    body = bodies.job_body(there.job, there.schedules, stage.clock.now())
+    body = job_members.job_body(there.job, there.schedules, stage.clock.now())
     return body["state"], body["stateReason"]
 
 

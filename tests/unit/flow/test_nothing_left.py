@@ -11,7 +11,7 @@ from sweephand.domain.collection import Events
 from sweephand.domain.instants import text
 from sweephand.domain.schedule import ScheduleState, StateReason
 from sweephand.errors import InvalidRequest
-from sweephand.facades.native import bodies
+from sweephand.facades.native import job_members
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import Wish
@@ -37,7 +37,7 @@ each = pytest.mark.parametrize(("timing", "reason"), OVER.values(), ids=OVER)
 
 def shown(stage: Stage, planned: Planned) -> dict[str, Any]:
     there = lookup.find(stage.world, TENANT, planned.job.id)
-    return bodies.job_body(there.job, there.schedules, stage.clock.now())
+    return job_members.job_body(there.job, there.schedules, stage.clock.now())
 
 
 def of_schedule(passing: Passing) -> bool:

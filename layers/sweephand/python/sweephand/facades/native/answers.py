@@ -12,7 +12,7 @@ from sweephand.domain.job import Job, Payload
 from sweephand.domain.run import Run
 from sweephand.domain.schedule import Schedule
 from sweephand.facades.http import Answer
-from sweephand.facades.native import bodies
+from sweephand.facades.native import job_members, schedule_members
 from sweephand.facades.native.context import Context
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
@@ -40,7 +40,7 @@ def whole(ctx: Context, planned: Planned, *, include: frozenset[str], fresh: boo
     planned, held = as_held(ctx, planned)
     shown, total = schedule_bodies(ctx, planned.job, planned.schedules, payloads, fresh=fresh, full=full, held=held)
     waits_s = waits_of(ctx, planned.job)
-    body = bodies.job_body(
+    body = job_members.job_body(
         planned.job,
         planned.schedules,
         ctx.now,
@@ -134,7 +134,7 @@ def schedule_bodies(
         return None, total
     hooks = _hooks(ctx, job, schedules) if payloads is not None else {}
     found = [
-        bodies.schedule_body(
+        schedule_members.schedule_body(
             each, ctx.now, payloads=payloads, totals=totals, last_run=last, hooks=hooks.get(each.id), held=held
         )
         for each, (totals, last) in zip(schedules, seen, strict=True)

@@ -14,7 +14,7 @@ from sweephand.domain.members.json_diff import Difference, differences
 from sweephand.domain.members.json_text import dumps
 from sweephand.domain.schedule import Schedule
 from sweephand.facades.http import Answer
-from sweephand.facades.native import bodies
+from sweephand.facades.native import job_members, schedule_members
 from sweephand.facades.native.answers import waits_of
 from sweephand.facades.native.context import Context
 from sweephand.flow.jobs import lookup
@@ -138,11 +138,13 @@ def _few(schedules: Sequence[Schedule | None], member: str) -> tuple[Schedule, .
 
 def _job(job: Job, payloads: Mapping[str, Payload], waits_s: int | None = None) -> dict[str, Any]:
     """What a caller may set, and the pause. waits_s: see defaults.Filling."""
-    return {**bodies.editable(job, payloads, waits_s), "pause": bodies.pause_body(job.pause)}
+    return {**job_members.editable(job, payloads, waits_s), "pause": job_members.pause_body(job)}
 
 
 def _schedule(schedule: Schedule | None, payloads: Mapping[str, Payload], known: There | None) -> dict[str, Any] | None:
     if schedule is None:
         return None
-    shown = bodies.schedule_editable(schedule, payloads.get(schedule.id), known.shown(schedule) if known else None)
+    shown = schedule_members.schedule_editable(
+        schedule, payloads.get(schedule.id), known.shown(schedule) if known else None
+    )
     return {"id": schedule.id, **shown}

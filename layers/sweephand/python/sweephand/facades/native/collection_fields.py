@@ -11,7 +11,7 @@ from sweephand.domain.instants import text_ms
 from sweephand.domain.members import fields
 from sweephand.domain.runs import retry
 from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.facades.native import shapes
+from sweephand.facades.native import policies, shapes
 from sweephand.schedules.zones.localtime import zone
 from sweephand.security.guard import GuardSettings
 
@@ -81,9 +81,9 @@ def _defaults(value: object) -> dict[str, Any]:
         checked["timezone"] = wrong.of(_zone, given["timezone"])
     if "retry" in given:
         checked["retry"] = wrong.of(_retry, given["retry"])
-    policies = wrong.of(shapes.policies, given.get("policies", {}), "defaults.policies")
+    chosen = wrong.of(policies.read, given.get("policies", {}), "defaults.policies")
     wrong.check()
-    return {**checked, "policies": policies} if policies else checked
+    return {**checked, "policies": chosen} if chosen else checked
 
 
 def _retry(value: object) -> dict[str, Any]:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import islice
+from typing import Any
 
+from sweephand.domain.instants import text_ms
 from sweephand.domain.members import fields
 from sweephand.errors import InvalidRequest, Mistakes, NotFound
 from sweephand.facades.http import Answer
-from sweephand.facades.native import bodies, shapes
+from sweephand.facades.native import shapes
 from sweephand.facades.native.context import TENANT_HEADER, Context
 from sweephand.flow.tenants import access
 from sweephand.flow.tenants.access import LONGEST_OVERLAP, USUAL_OVERLAP
 from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, client_id_parts, is_credential_id
 from sweephand.store.views import tenants as views
+from sweephand.store.views.tenants import Listed
 
 
 def create(ctx: Context) -> Answer:
@@ -33,7 +36,7 @@ def rotate(ctx: Context) -> Answer:
 
 def _issued(ctx: Context, issued: access.Issued, status: int) -> Answer:
     place = {"Location": f"/v1/credentials/{issued.credential.client_id}"} if status == 201 else {}
-    return Answer(status, {**bodies.credential_body(issued.listed, ctx.now), "secret": issued.secret}, place)
+    return Answer(status, {**_body(issued.listed, ctx.now), "secret": issued.secret}, place)
 
 
 def list_all(ctx: Context) -> Answer:
@@ -41,9 +44,7 @@ def list_all(ctx: Context) -> Answer:
     found = views.credentials(ctx.world.table, _credential_owner(ctx), mark[0] if mark else None, limit + 1)
     page = list(islice(found, limit + 1))
     cursor = ctx.cursor(page[limit - 1].id) if len(page) > limit else None
-    return Answer(
-        200, {"items": [bodies.credential_body(each, ctx.now) for each in page[:limit]], "nextCursor": cursor}
-    )
+    return Answer(200, {"items": [_body(each, ctx.now) for each in page[:limit]], "nextCursor": cursor})
 
 
 def delete(ctx: Context) -> Answer:
@@ -98,3 +99,18 @@ def _overlap(body: object) -> timedelta:
     usual = int(USUAL_OVERLAP.total_seconds())
     most = int(LONGEST_OVERLAP.total_seconds())
     return timedelta(seconds=fields.whole(given.get("overlapSeconds", usual), "overlapSeconds", 0, most))
+
+
+def _body(item: Listed, now: datetime) -> dict[str, Any]:
+    """Never the secret: it was shown once."""
+    until = item.former_until
+    return {
+        "clientId": f"{item.tenant or 'provider'}.{item.id}",
+        "name": item.name,
+        "scopes": list(item.scopes),
+        "createdAt": text_ms(item.created_at),
+        "createdBy": item.created_by,
+        "rotatedAt": None if item.rotated_at is None else text_ms(item.rotated_at),
+        "rotatedBy": item.rotated_by,
+        "formerSecretUntil": text_ms(until) if until is not None and now < until else None,
+    }

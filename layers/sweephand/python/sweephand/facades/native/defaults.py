@@ -9,26 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sweephand.domain.job import HOOK_KINDS, ActionSpec, Payload
+from sweephand.domain.job import ActionSpec, Payload
 from sweephand.domain.members import json_text
 from sweephand.domain.occurrences import lateness
+from sweephand.facades.native.policies import DEFAULTS as POLICIES
 from sweephand.schedules.notations import NOTATIONS, defaults_of, zone_named
 
-POLICIES: Mapping[str, Any] = {
-    "misfire": {"type": "sap", "ratePerMinute": 60, "maxLatenessSeconds": None},
-    "overlap": "allow",
-    "onPastStart": "refuse",
-    "onCreate": "schedule",
-    "onNothingLeft": "refuse",
-    "onUnreachable": "deactivate",
-    "onNoResult": "end",
-    "afterEnd": "open",
-    "delivery": "at_least_once",
-    "keepAnswer": "failures",
-    "callbackToken": False,
-    "hooks": list(HOOK_KINDS),
-    "flowKey": None,
-}
 FOLLOWING = ("on202", "onAccepted")
 """Members of an action's outcome that say whether a target's acceptance is the end."""
 _ALWAYS: Mapping[str, Any] = {

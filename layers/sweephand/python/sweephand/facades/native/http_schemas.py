@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from sweephand.actions import http_fields
 from sweephand.actions.auth import authentication
-from sweephand.domain.job import HOOK_KINDS
-from sweephand.domain.runs import deactivation, retry
-from sweephand.facades.native import defaults, shapes
+from sweephand.domain.runs import retry
 from sweephand.facades.native.json_schema import (
     Members,
     Schema,
@@ -14,12 +12,10 @@ from sweephand.facades.native.json_schema import (
     items,
     one_of,
     or_null,
-    ref,
     request,
     text,
     whole,
 )
-from sweephand.facades.native.schema_words import FLAG
 
 OUTCOME = http_fields.OUTCOME
 RETRY: Members = {
@@ -37,47 +33,6 @@ RETRY: Members = {
         description="Statuses and reasons of failures that end the run at once.",
     ),
     "maxAgeSeconds": whole(1, retry.LONGEST_S),
-}
-_POLICIES: Members = {
-    "misfire": ref("Misfire"),
-    "overlap": one_of(("allow", "skip", "queue_one", "replace")),
-    "onPastStart": one_of(("refuse", "run_now")),
-    "onCreate": one_of(("schedule", "run_now")),
-    "onNothingLeft": {
-        **one_of(("refuse", "complete")),
-        "description": "What becomes of a schedule without an instant left: it is refused, or completed without a run.",
-    },
-    "onUnreachable": {
-        **one_of(deactivation.OnUnreachable),
-        "description": "What becomes of a schedule whose target got no connection for 10 days on end.",
-    },
-    "afterEnd": {
-        **one_of(("open", "final")),
-        "description": "Of a job: whether one that is COMPLETED or FAULTED can still be changed and run. It can always"
-        " be read and deleted.",
-    },
-    "onNoResult": {
-        **one_of(("end", "retry")),
-        "description": "What becomes of a run whose target took the work and reported no result in time: it ends as"
-        " UNKNOWN, or the next attempt of its retry policy is made.",
-    },
-    "delivery": one_of(("at_least_once", "at_most_once")),
-    "keepAnswer": one_of(("failures", "all", "none")),
-    "hooks": items(
-        one_of(HOOK_KINDS), uniqueItems=True, description="Which hooks of the job run; for a schedule, its own choice."
-    ),
-    "callbackToken": {**FLAG, "description": "The target is sent a token with which it reports the result."},
-    "flowKey": text(1, 128, description="Of a job, not of a schedule: the flow key that its calls pass."),
-}
-POLICIES: Members = {name: _POLICIES[name] for name in defaults.POLICIES}
-MISFIRE: Members = {
-    "type": one_of(shapes.MISFIRES),
-    "ratePerMinute": whole(1, 6_000),
-    "maxLatenessSeconds": whole(shapes.LEAST_LATENESS_S, shapes.MOST_LATENESS_S),
-}
-SHOWN_MISFIRE: Members = {
-    "type": MISFIRE["type"],
-    **{name: or_null(MISFIRE[name]) for name in ("ratePerMinute", "maxLatenessSeconds")},
 }
 AUTHENTICATION = {name: request(*authentication.given(name)) for name in authentication.TYPES}
 

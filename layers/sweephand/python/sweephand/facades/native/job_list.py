@@ -11,7 +11,7 @@ from sweephand.domain.job import Job, JobState
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
-from sweephand.facades.native import bodies, cursors
+from sweephand.facades.native import cursors, job_members
 from sweephand.facades.native.answers import INCLUDES, all_as_held, schedule_bodies, waits_of_all
 from sweephand.facades.native.context import Context
 from sweephand.store.views import jobs as views
@@ -88,6 +88,6 @@ def _listed_body(
     ctx: Context, job: Job, schedules: Sequence[Schedule], include: frozenset[str], waits_s: int, held: Held | None
 ) -> dict[str, Any]:
     if "schedules" not in include:
-        return bodies.job_body(job, schedules, ctx.now, waits_s=waits_s, held=held)
+        return job_members.job_body(job, schedules, ctx.now, waits_s=waits_s, held=held)
     shown, total = schedule_bodies(ctx, job, schedules, None, held=held)
-    return bodies.job_body(job, schedules, ctx.now, totals=total, shown=shown, waits_s=waits_s, held=held)
+    return job_members.job_body(job, schedules, ctx.now, totals=total, shown=shown, waits_s=waits_s, held=held)

@@ -12,7 +12,7 @@ from sweephand.domain.occurrences import upcoming
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
-from sweephand.facades.native import bodies, collection_fields, shapes
+from sweephand.facades.native import collection_fields, job_members, shapes
 from sweephand.facades.native.answers import INCLUDES, as_held, changed, waits_of, whole
 from sweephand.facades.native.context import Context, helpful
 from sweephand.flow.idempotency import earlier
@@ -33,7 +33,7 @@ def create(ctx: Context) -> Answer:
     if once is not None and (there := earlier(ctx.world, ctx.tenant, once)) is not None:
         return _created(ctx, lookup.find(ctx.world, ctx.tenant, there), fresh=False)
     with helpful(body, ctx.now):
-        draft = shapes.job_draft(_filled(ctx, body), ctx.guard)
+        draft = job_members.job_draft(_filled(ctx, body), ctx.guard)
         _require_scope(ctx, draft)
         _check_hooks(ctx, draft)
         planned = creation.create_job(ctx.world, ctx.tenant, draft, once, ctx.by(Operation.CREATE))
@@ -94,10 +94,10 @@ def patch(ctx: Context) -> Answer:
         raise InvalidRequest(None, "a merge patch of a job must be an object", code="INVALID_FIELD")
 
     def edit(planned: Planned, stored: Any) -> JobDraft:
-        if "pause" in body and body["pause"] != bodies.pause_body(planned.job.pause):
+        if "pause" in body and body["pause"] != job_members.pause_body(planned.job):
             # Of what only answers have, the one that somebody may want to set: to do nothing would be taken for done.
             raise InvalidRequest("pause", "is set by POST /v1/jobs/{job}/pause and /resume")
-        current = bodies.editable(planned.job, stored)
+        current = job_members.editable(planned.job, stored)
         return _draft(ctx, shapes.patched(current, body), planned, stored)
 
     with helpful(body, ctx.now):
@@ -111,7 +111,7 @@ def _draft(ctx: Context, body: Any, planned: Planned, stored: Any) -> JobDraft:
         from sweephand.facades.native import own_hooks  # noqa: PLC0415 - few schedules bring any
 
         there = own_hooks.there(ctx, planned.job, planned.schedules)
-    draft = shapes.job_draft(body, ctx.guard, planned.job, there, waits_of(ctx, planned.job))
+    draft = job_members.job_draft(body, ctx.guard, planned.job, there, waits_of(ctx, planned.job))
     _require_scope(ctx, draft, planned.job, stored)
     _check_hooks(ctx, draft, there)
     return draft

@@ -15,9 +15,10 @@ from sweephand.domain.run import Kind
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.facades.http import Answer
-from sweephand.facades.native import bodies, collection_fields, idle, shapes
+from sweephand.facades.native import collection_fields, idle, shapes
 from sweephand.facades.native.answers import as_held
 from sweephand.facades.native.context import TENANT_HEADER, Context, helpful
+from sweephand.facades.native.runs import moved_body
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.drafts import LAST
 from sweephand.flow.series import replan
@@ -71,11 +72,11 @@ def _preview(ctx: Context) -> Answer:
                 {
                     "plannedAt": text(each.instant),
                     "localTime": local_text(epoch_s(each.instant), timing.zone),
-                    "movedBy": bodies.moved_body(each.moved_by),
+                    "movedBy": moved_body(each.moved_by),
                 }
                 for each in found
             ],
-            "dropped": [{"at": text(each.at), "movedBy": bodies.moved_body(each.moved_by)} for each in gone],
+            "dropped": [{"at": text(each.at), "movedBy": moved_body(each.moved_by)} for each in gone],
             "leftOut": [
                 {"plannedAt": text(each.instant), "calendar": given["calendars"][each.calendar]["name"]}
                 for each in islice(left_out(timing, after, ends), MOST_DROPPED)
@@ -283,7 +284,7 @@ def _explained(timing: Timing, found: explain_instant.Explanation, calendars: An
         "reasons": [
             {"code": each.code, "message": _message(each, calendars), "field": each.field} for each in found.reasons
         ],
-        "movedBy": bodies.moved_body(found.moved_by),
+        "movedBy": moved_body(found.moved_by),
         "previous": None if found.previous is None else text(found.previous),
         "next": None if found.following is None else text(found.following),
         "runId": None,

@@ -40,7 +40,7 @@ def delete(path: str, operation: Operation, summary: str, **more: Any) -> Route:
 
 
 def rare(module: str, name: str) -> Operation:
-    """Few requests are about calendars, keys, tenants, errors, files or long work: these are loaded with the first."""
+    """Returns an operation that is loaded with its first request, as few are about calendars, tenants or errors."""
 
     def operation(ctx: Context) -> Answer:
         from importlib import import_module  # noqa: PLC0415

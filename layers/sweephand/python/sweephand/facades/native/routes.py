@@ -5,13 +5,10 @@ from __future__ import annotations
 from sweephand.facades.http import Route, Routes
 from sweephand.facades.native import (
     admin,
-    changes,
-    document,
     job_list,
     jobs,
     runs,
     schedules,
-    well_known,
 )
 from sweephand.facades.native.route_kinds import (
     ACTING,
@@ -38,8 +35,8 @@ from sweephand.facades.native.route_kinds import (
     rare,
     verb,
 )
-from sweephand.facades.native.well_known import KEYS_PATH
 
+KEYS_PATH = "/.well-known/jwks.json"
 PAGE = ("limit", "cursor")
 JOB = "/v1/jobs/{job}"
 SCHEDULE = "/v1/jobs/{job}/schedules/{schedule}"
@@ -66,7 +63,7 @@ ROUTES = Routes(
     [
         get("/v1/health", admin.health, HEALTH, scope=None, gives="Health"),
         get(
-            *("/v1/openapi.json", document.read, DESCRIPTION),
+            *("/v1/openapi.json", rare("document", "read"), DESCRIPTION),
             scope=None,
             gives="Document",
             headers=("If-None-Match", "Accept-Encoding"),
@@ -109,7 +106,7 @@ ROUTES = Routes(
             gives="OccurrencePage",
         ),
         get(
-            *(f"{JOB}/changes", changes.list_all, "Who changed a job, when and what, newest first"),
+            *(f"{JOB}/changes", rare("changes", "list_all"), "Who changed a job, when and what, newest first"),
             query=(*PAGE, "include"),
             gives="ChangePage",
         ),
@@ -390,12 +387,12 @@ ROUTES = Routes(
         verb("/v1/tenants/{tenant}/enable", of_tenants("enable"), "Enable a tenant", gives="Tenant", **OF_TENANTS),
         verb("/v1/tenants/{tenant}/disable", of_tenants("disable"), "Disable a tenant", gives="Tenant", **OF_TENANTS),
         get(
-            *(KEYS_PATH, well_known.read_keys, "The keys that verify this stack's own tokens"),
+            *(KEYS_PATH, rare("well_known", "read_keys"), "The keys that verify this stack's own tokens"),
             scope=None,
             gives="KeySet",
         ),
         get(
-            *("/.well-known/openid-configuration", well_known.read_configuration, "Where these keys are"),
+            *("/.well-known/openid-configuration", rare("well_known", "read_configuration"), "Where these keys are"),
             scope=None,
             gives="IssuerConfiguration",
         ),

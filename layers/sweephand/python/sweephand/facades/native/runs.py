@@ -18,7 +18,7 @@ from sweephand.domain.runs.run_body import run_body
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import RUN_TOKEN_HEADER, Answer
-from sweephand.facades.native import bodies, shapes
+from sweephand.facades.native import shapes
 from sweephand.facades.native.answers import as_held
 from sweephand.facades.native.context import Context
 from sweephand.flow.jobs import lookup
@@ -275,7 +275,7 @@ def _occurrence(ctx: Context, planned: _Planned) -> dict[str, Any]:
         "state": (run.state if run else State.SCHEDULED).value,
         "reason": run.reason.value if run and run.reason else None,
         "runId": run.id if run else f"{schedule_id}_{uuid}",
-        "movedBy": bodies.moved_body(planned.moved_by),
+        "movedBy": moved_body(planned.moved_by),
         "calendar": None,
     }
 
@@ -305,3 +305,10 @@ def _of_query(read: Callable[[object, str], datetime], given: str, name: str) ->
         return read(given, name)
     except InvalidRequest as wrong:
         raise InvalidRequest(name, wrong.reason, position=wrong.position, code="INVALID_QUERY") from wrong
+
+
+def moved_body(moved: MovedBy | None) -> dict[str, str] | None:
+    if moved is None:
+        return None
+    where = {} if moved.zone is None else {"timezone": moved.zone}
+    return {"rule": moved.rule, "localTime": moved.local_time, **where, "effect": moved.effect}

@@ -10,7 +10,7 @@ from sweephand.domain.job import TASK_KINDS, ScheduleDraft
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
-from sweephand.facades.native import bodies, collection_fields, shapes
+from sweephand.facades.native import collection_fields, schedule_members, shapes
 from sweephand.facades.native.answers import as_held, one_schedule, schedule_bodies
 from sweephand.facades.native.context import Context, helpful
 from sweephand.flow.job_parts.change_log import Operation
@@ -43,7 +43,7 @@ def create(ctx: Context) -> Answer:
         made[:] = [each.id for each in planned.schedules]
         usual = tenancy.defaults_of(ctx.world, ctx.tenant, planned.job.collection)
         filled = collection_fields.schedule_with_defaults(body, usual)
-        draft = shapes.schedule_draft(filled, "", planned.job.action, ctx.guard, change=False)
+        draft = schedule_members.schedule_draft(filled, "", planned.job.action, ctx.guard, change=False)
         if draft.hooks:
             from sweephand.facades.native import own_hooks  # noqa: PLC0415 - few schedules bring any
 
@@ -83,7 +83,9 @@ def patch(ctx: Context) -> Answer:
     def draft(planned: Planned, there: Schedule) -> ScheduleDraft:
         payloads = lookup.payloads_of(ctx.world, Planned(planned.job, (there,)))
         known = _hooks_of(ctx, planned, there)
-        current = bodies.schedule_editable(there, payloads.get(there.id), known.shown(there) if known else None)
+        current = schedule_members.schedule_editable(
+            there, payloads.get(there.id), known.shown(there) if known else None
+        )
         checked = _checked(ctx, planned, known, shapes.patched(current, body))
         _check_payload(ctx, planned, there, checked)
         return checked
@@ -101,7 +103,7 @@ def _hooks_of(ctx: Context, planned: Planned, there: Schedule) -> There | None:
 
 
 def _checked(ctx: Context, planned: Planned, known: There | None, body: object) -> ScheduleDraft:
-    draft = shapes.schedule_draft(body, "", planned.job.action, ctx.guard, change=True, there=known)
+    draft = schedule_members.schedule_draft(body, "", planned.job.action, ctx.guard, change=True, there=known)
     if draft.hooks or known is not None:
         from sweephand.facades.native import own_hooks  # noqa: PLC0415 - as above
 

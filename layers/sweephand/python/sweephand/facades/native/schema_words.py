@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 from sweephand import json_schema
-from sweephand.actions import headers, payloads
-from sweephand.facades.native.json_schema import (
-    Schema,
-    items,
-    one_of,
-    or_null,
-    text,
-    whole,
-)
+from sweephand.actions import payloads
+from sweephand.json_schema import Schema, items, one_of, or_null, text, whole
 from sweephand.schedules.text import instants
 from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES
 
@@ -37,7 +30,6 @@ FLAG: Schema = {"type": "boolean"}
 ANYTHING = payloads.ANYTHING
 NOT_YET: Schema = {"type": "null", "description": "Not available yet."}
 PASSED_OVER = json_schema.PASSED_OVER
-MASKED = {"const": headers.MASK}
 NAME = text(1, 128)
 REVISION = whole(1)
 STATUS_CODE = whole(100, 599)

@@ -11,28 +11,26 @@ from __future__ import annotations
 
 from sweephand.actions.http import Http
 from sweephand.actions.outcome import SHOWN_WAIT
-from sweephand.domain.job import HOOK_KINDS, SCHEDULES_AT_ONCE, JobState
-from sweephand.domain.schedule import Lane, StateReason
+from sweephand.domain.job import HOOK_KINDS, SCHEDULES_AT_ONCE
+from sweephand.domain.schedule import Lane
 from sweephand.facades.native import (
     action_schemas,
     calendar_schemas,
     flow_key_schemas,
     last_audit,
     operation_schemas,
+    policies,
     run_schemas,
-    shapes,
     tenant_schemas,
 )
 from sweephand.facades.native.http_schemas import (
     AUTHENTICATION,
-    MISFIRE,
     OUTCOME,
-    POLICIES,
     RETRY,
-    SHOWN_MISFIRE,
     retry_shown,
     shown_authentication,
 )
+from sweephand.facades.native.job_members import JOB
 from sweephand.facades.native.json_schema import (
     Members,
     Schema,
@@ -49,7 +47,6 @@ from sweephand.facades.native.json_schema import (
 )
 from sweephand.facades.native.problems import MOST_ERRORS, STATUS
 from sweephand.facades.native.schedule_schemas import (
-    HELD,
     OF_SOME_NOTATIONS,
     ONE_NOTATION,
     SCHEDULE,
@@ -83,56 +80,18 @@ from sweephand.flow.job_parts.change_log import Operation
 
 # Jobs
 
-_JOB_DRAFT: Members = {
-    "name": {**NAME, "description": "Unique in its collection; without one, the id."},
-    "description": text(0, 1_000),
-    "collection": NAME,
-    "active": FLAG,
-    "resourceId": text(1, 256),
-    "tags": items(text(1, 128), maxItems=shapes.MOST_TAGS, uniqueItems=True),
-    "startTime": GIVEN_INSTANT,
-    "endTime": GIVEN_INSTANT,
-    "action": ref("Action"),
-    "errorAction": ref("Action"),
-    "hooks": request(dict.fromkeys(HOOK_KINDS, ref("Action"))),
-    "policies": ref("Policies"),
-    "schedules": items(ref("ScheduleDraft"), maxItems=SCHEDULES_AT_ONCE),
-}
+_JOB_DRAFT: Members = {**JOB.request(), "schedules": items(ref("ScheduleDraft"), maxItems=SCHEDULES_AT_ONCE)}
 _JOB_REPLACEMENT: Members = {
-    **_JOB_DRAFT,
+    **JOB.request(),
     "schedules": items(
         ref("ScheduleReplacement"),
         maxItems=1_000,
         description="Absent: they stay. Matched by `id`, else by `name`; the others are deleted.",
     ),
-    **dict.fromkeys(shapes.READ_ONLY_OF_JOB, PASSED_OVER),
+    **dict.fromkeys(JOB.read_only, PASSED_OVER),
+    "totals": PASSED_OVER,
 }
-_JOB: Members = {
-    "id": ID,
-    "name": TEXT,
-    "description": or_null(TEXT),
-    "collection": TEXT,
-    "facade": one_of(("native", "sap")),
-    "revision": REVISION,
-    "createdAt": INSTANT_MS,
-    "modifiedAt": INSTANT_MS,
-    "active": FLAG,
-    "state": one_of(JobState),
-    "stateReason": or_null(one_of(StateReason)),
-    "pause": or_null(answer({"since": INSTANT_MS, "note": or_null(TEXT), "until": or_null(INSTANT)})),
-    "held": HELD,
-    "resourceId": or_null(TEXT),
-    "tags": items(TEXT),
-    "startTime": or_null(INSTANT),
-    "endTime": or_null(INSTANT),
-    "nextRunAt": or_null(INSTANT),
-    "action": ref("ShownAction"),
-    "errorAction": or_null(ref("ShownAction")),
-    "hooks": answer(dict.fromkeys(HOOK_KINDS, ref("ShownAction")), HOOK_KINDS),
-    "policies": ref("ShownPolicies"),
-    "totals": ref("Totals"),
-    "schedules": items(ref("Schedule")),
-}
+_JOB: Members = {**JOB.answer(), "totals": ref("Totals"), "schedules": items(ref("Schedule"))}
 _UNTIL: Schema = {**GIVEN_INSTANT, "description": "The job resumes by itself then. " + GIVEN_INSTANT["description"]}
 _LISTED_JOB: Members = {
     **_JOB,
@@ -183,9 +142,9 @@ SCHEMAS: dict[str, Schema] = {
     "Authentication": {"oneOf": list(AUTHENTICATION.values())},
     "Outcome": request(OUTCOME),
     "Retry": request(RETRY),
-    "Policies": request(POLICIES),
-    "SchedulePolicies": request({name: each for name, each in POLICIES.items() if name not in shapes.OF_JOB_ONLY}),
-    "Misfire": request(MISFIRE),
+    "Policies": request(policies.SCHEMA),
+    "SchedulePolicies": request(policies.SCHEDULE_SCHEMA),
+    "Misfire": request(policies.MISFIRE),
     "PauseRequest": request({"note": text(0, 1_000), "until": _UNTIL}),
     "Nothing": request({}),
     "CollectionDraft": request(COLLECTION_DRAFT, ("name",)),
@@ -219,8 +178,10 @@ SCHEMAS: dict[str, Schema] = {
     "ShownAuthentication": shown_authentication(),
     "ShownOutcome": answer({**OUTCOME, **SHOWN_WAIT}),
     "ShownRetry": retry_shown(),
-    "ShownPolicies": answer({**POLICIES, "misfire": answer(SHOWN_MISFIRE), "flowKey": or_null(POLICIES["flowKey"])}),
-    "OwnPolicies": answer({**POLICIES, "misfire": answer(MISFIRE, MISFIRE)}, POLICIES),
+    "ShownPolicies": answer(
+        {**policies.SCHEMA, "misfire": answer(policies.SHOWN_MISFIRE), "flowKey": or_null(policies.SCHEMA["flowKey"])}
+    ),
+    "OwnPolicies": answer({**policies.SCHEMA, "misfire": answer(policies.MISFIRE, policies.MISFIRE)}, policies.SCHEMA),
     "Totals": answer(
         dict.fromkeys(("planned", "open", "succeeded", "failed", "failedAttempts", "skipped", "missed"), whole())
     ),
@@ -247,7 +208,7 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "JobBefore": answer(
         {
-            **{name: each for name, each in _JOB.items() if name in shapes.JOB_MEMBERS},
+            **{name: each for name, each in _JOB.items() if name in {*JOB.given, "schedules"}},
             "pause": _JOB["pause"],
             "schedules": items(ref("ScheduleBefore"), description="Those that the change touched."),
         },

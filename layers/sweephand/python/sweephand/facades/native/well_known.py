@@ -7,9 +7,9 @@ from typing import Any
 from sweephand.errors import NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native.context import Context
+from sweephand.facades.native.routes import KEYS_PATH
 
 KEPT = {"Cache-Control": "public, max-age=3600"}
-KEYS_PATH = "/.well-known/jwks.json"
 
 
 def read_keys(ctx: Context) -> Answer:

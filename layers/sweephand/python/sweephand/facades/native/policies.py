@@ -1,0 +1,144 @@
+"""The policies of jobs and schedules: one line each, with its schema, its default and how it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sweephand.domain.job import HOOK_KINDS
+from sweephand.domain.members import fields
+from sweephand.domain.members.fields import below
+from sweephand.domain.occurrences import lateness
+from sweephand.domain.occurrences.lateness import Misfire
+from sweephand.errors import InvalidRequest, Mistakes
+from sweephand.facades.native.members import Read, by_schema
+from sweephand.json_schema import Members, Schema, items, one_of, or_null, ref, text, whole
+
+LEAST_LATENESS_S, MOST_LATENESS_S = 10, 345_600
+"""Less would expire runs in normal operation; a message more than 4 days late is not acted on anyway."""
+MISFIRE: Members = {
+    "type": one_of(Misfire),
+    "ratePerMinute": whole(1, 6_000),
+    "maxLatenessSeconds": whole(LEAST_LATENESS_S, MOST_LATENESS_S),
+}
+SHOWN_MISFIRE: Members = {
+    "type": MISFIRE["type"],
+    **{name: or_null(MISFIRE[name]) for name in ("ratePerMinute", "maxLatenessSeconds")},
+}
+
+
+@dataclass(frozen=True)
+class Policy:
+    """of_job: why a schedule cannot have it; empty where it can."""
+
+    schema: Schema
+    default: Any
+    read: Read | None = None
+    of_job: str = ""
+
+
+def _misfire(value: object, field: str, _: Any) -> dict[str, Any]:
+    wrong = Mistakes()
+    given = {"type": Misfire.SAP.value, **fields.members(value, field, tuple(MISFIRE), wrong)}
+    checked = {
+        name: wrong.of(by_schema(MISFIRE[name]), given[name], below(field, name), None)
+        for name in MISFIRE
+        if name in given
+    }
+    for name, why in lateness.inactive(given).items():
+        wrong.add(fields.inactive(field, name, why))
+    wrong.check()
+    return checked
+
+
+def _hooks(value: object, field: str, _: Any) -> list[str]:
+    """In their own order: which of them is said first means nothing."""
+    if not isinstance(value, list):
+        raise InvalidRequest(field, f"must be a list of {', '.join(HOOK_KINDS)}, not {fields.shown(value)}")
+    wrong = Mistakes()
+    for n, each in enumerate(value):
+        wrong.of(fields.one_of, each, f"{field}[{n}]", tuple(HOOK_KINDS))
+    wrong.check()
+    return [name for name in HOOK_KINDS if name in value]
+
+
+POLICIES: Mapping[str, Policy] = {
+    "misfire": Policy(ref("Misfire"), {"type": "sap", "ratePerMinute": 60, "maxLatenessSeconds": None}, _misfire),
+    "overlap": Policy(one_of(("allow", "skip", "queue_one", "replace")), "allow"),
+    "onPastStart": Policy(one_of(("refuse", "run_now")), "refuse"),
+    "onCreate": Policy(one_of(("schedule", "run_now")), "schedule"),
+    "onNothingLeft": Policy(
+        one_of(
+            ("refuse", "complete"),
+            description="What becomes of a schedule without an instant left: it is refused, or completed without a"
+            " run.",
+        ),
+        "refuse",
+    ),
+    "onUnreachable": Policy(
+        one_of(
+            ("deactivate", "continue"),
+            description="What becomes of a schedule whose target got no connection for 10 days on end.",
+        ),
+        "deactivate",
+    ),
+    "onNoResult": Policy(
+        one_of(
+            ("end", "retry"),
+            description="What becomes of a run whose target took the work and reported no result in time: it ends as"
+            " UNKNOWN, or the next attempt of its retry policy is made.",
+        ),
+        "end",
+    ),
+    "afterEnd": Policy(
+        one_of(
+            ("open", "final"),
+            description="Of a job: whether one that is COMPLETED or FAULTED can still be changed and run. It can always"
+            " be read and deleted.",
+        ),
+        "open",
+        of_job="it belongs to a job as a whole",
+    ),
+    "delivery": Policy(one_of(("at_least_once", "at_most_once")), "at_least_once"),
+    "keepAnswer": Policy(one_of(("failures", "all", "none")), "failures"),
+    "callbackToken": Policy(
+        {"type": "boolean", "description": "The target is sent a token with which it reports the result."}, False
+    ),
+    "hooks": Policy(
+        items(
+            one_of(HOOK_KINDS),
+            uniqueItems=True,
+            description="Which hooks of the job run; for a schedule, its own choice.",
+        ),
+        list(HOOK_KINDS),
+        _hooks,
+    ),
+    "flowKey": Policy(
+        text(1, 128, description="Of a job, not of a schedule: the flow key that its calls pass."),
+        None,
+        lambda value, field, _: fields.text(value, field, 1, 128),
+        of_job="it belongs to a job as a whole, or to its collection",
+    ),
+}
+DEFAULTS: Mapping[str, Any] = {name: policy.default for name, policy in POLICIES.items()}
+SCHEMA: Members = {name: policy.schema for name, policy in POLICIES.items()}
+SCHEDULE_SCHEMA: Members = {name: policy.schema for name, policy in POLICIES.items() if not policy.of_job}
+_READERS = {name: policy.read or by_schema(policy.schema) for name, policy in POLICIES.items()}
+
+
+def read(value: object, field: str, *, of_job: bool = False) -> dict[str, Any]:
+    """Returns the policies as the caller wrote them, checked.
+
+    of_job: not of a schedule, or of what new jobs get.
+    """
+    wrong = Mistakes()
+    given = fields.members(value, field, tuple(POLICIES), wrong)
+    checked: dict[str, Any] = {}
+    for name, policy in POLICIES.items():
+        if name in given:
+            checked[name] = wrong.of(_READERS[name], given[name], below(field, name), None)
+            if policy.of_job and not of_job:
+                wrong.add(fields.inactive(field, name, policy.of_job))
+    wrong.check()
+    return checked
