@@ -1,4 +1,4 @@
-"""Who changes a job, and what of it goes into the change log."""
+"""Entries of the change log: who changed a job, how, and which of its schedules."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Operation(StrEnum):
     DEACTIVATE_SCHEDULE = "deactivate_schedule"
     DELETE_SCHEDULE = "delete_schedule"
     FOLLOW_CALENDAR = "follow_calendar"
-    """Of the service: a calendar that its schedules name was changed."""
+    """By the service: a calendar that the job's schedules name was changed."""
     DEACTIVATE_UNREACHABLE = "deactivate_unreachable"
-    """Of the service: a schedule's target could not be reached for ten days."""
+    """By the service: a schedule's target could not be reached for ten days."""
     CHANGE = "change"
-    """Of the service itself, or of a caller that does not say which."""
+    """By the service itself, or by a caller that does not name an operation."""
 
 
 @dataclass(frozen=True)
 class By:
-    """actor: the caller's client id; None: the service itself."""
+    """The author of a change. actor: the caller's client id; None: the service itself."""
 
     operation: Operation = Operation.CHANGE
     actor: str | None = None
@@ -46,18 +46,18 @@ BY_SERVICE = By()
 CREATED = By(Operation.CREATE)
 
 Pair = tuple[Schedule | None, Schedule | None]
-"""A schedule before and after: None where it was not there yet, or is gone."""
+"""A schedule before and after a change; None: it did not exist yet, or was deleted."""
 
 
 def entry(world: World, by: By, before: Job | None, after: Job, pairs: Iterable[Pair]) -> Entry:
-    """The entry of the revision that `after` is. A schedule that only follows its job is left out."""
-    wished = tuple(pair for pair in pairs if _wished(pair[0]) != _wished(pair[1]))
-    return Entry(after.revision, world.clock.now(), by.actor, by.operation.value, before, after, wished)
+    """Returns the log entry for the revision of `after`. Schedules that only follow their job are left out."""
+    requested = tuple(pair for pair in pairs if _callers_members(pair[0]) != _callers_members(pair[1]))
+    return Entry(after.revision, world.clock.now(), by.actor, by.operation.value, before, after, requested)
 
 
-def _wished(schedule: Schedule | None) -> object:
-    """What of a schedule is the caller's."""
+def _callers_members(schedule: Schedule | None) -> object:
+    """Returns the members of a schedule that a caller decides."""
     if schedule is None:
         return None
-    wished = schedule.name, schedule.timing, schedule.active, schedule.policies, schedule.payload_version
-    return *wished, schedule.hooks, schedule.attributes
+    members = schedule.name, schedule.timing, schedule.active, schedule.policies, schedule.payload_version
+    return *members, schedule.hooks, schedule.attributes

@@ -1,4 +1,4 @@
-"""Rows that ask for the clean-up after a delete: written with the delete, carried out by an executor."""
+"""Rows that order the clean-up after a delete: written together with the delete, carried out by an executor."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ with lazy():
 FIRST_LOOK = timedelta(seconds=30)
 
 WHOLE_JOB = "job"
-"""The name of the clean-up row of a whole job; of schedules it is the first one's id."""
+"""The name of a whole job's clean-up row. The row of deleted schedules is named by the first one's id."""
 
 SCHEDULES_AT_ONCE = 40
-"""Schedules that one transaction deletes beside the job's own."""
+"""Schedules that each further transaction deletes, after the job's own transaction."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where schedules were: a job that may be gone."""
+    """The job that deleted schedules belonged to. It may be deleted itself."""
 
     tenant: str
     job_id: str
@@ -54,9 +54,9 @@ def of_job_op(
     with_rows: Sequence[Schedule],
     runs_too: bool = False,
 ) -> Op:
-    """For a deleted job: its own runs, and those of all its schedules. runs_too: their rows go as well.
+    """Returns the operation that orders the clean-up of a deleted job's runs, including those of its schedules.
 
-    with_rows: the schedules that go in the same transaction.
+    with_rows: the schedules that the same transaction deletes. runs_too: deletes the runs from the ledger as well.
     """
     owners = [job.id, *(schedule.id for schedule in schedules)]
     item = _item(world, Place.of(job), owners, deleted_at, name=WHOLE_JOB)
@@ -67,7 +67,7 @@ def of_job_op(
 
 
 def of_schedules_ops(world: World, where: Place, gone: Sequence[Schedule], deleted_at: datetime) -> list[Op]:
-    """For schedules that were deleted from a job that stays, or that went before them."""
+    """Returns the operation that orders the clean-up of deleted schedules. Their job stays, or was deleted before."""
     item = _item(world, where, [schedule.id for schedule in gone], deleted_at, name=gone[0].id)
     item.schedules = _packed(gone, deleted_at)
     return [world.table.put_op("clean-up", item)]
@@ -88,7 +88,7 @@ def _item(world: World, where: Place, owners: Sequence[str], deleted_at: datetim
 
 
 def _packed(schedules: Iterable[Schedule], deleted_at: datetime) -> str | None:
-    """Packs the rows of those that may have something due and not begun; None if there are none."""
+    """Packs the rows of the schedules that may have occurrences due but not begun; returns None without any."""
     bare = [
         replace(each, timing={}, policies={}, attributes={}, payload_version=None)
         for each in schedules
@@ -98,7 +98,7 @@ def _packed(schedules: Iterable[Schedule], deleted_at: datetime) -> str | None:
 
 
 def _may_have_backlog(schedule: Schedule, now: datetime) -> bool:
-    """Says whether anything of it can have been due and not begun. A schedule that is over ended all its runs."""
+    """Returns whether a schedule may have occurrences due but not begun. If it is over, all its runs have ended."""
     if schedule.state in OVER:
         return False
     untouched = schedule.state is ScheduleState.ACTIVE and not schedule.ended_at and not schedule.planned_total
@@ -106,7 +106,7 @@ def _may_have_backlog(schedule: Schedule, now: datetime) -> bool:
 
 
 def note_delay(world: World, where: Place, deleted_at: datetime, name: str = WHOLE_JOB) -> None:
-    """Moves `deleted_at` on if the next second began before the delete stood: what fell due with it was before it."""
+    """Moves `deleted_at` forward if the delete was written in a later second: what fell due until then came first."""
     stood_at = epoch_s(world.clock.now())
     if stood_at > epoch_s(deleted_at):
         key = keys.job(where.tenant, where.job_id), keys.clean_up(name)
@@ -116,8 +116,9 @@ def note_delay(world: World, where: Place, deleted_at: datetime, name: str = WHO
 def delete_schedules(
     world: World, where: Place, schedules: Sequence[Schedule], deleted_at: datetime, *, with_rows: bool
 ) -> None:
-    """Deletes schedules of a job that is gone, some in a transaction, with a clean-up row for the backlog of each
-    such part. Harmless to repeat.
+    """Deletes the remaining schedules of a deleted job, several per transaction. Safe to repeat.
+
+    with_rows: writes a clean-up row for the backlog of each transaction.
     """
     pk = keys.job(where.tenant, where.job_id)
     for begin in range(0, len(schedules), SCHEDULES_AT_ONCE):

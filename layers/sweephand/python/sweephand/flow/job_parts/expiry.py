@@ -1,4 +1,4 @@
-"""When jobs and schedules that have ended are deleted."""
+"""Dates at which ended jobs and schedules are deleted."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def concerns(job: Job, schedule: Schedule) -> bool:
 
 
 def single_goes_at(schedule: Schedule) -> datetime | None:
-    """Returns when a one-time schedule is deleted, as it stands; None while it is on.
+    """Returns when a one-time schedule is deleted in its current state; None while it is on.
 
-    One that is off is kept at least so long after its last change.
+    A schedule that is off is kept for at least KEPT_S after its last change.
     """
     if schedule.state in OVER:
         return None if schedule.completed_at is None else schedule.completed_at + timedelta(seconds=KEPT_S)
@@ -53,7 +53,7 @@ def over_goes_at(schedule: Schedule, retention: Retention, job: Job) -> datetime
 
 
 def row_ops(world: World, job: Job, schedule: Schedule) -> list[Op]:
-    """Returns the row that deletes a schedule which is switched off. It stays when that is switched on again."""
+    """Returns the wake row that deletes a schedule that is off. The row stays if the schedule is switched on again."""
     if schedule.state is not ScheduleState.INACTIVE or not concerns(job, schedule):
         return []
     at = single_goes_at(schedule)

@@ -1,8 +1,8 @@
-"""The calendars that a job's schedules name, and the parts of the job's transaction that hold them.
+"""The calendars that a job's schedules name, and the operations of the job's transaction that protect them.
 
-A schedule holds the reference of the version that it was planned by. A job that begins to name a calendar, or is
-planned anew, checks in its own transaction that this version still holds; a change of a calendar looks for its users
-after its own write. So whichever of the two comes second sees the other.
+A schedule stores a reference to the calendar version that it was planned with. A job that begins to name a calendar,
+or is planned anew, checks in its own transaction that this version is still current. A change of a calendar looks for
+its users after its own write. So the second of the two always sees the first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MEMBER = calendar_uses.FIELD
 
 
 def book_of(world: World, tenant: str, timings: Iterable[Mapping[str, Any]]) -> dict[str, Calendar]:
-    """The calendars that timings name, by name, with their content known. A name without one is missing."""
+    """Returns the calendars that timings name, by name, and loads their content. Unknown names are left out."""
     names = {name for timing in timings for name in named(timing)}
     if not names:
         return {}
@@ -41,7 +41,7 @@ def references(book: Mapping[str, Calendar]) -> dict[str, str]:
 
 
 def named(timing: Mapping[str, Any]) -> list[str]:
-    """The names in the member `calendars`; none where it cannot be read, which whoever parses the timing says."""
+    """Returns the names in the member `calendars`; none if it cannot be read, which the timing's parser reports."""
     try:
         return [use.name for use in calendar_uses.read(timing.get(MEMBER))]
     except InvalidRequest:
@@ -55,9 +55,9 @@ def names_of(schedules: Iterable[Schedule | None]) -> set[str]:
 def use_ops(
     world: World, job_id: str, steps: Sequence[Step], stay: Sequence[Schedule], book: Mapping[str, Calendar]
 ) -> list[Op]:
-    """Parts of a job's transaction. steps: of its schedules; stay: as they shall be.
+    """Returns the operations of a job's transaction for its calendars. stay: the schedules as they will be.
 
-    Raises QuotaExceeded where they name too many.
+    Raises QuotaExceeded if they name too many calendars.
     """
     before, after = names_of(step.before for step in steps), names_of(stay)
     if len(after) > MOST_OF_A_JOB:
@@ -76,18 +76,21 @@ def use_ops(
 
 
 def leave_ops(world: World, tenant: str, job_id: str, schedules: Iterable[Schedule]) -> list[Op]:
-    """Of a job that is deleted."""
+    """Returns the operations of a deleted job's transaction."""
     names = sorted(names_of(schedules))
     return [op for name in names for op in store.leave_ops(world.table, tenant, name, job_id)]
 
 
 def moved(refused: Iterable[str]) -> bool:
-    """Whether a transaction failed because a calendar was changed, or deleted, meanwhile."""
+    """Returns whether a transaction failed because a calendar was changed or deleted meanwhile."""
     return any(name.startswith(store.PART) for name in refused)
 
 
 def recast(schedule: Schedule, book: Mapping[str, Calendar]) -> str:
-    """The packed timing by the versions that hold now. One that is over, or cannot be read, stays as it is."""
+    """Returns the packed timing with the current calendar versions.
+
+    The timing of a schedule that is over, or cannot be read, stays as it is.
+    """
     timing = load_or_never(schedule.packed)
     names = named(schedule.timing)
     if schedule.state in OVER or not timing.calendars or not all(name in book for name in names):
@@ -96,7 +99,7 @@ def recast(schedule: Schedule, book: Mapping[str, Calendar]) -> str:
 
 
 def as_following(world: World, schedules: Sequence[Schedule]) -> list[Schedule]:
-    """Returns a tenant's schedules as answers speak of them (lookup.as_following)."""
+    """Returns a tenant's schedules as responses show them (lookup.as_following)."""
     book = book_of(world, schedules[0].tenant, (schedule.timing for schedule in schedules))
     return [_as_following(schedule, book) for schedule in schedules]
 

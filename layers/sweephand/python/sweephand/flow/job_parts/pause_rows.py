@@ -1,4 +1,4 @@
-"""The row in the next-run index that ends a pause."""
+"""The wake row in the next-run index that ends a pause."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sweephand.store.dynamo.conditional import Op
 from sweephand.store.jobs import change_parts
 
 AHEAD = timedelta(seconds=15)
-"""Time for the queue, the executor and a few hundred schedules. A resume that comes later leaves nothing out either."""
+"""Time for the queue, the executor and a few hundred schedules. Nothing is left out if the resume takes longer."""
 
 
 def until_of(job: Job) -> datetime | None:
@@ -24,7 +24,7 @@ def until_of(job: Job) -> datetime | None:
 
 
 def row_ops(world: World, before: Job, after: Job) -> list[Op]:
-    """The row is there exactly while the job has a pause that ends by itself."""
+    """Returns the operations that keep the row exactly while the job has a pause with a set end."""
     until = until_of(after)
     if until == until_of(before):
         return []
@@ -35,7 +35,7 @@ def row_ops(world: World, before: Job, after: Job) -> list[Op]:
 
 
 def send_ahead(world: World, before: Job, after: Job) -> None:
-    """Where the end is so near that the sweep could see the row too late. The row sends it again."""
+    """Sends the end of a pause if it is so near that the sweep might see the row too late. The row sends it again."""
     until = until_of(after)
     if until is None or until == until_of(before):
         return
@@ -44,4 +44,4 @@ def send_ahead(world: World, before: Job, after: Job) -> None:
         return
     pointer = Pointer(after.tenant, after.id, None, "end", until, subject=Subject.RESUME)
     if world.queue.send([Delivery(pointer, max(now, until - AHEAD), Lane.FAST)]):
-        world.journal.warning("the next tick sends what did not go out", job=after.id)
+        world.journal.warning("the next tick sends the messages that were not sent", job=after.id)

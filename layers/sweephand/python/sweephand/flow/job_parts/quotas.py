@@ -1,4 +1,4 @@
-"""A tenant's quotas of schedules and jobs: counted in the transactions that make and delete them."""
+"""A tenant's quotas of schedules and jobs: counted in the transactions that create and delete them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from sweephand.store.tenants import usage
 
 
 def count_ops(world: World, before: Job | None, after: Job | None, seen: Usage) -> list[Op]:
-    """Part of the job's transaction: how many schedules it has more or less. None: there is no job.
+    """Returns the operation that counts the jobs and schedules added or removed by a change of a job.
 
-    seen: the quotas that a refusal is judged by; for a delete any.
+    before, after None: the job is created or deleted. seen: the quotas as read, to judge a refusal by; a delete
+    ignores them.
     """
     there = before or after
     assert there is not None
@@ -24,7 +25,7 @@ def count_ops(world: World, before: Job | None, after: Job | None, seen: Usage) 
 
 
 def is_exceeded(refused: Cancelled, seen: Usage) -> bool:
-    """True if the quotas that were seen refused the transaction; False if they did not, or are others by now."""
+    """Returns whether the quotas as read refused the transaction; False as well if they have changed since."""
     mine = refused.refused.get(usage.PART)
     there = mine.read(UsageItem) if mine is not None else None
     if there is None or (there.most_schedules, there.most_jobs) != (seen.most_schedules, seen.most_jobs):
@@ -33,7 +34,7 @@ def is_exceeded(refused: Cancelled, seen: Usage) -> bool:
 
 
 def exceeded(seen: Usage, refused: Cancelled) -> QuotaExceeded:
-    """Says which of the two it was."""
+    """Returns the error for the quota that was exceeded, of jobs or of schedules."""
     mine = refused.refused.get(usage.PART)
     there = mine.read(UsageItem) if mine is not None else None
     if there is not None and seen.most_jobs is not None and there.jobs >= seen.most_jobs:

@@ -1,7 +1,7 @@
-"""Hooks that a schedule brings itself, each in the place of its job's of that name: sealed when they are asked for, and
-found again when a run of the schedule has ended.
+"""Hooks of a schedule: each replaces its job's hook of the same name.
 
-Which of a schedule's hooks run is still the policy's to say; what it does not bring, its job does.
+They are sealed when they are requested, and read when a run of the schedule has ended. The policy still decides which
+hooks run. If a schedule lacks a hook, its job's hook runs.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from sweephand.store.jobs.own_hooks import ByName
 
 
 def brings(schedule: Schedule | None, name: str) -> bool:
-    """Whether it has such a hook of its own, by its row alone."""
+    """Returns whether a schedule has a hook of this name itself, from its row alone."""
     own = OwnHooks.read(schedule.hooks) if schedule is not None else None
     return own is not None and name in own.names
 
 
 def stored(world: World, schedules: Iterable[Schedule]) -> Mapping[str, ByName]:
-    """What schedules bring, by their ids; of those that bring any."""
+    """Returns the schedules' own hooks by schedule id; schedules without any are left out."""
     return store.read_all(world.table, schedules)
 
 
 def job_of(world: World, job: Job, schedule: Schedule | None, kind: Kind) -> Job:
-    """The job as a run of this kind sees it: with its schedule's own hook, if there is one. It is never written.
+    """Returns the job as a run of this kind sees it: with its schedule's own hook, if any. It is never written.
 
     Raises Unavailable.
     """
@@ -45,23 +45,26 @@ def job_of(world: World, job: Job, schedule: Schedule | None, kind: Kind) -> Job
 
 
 def job_for(world: World, job: Job, run: Run) -> Job:
-    """As job_of, for who has not read the run's schedule."""
+    """Returns the same as job_of, but reads the run's schedule itself."""
     if run.kind not in HOOKS or run.schedule_id is None:
         return job
     return job_of(world, job, jobs.read_schedule(world.table, job.tenant, job.id, run.schedule_id), run.kind)
 
 
 def secret_field(schedule_id: str, name: str, field: str) -> str:
-    """What a secret is sealed for, beside its tenant and job: that of another schedule or hook does not open here."""
+    """Returns the field that a secret is sealed for, in addition to its tenant and job.
+
+    It keeps secrets of other schedules and hooks from being opened here.
+    """
     return f"schedules.{schedule_id}.hooks.{name}.{field}"
 
 
 def sealed(
     world: World, job: Job, schedule_id: str, wanted: Mapping[str, ActionDraft], stored: ByName, path: str
 ) -> ByName:
-    """Hooks as they shall be stored: new secrets sealed, kept ones taken over from `stored`.
+    """Returns hooks as they will be stored: seals new secrets and copies kept ones from `stored`.
 
-    What is asked for as it is there comes back equal to it. Raises InvalidRequest at its member below `path`.
+    Unchanged hooks are returned as stored. Raises InvalidRequest with the member below `path`.
     """
     return {
         name: _sealed(world, job, schedule_id, name, draft, stored.get(name), path) for name, draft in wanted.items()
@@ -86,12 +89,12 @@ def _sealed(
         elif field in kept:
             texts[field] = kept[field]
         else:
-            raise InvalidRequest(where, "nothing is stored that could be kept: give the value")
+            raise InvalidRequest(where, "there is no stored value to keep; give the value")
     return ActionSpec(draft.kind, draft.params, draft.retry, beside=Beside(schedule_id, draft.payload, texts))
 
 
 def opened(world: World, job: Job, name: str, beside: Beside) -> dict[str, str]:
-    """The secrets in the clear, by their field within the action; one that cannot be opened is left out."""
+    """Returns the secrets in the clear, by their field within the action; those that cannot be opened are left out."""
     found: dict[str, str] = {}
     for field, text in beside.sealed.items():
         with suppress(NotFound):

@@ -1,4 +1,4 @@
-"""One schedule's step of a change: its row before, and as it shall be after."""
+"""One schedule's step of a change: its row before and after."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Step:
-    """before: the row as the step finds it; None: it is new. after: with the caller's wishes; None: it is deleted.
+    """A schedule's change. before: the row as read; None: it is new. after: as requested; None: it is deleted.
 
-    at: the instant of a new one-time timing. payload, hooks: to be written under the versions that `after`
-    names.
+    at: the instant of a new one-time timing. payload, hooks: written under the versions that `after` names.
     """
 
     before: Schedule | None

@@ -1,4 +1,4 @@
-"""From what a caller asks for to what is written: ids, parsed timings, sealed secrets, payload items."""
+"""Turns a caller's drafts into what is written: ids, parsed timings, sealed secrets, payload items."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ ACTION, ERROR_ACTION = "action", "errorAction"
 
 
 def _alike(draft: type, record: type, but: set[str]) -> tuple[str, ...]:
-    """Returns the members that a draft and its record have in common, without those that are made from several."""
+    """Returns the members that a draft and its record have in common, except those in `but`."""
     there = {each.name for each in fields(record)} - but
     return tuple(each.name for each in fields(draft) if each.name in there)
 
 
 OF_JOB = _alike(JobDraft, Job, {"name", "action", "error_action", "hooks", "facade", "ordinal", "attributes"})
 OF_SCHEDULE = _alike(ScheduleDraft, Schedule, {"id", "name", "hooks", "attributes"})
-"""The members that are stored as they are asked for."""
+"""The members that are stored exactly as requested."""
 
 
 def alike(there: object, names: Sequence[str]) -> dict[str, Any]:
@@ -47,9 +47,10 @@ def alike(there: object, names: Sequence[str]) -> dict[str, Any]:
 
 @dataclass
 class Parts:
-    """What goes along with a job in its transaction: payloads by owner, secrets in the clear by field, kept fields.
+    """The parts that a job's transaction writes next to the job.
 
-    hooks: those that new schedules bring, by schedule, sealed already.
+    payloads: by owner. hooks: of new schedules, by schedule id, already sealed. secrets: in the clear, by field.
+    kept: fields whose stored secret stays.
     """
 
     payloads: dict[str, Payload] = field(default_factory=dict)
@@ -58,7 +59,7 @@ class Parts:
     kept: set[str] = field(default_factory=set)
 
     def add_action(self, owner: str, draft: ActionDraft, now: datetime) -> None:
-        """Raises InvalidRequest."""
+        """Adds an action's payload and secrets. Raises InvalidRequest."""
         actions.check_lasting(draft, owner, now)
         if draft.payload is not None:
             self.payloads[owner] = draft.payload
@@ -69,7 +70,7 @@ class Parts:
 def job_from(
     draft: JobDraft, tenant: str, job_id: str, now: datetime, version: int, before: Job | None = None
 ) -> tuple[Job, Parts]:
-    """The job as it shall be, with what is written beside it. version: the revision that it gets.
+    """Returns the job as it will be, and the parts that are written next to it. version: its new revision.
 
     Raises InvalidRequest.
     """
@@ -104,7 +105,7 @@ def job_from(
 
 
 def keep_payloads(job: Job, before: Job, parts: Parts, stored: Mapping[str, Payload]) -> Job:
-    """Payloads that are what is stored stay under their version."""
+    """Keeps the stored version of every payload that did not change, and drops it from the parts."""
 
     def kept(owner: str, new: ActionSpec | None, old: ActionSpec | None) -> ActionSpec | None:
         if new is None or old is None or owner not in parts.payloads or parts.payloads[owner] != stored.get(owner):
@@ -120,7 +121,7 @@ def keep_payloads(job: Job, before: Job, parts: Parts, stored: Mapping[str, Payl
 
 
 def job_as_stored(job: Job, payloads: Mapping[str, Payload], guard: GuardSettings) -> JobDraft:
-    """Returns the draft that asks for a job as it is stored, its schedules included. payloads: the stored ones."""
+    """Returns the draft that asks for a job as it is stored; its schedules stay. payloads: the stored ones."""
 
     def asked(owner: str, spec: ActionSpec) -> ActionDraft:
         return actions.as_stored(spec, payloads.get(owner), guard)
@@ -154,7 +155,7 @@ def _spec(draft: ActionDraft, version: int) -> ActionSpec:
 
 
 def seal(world: World, job: Job, parts: Parts, before: Job | None = None) -> dict[str, str]:
-    """field -> ciphertext: new secrets encrypted, kept ones taken over from the stored item."""
+    """Returns field -> ciphertext: encrypts new secrets and copies kept ones from the stored item."""
     sealed = {
         name: world.secrets.encrypt(job.tenant, job.id, name, value) for name, value in sorted(parts.secrets.items())
     }
@@ -163,7 +164,7 @@ def seal(world: World, job: Job, parts: Parts, before: Job | None = None) -> dic
         stored = jobs.read_secrets(world.table, job.tenant, job.id, version) if version is not None else {}
         for name in sorted(parts.kept):
             if name not in stored:
-                raise InvalidRequest(name, "nothing is stored that could be kept: give the value")
+                raise InvalidRequest(name, "there is no stored value to keep; give the value")
             sealed[name] = stored[name]
     return sealed
 
@@ -183,15 +184,16 @@ def lane_of(job: Job) -> Lane:
 
 
 GRID = (*NOTATIONS, "align", "timezone", "startTime")
-"""What the rhythm of a series comes from; endTime and count only cut it."""
+"""The members that determine the rhythm of a series; endTime and count only limit it."""
 
 
 def changed_timing(
     there: Schedule, draft: ScheduleDraft, before: Job, after: Job, now: datetime, *, may_be_empty: bool = False
 ) -> Timing:
-    """The timing of a change. What it does not speak of stays: a rhythm that began at creation, a one-time instant.
+    """Returns the timing after a change.
 
-    may_be_empty: also one that never fires.
+    Keeps what the change does not touch: the start of a rhythm that began at creation, and the instant of a one-time
+    schedule. may_be_empty: accepts a timing that never fires.
     """
     timing = load_or_never(there.packed)
     at = timing.written_at if timing.calendars or draft.asked else timing.once_at
@@ -207,7 +209,7 @@ def changed_timing(
 
 
 def same_pattern(there: Schedule, draft: ScheduleDraft | Schedule) -> bool:
-    """Is it the same but for its window?"""
+    """Returns whether the timings are the same except for their windows."""
     return _agree(there.timing, draft.timing, (*NOTATIONS, "timezone"))
 
 
@@ -216,8 +218,10 @@ def _agree(one: Mapping[str, Any], other: Mapping[str, Any], names: Sequence[str
 
 
 def timing_of(draft: ScheduleDraft, job: Job, schedule_id: str, now: datetime, *, may_be_empty: bool = False) -> Timing:
-    """The parsed timing. A one-time instant over 60 s past is refused, or is now, as the policy onPastStart says; or is
-    past where the schedule may be over. may_be_empty: nothing is refused because it never fires.
+    """Returns the parsed timing. Raises InvalidRequest.
+
+    A one-time instant more than 60 s in the past is refused. The policy onPastStart `run_now` moves it to now instead,
+    and it stays in the past if the schedule may be over. may_be_empty: accepts a timing that never fires.
     """
 
     def read(members: Mapping[str, Any], job_start: datetime | None) -> Timing:
@@ -257,24 +261,26 @@ def _parsed(
 
 
 def may_be_over(draft: ScheduleDraft, job: Job) -> bool:
-    """Is a schedule without an instant left completed, and not refused? The policy onNothingLeft."""
+    """Returns whether a schedule that has no instant left is completed, not refused (the policy onNothingLeft)."""
     return bool(draft.policies.get("onNothingLeft", job.policies.get("onNothingLeft")) == "complete")
 
 
 def _at(instant: datetime, draft: ScheduleDraft) -> dict[str, Any]:
-    """The members of a one-time draft with this instant in the place of what they say. No start binds a `time`."""
+    """Returns the members of a one-time draft, with this instant in place of theirs. A `time` ignores the start."""
     notation = "at" if draft.timing.get("time") is None else "time"
     return {**draft.timing, **dict.fromkeys(NOTATIONS), notation: text(instant)}
 
 
 def one_time_instant(timing: Timing) -> datetime | None:
-    """The instant of a one-time rule, None of any other."""
+    """Returns the instant of a one-time rule; None for any other rule."""
     return None if timing.recurring else timing.rule.last_until(LAST)
 
 
 def first_instant(draft: ScheduleDraft, job: Job, timing: Timing, now: datetime) -> datetime | None:
-    """Returns the first occurrence of a new schedule where it is not simply the rule's: one-time, an interval whose
-    start has passed, or onCreate run_now. None where that would be past: long ago, or after the end.
+    """Returns the first occurrence of a new schedule if the rule alone does not give it; None otherwise.
+
+    Concerns one-time schedules, intervals whose start has passed, and `onCreate: run_now`. Returns None as well for an
+    occurrence long ago or after the end.
     """
     if not timing.recurring:
         at = one_time_instant(timing)
@@ -286,13 +292,14 @@ def first_instant(draft: ScheduleDraft, job: Job, timing: Timing, now: datetime)
 
 
 def still_runs(timing: Timing, at: datetime, now: datetime) -> bool:
-    """Returns whether a single instant runs: it may just be past, its end may not."""
+    """Returns whether a single instant still runs: it is at most 60 s in the past, and its end has not come."""
     return at >= now - PAST_GRACE and timing.ends_at >= now.replace(microsecond=0)
 
 
 def runs_late(timing: Timing, policies: Mapping[str, Any], now: datetime) -> bool:
-    """Returns whether an interval from the actual start, made active at `now`, runs at once: its start has passed, its
-    end has not, and `onPastStart` is `run_now`.
+    """Returns whether an interval from the actual start, activated at `now`, runs at once.
+
+    It does if its start has passed, its end has not, and `onPastStart` is `run_now`.
     """
     if timing.actual_start_interval_s is None or policies.get("onPastStart") != "run_now":
         return False
@@ -301,8 +308,9 @@ def runs_late(timing: Timing, policies: Mapping[str, Any], now: datetime) -> boo
 
 
 def restarts(there: Schedule, draft: ScheduleDraft, timing: Timing, job: Job, now: datetime) -> bool:
-    """Returns whether a change makes an interval from the actual start run at once: it gives it another start, which
-    has passed, or switches it on after it was over and missed an occurrence meanwhile. job: as it will be.
+    """Returns whether a change makes an interval from the actual start run at once. job: as it will be.
+
+    It does if its new start has passed, or if it was over, has missed an occurrence since, and is switched on again.
     """
     if not runs_late(timing, policies_of(job, draft), now):
         return False
@@ -317,13 +325,13 @@ LAST = datetime.fromisoformat("2199-12-31T23:59:59+00:00")
 
 
 def own_end(timing: Mapping[str, Any]) -> datetime | None:
-    """timing: of a schedule whose times name no zone but their own."""
+    """Returns a schedule's own end; None without one. timing: must not depend on a time zone outside its times."""
     given = timing.get("endTime")
     return None if given is None else parse_instant(given, "endTime")
 
 
 def unchanged_timing(schedule: Schedule, draft: ScheduleDraft, before: Job, after: Job) -> bool:
-    """True if the change leaves the rule as it is: a PUT of what is stored plans nothing."""
+    """Returns whether the change leaves the rule as it is: a PUT of the stored schedule plans nothing."""
     return dict(schedule.timing) == dict(draft.timing) and (before.start_at, before.end_at) == (
         after.start_at,
         after.end_at,
@@ -335,7 +343,7 @@ def stored_timing(schedule: Schedule) -> Timing:
 
 
 def mended_timing(schedule: Schedule, draft: ScheduleDraft, job: Job, now: datetime) -> Timing:
-    """Of a schedule that cannot be read any more, asked for as it is: the caller's own members, packed anew."""
+    """Returns the timing of an unreadable schedule that is requested unchanged: the caller's members, packed anew."""
     try:
         return timing_of(draft, job, schedule.id, now)
     except InvalidRequest:

@@ -1,4 +1,4 @@
-"""Keeps jobs that have ended for good as they are: what their facade calls a final state."""
+"""Protects jobs in a final state (policy `afterEnd: final`) from changes and runs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sweephand.store.jobs import jobs
 
 
 def check(job: Job, schedules: Sequence[Schedule]) -> None:
-    """Raises Conflict(STATE_CONFLICT)."""
+    """Raises Conflict(STATE_CONFLICT) if the job is in a final state."""
     if is_final(job, schedules):
         state = ended_state(schedules)
-        raise Conflict(f"the job is {state}, which is final (policy afterEnd): it can be read and deleted")
+        raise Conflict(f"the job is {state}, which is final (policy afterEnd): it can only be read or deleted")
 
 
 def check_run(world: World, job: Job) -> None:
-    """As `check`, before a run of a job with the policy `afterEnd: final` is started by hand."""
+    """Raises as `check`, before a manual run of a job with the policy `afterEnd: final`."""
     check(job, jobs.read_schedules(world.table, job.tenant, job.id))

@@ -1,8 +1,9 @@
-"""Schedules that follow a change of their job, because they are too many for its transaction.
+"""Carries out changes with more schedules than the job's transaction has room for.
 
-The job's transaction is the commit: it holds the steps, in parts, and a row in the next-run index that answers for
-them. Whoever made the change carries the parts out at once; if it dies, the executor does. A part goes in the
-transaction that carries it out, so it happens once; the next change of the job waits for all of them. (Decision 0017.)
+The job's transaction is the commit. It writes the steps, in parts, and a wake row in the next-run index. The process
+that made the change carries the parts out at once; if it dies, the wake row makes the executor do so. Each part is
+deleted by the transaction that carries it out, so it happens once. The next change of the job waits for all parts.
+(Decision 0017.)
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ from sweephand.store.jobs.change_parts import Part, PartStep
 
 TRIES = 5
 WRITES_IN_PART = 90
-"""Of at most 100 in a transaction; the others are the job's, the part's and a clean-up row's."""
+"""A transaction takes at most 100 writes; the rest is for the job, the part and a clean-up row."""
 WRITES_OF = {"add": 2, "change": 3, "delete": 1}
-"""At most: the row, its payload, and a line for what it left out while it was off."""
+"""The most writes of a step: the row, its payload, and a line for what it left out while it was off."""
 
 
 def start_ops(world: World, job: Job, wanted: Sequence[Step], resumed_at: datetime | None) -> list[Op]:
-    """Parts of the job's transaction. job: as it shall be, with its open change."""
+    """Returns the operations for the job's transaction. job: as it will be, with its open change."""
     table, shards = world.table, world.settings.shards
     chunks = [[_part_step(step) for step in chunk] for chunk in _chunks(wanted, expiry.writes(job))]
     wake = change_parts.wake_op(table, job, keys.change(job.revision), Waits.CHANGE, world.clock.now() + WAKE, shards)
@@ -47,7 +48,7 @@ def start_ops(world: World, job: Job, wanted: Sequence[Step], resumed_at: dateti
 
 
 def _chunks(wanted: Sequence[Step], more: int) -> Iterator[list[Step]]:
-    """In order, each as large as one transaction can carry out. more: writes that each step may have beside."""
+    """Yields the steps in order, in chunks that one transaction can carry out. more: further writes of each step."""
     chunk: list[Step] = []
     writes = 0
     for step in wanted:
@@ -62,7 +63,7 @@ def _chunks(wanted: Sequence[Step], more: int) -> Iterator[list[Step]]:
 
 
 def _part_step(step: Step) -> PartStep:
-    """Of a change only what it sets: a thousand schedules that follow their job are a thousand ids."""
+    """Returns a step as it is stored, with only the members that change, so that large jobs stay small."""
     if step.before is None:
         assert step.after is not None
         return PartStep(step.after.id, added=step.after, payload=step.payload, hooks=step.hooks)
@@ -75,7 +76,7 @@ def _part_step(step: Step) -> PartStep:
 
 
 def look(world: World, pointer: Pointer) -> None:
-    """What the row in the index asks for."""
+    """Carries out the wake row of an open change: finishes the change, or deletes the row if there is none."""
     job = jobs.read_job(world.table, pointer.tenant, pointer.job)
     if job is not None and job.open_change == int(pointer.run):
         finish(world, job)
@@ -84,9 +85,9 @@ def look(world: World, pointer: Pointer) -> None:
 
 
 def finish(world: World, job: Job) -> None:
-    """Carries out what is left of the job's open change, here or by somebody else at the same time.
+    """Carries out the remaining parts of the job's open change. Two processes may do so at the same time.
 
-    Raises Unavailable: the row in the index still answers for it.
+    Raises Unavailable; the wake row then tries again.
     """
     assert job.open_change == job.revision
     for part in change_parts.open_parts(world.table, job.tenant, job.id, job.revision):
@@ -103,7 +104,10 @@ def finish(world: World, job: Job) -> None:
 
 
 def _carry_out(world: World, job: Job, part: Part) -> None:
-    """[The part is there, the change open], so that neither a second executor nor a delete of the job is undone."""
+    """Carries out one part [it is still there, the change is open].
+
+    The condition keeps it from repeating what another executor has done, and from bringing a deleted job back.
+    """
     for tries in range(TRIES):
         began_at = world.clock.now()
         effect = Effect(began_at, job.modified_at, part.resumed_at)
@@ -131,22 +135,22 @@ def _carry_out(world: World, job: Job, part: Part) -> None:
                 replan.send_ahead(world, carried.ahead)
             return
         if done.refused.keys() & {"job", "part"}:
-            # Carried out already, perhaps by this very call: what is due soon is sent by the rows as they are.
+            # Carried out already, perhaps by this very call: send what is due soon from the current rows.
             replan.send_ahead(world, list(change_parts.rows(world.table, job, part).values()))
             return
         world.clock.sleep(world.chance.uniform(0.0, 0.02 * 2**tries))
-    raise Unavailable("the schedules were moved on all the time")
+    raise Unavailable("too many concurrent changes to the job's schedules; try again")
 
 
 def clean_up_ops(world: World, job: Job, carried: steps.Carried, deleted_at: datetime) -> list[Op]:
-    """The part of the schedules that a change deletes."""
+    """Returns the clean-up operations for the schedules that a change deletes."""
     if not carried.gone:
         return []
     return clean_up_rows.of_schedules_ops(world, clean_up_rows.Place.of(job), carried.gone, deleted_at)
 
 
 def _steps(world: World, job: Job, part: Part) -> list[Step]:
-    """On the rows as they are now."""
+    """Returns the steps of a part, applied to the rows as they are now."""
     there = change_parts.rows(world.table, job, part)
     found = []
     for step in part.steps:
@@ -161,9 +165,9 @@ def _steps(world: World, job: Job, part: Part) -> list[Step]:
 
 
 def followed(world: World, job: Job) -> Planned:
-    """Finishes the change now if it can; else the schedules follow within minutes. Returns the job as it then is."""
+    """Finishes the change now if possible; otherwise it is finished within minutes. Returns the job as it then is."""
     try:
         finish(world, job)
     except Unavailable as unavailable:
-        world.journal.warning("schedules follow their job later", job=job.id, reason=unavailable.reason)
+        world.journal.warning("schedules will follow their job later", job=job.id, reason=unavailable.reason)
     return find(world, job.tenant, job.id)

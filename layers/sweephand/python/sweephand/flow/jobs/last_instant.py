@@ -1,4 +1,4 @@
-"""The rule of domain.nothing_left, asked of a schedule as it is and of its job as it shall be."""
+"""Applies the rule of domain.occurrences.nothing_left to a stored schedule and a changed job."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from sweephand.schedules.timing import Timing
 def settled(
     there: Schedule, draft: ScheduleDraft, before: Job, after: Job, now: datetime
 ) -> tuple[ScheduleDraft, bool, bool]:
-    """The draft, on or off as the rule has it; whether it is made without a date; whether that is refused.
+    """Returns the draft, switched on or off by the rule; whether to keep it without a date; whether to refuse it then.
 
-    Neither: its policy decides.
+    If both are False, the policy onNothingLeft decides.
     """
     asked = draft.asked
     assert asked is not None
@@ -50,9 +50,9 @@ def refusal(
     effect: Effect,
     at: datetime | None,
 ) -> InvalidRequest | None:
-    """Of what would be over at once, at the member that says so; None where something lies ahead. job: as it shall be.
+    """Returns the error for a schedule that would be over at once, with the member at fault; None if it has a date.
 
-    timing: the new one. effect, at: as `replan.change` has them.
+    job: as it will be. timing: the new one. effect, at: as in `replan.change`.
     """
     if not replan.leaves_nothing(there, changed, job, timing, effect, at):
         return None

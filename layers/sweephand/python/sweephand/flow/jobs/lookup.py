@@ -19,12 +19,14 @@ with lazy():
 
 @dataclass(frozen=True)
 class Planned:
+    """A job with its schedules."""
+
     job: Job
     schedules: tuple[Schedule, ...]
 
 
 def find_job(world: World, tenant: str, job_id: str) -> Job:
-    """Raises NotFound for an unknown job and for another tenant's."""
+    """Returns the job. Raises NotFound if it is unknown or belongs to another tenant."""
     job = jobs.read_job(world.table, tenant, job_id)
     if job is None:
         raise NotFound("no such job")
@@ -32,7 +34,7 @@ def find_job(world: World, tenant: str, job_id: str) -> Job:
 
 
 def find(world: World, tenant: str, job_id: str) -> Planned:
-    """With its schedules. Raises NotFound."""
+    """Returns the job with its schedules. Raises NotFound."""
     job = find_job(world, tenant, job_id)
     return Planned(job, tuple(jobs.read_schedules(world.table, tenant, job_id)))
 
@@ -45,7 +47,10 @@ def find_schedule(planned: Planned, schedule_id: str) -> Schedule:
 
 
 def payloads_of(world: World, planned: Planned) -> dict[str, Payload]:
-    """The payloads of a job and its schedules by owner: action, errorAction, or the schedule's id. One batched read."""
+    """Returns the payloads of a job and its schedules, in one batched read.
+
+    They are keyed by owner: `action`, `errorAction`, the hook's owner, or the schedule's id.
+    """
     job = planned.job
     wanted: dict[str, int] = {}
     if job.action.payload_version is not None:
@@ -64,8 +69,10 @@ def by_creation(schedules: Sequence[Schedule]) -> tuple[Schedule, ...]:
 
 
 def as_following(world: World, schedules: Sequence[Schedule]) -> Sequence[Schedule]:
-    """Returns a tenant's schedules as answers speak of them: one that has still to follow a change of its calendars
-    comes with the timing that it will have. One read where any of them names a calendar.
+    """Returns a tenant's schedules as responses show them.
+
+    A schedule that has yet to follow a change of its calendars gets the timing that it will have. Costs one read if
+    any schedule names a calendar.
     """
     if not any(names_calendars(schedule.packed) for schedule in schedules):
         return schedules

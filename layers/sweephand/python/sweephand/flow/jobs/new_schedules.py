@@ -31,28 +31,28 @@ with lazy():
 
 
 def named_hooks(version: int, hooks: Mapping[str, object] | None) -> str | None:
-    """What a schedule's row says of the hooks that it brings itself; None without any."""
+    """Returns the entry for a schedule's own hooks in its row; None if it has none."""
     if not hooks:
         return None
     return str(own_hooks.OwnHooks.of(version, hooks))
 
 
 def hook_ops(world: World, schedule: Schedule, hooks: ByName | None) -> list[Op]:
-    """A schedule's new hooks are written together with its row."""
+    """Returns the operation that writes a schedule's new hooks, in the same transaction as its row."""
     if not hooks:
         return []
     return [hook_rows.put_op(world.table, schedule, hooks)]
 
 
 def within_quota(collection: Collection, seen: Usage, schedule: Schedule, path: str) -> Schedule:
-    """A new schedule as its collection and its provider allow it. Raises QuotaExceeded."""
+    """Returns a new schedule within the limits of its collection and of the provider. Raises QuotaExceeded."""
     timing = drafts.stored_timing(schedule)
     tenancy.check_interval(collection, seen, timing, path)
     return replace(schedule, packed=tenancy.bounded(collection, timing, timing.count, path).packed)
 
 
 def minted_at(now: datetime, n: int) -> datetime:
-    """Ids sort by their milliseconds: those of one request keep its order."""
+    """Returns the instant for the id of a request's n-th schedule: ids sort by millisecond and keep the order."""
     return now + timedelta(milliseconds=n)
 
 
@@ -100,7 +100,7 @@ def new_schedule(
 
 
 def _over(draft: ScheduleDraft, job: Job, timing: Timing, now: datetime) -> InvalidRequest:
-    """The refusal of what has no occurrence left, at the member that says so; at none of it where the job is over."""
+    """Returns the error for a schedule without an occurrence, with the member at fault unless the job is over."""
     field: str | None = timing.notation
     if draft.timing.get("endTime") is not None and timing.ends_at <= now:
         field = "endTime"
@@ -112,7 +112,10 @@ def _over(draft: ScheduleDraft, job: Job, timing: Timing, now: datetime) -> Inva
 
 
 def refuse_twins(schedules: Sequence[tuple[Schedule, str]]) -> None:
-    """Each with its path in the request; that of one which the request does not name is empty."""
+    """Raises InvalidRequest if two schedules have the same name.
+
+    schedules: each with its path in the request; the path is empty if the request does not name the schedule.
+    """
     names: set[str] = set()
     for schedule, path in sorted(schedules, key=lambda pair: pair[1] != ""):
         if schedule.name in names:

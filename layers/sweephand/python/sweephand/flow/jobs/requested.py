@@ -1,4 +1,4 @@
-"""From what a caller wishes for a job's schedules to steps: one a schedule, checked, whenever they are carried out."""
+"""Compares requested schedules with stored ones and returns one validated step per schedule."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ with lazy():
 
 @dataclass(frozen=True)
 class Wish:
-    """What shall become of one schedule. before None: it is new.
+    """The requested change of one schedule. before None: it is new.
 
-    draft None: it stays as it is but for its job's state, and with `recast` for the versions of its calendars.
+    draft None: it stays as it is and only follows its job's state; with `recast`, also its calendars' new versions.
     """
 
     before: Schedule | None
@@ -50,7 +50,7 @@ def staying(planned: Planned) -> list[Wish]:
 
 
 def matched(planned: Planned, wanted: Sequence[ScheduleDraft]) -> list[Wish]:
-    """PUT: each wanted schedule takes the stored one of its id, else of its name; the rest is deleted."""
+    """Matches the schedules of a PUT with the stored ones, by id or else by name; the others are deleted."""
     by_id = {schedule.id: schedule for schedule in planned.schedules}
     by_name = {schedule.name: schedule for schedule in planned.schedules}
     wishes, taken = [], set()
@@ -59,7 +59,7 @@ def matched(planned: Planned, wanted: Sequence[ScheduleDraft]) -> list[Wish]:
         if draft.id is not None and before is None:
             raise InvalidRequest(f"schedules[{n}].id", "no schedule of this job has this id")
         if before is not None and before.id in taken:
-            raise InvalidRequest(f"schedules[{n}]", "names a schedule that another one names too")
+            raise InvalidRequest(f"schedules[{n}]", "another entry names the same schedule")
         if before is not None:
             taken.add(before.id)
         wishes.append(Wish(before, draft, path=f"schedules[{n}]"))
@@ -69,10 +69,10 @@ def matched(planned: Planned, wanted: Sequence[ScheduleDraft]) -> list[Wish]:
 
 @dataclass(frozen=True)
 class Scene:
-    """What every wish of one change is seen against. stored: the payloads of the schedules that are there.
+    """The context of one change, shared by all its wishes. stored: the current payloads of its schedules.
 
-    seen: the tenant's quotas. asked: the rule of schedules that the request does not name. book: the calendars that
-    they name, by name.
+    seen: the tenant's quotas. asked: applies to the schedules that the request does not name. book: the calendars
+    that the schedules name, by name.
     """
 
     before: Job
@@ -87,7 +87,7 @@ class Scene:
 
 
 def steps_of(world: World, wishes: Sequence[Wish], scene: Scene) -> list[Step]:
-    """Raises InvalidRequest and QuotaExceeded with the path of the wish."""
+    """Returns one step per wish. Raises InvalidRequest and QuotaExceeded with the path of the wish."""
     now = world.clock.now()
     steps = [_step(world, wish, scene, now, n) for n, wish in enumerate(wishes)]
     named = [(step.after, wish.path) for step, wish in zip(steps, wishes, strict=True) if step.after is not None]
@@ -96,7 +96,7 @@ def steps_of(world: World, wishes: Sequence[Wish], scene: Scene) -> list[Step]:
 
 
 def _step(world: World, wish: Wish, scene: Scene, now: datetime, n: int) -> Step:
-    """n: its place among the wishes."""
+    """Returns the step for one wish. n: its position among the wishes."""
     if wish.delete:
         return Step(wish.before, None)
     if wish.before is None:
@@ -114,7 +114,7 @@ def _step(world: World, wish: Wish, scene: Scene, now: datetime, n: int) -> Step
 
 
 def _change(world: World, wish: Wish, there: Schedule, scene: Scene, now: datetime) -> tuple[Step, Timing]:
-    """The schedule with the caller's wishes, and its timing."""
+    """Returns the step that applies the caller's request to a stored schedule, and the new timing."""
     before, after = scene.before, scene.after
     draft = wish.draft or replace(drafts.as_stored(there), asked=scene.asked)
     draft, keep, strict = replace(draft, book=_references(scene)), False, False
@@ -169,7 +169,7 @@ def _refuse_nothing_left(
 
 
 def _new_hooks(world: World, wish: Wish, there: Schedule, job: Job) -> ByName | None:
-    """The hooks that the schedule shall bring, {} for none; None: those that it brings, it brings still."""
+    """Returns the schedule's new hooks, {} to remove them; None if they do not change."""
     wanted = wish.draft.hooks if wish.draft is not None else None
     if wanted is None or (not wanted and there.hooks is None):
         return None
@@ -189,12 +189,12 @@ def _recast(there: Schedule, scene: Scene) -> Timing:
 def _changed_timing(
     wish: Wish, there: Schedule, draft: ScheduleDraft, before: Job, after: Job, now: datetime, *, keep: bool
 ) -> Timing:
-    """keep: also one that never fires."""
+    """Returns the new timing; raises InvalidRequest at the member at fault. keep: accepts one that never fires."""
     try:
         return drafts.changed_timing(there, draft, before, after, now, may_be_empty=keep)
     except InvalidRequest as wrong:
         if wish.draft is None:
-            # The caller spoke of the job alone: it is its window that leaves the schedule nothing.
+            # The request names only the job, so its window is at fault.
             where = "endTime" if after.end_at != before.end_at else "startTime"
             reason = f"leaves the schedule {there.name} no occurrence"
             raise InvalidRequest(where, reason, code="NEVER_FIRES") from wrong

@@ -1,4 +1,4 @@
-"""Steps of a change, one a schedule, carried out on the rows as they are now."""
+"""Carries out the steps of a change, one per schedule, on the current rows."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ CALLERS = (
     *("name", "timing", "packed", "active", "policies", "misfire", "lane", "payload_version", "attributes"),
     *("hooks", "state_reason"),
 )
-"""What of a schedule is settled by a request; the rest of the row is the series' own, and goes on meanwhile.
+"""The members of a schedule that a request decides. The others belong to the series, which goes on meanwhile.
 
-state_reason: of the service's own request.
+state_reason: set by the service's own requests.
 """
 
 
 @dataclass
 class Carried:
-    """What steps come to: parts of a transaction, what is sent before and after it, and the rows as they shall be.
+    """The result of steps: operations for a transaction, messages to send before and after it, and the new rows.
 
-    held: schedules that must be let go first; then their steps are carried out anew. missed: schedules of which
-    occurrences were missed: their policy decides on those first, as a sweep would.
+    held: schedules that must be released first; then their steps start again. missed: schedules with missed
+    occurrences, on which their policy must decide first, as in a sweep.
     """
 
     ops: list[Op] = field(default_factory=list)
@@ -53,12 +53,15 @@ class Carried:
 
     @property
     def ahead(self) -> list[Schedule]:
-        """Rows with a new plan: what they have due before the sweep can see them is sent at once."""
+        """Returns the rows with a new plan: their occurrences due before the next sweep are sent at once."""
         return [*self.started, *(each.schedule for each in self.plans)]
 
 
 def carry_out(world: World, steps: Sequence[Step], job: Job, effect: Effect) -> Carried:
-    """job: as it shall be. Raises Unavailable where an old plan owes more than one change can send."""
+    """Turns steps into operations and messages. job: as it will be.
+
+    Raises Unavailable if an old plan has more occurrences left to send than one change can.
+    """
     carried = Carried()
     for step in steps:
         if step.after is None:
@@ -78,7 +81,7 @@ def carry_out(world: World, steps: Sequence[Step], job: Job, effect: Effect) -> 
 
 
 def let_go(world: World, carried: Carried) -> None:
-    """What must be settled before the steps are carried out, on rows that are then other ones."""
+    """Releases held schedules and splits off missed occurrences; then the steps must start again on the new rows."""
     if carried.held:
         holding.let_all_go(world, carried.held)
     if carried.missed:
@@ -126,9 +129,9 @@ def _change(
 
 
 def replans(there: Schedule, changed: Schedule, job: Job) -> bool:
-    """Does the change touch timing or state, or anything that the sweeper has packed? Then it is a new generation.
+    """Returns whether a change needs a new generation: it touches the timing, the state, or what the sweep row packs.
 
-    job: as it shall be.
+    job: as it will be.
     """
     if there.state in OVER and there.active and changed.active:
         ended_at, at = (drafts.one_time_instant(drafts.stored_timing(each)) for each in (there, changed))
@@ -148,7 +151,7 @@ def replans(there: Schedule, changed: Schedule, job: Job) -> bool:
 
 
 def _stays_over(there: Schedule, changed: Schedule, at: datetime | None, effect: Effect) -> bool:
-    """A series that is over, and to which a change leaves nothing either, does not end once more."""
+    """Returns whether a series that is over stays over: the change gives it no new occurrence either."""
     if there.state not in OVER or at is not None or not (there.active and changed.active):
         return False
     since = effect.seam_of(there).since
@@ -156,7 +159,7 @@ def _stays_over(there: Schedule, changed: Schedule, at: datetime | None, effect:
 
 
 def _ops_beside(world: World, job: Job, step: Step) -> list[Op]:
-    """A schedule's new payload and new hooks are written together with its row."""
+    """Returns the operations for a schedule's new payload and hooks, written in the same transaction as its row."""
     after = step.after
     if after is None:
         return []

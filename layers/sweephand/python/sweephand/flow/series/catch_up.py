@@ -1,7 +1,8 @@
-"""Catch-up: a schedule with missed occurrences is split, so that fresh ones never wait behind them.
+"""Splits schedules with missed occurrences, so that fresh occurrences never wait for missed ones.
 
-The split is one transaction: the schedule goes on to its next fresh instant, and what was missed becomes either a row
-that sends it paced, or a line in the ledger that says how many were left out. Its policy is judged once, there.
+The split is one transaction. The schedule goes on to its next fresh instant. The missed occurrences become either a
+catch-up row, which sends them at a limited rate, or a line in the ledger that counts them as left out. The misfire
+policy is applied once, at the split.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ from sweephand.store.jobs import jobs
 from sweephand.store.views import runs as views
 
 STRETCH = timedelta(minutes=1)
-"""What one look at a catch-up row sends ahead."""
+"""How much one visit to a catch-up row sends ahead."""
 SENT_FURTHER = timedelta(seconds=70)
-"""By how much more than the look-ahead a request sends ahead what it plans, clocks that differ included."""
+"""How far beyond the look-ahead a request sends what it plans, including differences between clocks."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,9 @@ class CatchUp:
 
 
 def split(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> WaitingRow | None:
-    """Takes what was missed out of an overdue row. Returns the row as it is now; None if somebody else changed it.
+    """Splits missed occurrences off an overdue row. Returns the row as it is now; None if somebody else changed it.
 
-    The same row comes back where nothing is missed. Raises Unavailable if the kept occurrence was not sent.
+    Returns the same row if nothing was missed. Raises Unavailable if the kept occurrence was not sent.
     """
     timing = load(sweep.packed)
     if timing.actual_start_interval_s is not None:
@@ -95,12 +96,12 @@ def split(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> Wai
 
 
 def _restarted(world: World, row: WaitingRow, sweep: SweepText, timing: Timing, now: datetime) -> WaitingRow | None:
-    """Sends the late occurrence of an interval from the actual start, and lets its rhythm begin anew with it.
+    """Sends the late occurrence of an interval from the actual start, and restarts the rhythm from it.
 
-    Whoever planned the row may have sent some minutes of the old rhythm ahead. The next occurrence keeps to the old
-    rhythm while they may still be out: no interval is too short. What the old rhythm had before it, and nobody has
-    begun, is left out: the executor drops it, and a line of the ledger tells of it.
-    Returns the row as it is now, as it was where the series ends with it, None if somebody else changed it.
+    Some minutes of the old rhythm may have been sent ahead when the row was planned. While they may still be on their
+    way, the next occurrence keeps the old rhythm, so that no interval is too short. Earlier occurrences of the old
+    rhythm that nobody has begun are left out: the executor drops them, and a line of the ledger records them.
+    Returns the row as it is now; unchanged if the series ends with it; None if somebody else changed it.
     """
     upcoming = _next_of_rhythm(world, row, timing, now)
     gone = _left_of_rhythm(row, timing, upcoming)
@@ -138,7 +139,7 @@ def _restarted(world: World, row: WaitingRow, sweep: SweepText, timing: Timing, 
 
 
 def _next_of_rhythm(world: World, row: WaitingRow, timing: Timing, now: datetime) -> datetime | None:
-    """Returns the occurrence after the late one: an interval after now, or of the old rhythm, where that was sent."""
+    """Returns the occurrence after the late one: an interval after now, or by the old rhythm if that was sent."""
     upcoming = series.following(timing, row.next_run_at, now)
     sent_to = row.next_run_at + timedelta(seconds=world.settings.look_ahead_s) + SENT_FURTHER
     if upcoming is None or upcoming > sent_to:
@@ -149,7 +150,7 @@ def _next_of_rhythm(world: World, row: WaitingRow, timing: Timing, now: datetime
 
 
 def _left_of_rhythm(row: WaitingRow, timing: Timing, upcoming: datetime | None) -> Span | None:
-    """Returns what lies between the late occurrence and the next one, by the old rhythm and within the count."""
+    """Returns the old rhythm's occurrences between the late one and the next, within the count; None if none."""
     step = timedelta(seconds=timing.actual_start_interval_s or 0)
     last = timing.ends_at if upcoming is None else upcoming - timedelta(seconds=1)
     count = (last - row.next_run_at) // step
@@ -163,7 +164,7 @@ def _as_read(row: WaitingRow) -> Condition:
 
 
 def split_all(world: World, schedules: Sequence[Schedule]) -> None:
-    """Before a change: what was missed of these is decided on as the next sweep would, by the policy that held."""
+    """Splits missed occurrences off these schedules before a change, by the old policy, as the next sweep would."""
     now = world.clock.now()
     for schedule in schedules:
         row = WaitingRow.of(schedule, jobs.sweep_text(schedule))
@@ -171,12 +172,12 @@ def split_all(world: World, schedules: Sequence[Schedule]) -> None:
 
 
 def _runs_now(found: Missed) -> int:
-    """How many of the missed occurrences are sent after all."""
+    """Returns how many of the missed occurrences are still sent."""
     return (found.caught_up.count if found.caught_up else 0) + (found.latest is not None)
 
 
 def _runs_left_out(world: World, row: WaitingRow, found: Missed) -> list[Run]:
-    """Those that an executor made although the series was not moved on (a crash between send and advance)."""
+    """Returns left-out occurrences that did get a run, because a sweep crashed between send and advance."""
     spans = [each.span for each in found.left_out]
     if not spans:
         return []
@@ -233,13 +234,13 @@ def _row_op(world: World, row: WaitingRow, sweep: SweepText, span: Span, now: da
 
 
 WHY = {
-    State.EXPIRED: "were later than the policy lets any run be",
-    State.MISSED: "were due while the service was out, and the policy does not run them",
+    State.EXPIRED: "were later than the policy allows",
+    State.MISSED: "were due during an outage of the service, and the policy does not run them",
 }
 
 
 def _lines(row: WaitingRow, left_out: Sequence[LeftOut], there: Sequence[Run], now: datetime) -> list[Run]:
-    """One for each stretch that the policy left out, less what has a row of its own."""
+    """Returns a line for each span that the policy left out, not counting occurrences that have runs."""
     lines = []
     for each in left_out:
         count = each.span.count - sum(each.span.has(run.planned_at) for run in there)
@@ -262,9 +263,9 @@ def _lines(row: WaitingRow, left_out: Sequence[LeftOut], there: Sequence[Run], n
 
 
 def send_stretch(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> int:
-    """One look at a catch-up row: a minute's worth goes out, evenly; then the cursor moves, or the row is done.
+    """Sends a minute's worth of a catch-up row, evenly spaced; then advances the cursor, or deletes a finished row.
 
-    Returns how many were sent. Raises Unavailable if one was not: the next look sends all of them again.
+    Returns how many were sent; 0 if any was not: the next visit then sends all of them again.
     """
     catch_up = CatchUp.read(sweep.packed)
     rule = load(catch_up.packed).rule
@@ -279,11 +280,11 @@ def send_stretch(world: World, row: WaitingRow, sweep: SweepText, now: datetime)
     if world.queue.send(deliveries):
         return 0
     as_read = every(CatchUpItem.next_run_at == epoch_s(row.next_run_at), CatchUpItem.sweep == row.sweep)
-    behind = rule.next_after(instants[-1])
-    if behind is None or behind > catch_up.until:
+    upcoming = rule.next_after(instants[-1])
+    if upcoming is None or upcoming > catch_up.until:
         world.table.delete(row.pk, row.sk, as_read)
     else:
-        moved = replace(sweep, packed=str(replace(catch_up, cursor=behind)))
+        moved = replace(sweep, packed=str(replace(catch_up, cursor=upcoming)))
         actions = [
             assign(CatchUpItem.sweep, str(moved)),
             assign(CatchUpItem.next_run_at, epoch_s(begin + STRETCH)),

@@ -1,9 +1,9 @@
 """Schedules of disabled collections and tenants: held without being sent, and let go once these are enabled.
 
-A held schedule's row stays in the next-run index, an hour and more ahead, with its earliest unsent occurrence packed
-beside its kind. To let it go is one transaction: what fell due while it was disabled becomes one line of the ledger,
-and the row goes on with its next occurrence. Whoever meets a held row that may run lets it go: the release that
-enabling starts, the sweep, a change of its job. So nothing depends on the release but how soon it is.
+The row of a held schedule stays in the next-run index, an hour or more ahead, with its earliest unsent occurrence
+packed next to its kind. Letting it go is one transaction: what fell due meanwhile becomes one line of the ledger, and
+the row goes on with its next occurrence. A held row that may run is let go by the first that meets it: the release
+that enabling starts, the sweep, or a change of its job. The release only makes this happen sooner.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SPREAD_PARTS = 3_600
 
 
 def hold(row: WaitingRow, sweep: SweepText, now: datetime) -> Advance:
-    """The step of a row that must not be sent now."""
+    """Returns the step for a row that must not be sent now."""
     spread = ids.shard_of(row.own_id, SPREAD_PARTS) / SPREAD_PARTS
     return Advance(row, looked_at_again(now, sweep, spread), held_from=sweep.since or row.next_run_at)
 
@@ -42,10 +42,10 @@ def hold(row: WaitingRow, sweep: SweepText, now: datetime) -> Advance:
 def decide(
     world: World, row: WaitingRow, sweep: SweepText, suspensions: Suspensions | None, now: datetime
 ) -> WaitingRow | Advance | None:
-    """What becomes of a row while something is disabled: the row, if it may be sent, let go if need be; the step that
-    holds it; or nothing, where it is left alone.
+    """Decides on a due row. Returns the row if it may be sent (let go if it was held); the step that holds it; or None
+    to leave it alone.
 
-    suspensions None: nobody knows what is disabled. Raises as `let_go`.
+    suspensions: what is disabled; None if that is not known. Raises as `let_go`.
     """
     if sweep.waits not in {Waits.OCCURRENCE, Waits.HELD}:
         return row
@@ -68,21 +68,21 @@ def _is_newer(world: World, row: WaitingRow, until: datetime) -> bool:
 
 
 def planned_since(schedule: Schedule, until: datetime) -> bool:
-    """Was it made or changed after its collection was enabled? Then what it has due at once, or just before, runs."""
+    """Returns whether a schedule was created or changed after its collection was enabled; then all it has due runs."""
     return schedule.held_from is None and schedule.modified_at > until
 
 
 def row_of(schedule: Schedule) -> WaitingRow:
-    """A waiting schedule as the sweeper sees it."""
+    """Returns a waiting schedule's row as the sweeper sees it."""
     return WaitingRow.of(schedule, jobs.sweep_text(schedule))
 
 
 def let_go(world: World, row: WaitingRow, until: datetime) -> WaitingRow | None:
-    """Leaves out what a schedule did not send up to `until`, in one line, and lets it go on behind that.
+    """Leaves out what a schedule did not send up to `until`, in one line, and lets it go on after that.
 
-    Occurrences of that time that have a run of their own (sent before it was held, and skipped by the executor) count
-    as planned, not as left out. Returns the row as it is now; None if somebody else changed it.
-    Raises ValueError if its text cannot be read, Unavailable.
+    Occurrences of that time that have runs (sent before the schedule was held, and skipped by the executor) count as
+    planned, not as left out. Returns the row as it is now; None if somebody else changed it.
+    Raises ValueError if the row cannot be read, Unavailable.
     """
     sweep = SweepText.read(row.sweep)
     timing = load(sweep.packed)
@@ -96,15 +96,15 @@ def let_go(world: World, row: WaitingRow, until: datetime) -> WaitingRow | None:
         there = _sent(world, row, first, last)
         planned_total += len(there)
         upcoming = timing.rule.next_after(max(until, last))
-        begin = _behind(timing.rule, first, there)
+        begin = _first_unsent(timing.rule, first, there)
         actions = [
             assign(ScheduleItem.missed_from, epoch_s(begin)),
             assign(ScheduleItem.missed_to, epoch_s(last)),
             assign(ScheduleItem.left_out_to, epoch_s(last)),
             assign(ScheduleItem.planned_total, planned_total),
         ]
-        beside = timing.rule.last_until(first) != first  # a first occurrence that the rule does not have
-        count = series.count_within(timing, first, last) + beside - len(there)
+        extra = timing.rule.last_until(first) != first  # a first occurrence that the rule does not have
+        count = series.count_within(timing, first, last) + extra - len(there)
         if count > 0:
             ops = [_line_op(world, row, sweep, begin, last, count)]
     over = upcoming is None or (timing.count is not None and planned_total >= timing.count)
@@ -124,21 +124,21 @@ def let_go(world: World, row: WaitingRow, until: datetime) -> WaitingRow | None:
 
 
 def let_all_go(world: World, held: Sequence[Schedule]) -> None:
-    """Those that a change is to begin from: as if they were enabled now. Who is still disabled is held again later."""
+    """Lets schedules go before a change, as if they were enabled now. Those still disabled are held again later."""
     until = world.clock.now().replace(microsecond=0)
     for schedule in held:
         let_go(world, row_of(schedule), until)
 
 
 def _sent(world: World, row: WaitingRow, first: datetime, last: datetime) -> frozenset[datetime]:
-    """Those of its occurrences in that time that have a run: their messages were under way when it was disabled."""
+    """Returns the occurrences in that time that have runs: their messages were under way when it was disabled."""
     before = first - timedelta(seconds=1)
     found = views.planned_between(world.table, row.tenant, row.own_id, before, last)
     return frozenset(run.planned_at for run in found if run.range_count is None)
 
 
-def _behind(rule: Rule, first: datetime, sent: frozenset[datetime]) -> datetime:
-    """The first occurrence from `first` on that was not sent; `first` itself if there is none."""
+def _first_unsent(rule: Rule, first: datetime, sent: frozenset[datetime]) -> datetime:
+    """Returns the first occurrence from `first` on that was not sent; `first` if there is none."""
     begin: datetime | None = first
     while begin in sent:
         begin = rule.next_after(begin)
@@ -146,7 +146,10 @@ def _behind(rule: Rule, first: datetime, sent: frozenset[datetime]) -> datetime:
 
 
 def _line_op(world: World, row: WaitingRow, sweep: SweepText, first: datetime, last: datetime, count: int) -> Op:
-    """Where the collection has all told, word of the line goes out first. Raises Unavailable if it does not."""
+    """Returns the operation that writes the line. If the collection publishes all events, announces the line first.
+
+    Raises Unavailable if that message is not sent.
+    """
     now = world.clock.now()
     line = ranges.line(
         row.tenant,

@@ -1,4 +1,4 @@
-"""Lines of the ledger that stand for many occurrences with one reason. A run of its own outranks a range."""
+"""Lines of the ledger that stand for many occurrences with one reason. A single run takes precedence over a line."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from sweephand.store.dynamo.table import StatsItem
 from sweephand.store.runs import ledger, run_rows
 
 WRITTEN_WITHIN = timedelta(seconds=30)
-"""No function that writes a line is at work for longer after it has sent word of it."""
+"""A line is written within this time after its announcement: no function works on it for longer."""
 
 
 class StandsForMany(Conflict):
-    """What can be done with a run is not done with many occurrences at once."""
+    """The error for treating a line that stands for many occurrences like a single run."""
 
 
 def line(
@@ -42,7 +42,7 @@ def line(
     now: datetime,
     message: str,
 ) -> Run:
-    """The row for `count` occurrences from `first` to `last` (planned instants, both included)."""
+    """Returns the row for `count` occurrences from `first` to `last` (planned instants, both included)."""
     return Run(
         tenant=tenant,
         job_id=job_id,
@@ -61,14 +61,15 @@ def line(
 
 
 def check_is_none(run: Run) -> None:
-    """Raises StandsForMany."""
+    """Raises StandsForMany if the row stands for many occurrences."""
     if run.range_count is not None:
-        raise StandsForMany(f"it stands for {run.range_count} occurrences, of which none has a run")
+        raise StandsForMany(f"it stands for {run.range_count} occurrences, none of which has a run")
 
 
 def op(world: World, run: Run, collection: str | None) -> Op:
-    """Its part of a transaction: under its computed id, so that a repetition writes the same. It is kept as long as
-    the runs of the collection; None: that is not known.
+    """Returns the operation that writes a line, under its computed id, so that a repetition writes the same.
+
+    collection: the line is kept as long as its runs; None: not known.
     """
     assert run.finished_at is not None
     run = replace(run, expires_at=run_expiry(world, run.tenant, collection, run.finished_at))
@@ -77,7 +78,7 @@ def op(world: World, run: Run, collection: str | None) -> Op:
 
 
 def missed_ops(world: World, lines: Sequence[Run], collection: str | None) -> list[Op]:
-    """Writes lines of one schedule for what was missed, and counts them."""
+    """Returns the operations that write one schedule's lines for missed occurrences and count them."""
     missed = sum(each.range_count or 0 for each in lines)
     if not missed:
         return []
@@ -88,9 +89,10 @@ def missed_ops(world: World, lines: Sequence[Run], collection: str | None) -> li
 
 
 def word_of(run: Run, now: datetime, lane: Lane) -> Delivery:
-    """Goes out before the line is written, and comes to an executor after that: it does what follows from the end.
+    """Returns the message that announces a line. It is sent before the line is written and arrives after that.
 
-    As the pointer of a further attempt: where no line has come to be, it is dropped, and starts nothing.
+    The executor then carries out the effects of the line's end. The message is the pointer of a further attempt: if
+    the line was never written, the executor drops it and starts nothing.
     """
     pointer = replace(ledger.pointer_to(run), attempt=run.attempt + 1)
     return Delivery(pointer, now + WRITTEN_WITHIN, lane)

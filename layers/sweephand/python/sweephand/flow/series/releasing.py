@@ -1,8 +1,8 @@
-"""After a collection or a tenant was enabled: its held schedules go on, however many there are.
+"""Lets the held schedules of a collection or tenant go after it was enabled, however many there are.
 
-The work has a row in the next-run index, written by the transaction that enabled it, and is carried on by the executor
-in stretches, each of which may be cut off or done twice. It goes over all jobs two times: a sweep that read the list of
-what is disabled before it changed may hold a row behind the first round.
+The work has a row in the next-run index, written by the transaction that enabled it. The executor does it in stretches,
+each of which may be cut off or done twice. It goes over all jobs twice: a sweep that had read the list of what is
+disabled before it changed may hold a row after the first round has passed it.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from sweephand.store.views import jobs as lists
 from sweephand.store.views import tenants as views
 
 STRETCH_S = 10.0
-"""What one message may take: well within an executor's lease."""
+"""How long one message may take: well within an executor's lease."""
 LONGEST_TICK = timedelta(minutes=2)
-"""A sweep that began before the list changed is over by then."""
+"""A sweep that began before the list changed has ended by then."""
 ROUNDS = 2
 PAGE = 25
 
@@ -39,16 +39,16 @@ def pointer(tenant: str, collection: str | None, at: datetime) -> Pointer:
 
 
 def begin(world: World, tenant: str, collection: str | None) -> None:
-    """Right after the write that enabled it. A message that does not go out is sent by the next sweep."""
+    """Sends the first message of a release, right after the write that enabled it. The next sweep sends it if lost."""
     now = world.clock.now()
     try:
         world.queue.send_one(Delivery(pointer(tenant, collection, now), now, Lane.FAST))
     except Unavailable:
-        world.journal.warning("held schedules go on with the next tick", tenant=tenant)
+        world.journal.warning("held schedules will go on with the next tick", tenant=tenant)
 
 
 def go_on(world: World, asked: Pointer) -> None:
-    """One stretch. What is left is another message's; if that is lost, the row's."""
+    """Carries out one stretch of a release. Another message does the rest or, if that is lost, the wake row."""
     tenant, collection = asked.tenant, asked.run or None
     item = suspended.read_release(world.table, tenant, collection)
     now = world.clock.now()
@@ -71,13 +71,13 @@ def go_on(world: World, asked: Pointer) -> None:
 
 
 Mark = tuple[str, str]
-"""A collection, and the name of its last job that was done."""
+"""A collection, and the name of its last job that is done."""
 
 
 def _pages(
     world: World, tenant: str, collection: str | None, item: ReleaseItem
 ) -> Iterator[tuple[Mark, Sequence[Schedule]]]:
-    """The schedules of a page of jobs at a time, behind the row's cursor, with the cursor behind them."""
+    """Yields the schedules of one page of jobs at a time, from the row's cursor on, with the cursor after the page."""
     begun, name = suspended.cursor_of(item)
     for each in _collections(world, tenant, collection, begun):
         entries = lists.by_name(world.table, tenant, each, name if each == begun else None, PAGE)
@@ -92,7 +92,7 @@ def _pages(
 
 
 def _collections(world: World, tenant: str, collection: str | None, begun: str | None) -> Iterator[str]:
-    """Of a tenant, those that are enabled themselves: the others' schedules stay held."""
+    """Yields the collections to release. For a tenant these are its enabled ones; schedules of others stay held."""
     if collection is not None:
         yield collection
         return
@@ -107,7 +107,7 @@ def _schedules(world: World, tenant: str, entries: Sequence[lists.Row]) -> list[
 
 
 def _let_go(world: World, schedules: Sequence[Schedule], until: datetime) -> None:
-    """Those that are held, and those that fell due without having been held yet."""
+    """Lets go the schedules that are held, and those that fell due without having been held yet."""
     going: list[Schedule] = []
     for schedule in schedules:
         first = schedule.unsent_from

@@ -1,8 +1,8 @@
-"""A change of timing or state as one write, after which old messages and the new plan cannot contradict each other.
+"""Replans a schedule in one write, so that messages of the old plan cannot contradict the new one.
 
 The new plan begins with the request. The old one ends at E, five seconds later, because its messages may be on their
-way to a claim: its instants up to E are sent and run, those that were sent but lie after E are taken back. An instant
-that both plans have runs once and counts once (domain.generations).
+way to a claim. Its instants up to E are sent and run; those that were sent but lie after E are taken back. An instant
+that both plans have runs once and counts once (domain.occurrences.generations).
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ TAKES_EFFECT_AFTER = timedelta(seconds=5)
 """How long messages of the old plan may still be on their way to a claim after the change was asked for."""
 COMMIT_MARGIN = timedelta(seconds=2)
 MOST_POINTERS = 100
-"""Occurrences of a new plan that are sent at once: more than a minute's worth, the sweep sends the rest."""
+"""Occurrences of a new plan that are sent at once: more than a minute's worth. The sweep sends the rest."""
 LOOK_FURTHER_S = 60
 
 
 @dataclass(frozen=True)
 class Plan:
-    """schedule: as its row shall be. owed: what the old generation still has to send, before the write.
+    """The result of replanning. schedule: as its row will be. owed: old occurrences to send before the write.
 
-    silence: where the schedule was off and goes on, the line for what it left out. left: of the old generation, for the
-    audit: which instants it answers for.
+    silence: if the schedule was off and goes on, the line for what it left out. left: the instants that the old
+    generation answers for, kept for the audit.
     """
 
     schedule: Schedule
@@ -56,10 +56,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Effect:
-    """When a change takes effect.
+    """The time at which a change takes effect.
 
-    now: as its write is prepared. asked_at: when it was asked for; schedules that are too many for their job's
-    transaction follow later. resumed_at: of a pause that ends at a set time, the last instant that it covers.
+    now: when its write is prepared. asked_at: when it was requested; the schedules of a large change are written
+    later. resumed_at: when a pause reaches its set end, the last instant that it covers.
     """
 
     now: datetime
@@ -68,13 +68,15 @@ class Effect:
 
     @property
     def at(self) -> datetime:
-        """E: whole seconds, at least five ahead."""
+        """Returns E: in whole seconds, at least five ahead."""
         return from_s(epoch_s(self.now + TAKES_EFFECT_AFTER) + 1)
 
     def seam_of(self, schedule: Schedule) -> Seam:
-        """While a schedule was off nothing of it was planned: its new plan begins with the request, or with the end of
-        the pause, which may lie ahead, so that what is due then is sent on its second. Of one that cannot be read
-        nobody knows what it had sent: there the new plan begins after the seam.
+        """Returns where the old plan ends and the new one begins.
+
+        Nothing is planned while a schedule is off. Its new plan begins with the request, or with the end of the pause;
+        that may lie ahead, so that what is due then is sent on its second. It is not known what an unreadable schedule
+        has sent: its new plan begins after the seam.
         """
         if schedule.state in LIVE:
             return Seam(series.before_first(self.now), self.at)
@@ -87,13 +89,13 @@ class Effect:
 
 
 def in_time(world: World, effective: datetime) -> None:
-    """The write must be through before E. Raises Unavailable if too little is left: the change starts again."""
+    """Raises Unavailable if too little time is left to write the change before E: the change then starts again."""
     if world.clock.now() > effective - COMMIT_MARGIN:
         raise Unavailable("the change took too long to prepare")
 
 
 def first_plan(schedule: Schedule, job: Job, timing: Timing, now: datetime, at: datetime | None) -> Schedule:
-    """A new schedule's state and first instant. at: of a one-time schedule, also where it is just past."""
+    """Returns a new schedule with its state and first instant. at: the first instant, if the rule does not give it."""
     state, reason = wanted_state(job, schedule.active)
     own = series.first(timing, now)
     upcoming = at or own
@@ -104,16 +106,16 @@ def first_plan(schedule: Schedule, job: Job, timing: Timing, now: datetime, at: 
 
 
 def over_at_once(schedule: Schedule, now: datetime) -> Schedule:
-    """A new schedule that has nothing left: ENDING, until its completion has been written, by its wake if need be."""
+    """Returns a new schedule without an occurrence as ENDING. If its completion fails, its wake row completes it."""
     wake_at = up_to_second(now) + timedelta(seconds=1)
     return replace(schedule, state=ScheduleState.ENDING, next_run_at=wake_at)
 
 
 def change(before: Schedule, after: Schedule, job: Job, timing: Timing, effect: Effect, at: datetime | None) -> Plan:
-    """The next generation of a schedule. after: with the caller's wishes. at: the instant of a new one-time timing,
-    or E for an interval that runs at once.
+    """Returns the next generation of a schedule. after: the schedule as requested.
 
-    The old plan answers for its instants up to the end of the seam, the new one for its own since the request.
+    at: the instant of a new one-time timing, or E for an interval that runs at once. The old plan answers for its
+    instants up to the end of the seam, the new one for its own since the request.
     """
     seam = effect.seam_of(before)
     old = load_or_never(before.packed)
@@ -133,7 +135,7 @@ def change(before: Schedule, after: Schedule, job: Job, timing: Timing, effect: 
     still_due = tuple(sorted(each for each in counted - start.taken_over if each > seam.since))
     last = None
     if state is ScheduleState.ACTIVE and upcoming is None:
-        # Nothing lies ahead: the wake of an ENDING row sees to its completion.
+        # Nothing lies ahead: the wake row of an ENDING schedule completes it.
         state, upcoming = ScheduleState.ENDING, effect.at + timedelta(seconds=1)
         last = owed[-1] if owed else min(before.last_planned_at or seam.until, seam.until)
         last = max([last, *still_due])
@@ -160,8 +162,10 @@ def change(before: Schedule, after: Schedule, job: Job, timing: Timing, effect: 
 def _start(
     timing: Timing, planned_total: int, counted: set[datetime], seam: Seam, at: datetime | None, effect: Effect
 ) -> Start:
-    """Where the new plan begins. If its calendars make that too hard to find, its row becomes due with the change, and
-    the sweep that meets it takes the schedule out of service, with a row in the ledger.
+    """Returns where the new plan begins.
+
+    If its calendars make that too hard to find, the row becomes due with the change. The sweep that meets it then takes
+    the schedule out of service, with a row in the ledger.
     """
     try:
         return generations.start_of(timing, planned_total, counted, seam, at)
@@ -170,7 +174,7 @@ def _start(
 
 
 def _first_at(timing: Timing, start: Start, seam: Seam) -> datetime | None:
-    """The first occurrence, where the rule alone does not say that it is this generation's."""
+    """Returns this generation's first occurrence if the rule alone does not give it; None otherwise."""
     try:
         by_rule = timing.rule.next_after(seam.until)
     except Undecided:
@@ -179,7 +183,10 @@ def _first_at(timing: Timing, start: Start, seam: Seam) -> datetime | None:
 
 
 def _off_times(before: Schedule, state: ScheduleState, seam: Seam, still_due: Sequence[datetime]) -> str | None:
-    """With what the change begins or ends of them. What was sent ahead is all that they are needed for."""
+    """Returns the times when the schedule was off, including one that this change begins or ends.
+
+    They are needed only to judge occurrences that were sent ahead.
+    """
     reason = OFF.get(state)
     begins = reason is not None and before.state in LIVE and bool(still_due)
     ends = reason is None and before.off_times is not None
@@ -193,17 +200,17 @@ def _off_times(before: Schedule, state: ScheduleState, seam: Seam, still_due: Se
 def leaves_nothing(
     before: Schedule, after: Schedule, job: Job, timing: Timing, effect: Effect, at: datetime | None
 ) -> bool:
-    """Does a change, as `change` makes it, leave the schedule no occurrence, were it and its job switched on?"""
+    """Returns whether `change` would leave the schedule no occurrence if it and its job were switched on."""
     if at is None and _is_late_start(before, after, job, timing, effect.at):
         return False
     return generations.start_of(timing, before.planned_total, (), effect.seam_of(before), at).first_at is None
 
 
 def _is_late_start(before: Schedule, after: Schedule, job: Job, timing: Timing, effective: datetime) -> bool:
-    """Was it switched off when its next occurrence came, and shall that run as soon as it is on again?
+    """Returns whether an occurrence that came while the schedule was off must run as soon as it is on again.
 
-    So does an interval from the actual start, whose new rhythm it begins, and a single instant where `onPastStart` is
-    `run_now`; neither after its end.
+    That is so for an interval from the actual start, whose new rhythm begins with it, and for a single instant if
+    `onPastStart` is `run_now`; for neither after its end.
     """
     if before.state is not ScheduleState.INACTIVE:
         return False
@@ -220,7 +227,10 @@ OFF = {ScheduleState.PAUSED: Reason.PAUSED, ScheduleState.INACTIVE: Reason.DISAB
 
 
 def silence(before: Schedule, old: Timing, until: datetime, now: datetime) -> Run | None:
-    """What was due while this generation was off, as one line: it was never sent. Any change of it ends it."""
+    """Returns one line for what was due, and never sent, while this generation was off; None if nothing was.
+
+    Any change of the schedule ends that generation.
+    """
     reason = OFF.get(before.state)
     since = before.ended_at.get(before.generation - 1)
     if reason is None or since is None:
@@ -251,7 +261,7 @@ def silence(before: Schedule, old: Timing, until: datetime, now: datetime) -> Ru
 
 
 def has_missed(schedule: Schedule, now: datetime) -> bool:
-    """Were occurrences of it missed on which its policy has to decide?"""
+    """Returns whether occurrences were missed on which the schedule's policy has to decide."""
     at = schedule.next_run_at
     if schedule.state is not ScheduleState.ACTIVE or schedule.held_from is not None or at is None or at >= now - FRESH:
         return False
@@ -260,7 +270,7 @@ def has_missed(schedule: Schedule, now: datetime) -> bool:
 
 
 def _owed(before: Schedule, old: Timing, effective: datetime) -> list[datetime]:
-    """What the generation in force has not sent yet, up to E."""
+    """Returns the instants up to E that the current generation has not sent yet. Raises Unavailable for too many."""
     if before.state is not ScheduleState.ACTIVE or before.next_run_at is None or before.next_run_at > effective:
         return []
     stretch = series.due(old, before.next_run_at, effective, before.planned_total, effective)
@@ -270,7 +280,10 @@ def _owed(before: Schedule, old: Timing, effective: datetime) -> list[datetime]:
 
 
 def _delivery(schedule: Schedule, instant: datetime) -> Delivery:
-    """Decided: it runs however late its message comes, where its policy runs what was missed at all."""
+    """Returns the message of an owed instant.
+
+    decided: it runs however late its message comes, if the policy runs missed occurrences at all.
+    """
     pointer = occurrence(schedule.tenant, schedule.job_id, schedule.id, instant, schedule.generation)
     policy = Policy.read(schedule.misfire)
     decided = policy.type is not Misfire.SKIP and policy.max_lateness_s is None
@@ -278,8 +291,9 @@ def _delivery(schedule: Schedule, instant: datetime) -> Delivery:
 
 
 def send_owed(world: World, plans: Sequence[Plan], *, lines_too: bool) -> None:
-    """Before the write. lines_too: word of the lines too, for their events. Raises Unavailable if a message did not go
-    out.
+    """Sends, before the write, what the old plans still have to send. Raises Unavailable if a message was not sent.
+
+    lines_too: announces the lines as well, for their events.
     """
     owed = [delivery for plan in plans for delivery in plan.owed]
     if lines_too:
@@ -290,11 +304,9 @@ def send_owed(world: World, plans: Sequence[Plan], *, lines_too: bool) -> None:
 
 
 def send_ahead(world: World, schedules: Sequence[Schedule]) -> None:
-    """After the write: what is due before the sweep can have seen the row.
+    """Sends, after the write, what is due before the sweep can have seen the row.
 
-    The row is not advanced: the sweep repeats it.
-
-    A message that does not go out now goes out with the next tick.
+    The row is not advanced, so the sweep sends it again. A message that is not sent now is sent with the next tick.
     """
     now = world.clock.now()
     until = now + timedelta(seconds=world.settings.look_ahead_s + LOOK_FURTHER_S)
@@ -305,14 +317,15 @@ def send_ahead(world: World, schedules: Sequence[Schedule]) -> None:
             deliveries.append(Delivery(pointer, instant, schedule.lane))
     unsent = world.queue.send(deliveries)
     if unsent:
-        world.journal.warning("the next tick sends what did not go out", left=len(unsent))
+        world.journal.warning("the next tick sends the messages that were not sent", left=len(unsent))
 
 
 def _due_soon(schedule: Schedule, now: datetime, until: datetime) -> tuple[datetime, ...]:
-    """What is due up to `until`. Where the plan begins so long ago that occurrences were missed (a pause that ended in
-    an outage), only what is fresh: on those the policy decides, with the next tick.
+    """Returns the instants that are due up to `until`.
 
-    Of a count nothing then, because what is caught up may use it up.
+    If the plan began so long ago that occurrences were missed (a pause that ended in an outage), only fresh ones are
+    returned: the policy decides on the others with the next tick. A schedule with a count returns none then, because
+    the missed ones may use it up.
     """
     if schedule.state is not ScheduleState.ACTIVE or schedule.next_run_at is None or schedule.next_run_at > until:
         return ()
