@@ -89,7 +89,7 @@ def test_no_result_is_tried_again_only_where_a_run_waits_and_an_attempt_is_left(
         return
     assert reply.status == 422
     assert [each["field"] for each in reply.json["errors"]] == ["policies.onNoResult"]
-    assert "does not act" in reply.json["errors"][0]["reason"]
+    assert "has no effect" in reply.json["errors"][0]["reason"]
 
 
 def test_the_end_of_a_job_is_no_policy_of_a_schedule(api):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -101,7 +102,6 @@ def test_every_page_size_walks_the_same_list_once(api: Api, customers: Any, limi
             lambda job: job["resourceId"] == "res-2" and job["collection"] == "south",
         ),
         ({"tag": "nobody"}, lambda _: False),
-        ({"collection": "nowhere"}, lambda _: False),
     ],
 )
 @pytest.mark.parametrize("state", [None, "SUCCESS", "REQUEST_ERROR", "TRIGGERED"])
@@ -114,6 +114,25 @@ def test_members_of_jobs_choose_the_runs(api: Api, customers: Any, query: Any, h
     assert sorted(ids(found)) == sorted(
         each["id"] for each in everything if each["jobId"] in jobs and state in {None, each["state"]}
     )
+
+
+@pytest.mark.parametrize("path", [RUNS, "/v1/runs:export", "/v1/errors", "/v1/jobs", "DELETE /v1/jobs"])
+@pytest.mark.parametrize("name", ["nowhere", "norht", "North", "a b/%#ü"])
+def test_a_list_of_a_collection_that_is_not_there_is_refused(api: Api, customers: Any, path: str, name: str) -> None:
+    method, _, where = path.rpartition(" ")
+
+    reply = api(
+        method or "GET", where, query={"collection": name, "dryRun": "true"} if method else {"collection": name}
+    )
+
+    assert (reply.status, reply.code, reply.fields) == (400, "INVALID_QUERY", ["collection"])
+    assert reply.json["errors"][0]["reason"] == f"there is no such collection: {json.dumps(name)}"
+
+
+def test_a_file_of_a_collection_that_is_not_there_is_refused(api: Api, customers: Any) -> None:
+    reply = api("POST", "/v1/runs:export", {"collection": "nowhere"})
+
+    assert (reply.status, reply.code, reply.fields) == (422, "INVALID_FIELD", ["collection"])
 
 
 @pytest.mark.parametrize("query", [{"collection": "north"}, {"state": "SUCCESS"}, {"state": "REQUEST_ERROR"}, {}])

@@ -474,7 +474,7 @@ def test_a_header_that_would_be_passed_over_is_refused(shared, method, path, hea
         reply = shared(method, path.format(job=made["id"]), {**JOB}, headers={header.lower(): '"1"'})
 
     assert (reply.status, reply.fields) == (400, [header])
-    assert "does not act on this path" in reply.json["detail"]
+    assert "has no effect on this path" in reply.json["detail"]
 
 
 def test_a_preview_has_the_defaults_and_the_quotas_of_its_collection(shared):

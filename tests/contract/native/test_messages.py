@@ -96,6 +96,17 @@ BODIES = [
         "action.retry.maxRetries",
         ["type", '"fixed"', '"exponential"'],
     ),
+    ("a host header", action(headers={"Host": "x"}), "action.headers.Host", ["Host is set by"]),
+    ("a day that L begins", schedule(cron="0 9 1-L * *"), "schedules[0].cron", ['"L"', "L (the last day)", "LW"]),
+    ("letters turned round", schedule(cron="0 9 WL * *"), "schedules[0].cron", ['"WL"', "LW (the last weekday)"]),
+    ("a rate of nothing", schedule(eventBridge="rate(0 minutes)"), "schedules[0].eventBridge", ['"rate(0 minutes)"']),
+    ("a year as instant", schedule(at="1234"), "schedules[0].at", ["RFC 3339", '"1234"']),
+    ("a number as instant", schedule(at=1234), "schedules[0].at", ["RFC 3339", "1234"]),
+    ("words that are none", schedule(time="someday"), "schedules[0].time", ['"someday"', "tomorrow at 4pm"]),
+    ("an end in words", schedule(every="PT1H", endTime="soon"), "schedules[0].endTime", ['"soon"']),
+    ("a count as string", schedule(every="PT1H", count="5"), "schedules[0].count", ["a string", '"5"']),
+    ("a count of nothing", schedule(every="PT1H", count=0), "schedules[0].count", ["1 to", "0"]),
+    ("align misspelt", schedule(every="PT1H", align="clok"), "schedules[0].align", ['"clok"', '"clock"']),
     ("url beside action", {**JOB, "url": URL}, "url", ["`action.url`"]),
     ("cron beside schedules", {**JOB, "cron": "0 9 * * *"}, "cron", ["`schedules[].cron`"]),
 ]
@@ -120,6 +131,10 @@ def test_a_mistake_in_a_body_is_told_with_its_field_and_its_cure(shared, body, f
         ("/v1/jobs?state=RUNING", "state", ["RUNING", "ACTIVE", "PAUSED"]),
         ("/v1/runs?state=SUCESS", "state", ["SUCESS", '"SUCCESS"']),
         ("/v1/jobs?limit=1000", "limit", ["200", "1000"]),
+        ("/v1/runs?from=yesterday", "from", ["RFC 3339", '"yesterday"']),
+        ("/v1/runs?until=5", "until", ["RFC 3339", '"5"']),
+        ("/v1/runs?jobId=nightly", "jobId", ["id", '"nightly"']),
+        ("/v1/runs?scheduleId=x", "scheduleId", ["id", '"x"']),
     ],
 )
 def test_a_mistake_in_a_query_is_told_with_its_cure(shared, path, field, holds):
@@ -394,7 +409,19 @@ def test_a_body_full_of_mistakes_gets_a_bounded_answer(shared):
 
     assert reply.status == 422
     assert len(reply.fields) == MOST_ERRORS
+    assert reply.json["detail"].endswith(f"more: errors lists the first {MOST_ERRORS})")
     assert len(reply.text) < 20_000
+
+
+def test_every_mistake_of_a_body_gets_its_value_and_its_cure(shared):
+    body = {**JOB, "schedules": [{"every": f"{n}m", "align": f"clok{n}"} for n in range(1, 21)]}
+
+    reply = shared("POST", "/v1/jobs", body)
+
+    reasons = {each["field"]: each["reason"] for each in reply.json["errors"]}
+    for n in range(1, 21):
+        assert f'write "every": "{n} minutes"' in reasons[f"schedules[{n - 1}].every"]
+        assert f'"clok{n}"' in reasons[f"schedules[{n - 1}].align"]
 
 
 SECRET = "canary-must-not-be-repeated"

@@ -39,7 +39,6 @@ def seven(shared):
         ({}, "a b c d e ab *"),
         ({"collection": "default"}, "a ab b c"),
         ({"collection": "other"}, "* d e"),
-        ({"collection": "nowhere"}, ""),
         ({"tag": "x"}, "a c d"),
         ({"tag": "y"}, "a b"),
         ({"tag": "X"}, ""),

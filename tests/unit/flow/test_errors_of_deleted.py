@@ -42,6 +42,7 @@ def test_all_groups_of_a_deleted_job_are_archived_with_the_reason(stage: Stage) 
 
     assert open_runs(stage) == 0
     assert {(group.closed_by, group.closed_reason) for group in groups(stage)} == {(None, failures.DELETED)}
+    assert {group.job_name for group in groups(stage)} == {planned.job.name}
 
 
 def test_groups_of_other_jobs_stay_open(stage: Stage) -> None:

@@ -174,7 +174,7 @@ KNOWN = "body, detailType, outcome, payload, retry, type"
         (
             {"type": "job", "jobId": NOBODY, "body": "x"},
             "body",
-            "does not act here: the other job sends its own payload",
+            "has no effect here: the other job sends its own payload",
         ),
         ({"type": "event", "detailType": ""}, "detailType", "must have 1 to 128 characters, not 0"),
         (

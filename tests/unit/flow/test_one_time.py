@@ -26,7 +26,7 @@ past = pytest.mark.parametrize("timing", PAST_TIMINGS.values(), ids=PAST_TIMINGS
 
 @past
 def test_an_instant_that_is_past_is_refused_by_its_own_name(stage: Stage, timing: dict[str, Any]) -> None:
-    with pytest.raises(InvalidRequest, match="over 60 seconds in the past") as refused:
+    with pytest.raises(InvalidRequest, match="more than 60 seconds in the past") as refused:
         stage.create(timing)
 
     assert refused.value.field == f"schedules[0].{next(iter(timing))}"

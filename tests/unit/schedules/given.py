@@ -36,7 +36,7 @@ def parse_acting(fields: Mapping[str, object], now: datetime = NOW, salt: str = 
     try:
         return parse(fields, now=now, salt=salt)
     except InvalidRequest as refused:
-        if refused.field not in ("dstGap", "dstOverlap") or "does not act" not in refused.reason:
+        if refused.field not in ("dstGap", "dstOverlap") or "has no effect" not in refused.reason:
             raise
         return parse_acting({name: each for name, each in fields.items() if name != refused.field}, now, salt)
 

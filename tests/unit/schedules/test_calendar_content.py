@@ -50,7 +50,7 @@ def test_members_come_to_facts(content: dict[str, Any], facts: dict[str, Any]) -
     ("content", "field", "reason"),
     [
         ({"timezone": "Europe/Nowhere"}, "timezone", "expected an IANA zone"),
-        ({"dates": "2026-12-25"}, "dates", "expected a list, not text"),
+        ({"dates": "2026-12-25"}, "dates", "expected a list, not a string"),
         ({"dates": [7]}, "dates[0]", "not a number"),
         ({"dates": ["2026-12-25", "25.12.2026"]}, "dates[1]", "expected a date"),
         ({"dates": ["2026-13-01"]}, "dates[0]", "month 13 is outside 1..12"),

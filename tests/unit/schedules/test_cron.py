@@ -133,7 +133,7 @@ def test_an_expression_fires_when_it_says(text: str, expected: list[str]) -> Non
         ("1-2-3 * * * *", 2, "minute: expected"),
         ("1- * * * *", 2, "minute: expected"),
         ("-1 * * * *", 0, "minute: expected"),
-        ("0 0 15W * *", 4, "eventBridge reads it"),
+        ("0 0 15W * *", 4, "only in eventBridge"),
         ("0 9 * * mon-sun", 8, "runs backwards; write mon,tue,wed,thu,fri,sat,sun"),
         ("0 9 * * 5-1", 8, "runs backwards; write 5-6,0-1 for both parts of it"),
         ("0 0 ? * *", 4, "day of the month: expected"),

@@ -301,10 +301,10 @@ def test_months_agree_with_a_walk_from_the_anchor(
     ("members", "field", "says"),
     [
         ({"every": "P1M", "align": "actual_start"}, "align", "fixed length"),
-        ({"every": "P1D", "align": "week"}, "align", '"start" or "clock" or "epoch" or "actual_start"'),
+        ({"every": "P1D", "align": "week"}, "align", '"start", "clock", "epoch" or "actual_start"'),
         ({"every": "P1D", "align": 1}, "align", "not a number"),
-        ({"cron": "@daily", "align": "clock"}, "align", "every only"),
-        ({"every": "P1M", "monthOverflow": "last"}, "monthOverflow", '"skip" or "clamp" or "next"'),
+        ({"cron": "@daily", "align": "clock"}, "align", "`every` only"),
+        ({"every": "P1M", "monthOverflow": "last"}, "monthOverflow", '"skip", "clamp" or "next"'),
     ],
 )
 def test_what_does_not_go_together_is_refused(members: dict[str, object], field: str, says: str) -> None:

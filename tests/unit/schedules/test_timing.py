@@ -123,7 +123,7 @@ def test_two_notations_are_refused() -> None:
     refused = refusal({"every": "1 day", "cron": "@daily"})
 
     assert refused.field == "cron"
-    assert "every is there too" in refused.reason
+    assert "every is given too" in refused.reason
 
 
 def test_null_is_absent() -> None:

@@ -555,7 +555,7 @@ def test_what_only_http_has_is_no_member(fields: dict[str, Any]) -> None:
         (
             {**QUEUE, "messageGroupId": "g"},
             "messageGroupId",
-            "does not act here: it belongs to targets whose name ends in .fifo",
+            "has no effect here: it belongs to targets whose name ends in .fifo",
         ),
         ({**FIFO, "messageGroupId": "a b"}, "messageGroupId", "must be visible ASCII without blanks"),
         ({**QUEUE, "body": ""}, "body", "SQS takes no empty text"),

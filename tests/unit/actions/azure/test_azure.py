@@ -360,7 +360,7 @@ def test_nobody_there_is_a_failure_that_is_repeated(fields: dict[str, Any]) -> N
         (
             {**QUEUE, "customMessageProperties": {"Authorization": "c"}},
             "customMessageProperties.Authorization",
-            "is set by the service",
+            "Authorization is set by the service",
         ),
         ({**QUEUE, "customMessageProperties": {"a": 1}}, "customMessageProperties.a", "must be a string, not a number"),
         ({**QUEUE, "customMessageProperties": {"a": "b\nc"}}, "customMessageProperties.a", "holds a line break"),

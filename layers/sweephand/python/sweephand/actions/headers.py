@@ -86,7 +86,7 @@ def check_name(name: str, path: str) -> None:
     if not _NAME.fullmatch(name):
         raise InvalidRequest(path, "is not a header name: it has letters, digits and !#$%&'*+-.^_`|~ only")
     if lower in _NOT_YOURS or lower.startswith(_NOT_YOUR_PREFIXES):
-        raise InvalidRequest(path, "is set by the service or the connection: leave it out")
+        raise InvalidRequest(path, f"{name} is set by the service or the connection; leave it out")
 
 
 def check_value(content: object, path: str) -> str:

@@ -53,12 +53,12 @@ _QUERY_SECRET = re.compile(
     r"""(?P<name>[?&;](?P<known>
         sig | signature | x-(?:amz|goog|ms)-signature | x-amz-security-token | (?:access|auth|api|id|sas)[-_]?token
         | (?:api|app|access|auth|function|subscription)[-_]?key | (?:client[-_]?)?secret | password | passwd | pwd
+        | code | key | token | auth | hmac
         )=)(?P<value>[^&;#]+)
-    | (?P<short>[?&;](?P<maybe>code|key|token|auth|hmac)=)(?P<long>\*\*\*(?=[&;#]|$)|[^&;#]{12,})
     """,
     re.ASCII | re.IGNORECASE | re.VERBOSE,
 )
-"""Parameters of a query that carry secrets; common words do so where their value is long."""
+"""Parameters of a query that carry secrets, however short."""
 
 
 def sealed_url(url: str) -> tuple[str, dict[str, str]]:
@@ -66,10 +66,10 @@ def sealed_url(url: str) -> tuple[str, dict[str, str]]:
     found: dict[str, str] = {}
 
     def mask(match: re.Match[str]) -> str:
-        name = (match["known"] or match["maybe"]).lower()
+        name = match["known"].lower()
         count = sum(each.split("#")[0] == f"url.{name}" for each in found)
-        found[f"url.{name}" + (f"#{count + 1}" if count else "")] = match["value"] or match["long"]
-        return f"{match['name'] or match['short']}{MASK}"
+        found[f"url.{name}" + (f"#{count + 1}" if count else "")] = match["value"]
+        return f"{match['name']}{MASK}"
 
     return _QUERY_SECRET.sub(mask, url), found
 
@@ -80,7 +80,7 @@ def opened_url(url: str, secret_of: Callable[[str], str]) -> str:
     values = iter([secret_of(name) if value == MASK else value for name, value in found.items()])
 
     def put_back(match: re.Match[str]) -> str:
-        return f"{match['name'] or match['short']}{next(values)}"
+        return f"{match['name']}{next(values)}"
 
     return _QUERY_SECRET.sub(put_back, url)
 

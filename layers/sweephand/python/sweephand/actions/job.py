@@ -57,7 +57,7 @@ class StartJob(Action):
 
     def check_payload(self, payload: Payload, field: str) -> None:  # noqa: ARG002 - it takes none
         """Refuses every payload."""
-        raise InvalidRequest(field, "does not act here: the other job sends its own payload")
+        raise InvalidRequest(field, "has no effect here: the other job sends its own payload")
 
     def perform(self, call: Call, outbound: Outbound) -> Outcome:  # noqa: ARG002 - the other job is no target
         """Starts the run."""

@@ -71,7 +71,8 @@ class Group:
     """All failures of one signature.
 
     last_at: exact to half a minute. last_run: the whole id of a run that failed then. closed_through: failures up to
-    this instant are archived. closed_by, closed_reason: who archived them, and why.
+    this instant are archived. closed_by, closed_reason: who archived them, and why. job_name: as it
+    was at the first failure, for when the job is gone; None in groups that are older than this member.
     """
 
     tenant: str
@@ -85,6 +86,7 @@ class Group:
     closed_by: str | None = None
     closed_reason: str | None = None
     revision: int = 1
+    job_name: str | None = None
 
     @property
     def id(self) -> str:

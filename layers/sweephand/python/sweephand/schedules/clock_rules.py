@@ -1,4 +1,4 @@
-"""Refuses a stated dstGap or dstOverlap that does not act on the schedule."""
+"""Refuses a stated dstGap or dstOverlap that has no effect on the schedule."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ def check(notation: str, value: object, rules: Rules, series: Series) -> None:
             continue
         if not isinstance(series, OnWallClock):
             what = "a time with an offset" if notation == "at" else "steps of elapsed time"
-            raise InvalidRequest(name, f"{rule.value} does not act on {what}; leave it out")
+            raise InvalidRequest(name, f"{rule.value} has no effect on {what}; leave it out")
         if not series.marked or rule not in (series.gap, series.overlap):
-            raise InvalidRequest(name, f"{rule.value} does not act on hours that are all or a step; {_LEAVE_OUT}")
+            raise InvalidRequest(name, f"{rule.value} has no effect on hours that are all or a step; {_LEAVE_OUT}")

@@ -230,7 +230,7 @@ def _parse(
     job_last = None if job_end is None else to_second(job_end)
     align = fields.get("align")
     if align is not None and notation != "every":
-        raise InvalidRequest("align", "acts on every only")
+        raise InvalidRequest("align", "has an effect on `every` only; leave it out")
     if notation in _BEATS_START:
         start = job_first = None
     begins = job_first if start is None else start
@@ -385,7 +385,7 @@ def _notation_of(fields: Mapping[str, object]) -> str:
         first, *others = NOTATIONS
         raise InvalidRequest(first, f"one of {first}, {', '.join(others)} is needed")
     if len(given) > 1:
-        raise InvalidRequest(given[1], f"only one of {', '.join(NOTATIONS)} may be given; {given[0]} is there too")
+        raise InvalidRequest(given[1], f"only one of {', '.join(NOTATIONS)} may be given; {given[0]} is given too")
     return given[0]
 
 

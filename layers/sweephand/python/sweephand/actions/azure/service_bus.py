@@ -103,7 +103,7 @@ def _custom(value: Any, field: str, _: Reading) -> dict[str, str]:
         path = below(field, name)
         check_name(name, path)
         if name.lower() in OURS:
-            raise InvalidRequest(path, "is set by the service or the connection")
+            raise InvalidRequest(path, f"{name} is set by the service or the connection; leave it out")
         if "\r" in read.text(content, path, 0, MAX_HEADER_BYTES) or "\n" in content:
             raise InvalidRequest(path, "holds a line break, which no header can")
     if len({name.lower() for name in value}) < len(value):

@@ -45,7 +45,7 @@ def unknown(field: str, name: str, known: Collection[str]) -> InvalidRequest:
 
 def inactive(field: str, name: str, why: str) -> InvalidRequest:
     """Returns the error for a member without effect. why: the reason, or where it would have an effect."""
-    return InvalidRequest(below(field, name), f"does not act here: {why}")
+    return InvalidRequest(below(field, name), f"has no effect here: {why}")
 
 
 def required(given: Mapping[str, Any], name: str, field: str = "") -> Any:
@@ -69,7 +69,9 @@ def text(value: object, field: str, shortest: int, longest: int) -> str:
 
 def not_a_string(value: object, field: str) -> InvalidRequest:
     """Returns the error for a value that is not a string. It names only the type, because the value may be a secret."""
-    return InvalidRequest(field, f"must be a string, not {near_names.kind(value)}")
+    from sweephand.schedules.text.members import kind_of  # noqa: PLC0415 - only a refusal pays for it
+
+    return InvalidRequest(field, f"must be a string, not {kind_of(value)}")
 
 
 def whole(value: object, field: str, lowest: int, highest: int) -> int:

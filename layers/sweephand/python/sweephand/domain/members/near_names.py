@@ -78,15 +78,14 @@ def shown(value: object) -> str:
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
-def kind(value: object) -> str:
-    """Returns the JSON name of a value's type, for values that may be secret."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true or false"
-    if isinstance(value, int | float):
-        return "a number"
-    return "a string" if isinstance(value, str) else shown(value)
+def with_value(reason: str, value: object) -> str:
+    """A reason that asks for something else, with the value that came, where it does not repeat that yet."""
+    if not reason.startswith("expected ") or not isinstance(value, str | int | float):
+        return reason
+    said, (asked, found, _) = shown(value), reason.rpartition(", not a number")
+    if said in reason or "; found " in reason:
+        return reason
+    return f"{asked}, not a number ({said})" if found else f"{reason}, not {said}"
 
 
 def quoted(text: str) -> str:

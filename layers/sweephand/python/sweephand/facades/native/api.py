@@ -72,7 +72,7 @@ class NativeApi(Api):
         if caller.provider:
             if not visit.route.tenant and TENANT_HEADER not in {name.lower() for name in visit.route.headers}:
                 raise InvalidRequest(
-                    "Sweephand-Tenant", "does not act on this path: leave it out", code="INVALID_QUERY"
+                    "Sweephand-Tenant", "has no effect on this path: leave it out", code="INVALID_QUERY"
                 )
             tenancy.require_tenant(self.world, tenant)
         return tenant if visit.route.tenant else None
@@ -139,4 +139,4 @@ def _check_headers(request: Request, route: Route) -> None:
 
 
 def _inactive(name: str, why: str) -> InvalidRequest:
-    return InvalidRequest(name, f"does not act on this path: {why}; leave it out", code="INVALID_QUERY")
+    return InvalidRequest(name, f"has no effect on this path: {why}; leave it out", code="INVALID_QUERY")

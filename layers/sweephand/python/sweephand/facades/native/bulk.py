@@ -28,7 +28,7 @@ def delete_jobs(ctx: Context) -> Answer:
     dry = ctx.choice("dryRun", frozenset({"true", "false"})) == "true"
     expected = _expected(ctx)
     if expected is None and not dry:
-        reason = "is required: ask with dryRun=true how many it would be"
+        reason = "is required; a request with dryRun=true says how many jobs it would delete"
         raise InvalidRequest("expectedCount", reason, code="INVALID_QUERY")
     try:
         count = views.count(ctx.world.table, ctx.tenant, filters)

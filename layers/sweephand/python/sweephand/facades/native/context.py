@@ -168,6 +168,21 @@ class Context:
             raise InvalidRequest(name, reason, code="INVALID_QUERY")
         return given
 
+    def collection(self) -> str | None:
+        """The query parameter `collection`. Raises InvalidRequest where the tenant has none of this name; pages after
+        the first do not ask again.
+        """
+        given = self.text("collection", 128)
+        if given is None or "cursor" in self.query:
+            return given
+        from sweephand.flow.tenants import tenancy  # noqa: PLC0415 - few requests limit a list to a collection
+
+        try:
+            tenancy.check_collection(self.world, self.tenant, given)
+        except InvalidRequest as wrong:
+            raise InvalidRequest(wrong.field, wrong.reason, code="INVALID_QUERY") from wrong
+        return given
+
     def choice(self, name: str, choices: frozenset[str]) -> str | None:
         given = self.query.get(name)
         try:

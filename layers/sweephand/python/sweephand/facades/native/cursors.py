@@ -42,7 +42,7 @@ def offset_of(query: Mapping[str, str]) -> int:
             "offset", f"must be a whole number within 0..{LARGEST_OFFSET}, not {given[:20]}", code="INVALID_QUERY"
         )
     if "cursor" in query:
-        raise InvalidRequest("offset", "does not act next to `cursor`: give one of them", code="INVALID_QUERY")
+        raise InvalidRequest("offset", "has no effect next to `cursor`: give one of them", code="INVALID_QUERY")
     return int(given)
 
 

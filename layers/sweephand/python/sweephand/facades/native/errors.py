@@ -173,7 +173,7 @@ def _body(group: Group, standing: Standing, job_name: str | None) -> dict[str, A
         "id": group.id,
         "state": _state(group, standing),
         "jobId": signature.job_id,
-        "jobName": job_name,
+        "jobName": job_name or group.job_name,
         "action": signature.action,
         "runState": signature.state.value,
         "reason": signature.reason,

@@ -16,6 +16,7 @@ from sweephand.facades.native.export import FORMATS, PATH
 from sweephand.facades.native.runs import KINDS, STATES, exact_instant
 from sweephand.flow.bulk import export_runs
 from sweephand.flow.bulk.export_runs import Link
+from sweephand.flow.tenants import tenancy
 from sweephand.ids import is_uuid
 
 CHOICES: Mapping[str, frozenset[str]] = {"format": FORMATS, "state": STATES, "kind": KINDS}
@@ -30,6 +31,8 @@ def begin(ctx: Context) -> Answer:
     once = ctx.once()
     given = fields.members(ctx.body(), "", MEMBERS)
     wanted = {name: _member(ctx, name, value) for name, value in given.items()}
+    if "collection" in wanted and "cursor" not in wanted:
+        tenancy.check_collection(ctx.world, ctx.tenant, wanted["collection"])
     mark = cursors.read(ctx.place, wanted, is_uuid, is_uuid)
     behind = None if mark is None else (mark[0], mark[1])
     params = {name: value for name, value in wanted.items() if name != "cursor"}
@@ -49,7 +52,7 @@ def _member(ctx: Context, name: str, value: object) -> str:
     if name == "jobId":
         return ctx.job_of(value)
     if not isinstance(value, str) or not is_uuid(value):
-        raise InvalidRequest(name, "is not an id")
+        raise InvalidRequest(name, f"is not the id of a schedule: {fields.shown(value)}")
     return value
 
 

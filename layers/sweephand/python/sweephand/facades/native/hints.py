@@ -10,9 +10,12 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from sweephand.domain.members import near_names
 from sweephand.domain.members.near_names import quoted
 from sweephand.errors import InvalidRequest, Mistakes
+from sweephand.facades.native.problems import MOST_ERRORS
 from sweephand.schedules.notations import NOTATIONS
+from sweephand.schedules.rule import MOST, limited
 from sweephand.schedules.timing import TIMING_MEMBERS, parse
 from sweephand.schedules.zones import zone_names
 
@@ -23,8 +26,9 @@ _SHORT = re.compile(r"([0-9]{1,9})\s*(s|sec|secs|m|min|mins|h|hr|hrs|d|w)", re.A
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _QUARTZ = 6
 """Fields of Quartz and Spring, which begin with the second."""
-_MOST_SCHEDULES, _MOST_HINTS = 40, 10
-"""Each costs up to a dozen parses: a body full of mistakes must not hold a function."""
+_MOST_SCHEDULES = 40
+_MOST_LOOKS = 4 * MOST
+"""What all hints of an answer may spend together: each costs up to a dozen parses."""
 
 
 def improved(wrong: InvalidRequest, body: object, now: datetime, *, change: bool = False) -> InvalidRequest:
@@ -35,10 +39,10 @@ def improved(wrong: InvalidRequest, body: object, now: datetime, *, change: bool
     if not change:
         for path, timing in _timings(body):
             collect(timing, path, now, mistakes)
-    found = list(mistakes.all)
-    found[:_MOST_HINTS] = [_with_hint(each, body, now, change=change) for each in found[:_MOST_HINTS]]
-    first, *others = found
-    return first.alone(tuple(others))
+    found = mistakes.all
+    with limited(_MOST_LOOKS):
+        first, *others = (_with_hint(each, body, now, change=change) for each in found[:MOST_ERRORS])
+    return first.alone((*others, *found[MOST_ERRORS:]))
 
 
 def _timings(body: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -79,19 +83,25 @@ def collect(given: Mapping[str, Any], path: str, now: datetime, mistakes: Mistak
 
 def _with_hint(wrong: InvalidRequest, body: object, now: datetime, *, change: bool) -> InvalidRequest:
     hint = _hint(wrong, body, now, change=change)
-    if hint is None or hint in wrong.reason:
-        return wrong
-    return InvalidRequest(wrong.field, f"{wrong.reason}; {hint}", position=wrong.position, code=wrong.code)
+    reason = wrong.reason
+    if _member(wrong.field or "") in TIMING_MEMBERS:  # no secrets stand there
+        reason = near_names.with_value(reason, _value(body, wrong.field or ""))
+    if hint is not None and hint not in reason:
+        reason = f"{reason}; {hint}"
+    return InvalidRequest(wrong.field, reason, position=wrong.position, code=wrong.code)
+
+
+def _member(field: str) -> str:
+    """The member of a schedule, or of the body, that a path leads to."""
+    return re.split(r"[.\[]", field.rpartition("].")[2] or field, maxsplit=1)[0]
 
 
 def _hint(wrong: InvalidRequest, body: object, now: datetime, *, change: bool) -> str | None:
     field = wrong.field or ""
-    name = re.split(r"[.\[]", field.rpartition("].")[2] or field, maxsplit=1)[0]
-    value = _value(body, field)
+    name, value = _member(field), _value(body, field)
     if field.endswith("timezone") and isinstance(value, str):
-        there = zone_names.suggestion(value)
-        return f"not {quoted(value)}" + (f": {there}" if there else "")
-    if name not in NOTATIONS:
+        return zone_names.suggestion(value)
+    if name not in NOTATIONS or wrong.code == "UNKNOWN_MEMBER":
         return None
     if "only one of" in wrong.reason:
         return _of_two(wrong, change=change)
@@ -104,7 +114,7 @@ def _hint(wrong: InvalidRequest, body: object, now: datetime, *, change: bool) -
 
 
 def _of_two(wrong: InvalidRequest, *, change: bool) -> str | None:
-    found = re.search(r"(\w+) is there too", wrong.reason)
+    found = re.search(r"(\w+) is given too", wrong.reason)
     if not change or found is None:
         return None
     return f'a patch that changes the notation takes the former one away: "{found[1]}": null'

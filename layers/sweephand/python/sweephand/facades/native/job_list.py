@@ -67,7 +67,7 @@ def widest(ctx: Context) -> str:
 def filters_of(ctx: Context) -> Filters:
     state = ctx.choice("state", frozenset(JobState))
     return Filters(
-        collection=ctx.text("collection", 128),
+        collection=ctx.collection(),
         state=JobState(state) if state is not None else None,
         tag=ctx.text("tag", 128),
         resource_id=ctx.text("resourceId", 256),

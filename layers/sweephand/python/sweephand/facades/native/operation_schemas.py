@@ -59,7 +59,12 @@ _GROUP: Members = {
         description="OPEN: it has runs that nobody has seen to. RESOLVED: each was run again, archived or is gone.",
     ),
     "jobId": ID,
-    "jobName": or_null({**TEXT, "description": "The job's name as it is now; null where the job is gone."}),
+    "jobName": or_null(
+        {
+            **TEXT,
+            "description": "The job's name as it is now; of a job that is gone, as at the first of these failures.",
+        }
+    ),
     "action": one_of(
         ("action", "errorAction", *map(hook_owner, HOOK_KINDS)), description="Which of the job's actions failed."
     ),

@@ -82,7 +82,7 @@ CAUSES: Mapping[str, tuple[str, str]] = {
         "Send `Content-Type: application/json` and no `Content-Encoding`.",
     ),
     "INVALID_FIELD": (
-        "A member of the body has a wrong type or value, or does not act in the company in which it stands.",
+        "A member of the body has a wrong type or value, or has no effect next to the others.",
         "`errors` lists every such member with the reason and what to write instead.",
     ),
     "UNKNOWN_MEMBER": (

@@ -84,4 +84,5 @@ def _detail(error: SweephandError) -> str:
         return error.reason
     first = f"{error.field}: {error.reason}" if error.field else error.reason
     more = len(error.others)
-    return f"{first} (and {more} more: see errors)" if more else first
+    where = "see errors" if more < MOST_ERRORS else f"errors lists the first {MOST_ERRORS}"
+    return f"{first} (and {more} more: {where})" if more else first

@@ -12,6 +12,7 @@ from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from sweephand.domain.instants import epoch_ms, epoch_s, text
+from sweephand.domain.members import fields
 from sweephand.domain.occurrences import generations, upcoming
 from sweephand.domain.run import Attempt, Kind, Reason, Run, State
 from sweephand.domain.runs.run_body import run_body
@@ -78,7 +79,7 @@ def wanted_of(ctx: Context) -> Wanted:
     wanted = Wanted(
         job_id=_query_job(ctx),
         schedule_id=_query_schedule(ctx),
-        collection=ctx.text("collection", 128),
+        collection=ctx.collection(),
         tag=ctx.text("tag", 128),
         resource_id=ctx.text("resourceId", 256),
         span=Span(_exact(ctx, "from"), _exact(ctx, "until")),
@@ -98,7 +99,7 @@ def _query_job(ctx: Context) -> str | None:
 def _query_schedule(ctx: Context) -> str | None:
     given = ctx.query.get("scheduleId")
     if given is not None and not is_uuid(given):
-        raise InvalidRequest("scheduleId", "is not an id", code="INVALID_QUERY")
+        raise InvalidRequest("scheduleId", f"is not the id of a schedule: {fields.shown(given)}", code="INVALID_QUERY")
     return given
 
 
@@ -304,7 +305,10 @@ def _of_query(read: Callable[[object, str], datetime], given: str, name: str) ->
     try:
         return read(given, name)
     except InvalidRequest as wrong:
-        raise InvalidRequest(name, wrong.reason, position=wrong.position, code="INVALID_QUERY") from wrong
+        from sweephand.domain.members.near_names import with_value  # noqa: PLC0415 - only a refusal pays for it
+
+        reason = with_value(wrong.reason, given)
+        raise InvalidRequest(name, reason, position=wrong.position, code="INVALID_QUERY") from wrong
 
 
 def moved_body(moved: MovedBy | None) -> dict[str, str] | None:

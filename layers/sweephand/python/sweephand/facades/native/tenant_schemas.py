@@ -33,7 +33,8 @@ _QUOTA = {
     "runsPerMinute": whole(
         *tenants.QUOTA_BOUNDS["runsPerMinute"],
         description="Runs that may begin in a minute; further ones end as SKIPPED with the reason QUOTA. Each executor "
-        "counts by itself and reports after every ten runs, so up to ten more an executor may begin.",
+        "counts by itself and reports after every ten runs, so up to ten more an executor may begin. "
+        "null, the default: no limit.",
     ),
     "maxDescendants": whole(
         *tenants.QUOTA_BOUNDS["maxDescendants"],

@@ -89,7 +89,7 @@ class Context:
     def refuse_tenant_header(self) -> None:
         """Raises InvalidRequest for a header of the native API that would not act here, and might be relied upon."""
         if self.request.headers.get("sweephand-tenant", self.caller.tenant) != self.caller.tenant:
-            reason = "the header Sweephand-Tenant does not act here: provider credentials name a tenant by ?tenantId="
+            reason = "the header Sweephand-Tenant has no effect here: provider credentials name a tenant by ?tenantId="
             raise InvalidRequest(None, reason)
 
     def option(self, name: str) -> str | None:

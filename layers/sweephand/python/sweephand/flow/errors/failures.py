@@ -51,17 +51,23 @@ def noted(world: World, run: Run, job: Job | None) -> None:
     if run.is_of_former(world.standing.of(run.tenant, collection).tenant_since):
         return  # its tenant is deleted, and another one has the name
     store.note(table, run, now)
-    _note_group(world, run, collection, now)
+    _note_group(world, run, _first(run, job, now))
     if job is None:
         close_of_deleted(world, run.tenant, signature_of(run).id)
 
 
-def _note_group(world: World, run: Run, collection: str, now: datetime) -> None:
-    table, signature = world.table, signature_of(run)
-    group = store.read_group(table, run.tenant, signature.id, consistent=False)
+def _first(run: Run, job: Job | None, now: datetime) -> Group:
+    """Returns the group as it is with its first failure."""
+    collection = job.collection if job is not None else DEFAULT_COLLECTION
+    name = job.name if job is not None else None
+    return Group(run.tenant, signature_of(run), collection, now, now, run.id, job_name=name)
+
+
+def _note_group(world: World, run: Run, fresh: Group) -> None:
+    table, now = world.table, fresh.first_at
+    group = store.read_group(table, run.tenant, fresh.id, consistent=False)
     if group is not None and now - group.last_at < CLOSE_ENOUGH:
         return
-    fresh = Group(run.tenant, signature, collection, now, now, run.id)
     for _ in range(TRIES):
         if group is not None and not isinstance(store.seen_again(table, group, run, now), Refused):
             return
@@ -77,9 +83,7 @@ def with_group(world: World, run: Run, job: Job | None) -> None:
         return
     job = job or jobs.read_job(world.table, run.tenant, run.job_id)
     now = world.clock.now()
-    collection = job.collection if job is not None else DEFAULT_COLLECTION
-    fresh = Group(run.tenant, signature_of(run), collection, now, now, run.id)
-    store.begin_group(world.table, fresh, now + LOOK, world.settings.shards)
+    store.begin_group(world.table, _first(run, job, now), now + LOOK, world.settings.shards)
 
 
 def find(world: World, tenant: str, group_id: str) -> Group:

@@ -18,6 +18,7 @@ from sweephand.domain.collection import (
     Usage,
 )
 from sweephand.domain.job import DEFAULT_COLLECTION, Job
+from sweephand.domain.members import fields
 from sweephand.domain.run import Reason, Run
 from sweephand.errors import (
     Conflict,
@@ -262,6 +263,12 @@ def find_collection(world: World, tenant: str, name: str) -> Collection:
     if collection is None:
         raise NotFound("no such collection")
     return collection
+
+
+def check_collection(world: World, tenant: str, name: str) -> None:
+    """Raises InvalidRequest where the tenant has no collection of this name: a list limited to it would look empty."""
+    if tenants.read_collection(world.table, tenant, name) is None:
+        raise InvalidRequest("collection", f"there is no such collection: {fields.shown(name)}")
 
 
 def open_with_usage(world: World, tenant: str, name: str, *, for_more: bool = True) -> tuple[Collection, Usage]:

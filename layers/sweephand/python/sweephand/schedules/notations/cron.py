@@ -43,7 +43,7 @@ _MACROS = {
 _FIELDS = (
     Field(FIELD, "minute", 0, 59, 59, {}),
     Field(FIELD, "hour", 0, 23, 23, {}),
-    Field(FIELD, "day of the month", 1, 31, 31, {}),
+    Field(FIELD, "day of the month", 1, 31, 31, {}, letters=True),
     Field(FIELD, "month", 1, 12, 12, {name: number for number, name in enumerate(MONTHS_SHORT, 1)}),
     Field(FIELD, "weekday", 0, 6, 7, {name: number for number, name in enumerate(WEEKDAYS_SHORT)}),
 )
@@ -74,7 +74,7 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: A
     parsed = parse(text)
     masks = parsed.masks
     if parsed.days is not None and rules.month_overflow is not None:
-        raise InvalidRequest("monthOverflow", f"{rules.month_overflow} does not act on L and #; leave it out")
+        raise InvalidRequest("monthOverflow", f"{rules.month_overflow} has no effect on L and #; leave it out")
     if rules.month_overflow in _MOVING:
         cron_overflow.check(text)
     elif not (masks.ever() if parsed.days is None else parsed.days.ever()):

@@ -31,7 +31,7 @@ class Dates(NamedTuple):
     def words(self) -> str:
         parts = [english.dates(self.mask).removeprefix("on ").removesuffix(" of the month")] if self.mask else []
         parts += ["the last day"] if self.last else []
-        parts += ["the last Monday to Friday"] if self.last_weekday else []
+        parts += ["the last weekday (Monday to Friday)"] if self.last_weekday else []
         return f"on {english.listed(parts)} of the month" if parts and self.mask != _ALL_DATES else ""
 
 
@@ -101,8 +101,8 @@ def _dates(field: Field, position: int, text: str) -> Dates:
 
 
 _INSTEAD = {
-    True: 'is not read in five fields; eventBridge reads it, as in "cron(0 9 15W * ? *)"',
-    False: "is not read, nor by eventBridge; rrule counts from the end, as in FREQ=MONTHLY;BYMONTHDAY=-3",
+    True: "is not read in five fields, only in eventBridge",
+    False: 'is not read here, nor in eventBridge; count from the end by "rrule": "FREQ=MONTHLY;BYMONTHDAY=-3"',
 }
 
 

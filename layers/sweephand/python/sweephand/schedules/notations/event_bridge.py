@@ -174,7 +174,11 @@ def _of_dates(text: str, position: int) -> tuple[tuple[int, ...], str]:
         nearest = 0 if text[0] == "L" else field.value(text[:-1], position)
         if text == "L":
             return month_table(lambda length, _: 1 << length), "on the last day of the month"
-        words = f"on the weekday nearest to day {nearest}" if nearest else "on the last weekday of the month"
+        words = (
+            f"on the weekday nearest to day {nearest}"
+            if nearest
+            else "on the last weekday (Monday to Friday) of the month"
+        )
         return month_table(partial(_nearest_weekday, nearest)), words
     mask = field.mask(text, position)
     return month_table(lambda *_: mask), english.dates(mask)

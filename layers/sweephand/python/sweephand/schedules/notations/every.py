@@ -110,7 +110,7 @@ def _read_step(step: duration.Duration, align: Align, rules: Rules, beginning: B
     if not 1 <= step.seconds <= LONGEST_DAYS * _DAY_S:
         raise InvalidRequest(FIELD, f"expected 1 second to {LONGEST_DAYS:,} days", position=0)
     if align is Align.CLOCK and _DAY_S % step.seconds:
-        reason = f"clock does not act on {_words(step.seconds)}, which does not divide a day; write epoch or start"
+        reason = f"clock has no effect on {_words(step.seconds)}, which does not divide a day; write epoch or start"
         raise InvalidRequest("align", reason)
     facts: dict[str, int | str] = {"seconds": step.seconds, "align": align.value}
     if align in (Align.START, Align.ACTUAL_START):

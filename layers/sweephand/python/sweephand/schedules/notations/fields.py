@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 @value
 class Field:
     """member: of the caller's JSON. name: for refusals. top: the largest value that may be written; last: the one that
-    `*` and an open step end with.
+    `*` and an open step end with. letters: whether L and LW are read as well.
     """
 
     member: str
@@ -23,6 +23,7 @@ class Field:
     last: int
     top: int
     names: dict[str, int]
+    letters: bool = False
 
     def value(self, text: str, position: int) -> int:
         """A number within bounds, or one of the names in any case. Raises InvalidRequest."""
@@ -35,15 +36,18 @@ class Field:
         named = self.names.get(text.lower())
         if named is None:
             names = f" or {', '.join(self.names)}" if self.names else ""
-            kinds = f"a number from {self.low} to {self.top}{names}"
-            raise InvalidRequest(self.member, f"{self.name}: expected *, {kinds}", position=position)
+            letters = ", L (the last day), LW (the last weekday)" if self.letters else ""
+            kinds = f"a number from {self.low} to {self.top}{names}{letters}"
+            reason = f"{self.name}: expected *, {kinds}, not {quoted(text)}"
+            raise InvalidRequest(self.member, reason, position=position)
         return named
 
     def step(self, text: str, position: int) -> int:
         """A number of 1 or more."""
         width = int(text) if text.isascii() and text.isdigit() else 0
         if width < 1:
-            raise InvalidRequest(self.member, f"{self.name}: expected a step of 1 or more", position=position)
+            reason = f"{self.name}: expected a step of 1 or more, not {quoted(text)}"
+            raise InvalidRequest(self.member, reason, position=position)
         return width
 
     def mask(self, text: str, position: int) -> int:
@@ -105,6 +109,10 @@ def steps_over_all_hours(text: str, mask: int) -> bool:
         return False
     width = (mask >> 1 & -(mask >> 1)).bit_length()
     return mask == sum(1 << hour for hour in range(0, 24, width))
+
+
+def quoted(text: str) -> str:
+    return f'"{shown(text)}"' if text else "nothing"
 
 
 def shown(text: str) -> str:

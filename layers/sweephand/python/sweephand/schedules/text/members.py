@@ -33,7 +33,7 @@ def kind_of(value: object) -> str:
     if isinstance(value, int | float):
         return "a number"
     if isinstance(value, str):
-        return "text"
+        return "a string"
     return "an object" if isinstance(value, dict) else "a list" if isinstance(value, list | tuple) else "something else"
 
 
@@ -87,7 +87,8 @@ def named(value: object, field: str, names: Sequence[str]) -> int:
 
 def choice(value: object, field: str, choices: type[Choice]) -> Choice:
     """One of the texts of an enumeration, exactly as written there."""
-    names = " or ".join(f'"{member}"' for member in choices)
+    *names_before, last = (f'"{member}"' for member in choices)
+    names = f"{', '.join(names_before)} or {last}"
     if not isinstance(value, str):
         raise InvalidRequest(field, f"expected {names}, not {kind_of(value)}")
     for member in choices:
@@ -100,8 +101,11 @@ def whole(value: object, field: str, least: int, most: int) -> int:
     """A JSON integer within bounds; true, false and 1.0 are none."""
     if isinstance(value, bool) or not isinstance(value, int):
         what = "a number with a fraction or exponent" if isinstance(value, float) else kind_of(value)
-        range_ = f"a whole number from {least:,} to {most:,}" if least < most else f"the number {least:,}"
-        raise InvalidRequest(field, f"expected {range_}, not {what}")
+        raise InvalidRequest(field, f"expected {_range(least, most)}, not {what}")
     if not least <= value <= most:
-        raise InvalidRequest(field, f"outside {least:,} to {most:,}" if least < most else f"only {least:,} is allowed")
+        raise InvalidRequest(field, f"expected {_range(least, most)}, not {value:,}")
     return value
+
+
+def _range(least: int, most: int) -> str:
+    return f"a whole number from {least:,} to {most:,}" if least < most else f"the number {least:,}"

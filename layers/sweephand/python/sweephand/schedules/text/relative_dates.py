@@ -6,6 +6,7 @@ calendar, at the same time of day unless one is given. What else the words mean:
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import date
 from typing import NamedTuple
@@ -144,7 +145,7 @@ class _Cursor:
             raise self.refusal("expected the end of the text")
 
     def refusal(self, reason: str) -> InvalidRequest:
-        return InvalidRequest(self.field, reason, position=self.position)
+        return InvalidRequest(self.field, f"{reason}, not {json.dumps(self.text)}", position=self.position)
 
 
 def _from_now(words: _Cursor, now: int, where: Zone, counted: str) -> Written:

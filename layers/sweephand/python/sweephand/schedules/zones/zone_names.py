@@ -142,12 +142,13 @@ def suggestion(text: str) -> str | None:
 
 def _offset(sign: str, hours: int, minutes: int) -> str | None:
     if minutes or hours > 14:
-        return "an offset is no zone: name the place, because only a zone knows its clock changes"
+        return "an offset is not a time zone; name the place, because only a zone knows its clock changes"
     inverse = "-" if sign == "+" else "+"
     name = f"Etc/GMT{inverse}{hours}" if hours else "UTC"
     if name not in names():
         return None
-    return f'an offset is no zone: name the place, or write "{name}" for this offset all year (its sign is reversed)'
+    written = f'write "{name}" for this offset all year (its sign is reversed)'
+    return f"an offset is not a time zone; name the place, or {written}"
 
 
 def _windows() -> dict[str, str]:

@@ -20,6 +20,7 @@ class ErrorGroupItem(Item):
     reason = UnicodeAttribute(null=True)
     http_status = Integer(null=True)
     text = UnicodeAttribute()
+    job_name = UnicodeAttribute(null=True)
     collection = UnicodeAttribute()
     first_at = Integer()
     last_at = Integer()

@@ -52,6 +52,7 @@ def group_of(item: ErrorGroupItem) -> Group:
         closed_by=item.closed_by,
         closed_reason=item.closed_reason,
         revision=item.revision,
+        job_name=item.job_name,
     )
 
 
@@ -72,6 +73,7 @@ def begin_group(table: Table, group: Group, look_at: datetime, shards: int) -> W
         reason=signature.reason,
         http_status=signature.http_status,
         text=signature.text,
+        job_name=group.job_name,
         collection=group.collection,
         first_at=epoch_ms(group.first_at),
         last_at=epoch_ms(group.last_at),
