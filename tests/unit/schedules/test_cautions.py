@@ -122,7 +122,7 @@ def test_every_schedule_has_cautions_of_the_closed_list_and_a_description(case: 
         ({"cron": "0 9-17/2 * * *"}, []),
         (
             {"cron": "0 * * * *", "jitterSeconds": 3_600},
-            ["JITTER_CUT_SHORT jitterSeconds 3600 reaches past the next occurrence, so each is put off by less"],
+            ["JITTER_CUT_SHORT jitterSeconds 3600 reaches past the next occurrence, so each is delayed by less"],
         ),
         ({"at": "2020-01-01T00:00:00Z"}, ["NOTHING_LEFT no occurrence is left after 2026-11-21T00:00:00Z"]),
         ({"cron": "30 * * * *", **BERLIN}, []),
@@ -222,16 +222,16 @@ def test_an_occurrence_that_comes_once_more_is_not_many_in_an_hour():
             {"cron": "0 9 * * *", "startTime": "2027-01-01T00:00:00Z", "endTime": "2029-01-01T00:00:00Z"},
             "At 09:00, from 2027-01-01T00:00:00Z, until 2029-01-01T00:00:00Z.",
         ),
-        ({"cron": "0 9 * * *", "count": 1_000}, "At 09:00, 1,000 times at most."),
+        ({"cron": "0 9 * * *", "count": 1_000}, "At 09:00, at most 1,000 times."),
         (
             {"cron": "0 2 * * *", "dstGap": "shift", "dstOverlap": "second", **BERLIN},
             ("At 02:00, Europe/Berlin. "
-             "A time that the clock jumps over runs as much later as the clock jumps; one that it reads twice "
+             "A time that the clock jumps over runs later by as much as the clock jumps; one that it reads twice "
              "runs the second time."),
         ),
         (
             {"every": "1 hour", "count": 1, "jitterSeconds": 30},
-            "Every hour from 2026-11-21T01:00:00Z, once at most, each put off by up to 30 s.",
+            "Every hour from 2026-11-21T01:00:00Z, at most once, each delayed by up to 30 s.",
         ),
         ({"cron": "0 9 * * *", "timezone": "Asia/Kolkata"}, "At 09:00, Asia/Kolkata."),
         ({"cron": "0 * * * *", **BERLIN}, "Every hour, Europe/Berlin."),
@@ -251,8 +251,8 @@ def test_an_occurrence_that_comes_once_more_is_not_many_in_an_hour():
         ({"at": "2027-01-01T02:30:00", **BERLIN}, "Once at 2027-01-01T02:30:00, Europe/Berlin."),
         (
             {"at": "2027-03-28T02:30:00", "dstGap": "shift", **BERLIN},
-            ("Once at 2027-03-28T02:30:00, Europe/Berlin. A time that the clock jumps over runs as much later as the "
-             "clock jumps; one that it reads twice runs the first time."),
+            ("Once at 2027-03-28T02:30:00, Europe/Berlin. A time that the clock jumps over runs later by as much as "
+             "the clock jumps; one that it reads twice runs the first time."),
         ),
         (
             {"rrule": "DTSTART:20290101T090000Z\nRRULE:FREQ=WEEKLY;INTERVAL=2"},

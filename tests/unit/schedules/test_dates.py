@@ -159,7 +159,7 @@ def test_a_time_that_the_clock_leaves_out_needs_a_rule():
         ({"date": "2013", "format": "y"}, ".format", 0, "y begins no token"),
         ({"date": "2013", "format": "--"}, ".date", 0, 'expected "-"'),
         ({"date": "--", "format": "--"}, ".format", 0, "at least one token"),
-        ({"date": "2013 2014", "format": "YYYY YYYY"}, ".format", None, "the year stands there twice"),
+        ({"date": "2013 2014", "format": "YYYY YYYY"}, ".format", None, "the year is given twice"),
         ({"date": "2013-3", "format": "YYYY-MM-DD"}, ".date", 6, 'expected "-"'),
         ({"date": "2013-3-1 x", "format": "YYYY-MM-DD"}, ".date", 8, "expected the end"),
         ({"date": "2013-xx", "format": "YYYY-MM"}, ".date", 5, "expected the month (MM)"),

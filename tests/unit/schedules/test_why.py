@@ -189,9 +189,7 @@ def test_a_planned_time_that_jitter_puts_off_names_where_to() -> None:
 
     put_off = asked(fields, f"{planned.following:%Y-%m-%dT%H:%M:%SZ}")
 
-    assert reasons(planned) == [
-        f"PUT_OFF_BY_JITTER jitterSeconds puts it off to {planned.following:%Y-%m-%dT%H:%M:%SZ}"
-    ]
+    assert reasons(planned) == [f"PUT_OFF_BY_JITTER jitterSeconds delays it to {planned.following:%Y-%m-%dT%H:%M:%SZ}"]
     assert put_off.occurs
     assert [each.code for each in put_off.reasons] == ["PUT_OFF_BY_JITTER", "MATCHES"]
 
@@ -203,7 +201,7 @@ def test_the_count_is_used_up_behind_its_last_occurrence() -> None:
     found = [asked(fields, f"2026-{day}T09:00:00Z", counted) for day in ("05-31", "06-01", "06-02", "06-03")]
 
     assert [each.occurs for each in found] == [True, True, True, False]
-    assert reasons(found[-1]) == ["COUNT_REACHED the 5 occurrences of count are over before"]
+    assert reasons(found[-1]) == ["COUNT_REACHED all 5 occurrences of count come earlier"]
     assert found[-1].moved_by is None
 
 

@@ -1,21 +1,21 @@
-"""What every schedule comes down to: a set of whole seconds that answers "next after?" and "last until?".
+"""The core of every schedule: a set of whole seconds that answers "next after?" and "last until?".
 
-Rule       the two questions in datetimes: all that the rest of the service knows
+Rule       the two questions in datetimes: all that the rest of the service uses
 Series     the same in Unix seconds, with the questions that only schedules ask; the base of all that follow
 ├── Once         one instant
 ├── Never        none
 ├── Steps        equal steps of elapsed time from an anchor
 ├── OnWallClock  a pattern of wall times in a zone (wallclock.py)
 ├── ByCalendars  another series, as calendars leave it (calendars.py)
-├── Amended      another series, with some instants put in or taken out (sets.py)
-├── Window       another series, cut to its first and last second
-└── Jittered     another series, each occurrence put off by a stable hash of itself
+├── Amended      another series, with some instants added or taken out (sets.py)
+├── Window       another series, from a first to a last second
+└── Jittered     another series, each occurrence delayed by a stable hash of itself
 
 All are frozen values: equal and hashable by content, safe to share between threads.
 
-A question may take only so much work. Most answers follow from arithmetic. Some need a search: calendars that roll,
-steps that are cut to certain days. Each step of a search spends units, and a question that has spent MOST of them ends
-in Undecided. So no schedule can hold a function for long: a unit is worth about a microsecond.
+The work of one question is limited. Most answers follow from arithmetic. Some need a search: calendars that roll, steps
+on certain days only. Each step of a search spends units, and a question that has spent MOST of them ends in Undecided.
+So no schedule can occupy a function for long: a unit is worth about a microsecond.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Undecided(InvalidRequest, ValueError):
 
 
 class _Purse(local):
-    """left: what the question that this thread works on may still spend; below 0 while it works on none."""
+    """left: the units that the current question of this thread may still spend; negative outside a question."""
 
     left = -1
 
@@ -57,7 +57,7 @@ _purse = _Purse()
 
 
 def spend(units: int = 1) -> None:
-    """Raises Undecided when the question has nothing left. Outside of `limited` nothing is counted."""
+    """Spends units. Raises Undecided if too few are left. Outside `limited` nothing is counted."""
     left = _purse.left
     if left >= 0:
         if left < units:
@@ -66,12 +66,12 @@ def spend(units: int = 1) -> None:
 
 
 def left() -> int:
-    """What the question may still spend; MOST outside of `limited`."""
+    """Returns the units that the question may still spend; MOST outside `limited`."""
     return MOST if _purse.left < 0 else _purse.left
 
 
 class limited:  # noqa: N801 - used as a function
-    """Limits what is asked inside, all of it together. Inside another one it spends from that one as well."""
+    """A common limit for all questions asked inside. A nested one spends from the outer one as well."""
 
     __slots__ = ("before", "begun", "most")
 
@@ -91,22 +91,22 @@ class Rule(Protocol):
     """Any set of planned instants. Hashable."""
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """The first occurrence strictly after `instant`, aware UTC, whole seconds; None when there is none up to 2199.
+        """Returns the first occurrence strictly after `instant`, aware UTC, whole seconds; None: none up to 2199.
 
         instant: aware, any zone. Raises ValueError if it is naive, and Undecided, which is one too (rule.py).
         """
 
     def last_until(self, instant: datetime) -> datetime | None:
-        """The latest occurrence at or before `instant`; None before the first. Its cost does not grow with age."""
+        """Returns the latest occurrence at or before `instant`; None before the first. Cost does not grow with age."""
 
 
 @value
 class MovedBy:
     """A rule that decided an occurrence: dstGap, dstOverlap, monthOverflow, calendar.
 
-    local_time: the wall time it stands for; of monthOverflow on a day that does not exist, such as 31 February.
+    local_time: the wall time it stands for; with monthOverflow on a day that does not exist, such as 31 February.
     effect: moved or skipped (dstGap), doubled or once (dstOverlap: both copies run, or this one only), else moved.
-    zone: whose clock reads local_time, if it is another than the schedule's.
+    zone: the zone of local_time, if it differs from the schedule's.
     """
 
     rule: str
@@ -121,35 +121,35 @@ class Series:
     __slots__ = ()
 
     def after(self, second: int) -> int | None:
-        """The first occurrence strictly after `second`."""
+        """Returns the first occurrence strictly after `second`."""
         raise NotImplementedError
 
     def until(self, second: int) -> int | None:
-        """The latest occurrence at or before `second`."""
+        """Returns the latest occurrence at or before `second`."""
         raise NotImplementedError
 
     def moved_by(self, second: int) -> MovedBy | None:  # noqa: ARG002 - most series know no wall clock
-        """What a time rule did to the occurrence at `second`; None if nothing."""
+        """Returns how a time rule changed the occurrence at `second`; None if none did."""
         return None
 
     def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:  # noqa: ARG002 - as above
-        """(second of a clock change in (after, until], a wall time that a time rule drops there), rising."""
+        """Yields (second of a clock change in (after, until], a wall time that a time rule drops there), in order."""
         return iter(())
 
     def missing(self, begin: int, end: int) -> Iterator[tuple[int, int]]:  # noqa: ARG002 - as above
-        """(a wall time of [begin, end) that the clock jumps over, the occurrence that stands for it), rising."""
+        """Yields (a wall time of [begin, end) in a gap of the clock, the occurrence that stands for it), in order."""
         return iter(())
 
     def only_stands_in(self, second: int) -> bool:  # noqa: ARG002 - as above
-        """Whether the occurrence at `second` is there for wall times that the clock jumps over, and not for its own."""
+        """Returns whether the occurrence at `second` only stands for wall times that the clock jumps over."""
         return False
 
     def count(self, after: int, until: int, limit: int) -> int:
-        """How many occurrences lie in (after, until], at most `limit`."""
+        """Returns how many occurrences lie in (after, until], at most `limit`."""
         return sum(1 for _ in islice(self.seconds(after, until), max(0, limit)))
 
     def seconds(self, after: int, until: int) -> Iterator[int]:
-        """The occurrences in (after, until], rising."""
+        """Yields the occurrences in (after, until], rising."""
         upcoming = self.after(after)
         while upcoming is not None and upcoming <= until:
             spend(4)
@@ -174,26 +174,26 @@ class ByCalendars(Series):
     series: Series
 
     def comes(self, second: int) -> int | None:
-        """When an occurrence of the series comes after all; None: not at all."""
+        """Returns the instant to which calendars move an occurrence of the series; None: it is left out."""
         raise NotImplementedError
 
     def stopped_by(self, second: int) -> int | None:
-        """The place of the first calendar that stops this second among those of its schedule."""
+        """Returns the index of the first calendar of the schedule that stops this second."""
         raise NotImplementedError
 
     def alike_until(self, second: int) -> int:
-        """From `second` up to there the occurrences are those of the series; before `second` if that is not known."""
+        """Returns the end of a stretch from `second` whose occurrences are those of the series; earlier if unknown."""
         raise NotImplementedError
 
 
 class Amended(Series):
-    """The occurrences of `series` with some instants put in or taken out. Subclasses: sets.py."""
+    """The occurrences of `series` with some instants added or taken out. Subclasses: sets.py."""
 
     __slots__ = ()
     series: Series
 
     def takes_out(self, second: int) -> bool:
-        """Whether this second is taken out, be it an occurrence or not."""
+        """Returns whether this second is taken out, whether or not it is an occurrence."""
         raise NotImplementedError
 
 
@@ -230,7 +230,7 @@ class Steps(Series):
 
     def __post_init__(self) -> None:
         if self.step_s < 1:
-            raise ValueError("a step is at least a second")
+            raise ValueError("a step must be at least one second")
 
     def after(self, second: int) -> int | None:
         return second + self.step_s - (second - self.anchor) % self.step_s
@@ -278,9 +278,9 @@ class Window(Series):
 
 @value
 class Jittered(Series):
-    """Each occurrence of `series` put off by 0 to `spread_s` seconds, always by the same for the same salt and instant.
+    """Each occurrence of `series` delayed by 0 to `spread_s` seconds, always equally for the same salt and instant.
 
-    Never onto or past the next occurrence, so the order stays, and never past `last`, the end of the window.
+    It never reaches the next occurrence, so the order stays, and never passes `last`, the end of the window.
     """
 
     series: Series
@@ -298,11 +298,11 @@ class Jittered(Series):
         begun = self.series.until(second)
         if begun is None or (put_off := self._put_off(begun, self.series.after(begun))) <= second:
             return None if begun is None else put_off
-        earlier = self.series.until(begun - 1)  # put off to before `begun` at the latest
+        earlier = self.series.until(begun - 1)  # delayed to before `begun` at the latest
         return None if earlier is None else self._put_off(earlier, begun)
 
     def seconds(self, after: int, until: int) -> Iterator[int]:
-        """Each is asked for and put off once."""
+        """Yields each occurrence, computed and delayed once."""
         at = self.series.until(after)
         if at is None:
             at = self.series.after(after)
@@ -328,12 +328,12 @@ class Jittered(Series):
         return max(0, min(counted, limit))
 
     def _pending(self, second: int) -> int:
-        """1 if the latest occurrence planned at or before `second` comes after it, else 0."""
+        """Returns 1 if the latest occurrence planned at or before `second` comes after it, else 0."""
         begun = self.series.until(second)
         return 1 if begun is not None and self._put_off(begun, self.series.after(begun)) > second else 0
 
     def _put_off(self, second: int, upcoming: int | None) -> int:
-        """Where an occurrence comes. upcoming: the one behind it."""
+        """Returns when an occurrence comes after its delay. upcoming: the next one."""
         room = self.last - second if upcoming is None else upcoming - second - 1
         most = min(self.spread_s, room)
         from hashlib import sha256  # noqa: PLC0415 - half of this package's import, for schedules with jitter alone
@@ -343,7 +343,7 @@ class Jittered(Series):
 
 
 def count_between(rule: Rule, after: datetime, until: datetime, limit: int) -> int:
-    """How many occurrences lie in (after, until], at most `limit`. Constant cost for steps of elapsed time.
+    """Returns how many occurrences lie in (after, until], at most `limit`. Constant cost for steps of elapsed time.
 
     Raises Undecided.
     """
@@ -354,7 +354,7 @@ def count_between(rule: Rule, after: datetime, until: datetime, limit: int) -> i
 
 
 def between(rule: Rule, after: datetime, until: datetime, limit: int) -> list[datetime]:
-    """The occurrences in (after, until], rising, at most `limit` of them."""
+    """Returns the occurrences in (after, until], rising, at most `limit` of them."""
     found: list[datetime] = []
     upcoming = rule.next_after(after)
     while upcoming is not None and upcoming <= until and len(found) < limit:

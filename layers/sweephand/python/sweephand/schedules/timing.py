@@ -1,7 +1,7 @@
-"""When a schedule fires: from the caller's JSON members to a Timing, and from a Timing to the table and back.
+"""When a schedule fires: reads the caller's JSON members into a Timing, packs it for the table, and loads it again.
 
-The same schedule is parsed once and loaded at every tick, so `packed` holds all that `load` needs, and both build the
-series by one way: `_build`.
+A schedule is parsed once and loaded at every tick, so `packed` holds all that `load` needs, and both build the series
+in one way: `_build`.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ TIMING_MEMBERS = frozenset(
 """The JSON members that this module owns."""
 
 _BEATS_START = frozenset({"time"})
-"""No startTime binds these: SAP's service runs a one-time schedule when its `time` says."""
+"""Notations that ignore startTime: SAP's service runs a one-time schedule when its `time` says."""
 
 _FOLLOWS_STARTS = "actual_start"
 """The `align` of series without a grid: each occurrence is counted from the start of the one before."""
@@ -107,17 +107,17 @@ _UNREADABLE = (
     TypeError,
     ValueError,
 )
-"""What facts can raise that this version did not write: a member gone, another type, a zone that IANA dropped."""
+"""Errors that facts of another version can raise: a missing member, another type, a zone that IANA dropped."""
 
 
 @value
 class Timing:
     """When a schedule fires. Window (startTime, endTime inclusive) and jitter are part of `rule`; `count` is not.
 
-    actual_start_interval_s: only with align actual_start: the caller advances by it. has_end: an endTime bounds it, its
+    actual_start_interval_s: only with align actual_start: the caller advances by it. has_end: an endTime limits it, its
     own or the job's.
-    packed: JSON text, all that `load` needs; under 400 bytes unless the notation's own text is long. calendars: how it
-    uses each, packed (calendars.Use).
+    packed: a JSON string with all that `load` needs; under 400 bytes unless the notation's own value is long.
+    calendars: how it uses each calendar, packed (calendars.Use).
     """
 
     notation: str
@@ -134,7 +134,7 @@ class Timing:
 
     @property
     def summary(self) -> str:
-        """A sentence in plain English: "at 02:30 on Monday to Friday, Europe/Berlin"."""
+        """Returns a sentence in plain English: "at 02:30 on Monday to Friday, Europe/Berlin"."""
         if not self.calendars:
             return self._compiled.summary()
         which = "its calendar allows" if len(self.calendars) == 1 else f"its {len(self.calendars)} calendars allow"
@@ -142,30 +142,30 @@ class Timing:
 
     @property
     def once_at(self) -> datetime | None:
-        """What a one-time schedule was planned for, before its jitter; None of any other."""
+        """Returns the planned instant of a one-time schedule, before its jitter; None for any other."""
         planned = self.rule.series if isinstance(self.rule, Jittered) else self.rule
         found = None if self.recurring else planned.until(LAST_SECOND)
         return None if found is None else to_instant(found)
 
     @property
     def written_at(self) -> datetime | None:
-        """What a one-time schedule says, whatever its window, its calendars and its jitter make of it."""
+        """Returns the instant that a one-time schedule names, before window, calendars and jitter; None for others."""
         found = None if self.recurring else self._compiled.series.until(LAST_SECOND)
         return None if found is None else to_instant(found)
 
     @property
     def ends_at(self) -> datetime:
-        """Its own end or its job's, included; without one the latest instant that there is."""
+        """Returns its own end or its job's, included; without one the latest possible instant."""
         return to_instant(self.rule.last if isinstance(self.rule, Window | Jittered) else LAST_SECOND)
 
     @property
     def readable(self) -> bool:
-        """False where `load_or_never` could not read the text."""
+        """Returns False if `load_or_never` could not read the packed string."""
         return self.notation != UNREADABLE
 
     @property
     def interval_s(self) -> int | None:
-        """The smallest certain gap between two occurrences, jitter left out; None for one instant.
+        """Returns the smallest certain gap between two occurrences, jitter left out; None for one instant.
 
         Occurrences that roll onto one day come as close as their times of the day.
         """
@@ -188,17 +188,16 @@ def parse(
     may_be_over: bool = False,
     may_be_empty: bool = False,
 ) -> Timing:
-    """The timing that a caller asks for.
+    """Returns the timing that a caller asks for.
 
-    fields: the members of TIMING_MEMBERS as in the caller's JSON, of any JSON type; null is absent, others are not
-    looked at. now: the moment of creation, the anchor of `every` without startTime. job_start, job_end: the job's own
-    window; the schedule's is cut to it. salt: the schedule's id; the jitter is a hash of it. book: the reference
-    of each calendar that the fields name; its content is kept (schedules/calendars/calendars.py).
-    may_be_over: an end that comes before its first occurrence is no error; a rule that never fires is one.
-    may_be_empty: neither is one.
-    Raises InvalidRequest (INVALID_FIELD, or NEVER_FIRES if nothing lies in the window), nothing else. INVALID_FIELD is
-    also the answer to rules whose first occurrence would take too long to find. That all its occurrences are past is no
-    error here.
+    fields: the members of TIMING_MEMBERS as in the caller's JSON, of any JSON type; null is absent, other members are
+    ignored. now: the moment of creation, the anchor of `every` without startTime. job_start, job_end: the job's own
+    window, which also limits the schedule. salt: the schedule's id; the jitter is a hash of it. book: the reference of
+    each calendar that the fields name; its content is kept (schedules/calendars/calendars.py).
+    may_be_over: accepts an end before the first occurrence, not a rule that never fires. may_be_empty: accepts both.
+    Raises InvalidRequest (INVALID_FIELD, or NEVER_FIRES if nothing lies in the window), nothing else. INVALID_FIELD
+    also refuses rules whose first occurrence would take too long to find. A schedule may have all its occurrences in
+    the past.
     """
     notation = _notation_of(fields)
     try:
@@ -262,13 +261,13 @@ def _parse(
 
 
 def _fires_later(timing: Timing, first: int) -> bool:
-    """Is it its end alone that leaves it no occurrence?"""
+    """Returns whether only its end leaves it no occurrence."""
     endless = {name: value for name, value in json.loads(timing.packed).items() if name != "last"}
     return _build(endless).rule.after(first - 1) is not None
 
 
 def _by_calendars(given: object, timing: Timing, book: Mapping[str, str], first: int) -> Timing:
-    """The timing as its calendars leave it. Raises InvalidRequest."""
+    """Returns the timing as its calendars leave it. Raises InvalidRequest."""
     named = calendar_uses.read(given)
     packed = calendar_uses.packed(named, book)
     if not packed:
@@ -284,8 +283,10 @@ def _by_calendars(given: object, timing: Timing, book: Mapping[str, str], first:
 
 @lru_cache(maxsize=4096)
 def load(packed: str) -> Timing:
-    """The timing of a text that `parse` packed. Raises ValueError when it cannot be read any more, and Unavailable when
-    a calendar that it names has not been read yet; nothing else.
+    """Loads the timing of a string that `parse` packed.
+
+    Raises ValueError if it cannot be read any more, and Unavailable if a calendar that it names has not been read yet;
+    nothing else.
     """
     try:
         read = json.loads(packed)
@@ -295,13 +296,13 @@ def load(packed: str) -> Timing:
 
 
 def with_count(timing: Timing, count: int | None) -> Timing:
-    """The same series, over after `count` occurrences; None: never for that reason."""
+    """Returns the same timing with another count; None: without one."""
     facts = {name: value for name, value in json.loads(timing.packed).items() if name != "count"}
     return _build(facts if count is None else {**facts, "count": count})
 
 
 def with_calendars(timing: Timing, references: Sequence[str]) -> Timing:
-    """The same schedule by other versions of its calendars, in their order; it may be left without an occurrence."""
+    """Returns the timing with other versions of its calendars, in their order; it may then have no occurrence."""
     from dataclasses import replace  # noqa: PLC0415 - as above
 
     from sweephand.schedules.calendars.calendars import Use  # noqa: PLC0415
@@ -311,7 +312,7 @@ def with_calendars(timing: Timing, references: Sequence[str]) -> Timing:
 
 
 def counted_from(packed: str) -> datetime | None:
-    """The `now` from which a series without startTime took its grid: parsed again with it, the grid stays."""
+    """Returns the `now` that anchors a series without startTime; parsing again with it keeps the grid."""
     try:
         facts = json.loads(packed)
         (notation,) = facts.keys() & NOTATIONS.keys()
@@ -322,8 +323,9 @@ def counted_from(packed: str) -> datetime | None:
 
 
 def begun_as(timing: Timing, packed: str) -> Timing:
-    """An interval from the actual start, parsed anew, where the same series that is packed has its first occurrence:
-    what runs already keeps its rhythm. All others as they are.
+    """Returns an interval from the actual start, parsed anew, with the first occurrence of the packed series.
+
+    So a running interval keeps its rhythm. Other timings are returned unchanged.
     """
     facts, before = json.loads(timing.packed), json.loads(packed)
     if timing.actual_start_interval_s is None or "anchor" not in before.get("every", {}):
@@ -332,7 +334,7 @@ def begun_as(timing: Timing, packed: str) -> Timing:
 
 
 def load_or_never(packed: str) -> Timing:
-    """As `load`; a text that cannot be read gives a timing without an occurrence, for answers and changes."""
+    """Loads as `load` does; an unreadable string gives a timing without occurrences, for answers and changes."""
     try:
         return load(packed)
     except ValueError:
@@ -341,7 +343,7 @@ def load_or_never(packed: str) -> Timing:
 
 
 def _build(packed: Mapping[str, Any], text: str | None = None) -> Timing:
-    """The one way from facts to a Timing. text: what the facts were read from."""
+    """Builds a Timing from facts. text: the string that the facts were read from."""
     unknown = packed.keys() - _PACKED_MEMBERS
     if unknown:
         raise ValueError(f"unknown members {sorted(unknown)}")
@@ -435,7 +437,7 @@ def _limits(
         unread = written.unread(rules.zone) if name == "startTime" else unread
     start, end = found
     if start is not None and end is not None and start > end and not may_be_empty:
-        raise InvalidRequest("endTime", "lies before startTime")
+        raise InvalidRequest("endTime", "is before startTime")
     return start, end, unread, walls
 
 
@@ -445,7 +447,7 @@ def _why_never(timing: Timing, first: int, last: int) -> str:
         side = f"after the end, {instant_text(last)}" if at > to_instant(last) else f"before {instant_text(first)}"
         return f"{instant_text(to_second(at))} lies {side}"
     if first > last:
-        return "no instant is left between startTime and endTime, the job's own among them"
+        return "no instant is left between startTime and endTime, within the job's own window"
     if first == FIRST_SECOND and last == LAST_SECOND:
         return "fires at no instant of the years 1970 to 2199"
     if first == FIRST_SECOND:

@@ -20,13 +20,13 @@ _FROM = re.compile(r"from [0-9]{4}-")
 _IN_GAP = {
     Gap.SKIP: "does not run",
     Gap.NEXT_VALID: "runs at the first instant after it",
-    Gap.SHIFT: "runs as much later as the clock jumps",
+    Gap.SHIFT: "runs later by as much as the clock jumps",
 }
 _TWICE = {Overlap.FIRST: "runs the first time", Overlap.SECOND: "runs the second time", Overlap.BOTH: "runs both times"}
 
 
 def describe(timing: Timing, after: datetime) -> str:
-    """Its summary with everything that bounds or bends it after an instant.
+    """Describes a timing: its summary, with everything that limits or changes it after an instant.
 
     "At 02:30, Europe/Berlin, until 2027-12-31T00:00:00Z. A time that the clock jumps over runs at the first ..."
     """
@@ -39,9 +39,9 @@ def describe(timing: Timing, after: datetime) -> str:
     if "last" in facts:
         parts.append(f"until {instant_text(facts['last'])}")
     if timing.count is not None:
-        parts.append("once at most" if timing.count == 1 else f"{timing.count:,} times at most")
+        parts.append("at most once" if timing.count == 1 else f"at most {timing.count:,} times")
     if timing.jitter_s:
-        parts.append(f"each put off by up to {timing.jitter_s:,} s")
+        parts.append(f"each delayed by up to {timing.jitter_s:,} s")
     sentences = [", ".join(parts)]
     clock = on_clock(timing.rule)
     if clock is not None and _bent(clock, to_second(after)):
@@ -51,7 +51,7 @@ def describe(timing: Timing, after: datetime) -> str:
 
 
 def _bent(clock: OnWallClock, after: int) -> bool:
-    """Whether a change of the clock that lies ahead touches one of its times, or of one instant any change does."""
+    """Returns whether a coming clock change touches one of its times; for a single instant, whether any does."""
     if isinstance(clock.pattern, Once):
         return len(clock.zone.instants(clock.pattern.second)) != 1
     zone = clock.zone
@@ -62,14 +62,14 @@ def _bent(clock: OnWallClock, after: int) -> bool:
 
 
 def _touched(clock: OnWallClock, wall: int, jump: int) -> bool:
-    """Whether a time of the pattern lies where the clock, reading `wall`, jumps by so many seconds."""
+    """Returns whether a time of the pattern lies where the clock jumps by `jump` seconds from `wall`."""
     begin, end = sorted((wall, wall + jump))
     found = clock.pattern.after(begin - 1)
     return found is not None and found < end
 
 
 def _own_beginning(facts: dict[str, Any]) -> list[int]:
-    """DTSTART of a rule; without one, the creation, if its steps are longer than one."""
+    """Returns DTSTART of a rule; without one, the creation, if its interval is longer than one."""
     rule = facts.get("rrule", {})
     if "now" in rule:
         return [int(rule["now"])] if "INTERVAL=" in rule.get("rule", "") else []

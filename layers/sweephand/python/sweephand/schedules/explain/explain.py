@@ -1,4 +1,4 @@
-"""What a schedule will do, and what the time rules of its zone make of it."""
+"""Previews a schedule: its occurrences, and how the time rules of its zone change them."""
 
 from __future__ import annotations
 
@@ -56,23 +56,23 @@ class LeftOut:
 
 
 def preview(timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
-    """The first `limit` occurrences strictly after `after`, each with the time rule that decided it.
+    """Returns the first `limit` occurrences strictly after `after`, each with the time rule that decided it.
 
-    `count` is not looked at: how many were sent is not known here. They are fewer where the next one takes too long to
-    find. Raises Undecided where that is the first one.
+    `count` is ignored, because how many were sent is not known here. The list ends early if the next one takes too long
+    to find. Raises Undecided if that is the first one.
     """
     return search(timing, after, limit).occurrences
 
 
 class Found(NamedTuple):
-    """occurrences: rising. whole: False where the next one takes too long to find, so that some are missing."""
+    """Occurrences in order. whole: False if the next one takes too long to find, so that some are missing."""
 
     occurrences: list[Occurrence]
     whole: bool
 
 
 def search(timing: Timing, after: datetime, limit: int) -> Found:
-    """As `preview`, and whether it is the whole answer."""
+    """Returns the same as `preview`, and whether it is the whole answer."""
     found: list[Occurrence] = []
     try:
         with limited(_MOST_PREVIEWED):
@@ -86,15 +86,15 @@ def search(timing: Timing, after: datetime, limit: int) -> Found:
 
 
 def dropped(timing: Timing, after: datetime, until: datetime, limit: int) -> list[Dropped]:
-    """The first `limit` wall times that dstGap skip leaves out at clock changes in (after, until]."""
+    """Returns the first `limit` wall times that dstGap skip leaves out at clock changes in (after, until]."""
     found = timing.rule.dropped(to_second(after), to_second(until))
     return [Dropped(to_instant(second), moved_by) for second, moved_by in islice(found, limit)]
 
 
 def left_out(timing: Timing, after: datetime, until: datetime) -> Iterator[LeftOut]:
-    """The occurrences in (after, until] that calendars leave out, rising, as they are taken; jitter is not in them.
+    """Yields the occurrences in (after, until] that calendars leave out, in order and without jitter.
 
-    It ends early where the next one takes too long to find.
+    Ends early if the next one takes too long to find.
     """
     if not timing.calendars:
         return
@@ -111,13 +111,13 @@ def left_out(timing: Timing, after: datetime, until: datetime) -> Iterator[LeftO
 
 
 def local_text(second: int, zone: Zone) -> str:
-    """What the clock of the zone reads, with its offset: 2027-03-26T02:30:00+01:00."""
+    """Returns the local time in the zone, with its offset: 2027-03-26T02:30:00+01:00."""
     offset = zone.offsets[zone.piece(second)]
     return wall_text(second + offset) + offset_text(offset)
 
 
 def offset_text(offset: int) -> str:
-    """+01:00, or -00:44:30 where a zone of the past counted seconds."""
+    """Returns +01:00, or -00:44:30 for a zone that counted seconds in the past."""
     hours, rest = divmod(abs(offset), 3600)
     seconds = f":{rest % 60:02d}" if rest % 60 else ""
     return f"{'-' if offset < 0 else '+'}{hours:02d}:{rest // 60:02d}{seconds}"

@@ -1,4 +1,4 @@
-"""Why an instant is one of a schedule's occurrences or none: for people who ask what became of half past two."""
+"""Explains to people why an instant is or is not an occurrence of a schedule: what became of half past two."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Counted:
-    """Of the occurrences after `since`, at most `left` are still sent: the rest of a schedule's `count`."""
+    """The rest of a schedule's `count`: at most `left` occurrences after `since` are still sent."""
 
     since: datetime
     left: int
@@ -30,7 +30,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Whether an instant (aware UTC, whole seconds) is an occurrence, and why: one reason at least.
+    """An answer: whether an instant (aware UTC, whole seconds) is an occurrence, and why: at least one reason.
 
     previous, following: the occurrences strictly before and after it, whatever `count` says.
     """
@@ -44,7 +44,7 @@ class Explanation:
 
 
 def explain(timing: Timing, instant: datetime, counted: Counted | None = None) -> Explanation:
-    """Why `instant` (aware; fractions are cut off) is an occurrence of a schedule or is none. Raises Undecided."""
+    """Explains whether `instant` (aware; fractions are cut off) is an occurrence of a schedule. Raises Undecided."""
     with limited():
         return _explain(timing, to_second(instant), counted)
 
@@ -56,7 +56,7 @@ def _explain(timing: Timing, second: int, counted: Counted | None) -> Explanatio
     moved_by = rule.moved_by(second) if occurs else None
     reasons = _why(timing, second, moved_by) if occurs else list(why_not(rule, second))
     if occurs and counted is not None and _used_up(rule, second, counted):
-        occurs, reasons = False, [Reason("COUNT_REACHED", f"the {timing.count} occurrences of count are over before")]
+        occurs, reasons = False, [Reason("COUNT_REACHED", f"all {timing.count} occurrences of count come earlier")]
     return Explanation(
         to_instant(second),
         occurs,
@@ -68,7 +68,7 @@ def _explain(timing: Timing, second: int, counted: Counted | None) -> Explanatio
 
 
 def explain_written(timing: Timing, written: Written, counted: Counted | None = None) -> Explanation:
-    """The same of a written instant; without offset it is wall time in the schedule's own zone.
+    """Explains a written instant; without an offset it is wall time in the schedule's own zone.
 
     A wall time in a gap is explained by the instant that stands for it, one that comes twice by the copy that runs.
     """
@@ -113,7 +113,7 @@ def _in_gap(timing: Timing, wall: int, counted: Counted | None) -> Explanation:
 
 
 def _named_in_gap(series: Series, wall: int) -> tuple[int, MovedBy] | None:
-    """What becomes of a wall time in a gap that the rule names by itself (RDATE): its instant, or the clock change."""
+    """Returns the instant, or the clock change, for a wall time in a gap that the rule names itself (RDATE)."""
     while isinstance(series, Window | Jittered | ByCalendars | Amended):
         if isinstance(series, Also):
             marks = (each for each in series.marks if each[1].rule == "dstGap" and each[1].zone is None)
@@ -128,14 +128,14 @@ def _used_up(rule: Series, second: int, counted: Counted) -> bool:
 
 
 def _why(timing: Timing, second: int, moved_by: MovedBy | None) -> list[Reason]:
-    """Of an occurrence."""
+    """Returns the reasons for an occurrence."""
     planned = second
     where = timing.zone if moved_by is None or moved_by.zone is None else zone(moved_by.zone)
     found: list[Reason] = []
     if isinstance(timing.rule, Jittered):
         planned = timing.rule.series.until(second) or second
         if planned != second:
-            text = f"planned for {instant_text(planned)}; jitterSeconds puts it off by {second - planned} s"
+            text = f"planned for {instant_text(planned)}; jitterSeconds delays it by {second - planned} s"
             found.append(Reason("PUT_OFF_BY_JITTER", text))
     if moved_by is None:
         found.append(Reason("MATCHES", f"{local_text(planned, timing.zone)} is one of its instants"))
@@ -156,6 +156,6 @@ def _why(timing: Timing, second: int, moved_by: MovedBy | None) -> list[Reason]:
 
 
 def _missing(local_time: str) -> str:
-    """Of 2027-02-31T09:00:00."""
+    """Says which day a month lacks, given 2027-02-31T09:00:00."""
     year, month, day = (int(each) for each in local_time[:10].split("-"))
     return f"stands for the {english.ordinal(day)}, which {english.MONTHS[month - 1]} {year} does not have"

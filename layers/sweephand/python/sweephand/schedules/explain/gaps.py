@@ -1,8 +1,8 @@
-"""The smallest and the largest distance between two occurrences of a stretch of time.
+"""Measures the smallest and the largest distance between two occurrences in a stretch of time.
 
-Steps, wall times of a calendar and wall times by steps are measured by their shape, day by day, however dense they are;
-what calendars let through of them, free stretch by free stretch. Anything else, what jitter puts off and what rolls is
-walked through. Looks are counted, so that no answer takes long: it says how far it was measured.
+Steps, wall times of a calendar and wall times by steps are measured by their shape, day by day, however dense they are.
+Behind calendars they are measured one free stretch at a time. Everything else, and what jitter delays or calendars
+roll, is walked through. The work is counted in looks, so that no answer takes long; it says how far it was measured.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from sweephand.schedules.rule import Series
 
 MOST_LOOKS = 2_000
-"""Occurrences walked through; a free stretch of calendars counts as LOOKS_OF_STRETCH of them. What one question may
-spend at all (rule.py) ends the answer earlier."""
+"""The most occurrences walked through; a free stretch of calendars counts as LOOKS_OF_STRETCH of them. The budget of a
+question (rule.py) may end the answer earlier."""
 LOOKS_OF_STRETCH = 5
 _MOST_EFFORT = MOST * 3 // 4
 _LISTED_IN_LOOK = 20
-"""Times that are listed at once and not asked for one by one. They tell on calendars alone."""
+"""Times listed together that count as one look. This matters for calendars only."""
 _DAY_S = 86_400
 _UNITS_S = (3600, 60, 1)
 _ALL_SIXTY = (1 << 60) - 1
@@ -54,7 +54,7 @@ class Stretch(NamedTuple):
 
 
 class _Looks:
-    """How many are left of those that one answer may take. known: what it found of days that come again."""
+    """The looks that one answer has left. known: distances found on days that come again."""
 
     __slots__ = ("known", "left")
 
@@ -64,13 +64,13 @@ class _Looks:
 
 
 def measure(series: Series, after: int, until: int, most: int = MOST_LOOKS) -> Stretch | None:
-    """The occurrences in (after, until]; None if there are none. most: looks at most. Raises Undecided."""
+    """Measures the occurrences in (after, until]; None if there are none. most: how many looks. Raises Undecided."""
     with limited(_MOST_EFFORT):
         return _measure(series, after, until, _Looks(most))
 
 
 def walk(series: Series, after: int, until: int, most: int) -> Stretch | None:
-    """The same of any series, one by one, and of its first `most` occurrences only."""
+    """Measures any series one by one, but only its first `most` occurrences."""
     with limited(_MOST_EFFORT):
         return _walk(series, after, until, _Looks(most))
 
@@ -115,7 +115,7 @@ def _walk(series: Series, after: int, until: int, looks: _Looks) -> Stretch | No
 
 
 def _by_stretches(series: ByCalendars, after: int, until: int, looks: _Looks) -> Iterator[Stretch]:
-    """Of calendars: where they let all through the series beneath is measured, elsewhere it is walked."""
+    """Yields stretches behind calendars. Where these let all through, the series beneath is measured; else walked."""
     at = series.after(after)
     while at is not None and at <= until:
         end = min(series.alike_until(at), until)
@@ -134,7 +134,7 @@ def _by_stretches(series: ByCalendars, after: int, until: int, looks: _Looks) ->
 
 
 def _by_pieces(series: OnWallClock, after: int, until: int, looks: _Looks) -> Iterator[Stretch]:
-    """The stretches between the changes of the clock, and those behind a gap, where what it moved is mixed in."""
+    """Yields the stretches between clock changes, and those after a gap, which hold the times that it moved."""
     zone = series.zone
     for piece in range(zone.piece(after + 1), zone.piece(until) + 1):
         begin, end = series.bounds(piece)
@@ -157,7 +157,7 @@ def _by_pieces(series: OnWallClock, after: int, until: int, looks: _Looks) -> It
 
 
 def _calm(pattern: Series, after: int, until: int, looks: _Looks) -> Stretch | None:
-    """Of a pattern alone, in wall seconds."""
+    """Measures a pattern alone, in wall seconds."""
     if isinstance(pattern, CalendarMasks | OnDays):
         return _wall_times(pattern, after, until)
     if isinstance(pattern, Steps):
@@ -174,7 +174,7 @@ def _calm(pattern: Series, after: int, until: int, looks: _Looks) -> Stretch | N
 
 
 def _wall_times(pattern: CalendarMasks | OnDays, after: int, until: int) -> Stretch | None:
-    """Of a calendar: each of its days has the same times, so one day between two others stands for all."""
+    """Measures wall times of a calendar. All its days have the same times, so one inner day stands for all."""
     first, last = pattern.after(after), pattern.until(until)
     if first is None or last is None or first > last:
         return None
@@ -197,7 +197,7 @@ def _wall_times(pattern: CalendarMasks | OnDays, after: int, until: int) -> Stre
 
 
 def _day_by_day(pattern: Slots | SteppedClock | Within, first: int, last: int, looks: _Looks) -> Stretch:
-    """From occurrence `first` to `last`. Days on which the steps fall alike are looked at once."""
+    """Measures from occurrence `first` to `last`. Days on which the steps fall alike are measured once."""
     times = pattern.series if isinstance(pattern, Within) else pattern
     distances: set[int] = set()
     begun = first
@@ -222,7 +222,7 @@ def _day_by_day(pattern: Slots | SteppedClock | Within, first: int, last: int, l
 
 
 def _phase(times: _Stepped, day: int) -> int:
-    """Days of the same phase have the same times."""
+    """Returns the phase of a day: days of the same phase have the same times."""
     if isinstance(times, Slots):
         return times.phase(day)
     if isinstance(times, SteppedClock):
@@ -231,7 +231,7 @@ def _phase(times: _Stepped, day: int) -> int:
 
 
 def _on_day(times: _Stepped, first: int, last: int, looks: _Looks) -> tuple[set[int], int]:
-    """(distances between neighbours from `first` on, up to where): from `first` to `last`, unless looks run out."""
+    """Returns (distances between neighbours, how far measured): from `first` to `last`, unless looks run out."""
     if isinstance(times, Slots):
         listed = times.on_day(first, last)
         looks.left -= len(listed) // _LISTED_IN_LOOK
@@ -258,7 +258,7 @@ def _by_shape(times: Cycle | Expanded, first: int, last: int, looks: _Looks) -> 
 
 
 def _open_s(clock: Clock, time: int) -> int:
-    """How many seconds behind `time`, one of its times, are all times of the clock too, without a break."""
+    """Returns how many seconds after `time`, itself a time of the clock, are times of it without a break."""
     hour, minute, second = time // 3600, time // 60 % 60, time % 60
     seconds = _run(clock.seconds, second)
     if second + seconds < 59 or clock.seconds & 1 == 0:
@@ -270,13 +270,13 @@ def _open_s(clock: Clock, time: int) -> int:
 
 
 def _run(mask: int, bit: int) -> int:
-    """How many bits above `bit` are set without a break."""
+    """Returns how many bits above `bit` are set without a break."""
     above = mask >> bit + 1
     return (~above & above + 1).bit_length() - 1
 
 
 def _of_cycle(cycle: Cycle, first: int, last: int) -> set[int]:
-    """Between two of its seconds; a whole period stands for all."""
+    """Returns the distances between two of its seconds; a whole period stands for all."""
     residues = cycle.residues
     if last - first >= cycle.period:
         return {later - one for one, later in pairwise((*residues, residues[0] + cycle.period))}
@@ -288,7 +288,7 @@ def _of_cycle(cycle: Cycle, first: int, last: int) -> set[int]:
 
 
 def _expanded(expanded: Expanded, first: int, last: int) -> set[int]:
-    """Between two of its seconds, by units: one whole unit between two others stands for all."""
+    """Returns the distances between two of its seconds, by units: one whole inner unit stands for all."""
     units, offsets = expanded.units, expanded.offsets
     begun, ended = units.until(first), units.until(last)
     assert begun is not None
@@ -304,13 +304,13 @@ def _expanded(expanded: Expanded, first: int, last: int) -> set[int]:
 
 @lru_cache(maxsize=1024)
 def within_day(clock: Clock, first: int, last: int) -> frozenset[int]:
-    """The distances between neighbours from `first` to `last`, both of them times of the clock."""
+    """Returns the distances between neighbours from `first` to `last`, both of them times of the clock."""
     masks = (clock.hours, clock.minutes, clock.seconds)
     return frozenset(_distances(tuple(zip(masks, _UNITS_S, strict=True)), first, last))
 
 
 def _distances(units: tuple[tuple[int, int], ...], first: int, last: int) -> set[int]:
-    """By hours, and within an hour by minutes: one whole hour between two others stands for all of them."""
+    """Returns the distances by hours, and within an hour by minutes: one whole inner hour stands for all."""
     if not units:
         return set()
     (mask, unit_s), *finer = units

@@ -1,7 +1,7 @@
-"""Why an instant is none of a series' occurrences: the field that does not match, the limit or time rule before it.
+"""Reasons why an instant is not an occurrence of a series: a field that does not match, a limit or a time rule.
 
-Asked by people only, so it is apart from what a sweep loads. A kind of series that is not named here has one reason:
-it is none of its instants.
+Only people ask for them, so a sweep does not load this module. A kind of series that is not named here has one reason:
+the instant is not in the series.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _EPOCH_DAY = EPOCH.toordinal()
 
 
 REASON_CODES = {
-    "MATCHES": "an occurrence by the clock on the wall, or by its steps",
+    "MATCHES": "an occurrence by the wall clock, or by its steps",
     "MOVED_BY_GAP": "an occurrence that stands for a wall time that the clock jumps over",
     "CHOSEN_BY_OVERLAP": "an occurrence at a wall time that the clock reads twice",
     "MOVED_BY_MONTH": "an occurrence that stands for a day that its month lacks (`monthOverflow`)",
-    "PUT_OFF_BY_JITTER": "planned there or before, and put off by `jitterSeconds`",
-    "DOES_NOT_MATCH": "a field of the clock (`field`) is another one",
+    "PUT_OFF_BY_JITTER": "planned there or earlier, and delayed by `jitterSeconds`",
+    "DOES_NOT_MATCH": "a field of the clock (`field`) differs",
     "BETWEEN_STEPS": "between two equal steps",
     "NOT_IN_SERIES": "none of its instants",
     "TAKEN_OUT": "one of its instants, but the rule takes it out (EXDATE)",
     "BEFORE_START": "before `startTime`, or before the first step",
     "AFTER_END": "after `endTime`",
-    "COUNT_REACHED": "behind the last one of `count`",
+    "COUNT_REACHED": "after the last occurrence of `count`",
     "IN_GAP": "the wall time asked for does not exist that day",
     "LEFT_OUT_BY_GAP": "a wall time is jumped over to here, and `dstGap` is `skip`",
     "COMES_TWICE": "the wall time asked for comes twice; which one this is about",
@@ -53,7 +53,7 @@ REASON_CODES = {
     "NOT_ACTIVE": "the schedule is off, paused, held or over",
     "FOLLOWS_CALENDAR": "a calendar was changed a moment ago; once the schedule follows it, this is decided",
 }
-"""By code: what it says. The closed list; the last four are of stored schedules."""
+"""The closed list of codes with their meanings; the last four are for stored schedules only."""
 
 
 LEFT_OUT_BY_GAP = "the clock jumps over {} to this instant, and dstGap is skip"
@@ -61,9 +61,9 @@ LEFT_OUT_BY_GAP = "the clock jumps over {} to this instant, and dstGap is skip"
 
 @dataclass(frozen=True)
 class Reason:
-    """code: of REASON_CODES. text: a sentence. field: of the clock, for DOES_NOT_MATCH.
+    """A reason: one of REASON_CODES, and a sentence. field: of the clock, for DOES_NOT_MATCH.
 
-    calendar: for LEFT_OUT_BY_CALENDAR, the place of the one that stops it among the schedule's, which knows its name.
+    calendar: for LEFT_OUT_BY_CALENDAR, the index of the calendar that stops it; the schedule knows its name.
     """
 
     code: str
@@ -73,7 +73,7 @@ class Reason:
 
 
 def why_not(series: Series, second: int) -> Iterator[Reason]:
-    """The reasons, outermost limit first; at least one for an instant that is no occurrence. second: Unix or wall."""
+    """Yields the reasons, outermost limit first; at least one if it is not an occurrence. second: Unix or wall."""
     for kind, why in _WHY_NOT.items():
         if isinstance(series, kind):
             yield from why(series, second)
@@ -82,7 +82,7 @@ def why_not(series: Series, second: int) -> Iterator[Reason]:
 
 
 def on_clock(series: Series) -> OnWallClock | None:
-    """The wall times behind window, calendars and jitter; None for elapsed time."""
+    """Returns the wall times beneath window, calendars and jitter; None for elapsed time."""
     while isinstance(series, Window | Jittered | ByCalendars | Amended):
         series = series.series
     return series if isinstance(series, OnWallClock) else None
@@ -114,7 +114,7 @@ def _jittered(jittered: Jittered, second: int) -> Iterator[Reason]:
     planned = jittered.series.until(second)
     if planned == second:
         put_off = jittered.after(second - 1)
-        text = "jitterSeconds puts it off" + ("" if put_off is None else f" to {instant_text(put_off)}")
+        text = "jitterSeconds delays it" + ("" if put_off is None else f" to {instant_text(put_off)}")
         yield Reason("PUT_OFF_BY_JITTER", text)
     else:
         yield from why_not(jittered.series, second)
@@ -188,7 +188,7 @@ def _slots(slots: Slots, wall: int) -> Iterator[Reason]:
 
 
 def _days(days: Days, day: int) -> Iterator[Reason]:
-    """Of a day that is not in the set."""
+    """Yields the reasons why a day is not in the set."""
     on = date.fromordinal(day + _EPOCH_DAY)
     weekday = english.WEEKDAYS[on.isoweekday() % 7]
     if isinstance(days, OfMonths):
@@ -215,7 +215,7 @@ def _days(days: Days, day: int) -> Iterator[Reason]:
 
 
 def _day_of_month(days: OfMonths, on: date) -> Iterator[Reason]:
-    """Whether it is the weekday, which the set never has, or the date, or that both do not meet here."""
+    """Yields the reason: the weekday, which the set never has, or the date, or that both do not meet here."""
     chosen = sum(1 << number for number in range(7) if _has_weekday(days, number))
     of_length = days.table[(month_length(on.year, on.month) - 28) * 7 :][:7]
     wrong_weekday = chosen and not chosen >> on.isoweekday() % 7 & 1
@@ -228,7 +228,7 @@ def _day_of_month(days: OfMonths, on: date) -> Iterator[Reason]:
 
 
 def _has_weekday(days: OfMonths, number: int) -> bool:
-    """Whether a month of any length and beginning has a day of the set on that weekday; 0 is Sunday."""
+    """Returns whether a month of any length and beginning has a day of the set on that weekday; 0 is Sunday."""
     first_weeks = (sum(1 << day for day in range(1 + (number - 1 - kind) % 7, 32, 7)) for kind in range(28))
     return any(mask & on for mask, on in zip(days.table, first_weeks, strict=True))
 

@@ -1,4 +1,4 @@
-"""What is odd about a schedule, told before it is trusted: its shape read, its next year looked through."""
+"""Warnings for the preview: suspicious patterns, found by inspecting the rule and its next year."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ with lazy():
     from sweephand.schedules.zones import zone_names
 
 CAUTIONS = {
-    "NOTHING_LEFT": "all of its occurrences are past",
+    "NOTHING_LEFT": "all of its occurrences are in the past",
     "FAR_AWAY": "its next occurrence is more than a year away",
-    "MANY_IN_AN_HOUR": "60 or more occurrences in the hour from the next one on, or from the one behind that hour on",
+    "MANY_IN_AN_HOUR": "60 or more occurrences in the hour from the next one on, or from the first after that hour on",
     "SOME_MONTHS_LACK_THE_DAY": "a date that some of its months do not have",
     "LEAP_DAY": "29 February",
     "EITHER_DAY": "day of the month and weekday of a cron are both given: either is enough",
     "UNEVEN_STEP": "steps that do not divide the minute, hour or day: the last one is shorter",
     "JITTER_CUT_SHORT": "`jitterSeconds` is as long as the shortest gap, or longer",
-    "FIXED_OFFSET": "a zone by an abbreviation, which has one offset all year",
+    "FIXED_OFFSET": "a zone named by an abbreviation, which has one offset all year",
     "HARD_TO_COMPUTE": "some occurrences take too long to compute: `items`, `gaps` and `warnings` may end early",
     "CLOCK_CHANGE": "a change of the clock within a year moves, doubles or leaves out an occurrence",
 }
-"""By code: what it says. The closed list."""
+"""The closed list of codes with their meanings."""
 
 YEAR_S = 366 * 86_400
 MANY_IN_AN_HOUR = 60
@@ -56,14 +56,14 @@ _LONGEST = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 @dataclass(frozen=True)
 class Caution:
-    """code: of CAUTIONS. text: a sentence."""
+    """A warning: one of the codes of CAUTIONS, and a sentence."""
 
     code: str
     text: str
 
 
 def cautions(timing: Timing, after: datetime) -> list[Caution]:
-    """Everything odd about what the schedule does after an instant; most schedules have nothing of it."""
+    """Returns all warnings about what the schedule does after an instant; most schedules have none."""
     second = to_second(after)
     found: list[Caution] = []
     try:
@@ -91,7 +91,7 @@ def _cautions(timing: Timing, second: int) -> Iterator[Caution]:
 
 
 def _zone(timing: Timing) -> Iterator[Caution]:
-    """A zone that somebody may take for one with clock changes."""
+    """Warns of a zone that somebody may take for one with clock changes."""
     name = timing.zone.name
     if name in zone_names.FIXED:
         offset, meant = zone_names.FIXED[name]
@@ -101,7 +101,7 @@ def _zone(timing: Timing) -> Iterator[Caution]:
 
 def _density(timing: Timing, first: int) -> Iterator[Caution]:
     left, begin = timing.count or _LAST_COUNT, first
-    for _ in range(2):  # asked within a dense hour, the next one of its kind is whole
+    for _ in range(2):  # the question may come within a dense hour; the next one is whole
         often = timing.rule.count(begin - 1, begin + 3599, min(3601, left))
         if often >= MANY_IN_AN_HOUR:
             yield Caution("MANY_IN_AN_HOUR", f"runs {often:,} times in the hour from {instant_text(begin)}")
@@ -113,12 +113,12 @@ def _density(timing: Timing, first: int) -> Iterator[Caution]:
         begin = later
     shortest = timing.interval_s
     if shortest is not None and timing.jitter_s >= shortest:
-        text = f"jitterSeconds {timing.jitter_s} reaches past the next occurrence, so each is put off by less"
+        text = f"jitterSeconds {timing.jitter_s} reaches past the next occurrence, so each is delayed by less"
         yield Caution("JITTER_CUT_SHORT", text)
 
 
 def _of_pattern(pattern: Series, to_the_end: int, wall: int) -> Iterator[Caution]:
-    """to_the_end: days that the text does not name, but reaches. wall: what the clock reads now."""
+    """Warns of a pattern. to_the_end: days that the rule does not name, but reaches. wall: the current wall time."""
     if isinstance(pattern, CalendarMasks):
         yield from _either_day(pattern)
         yield from _missing_days(pattern.days, pattern.months, never_only=pattern.either)
@@ -142,7 +142,7 @@ def _either_day(masks: CalendarMasks) -> Iterator[Caution]:
 
 
 def _fixed_days(days: OfMonths) -> int:
-    """The days that each month of the set has by its date, if it is long enough: no last days, no weekdays."""
+    """Returns the days that each month of the set has by its date, if it is long enough: no last days, no weekdays."""
     longest = days.table[-7:]
     if any(mask != longest[0] for mask in longest) or any(mask & ~longest[0] for mask in days.table):
         return 0  # it depends on the weekday, or shorter months have another day instead
@@ -150,7 +150,7 @@ def _fixed_days(days: OfMonths) -> int:
 
 
 def _days_from_end(days: OfMonths) -> int:
-    """The days that each month of the set has counted from its end, if it is long enough: bit 1 is the last day."""
+    """Returns the days that each month of the set has counted from its end, if long enough: bit 1 is the last day."""
     tables = [days.table[7 * kind : 7 * kind + 7] for kind in range(4)]
     counted = sum(1 << 32 - day for day in bits(tables[3][0]))
     for length, masks in enumerate(tables, 28):
@@ -161,7 +161,7 @@ def _days_from_end(days: OfMonths) -> int:
 
 
 def _to_the_end(timing: Timing) -> int:
-    """Of ranges of days that go to the end of the month (sapCron 29:-1), all but the first."""
+    """Returns all but the first day of ranges that go to the end of the month (sapCron 29:-1)."""
     if timing.notation != "sapCron":
         return 0
     spans = sap_cron.parse(json.loads(timing.packed)["sapCron"]).dates
@@ -171,7 +171,7 @@ def _to_the_end(timing: Timing) -> int:
 
 
 def _empty_months(days: OfMonths, wall: int) -> Iterator[Caution]:
-    """Of days that depend on the weekday, such as the fifth Friday: how many of the next 12 of its months have none."""
+    """Warns if some of its next 12 months lack a day that depends on the weekday, such as the fifth Friday."""
     on = EPOCH + timedelta(seconds=wall)
     months = ((on.year * 12 + on.month - 1 + n) for n in range(12 * _MOST_YEARS))
     chosen = ((month // 12, month % 12 + 1) for month in months if month // 12 < LAST_YEAR)
@@ -183,9 +183,9 @@ def _empty_months(days: OfMonths, wall: int) -> Iterator[Caution]:
 
 
 def _missing_days(days: int, months: int, counted: str = "", *, never_only: bool = False) -> Iterator[Caution]:
-    """Of dates that some months lack. Where many days are chosen, the last ones are not what the user looks at.
+    """Warns of dates that some months lack. Among many chosen days the last ones do not matter to the user.
 
-    counted: how, if not from the first day on. never_only: only dates that none of the months has.
+    counted: how days are counted, if not from the first. never_only: only dates that none of the months has.
     """
     if days.bit_count() > _FEW_DAYS:
         return
@@ -207,7 +207,7 @@ def _missing_days(days: int, months: int, counted: str = "", *, never_only: bool
 
 
 def _uneven(clock: Clock) -> Iterator[Caution]:
-    """Steps that do not divide their circle: the last one is shorter."""
+    """Warns of steps that do not divide the minute, hour or day: the last one is shorter."""
     for mask, size, unit, circle in (
         (clock.seconds, 60, "seconds", "minute"),
         (clock.minutes, 60, "minutes", "hour"),
@@ -224,9 +224,9 @@ def _uneven(clock: Clock) -> Iterator[Caution]:
 
 
 class _Ahead(NamedTuple):
-    """What is to come of a schedule in (after, until]: its series as windows and calendars leave it, without jitter.
+    """The occurrences of a schedule in (after, until], as windows and calendars leave them, without jitter.
 
-    most: how many of its occurrences `count` lets come, counted from `after`; None: all.
+    most: how many occurrences `count` still allows after `after`; None: all.
     """
 
     series: Series
@@ -235,13 +235,13 @@ class _Ahead(NamedTuple):
     most: int | None
 
     def lets(self, second: int) -> bool:
-        """Whether an occurrence at `second` would still come."""
+        """Returns whether an occurrence at `second` would still come."""
         if not self.after < second <= self.until:
             return False
         return self.most is None or self.series.count(self.after, second - 1, self.most) < self.most
 
     def first_marked(self, start: int, jump: int) -> tuple[int, MovedBy] | None:
-        """At a change of its clock, the first occurrence that a time rule decides, or a wall time left out."""
+        """Returns the first occurrence that a time rule decides at a clock change, or a wall time left out."""
         after = max(self.after, start + min(0, jump) - 1)
         until = min(self.until, start + abs(jump) - 1)
         for found in self.series.dropped(after, until):
@@ -255,7 +255,7 @@ class _Ahead(NamedTuple):
 
 
 def _of_changes(clock: OnWallClock, ahead: _Ahead) -> Iterator[Caution]:
-    """Of the clock's changes, each that moves, doubles or leaves out an occurrence that is to come."""
+    """Warns of each clock change that moves, doubles or leaves out a coming occurrence."""
     zone = clock.zone
     if not clock.marked:
         return

@@ -36,7 +36,7 @@ class CalendarMasks(Series):
     either: bool
 
     def ever(self) -> bool:
-        """Whether any day of the calendar matches. Every date falls on every weekday within the horizon."""
+        """Returns whether any day of the calendar matches. Every date falls on every weekday within the horizon."""
         if self.either and self.weekdays:
             return bool(self.months)
         return any(self.months >> month & 1 and self.days & (2 << _LONGEST[month]) - 2 for month in range(1, 13))
@@ -89,7 +89,7 @@ class CalendarMasks(Series):
         return (date(year, month, days.bit_length() - 1).toordinal() - _EPOCH_DAY) * 86_400 + self._last_time()
 
     def count(self, after: int, until: int, limit: int) -> int:
-        """By months: what a day holds is counted by its masks."""
+        """Counts by months; the times of a day are counted by its masks."""
         after, until = max(after, _FIRST_WALL), min(until, _LAST_WALL)
         if after >= until:
             return 0
@@ -100,26 +100,26 @@ class CalendarMasks(Series):
         return max(0, min(found, limit))
 
     def shortest_gap_s(self) -> int:
-        """The smallest distance between two wall times, as if every day matched."""
+        """Returns the smallest distance between two wall times, as if every day matched."""
         minutes, hours = bits(self.minutes), bits(self.hours)
         hour_gap = min(later - hour for hour, later in zip(hours, [*hours[1:], hours[0] + 24], strict=True))
         within = [later - minute for minute, later in pairwise(minutes)]
         return 60 * min([hour_gap * 60 - (minutes[-1] - minutes[0]), *within])
 
     def common_s(self) -> int:
-        """A number of seconds that divides the distance between any two wall times, of whichever days."""
+        """Returns a number of seconds that divides the distance between any two wall times, of whichever days."""
         minutes, hours = bits(self.minutes), bits(self.hours)
         steps = [*((hour - hours[0]) * 3600 for hour in hours), *((minute - minutes[0]) * 60 for minute in minutes)]
         return gcd(86_400, *steps)
 
     def _days_of(self, year: int, month: int) -> int:
-        """The matching days of a month: bit n is day n."""
+        """Returns the matching days of a month: bit n is day n."""
         length = _LENGTHS[month] if month != 2 else month_length(year, 2)
         in_weeks = self.weekdays * _SIX_WEEKS << 1 >> date(year, month, 1).toordinal() % 7
         return (self.days | in_weeks if self.either else self.days & in_weeks) & (2 << length) - 2
 
     def _count_days(self, first: int, last: int) -> int:
-        """How many matching days lie from day `first` to day `last`."""
+        """Returns how many matching days lie from day `first` to day `last`."""
         found = 0
         while first <= last:
             on = date.fromordinal(first + _EPOCH_DAY)
@@ -131,13 +131,13 @@ class CalendarMasks(Series):
         return found
 
     def _times_until(self, minute: int) -> int:
-        """How many times of a day lie at or before that minute of it."""
+        """Returns how many times of a day lie at or before that minute of it."""
         hour, minute = divmod(minute, 60)
         within = (self.minutes & (2 << minute) - 1).bit_count() if self.hours >> hour & 1 else 0
         return (self.hours & (1 << hour) - 1).bit_count() * self.minutes.bit_count() + within
 
     def _clock_after(self, minute: int) -> int | None:
-        """Second of the day of the first time after that minute of the day."""
+        """Returns the second of the day of the first time after that minute of the day."""
         hour, minute = divmod(minute, 60)
         if self.hours >> hour & 1:
             left = self.minutes >> minute + 1
@@ -149,7 +149,7 @@ class CalendarMasks(Series):
         return (hour + (later & -later).bit_length()) * 3600 + ((self.minutes & -self.minutes).bit_length() - 1) * 60
 
     def _clock_until(self, minute: int) -> int | None:
-        """Second of the day of the last time at or before that minute of the day."""
+        """Returns the second of the day of the last time at or before that minute of the day."""
         hour, minute = divmod(minute, 60)
         if self.hours >> hour & 1:
             left = self.minutes & (2 << minute) - 1
@@ -170,10 +170,10 @@ class CalendarMasks(Series):
 
 
 def month_length(year: int, month: int) -> int:
-    """Days; month 1 is January."""
+    """Returns how many days a month has; month 1 is January."""
     return 29 if month == 2 and year % 4 == 0 and (year % 100 or year % 400 == 0) else _LENGTHS[month]
 
 
 def bits(mask: int) -> list[int]:
-    """The numbers of the set bits, rising."""
+    """Returns the numbers of the set bits, rising."""
     return [number for number in range(mask.bit_length()) if mask >> number & 1]

@@ -13,7 +13,7 @@ DAY_S = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Bit n of `hours` is hour n, and so on; none is empty. Times are seconds since the day's midnight on the wall."""
+    """Times of a day. Bit n of `hours` is hour n, and so on; no mask is empty. Times: wall seconds since midnight."""
 
     hours: int
     minutes: int = 1
@@ -30,7 +30,7 @@ class Clock:
         )
 
     def after(self, time: int) -> int | None:
-        """The first time strictly after `time` on the same day."""
+        """Returns the first time strictly after `time` on the same day."""
         rest, second = divmod(time, 60)
         hour, minute = divmod(rest, 60)
         if self.hours >> hour & 1:
@@ -43,7 +43,7 @@ class Clock:
         return None
 
     def until(self, time: int) -> int | None:
-        """The last time at or before `time` on the same day."""
+        """Returns the last time at or before `time` on the same day."""
         rest, second = divmod(time, 60)
         hour, minute = divmod(rest, 60)
         if self.hours >> hour & 1:
@@ -56,15 +56,15 @@ class Clock:
         return None
 
     def times(self) -> int:
-        """How many a day."""
+        """Returns how many times a day has."""
         return self.hours.bit_count() * self.minutes.bit_count() * self.seconds.bit_count()
 
     def count(self, first: int, last: int) -> int:
-        """How many times lie from `first` to `last`, both included."""
+        """Returns how many times lie from `first` to `last`, both included."""
         return self._count_until(last) - self._count_until(first - 1) if first <= last else 0
 
     def shortest_gap_s(self, days: int = 1) -> int:
-        """The smallest distance between two times, the first of the next day among them, which comes `days` later."""
+        """Returns the smallest distance between two times; the first of the next day, `days` later, counts as well."""
         gaps = []
         for mask, unit in ((self.seconds, 1), (self.minutes, 60), (self.hours, 3600)):
             numbers = bits(mask)
@@ -75,7 +75,7 @@ class Clock:
         return min(gap for gap in (*within, DAY_S * days - (self.last - self.first)) if gap)
 
     def common_s(self) -> int:
-        """A number of seconds that divides the distance between any two times, of whichever days."""
+        """Returns a number of seconds that divides the distance between any two times, of whichever days."""
         common = DAY_S
         for mask, unit in ((self.seconds, 1), (self.minutes, 60), (self.hours, 3600)):
             common = gcd(common, *((number - _lowest(mask)) * unit for number in bits(mask)))

@@ -28,19 +28,19 @@ DAY_S, WEEK_S = 86_400, 7 * 86_400
 MONDAY = -3 * DAY_S
 """A Monday's midnight: that of 1969-12-29."""
 _NEAR = 2 * DAY_S
-"""More than any clock jumps back, so that wall times may come again that far behind a clock change."""
+"""More than any clock jumps back: wall times may repeat for less than this after a clock change."""
 
 
 class Stretches(Protocol):
-    """What may be covered and what not."""
+    """A set of seconds, asked for the next second that it covers or does not."""
 
     def find(self, second: int, covered: bool, step: int) -> int | None:
-        """The first second from `second` on, in the direction of `step`, that is covered, or is not."""
+        """Returns the first second from `second` on, in the direction of `step`, that is covered, or is not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """From each of `begins` up to, and without, its end. Rising; no two of them meet."""
+    """Stretches from each of `begins` up to its end, which is excluded. In order; no two of them meet."""
 
     begins: tuple[int, ...]
     ends: tuple[int, ...]
@@ -59,14 +59,14 @@ class Spans:
 
 @dataclass(frozen=True, slots=True)
 class Dates(Spans):
-    """With the days that hold a second of them, and those that hold no other (day_masks.py)."""
+    """Spans with their days (day_masks.py). touched: days with some second covered; whole: with all covered."""
 
     touched: int = field(compare=False, repr=False)
     whole: int = field(compare=False, repr=False)
 
 
 def spans(pairs: Iterable[tuple[int, int]]) -> Spans:
-    """Any stretches (beginning, end), those that meet or overlap joined."""
+    """Joins stretches (beginning, end) that meet or overlap, given in any order."""
     joined: list[list[int]] = []
     for begin, end in sorted(pair for pair in pairs if pair[0] < pair[1]):
         if joined and begin <= joined[-1][1]:
@@ -78,7 +78,7 @@ def spans(pairs: Iterable[tuple[int, int]]) -> Spans:
 
 @dataclass(frozen=True, slots=True)
 class Weekly:
-    """week: in seconds since Monday's midnight, within one week; one that goes on into the next is two of them."""
+    """Stretches of each week, in seconds since Monday's midnight. One that goes on into the next week is two."""
 
     week: Spans
 
@@ -95,7 +95,7 @@ class Weekly:
 
 @dataclass(frozen=True, slots=True)
 class On:
-    """The seconds at which the clock of a zone reads a time that `walls` cover, the same time twice or not."""
+    """The seconds at which the clock of a zone reads a time that `walls` cover, whether once or twice."""
 
     walls: Stretches
     zone: Zone
@@ -110,7 +110,7 @@ class On:
             found = None if wall is None else wall - offset
             if found is not None and starts[piece] <= found < end:
                 return found
-            # Close to its end the next piece may repeat wall times that are behind us; else pieces are passed over.
+            # Close to its end the next piece may repeat earlier wall times; else pieces are skipped.
             near = end - second <= _NEAR if step > 0 else second - starts[piece] < _NEAR
             if found is None and not near:
                 return None
@@ -136,7 +136,7 @@ class Together:
 
 
 def nearest(found: Iterable[int | None], step: int) -> int | None:
-    """The first of some seconds, seen in the direction of `step`."""
+    """Returns the first of some seconds, seen in the direction of `step`."""
     best = None
     for second in found:
         if second is not None and (best is None or (second - best) * step < 0):
@@ -144,12 +144,12 @@ def nearest(found: Iterable[int | None], step: int) -> int | None:
     return best
 
 
-def agreed(wishes: Sequence[tuple[Stretches, bool]], second: int, step: int) -> int | None:
-    """The first second that each part covers, or does not, as is wished of it. Raises Undecided."""
+def agreed(wanted: Sequence[tuple[Stretches, bool]], second: int, step: int) -> int | None:
+    """Returns the first second that each part covers, or does not cover, as wanted. Raises Undecided."""
     while True:
         spend()
         moved = False
-        for part, covered in wishes:
+        for part, covered in wanted:
             found = part.find(second, covered, step)
             if found is None:
                 return None
@@ -160,6 +160,6 @@ def agreed(wishes: Sequence[tuple[Stretches, bool]], second: int, step: int) -> 
 
 
 def week_spans(pairs: Iterable[tuple[int, int]]) -> Spans:
-    """Stretches that begin within a week, as `Weekly` wants them: what goes beyond its end is put to its beginning."""
+    """Prepares stretches that begin within a week for `Weekly`: a part beyond its end moves to its beginning."""
     cut = (((begin, min(end, WEEK_S)), (0, end - WEEK_S)) for begin, end in pairs)
     return spans(chain.from_iterable(cut))

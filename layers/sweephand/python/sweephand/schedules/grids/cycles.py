@@ -23,7 +23,7 @@ from sweephand.values import value
 
 _LAST_WALL = (LAST_DAY + 1) * DAY_S - 1
 _FEW = 8
-"""Looks before the list of a turn is made."""
+"""Steps tried before the list of a turn is made."""
 
 
 @value
@@ -60,7 +60,7 @@ class Cycle(Series):
 
 
 def meeting(step: int, anchor: int, day: int, times: Iterable[int]) -> tuple[int, tuple[int, ...]]:
-    """(period, residues) of the numbers anchor + k * step that lie at one of `times` of a day, `day` numbers long.
+    """Returns (period, residues) of the numbers anchor + k * step at one of `times` of a day, `day` numbers long.
 
     By the Chinese remainder theorem each time is met on one day of step / gcd(step, day), or never.
     """
@@ -77,9 +77,9 @@ def meeting(step: int, anchor: int, day: int, times: Iterable[int]) -> tuple[int
 
 @value
 class SteppedClock(Series):
-    """The seconds of `steps` that are times of `clock`: for clocks with so many times that the two soon meet.
+    """The seconds of `steps` that are times of `clock`, for clocks with so many times that the two soon meet.
 
-    Where they do not, as with steps of almost a day, the next one is looked up in a list of one turn (`_turn`).
+    If they do not, as with steps of almost a day, the next one is looked up in a list of one turn (`_turn`).
     """
 
     steps: Steps
@@ -126,7 +126,7 @@ class SteppedClock(Series):
         return max(0, min(before[1] - before[0], limit))
 
     def _place(self, which: int) -> tuple[Sequence[int], int, int]:
-        """(the list of a turn, the turn, the step within it) of a step, counted from the anchor."""
+        """Returns (the list of a turn, the turn, the step within it) for a step counted from the anchor."""
         met = _turn(self.steps.step_s % DAY_S, self.steps.anchor % DAY_S, self.clock)
         return met, *divmod(which, len(met) - 1)
 
@@ -137,13 +137,13 @@ class SteppedClock(Series):
         return found if FIRST_DAY * DAY_S <= found <= _LAST_WALL else None
 
     def shortest_gap_s(self) -> int:
-        """The smallest distance that is certain."""
+        """Returns the smallest distance that is certain."""
         return max(self.steps.step_s, self.clock.shortest_gap_s())
 
 
 @lru_cache(maxsize=16)
 def _turn(step: int, begin: int, clock: Clock) -> Sequence[int]:
-    """For each number of steps from the time `begin` on, how many of them are times of the clock: of one turn.
+    """Lists for each number of steps from the time `begin` on how many of them are times of the clock, for one turn.
 
     After DAY_S / gcd(step, DAY_S) steps the same times of the day come again: that is a turn.
     """
@@ -197,7 +197,7 @@ class Expanded(Series):
         return min(later - earlier for earlier, later in pairwise(around))
 
     def _before(self, second: int) -> int:
-        """How many up to `second`, counted from a fixed point."""
+        """Returns how many seconds it has up to `second`, counted from a fixed point."""
         begun = self.units.until(second)
         if begun is None:
             return 0
@@ -234,7 +234,7 @@ class Within(Series):
             second = (on + 1) * DAY_S - 1
 
     def count(self, after: int, until: int, limit: int) -> int:
-        """Looks at each day of `days` on which the series has a second."""
+        """Counts day by day: each of `days` on which the series has a second."""
         found = 0
         upcoming = self.after(after)
         while upcoming is not None and upcoming <= until and found < limit:
@@ -245,7 +245,7 @@ class Within(Series):
         return min(found, max(0, limit))
 
     def shortest_gap_s(self) -> int:
-        """The smallest distance that is certain."""
+        """Returns the smallest distance that is certain."""
         return self.series.shortest_gap_s()
 
 

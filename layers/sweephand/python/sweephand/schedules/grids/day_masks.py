@@ -1,7 +1,7 @@
-"""Sets of days as whole numbers: bit n is the n-th day from FIRST_DAY on, by the clock on the wall, up to the horizon.
+"""Sets of days as whole numbers: bit n is the n-th day from FIRST_DAY on, by the wall clock, up to the horizon.
 
-Of any two sets it is told within microseconds whether they meet, however many days they have. What is said of a series
-is more than it has, never less: a day on which it may have an occurrence.
+Whether two sets meet is known within microseconds, however many days they have. The set of a series may have too many
+days, never too few: it holds each day on which the series may have an occurrence.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _YEARS: list[_Kind] = list(zip(_LENGTHS[1:], _FIRSTS, _LENGTHS, _LENGTHS[2:], st
 
 
 def of_days(stretches: Iterable[tuple[int, int]]) -> int:
-    """The days from the first to the last of each pair, both included."""
+    """Returns the days from the first to the last of each pair, both included."""
     flags = bytearray(b"0") * _SIZE
     for first, last in stretches:
         begin, end = max(first, FIRST_DAY) - FIRST_DAY, min(last, LAST_DAY) - FIRST_DAY + 1
@@ -58,17 +58,17 @@ def of_days(stretches: Iterable[tuple[int, int]]) -> int:
 
 
 def touched(spans: Spans) -> int:
-    """The days with a wall second of them."""
+    """Returns the days with at least one wall second of the spans."""
     return of_days((begin // DAY_S, (end - 1) // DAY_S) for begin, end in zip(spans.begins, spans.ends, strict=True))
 
 
 def whole(spans: Spans) -> int:
-    """The days without any other wall second."""
+    """Returns the days that the spans cover as a whole."""
     return of_days((-(-begin // DAY_S), end // DAY_S - 1) for begin, end in zip(spans.begins, spans.ends, strict=True))
 
 
 def spans_of(days: int) -> Spans:
-    """The wall seconds of the days."""
+    """Returns the wall seconds of the days."""
     flags = f"{days:b}"[::-1]
     begins, ends = [], []
     at = flags.find("1")
@@ -82,7 +82,7 @@ def spans_of(days: int) -> Spans:
 
 
 def widened(days: int, back: int, ahead: int) -> int:
-    """With as many days before and behind each."""
+    """Returns the set with so many days before and after each of its days."""
     for most, sign in ((back, -1), (ahead, 1)):
         reached = 0
         while reached < most:
@@ -93,23 +93,23 @@ def widened(days: int, back: int, ahead: int) -> int:
 
 
 def narrowed(days: int) -> int:
-    """Those whose neighbours are in the set too."""
+    """Returns the days whose neighbours are in the set too."""
     return days & days << 1 & days >> 1
 
 
 @lru_cache(maxsize=128)
 def of_weekdays(weekdays: int) -> int:
-    """bit 0 is Monday."""
+    """Returns all days on some weekdays; bit 0 is Monday."""
     return _repeated(bits(weekdays), 7, -_FIRST_WEEKDAY)
 
 
 def weekdays_of(days: int) -> int:
-    """The weekdays on which days of the set lie: bit 0 is Monday."""
+    """Returns the weekdays on which days of the set lie: bit 0 is Monday."""
     return sum(1 << weekday for weekday in range(7) if days & of_weekdays(1 << weekday))
 
 
 def of_series(series: Series, by: Zone) -> int:
-    """The days that the clock of `by` may show at an occurrence."""
+    """Returns the days that the clock of `by` may show at an occurrence."""
     found = ALL
     if isinstance(series, Window):
         first, last = (max(by.wall(second) // DAY_S - FIRST_DAY, 0) for second in (series.first, series.last))
@@ -141,7 +141,7 @@ def _of_seconds(seconds: Sequence[int], by: Zone) -> int:
 
 @lru_cache(maxsize=256)
 def _behind_midnight(zone: Zone) -> int:
-    """The days on which gaps end that begin on the day before."""
+    """Returns the days on which gaps end that begin on the day before."""
     ends = []
     for piece in range(1, len(zone.starts)):
         begin, end = (zone.starts[piece] + zone.offsets[each] for each in (piece - 1, piece))
@@ -193,7 +193,10 @@ def _of_steps(anchor: int, step_s: int) -> int:
 def _of_months(
     months: int, days_of: Callable[[int, int], int], years: int = ALL_YEARS, every: int = 1, anchor: int = 0
 ) -> int:
-    """days_of(year, month): bit n is day n, alike in years of one length and first weekday. Others: OfMonths."""
+    """Returns days by months. days_of(year, month): bit n is day n; it depends on the length and first weekday only.
+
+    The rest as in OfMonths.
+    """
 
     def of(kind: _Kind, year: int) -> int:
         found = begun = 0
@@ -211,7 +214,7 @@ def _of_year_rule(days: OfYears) -> int:
 
 
 def _of_years(days_of: Callable[[_Kind, int], int], like: Callable[[_Kind, int], object], years: int) -> int:
-    """days_of: the days of a year, bit 0 is the first; asked once for all years of which `like` is the same."""
+    """Returns days by years. days_of: the days of a year, bit 0 is the first; called once for years alike by `like`."""
     found: dict[object, int] = {}
     parts = []
     for year, kind in enumerate(_YEARS, FIRST_YEAR):
@@ -230,7 +233,7 @@ def _of_years(days_of: Callable[[_Kind, int], int], like: Callable[[_Kind, int],
 
 
 def _repeated(days: Iterable[int], every: int, begin: int) -> int:
-    """The days begin + each of `days` + k * every for all whole k."""
+    """Returns the days begin + each of `days` + k * every for all whole k."""
     found = 0
     for day in {(begin + each) % every for each in days}:
         found |= 1 << day
@@ -259,4 +262,4 @@ _OF_PATTERN: dict[type, Callable[[Any], int]] = {
     Steps: lambda steps: _of_steps(steps.anchor, steps.step_s),
     Cycle: _of_cycle,
 }
-"""Any other kind may have times on any day."""
+"""Other kinds may have times on any day."""

@@ -10,7 +10,7 @@ from sweephand.values import value
 
 
 def _counted(days: Days, first: int, last: int) -> int:
-    """One by one, where the days of a set follow no arithmetic."""
+    """Counts one by one, for sets whose days follow no arithmetic."""
     found = 0
     day = days.next(first)
     while day is not None and day <= last:
@@ -52,7 +52,7 @@ class Both:
 
 @value
 class PickedOfWeeks:
-    """Of each k-th week, those of its days in chosen months and on chosen weekdays that stand at one of `positions`.
+    """Days of each k-th week, in chosen months and on chosen weekdays, that stand at one of `positions`.
 
     weekdays: bit 0 is the first day of the week. months: bit n is month n. begins: a day on which a week of the set
     begins.

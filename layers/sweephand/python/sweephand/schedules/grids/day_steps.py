@@ -1,4 +1,4 @@
-"""Equal steps of whole minutes or hours on the clock on the wall, cut down to parts of the day."""
+"""Equal steps of whole minutes or hours on the wall clock, restricted to parts of the day."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ class Slots(Series):
         return max(0, min(self._count_until(until) - self._count_until(after), limit)) if after < until else 0
 
     def phase(self, day: int) -> int:
-        """Days of the same phase have the same times."""
+        """Returns the phase of a day: days of the same phase have the same times."""
         return day % self._period
 
     def on_day(self, first: int, last: int) -> list[int]:
-        """The occurrences from `first` to `last`, rising; both lie on one day."""
+        """Returns the occurrences from `first` to `last`, rising; both lie on one day."""
         day = first // DAY_S
         minutes = [minute * 60 for minute in bits(self.minutes)]
         slots = self._slots_of(day) & (2 << last % DAY_S // self.size_s) - 1
@@ -84,7 +84,7 @@ class Slots(Series):
         return [second for begin in begins for minute in minutes if first <= (second := begin + minute) <= last]
 
     def shortest_gap_s(self) -> int:
-        """The smallest distance between two wall times, exactly; a period where there is one at most."""
+        """Returns the exact smallest distance between two wall times; a period if there is at most one."""
         shortest = period_s = self._period * DAY_S
         latest = self.after(-1)
         end = None if latest is None else latest + period_s
@@ -98,7 +98,7 @@ class Slots(Series):
         return self._grid << (self.anchor - day * self._a_day) % self.every & self.chosen
 
     def _day_from(self, day: int, step: int) -> int | None:
-        """The first day from `day` on, forwards or backwards, that has a slot."""
+        """Returns the first day from `day` on, forwards or backwards, that has a slot."""
         place = (self.anchor - day * self._a_day) % self.every
         for later in range(self._period):
             if self._meeting >> place & 1:
@@ -107,7 +107,7 @@ class Slots(Series):
         return None
 
     def _count_until(self, second: int) -> int:
-        """Since 1970; below 0 before."""
+        """Counts from 1970; negative before."""
         day, time = divmod(second, DAY_S)
         periods, days = divmod(day, self._period)
         slot, within = divmod(time, self.size_s)

@@ -1,6 +1,6 @@
 """Sets of calendar days, asked for the next and for the previous one, and the wall times that lie on them.
 
-A day is its number since 1970-01-01 by the clock on the wall; day 0 was a Thursday.
+A day is its number since 1970-01-01 by the wall clock; day 0 was a Thursday.
 
 Days          the two questions
 ├── OfMonths  days of a month by its length and first weekday; of chosen months and years, or each k-th month
@@ -46,20 +46,20 @@ class Days(Protocol):
     """A set of days. Hashable."""
 
     def next(self, day: int) -> int | None:
-        """The first day of the set at or after `day`, up to the year 2200."""
+        """Returns the first day of the set at or after `day`, up to the year 2200."""
 
     def previous(self, day: int) -> int | None:
-        """The last day of the set at or before `day`, from the year 1969 on."""
+        """Returns the last day of the set at or before `day`, from the year 1969 on."""
 
     def count(self, first: int, last: int) -> int:
-        """How many days of the set lie from `first` to `last`, both included and within 1969 to 2200."""
+        """Returns how many days of the set lie from `first` to `last`, both included and within 1969 to 2200."""
 
     def shortest_gap(self) -> int:
-        """The smallest distance between two days of the set, exactly; the whole horizon where there is one at most."""
+        """Returns the exact smallest distance between two days of the set; the horizon if there is at most one."""
 
 
 def month_table(pick: Callable[[int, int], int]) -> tuple[int, ...]:
-    """What OfMonths needs of a rule that sees only how long a month is and how it begins.
+    """Builds the table of OfMonths from a rule that sees only how long a month is and how it begins.
 
     pick(length, first): the mask of the month's days (bit n is day n); first: weekday of its first day, 0 is Monday.
     """
@@ -68,7 +68,7 @@ def month_table(pick: Callable[[int, int], int]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class OfMonths:
-    """table: of month_table. months: bit n is month n. years: bit n is the year 1969 + n.
+    """Days of months. table: from month_table. months: bit n is month n. years: bit n is the year 1969 + n.
 
     every, anchor: only the months at a whole number of `every` months from month `anchor` (year * 12 + month - 1).
     """
@@ -80,7 +80,7 @@ class OfMonths:
     anchor: int = 0
 
     def ever(self) -> bool:
-        """Whether any day is in the set. Looks at each year at most; a month is one of 28 kinds."""
+        """Returns whether any day is in the set. Looks at each year at most; a month is one of 28 kinds."""
         possible = [month for month in range(1, 13) if self.months >> month & 1 and self._possible(month)]
         return any(
             self.years >> year - FIRST_YEAR & 1
@@ -153,15 +153,15 @@ class OfMonths:
         return shortest
 
     def visited(self) -> int:
-        """Of `months`, those whose turn ever comes."""
+        """Returns the months among `months` whose turn ever comes."""
         return self.months & sum(1 << month + 1 for month in {(self.anchor + n * self.every) % 12 for n in range(12)})
 
     def days_of(self, year: int, month: int) -> int:
-        """The mask of a month's days, whether the month is chosen or not."""
+        """Returns the mask of a month's days, whether the month is chosen or not."""
         return self.table[self._kind(year, month)]
 
     def has_month(self, year: int, month: int) -> bool:
-        """Whether a month is chosen, and has its turn."""
+        """Returns whether a month is chosen, and has its turn."""
         return self._has(year, month)
 
     def _kind(self, year: int, month: int) -> int:
@@ -182,7 +182,7 @@ class OfMonths:
 
 @dataclass(frozen=True, slots=True)
 class OfWeeks:
-    """weekdays: bit 0 is the first day of the week. begins: a day on which a week of the set begins."""
+    """Weekdays of each k-th week; bit 0 is the first day of the week. begins: a day on which such a week begins."""
 
     weekdays: int
     begins: int = _MONDAY_BEFORE_EPOCH
@@ -216,7 +216,7 @@ class OfWeeks:
         return min(around, _least_distance(self.weekdays))
 
     def _before(self, day: int) -> int:
-        """Days of the set from `begins` up to `day`, without it; below 0 before `begins`."""
+        """Counts the days of the set from `begins` up to `day`, without it; negative before `begins`."""
         weeks, rest = divmod(day - self.begins, 7 * self.every)
         return weeks * self.weekdays.bit_count() + (self.weekdays & (1 << min(rest, 7)) - 1).bit_count()
 
@@ -245,7 +245,7 @@ class EachNth:
 
 @dataclass(frozen=True, slots=True)
 class OrNextDay:
-    """The days of `days`, and the day after each day of `short`: what a month lacks falls on the first of the next."""
+    """The days of `days`, and the day after each day of `short`: a missing day moves to the first of the next month."""
 
     days: Days
     short: Days
@@ -279,7 +279,7 @@ class OrNextDay:
 
 @dataclass(frozen=True, slots=True)
 class Unmoved:
-    """A pattern before the dates that a month lacks move. series: without them. dates: bit n is day n of the month."""
+    """A pattern before missing dates move. series: without them. dates: bit n is day n of the month."""
 
     series: Series
     dates: int
@@ -287,7 +287,7 @@ class Unmoved:
 
 @dataclass(frozen=True, slots=True)
 class OnDays(Series):
-    """Wall seconds: each day of `days` at each time of `clock`. unmoved: where dates that a month lacks move."""
+    """Wall seconds: each day of `days` at each time of `clock`. unmoved: set if dates that a month lacks move."""
 
     days: Days
     clock: Clock
@@ -332,7 +332,7 @@ class OnDays(Series):
         return max(0, min(found, limit))
 
     def shortest_gap_s(self) -> int:
-        """The smallest distance between two wall times, exactly."""
+        """Returns the smallest distance between two wall times, exactly."""
         return self.clock.shortest_gap_s(self.days.shortest_gap())
 
 
@@ -341,7 +341,7 @@ def _lowest(mask: int) -> int:
 
 
 def _least_distance(mask: int) -> int:
-    """Between two bits."""
+    """Returns the smallest distance between two bits."""
     return min((later - number for number, later in pairwise(bits(mask))), default=_HORIZON)
 
 

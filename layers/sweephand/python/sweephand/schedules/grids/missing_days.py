@@ -1,4 +1,4 @@
-"""What a schedule says of an occurrence that stands for a day of the month that its month lacks (monthOverflow)."""
+"""Names the missing day of the month that an occurrence stands for (monthOverflow)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ _EPOCH_DAY = EPOCH.toordinal()
 
 
 def moved(wall: int, dates: int) -> MovedBy:
-    """Of an occurrence on the last day of a month that lacks one of `dates`, or on the day after it.
+    """Marks an occurrence on the last day of a month that lacks one of `dates`, or on the day after it.
 
-    wall: wall seconds. dates: bit n is day n of the month. The first one that is lacking is named, as the day that does
-    not exist: 2027-02-31T09:00:00.
+    wall: wall seconds. dates: bit n is day n of the month. The mark names the first missing day: 2027-02-31T09:00:00.
     """
     day, time = divmod(wall, 86_400)
     on = date.fromordinal(day + _EPOCH_DAY)

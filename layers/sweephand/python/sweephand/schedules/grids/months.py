@@ -1,4 +1,4 @@
-"""Equal steps of calendar months on the clock on the wall."""
+"""Equal steps of calendar months on the wall clock."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Months(Series):
 
     def __post_init__(self) -> None:
         if self.step < 1:
-            raise ValueError("a step is at least a month")
+            raise ValueError("a step must be at least one month")
 
     def after(self, second: int) -> int | None:
         k = (_month_of(second) - _month_of(self.anchor)) // self.step - 1  # MonthOverflow.NEXT lies a month later
@@ -64,12 +64,12 @@ class Months(Series):
         return missing_days.moved(second, 1 << day)
 
     def day_and_months(self) -> tuple[int, list[int]]:
-        """(day of the month of the anchor, the months (1 to 12) that the steps come to)."""
+        """Returns (day of the month of the anchor, the months (1 to 12) that the steps come to)."""
         begun = date.fromordinal(self.anchor // 86_400 + _EPOCH_DAY)
         return begun.day, sorted({(begun.month - 1 + k * self.step) % 12 + 1 for k in range(12)})
 
     def _wall(self, k: int) -> tuple[int | None, int]:
-        """(the k-th wall time, None where its month lacks the day; the first of that month)."""
+        """Returns (the k-th wall time, None if its month lacks the day; the first of that month)."""
         day, clock = divmod(self.anchor, 86_400)
         begun = date.fromordinal(day + _EPOCH_DAY)
         months = begun.year * 12 + begun.month - 1 + k * self.step

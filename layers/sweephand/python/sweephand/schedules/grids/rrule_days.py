@@ -1,4 +1,4 @@
-"""The days that a rule of RFC 5545 picks of a month or of a year, as bit masks: bit n is day n, the first is 1.
+"""Picks the days of a month or year by a rule of RFC 5545, as bit masks: bit n is day n, the first is 1.
 
 Weekdays are numbers from 0 for Monday. Positions and ordinals count from 1, below 0 from the end.
 """
@@ -16,11 +16,11 @@ _WEEK = 0x7F
 
 
 class DayRule(NamedTuple):
-    """What limits the days of a month or year; empty members limit nothing.
+    """The limits on the days of a month or year; empty members limit nothing.
 
-    months: mask, bit n is month n. weekdays: mask, bit 0 is Monday. ordinals: (which, weekday), of each chosen month,
-    or of the year where no month is chosen. week_start: the weekday that begins a week. positions: which of the days
-    that all others leave.
+    months: mask, bit n is month n. weekdays: mask, bit 0 is Monday. ordinals: (which, weekday) in each chosen month, or
+    in the year if no month is chosen. week_start: the weekday that begins a week. positions: which of the days that all
+    other members leave.
     """
 
     months: int = 0
@@ -34,7 +34,7 @@ class DayRule(NamedTuple):
 
 
 def of_month(rule: DayRule, length: int, first: int) -> int:
-    """The days of a month by month_days, weekdays, ordinals and positions. first: weekday of its first day."""
+    """Returns the days of a month by month_days, weekdays, ordinals and positions. first: weekday of its first day."""
     mask = (2 << length) - 2
     if rule.month_days:
         mask &= _numbered(rule.month_days, length)
@@ -45,7 +45,7 @@ def of_month(rule: DayRule, length: int, first: int) -> int:
 
 @lru_cache(maxsize=1024)  # a year is one of 28 kinds for each rule
 def of_year(rule: DayRule, length: int, first: int, before: int, following: int) -> int:
-    """The days of a year by all of the rule. before, following: lengths of the years beside it."""
+    """Returns the days of a year by the whole rule. before, following: lengths of the neighbouring years."""
     mask = (2 << length) - 2
     if rule.months:
         mask &= _in_months(rule, length, first)
@@ -62,7 +62,7 @@ def of_year(rule: DayRule, length: int, first: int, before: int, following: int)
 
 
 def at_positions(mask: int, positions: tuple[int, ...]) -> int:
-    """Those bits of a mask that stand at one of the positions; all of them if none is given."""
+    """Returns the bits of a mask that stand at one of the positions; all of them if none is given."""
     if not positions:
         return mask
     days = bits(mask)
@@ -74,7 +74,7 @@ def at_positions(mask: int, positions: tuple[int, ...]) -> int:
 
 
 def _numbered(numbers: tuple[int, ...], length: int) -> int:
-    """Days by number, below 0 from the end; what the month or year does not have is left out."""
+    """Returns days by number, negative from the end; leaves out those that the month or year lacks."""
     mask = 0
     for number in numbers:
         day = number if number > 0 else length + 1 + number
@@ -97,7 +97,7 @@ def _on_weekdays(rule: DayRule, length: int, first: int) -> int:
 
 
 def _in_months(rule: DayRule, length: int, first: int) -> int:
-    """The days of a year that its chosen months have by `of_month`."""
+    """Returns the days of a year that its chosen months have by `of_month`."""
     of_each = rule._replace(positions=())
     mask = begun = 0
     for month in range(1, 13):
@@ -109,7 +109,7 @@ def _in_months(rule: DayRule, length: int, first: int) -> int:
 
 
 def _in_weeks(rule: DayRule, length: int, first: int, before: int, following: int) -> int:
-    """The days of a year that lie in one of the numbered weeks, those of the years beside it among them."""
+    """Returns the days of a year that lie in one of the numbered weeks, also of the neighbouring years."""
     start = rule.week_start
     firsts = ((first - before) % 7, first, (first + length) % 7, (first + length + following) % 7)
     begins = (-before, 0, length, length + following)
@@ -124,6 +124,6 @@ def _in_weeks(rule: DayRule, length: int, first: int, before: int, following: in
 
 
 def _first_week(first: int, week_start: int) -> int:
-    """The day on which the first week of a year with at least four of its days begins: -2 to 4."""
+    """Returns the day on which the first week of a year with at least four of its days begins: -2 to 4."""
     into_week = (first - week_start) % 7
     return 1 - into_week if into_week <= 3 else 8 - into_week

@@ -1,4 +1,4 @@
-"""Series put together from a series and from instants named one by one, and the n-th occurrence of any series."""
+"""Series built from another and from instants named one by one, and the n-th occurrence of any series."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sweephand.values import value
 
 @value
 class Also(Amended):
-    """The occurrences of `series` and the seconds `extras`: rising, at least one unless all are dropped.
+    """The occurrences of `series` and the seconds `extras`: in order, at least one unless all are dropped.
 
-    marks: rising, what a time rule did to extras, and at the second of a clock change what it dropped of them.
+    marks: in order, how time rules changed extras; an extra that a rule dropped is marked at the clock change.
     """
 
     series: Series
@@ -41,7 +41,7 @@ class Also(Amended):
         alone = sum(self.series.until(second) != second for second in named)
         return max(0, min(self.series.count(after, until, limit) + alone, limit))
 
-    def takes_out(self, second: int) -> bool:  # noqa: ARG002 - it takes out nothing
+    def takes_out(self, second: int) -> bool:  # noqa: ARG002 - takes out nothing
         return False
 
     def moved_by(self, second: int) -> MovedBy | None:
@@ -69,7 +69,7 @@ class Also(Amended):
 class Without(Amended):
     """The occurrences of `series` that lie in none of `spans`: (first, last) seconds, rising, apart, at least one.
 
-    A search passes over each span at most once.
+    A search skips each span at most once.
     """
 
     series: Series
@@ -121,12 +121,12 @@ class Without(Amended):
 
 
 def _moves(mark: MovedBy) -> bool:
-    """Whether it tells of a wall time of the schedule's own clock that a gap moved."""
+    """Returns whether it marks a wall time of the schedule's own clock that a gap moved."""
     return mark.rule == "dstGap" and mark.effect == "moved" and mark.zone is None
 
 
 def joined(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Spans in any order as `Without` wants them: rising, those that meet made one."""
+    """Prepares spans in any order for `Without`: sorted, with spans that meet joined."""
     made: list[tuple[int, int]] = []
     for first, last in sorted(spans):
         if made and first <= made[-1][1] + 1:
@@ -137,9 +137,9 @@ def joined(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 def nth_after(series: Series, second: int, which: int, last: int) -> int | None:
-    """The `which`-th occurrence (from 1) strictly after `second`; None if it lies beyond `last`.
+    """Returns the `which`-th occurrence (from 1) strictly after `second`; None if it lies beyond `last`.
 
-    Asks the series for counts of doubling spans, then of halving ones: what lies beyond the answer is hardly looked at.
+    Counts in spans that double, then in spans that halve, so that little beyond the answer is searched.
     """
     left, span = which - 1, 1 << 16
     counted = series.count(second, min(second + span, last), left + 1)

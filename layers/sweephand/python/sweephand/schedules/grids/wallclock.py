@@ -24,11 +24,11 @@ class OnWallClock(Series):
     """The instants at which the clock of `zone` reads a time of `pattern`, with a rule for each gap and overlap.
 
     pattern: a series of wall seconds (localtime.py), not of Unix seconds.
-    marked: False where each real hour counts for itself, so that nothing is moved and nothing is doubled.
-    since: in wall seconds; times in a gap of the clock before it do not count, although they would come after it.
+    marked: False if each real hour counts, so that nothing is moved and nothing is doubled.
+    since: in wall seconds; earlier times in a gap of the clock do not count, although they would come after it.
 
-    Each piece of constant offset is searched by itself, in rising order of time; within it wall time and time line
-    differ by a constant. So two wall times in the wrong order (a shifted one behind the next) need no special care.
+    Each piece of constant offset is searched on its own, in order of time; within it, wall time and Unix time differ by
+    a constant. So two wall times in the wrong order (a shifted one after the next) need no special care.
     """
 
     pattern: Series
@@ -51,7 +51,7 @@ class OnWallClock(Series):
         return self._search_after(piece, second)
 
     def _search_after(self, piece: int, second: int) -> int | None:
-        """Piece by piece, beginning with that of the first second to look at."""
+        """Searches piece by piece, beginning with that of the first second asked for."""
         starts, offsets = self.zone.starts, self.zone.offsets
         while True:
             offset = offsets[piece]
@@ -66,8 +66,8 @@ class OnWallClock(Series):
             following = piece + 1
             if following == len(starts):
                 return None
-            # No wall time before `wall` matches, so pieces before it are passed over; but close to its end the next
-            # piece may repeat wall times that are already behind us.
+            # No wall time before `wall` matches, so pieces before it are skipped; but close to its end the next
+            # piece may repeat earlier wall times.
             if self.zone.end(piece) - second > _NEAR:
                 if wall is None:
                     return None
@@ -108,7 +108,7 @@ class OnWallClock(Series):
             second, piece = starts[preceding + 1] - 1, preceding
 
     def count(self, after: int, until: int, limit: int) -> int:
-        """By pieces, each counted by the pattern: their number costs nothing where that counts by masks."""
+        """Counts by pieces; the pattern counts each of them, which is cheap if it counts by masks."""
         found = 0
         for piece in range(self.zone.piece(after + 1), self.zone.piece(until) + 1):
             offset = self.zone.offsets[piece]
@@ -166,14 +166,14 @@ class OnWallClock(Series):
         return self.pattern.until(wall) != wall
 
     def _calm(self, wall: int, from_piece: int) -> int | None:
-        """The instant of a wall time in another piece than the one asked from, if no change of the clock is near it."""
+        """Returns the instant of a wall time in another piece than `from_piece`, if no clock change is near it."""
         zone = self.zone
         piece = zone.piece(wall - zone.offsets[from_piece])
         found = wall - zone.offsets[piece]
         return found if zone.starts[piece] + _NEAR < found < zone.ends[piece] - _NEAR else None
 
     def bounds(self, piece: int) -> tuple[int, int]:
-        """(first, end) of the seconds of a piece that count: without the copy that the overlap rule drops."""
+        """Returns (first, end) of the seconds of a piece that count: without the copy that the overlap rule drops."""
         zone = self.zone
         begin, end = zone.starts[piece], zone.end(piece)
         if self.overlap is Overlap.FIRST:
@@ -183,7 +183,7 @@ class OnWallClock(Series):
         return begin, end
 
     def _only_moved(self, piece: int) -> Iterator[int]:
-        """The instants that the gap at the start of a piece moves there and that no wall time gives by itself."""
+        """Yields the instants that the gap at the start of a piece moves there and that match no wall time directly."""
         start, offset = self.zone.starts[piece], self.zone.offsets[piece]
         moved = self._moved_after(piece, start - 1)
         while moved is not None:
@@ -192,7 +192,7 @@ class OnWallClock(Series):
             moved = self._moved_after(piece, moved)
 
     def _moved_after(self, piece: int, second: int) -> int | None:
-        """The first instant after `second` that stands for a wall time in the gap at the start of the piece."""
+        """Returns the first instant after `second` that stands for a wall time in the gap at the start of the piece."""
         jump = self.zone.jump(piece)
         start = self.zone.starts[piece]
         if jump <= 0 or second >= start + jump or self.gap is Gap.SKIP:
@@ -205,11 +205,11 @@ class OnWallClock(Series):
         return None if wall is None or wall >= start + before + jump else start
 
     def _first_in_gap(self, wall: int) -> int | None:
-        """The first wall time of the pattern from `wall` on that counts in a gap."""
+        """Returns the first wall time of the pattern from `wall` on that counts in a gap."""
         return self.pattern.after(max(wall, self.since) - 1)
 
     def _moved_until(self, piece: int, second: int) -> int | None:
-        """The latest instant at or before `second` that stands for a wall time in the gap at the start of the piece."""
+        """Returns the last instant up to `second` that stands for a wall time in the gap at the piece's start."""
         jump = self.zone.jump(piece)
         if jump <= 0 or self.gap is Gap.SKIP:
             return None
@@ -222,12 +222,12 @@ class OnWallClock(Series):
 
 
 def certain_gap(series: OnWallClock, wall_gap_s: int, common_s: int = 0) -> int:
-    """The smallest distance in seconds between two occurrences that is certain, at least 1.
+    """Returns the smallest distance in seconds between two occurrences that is certain, at least 1.
 
-    wall_gap_s: the smallest distance between two wall times of the pattern. common_s: what divides the distance of any
-    two of them (0: wall_gap_s does), and where time rules act also their distance from midnight. A clock change can
-    bring occurrences closer together by as much as the clock jumps, and a wall time that runs twice comes back after
-    that much.
+    wall_gap_s: the smallest distance between two wall times of the pattern. common_s: a divisor of the distance between
+    any two of them (0: wall_gap_s is one), and if time rules act also of their distance from midnight. A clock change
+    can bring occurrences closer together by as much as the clock jumps, and a wall time that runs twice comes back
+    after that much.
     """
     zone = series.zone
     jumps = [abs(zone.jump(piece)) for piece in range(1, len(zone.starts)) if zone.starts[piece] >= 0]

@@ -1,8 +1,7 @@
-"""The times of a week at which a series may have an occurrence at all: more than it has, never less.
+"""The times of a week at which a series may have an occurrence: possibly too many, never too few.
 
-Each is a series of wall seconds that is the same in every week, so it is asked about one week and speaks for all. What
-depends on the date (a day of the month, each third week) is taken as if any date might have it. `meets` is the one
-question; calendars (reach.py) ask it.
+Each is a series of wall seconds that is the same in every week, so one week stands for all. Times that depend on the
+date (a day of the month, each third week) count for every date. Calendars (reach.py) ask one question: `meets`.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ _A_MONDAY = MONDAY + 2_000 * WEEK_S
 _NEAR = 70 * DAY_S
 """More than any calendar rolls back from the first second of a window."""
 _MOST_GAPS = 20
-"""In a row in which none of the times lies that a gap has in other weeks."""
+"""The most gaps in a row that are tried without finding one of the times."""
 _MOST_TIMES = 6_000
-"""Of a series that names its times one by one: beyond, any time is taken as possible."""
+"""The most times of a series that are listed one by one; with more, any time counts as possible."""
 _MOST_LISTED = 1_440
 
 
 def meets(times: Iterable[Series], begin: int, end: int) -> bool:
-    """Whether any of the series has a second in [begin, end) of a week. begin, end: seconds since Monday's midnight."""
+    """Returns whether a series has a second in [begin, end) of a week, in seconds since Monday's midnight."""
     for each in times:
         found = each.after(_A_MONDAY + begin - 1)
         if found is not None and found < _A_MONDAY + end:
@@ -50,9 +49,9 @@ def meets(times: Iterable[Series], begin: int, end: int) -> bool:
 
 
 def times_of_week(series: Series, zone: Zone, *, any_day: bool = False, since: int = FIRST_SECOND) -> list[Series]:
-    """What the clock of `zone` may read at an occurrence. any_day: as if each came on every weekday, at its time.
+    """Returns the times that the clock of `zone` may read at an occurrence. any_day: as if each came on every weekday.
 
-    since: of Unix seconds, the first that matters: changes of the clock before it are not looked at.
+    since: the first Unix second that matters: earlier clock changes are ignored.
     """
     while isinstance(series, Window | Without):
         since = max(since, series.first - _NEAR) if isinstance(series, Window) else since
@@ -75,9 +74,9 @@ def times_of_week(series: Series, zone: Zone, *, any_day: bool = False, since: i
 
 
 def rolled_gap_s(series: Series, zone: Zone) -> int:
-    """The smallest distance in seconds that is certain between two occurrences of a series that rolls, at least 1.
+    """Returns the smallest certain distance in seconds between two occurrences of a series that rolls, at least 1.
 
-    Rolling may bring any two of its times of the day together, and each of them beside itself on the next day.
+    Rolling may bring any two of its times of the day together on one day or on neighbouring days.
     """
     listed = _times_of_day(series, zone)
     if not listed:
@@ -94,7 +93,7 @@ def rolled_gap_s(series: Series, zone: Zone) -> int:
 
 
 def _times_of_day(series: Series, zone: Zone) -> list[int]:
-    """What the clock may read at an occurrence, from midnight; none if that is too much."""
+    """Returns the times that the clock may read at an occurrence, from midnight; none if there are too many."""
     found: set[int] = set()
     for each in times_of_week(series, zone, any_day=True):
         listed = list(islice(each.seconds(_A_MONDAY - 1, _A_MONDAY + DAY_S - 1), _MOST_LISTED + 1))
@@ -131,7 +130,7 @@ def _of_pattern(pattern: Series, *, any_day: bool) -> list[Series]:
 
 
 def _of_grid(pattern: Series, period: int) -> Series:
-    """Of steps on the clock. period: a day or a week."""
+    """Returns the times of steps on the clock. period: a day or a week."""
     if isinstance(pattern, Months):
         return Steps(pattern.anchor, DAY_S)
     if isinstance(pattern, Steps):
@@ -166,7 +165,7 @@ def _cycle(period: int, seconds: Iterable[int]) -> Series:
 
 
 def weekdays_of(days: Days) -> int:
-    """The weekdays on which days of a set may fall: bit 0 is Monday."""
+    """Returns the weekdays on which days of a set may fall: bit 0 is Monday."""
     if isinstance(days, OfWeeks | PickedOfWeeks):
         return _turned(days.weekdays, (days.begins + 3) % 7)
     if isinstance(days, EachNth):
@@ -186,7 +185,7 @@ def weekdays_of(days: Days) -> int:
 
 
 def _turned(mask: int, by: int) -> int:
-    """Bit n becomes bit n + by, in a circle of seven."""
+    """Rotates seven bits: bit n becomes bit n + by."""
     return (mask << by | mask >> 7 - by) & ALL_DAYS
 
 
@@ -205,7 +204,7 @@ class _Hours(Series):
 
 @value
 class _Shifted(Series):
-    """Of each week, what `times` have in `gap` (hours of the week), put off by `jump_s`."""
+    """The seconds of `times` in `gap` (hours of the week), moved ahead by `jump_s`, in each week."""
 
     times: tuple[Series, ...]
     gap: Weekly
@@ -225,9 +224,10 @@ class _Shifted(Series):
 
 
 def _behind_gaps(times: Sequence[Series], series: OnWallClock, since: int, *, any_day: bool) -> list[Series]:
-    """What the gaps of the clock move: to a gap's end, or by as much as the clock jumps.
+    """Returns the times that gaps of the clock move: to the end of the gap, or by as much as the clock jumps.
 
-    What rolls comes to the end of a gap too, also what a gap moved before; so gaps are looked at until none is met.
+    An occurrence that rolls may come to the end of a gap too, also one that a gap moved before. So the search goes on
+    until no gap is met.
     """
     moved: list[Series] = []
     left = gaps_of(series.zone, since)
@@ -261,18 +261,18 @@ def _meets(times: Sequence[Series], moved: Sequence[Series], gap: tuple[int, int
 
 
 def gaps_of(zone: Zone, since: int) -> list[tuple[int, int]]:
-    """(where in a week the clock jumps, by how much) for each kind of gap that comes at `since` or behind it."""
+    """Returns (where in a week the clock jumps, by how much) for each kind of gap at or after `since`."""
     return [kind for kind, start in _kinds_of_gaps(zone) if start >= since]
 
 
 def offsets(zone: Zone, since: int) -> list[int]:
-    """Those that hold at `since` or behind it."""
+    """Returns the offsets that hold at or after `since`."""
     return [offset for offset, end in _kinds_of_offsets(zone) if end > since]
 
 
 @lru_cache(maxsize=256)
 def _kinds_of_gaps(zone: Zone) -> tuple[tuple[tuple[int, int], int], ...]:
-    """Each with the start of its last one."""
+    """Returns each kind of gap with the start of the last one."""
     kinds = {}
     for piece in range(1, len(zone.starts)):
         jump = zone.jump(piece)
@@ -284,5 +284,5 @@ def _kinds_of_gaps(zone: Zone) -> tuple[tuple[tuple[int, int], int], ...]:
 
 @lru_cache(maxsize=256)
 def _kinds_of_offsets(zone: Zone) -> tuple[tuple[int, int], ...]:
-    """Each with the end of its last piece."""
+    """Returns each offset with the end of its last piece."""
     return tuple(dict(zip(zone.offsets, zone.ends, strict=True)).items())

@@ -13,13 +13,13 @@ from sweephand.values import value
 
 @value
 class OfYears:
-    """Days (days.py). years: bit n is the year 1969 + n."""
+    """Days (days.py) of years by a rule. years: bit n is the year 1969 + n."""
 
     rule: DayRule
     years: int = ALL_YEARS
 
     def ever(self) -> bool:
-        """Whether any day is in the set. Looks at each year at most; a year is one of 28 kinds."""
+        """Returns whether any day is in the set. Looks at each year at most; a year is one of 28 kinds."""
         return any(self._days_of(year) for year in range(FIRST_YEAR + 1, LAST_YEAR))
 
     def next(self, day: int) -> int | None:
@@ -77,7 +77,7 @@ class OfYears:
         return shortest
 
     def _days_of(self, year: int) -> int:
-        """The mask of a year's days, 0 if the year is not chosen."""
+        """Returns the mask of a year's days, 0 if the year is not chosen."""
         if not self.years >> year - FIRST_YEAR & 1:
             return 0
         eves = [_eve(each) for each in range(year - 1, year + 3)]
@@ -86,7 +86,7 @@ class OfYears:
 
 
 def _eve(year: int) -> int:
-    """The ordinal of the day before a year."""
+    """Returns the ordinal of the day before a year."""
     year -= 1
     return year * 365 + year // 4 - year // 100 + year // 400
 

@@ -1,4 +1,4 @@
-"""Dates in a format of the caller's own: {"date": "2027-10-20 04:30 +0000", "format": "YYYY-MM-DD HH:mm Z"}.
+"""Reads dates in the caller's own format: {"date": "2027-10-20 04:30 +0000", "format": "YYYY-MM-DD HH:mm Z"}.
 
 The tokens are those of SAP's table, and mean what they mean in moment.js. Other letters are refused, but for T; text in
 [brackets] stands for itself. What a format leaves out is filled from the left with today's year, month and day, from
@@ -37,7 +37,7 @@ _MONTH_NUMBERS |= {name.lower(): number for number, name in enumerate(MONTHS, 1)
 
 
 class _Kind(NamedTuple):
-    """name: of what a token gives. shape: of its text. value: of the text, refused with its field and position."""
+    """A kind of token. name: of its value. shape: its pattern. value: reads it, or refuses with field and position."""
 
     name: str
     shape: re.Pattern[str]
@@ -56,7 +56,7 @@ def _number(name: str, digits: str, least: int, most: int, suffix: str = "") -> 
 
 
 def _short_year(name: str) -> _Kind:
-    """69 to 99 are of the last century."""
+    """Returns a two-digit year: 69 to 99 belong to the last century."""
 
     def value(found: re.Match[str], field: str) -> int:
         year = int(found[0]) + (1900 if int(found[0]) > 68 else 2000)
@@ -107,11 +107,11 @@ _SAME |= {"mm": "m", "ss": "s", "SS": "S", "SSS": "S", "ZZ": "Z"}
 _BLANKS = re.compile(r"[ \t]+", re.ASCII)
 
 Parts = dict[str, int]
-"""What the tokens gave, by the name of their kind: `seconds` in nanoseconds, a `fraction` as 1 if there is any."""
+"""Values of the tokens by the name of their kind: `seconds` in nanoseconds, a `fraction` as 1 if there is any."""
 
 
 def read(text: str, format_: str, field: str, now_wall: int) -> Written:
-    """The date that the text gives, read by the format. now_wall: what the clock on the wall reads now.
+    """Returns the date in the text, read by the format. now_wall: the current wall time.
 
     Raises InvalidRequest for `field`.date or `field`.format, with the position there.
     """
@@ -128,7 +128,7 @@ def read(text: str, format_: str, field: str, now_wall: int) -> Written:
         if found is None:
             raise InvalidRequest(f"{field}.date", f"expected the {kind.name} ({token})", position=position)
         if kind.name in parts:
-            raise InvalidRequest(f"{field}.format", f"{token}: the {kind.name} stands there twice")
+            raise InvalidRequest(f"{field}.format", f"{token}: the {kind.name} is given twice")
         parts[kind.name] = kind.value(found, f"{field}.date")
         position = found.end()
     if position != end:
@@ -152,7 +152,7 @@ def _tokens(format_: str, field: str) -> list[str]:
 
 
 def _literal(text: str, position: int, token: str, field: str) -> int:
-    """Passes over what stands for itself; any blanks match any."""
+    """Skips literal characters; any blanks match any blanks."""
     if token.isspace():
         blanks = _BLANKS.match(text, position)
         if blanks is None:
@@ -201,7 +201,7 @@ def _day(parts: Parts, field: str, today: date) -> date:
 
 
 def _by_iso_week(parts: Parts, field: str, today: date) -> date | None:
-    """Week 1 has the year's first Thursday; weeks begin on Monday."""
+    """Returns the day by ISO week: week 1 has the year's first Thursday; weeks begin on Monday."""
     if not parts.keys() & {"ISO week year", "ISO week", "ISO weekday"}:
         return None
     year = parts.get("ISO week year", parts.get("year", today.isocalendar().year))
@@ -213,7 +213,7 @@ def _by_iso_week(parts: Parts, field: str, today: date) -> date | None:
 
 
 def _by_week(parts: Parts, today: date) -> date | None:
-    """Week 1 has the first of January; weeks begin on Sunday, which is weekday 0."""
+    """Returns the day by week: week 1 has the first of January; weeks begin on Sunday, which is weekday 0."""
     if not parts.keys() & {"week year", "week", "weekday"}:
         return None
     sunday = _sunday(today)
@@ -224,5 +224,5 @@ def _by_week(parts: Parts, today: date) -> date | None:
 
 
 def _sunday(day: date) -> int:
-    """The first day of its week, counted from 1970-01-01."""
+    """Returns the first day of its week, counted from 1970-01-01."""
     return number_of(day) - day.isoweekday() % 7

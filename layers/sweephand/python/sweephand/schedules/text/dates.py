@@ -1,4 +1,4 @@
-"""Dates as callers of SAP's service write them: a text of ISO 8601 or RFC 2822, or an object with a format."""
+"""Dates as callers of SAP's service write them: a string of ISO 8601 or RFC 2822, or an object with a format."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _SHAPE = 'an object such as {"date": "2027-10-20 04:30", "format": "YYYY-MM-DD H
 
 
 def read(value: object, field: str, now: int, where: Zone) -> Written:
-    """The date of a text or of {"date", "format"}; without a format it is a text of the two standards.
+    """Returns the date of a string or of {"date", "format"}; without a format the string follows one of the standards.
 
-    now, where: what a format without year, month or day is filled up with. Without an offset: wall time.
+    now, where: complete a format without year, month or day. A date without an offset is wall time.
     Raises InvalidRequest for `field`, `field`.date or `field`.format.
     """
     if not isinstance(value, dict):
@@ -40,7 +40,7 @@ def read(value: object, field: str, now: int, where: Zone) -> Written:
 def read_second(
     value: object, field: str, now: int, where: Zone, gap: Gap | None = None, overlap: Overlap | None = None
 ) -> int:
-    """The same in Unix seconds. gap, overlap: the caller's rules, without which a doubtful wall time is refused."""
+    """Returns the same in Unix seconds. gap, overlap: the caller's rules; without one, doubtful times are refused."""
     return instants.resolve(read(value, field, now, where), field, where, gap, overlap)
 
 

@@ -16,14 +16,14 @@ _CLOCK = re.compile(
 
 
 class Found(NamedTuple):
-    """second: since midnight by the clock on the wall. end: where the time ends in its text."""
+    """A time of day. second: since midnight by the wall clock. end: where the time ends in its string."""
 
     second: int
     end: int
 
 
 def match(text: str, position: int, field: str) -> Found | None:
-    """The time that begins there, None if none does: a bare number is none. Raises InvalidRequest for 25:00."""
+    """Returns the time that begins there, or None. A bare number is not a time. Raises InvalidRequest for 25:00."""
     found = _CLOCK.match(text, position)
     if found is None:
         return None

@@ -36,10 +36,10 @@ class Duration(NamedTuple):
 
 
 def read(value: object, field: str) -> Duration:
-    """ISO 8601 (a day has 24 hours; months and years are calendar units), a number and a unit up to weeks, or .NET's
-    TimeSpan as it is printed.
+    """Reads ISO 8601 (a day has 24 hours; months and years are calendar units), a number and a unit up to weeks, or
+    .NET's TimeSpan as it is printed.
 
-    Raises InvalidRequest with the position at which the text leaves the grammar.
+    Raises InvalidRequest with the position of the first character that does not fit.
     """
     text = members.text(value, field, EXPECTED)
     if text[0] == "P":
@@ -48,7 +48,7 @@ def read(value: object, field: str) -> Duration:
 
 
 def _time_span(text: str, field: str) -> Duration:
-    """[days.]hh:mm:ss[.fraction], the constant form. "5:00" is none: there it would be five hours."""
+    """Reads [days.]hh:mm:ss[.fraction], .NET's constant form. Refuses "5:00", which .NET reads as five hours."""
     found = _TIME_SPAN.fullmatch(text)
     if found is None:
         begun = _TIME_SPAN_BEGUN.match(text)
@@ -69,7 +69,7 @@ def _up(whole: int, *, part: bool) -> int:
 
 
 def read_interval(value: object, field: str) -> int:
-    """Seconds of SAP's repeatInterval: a number and a unit, where a month is 30 days and a year 365 days.
+    """Returns seconds of SAP's repeatInterval: a number and a unit, where a month is 30 days and a year 365 days.
 
     `every` with the align `actual_start` does what SAP's service does with it: write the result as PT<seconds>S.
     Decimals are taken, and sums: "1.5 hours", "1 hour and 30 minutes".
@@ -109,7 +109,7 @@ def _words(text: str, field: str) -> Duration:
 
 
 def _iso(text: str, field: str) -> Duration:
-    """Only the last part may have a fraction, and only one of a fixed length."""
+    """Reads ISO 8601. Only the last part may have a fraction, and only if its unit has a fixed length."""
     sums = {"seconds": 0, "months": 0}
     part = False
     position, units, left = 1, _DATE_PART, "YMWD"

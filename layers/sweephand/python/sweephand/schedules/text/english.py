@@ -200,7 +200,7 @@ def _spans(numbers: Sequence[int]) -> str:
 
 
 def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """The numbers as unbroken runs (first, last)."""
+    """Returns the numbers as unbroken runs (first, last)."""
     runs: list[tuple[int, int]] = []
     for number in numbers:
         if runs and number == runs[-1][1] + 1:
@@ -211,7 +211,7 @@ def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _step(numbers: Sequence[int], size: int) -> int:
-    """The step if the numbers are equal steps around the whole clock, else 0; one number is no step."""
+    """Returns the step if the numbers are equal steps around the whole clock, else 0; one number is no step."""
     gaps = {later - number for number, later in zip(numbers, [*numbers[1:], numbers[0] + size], strict=True)}
     return gaps.pop() if len(gaps) == 1 and len(numbers) > 1 else 0
 

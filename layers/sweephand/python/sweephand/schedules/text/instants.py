@@ -51,10 +51,10 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a wall time has no zone
 
 
 class Written(NamedTuple):
-    """An instant as read: `second` if the text had an offset, else `wall`. Fractions are already rounded up.
+    """An instant as read: `second` if it had an offset, else `wall`. Fractions are already rounded up.
 
     rounded_up: there was a fraction.
-    exact: False of words that name no time of the day, whose wall time is only that of the moment they were read.
+    exact: False for words without a time of the day; their wall time is that of the moment they were read.
     """
 
     second: int | None
@@ -63,18 +63,18 @@ class Written(NamedTuple):
     exact: bool = True
 
     def cut_off(self) -> Written:
-        """Returns the instant with its fraction cut off in place of rounded up."""
+        """Returns the instant with its fraction cut off instead of rounded up."""
         if not self.rounded_up:
             return self
         return Written(None if self.second is None else self.second - 1, self.wall - 1)
 
     def unread(self, where: Zone) -> int | None:
-        """The wall time, if it is one that the clock jumps over."""
+        """Returns the wall time, if it is one that the clock jumps over."""
         return None if self.second is not None or where.instants(self.wall) else self.wall
 
 
 def parse_instant(value: object, field: str, zone: ZoneInfo | None = None) -> datetime:
-    """The instant of RFC 3339 text, aware UTC; fractions of a second are rounded up, never down.
+    """Returns the instant of an RFC 3339 string, aware UTC; fractions of a second are rounded up, never down.
 
     zone: whose wall time a text without an offset is (UTC if None). Raises InvalidRequest for any other value, for
     years outside 1970..2199, and for a wall time that `zone` does not have or has twice, naming both instants.
@@ -88,7 +88,7 @@ def _zone_of(info: ZoneInfo | None) -> Zone:
 
 
 def read(value: object, field: str) -> Written:
-    """The strict grammar of RFC 3339, the offset left to the caller. Raises InvalidRequest."""
+    """Reads RFC 3339 strictly; the offset may be missing. Raises InvalidRequest."""
     text = members.text(value, field, EXAMPLE)
     found = re.fullmatch(_GRAMMAR, text, re.ASCII)
     if found is None:
@@ -110,7 +110,7 @@ def read(value: object, field: str) -> Written:
 
 
 def resolve(written: Written, field: str, where: Zone, gap: Gap | None = None, overlap: Overlap | None = None) -> int:
-    """The second of a written instant. gap, overlap: the caller's rules; what a missing one would decide is refused.
+    """Returns the second of a written instant. gap, overlap: the caller's; without one, doubtful times are refused.
 
     Overlap.BOTH counts as the first. Raises InvalidRequest, for a gap with Gap.SKIP with code NEVER_FIRES.
     """
@@ -147,7 +147,7 @@ def _on_clock(wall: int, field: str, where: Zone, gap: Gap | None, overlap: Over
 
 
 def _offset(found: re.Match[str], field: str) -> int:
-    """Seconds east of UTC of `+hh:mm`; RFC 3339 allows up to 23:59."""
+    """Returns seconds east of UTC of `+hh:mm`; RFC 3339 allows up to 23:59."""
     hours, minutes = int(found[9]), int(found[10])
     if hours > 23 or minutes > 59:
         raise InvalidRequest(
@@ -157,7 +157,7 @@ def _offset(found: re.Match[str], field: str) -> int:
 
 
 def _first_odd(text: str) -> int:
-    """Where the text leaves the grammar."""
+    """Returns the position of the first character that does not fit."""
     for position, (expected, found) in enumerate(zip(_SHAPE, text, strict=False)):
         if found not in ("0123456789" if expected == "d" else "Tt" if expected == "T" else expected):
             return position

@@ -64,7 +64,7 @@ _NAMED_OFFSETS_H = {
 
 
 def read(value: object, field: str) -> Written:
-    """The date of a text of at most 100 characters. Raises InvalidRequest with the place at which it is none."""
+    """Returns the date of a string of up to 100 characters. Raises InvalidRequest with the position of the mistake."""
     text = members.text(value, field, EXPECTED, longest=members.LONGEST_WORDS)
     whole = text.strip()
     try:
@@ -76,33 +76,33 @@ def read(value: object, field: str) -> Written:
 
 
 def looks_like_one(text: str) -> bool:
-    """Whether a text begins as such a date, so that its faults are those of a date."""
+    """Returns whether a string begins like such a date, so that its mistakes are reported as those of a date."""
     return _LIKE_ONE.match(_without_comments(text)) is not None
 
 
 def _without_comments(text: str) -> str:
-    """With blanks in the place of the comments of RFC 2822, so that all else stays where it is."""
+    """Replaces the comments of RFC 2822 by blanks, so that all positions stay."""
     plain = _COMMENT.sub(lambda found: " " * len(found[0]), text)
     return text if plain == text else _without_comments(plain)
 
 
 def wall_of(day: date, hour: int = 0, minute: int = 0, second: int = 0) -> int:
-    """Seconds that the clock on the wall has counted since 1970-01-01T00:00:00. 24 hours are the next midnight."""
+    """Returns the wall seconds since 1970-01-01T00:00:00. 24 hours are the next midnight."""
     return number_of(day) * 86_400 + hour * 3600 + minute * 60 + second
 
 
 def day_on(number: int) -> date:
-    """The day so many days after 1970-01-01."""
+    """Returns the day that is `number` days after 1970-01-01."""
     return date.fromordinal(number + _EPOCH_DAY)
 
 
 def number_of(day: date) -> int:
-    """Days since 1970-01-01."""
+    """Returns days since 1970-01-01."""
     return day.toordinal() - _EPOCH_DAY
 
 
 def within(name: str, digits: str, least: int, most: int, field: str, position: int) -> int:
-    """The number, if it lies within these bounds. Raises InvalidRequest."""
+    """Returns the number, if it lies within these bounds. Raises InvalidRequest."""
     number = int(digits)
     if not least <= number <= most:
         raise InvalidRequest(field, f"{name} {digits} is outside {least}..{most}", position=position)
@@ -110,7 +110,7 @@ def within(name: str, digits: str, least: int, most: int, field: str, position: 
 
 
 def offset_s(sign: str, hours: str, minutes: str | None, field: str, position: int) -> int:
-    """Seconds east of UTC."""
+    """Returns seconds east of UTC."""
     in_hours = within("offset hour", hours, 0, 23, field, position)
     in_minutes = within("offset minute", minutes or "0", 0, 59, field, position)
     return (-1 if sign == "-" else 1) * (in_hours * 3600 + in_minutes * 60)
@@ -165,7 +165,7 @@ def _day(parts: dict[str, str | None], found: re.Match[str], field: str) -> date
 
 
 def day_of(year: int, month: int, day: int, field: str, position: int) -> date:
-    """Raises InvalidRequest for 30 February and its kin."""
+    """Returns the day. Raises InvalidRequest for 30 February and the like."""
     try:
         return date(year, month, day)
     except ValueError:
@@ -173,7 +173,7 @@ def day_of(year: int, month: int, day: int, field: str, position: int) -> date:
 
 
 def _clock_s(time: re.Match[str], field: str) -> int:
-    """Seconds since midnight, a fraction rounded up; 24:00 is the next midnight."""
+    """Returns seconds since midnight, a fraction rounded up; 24:00 is the next midnight."""
     hour = within("hour", time["hour"], 0, 24, field, time.start("hour"))
     minute = within("minute", time["minute"] or "0", 0, 59, field, time.start("minute"))
     second = within("second", time["second"] or "0", 0, 59, field, time.start("second"))
@@ -204,7 +204,7 @@ def _rfc_2822(text: str, field: str) -> Written:
 
 
 def _rfc_day(found: re.Match[str], field: str) -> date:
-    """Two digits of a year are 1950 to 2049, as the standard has it."""
+    """Reads the day. Two-digit years are 1950 to 2049, by the standard."""
     if found["month"].title() not in _MONTH_NAMES:
         reason = f"expected a month from {', '.join(_MONTH_NAMES)}"
         raise InvalidRequest(field, reason, position=found.start("month"))

@@ -1,4 +1,4 @@
-"""JSON members whose values may be anything: the right type and range, or a refusal that says what was expected."""
+"""Reads JSON members of any type: returns the right type and range, or refuses and says what was expected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 LONGEST_TEXT = 1_000
 LONGEST_WORDS = 100
-"""Characters of what is read word by word, or by a standard."""
+"""The most characters of a string that is read word by word, or by a standard."""
 _UNPRINTABLE = r"[^\t\x20-\x7e]"
 _UNPRINTABLE_IN_LINES = r"[^\t\r\n\x20-\x7e]"
 
@@ -25,7 +25,7 @@ def never_fires(field: str, reason: str) -> InvalidRequest:
 
 
 def kind_of(value: object) -> str:
-    """The JSON name of a value's type, for a refusal: "a number", "null"."""
+    """Returns the JSON name of a value's type, for error messages: "a number", "null"."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -38,9 +38,9 @@ def kind_of(value: object) -> str:
 
 
 def text(value: object, field: str, expected: str, *, longest: int = LONGEST_TEXT, lines: bool = False) -> str:
-    """Printable ASCII (and tabs) of 1 to `longest` characters. expected: what the refusal of another type asks for.
+    """Reads printable ASCII (and tabs) of 1 to `longest` characters. expected: what the error message asks for.
 
-    lines: it may have line ends.
+    lines: allows line ends.
     """
     if not isinstance(value, str):
         raise InvalidRequest(field, f"expected {expected}, not {kind_of(value)}")
@@ -59,7 +59,7 @@ def text(value: object, field: str, expected: str, *, longest: int = LONGEST_TEX
 
 
 def record(value: object, field: str, known: Sequence[str], expected: str) -> dict[str, object]:
-    """The members of a JSON object that are not null. Raises InvalidRequest; for a member not known, UNKNOWN_MEMBER."""
+    """Returns the members of a JSON object that are not null. Raises InvalidRequest; UNKNOWN_MEMBER for others."""
     if not isinstance(value, dict):
         raise InvalidRequest(field, f"expected {expected}, not {kind_of(value)}")
     for name in value:
@@ -71,12 +71,12 @@ def record(value: object, field: str, known: Sequence[str], expected: str) -> di
 
 
 def shown(name: object) -> str:
-    """A member's name as a refusal repeats it: printable, not long."""
+    """Returns a member's name as error messages repeat it: printable and short."""
     return re.sub(_UNPRINTABLE, "?", str(name))[:40]
 
 
 def named(value: object, field: str, names: Sequence[str]) -> int:
-    """The index of a name in lower case among `names`, written in any case."""
+    """Returns the index of a name among `names`, which are in lower case; the caller may write any case."""
     expected = f"{', '.join(names[:-1])} or {names[-1]}"
     if not isinstance(value, str):
         raise InvalidRequest(field, f"expected {expected}, not {kind_of(value)}")
@@ -86,7 +86,7 @@ def named(value: object, field: str, names: Sequence[str]) -> int:
 
 
 def choice(value: object, field: str, choices: type[Choice]) -> Choice:
-    """One of the texts of an enumeration, exactly as written there."""
+    """Reads one of the values of an enumeration, written exactly."""
     *names_before, last = (f'"{member}"' for member in choices)
     names = f"{', '.join(names_before)} or {last}"
     if not isinstance(value, str):
@@ -98,7 +98,7 @@ def choice(value: object, field: str, choices: type[Choice]) -> Choice:
 
 
 def whole(value: object, field: str, least: int, most: int) -> int:
-    """A JSON integer within bounds; true, false and 1.0 are none."""
+    """Returns a JSON integer within bounds; refuses true, false and 1.0."""
     if isinstance(value, bool) or not isinstance(value, int):
         what = "a number with a fraction or exponent" if isinstance(value, float) else kind_of(value)
         raise InvalidRequest(field, f"expected {_range(least, most)}, not {what}")

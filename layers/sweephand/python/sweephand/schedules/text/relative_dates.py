@@ -37,7 +37,7 @@ _WEEKDAYS |= {name[:3]: number for name, number in _WEEKDAYS.items()}
 
 
 def read(text: str, field: str, now: int, where: Zone, overlap: Overlap | None = None) -> Written:
-    """The instant that the words name. text: checked, at most 100 characters. now: Unix seconds. overlap: the caller's.
+    """Returns the instant that the words name. text: checked, at most 100 characters. now: Unix seconds.
 
     Raises InvalidRequest with the position of the first word that is not understood.
     """
@@ -65,7 +65,7 @@ class _Now(NamedTuple):
     overlap: Overlap | None
 
     def is_over(self, wall: int) -> bool:
-        """Whether a wall time lies behind now; of one that comes twice the copy that the caller's rule chooses."""
+        """Returns whether a wall time is past; if it comes twice, the caller's rule chooses the copy."""
         copies = self.zone.instants(wall)
         if not copies:
             return wall < self.zone.wall(self.second)
@@ -86,7 +86,7 @@ class _Cursor:
         self.position = found.end() if found else position
 
     def word(self) -> str:
-        """The word that begins here, "" if none does."""
+        """Returns the word that begins here, "" if none does."""
         found = _WORD.match(self.text, self.position)
         return found[0] if found else ""
 
@@ -99,7 +99,7 @@ class _Cursor:
         return word
 
     def counts(self) -> bool:
-        """Whether a number and a unit begin here."""
+        """Returns whether a number and a unit begin here."""
         number = _NUMBER.match(self.text, self.position)
         behind = number.end() if number else self.position + len(self._one())
         if behind == self.position:
@@ -114,7 +114,7 @@ class _Cursor:
         return word if word in _ONE else ""
 
     def amount(self) -> tuple[int, str]:
-        """A number and its unit, singular."""
+        """Returns a number and its unit, singular."""
         number = _NUMBER.match(self.text, self.position)
         if number is None and not self._one():
             raise self.refusal("expected a number in digits")
@@ -130,7 +130,7 @@ class _Cursor:
         return int(said), unit
 
     def time(self) -> int | None:
-        """A time of day in seconds, None if none begins here."""
+        """Returns a time of day in seconds, None if none begins here."""
         found = day_times.match(self.text, self.position, self.field)
         if found is None:
             return None
@@ -177,7 +177,7 @@ def _from_now(words: _Cursor, now: int, where: Zone, counted: str) -> Written:
 
 
 def _months_on(day: int, months: int) -> int:
-    """The same day so many months later, the last one where that month is shorter. Beyond 2199: the year 2200."""
+    """Returns the same day some months later, or the last day of a shorter month. Beyond 2199: the year 2200."""
     on = iso_dates.day_on(day)
     year, month = divmod(on.year * 12 + on.month - 1 + months, 12)
     year = min(year, iso_dates.LAST_YEAR + 1)
@@ -185,7 +185,7 @@ def _months_on(day: int, months: int) -> int:
 
 
 def _on_a_day(words: _Cursor, now: _Now) -> Written:
-    """A day and a time in either order; one of them may be missing."""
+    """Reads a day and a time in either order; one of them may be missing."""
     today = now.zone.wall(now.second) // _DAY_S
     named: _Named | None = None
     time: int | None = None
@@ -214,7 +214,7 @@ class _Named:
 
 
 def _day(words: _Cursor, today: int) -> _Named | None:
-    """The day that begins here, None if none does."""
+    """Returns the day that begins here, None if none does."""
     word = words.take("today", "tonight", "tomorrow", "next", "this", "on", *_WEEKDAYS)
     if word in ("today", "tonight"):
         return _Named(today, needs_time=word)

@@ -37,7 +37,7 @@ _SECOND = timedelta(seconds=1)
 
 
 class Gap(StrEnum):
-    """What becomes of a wall time that the clock jumps over."""
+    """Rules for a wall time that the clock jumps over."""
 
     SKIP = "skip"
     NEXT_VALID = "next_valid"  # the first instant after the jump
@@ -45,7 +45,7 @@ class Gap(StrEnum):
 
 
 class Overlap(StrEnum):
-    """What becomes of a wall time that the clock shows twice."""
+    """Rules for a wall time that the clock shows twice."""
 
     FIRST = "first"
     SECOND = "second"
@@ -53,7 +53,7 @@ class Overlap(StrEnum):
 
 
 class MonthOverflow(StrEnum):
-    """What becomes of a day that its month does not have: 31 April."""
+    """Rules for a day that its month does not have: 31 April."""
 
     SKIP = "skip"
     CLAMP = "clamp"  # the last day of that month; the next month has its own day again
@@ -84,28 +84,28 @@ class Zone:
         return f"Zone({self.name!r})"
 
     def piece(self, second: int) -> int:
-        """The index of the piece that holds the instant."""
+        """Returns the index of the piece that holds the instant."""
         return bisect_right(self.starts, second) - 1
 
     def end(self, piece: int) -> int:
-        """The first second after the piece."""
+        """Returns the first second after the piece."""
         return self.ends[piece]
 
     def jump(self, piece: int) -> int:
-        """By how much the clock jumps at the piece's start: > 0 a gap, < 0 an overlap, 0 for the first piece."""
+        """Returns how far the clock jumps at the piece's start: > 0 a gap, < 0 an overlap, 0 for the first piece."""
         return self.offsets[piece] - self.offsets[piece - 1] if piece else 0
 
     def wall(self, second: int) -> int:
         return second + self.offsets[self.piece(second)]
 
     def instants(self, wall: int) -> tuple[int, ...]:
-        """The seconds at which the clock reads `wall`: none in a gap, two (rising) in an overlap, else one."""
+        """Returns the seconds at which the clock reads `wall`: none in a gap, two (rising) in an overlap, else one."""
         near = range(self.piece(wall - 2 * 86_400), self.piece(wall + 2 * 86_400) + 1)
         found = ((wall - self.offsets[piece], piece) for piece in near)
         return tuple(second for second, piece in found if self.starts[piece] <= second < self.end(piece))
 
     def around_gap(self, wall: int) -> tuple[int, int]:
-        """(next valid instant, shifted instant) for a wall time in a gap. Raises ValueError for one that is in none."""
+        """Returns (next valid instant, shifted instant) for a wall time in a gap. Raises ValueError for any other."""
         for piece in range(max(1, self.piece(wall - 2 * 86_400)), self.piece(wall + 2 * 86_400) + 1):
             start, before = self.starts[piece], self.offsets[piece - 1]
             if start + before <= wall < start + self.offsets[piece]:
@@ -115,19 +115,19 @@ class Zone:
 
 @lru_cache(maxsize=1024)  # at most as many as the package has names
 def zone(name: str) -> Zone:
-    """The zone of that IANA name, exactly as written. Raises KeyError for a name that the tzdata package lacks."""
+    """Returns the zone of an IANA name, exactly as written. Raises KeyError for a name that tzdata lacks."""
     return Zone(name, *tzif.table(name))
 
 
 def to_second(instant: datetime) -> int:
-    """Unix seconds, fractions cut off towards the past. Raises ValueError if `instant` is naive."""
+    """Returns Unix seconds, fractions cut off towards the past. Raises ValueError if `instant` is naive."""
     if instant.tzinfo is None:
         raise ValueError("an instant without a zone")
     return (instant - EPOCH) // _SECOND
 
 
 def to_second_up(instant: datetime) -> int:
-    """Unix seconds, fractions rounded up: the earliest whole second that is not before `instant`."""
+    """Returns Unix seconds, fractions rounded up: the earliest whole second that is not before `instant`."""
     if instant.tzinfo is None:
         raise ValueError("an instant without a zone")
     return -((EPOCH - instant) // _SECOND)
@@ -138,15 +138,15 @@ def to_instant(second: int) -> datetime:
 
 
 def wall_text(wall: int) -> str:
-    """A wall time as ISO 8601 without offset: 2027-03-28T02:30:00."""
+    """Returns a wall time as ISO 8601 without offset: 2027-03-28T02:30:00."""
     return (EPOCH + timedelta(seconds=wall)).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def wall_of(text: str) -> int:
-    """The wall second of what `wall_text` wrote."""
+    """Returns the wall second of a string that `wall_text` wrote."""
     return (datetime.fromisoformat(text + "+00:00") - EPOCH) // _SECOND
 
 
 def instant_text(second: int) -> str:
-    """An instant as RFC 3339 in UTC: 2027-03-28T00:30:00Z."""
+    """Returns an instant as RFC 3339 in UTC: 2027-03-28T00:30:00Z."""
     return wall_text(second) + "Z"

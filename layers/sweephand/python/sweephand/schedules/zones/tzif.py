@@ -14,7 +14,7 @@ import tzdata  # type: ignore[import-untyped]  # no stubs, one constant
 
 IANA_VERSION: str = tzdata.IANA_VERSION
 LAST_YEAR = 2200
-"""The last year whose changes are worked out: one beyond the horizon, so that its end has neighbours."""
+"""The last year whose changes are computed: one beyond the horizon, so that its end has neighbours."""
 
 ALWAYS = -(1 << 40)
 """A start before all instants that this package knows."""
@@ -30,18 +30,18 @@ _HEADER = struct.Struct(">4s1s15x6l")
 
 @lru_cache(maxsize=1)
 def names() -> frozenset[str]:
-    """All IANA names of the package. Its other files (zone.tab, tzdata.zi) are no zones and not among them."""
+    """Returns all IANA names of the package, without its files that are not zones (zone.tab, tzdata.zi)."""
     return frozenset(_content("zones").decode("ascii").split()) - _NOT_PLACES
 
 
 def _content(path: str) -> bytes:
-    """A file of the package. pkgutil would read it alike, and costs a cold start more than that."""
+    """Returns a file of the package. pkgutil would read it too, but makes a cold start slower."""
     content: bytes = tzdata.__spec__.loader.get_data(f"{tzdata.__path__[0]}/{path}")
     return content
 
 
 def table(name: str) -> Table:
-    """The changes of offset of one zone, from the first recorded one to the end of LAST_YEAR.
+    """Returns the changes of offset of one zone, from the first recorded one to the end of LAST_YEAR.
 
     Raises KeyError for a name that is not in `names()`, ValueError for a file that cannot be read.
     """
@@ -64,7 +64,7 @@ def _merge(initial: int, changes: list[tuple[int, int]]) -> Table:
 
 
 def _parse(content: bytes) -> tuple[list[int], list[int], int, str]:
-    """(instants, offsets from each on, offset before the first, footer) of the 64-bit block of a TZif file."""
+    """Returns (instants, offsets from each on, offset before the first, footer) of the 64-bit block of a TZif file."""
     first = _counts(content, 0)
     base = 44 + _block_size(first, 4)
     isutc, isstd, leaps, times, types, letters = _counts(content, base)
@@ -92,7 +92,7 @@ def _block_size(counts: tuple[int, int, int, int, int, int], width: int) -> int:
 
 
 class _Footer:
-    """The rule for the years after the last recorded change: POSIX TZ text, with hours from -167 to 167."""
+    """The rule for the years after the last recorded change: a POSIX TZ string, with hours from -167 to 167."""
 
     def __init__(
         self, standard: int, summer: int, starts: tuple[str, int] | None, ends: tuple[str, int] | None
@@ -104,7 +104,7 @@ class _Footer:
 
     @classmethod
     def parse(cls, text: str) -> _Footer:
-        """Of `EST5EDT,M3.2.0,M11.1.0` and its kin. Raises ValueError for any other form; nothing is guessed."""
+        """Parses `EST5EDT,M3.2.0,M11.1.0` and the like. Raises ValueError for any other form; guesses nothing."""
         try:
             names, *days = text.split(",")
             west, *summer_west = _offsets(names)
@@ -117,7 +117,7 @@ class _Footer:
             raise ValueError(f"unknown form of a time-zone rule: {text!r}") from error
 
     def changes(self, after: int) -> list[tuple[int, int]]:
-        """(Unix second, offset from it on), rising, from the year of `after` to LAST_YEAR; often none."""
+        """Returns (Unix second, offset from it on), in order, from the year of `after` to LAST_YEAR; often none."""
         if self._starts is None or self._ends is None:
             return []
         found = []
@@ -128,7 +128,7 @@ class _Footer:
 
 
 def _offsets(text: str) -> list[str]:
-    """The number behind each name, or "": `<+1030>-10:30<+11>` -> ["-10:30", ""]."""
+    """Returns the number after each name, or "": `<+1030>-10:30<+11>` -> ["-10:30", ""]."""
     found = []
     while text:
         rest = text[text.index(">") + 1 :] if text[0] == "<" else text.lstrip(_LETTERS)
@@ -140,21 +140,21 @@ def _offsets(text: str) -> list[str]:
 
 
 def _day_and_clock(text: str) -> tuple[str, int]:
-    """`M3.2.0/1` -> (`M3.2.0`, seconds of its wall clock); two o'clock if none is given."""
+    """Splits `M3.2.0/1` into (`M3.2.0`, seconds of its wall clock); two o'clock if none is given."""
     day, slash, clock = text.partition("/")
     _day(1972, day)  # a form that cannot be read must not wait for its year
     return day, _clock(clock if slash else "2")
 
 
 def _clock(text: str) -> int:
-    """Seconds of `[+-]h[:m[:s]]`."""
+    """Returns seconds of `[+-]h[:m[:s]]`."""
     sign = -1 if text[0] == "-" else 1
     hours, minutes, seconds = ([int(part) for part in text.lstrip("+-").split(":")] + [0, 0])[:3]
     return sign * (hours * 3600 + minutes * 60 + seconds)
 
 
 def _day(year: int, rule: str) -> int:
-    """Days since 1970-01-01 of `Mm.w.d` (week 5: the last), `Jn` (29 February is never counted) or `n` (from 0)."""
+    """Returns days since 1970-01-01 for `Mm.w.d` (week 5: the last), `Jn` (without 29 February) or `n` (from 0)."""
     if rule[0] == "M":
         month, week, weekday = (int(part) for part in rule[1:].split("."))
         first = date(year, month, 1).toordinal()

@@ -1,4 +1,4 @@
-"""The IANA zone that a caller probably meant by another name: in other letters, a city, a Windows zone, an offset."""
+"""Finds the IANA zone that a caller probably meant: in other letters, a city, a Windows zone, an offset."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ _LETTERS = {
 
 
 def suggestion(text: str) -> str | None:
-    """What to write instead of a zone that does not exist: a sentence's end; None where nothing is like it."""
+    """Suggests what to write instead of an unknown zone, as the end of a sentence; None if nothing is similar."""
     bare = text.strip()
     found = _OFFSET.fullmatch(bare)
     if found:
@@ -157,7 +157,7 @@ def _windows() -> dict[str, str]:
 
 
 def _near(text: str) -> str | None:
-    """The same name in other letters, with blanks, or as a city; else the one that is most like it."""
+    """Returns the same name in other letters, with blanks, or as a city; else the most similar name."""
     bare = re.sub(r"[\s_]+", "_", text).lower()
     known = {name.lower(): name for name in sorted(names(), reverse=True)}
     if bare in known:
