@@ -1,4 +1,4 @@
-"""One request of the HTTP API, for the facade that this deployment of the folder serves."""
+"""Handles a request of the HTTP API, by the facade that this deployment of the folder serves."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sweephand import cold_start
 from sweephand.wiring import Doorkeeper, build, guard_settings
 
 world = build()
-# Each deployment pays at its start for the one facade that it serves.
+# Each deployment loads only the facade that it serves.
 if world.settings.facade == "sap":
     from sweephand.facades.sap.routes import SapApi as Facade
 else:

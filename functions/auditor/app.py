@@ -1,4 +1,4 @@
-"""Hourly: what should have run against the ledger; repairs what it finds and reports it."""
+"""Compares the planned occurrences with the ledger each hour, repairs deviations and reports them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ cold_start.over()
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """event: {"all": true} for the whole audit at once, with "from" to go on where it left off;
+    """Audits this hour's 24th of the schedules by default.
 
-    {"repeatEffects": {...}} as flow.audit.repeat_effects takes it; else this hour's 24th.
+    event: {"all": true} for the whole audit at once, with "from" to continue where it stopped; {"repeatEffects": {...}}
+    for flow.audit.repeat_effects.
     """
     if "repeatEffects" in event:
-        from sweephand.flow.audit import repeat_effects  # noqa: PLC0415 - by command only
+        from sweephand.flow.audit import repeat_effects  # noqa: PLC0415 - only on demand
 
         return vars(repeat_effects.repeat(world, event["repeatEffects"]))
     return vars(audit.audit(world, everything=event.get("all") is True, rest=event.get("from")))

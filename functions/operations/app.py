@@ -1,4 +1,4 @@
-"""A message of the operations queue: one stretch of long work. What has not ended is reported, and comes back."""
+"""Handles a message of the operations queue: some pages of an operation. An unfinished message comes back."""
 
 from __future__ import annotations
 

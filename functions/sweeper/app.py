@@ -1,4 +1,4 @@
-"""One tick of the minute rule: sweep this worker's share of the shards."""
+"""Handles a tick of the minute rule: sweeps this worker's share of the shards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ cold_start.over()
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """event: {"worker": n, "workers": m} of the rule's target; without them, all shards."""
+    """Sweeps. event: {"worker": n, "workers": m} from the rule's target; without them, all shards."""
     workers = int(event.get("workers", 1))
     shards = range(int(event.get("worker", 0)), world.settings.shards, workers)
     return vars(sweep.tick(world, shards))

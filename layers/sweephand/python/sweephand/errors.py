@@ -1,14 +1,14 @@
-"""The one tree of errors.
+"""The tree of errors.
 
-SweephandError                what every deliberate refusal is
+SweephandError                every deliberate refusal
 ├── InvalidRequest            the caller's input cannot be read or breaks a rule: nothing was written
-├── Unauthenticated           nobody, or nobody we know
+├── Unauthenticated           the caller is missing or unknown
 ├── Forbidden                 known, but without the scope, or of a disabled tenant
-├── NotFound                  unknown, or not the caller's: the two look alike
-├── Conflict                  the state of what is there forbids it
+├── NotFound                  unknown or another tenant's: indistinguishable
+├── Conflict                  the current state forbids it
 │   └── QuotaExceeded         a limit of the collection or the tenant
-├── PreconditionFailed        If-Match or expectedCount named another state
-├── RateLimited               too much at once: retry_after_s says when
+├── PreconditionFailed        If-Match or expectedCount does not match
+├── RateLimited               too many requests: retry_after_s says when
 └── Unavailable               a dependency did not answer in time: the same call may succeed later
 
 Each has a stable `code` and no HTTP number: a facade maps codes to its own answers.
@@ -35,8 +35,10 @@ class SweephandError(Exception):
 
 
 class InvalidRequest(SweephandError):
-    """field: a path as the caller wrote it, `schedules[0].cron`; None where the request as a whole cannot be read.
-    position: index in the text of the field. others: further mistakes of the same body.
+    """A request that cannot be read or breaks a rule.
+
+    field: a path such as `schedules[0].cron`; None if the request as a whole cannot be read. position: an index in the
+    string of the field. others: further mistakes in the same body.
 
     Codes: INVALID_JSON INVALID_QUERY INVALID_CURSOR TOO_LARGE NOT_JSON INVALID_FIELD UNKNOWN_MEMBER NEVER_FIRES
     KEY_REUSED.
@@ -60,15 +62,15 @@ class InvalidRequest(SweephandError):
 
     @property
     def all(self) -> tuple[InvalidRequest, ...]:
-        """This mistake, then the others."""
+        """Returns this mistake, then the others."""
         return (self, *self.others)
 
     def alone(self, others: tuple[InvalidRequest, ...] = ()) -> InvalidRequest:
-        """The same refusal with these others in the place of its own."""
+        """Returns this mistake with the given others instead of its own."""
         return type(self)(self.field, self.reason, position=self.position, code=self.code, others=others)
 
     def within(self, prefix: str) -> InvalidRequest:
-        """The same refusal, its field seen from one level above: `cron` within `schedules[0]`."""
+        """Returns this mistake with its field seen from one level above: `cron` within `schedules[0]`."""
         inner = self.field
         field = prefix if not inner else f"{prefix}{inner}" if inner.startswith("[") else f"{prefix}.{inner}"
         others = tuple(other.within(prefix) for other in self.others)
@@ -76,18 +78,18 @@ class InvalidRequest(SweephandError):
 
 
 class Mistakes:
-    """Collects the refusals of one body, so that its caller learns all of them from one answer."""
+    """A collection of the mistakes in one body, so that one answer names all of them."""
 
     def __init__(self) -> None:
         self._found: list[InvalidRequest] = []
 
     def add(self, wrong: InvalidRequest) -> None:
-        """Adds a refusal with its others. A field that is blamed already keeps its first reason."""
+        """Adds a mistake with its others. A field that has one already keeps its first reason."""
         blamed = {each.field for each in self._found}
         self._found += [each for each in wrong.all if each.field not in blamed]
 
     def of(self, read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Returns what `read` returns, or None where it refuses: `check` raises before anybody uses that."""
+        """Returns the result of `read`, or None if it refuses. `check` then raises before the None is used."""
         try:
             return read(*args, **kwargs)
         except InvalidRequest as wrong:
@@ -96,18 +98,18 @@ class Mistakes:
 
     @property
     def all(self) -> tuple[InvalidRequest, ...]:
-        """In the order in which they were found, each without others."""
+        """Returns the mistakes in the order in which they were found, each without others."""
         return tuple(each.alone() for each in self._found)
 
     def check(self) -> None:
-        """Raises InvalidRequest with all that was collected, if anything was."""
+        """Raises InvalidRequest with all mistakes, if there are any."""
         if self._found:
             first, *others = self.all
             raise first.alone(tuple(others))
 
 
 class Unauthenticated(SweephandError):
-    """The usual reason is the same for every cause, so that nobody learns which ids exist."""
+    """A caller who is missing or unknown. The default reason never varies, so that nobody learns which ids exist."""
 
     code = "UNAUTHENTICATED"
 
@@ -120,7 +122,7 @@ class Unauthenticated(SweephandError):
 
 
 class Forbidden(SweephandError):
-    """Codes: SCOPE_MISSING TENANT_DISABLED."""
+    """A known caller without permission. Codes: SCOPE_MISSING TENANT_DISABLED."""
 
     code = "SCOPE_MISSING"
 
@@ -130,7 +132,7 @@ class NotFound(SweephandError):
 
 
 class Conflict(SweephandError):
-    """Codes: NAME_TAKEN STATE_CONFLICT RESULT_CONFLICT FACADE_LIMIT."""
+    """A request that the current state forbids. Codes: NAME_TAKEN STATE_CONFLICT RESULT_CONFLICT FACADE_LIMIT."""
 
     code = "STATE_CONFLICT"
 
@@ -140,7 +142,7 @@ class QuotaExceeded(Conflict):
 
 
 class PreconditionFailed(SweephandError):
-    """Codes: REVISION_MISMATCH COUNT_MISMATCH."""
+    """A request for another state than the current one. Codes: REVISION_MISMATCH COUNT_MISMATCH."""
 
     code = "REVISION_MISMATCH"
 

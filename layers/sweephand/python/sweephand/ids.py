@@ -1,7 +1,7 @@
-"""Ids as facts: how they are built and read back. Pure; chance comes in as bytes (sources.py).
+"""Ids: how they are built and read. Pure; random bytes are an argument (sources.py).
 
-Job and schedule ids are UUIDv7 (RFC 9562): they sort by creation. A run id is a UUIDv8 computed from what the run is,
-so every duplicate of a message, sweep or repair meets the same id.
+Job and schedule ids are UUIDv7 (RFC 9562), which sort by creation. A run id is a UUIDv8 computed from the run's facts,
+so that every duplicate of a message, sweep or repair gives the same id.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ UUID_TEXT = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f
 
 
 def uuid7(epoch_ms: int, chance: bytes) -> str:
-    """A UUIDv7: 48 bits of Unix milliseconds, then 74 bits of the ten bytes `chance`."""
+    """Returns a UUIDv7: 48 bits of Unix milliseconds, then 74 bits of the ten bytes `chance`."""
     noise = int.from_bytes(chance[:10], "big")
     value = (
         (epoch_ms & (1 << 48) - 1) << 80 | 0x7 << 76 | (noise >> 62 & 0xFFF) << 64 | 0b10 << 62 | noise & (1 << 62) - 1
@@ -23,9 +23,9 @@ def uuid7(epoch_ms: int, chance: bytes) -> str:
 
 
 def run_uuid(tenant: str, owner: str, instant_ms: int, kind: str, key: str = "") -> str:
-    """The run's UUIDv8: 48 bits of the planned instant (Unix ms), 74 bits of SHA-256 over what makes the run itself.
+    """Returns a run's UUIDv8: 48 bits of the planned instant (Unix ms), 74 bits of SHA-256 over the run's facts.
 
-    owner: the schedule's id, or the job's for a run without a schedule. key: tells manual runs of one instant apart.
+    owner: the schedule's id, or the job's for a run without a schedule. key: distinguishes manual runs of one instant.
     """
     facts = "\x00".join((tenant, owner, str(instant_ms), kind, key)).encode()
     digest = int.from_bytes(hashlib.sha256(facts).digest()[:10], "big") >> 6
@@ -40,18 +40,18 @@ def run_uuid(tenant: str, owner: str, instant_ms: int, kind: str, key: str = "")
 
 
 def instant_ms_of(run: str) -> int:
-    """The planned instant (Unix ms) that a run's UUID carries."""
+    """Returns the planned instant (Unix ms) in a run's UUID."""
     return uuid.UUID(run).int >> 80
 
 
 def order_of(uuid_text: str) -> int:
-    """A number of 122 bits that sorts as the texts of UUIDs of one version do: all but version and variant."""
+    """Returns a UUID's 122 bits without version and variant. They sort like the strings of UUIDs of one version."""
     value = uuid.UUID(uuid_text).int
     return value >> 80 << 74 | (value >> 64 & 0xFFF) << 62 | value & (1 << 62) - 1
 
 
 def first_order_at(instant_ms: int) -> int:
-    """Not greater than the order of any run of this instant (Unix ms)."""
+    """Returns the smallest order that a run of this instant (Unix ms) can have."""
     return instant_ms << 74
 
 
@@ -62,15 +62,15 @@ def instant_ms_of_order(order: int) -> int:
 SHARDS = 16
 """Partitions of the next-run index.
 
-The number is fixed, because each stored row names its shard: a sweep of fewer shards would never see the rest
+The number is fixed, because each stored row names its shard: a sweep of fewer shards would miss the others
 (decision 0080).
 """
 
 
 def shard_of(schedule_id: str, shards: int) -> int:
-    """The shard of the next-run index, 0 <= shard < shards.
+    """Returns the shard of the next-run index, 0 <= shard < shards.
 
-    SHA-256, because Python's hash() differs between processes.
+    Uses SHA-256, because Python's hash() differs between processes.
     """
     return int.from_bytes(hashlib.sha256(schedule_id.encode()).digest()[:8], "big") % shards
 

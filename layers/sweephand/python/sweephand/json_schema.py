@@ -1,4 +1,4 @@
-"""Builders of JSON Schema 2020-12 as plain dictionaries, for all that owns members: actions, notations, resources."""
+"""Builders of JSON Schema 2020-12 as plain dictionaries, for actions, notations and resources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def ref(name: str) -> Schema:
 
 
 def answer(members: Members, absent: Iterable[str] = (), **more: Any) -> Schema:
-    """Returns the schema of an object of exactly these members. absent: those that may be missing."""
+    """Returns the schema of an object with exactly these members. absent: members that may be missing."""
     required = [name for name in members if name not in set(absent)]
     return {
         "type": "object",
@@ -29,7 +29,7 @@ def answer(members: Members, absent: Iterable[str] = (), **more: Any) -> Schema:
 
 
 def request(members: Members, required: Iterable[str] = (), **more: Any) -> Schema:
-    """Returns the schema of an object of these members at most; all but the required ones may be null."""
+    """Returns the schema of an object with at most these members; all but the required ones may be null."""
     required = list(required)
     properties = {name: each if name in required else or_null(each) for name, each in members.items()}
     needed = {"required": required} if required else {}
@@ -50,7 +50,7 @@ def or_null(schema: Schema) -> Schema:
 
 
 def text(shortest: int | None = None, longest: int | None = None, **more: Any) -> Schema:
-    """Returns the schema of a string of so many characters."""
+    """Returns the schema of a string within a range of lengths."""
     bounds = {"minLength": shortest or None, "maxLength": longest}
     return {"type": "string", **{name: value for name, value in bounds.items() if value is not None}, **more}
 

@@ -1,4 +1,4 @@
-"""Imports that are carried out with their first use, so that a cold start pays for no module that it does not need."""
+"""Imports that are carried out at their first use, so that a cold start loads no module that it does not need."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _one_at_a_time = RLock()
 
 
 class lazy:  # noqa: N801 - reads as the statement that it stands for
-    """Puts off the imports of a block at the top of a module: `with lazy(): from sweephand.flow import events`.
+    """A block at the top of a module whose imports are deferred: `with lazy(): from sweephand.flow import events`.
 
-    Each name is a stand-in for a module, which is imported when one of its members is asked for. Only whole modules can
-    be put off: what a module holds is reached through it. Type checkers and import-linter read the imports as they are.
+    Each name is a proxy for a module, which is imported when one of its members is used. Only whole modules can be
+    deferred, and their members are used through them. Type checkers and import-linter see normal imports.
     """
 
     def __enter__(self) -> None:
@@ -36,7 +36,7 @@ class lazy:  # noqa: N801 - reads as the statement that it stands for
 
 
 class _Package:
-    """The package of a `from package import module` that is put off."""
+    """The package in a deferred `from package import module`."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -46,7 +46,7 @@ class _Package:
 
 
 class Later:
-    """A module that is imported when one of its members is asked for."""
+    """A module that is imported when one of its members is used."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -13,9 +13,9 @@ from sweephand.domain.schedule import Lane
 
 @dataclass(frozen=True)
 class Settings:
-    """look_ahead_s: how far ahead of its instant an occurrence is taken up.
+    """The settings of a function. look_ahead_s: how far ahead of its instant an occurrence is sent.
 
-    call_deadline_s < lease_s < function < visibility_s.
+    call_deadline_s < lease_s < time-out of the function < visibility_s.
     """
 
     stack_name: str
@@ -66,13 +66,13 @@ class Settings:
 
 _READ = {"str": str, "int": int, "float": float}
 _OTHERS = {"shards", "rate_slow_from", "client_rate_slow_from", "runtime_api_url"}
-"""Settings that no variable of their name sets."""
+"""Settings that are not read from a variable of their name."""
 
 
 def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
-    """Returns the settings, each from the variable of its name in capitals.
+    """Returns the settings, each from the variable with its name in upper case.
 
-    Raises KeyError for a variable that every function needs, ValueError for a number that is none.
+    Raises KeyError if a required variable is missing, ValueError for an invalid number.
     """
     env = os.environ if environment is None else environment
     given: dict[str, Any] = {

@@ -1,6 +1,6 @@
-"""The only place where time, ids and chance come from.
+"""The only sources of time, ids and random numbers.
 
-Everything else is given them, so any history can be replayed.
+All other code receives them as arguments, so that any history can be replayed.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from sweephand.ids import uuid7
 
 
 class Clock(Protocol):
-    """Wall time for decisions, a monotonic count of seconds for durations, and the right to wait.
+    """Wall time for decisions, a monotonic count of seconds for durations, and a way to wait.
 
-    now: aware UTC, whole milliseconds as the table keeps them, so that what is read back equals what was written.
+    now: aware UTC in whole milliseconds, as the table stores them, so that values read equal values written.
     """
 
     def now(self) -> datetime: ...

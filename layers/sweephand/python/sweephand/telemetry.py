@@ -1,6 +1,6 @@
-"""Log lines and metrics: JSON, one line a run, only members of the allow-list.
+"""Log lines and metrics in JSON: one line per run, only members of the allow-list.
 
-Never an event, a header, a payload or a URL.
+They never contain events, headers, payloads or URLs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ METRICS: Mapping[str, str] = {
     "OldestDue": "Seconds",
     "Resent": "Count",
 }
-"""All metrics with their units. Each is paid for by the month, so there are at most eight, with one dimension."""
+"""All metrics with their units. Each one costs money per month, so there are at most eight, with one dimension."""
 
 ALLOWED = frozenset(
     {
@@ -66,20 +66,20 @@ ALLOWED = frozenset(
 
 
 class Telemetry:
-    """The Journal of flow.world: Powertools' logger, and its metrics in lines of their own.
+    """The Journal of flow.world: Powertools' logger, and its metrics in separate lines.
 
-    stack: the only dimension, so that two stacks of an account stay apart; never a tenant or a job.
+    stack: the only dimension, which separates the stacks of an account; never a tenant or a job.
     """
 
     def __init__(self, stack: str) -> None:
         for library in ("botocore", "pynamodb"):
-            # What they say at INFO is the same at each cold start, and is billed as log data.
+            # Their INFO messages are the same at each cold start, and are billed as log data.
             logging.getLogger(library).setLevel(logging.WARNING)
         self._logger = Logger(
             log_record_order=["level", "message"],
             location=None,
             use_rfc3339=True,
-            # By themselves they make an encoder a line, and try whether the message is JSON.
+            # By default, an encoder is created for each line, and each message is tried as JSON.
             json_serializer=json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=str).encode,
             json_deserializer=str,
         )
@@ -100,29 +100,29 @@ class Telemetry:
     def measure(self, **values: float | Sequence[float]) -> None:
         """Writes one line for CloudWatch, whatever the level of the log. Raises KeyError for a metric not in METRICS.
 
-        values: one or several of each metric. Powertools begins another line after 100 values of one metric.
+        values: one or several per metric. Powertools starts a new line after 100 values of one metric.
         """
-        # Without a service of its own, the environment's would become a second dimension.
+        # Without this argument, the service from the environment would become a second dimension.
         metrics = EphemeralMetrics(namespace=NAMESPACE, service="")
         metrics.add_dimension(name="stack", value=self._stack)
         for name, given in values.items():
             for each in given if isinstance(given, Sequence) else (given,):
                 metrics.add_metric(name=name, unit=METRICS[name], value=each)
         if metrics.metric_set:
-            # In one piece. Powertools prints a line and its end separately, and Lambda sends each at once: another
-            # thread's line in between would spoil both.
+            # In one piece: Powertools prints a line and its end separately, and Lambda sends each at once. Another
+            # thread's line in between would corrupt both.
             sys.stdout.write(json.dumps(metrics.serialize_metric_set(), separators=(",", ":")) + "\n")
             sys.stdout.flush()
 
 
 def where(error: BaseException) -> str:
-    """The innermost frame of an unexpected error: a place in the code, never the message, which may quote input."""
+    """Returns the innermost frame of an unexpected error, never its message, which may quote input."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno}" if frames else ""
 
 
 def _allowed(members: dict[str, object]) -> dict[str, object]:
-    """Raises KeyError for a member that is not on the list: the list is extended with thought, not by accident."""
+    """Returns the members for a log line. Raises KeyError for one that is not on the list, to prevent accidents."""
     strangers = members.keys() - ALLOWED
     if strangers:
         raise KeyError(f"not on the allow-list of log members: {', '.join(sorted(strangers))}")

@@ -1,4 +1,4 @@
-"""Threads that are kept: to begin one takes more CPU than most of what is asked of it."""
+"""A pool of threads, because starting a thread takes more CPU than most of its work."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ R = TypeVar("R")
 
 
 class Threads:
-    """As many as were busy at once, so that one that hangs holds up nobody.
+    """A pool with as many threads as were ever busy at once, so that a hanging one delays nobody.
 
-    Daemons: none holds up the end of its process. Safe for threads.
+    They are daemons, which do not delay the end of the process. Safe for threads.
     """
 
     def __init__(self, name: str) -> None:
@@ -23,7 +23,7 @@ class Threads:
         self._idle: list[SimpleQueue[Callable[[], None]]] = []
 
     def begin(self, work: Callable[[], None]) -> None:
-        """work: raises nothing."""
+        """Starts work in a thread. work: must not raise."""
         try:
             inbox = self._idle.pop()
         except IndexError:
@@ -32,7 +32,7 @@ class Threads:
         inbox.put(work)
 
     def map(self, act: Callable[[T], R], pieces: Sequence[T]) -> list[R]:
-        """All at once, the last by the caller's own thread. Ends when all have ended; raises what the first raised."""
+        """Applies `act` to all pieces at once, to the last in the caller's thread. Raises the first piece's error."""
         ended: SimpleQueue[tuple[int, R | None, BaseException | None]] = SimpleQueue()
 
         def one(n: int) -> None:

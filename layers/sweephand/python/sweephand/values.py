@@ -1,7 +1,7 @@
-"""Frozen values, as `dataclass(frozen=True, slots=True)` makes them, for what every cold start loads.
+"""Frozen values like those of `dataclass(frozen=True, slots=True)`, for modules that every cold start loads.
 
-A class costs a twenty-fifth when its module is loaded, an object half; `dataclasses` alone, with `inspect` behind it,
-is dearer than the mathematics of schedules. What is rare stays a dataclass.
+A class costs a twenty-fifth of that when its module is loaded, and an object half. Importing `dataclasses`, which
+imports `inspect`, takes longer than the mathematics of schedules. Rarely loaded classes stay dataclasses.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True)
 def value(cls: type[T]) -> type[T]:
-    """A class whose annotations are its fields, in their order: compared, hashed and shown by them, never changed.
+    """Returns a frozen class whose annotations are its fields: it is compared, hashed and shown by them, in order.
 
-    Defaults and __post_init__ as of a dataclass. A field whose name begins with `_` is neither compared nor shown.
-    The bases must have `__slots__`, and none of them fields.
+    Defaults and __post_init__ work as in a dataclass. A field whose name begins with `_` is neither compared nor shown.
+    All bases must have `__slots__` and no fields.
     """
     names = tuple(cls.__annotations__)
     defaults = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
@@ -39,7 +39,7 @@ def value(cls: type[T]) -> type[T]:
         return made, tuple(getattr(self, name) for name in names)
 
     def first(self: object, *given: Any, **named: Any) -> None:
-        """Most classes are never used by the process that loads them: what makes their objects waits for the first."""
+        """Builds __init__ at the first object, because most processes never use most of the classes that they load."""
         made.__init__ = _init(made, names, defaults)
         made.__init__(self, *given, **named)
 
@@ -50,7 +50,7 @@ def value(cls: type[T]) -> type[T]:
 
 
 def _init(made: Any, names: tuple[str, ...], defaults: dict[str, Any]) -> Any:
-    """Written as source, as a dataclass does: a loop over the fields at each call would cost four times as much."""
+    """Returns an __init__ compiled from source. Looping over the fields takes four times as long."""
     parameters = "".join(f", {name}=_default_{name}" if name in defaults else f", {name}" for name in names)
     lines = [f" _set_{name}(self, {name})" for name in names] or [" pass"]
     if hasattr(made, "__post_init__"):

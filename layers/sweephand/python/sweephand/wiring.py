@@ -1,4 +1,4 @@
-"""The real collaborators, made once a function. What a function may never need is imported when it is first used."""
+"""The real collaborators, created once per function. Rarely needed modules are imported at their first use."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def build(settings: Settings | None = None, *, clock: Clock | None = None, chance: Chance | None = None) -> World:
-    """The world of a function, by its environment; tests give their own clock and chance."""
+    """Returns the world of a function from its environment. Tests pass their own clock and chance."""
     settings = settings or from_environment()
     clock = clock or SystemClock()
     chance = chance or SystemChance()
@@ -73,9 +73,9 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
 
 
 class Later:
-    """Stands in for an object until one of its members is asked for: a sweeper never needs what calls out.
+    """A proxy for an object that is created when one of its members is used. A sweeper never needs most of them.
 
-    Safe for threads: it is made once.
+    Safe for threads: the object is created once.
     """
 
     def __init__(self, make: Callable[[], object]) -> None:
@@ -152,7 +152,7 @@ def _perform(kind: str, params: Mapping[str, Any], call: Call, outbound: Outboun
 
 
 def guard_settings(settings: Settings) -> GuardSettings:
-    """What jobs may call: by parameter, and never Lambda's own runtime or the endpoint of an embedded AWS."""
+    """Returns what jobs may call, by the parameters. Never Lambda's own runtime or an emulator's endpoint."""
     from sweephand.security import guard  # noqa: PLC0415 - see Later
 
     closed = [url for url in (settings.aws_endpoint_url, settings.runtime_api_url) if url]
@@ -175,7 +175,7 @@ def guard_settings(settings: Settings) -> GuardSettings:
 
 
 def _task_settings(settings: Settings) -> TaskSettings:
-    from sweephand.security import tasks  # noqa: PLC0415 - of stacks that run any
+    from sweephand.security import tasks  # noqa: PLC0415 - only for stacks with tasks
 
     return tasks.settings(
         cluster=settings.task_cluster,
@@ -190,23 +190,23 @@ def _task_settings(settings: Settings) -> TaskSettings:
 class ServiceData(Loader):  # type: ignore[misc]  # botocore has no types
     """botocore's own description of the services.
 
-    To see whether a service exists, botocore's loader looks into its 400 folders, twice: a tenth of a cold start.
+    To check that a service exists, botocore's loader searches its 400 folders twice, for a tenth of a cold start.
     """
 
     def list_available_services(self, type_name: str) -> list[str]:  # noqa: ARG002 - of any type
-        """All that may be a service. One that is none still fails, a moment later: it has no folder or no file."""
+        """Returns every entry that may be a service. Any other fails a moment later, without a folder or file."""
         return [entry.name for entry in Path(self.BUILTIN_DATA_PATH).iterdir()]
 
 
 SIGNED_LINKS = {"signature_version": "s3v4"}
 REGIONAL = {"addressing_style": "virtual", "us_east_1_regional_endpoint": "regional"}
-"""Else botocore signs links for an address that sends on, for hours after a bucket was made, who follows them."""
+"""The regional address. Without it, signed links lead to a redirect for hours after a bucket was created."""
 
 
 class Clients:
-    """botocore clients, each made when it is first needed, all with the table's session and short time-outs.
+    """botocore clients, each created at its first use, all with the table's session and short time-outs.
 
-    Safe for threads, which a session is not.
+    Safe for threads, unlike a session.
     """
 
     def __init__(self, table: Table, settings: Settings) -> None:
@@ -226,7 +226,7 @@ class Clients:
 
     @property
     def events(self) -> Any:
-        """Repeats nothing by itself and waits 2 s at most: the bus is tried four times, and a run waits for that."""
+        """Returns a client without retries, with a time-out of 2 s: the caller tries four times while a run waits."""
         return self._client("events", attempts=1, read_timeout_s=2)
 
     @property
@@ -235,20 +235,20 @@ class Clients:
 
     @property
     def s3(self) -> Any:
-        """Waits longer than others: a piece of a file is written in one call, and S3 may take its time to join many."""
+        """Returns a client with a long time-out: a call writes a part of a file, and S3 may join parts slowly."""
         return self._client("s3", attempts=2, read_timeout_s=30)
 
     @property
     def sts(self) -> Any:
-        """In the worst case 6 s, which the lease has beside the call itself."""
+        """Returns a client that takes at most 6 s, for which the lease has room in addition to the call itself."""
         return self._client("sts", attempts=2, read_timeout_s=2)
 
     def ecs(self, limit_s: float) -> Any:
-        """Asks a second time by itself, within the limit: a task that has begun is told by its token or its ARN."""
+        """Returns a client that retries once within the limit. The token or the ARN prevents a second task."""
         return self._client("ecs", attempts=2, read_timeout_s=max(1, int(limit_s / 2) - 1))
 
     def acting_by(self, service: str, region: str, timeout_s: int, credentials: Mapping[str, str]) -> Any:
-        """A client of a job's own target; it repeats nothing by itself, because the job's retry policy does."""
+        """Returns a client for a job's own target, without retries, because the job's retry policy decides on them."""
         with self._lock:
             return self._make(service, 1, timeout_s, region, credentials)
 
@@ -274,7 +274,7 @@ class Clients:
             read_timeout=read_timeout_s,
             retries={"total_max_attempts": attempts, "mode": "standard"},
             max_pool_connections=16,
-            # The service checks them too, and nothing here comes from a user unchecked: a fifteenth of a sweep's CPU.
+            # The service checks them too, and user input is validated before. This saves a fifteenth of a sweep's CPU.
             parameter_validation=False,
             **(self._of_s3 if service == "s3" else {}),
         )
@@ -283,8 +283,8 @@ class Clients:
 
 
 def foreign_tokens(world: World) -> ForeignTokens:
-    """Whom the parameters Oidc* trust. Raises ValueError for parameters that cannot be read."""
-    from sweephand.security import guard, jwks, oidc  # noqa: PLC0415 - of stacks with other issuers, at their first token
+    """Returns the issuers that the parameters Oidc* trust. Raises ValueError for invalid parameters."""
+    from sweephand.security import guard, jwks, oidc  # noqa: PLC0415 - only at the first such token
     from sweephand.store.tenants import tenants  # noqa: PLC0415
 
     settings = world.settings
@@ -309,9 +309,9 @@ def foreign_tokens(world: World) -> ForeignTokens:
 
 
 class StackSecret:
-    """The stack's secret and what is derived from it; read again every 5 minutes, because it may have been rotated.
+    """The stack's secret and its derived keys; read again every 5 minutes, because it may have been rotated.
 
-    The age is taken by the wall clock: a frozen function's monotonic clock may stand still. Safe for threads.
+    It uses the wall clock, because the monotonic clock of a frozen function may stand still. Safe for threads.
     """
 
     KEPT = timedelta(minutes=5)
@@ -328,7 +328,7 @@ class StackSecret:
         return self.read()[1]
 
     def read(self) -> tuple[str, StackKeys]:
-        """Returns the secret and its keys, with those of before the last rotation.
+        """Returns the secret and its keys, including those from before the last rotation.
 
         Raises Unavailable if it cannot be read and none is known.
         """
@@ -342,7 +342,7 @@ class StackSecret:
             return self._known
 
     def read_anew(self) -> tuple[str, StackKeys]:
-        """Returns them as they are now. Raises Unavailable if the secret cannot be read, whatever was known before."""
+        """Reads the current secret and its keys. Raises Unavailable if it cannot be read, even if one is cached."""
         with self._lock:
             asked = self._asked()
             if asked is None:
@@ -351,13 +351,13 @@ class StackSecret:
             return self._learn(asked) or asked
 
     def _learn(self, asked: tuple[str, StackKeys] | None) -> tuple[str, StackKeys] | None:
-        """Keeps the known object while nothing has changed: whoever compares by identity sees no change."""
+        """Returns the known object if nothing has changed, because it is compared by identity."""
         if asked is not None and asked != self._known:
             self._known = asked
         return self._known
 
     def _asked(self) -> tuple[str, StackKeys] | None:
-        from sweephand.security.tokens import derive_keys  # noqa: PLC0415 - of the API only
+        from sweephand.security.tokens import derive_keys  # noqa: PLC0415 - API only
 
         current = self._version("AWSCURRENT")
         if current is None:
@@ -368,7 +368,7 @@ class StackSecret:
         return secret, derive_keys(self._settings.stack_name, secret, previous, rotated_at)
 
     def _version(self, stage: str) -> tuple[str, datetime | None] | None:
-        """The secret of this stage, and when that version was made."""
+        """Returns the secret of this stage, and when that version was created."""
         try:
             answer = self._clients.secrets_manager.get_secret_value(
                 SecretId=self._settings.stack_secret_id, VersionStage=stage
@@ -383,21 +383,21 @@ def _unreadable() -> Unavailable:
 
 
 class Doorkeeper:
-    """Makes the door from the stack's secret, and another one when that was read again."""
+    """A maker of doors from the stack's secret: a new door after the secret has changed."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._secret = StackSecret(Clients(world.table, world.settings), world.settings, world.clock)
         self._made: tuple[tuple[str, StackKeys], Door] | None = None
-        # Outlives the doors: what it knows of issuers' keys, and when it last asked for them, must.
+        # Outlives the doors, because it caches issuers' keys and the times of fetching them.
         self._foreign: ForeignTokens | None = None
 
     def door(self) -> Door:
-        """Raises Unavailable if the secret cannot be read and none is known."""
+        """Returns the door. Raises Unavailable if the secret cannot be read and none is cached."""
         return self._by(self._secret.read())
 
     def anew(self) -> Door:
-        """Makes the door by the secret as it is now. Raises Unavailable if the secret cannot be read."""
+        """Makes a door from the current secret. Raises Unavailable if the secret cannot be read."""
         return self._by(self._secret.read_anew())
 
     def _by(self, known: tuple[str, StackKeys]) -> Door:
@@ -406,7 +406,7 @@ class Doorkeeper:
         return self._made[1]
 
     def _door(self, secret: str, keys: StackKeys) -> Door:
-        from sweephand.security.caller import Door  # noqa: PLC0415 - of the API function only
+        from sweephand.security.caller import Door  # noqa: PLC0415 - API function only
         from sweephand.store.tenants import credentials  # noqa: PLC0415
 
         foreign = self._by_foreign_token if self._world.settings.oidc_issuers else None
@@ -418,7 +418,7 @@ class Doorkeeper:
             try:
                 self._foreign = foreign_tokens(self._world)
             except ValueError as wrong:
-                # The template lets nothing such through; if it is there all the same, own credentials still hold.
+                # The template refuses such parameters. If they occur anyway, own credentials still work.
                 self._world.journal.error("the parameters Oidc* cannot be read", reason=str(wrong))
                 raise Unauthenticated from wrong
         return self._foreign.identify(token, now)

@@ -1,4 +1,4 @@
-"""Which AWS resources jobs may act on, and by which roles: judged at creation, and again at each call. Pure."""
+"""Checks which AWS resources and roles jobs may use, at creation and again at each call. Pure."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ _RESOURCES = {
     "events": (re.compile(r"event-bus/[A-Za-z0-9/._-]{1,256}", re.ASCII), "events:REGION:ACCOUNT:event-bus/NAME"),
     "lambda": (
         re.compile(r"function:[A-Za-z0-9_-]{1,64}(?::(?:\$LATEST|[A-Za-z0-9_-]{1,128}))?", re.ASCII),
-        "lambda:REGION:ACCOUNT:function:NAME, with :VERSION or :ALIAS behind it if need be",
+        "lambda:REGION:ACCOUNT:function:NAME, optionally followed by :VERSION or :ALIAS",
     ),
     "states": (
         re.compile(r"stateMachine:[A-Za-z0-9_-]{1,80}(?::[A-Za-z0-9_.-]{1,80})?", re.ASCII),
-        "states:REGION:ACCOUNT:stateMachine:NAME, with :VERSION or :ALIAS behind it if need be",
+        "states:REGION:ACCOUNT:stateMachine:NAME, optionally followed by :VERSION or :ALIAS",
     ),
 }
-"""By service: what a resource is called, and how its ARN is written."""
+"""By service: the form of a resource's name, and of its ARN for error messages."""
 OWN_RESOURCES = (
     *("ApiFunction", "SapApiFunction", "SweeperFunction", "AuditorFunction"),
     *("ExecutorFunction", "ExecutorSlowFunction", "OperationsFunction"),
     *("RunQueue", "SlowQueue", "OperationsQueue", "DeadLetterQueue", "ArchiveQueue", "TickDeadLetterQueue"),
 )
-"""What the template makes that an action could name; CloudFormation puts the stack's name before and chance behind."""
+"""The template's resources that an action could name. CloudFormation adds the stack's name and a random suffix."""
 _SHORTENED = 24
-"""So many characters of the stack's name CloudFormation keeps at least, where the whole would be too long."""
+"""The fewest characters of the stack's name that CloudFormation keeps if the whole name is too long."""
 
 
 @dataclass(frozen=True)
 class Arn:
-    """resource: as the service writes it: `name`, `function:name:alias`, `event-bus/name`."""
+    """An ARN in parts. resource: in the service's form, `name`, `function:name:alias`, `event-bus/name`."""
 
     text: str
     service: str
@@ -50,7 +50,7 @@ class Arn:
 
     @property
     def name(self) -> str:
-        """Of the resource, without its type, version or alias."""
+        """Returns the resource's name without its type, version or alias."""
         typed = {"lambda", "states"}
         return self.resource.split(":")[1] if self.service in typed else self.resource.removeprefix("event-bus/")
 
@@ -60,7 +60,7 @@ class Arn:
 
 
 def check_role(text: str, settings: AwsSettings) -> str:
-    """The ARN of a role that jobs may act by. Raises InvalidRequest(None, reason) for one that they may not."""
+    """Returns the ARN of a role that jobs may use. Raises InvalidRequest(None, reason) for any other."""
     if not _ROLE.fullmatch(text):
         raise InvalidRequest(None, "must be the ARN of a role: arn:aws:iam::ACCOUNT:role/NAME")
     if text not in settings.roles:
@@ -69,7 +69,7 @@ def check_role(text: str, settings: AwsSettings) -> str:
 
 
 def check_target(text: str, service: str, settings: AwsSettings) -> Arn:
-    """The ARN of a resource of a service. Raises InvalidRequest(None, reason) for another form, and for our own."""
+    """Reads the ARN of a service's resource. Raises InvalidRequest(None, reason) for other forms and for our own."""
     known, form = _RESOURCES[service]
     found = _ARN.fullmatch(text)
     if not found or found["service"] != service or not known.fullmatch(found["resource"]):

@@ -1,7 +1,7 @@
-"""The door: who calls, by a credential, by a token that was issued for one, or by a token of another issuer.
+"""The door: identifies callers by a credential, by a token that was issued for one, or by another issuer's token.
 
-The form is checked before anything is looked up; what was looked up is kept for a short time. Every refusal is the same
-sentence, so that nobody learns which ids exist.
+The form is checked before anything is looked up, and results are cached for a short time. Every refusal has the same
+message, so that nobody learns which ids exist.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from sweephand.sources import Chance
 
 PROVIDER = "provider"
-"""In the place of the tenant in a client id; no tenant may have this name."""
+"""Replaces the tenant in a client id of the provider. No tenant may have this name."""
 PROVIDER_ALL = "provider:*"
 TENANT_SCOPES = frozenset({"jobs:read", "jobs:write", "runs:write", "tasks:write", "errors:edit", "admin"})
 PROVIDER_SCOPES = frozenset({PROVIDER_ALL, "provider:admin"})
 SCOPES = TENANT_SCOPES | PROVIDER_SCOPES
 FIRST_ID = "admin"
 RUN_TARGET = "target"
-"""In the place of a credential's id: whoever has the token of a run."""
+"""Replaces a credential's id for callers with the token of a run."""
 
 _TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
 _CLIENT_ID = re.compile(rf"({_TENANT.pattern})\.([A-Za-z0-9]{{1,32}})", re.ASCII)
@@ -41,12 +41,12 @@ _BASIC = re.compile(r"[Bb][Aa][Ss][Ii][Cc] ([A-Za-z0-9+/]{1,600}={0,2})", re.ASC
 _BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] ([A-Za-z0-9_.~+/-]{1,8192}=*)", re.ASCII)
 _LONGEST_HEADER = 8_300
 LONGEST_CLAIM = 300
-"""Characters of what a log line says of an issuer and a subject."""
+"""The most characters of an issuer and a subject in a log line."""
 
 
 @dataclass(frozen=True)
 class ClientSecret:
-    """tenant None: provider level. id: what follows the dot of the client id."""
+    """A client's id and secret. tenant: None at provider level. id: the part of the client id after the dot."""
 
     tenant: str | None
     id: str
@@ -60,10 +60,10 @@ class BearerToken:
 
 @dataclass(frozen=True)
 class Credential:
-    """As it is stored. secret_hash: SHA-256 in hex; the secret has 256 random bits, so no salt and no slow hash.
+    """A stored credential. secret_hash: SHA-256 in hex; 256 random bits need neither salt nor a slow hash.
 
-    since: when it was made; None for the stack's own. former_hash: of the secret before the last rotation, which is
-    accepted before `former_until`, with the tokens that were issued for it.
+    since: when it was created; None for the stack's own. former_hash: hash of the secret before the last rotation. That
+    secret and the tokens issued for it are accepted before `former_until`.
     """
 
     tenant: str | None
@@ -80,26 +80,26 @@ class Credential:
         return f"{self.tenant or PROVIDER}.{self.id}"
 
     def has_former(self, now: datetime) -> bool:
-        """Whether the secret before the last rotation is accepted too."""
+        """Returns True if the secret before the last rotation is accepted too."""
         return self.former_hash is not None and self.former_until is not None and now < self.former_until
 
     def generation_of(self, hashed: str, now: datetime) -> int | None:
-        """The generation whose secret has this hash; None where it is the hash of none that is accepted."""
+        """Returns the generation whose secret has this hash; None if no accepted secret has it."""
         newest = hmac.compare_digest(self.secret_hash, hashed)
         former = hmac.compare_digest(self.former_hash or "", hashed) and self.has_former(now)
         return self.generation if newest else self.generation - 1 if former else None
 
     def accepts(self, generation: int, now: datetime) -> bool:
-        """Whether tokens of this generation are accepted."""
+        """Returns True if tokens of this generation are accepted."""
         return generation == self.generation or (generation == self.generation - 1 and self.has_former(now))
 
 
 @dataclass(frozen=True)
 class Caller:
-    """A verified identity. tenant None: provider level, which names the tenant that it acts for with each request.
+    """A verified identity. tenant: None at provider level, where each request names the tenant that it acts for.
 
-    since: when its credential was made; None: it has none of ours. former_key: it showed a token that was signed by the
-    secret before the last rotation of the stack's.
+    since: when its credential was created; None for a token of another issuer. former_key: its token was signed by the
+    stack's secret before the last rotation.
     """
 
     tenant: str | None
@@ -111,7 +111,7 @@ class Caller:
 
     @property
     def client_id(self) -> str:
-        """Who it is, in change logs, events and log lines."""
+        """Returns its name in change logs, events and log lines."""
         return f"{self.tenant or PROVIDER}.{self.credential_id}"
 
     @property
@@ -127,9 +127,9 @@ class Caller:
             raise Forbidden(f"this needs the scope {scope}")
 
     def acting_for(self, named: str | None) -> str:
-        """The tenant whose data this request may touch. named: header Sweephand-Tenant.
+        """Returns the tenant whose data this request may access. named: the header Sweephand-Tenant.
 
-        Raises Forbidden where a tenant names another, InvalidRequest where a provider names none.
+        Raises Forbidden if a tenant names another one, InvalidRequest if a provider names none.
         """
         if self.tenant is not None:
             if named not in {None, self.tenant}:
@@ -146,13 +146,13 @@ class Caller:
 
 AT_ONCE = timedelta(0)
 FindCredential = Callable[[str | None, str], Credential | None]
-"""(tenant or None for provider level, id) -> what is stored."""
+"""(tenant or None at provider level, id) -> the stored credential."""
 ByForeignToken = Callable[[str, datetime], Caller]
-"""(token, now) -> whom another issuer says it is. Raises Unauthenticated. See oidc.py."""
+"""(token, now) -> the caller that another issuer's token names. Raises Unauthenticated. See oidc.py."""
 
 
 class Door:
-    """Tells who calls. Holds for one process; not shared by threads that must see a change at once."""
+    """The identification of callers, one for a process. Its caches delay changes, by 60 s at most."""
 
     def __init__(
         self,
@@ -163,10 +163,10 @@ class Door:
         callback_key: Callable[[], CallbackKey] | None = None,
         anew: Callable[[], Door] | None = None,
     ) -> None:
-        """first_secret: of provider.admin, whose credential is the stack's own and in no table.
+        """Creates a door. first_secret: of provider.admin, whose credential is the stack's own and not in the table.
 
-        by_foreign_token: None where no other issuer is trusted. callback_key: None where no run reports. anew: the door
-        by the stack's secret as it is now; None where the secret never changes.
+        by_foreign_token: None if no other issuer is trusted. callback_key: None if no run reports. anew: makes a door
+        from the stack's current secret; None if the secret never changes.
         """
         self._keys = keys
         self._callback_key = callback_key
@@ -176,14 +176,14 @@ class Door:
         self._by_foreign_token = by_foreign_token
 
     def identify(self, authorization: str | None, now: datetime) -> Caller:
-        """The caller by the header `Authorization`. Raises Unauthenticated."""
+        """Identifies the caller by the header `Authorization`. Raises Unauthenticated."""
         return self._identified(authorization, now, KNOWN_FOR)
 
     def identify_anew(self, authorization: str | None, now: datetime) -> Caller:
-        """The caller by its credential and the stack's secret as they are now, not as they were remembered.
+        """Identifies the caller by its current credential and the stack's current secret, without caches.
 
-        For what gives or takes access, so that nothing that was revoked makes what outlives it. Raises Unauthenticated,
-        also for a token that was signed by the secret before the last rotation.
+        Used by requests that give or take access, so that revoked credentials cannot create new ones. Raises
+        Unauthenticated, also for a token that was signed by the secret before the last rotation.
         """
         door = self if self._anew is None else self._anew()
         caller = door._identified(authorization, now, AT_ONCE)  # noqa: SLF001 - a door like this one
@@ -207,7 +207,7 @@ class Door:
         return Caller(credential.tenant, credential.id, credential.scopes, generation, credential.since)
 
     def by_run_token(self, token: str, run_id: str, now: datetime) -> Caller:
-        """The target of a run, by the token that was sent to it. Raises Unauthenticated."""
+        """Identifies the target of a run by the token that was sent to it. Raises Unauthenticated."""
         if self._callback_key is None:
             raise _nobody()
         accepted = tokens.callback_keys(self._callback_key(), self._keys, now)
@@ -219,7 +219,7 @@ class Door:
     def issue(
         self, caller: Caller, now: datetime, wanted: Iterable[str] = (), token_id: str = ""
     ) -> tuple[str, frozenset[str]]:
-        """A token of one hour and its scopes: those wanted, else all of the caller's. token_id: its `jti`.
+        """Returns a token for one hour, and its scopes: those wanted, else all of the caller's. token_id: its `jti`.
 
         Raises InvalidRequest for a scope that does not exist, Forbidden for one that the caller lacks.
         """
@@ -238,7 +238,7 @@ class Door:
         credential = self._credential(
             claims.tenant, claims.credential_id, now, known_for, lambda found: found.accepts(claims.generation, now)
         )
-        # A scope that was taken from the credential is taken from its tokens too.
+        # A scope that was removed from the credential is removed from its tokens too.
         present = Caller(credential.tenant, credential.id, credential.scopes)
         scopes = frozenset(scope for scope in claims.scopes if present.allows(scope))
         caller = Caller(credential.tenant, credential.id, scopes, claims.generation, credential.since)
@@ -247,7 +247,7 @@ class Door:
     def _credential(
         self, tenant: str | None, name: str, now: datetime, known_for: timedelta, fits: Callable[[Credential], bool]
     ) -> Credential:
-        """The stored credential that fits. One that does not is read again, at most every 10 s: it may have changed."""
+        """Returns the stored credential that fits. One that does not fit is read again, at most every 10 s."""
         if tenant is None and name == FIRST_ID:
             credential: Credential | None = self._first
         else:
@@ -260,7 +260,7 @@ class Door:
 
 
 def parse_authorization(header: str | None) -> ClientSecret | BearerToken:
-    """What the header brings, by its form alone. Raises Unauthenticated."""
+    """Reads the header without verifying it. Raises Unauthenticated for any other form."""
     if header is None or len(header) > _LONGEST_HEADER:
         raise _nobody()
     bearer = _BEARER.fullmatch(header)
@@ -277,7 +277,7 @@ def parse_authorization(header: str | None) -> ClientSecret | BearerToken:
 
 
 def client_secret(client_id: str, secret: str) -> ClientSecret:
-    """A client's id and secret, as Basic or the form of /oauth/token brings them. Raises Unauthenticated."""
+    """Reads a client's id and secret from Basic or the form of /oauth/token. Raises Unauthenticated."""
     parts = client_id_parts(client_id)
     if parts is None or not _SECRET.fullmatch(secret):
         raise _nobody()
@@ -285,9 +285,9 @@ def client_secret(client_id: str, secret: str) -> ClientSecret:
 
 
 def claimed_identity(authorization: str | None) -> str | None:
-    """Returns whom the header claims to be, for log lines: a client id, or issuer and subject of a foreign token.
+    """Returns the identity that the header claims, for logs: a client id, or issuer and subject of a foreign token.
 
-    Nothing of it is verified. It holds no secret: what does not have the form of a client id or of claims is left out.
+    The identity is not verified. It contains no secret, because it must have the form of a client id or of claims.
     """
     try:
         given = parse_authorization(authorization)
@@ -306,7 +306,7 @@ def claimed_identity(authorization: str | None) -> str | None:
 
 
 def client_id_parts(text: str) -> tuple[str | None, str] | None:
-    """The tenant (None: provider level) and the credential's own id; None for what is no client id."""
+    """Returns the tenant (None at provider level) and the credential's id; None if it is not a client id."""
     parts = _CLIENT_ID.fullmatch(text)
     return (None if parts[1] == PROVIDER else parts[1], parts[2]) if parts else None
 
@@ -320,12 +320,12 @@ def is_tenant_name(text: str) -> bool:
 
 
 def is_free_name(text: str) -> bool:
-    """Whether a new tenant may be called so: never as the provider, in whatever case of its letters."""
+    """Returns True if a new tenant may have this name: never `provider`, in upper or lower case."""
     return is_tenant_name(text) and text.lower() != PROVIDER
 
 
 def new_credential(tenant: str | None, scopes: Iterable[str], chance: Chance) -> tuple[Credential, str]:
-    """A new credential and its secret of 256 bits, which is shown once: only the hash is stored."""
+    """Returns a new credential and its secret of 256 bits. The secret is shown once; only its hash is stored."""
     secret = base64.urlsafe_b64encode(chance.token(32)).decode().rstrip("=")
     name = base64.b32encode(chance.token(10)).decode().lower()
     return Credential(tenant, name, hash_secret(secret), frozenset(scopes)), secret
@@ -334,7 +334,7 @@ def new_credential(tenant: str | None, scopes: Iterable[str], chance: Chance) ->
 def new_secret(credential: Credential, former_until: datetime | None, chance: Chance) -> tuple[Credential, str]:
     """Returns the credential with another secret, and that secret.
 
-    The present secret and its tokens are accepted before `former_until`; None ends them at once.
+    The current secret and its tokens are accepted before `former_until`; None ends them at once.
     """
     fresh, secret = new_credential(credential.tenant, credential.scopes, chance)
     renewed = replace(

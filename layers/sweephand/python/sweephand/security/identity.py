@@ -1,7 +1,7 @@
-"""The service's own name towards targets: a JWT (RS256) that an asymmetric key of KMS signs, and its public half.
+"""The service's identity towards targets: a JWT (RS256) signed by an asymmetric KMS key, and the key's public half.
 
-The private key never leaves KMS. The token says who sends it (iss), for which tenant (sub) and to whom (aud); what for
-stands in the headers beside it, so that one token serves all calls of a tenant to one origin.
+The private key never leaves KMS. The token names the sender (iss), the tenant (sub) and the receiver (aud). The purpose
+is in other headers, so that one token serves all calls of a tenant to one origin.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ ALGORITHM = "RS256"
 
 
 class Kms(Protocol):
-    """What is used of boto3's KMS client."""
+    """The methods used of boto3's KMS client."""
 
     def sign(self, **arguments: Any) -> dict[str, Any]: ...
     def get_public_key(self, **arguments: Any) -> dict[str, Any]: ...
 
 
 class Identity:
-    """Executors sign, the API publishes. kms: made at the first use. issuer: the stack's public address."""
+    """The signing key: executors sign, the API publishes. kms: makes the client. issuer: the stack's public address."""
 
     def __init__(self, kms: Callable[[], Kms], key_id: str, issuer: str) -> None:
         self._kms = kms
@@ -39,7 +39,7 @@ class Identity:
         self._published: dict[str, Any] | None = None
 
     def issue(self, tenant: str, audience: str, now: datetime) -> CachedToken:
-        """A token of 12 hours. audience: an origin, as `https://example.org`. Raises Unavailable."""
+        """Returns a token for 12 hours. audience: an origin such as `https://example.org`. Raises Unavailable."""
         issued = epoch_s(now)
         head = {"alg": ALGORITHM, "typ": "JWT", "kid": self._kid}
         claims = {
@@ -62,7 +62,7 @@ class Identity:
         return CachedToken(f"{signed}.{_base64url(answer['Signature'])}", now + LIFETIME)
 
     def key_set(self) -> dict[str, Any]:
-        """The public key as a JWK Set (RFC 7517); asked for once a process. Raises Unavailable."""
+        """Returns the public key as a JWK Set (RFC 7517); fetched once per process. Raises Unavailable."""
         if self._published is None:
             try:
                 answer = self._kms().get_public_key(KeyId=self._key_id)
@@ -77,8 +77,8 @@ class Identity:
 
 
 def _jwk(der: bytes, kid: str) -> dict[str, str]:
-    """der: SubjectPublicKeyInfo of an RSA key, as KMS gives it."""
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey  # noqa: PLC0415 - of the API, when asked for
+    """Returns a public key as a JWK. der: SubjectPublicKeyInfo of an RSA key, from KMS."""
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey  # noqa: PLC0415 - API only, at first use
     from cryptography.hazmat.primitives.serialization import load_der_public_key  # noqa: PLC0415
 
     key = load_der_public_key(der)

@@ -1,6 +1,6 @@
-"""The public keys of an issuer: fetched with care, kept for a while, and asked for again when a token names a new one.
+"""The public keys of an issuer: fetched safely, cached, and fetched again if a token names a new key.
 
-Import at the first token of such an issuer only.
+Import this module only for the first token of such an issuer.
 """
 
 from __future__ import annotations
@@ -20,39 +20,39 @@ from sweephand.security.outbound import MAX_BODY, exchange
 
 FRESH_FOR = timedelta(hours=1)
 KEPT_FOR = timedelta(hours=24)
-"""How long a set is still good while its issuer is down: a key that was withdrawn lives no longer than that."""
+"""How long a key set is used while its issuer is down, and therefore the longest life of a withdrawn key."""
 AGAIN_AFTER = timedelta(seconds=10)
-"""Between attempts while there is no set at all."""
+"""The time between attempts while there is no key set."""
 AGAIN_WHILE_KEPT = timedelta(minutes=1)
 NEW_KEY_AFTER = timedelta(minutes=5)
 FETCH_WITHIN_S = 5.0
 LEAST_RSA_BITS, MOST_RSA_BITS = 2_048, 8_192
 
 _PUBLIC: Mapping[str, tuple[str, ...]] = {"RSA": ("kty", "n", "e"), "EC": ("kty", "crv", "x", "y")}
-"""What is read of a key: a set that publishes private parts is not made use of."""
+"""The members that are read of a key. Private parts that a set publishes are ignored."""
 _CURVES = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521"}
 ALGORITHMS = frozenset({*_CURVES, "RS256", "RS384", "RS512", "PS256", "PS384", "PS512"})
-"""Never `none`, never a symmetric one: under that a public key would pass for a secret."""
+"""The accepted algorithms. Never `none` or a symmetric one, with which a public key could be used as a secret."""
 
 
 class KeysUnavailable(Exception):
-    """An issuer's keys cannot be had: it does not answer, or not with what it should."""
+    """An issuer's keys cannot be fetched: it does not answer, or its answer is invalid."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where an issuer's keys are. keys_url: None where its discovery document (OpenID Connect Discovery 1.0) says."""
+    """The place of an issuer's keys. keys_url: None if its OpenID Connect discovery document names it."""
 
     issuer: str
     keys_url: str | None
 
 
 Fetch = Callable[[str], Mapping[str, Any]]
-"""A URL's JSON object. Raises KeysUnavailable."""
+"""Returns the JSON object at a URL. Raises KeysUnavailable."""
 
 
 def fetcher(outbound: Outbound, monotonic: Callable[[], float]) -> Fetch:
-    """Fetches by https, or by http from this very machine; no redirects, at most 64 KB, one deadline."""
+    """Returns a Fetch by https, or by http on this machine: no redirects, at most 64 KB, one deadline."""
 
     def fetch(url: str) -> Mapping[str, Any]:
         try:
@@ -84,14 +84,14 @@ def _object(body: bytes, host: str) -> Mapping[str, Any]:
     try:
         members = json.loads(body)
     except (ValueError, RecursionError) as wrong:
-        raise KeysUnavailable(f"the answer of {host} is no JSON") from wrong
+        raise KeysUnavailable(f"the answer of {host} is not JSON") from wrong
     if not isinstance(members, dict):
-        raise KeysUnavailable(f"the answer of {host} is no JSON object")
+        raise KeysUnavailable(f"the answer of {host} is not a JSON object")
     return members
 
 
 class Keys:
-    """The keys of one issuer. say: told why they could not be had, each time that was tried."""
+    """The keys of one issuer. say: called with the reason after each failed fetch."""
 
     def __init__(self, source: Source, fetch: Fetch, say: Callable[[str], None]) -> None:
         self._source = source
@@ -103,7 +103,7 @@ class Keys:
         self._made: dict[tuple[str | None, str], jwt.PyJWK] = {}
 
     def find(self, kid: str | None, algorithm: str, now: datetime) -> jwt.PyJWK | None:
-        """The key that a token names; without a name, the only one that fits. Fetches at most once a call."""
+        """Returns the key that a token names or, without a name, the only key that fits. Fetches at most once."""
         age = None if self._fetched_at is None else now - self._fetched_at
         if age is not None and age >= KEPT_FOR:
             self._set, self._fetched_at, age = (), None, None
@@ -118,7 +118,7 @@ class Keys:
         return found
 
     def _refresh(self, now: datetime, at_most_every: timedelta) -> bool:
-        """Whether there is a new set. A failure leaves what there is."""
+        """Fetches the set and returns True if that succeeded. A failure keeps the known set."""
         if self._tried_at is not None and now - self._tried_at < at_most_every:
             return False
         self._tried_at = now
@@ -137,7 +137,7 @@ class Keys:
         document = self._fetch(self._source.issuer.rstrip("/") + "/.well-known/openid-configuration")
         url = document.get("jwks_uri")
         if document.get("issuer") != self._source.issuer or not isinstance(url, str):
-            raise KeysUnavailable("the discovery document is of another issuer, or names no keys")
+            raise KeysUnavailable("the discovery document belongs to another issuer, or names no keys")
         return url
 
     def _key(self, kid: str | None, algorithm: str) -> jwt.PyJWK | None:
@@ -155,17 +155,17 @@ def _keys_in(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     keys = document.get("keys")
     found = [key for key in keys if isinstance(key, dict) and _plain(key)] if isinstance(keys, list) else []
     if not found:
-        raise KeysUnavailable("the key set holds no key")
+        raise KeysUnavailable("the key set contains no usable key")
     return found
 
 
 def _plain(key: Mapping[str, Any]) -> bool:
-    """A name may be looked up and compared only if it is a text."""
+    """Returns True if the key's name and type are strings, so that they can be compared."""
     return isinstance(key.get("kid", ""), str) and isinstance(key.get("kty"), str)
 
 
 def _fits(jwk: Mapping[str, Any], algorithm: str) -> bool:
-    """May this key verify under this algorithm, by all that its own members say (RFC 7517, 4)?"""
+    """Returns True if the key's members allow it to verify with this algorithm (RFC 7517, 4)."""
     curve = _CURVES.get(algorithm)
     kind = ("RSA", None) if curve is None else ("EC", curve)
     if (jwk["kty"], jwk.get("crv") if curve else None) != kind:
@@ -179,7 +179,7 @@ def _fits(jwk: Mapping[str, Any], algorithm: str) -> bool:
 
 
 def _made(jwk: Mapping[str, Any], algorithm: str) -> jwt.PyJWK | None:
-    """The key, None if it is broken or too weak."""
+    """Returns the key, None if it is invalid or too weak."""
     try:
         key = jwt.PyJWK({name: jwk[name] for name in _PUBLIC[jwk["kty"]]}, algorithm)
     except (KeyError, TypeError, ValueError, UnsupportedAlgorithm, jwt.PyJWTError):

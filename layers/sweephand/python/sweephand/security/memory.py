@@ -1,4 +1,4 @@
-"""A bounded memory of look-ups, for whoever must not ask the table with each request."""
+"""A bounded cache of look-ups, for code that must not read the table with each request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ V = TypeVar("V")
 
 
 class Memory(Generic[K, V]):
-    """What was found is known for 60 s, what was not for 10 s. Not shared by threads that must see a change at once."""
+    """A cache that keeps found values for 60 s and misses for 10 s. Not for threads that must see a change at once."""
 
     def __init__(self, find: Callable[[K], V | None]) -> None:
         self._find = find
@@ -24,7 +24,7 @@ class Memory(Generic[K, V]):
         self._unknown: OrderedDict[K, datetime] = OrderedDict()
 
     def look_up(self, key: K, now: datetime, for_up_to: timedelta = KNOWN_FOR) -> V | None:
-        """for_up_to: how old an answer may be that was found before."""
+        """Returns a value, None if it does not exist. for_up_to: the greatest age of a cached value."""
         known = self._known.get(key)
         if known is not None and now - known[0] < for_up_to:
             return known[1]
@@ -35,7 +35,7 @@ class Memory(Generic[K, V]):
         self._known.pop(key, None)
         self._unknown.pop(key, None)
         if found is None:
-            # In a memory of their own: guessed names must not push out the real ones.
+            # In a separate cache, so that guessed names cannot evict real ones.
             self._unknown[key] = now
             while len(self._unknown) > REMEMBERED:
                 self._unknown.popitem(last=False)

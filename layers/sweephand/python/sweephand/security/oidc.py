@@ -1,8 +1,8 @@
-"""Tokens of other issuers (OpenID Connect, RFC 9068): who is trusted, and what their claims say here.
+"""Tokens of other issuers (OpenID Connect, RFC 9068): the trusted issuers, and the meaning of their claims.
 
-Everything that can be judged without asking anybody is judged first, so that a token of a stranger, for somebody else
-or out of time costs no look-up. Decision 0021. Import at the first token of another issuer only: with PyJWT comes
-cryptography.
+All checks that need no look-up come first, so that tokens of unknown issuers, for other audiences or out of time are
+cheap to refuse. Source: decision 0021. Import this module only for the first token of another issuer, because PyJWT
+imports cryptography.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from sweephand.security.tokens import head_of, json_part
 
 LEEWAY_S = 60
 LATEST = 10**11
-"""Epoch seconds, in the year 5138: what is beyond is no instant."""
+"""The largest valid instant in epoch seconds, in the year 5138."""
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{1,1024}\.([A-Za-z0-9_-]{1,7168})\.[A-Za-z0-9_-]{1,1400}", re.ASCII)
-"""A signature of RSA with 8,192 bits has 1,366 characters."""
+"""The form of a token. An RSA signature of 8,192 bits has 1,366 characters."""
 _OF_ID_TOKENS = frozenset({"nonce", "at_hash", "c_hash"})
 """Claims that only ID tokens have (OpenID Connect Core, 2 and 3.3.2.11)."""
 _KID = re.compile(r"[!-~]{1,256}", re.ASCII)
@@ -37,9 +37,9 @@ _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 
 @dataclass(frozen=True)
 class Issuer:
-    """url: as tokens name it, compared letter by letter. tenant: the one all its tokens are for; None: a claim says.
+    """A trusted issuer. url: as in its tokens, compared exactly. tenant: of all its tokens; None: a claim names it.
 
-    keys_url: where its keys are; None: its discovery document says.
+    keys_url: the address of its keys; None: its discovery document names it.
     """
 
     url: str
@@ -49,7 +49,7 @@ class Issuer:
 
 @dataclass(frozen=True)
 class ScopeMap:
-    """What a scope of theirs is here. prefixes: what stands before names that are ours already."""
+    """The scopes of other issuers mapped to ours. prefixes: removed from names that are otherwise ours."""
 
     exact: Mapping[str, frozenset[str]]
     prefixes: tuple[str, ...]
@@ -63,7 +63,7 @@ class ScopeMap:
 
 @dataclass(frozen=True)
 class Trust:
-    """The template's parameters Oidc*, read. provider: claim and value of who acts for the provider; None: nobody."""
+    """The template's parameters Oidc*. provider: claim and value of tokens that act for the provider, if any."""
 
     issuers: Mapping[str, Issuer]
     audiences: frozenset[str]
@@ -74,11 +74,11 @@ class Trust:
 
 
 def trust(*, issuers: str, audiences: str, tenant_claim: str, scope_claims: str, scopes: str, provider: str) -> Trust:
-    """The parameters' texts, as docs/guide/identity.md describes them. Raises ValueError with the culprit."""
+    """Reads the parameters, described in docs/guide/identity.md. Raises ValueError with the invalid part."""
     listed = [_issuer(text) for text in _pieces(issuers)]
     claim, _, value = provider.partition("=")
     if provider and not (claim and value):
-        raise ValueError(f"the provider's claim is written claim=value: {provider}")
+        raise ValueError(f"the provider's claim must have the form claim=value, not {provider}")
     return Trust(
         issuers={issuer.url: issuer for issuer in listed},
         audiences=frozenset(_pieces(audiences)),
@@ -97,14 +97,14 @@ def _issuer(text: str) -> Issuer:
     url, *options = text.split(";")
     given = dict(option.partition("=")[::2] for option in options)
     if not _ISSUER.fullmatch(url) or not given.keys() <= {"tenant", "keys"} or len(given) < len(options):
-        raise ValueError(f"an issuer is written url, url;tenant=name or url;keys=url: {text}")
+        raise ValueError(f"an issuer must have the form url, url;tenant=name or url;keys=url, not {text}")
     if "tenant" in given and not is_tenant_name(given["tenant"]):
         raise ValueError(f"no tenant can have this name: {text}")
     return Issuer(url, given.get("tenant"), given.get("keys"))
 
 
 def _scope_map(lines: tuple[str, ...]) -> ScopeMap:
-    """Without a line, names are taken as they are."""
+    """Reads the scope map. Without lines, names stay unchanged."""
     exact: dict[str, frozenset[str]] = {}
     prefixes = [] if lines else [""]
     for line in lines:
@@ -114,13 +114,13 @@ def _scope_map(lines: tuple[str, ...]) -> ScopeMap:
             continue
         ours = frozenset(text.split("+"))
         if not theirs or not ours <= SCOPES:
-            raise ValueError(f"a scope is written theirs=ours, with ours known here: {line}")
+            raise ValueError(f"a scope must have the form theirs=ours with a known scope of ours, not {line}")
         exact[theirs] = exact.get(theirs, frozenset()) | ours
     return ScopeMap(exact, tuple(prefixes))
 
 
 class ForeignTokens:
-    """Tells who calls by a token of a trusted issuer. Holds for one process, and for all its doors."""
+    """The identification of callers by tokens of trusted issuers, one for a process and all its doors."""
 
     def __init__(self, trusted: Trust, keys_of: Callable[[Issuer], Keys], tenant_exists: Callable[[str], bool]) -> None:
         self._trust = trusted
@@ -129,7 +129,7 @@ class ForeignTokens:
         self._tenants = Memory[str, bool](lambda name: tenant_exists(name) or None)
 
     def identify(self, token: str, now: datetime) -> Caller:
-        """Raises Unauthenticated, the same for whatever is wrong. Raises nothing else but for what the table does."""
+        """Identifies the caller. Raises the same Unauthenticated for every invalid token."""
         head, members = _parts(token)
         issuer = self._judged(members, now)
         identity = read_claims(self._trust, issuer, members)
@@ -139,13 +139,13 @@ class ForeignTokens:
         return identity
 
     def _judged(self, members: Mapping[str, Any], now: datetime) -> Issuer:
-        """The trusted issuer that the token names, if it is for us and holds now. Raises Unauthenticated."""
+        """Returns the trusted issuer of a token that is for us and valid now. Raises Unauthenticated."""
         named = members.get("iss")
         issuer = self._trust.issuers.get(named) if isinstance(named, str) else None
         if issuer is None or not _is_for(members, self._trust.audiences) or not _holds(members, now):
             raise _nobody()
-        # Where a client also signs users in, its ID tokens have the audience of its access tokens. They prove to the
-        # client who signed in, and are no key to anything.
+        # If a client also signs users in, its ID tokens have the audience of its access tokens. They prove to that
+        # client who signed in, and must not give access.
         if members.get("token_use", "access") != "access" or _OF_ID_TOKENS & members.keys():
             raise _nobody()
         return issuer
@@ -168,15 +168,15 @@ class ForeignTokens:
 
 
 def read_claims(trusted: Trust, issuer: Issuer, members: Mapping[str, Any]) -> Caller:
-    """Whom the claims name. An issuer that is bound to a tenant speaks for no other, nor for the provider.
+    """Returns the caller that the claims name. An issuer bound to a tenant acts for that tenant alone.
 
-    Raises Unauthenticated for claims that name nobody, or a tenant that cannot be.
+    Raises Unauthenticated if the claims name no subject or no valid tenant.
     """
     subject = members.get("sub")
     if not isinstance(subject, str) or not _SUBJECT.fullmatch(subject):
         raise _nobody()
     granted = trusted.scopes.ours(_texts(members, trusted.scope_claims))
-    # Told apart from a credential's id, in which no colon can be.
+    # Differs from every credential's id, which contains no colon.
     name = f"oidc:{subject}"
     if issuer.tenant is None and trusted.provider is not None:
         claim, value = trusted.provider
@@ -189,7 +189,7 @@ def read_claims(trusted: Trust, issuer: Issuer, members: Mapping[str, Any]) -> C
 
 
 def claim_of(members: Mapping[str, Any], name: str) -> Any:
-    """A claim by its whole name, which may have dots (a URL), else by its path, `ext_attr.zdn`; None without it."""
+    """Returns a claim by its whole name, which may contain dots (a URL), or by its path, `ext_attr.zdn`; else None."""
     if name in members:
         return members[name]
     node: Any = members
@@ -201,7 +201,7 @@ def claim_of(members: Mapping[str, Any], name: str) -> Any:
 
 
 def _texts(members: Mapping[str, Any], claims: tuple[str, ...]) -> frozenset[str]:
-    """The words of these claims: issuers write them as a text with blanks, or as a list."""
+    """Returns the words of these claims, which are strings separated by blanks, or lists."""
     found: list[str] = []
     for claim in claims:
         value = claim_of(members, claim)
@@ -213,7 +213,7 @@ def _texts(members: Mapping[str, Any], claims: tuple[str, ...]) -> frozenset[str
 
 
 def _parts(token: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Head and claims, by their form alone."""
+    """Returns the header and the claims, not verified."""
     form = _TOKEN.fullmatch(token)
     head = head_of(token) if form else None
     members = json_part(form[1]) if form and head is not None else None
@@ -226,7 +226,7 @@ def _parts(token: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 
 def _is_for(members: Mapping[str, Any], audiences: frozenset[str]) -> bool:
-    """aud, or where there is none (Cognito's access tokens) the client."""
+    """Returns True if `aud` or, without it (Cognito's access tokens), `client_id` is one of the audiences."""
     named = members.get("aud", members.get("client_id"))
     named = named if isinstance(named, list) else [named]
     return any(isinstance(name, str) and name in audiences for name in named)
@@ -242,7 +242,7 @@ def _holds(members: Mapping[str, Any], now: datetime) -> bool:
 
 
 def _instant(value: Any) -> float | None:
-    """Epoch seconds, None for what can be no date; NaN is within no bounds."""
+    """Returns epoch seconds, None for an invalid date. The comparison rejects NaN."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LATEST:
         return None
     return value

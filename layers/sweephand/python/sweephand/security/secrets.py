@@ -1,6 +1,6 @@
-"""Secrets of jobs: sealed by KMS under {tenant, job, field}, so that a ciphertext opens only where it was made.
+"""Secrets of jobs, encrypted by KMS with the context {tenant, job, field}, without which they cannot be decrypted.
 
-The API may only seal, the executor only open.
+The API may only encrypt, the executor only decrypt.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from botocore.exceptions import BotoCoreError, ClientError
 from sweephand.errors import InvalidRequest, NotFound, Unavailable
 
 PIECE = 4_096
-"""Bytes; KMS encrypts no more in one call."""
+"""The most bytes that KMS encrypts in one call."""
 LARGEST = 4 * PIECE
-"""Of a private key with its certificates; all else is shorter."""
+"""The most bytes of a secret: a private key with its certificates. All others are shorter."""
 KEPT_S = 300.0
 KEPT_VALUES = 512
 _UNOPENABLE = frozenset({"InvalidCiphertextException", "IncorrectKeyException", "ValidationException"})
 
 
 class Kms(Protocol):
-    """What is used of boto3's KMS client."""
+    """The methods used of boto3's KMS client."""
 
     def encrypt(self, **arguments: Any) -> dict[str, Any]: ...
     def decrypt(self, **arguments: Any) -> dict[str, Any]: ...
 
 
 class SecretBox:
-    """Seals and opens; safe for threads. Opened values are kept for five minutes, the least recently used go first.
+    """Encryption and decryption of secrets; safe for threads. Caches plaintexts for five minutes (LRU).
 
-    monotonic: seconds, of sources.Clock.
+    monotonic: seconds, from sources.Clock.
     """
 
     def __init__(self, kms: Kms, key_id: str, monotonic: Callable[[], float]) -> None:
@@ -45,11 +45,11 @@ class SecretBox:
         self._lock = Lock()
 
     def encrypt(self, tenant: str, job: str, field: str, plaintext: str) -> str:
-        """The ciphertext in Base64, in pieces parted by blanks where it is long.
+        """Returns the ciphertext in Base64; a long one in pieces separated by blanks.
 
         Raises InvalidRequest over 16,384 bytes, Unavailable if KMS does not answer.
         """
-        # KMS refuses an empty text; NUL cannot be part of a password, so it stands for the empty one.
+        # KMS refuses an empty plaintext. NUL cannot be part of a password, so it represents the empty one.
         plain = plaintext.encode() or b"\x00"
         if len(plain) > LARGEST:
             raise InvalidRequest(field, f"must have at most {LARGEST:,} bytes")
@@ -66,7 +66,7 @@ class SecretBox:
         return base64.b64encode(answer["CiphertextBlob"]).decode()
 
     def decrypt(self, tenant: str, job: str, field: str, sealed: str) -> str:
-        """The plaintext. Raises NotFound if this is no ciphertext of this tenant, job and field; Unavailable else."""
+        """Returns the plaintext. Raises NotFound for a wrong ciphertext or context, Unavailable if KMS fails."""
         key = (tenant, job, field, sealed)
         kept = self._kept(key)
         if kept is not None:
@@ -89,7 +89,7 @@ class SecretBox:
             raise Unavailable("the key service does not answer") from wrong
         except BotoCoreError as wrong:
             raise Unavailable("the key service does not answer") from wrong
-        except ValueError as wrong:  # no Base64
+        except ValueError as wrong:  # not Base64
             raise NotFound(f"the secret {field} cannot be opened") from wrong
         return plain
 
@@ -111,7 +111,7 @@ class SecretBox:
 
 
 def _piece(field: str, number: int) -> str:
-    """Pieces are sealed under names of their own, so that none can stand in the place of another."""
+    """Returns the context's field for a piece, so that no piece can replace another."""
     return f"{field}#{number}" if number else field
 
 

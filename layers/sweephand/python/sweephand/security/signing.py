@@ -1,6 +1,6 @@
-"""Signatures of what goes out, by Standard Webhooks v1: receivers verify them with any of its libraries. Pure.
+"""Signatures of outgoing calls by Standard Webhooks v1, which receivers verify with any of its libraries. Pure.
 
-A signature covers id, time and body, not address or query. Two secrets may sign at once, for the time of a rotation.
+A signature covers id, time and body, not address or query. Two secrets may sign together during a rotation.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ SECRET_BYTES = 32
 
 
 def new_secret(chance: bytes) -> str:
-    """chance: 32 random bytes. Returns the form in which receivers keep it."""
+    """Returns a secret in the form that receivers store. chance: 32 random bytes."""
     assert len(chance) == SECRET_BYTES
     return PREFIX + base64.b64encode(chance).decode()
 
 
 def headers(secrets: Iterable[str], message_id: str, at: datetime, body: bytes) -> tuple[tuple[str, str], ...]:
-    """webhook-timestamp and webhook-signature; none without a secret. at: of this attempt, against replays."""
+    """Returns webhook-timestamp and webhook-signature; nothing without a secret. at: this attempt, against replays."""
     stamp = epoch_s(at)
     signed = f"{message_id}.{stamp}.".encode() + body
     signatures = [

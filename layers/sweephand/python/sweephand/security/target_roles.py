@@ -1,6 +1,6 @@
-"""Clients that act by the roles that jobs name: assumed for one tenant each, kept until shortly before they run out.
+"""Clients that use the roles named by jobs: assumed for one tenant each, cached until shortly before they expire.
 
-The tenant is the ExternalId, which the trust policy of a role asks for: so a tenant acts by its own roles alone,
+The tenant is the ExternalId, which the trust policy of a role requires. A tenant can therefore use only its own roles,
 whatever ARN its jobs name. Import this module when the first such job is read.
 """
 
@@ -17,14 +17,14 @@ from sweephand.security.token_cache import CachedToken, TokenCache
 from sweephand.sources import Clock
 
 SESSION_S = 3_600
-"""A role assumed by who acts by a role already lasts an hour at most (IAM, role chaining)."""
+"""The duration of a session. IAM allows one hour at most for a role assumed by a role (role chaining)."""
 KEPT_CLIENTS = 32
 LONGEST_WAIT_S = 6.0
-"""For another thread that assumes the same role: as long as STS is given."""
+"""How long to wait for another thread that assumes the same role: the time limit of STS."""
 
 
 class RoleNotAssumedError(Exception):
-    """cause: of botocore, as STS or the network gave it."""
+    """A role could not be assumed. cause: the error of botocore."""
 
     def __init__(self, cause: ClientError | BotoCoreError) -> None:
         super().__init__(str(cause))
@@ -32,14 +32,14 @@ class RoleNotAssumedError(Exception):
 
 
 MakeClient = Callable[[str, str, int, Mapping[str, str]], Any]
-"""(service, region, read time-out in seconds, credentials) -> a botocore client that repeats nothing by itself.
+"""(service, region, read time-out in seconds, credentials) -> a botocore client without retries.
 
-credentials: under the names of botocore's `create_client`.
+credentials: by the parameter names of botocore's `create_client`.
 """
 
 
 class TargetRoles:
-    """sts: makes botocore's client, at the first role. Safe for threads."""
+    """Cached clients by role. sts: makes the STS client for the first role. Safe for threads."""
 
     def __init__(self, sts: Callable[[], Any], make_client: MakeClient, clock: Clock) -> None:
         self._sts = sts
@@ -50,13 +50,13 @@ class TargetRoles:
         self._lock = Lock()
 
     def client(self, service: str, region: str, role: str, tenant: str, timeout_s: int) -> Any:
-        """A client of the service that acts by the role. timeout_s: how long its calls wait for an answer.
+        """Returns a client of the service that uses the role. timeout_s: how long its calls wait for an answer.
 
         Raises RoleNotAssumedError.
         """
         credentials = self.credentials(role, tenant)
         key = service, region, role, tenant, timeout_s
-        # To make one takes milliseconds of CPU and no call: ten threads that want the same one wait for the first.
+        # Creating a client takes milliseconds of CPU and no call, so threads that need the same one wait for the first.
         with self._lock:
             known = self._clients.get(key)
             if known is None or known[0] is not credentials:
@@ -68,7 +68,7 @@ class TargetRoles:
             return known[1]
 
     def credentials(self, role: str, tenant: str) -> Mapping[str, str]:
-        """Under the names of botocore's `create_client`. Raises RoleNotAssumedError."""
+        """Returns credentials as parameters of botocore's `create_client`. Raises RoleNotAssumedError."""
         found: Mapping[str, str]
         found, _ = self._tokens.get(
             (role, tenant), self._clock.now(), lambda: self._assumed(role, tenant), wait_s=LONGEST_WAIT_S

@@ -1,7 +1,7 @@
-"""Which ECS tasks jobs may run: judged at creation, and again at each call. Pure.
+"""Checks which ECS tasks jobs may run, at creation and again at each call. Pure.
 
-Unlike other targets on AWS, tasks are run by the stack's own right: where they run, in which network and by which roles
-is for its operator to say, and costs its account. Source: decision 0041.
+Unlike other targets on AWS, tasks run with the stack's own permissions and at its account's cost. Its operator decides
+about cluster, network and roles. Source: decision 0041.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ROLE = re.compile(r"arn:aws(?:-[a-z]+)*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/-]
 def settings(
     *, cluster: str, definition_arns: str, subnets: str, security_groups: str, public_ip: bool, role_arns: str
 ) -> TaskSettings:
-    """Of the parameters: lists are parted by commas."""
+    """Returns the settings from the template's parameters, whose lists are separated by commas."""
     return TaskSettings(
         cluster=cluster,
         definitions=frozenset(arn.rpartition("/")[2] for arn in _parted(definition_arns)),
@@ -34,13 +34,13 @@ def _parted(text: str) -> tuple[str, ...]:
 
 
 def check_definition(text: str, allowed: TaskSettings) -> str:
-    """A task definition, as `family` (its latest revision) or `family:7`.
+    """Returns a task definition, `family` (its latest revision) or `family:7`.
 
-    Raises InvalidRequest(None, reason) for another form, for one that this stack does not run, and where it runs none.
+    Raises InvalidRequest(None, reason) for other forms, and for definitions that this stack does not run.
     """
     found = _DEFINITION.fullmatch(text)
     if not found:
-        raise InvalidRequest(None, "must be the family of a task definition, with :REVISION behind it if need be")
+        raise InvalidRequest(None, "must be the family of a task definition, optionally followed by :REVISION")
     missing = [
         name
         for name, value in (
@@ -58,7 +58,7 @@ def check_definition(text: str, allowed: TaskSettings) -> str:
 
 
 def check_role(text: str, allowed: TaskSettings) -> str:
-    """A role by which a task may act. Raises InvalidRequest(None, reason) for one by which it may not."""
+    """Returns a role that tasks may be given. Raises InvalidRequest(None, reason) for any other."""
     if not _ROLE.fullmatch(text):
         raise InvalidRequest(None, "must be the ARN of a role: arn:aws:iam::ACCOUNT:role/NAME")
     if text not in allowed.roles:

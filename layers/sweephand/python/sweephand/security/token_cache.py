@@ -1,6 +1,6 @@
 """Cache of outgoing access tokens and credentials, evicted shortly before they expire.
 
-It goes by the wall clock: a frozen function's monotonic clock may stand still while a token runs out.
+It uses the wall clock, because the monotonic clock of a frozen function may stand still while a token expires.
 """
 
 from __future__ import annotations
@@ -13,40 +13,41 @@ from threading import Lock
 from typing import Any
 
 MARGIN = timedelta(seconds=60)
-"""A token is no longer used so long before its end: it must outlive the call. One that lives less than five times as
-long serves four fifths of its life; otherwise it would be fetched for each call."""
+"""How long before its end a token is no longer used, because it must outlive the call. A token that lives for less than
+five times this long is used for four fifths of its life; otherwise it would be fetched for each call.
+"""
 KEPT = 512
 
 
 @dataclass(frozen=True)
 class CachedToken:
-    """A token. value: of whatever kind its maker gives."""
+    """A credential that expires. value: any type."""
 
     value: Any = field(repr=False)
     ends_at: datetime
 
 
 class TokenCache:
-    """A cache that is safe for threads: one waits for a token that another is fetching. The least recently used go."""
+    """An LRU cache of tokens. Safe for threads: a thread waits for a token that another one is fetching."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, CachedToken] = OrderedDict()  # each until it is not used any more
+        self._kept: OrderedDict[Hashable, CachedToken] = OrderedDict()  # ends_at: when it is no longer used
         self._making: dict[Hashable, Lock] = {}
         self._lock = Lock()
 
     def get(
         self, key: Hashable, now: datetime, make: Callable[[], CachedToken], *, wait_s: float, not_this: Any = None
     ) -> tuple[Any, bool]:
-        """Returns the token, and whether it was there already.
+        """Returns the token, and whether it was cached.
 
-        make: what it raises goes to the caller, and nothing is kept. wait_s: for another thread that makes it; then it
-        is made here too. not_this: a value that was refused, which is not given again.
+        make: fetches it; its errors are raised, and nothing is cached. wait_s: how long to wait for another thread that
+        fetches it, before this one does so too. not_this: a value that was refused and must not be returned again.
         """
         there = self._look(key, now, not_this)
         if there is not None:
             return there.value, True
         with self._lock:
-            if len(self._making) >= 2 * KEPT:  # of tokens that nobody gave
+            if len(self._making) >= 2 * KEPT:  # locks of tokens that could not be fetched
                 self._making = {known: lock for known, lock in self._making.items() if known in self._kept}
             making = self._making.setdefault(key, Lock())
         waited = making.acquire(timeout=max(0.0, wait_s))

@@ -1,8 +1,8 @@
-"""Access tokens of one hour, signed by the stack's secret; and tokens of result callbacks, which have their own key.
+"""Access tokens of one hour, signed by the stack's secret, and tokens of result callbacks, which have their own key.
 
 Signing keys are derived (HKDF-SHA256, RFC 5869), one for each purpose, so that no key reveals another one or the
-secret. After a rotation the former secret's tokens are accepted until they would have ended anyway: one hour at most,
-counted from the rotation. A forger who has the former secret chooses `iat` freely, so `iat` is no bound.
+secret. After a rotation, tokens of the former secret are accepted until they expire, for at most one hour from the
+rotation. A forger with the former secret chooses `iat` freely, so `iat` cannot be the limit.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from sweephand.errors import Unauthenticated
 
 LIFETIME_S = 3_600
 LONGEST_WAIT = timedelta(days=8)
-"""A run waits for its result for seven days at most (domain.collection.LONGEST_CALLBACK_S)."""
+"""Longer than any run waits for its result (domain.collection.LONGEST_CALLBACK_S, seven days)."""
 LONGEST_HEAD = 1_024
 SKEW_S = 60
 _PURPOSES = (b"sweephand/kid/1", b"sweephand/access-token/1", b"sweephand/callback/1")
 _TOKEN = re.compile(r"([A-Za-z0-9_-]{1,512})\.[A-Za-z0-9_-]{1,3072}\.[A-Za-z0-9_-]{1,128}", re.ASCII)
-"""The head is small, so that its JSON, read before the signature, cannot be deep."""
+"""The form of a token. The header is short, so that its JSON, which is read before verification, cannot be deep."""
 ALGORITHM = "HS256"
 _CALLBACK = re.compile(r"([A-Za-z0-9_-]{1,64})\.([A-Za-z0-9_-]{43})", re.ASCII)
 
 
 @dataclass(frozen=True)
 class StackKey:
-    """The keys of one value of the stack's secret. kid: names them without revealing them.
+    """The keys derived from one value of the stack's secret. kid: identifies them without revealing them.
 
-    callback: signed callback tokens until callbacks had a key of their own.
+    callback: the key of callback tokens before these had a separate key.
     """
 
     kid: str
@@ -46,8 +46,9 @@ class StackKey:
 
 @dataclass(frozen=True)
 class StackKeys:
-    """audience: the stack's name; tokens of another stack are refused. previous: of the secret before the last
-    rotation; its access tokens are accepted before `previous_until`.
+    """The keys of a stack. audience: the stack's name; tokens of other stacks are refused.
+
+    previous: derived from the secret before the last rotation; its access tokens are accepted before `previous_until`.
     """
 
     audience: str
@@ -59,14 +60,14 @@ class StackKeys:
         return (self.current,) if self.previous is None else (self.current, self.previous)
 
     def signing(self, now: datetime) -> tuple[StackKey, ...]:
-        """The keys whose access tokens are accepted at `now`."""
+        """Returns the keys whose access tokens are accepted at `now`."""
         accepted = self.previous_until is not None and now < self.previous_until
         return self.all() if accepted else (self.current,)
 
 
 @dataclass(frozen=True)
 class CallbackKey:
-    """The key of callback tokens. It is independent of the stack's secret, so that executors need not read that."""
+    """The key of callback tokens, independent of the stack's secret, so that executors need not read the secret."""
 
     secret: bytes = field(repr=False)
     made_at: datetime
@@ -74,9 +75,10 @@ class CallbackKey:
 
 @dataclass(frozen=True)
 class AccessClaims:
-    """tenant None: provider level. generation: of the credential; raised, it ends all its tokens.
+    """The claims of an access token. tenant: None at provider level.
 
-    former_key: the token was signed by the secret before the last rotation.
+    generation: of the credential; raising it ends all its tokens. former_key: the token was signed by the secret before
+    the last rotation.
     """
 
     tenant: str | None
@@ -89,7 +91,7 @@ class AccessClaims:
 def derive_keys(stack: str, secret: str, previous: str | None = None, rotated_at: datetime | None = None) -> StackKeys:
     """Derives the keys of a stack from its secret, and from the one before the last rotation.
 
-    rotated_at: when the secret took the place of the previous one. Without it the previous one signs nothing.
+    rotated_at: when the secret replaced the previous one. Without it, no token of the previous one is accepted.
     """
     before = None if previous in {None, "", secret} else _derive_key(stack, str(previous))
     until = None if before is None or rotated_at is None else rotated_at + timedelta(seconds=LIFETIME_S)
@@ -97,8 +99,8 @@ def derive_keys(stack: str, secret: str, previous: str | None = None, rotated_at
 
 
 def issue(keys: StackKeys, claims: AccessClaims, now: datetime, token_id: str = "") -> str:
-    """A JWT (HS256) that holds for one hour from `now`. token_id: its `jti`, by which logs may name it."""
-    import jwt  # noqa: PLC0415 - some 90 ms with its cryptography, which calls with Basic do not pay
+    """Returns a JWT (HS256) that is valid for one hour from `now`. token_id: its `jti`, for logs."""
+    import jwt  # noqa: PLC0415 - takes some 90 ms with its cryptography; calls with Basic do not need it
 
     issued = int(now.timestamp())
     members: dict[str, Any] = {
@@ -117,7 +119,7 @@ def issue(keys: StackKeys, claims: AccessClaims, now: datetime, token_id: str = 
 
 
 def verify(keys: StackKeys, token: str, now: datetime) -> AccessClaims:
-    """The claims of a token that this stack issued and that holds at `now`. Raises Unauthenticated."""
+    """Returns the claims of a token that this stack issued and that is valid at `now`. Raises Unauthenticated."""
     form = _TOKEN.fullmatch(token)
     if form is None:
         raise _unknown()
@@ -147,7 +149,7 @@ def verify(keys: StackKeys, token: str, now: datetime) -> AccessClaims:
 
 
 def head_of(token: str) -> Mapping[str, Any] | None:
-    """The head of a JWT, not verified, without the cost of a library; None if it is none or longer than a head is."""
+    """Returns the header of a JWT, not verified and without a library; None if it is invalid or too long."""
     first, dot, _ = token.partition(".")
     if not dot or len(first) > LONGEST_HEAD:
         return None
@@ -155,7 +157,7 @@ def head_of(token: str) -> Mapping[str, Any] | None:
 
 
 def json_part(part: str) -> Mapping[str, Any] | None:
-    """A part of a JWT, not verified: an object, else None."""
+    """Returns a part of a JWT as an object, not verified; None if it is not an object."""
     try:
         members = json.loads(base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True))
     except (binascii.Error, ValueError, RecursionError):
@@ -164,21 +166,21 @@ def json_part(part: str) -> Mapping[str, Any] | None:
 
 
 def names_own_algorithm(token: str) -> bool:
-    """Would this stack have signed a token with such a head? Only then may its keys look at it."""
+    """Returns True if the token's header names this stack's algorithm. Only then may its keys verify the token."""
     head = head_of(token)
     return head is not None and head.get("alg") == ALGORITHM
 
 
 def callback_token(key: bytes, tenant: str, run_id: str) -> str:
-    """Returns the token with which the target of a run reports its result: the same for all attempts, stored nowhere.
+    """Returns the token with which a run's target reports its result: the same for all attempts, and never stored.
 
-    It names the tenant, because whoever brings it has no other identity and a run's id does not name one.
+    It names the tenant, because its bearer has no other identity and a run's id does not name the tenant.
     """
     return f"{tenant}.{_callback_mac(key, tenant, run_id)}"
 
 
 def callback_tenant(keys: Iterable[bytes], run_id: str, token: str) -> str | None:
-    """Returns the tenant of the run that one of the keys made it for; None for a wrong one, in the same time."""
+    """Returns the tenant of the token's run; None for a wrong token, in the same time."""
     form = _CALLBACK.fullmatch(token)
     if not form:
         return None
@@ -187,15 +189,16 @@ def callback_tenant(keys: Iterable[bytes], run_id: str, token: str) -> str | Non
 
 
 def callback_keys(own: CallbackKey, keys: StackKeys, now: datetime) -> tuple[bytes, ...]:
-    """Returns the keys whose callback tokens are accepted at `now`: the own one, and for as long as a run may wait the
-    keys that signed callback tokens before it was made.
+    """Returns the keys whose callback tokens are accepted at `now`.
+
+    These are the current key and, for as long as a run may wait, the keys that signed callback tokens before it.
     """
     earlier = tuple(key.callback for key in keys.all()) if now < own.made_at + LONGEST_WAIT else ()
     return (own.secret, *earlier)
 
 
 def hkdf_sha256(secret: bytes, salt: bytes, purpose: bytes, length: int) -> bytes:
-    """RFC 5869; length at most 8,160 bytes."""
+    """Derives a key by RFC 5869. length: at most 8,160 bytes."""
     extracted = hmac.digest(salt or bytes(32), secret, hashlib.sha256)
     block, derived = b"", b""
     for number in range(1, -(-length // 32) + 1):
