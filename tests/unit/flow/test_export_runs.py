@@ -259,7 +259,7 @@ def test_what_was_written_and_is_gone_is_said(stage: Stage, job: Planned, monkey
     work_off(stage)
 
     there = stored(stage, operation)
-    assert (there.state, there.cause) == (OperationState.FAILED, "what was written before is gone")
+    assert (there.state, there.cause) == (OperationState.FAILED, "a file that was written before is gone")
     assert stage.bucket.uploads == {}
     assert export_runs.link(stage.world, there) is None
 

@@ -1,1 +1,1 @@
-"""All that knows DynamoDB, and the bucket of files."""
+"""The only code that knows DynamoDB and the bucket of files."""

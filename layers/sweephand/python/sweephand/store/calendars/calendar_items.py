@@ -1,4 +1,4 @@
-"""The models of calendars. As table.py, of which they are a part."""
+"""The models of calendars; part of table.py, with the same conventions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sweephand.store.dynamo.table import Item
 
 
 class CalendarItem(Item):
-    """users: jobs that name it. open_version: there while some of these still go by an earlier one."""
+    """A calendar. users: jobs that name it. open_version: set while some of these still follow an earlier version."""
 
     name = UnicodeAttribute()
     description = UnicodeAttribute(null=True)
@@ -20,7 +20,7 @@ class CalendarItem(Item):
 
 
 class CalendarVersionItem(Item):
-    """One version of a calendar: who made it, and where its content is."""
+    """A version of a calendar: who created it, and the reference of its content."""
 
     reference = UnicodeAttribute()
     at = Integer()
@@ -29,18 +29,19 @@ class CalendarVersionItem(Item):
 
 
 class CalendarTextItem(Item):
-    """The content of a version, which never changes. text: packed JSON, the caller's members and what they come to."""
+    """The content of a version, which never changes. text: packed JSON, the caller's members and the result of them."""
 
     text = UnicodeAttribute()
 
 
 class CalendarUseItem(Item):
-    """A job, some of whose schedules name a calendar. All is in its key."""
+    """A job with schedules that name a calendar; the key says all."""
 
 
 class ReplanItem(Item):
-    """Users of a changed calendar that are to go by its version. cursor: the last job that was seen to. left: one that
-    could not be, so that all are looked at once more.
+    """The work of replanning the users of a changed calendar.
+
+    cursor: the last job that was replanned. left: a job could not be replanned, so another round follows.
     """
 
     shard = Integer()

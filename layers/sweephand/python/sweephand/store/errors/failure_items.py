@@ -1,4 +1,4 @@
-"""The models of failures, and of where failed runs are run again. As table.py, of which they are a part."""
+"""The models of failures and redirects; part of table.py, with the same conventions."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from sweephand.store.dynamo.table import Item
 
 
 class ErrorGroupItem(Item):
-    """Failures that are the same. action, error_state, reason, http_status, text: what makes them so. notes: JSON.
-    error_action: in rows older than `action`.
+    """A group of failures with the same signature: action, error_state, reason, http_status, text.
 
-    closed_through: what failed up to then is archived. It always waits: to tell of runs that expire.
+    notes: JSON. error_action: in rows older than `action`. closed_through: failures up to then are archived. The row is
+    always in the next-run index, to warn of runs that expire.
     """
 
     job = UnicodeAttribute()
@@ -36,9 +36,9 @@ class ErrorGroupItem(Item):
 
 
 class ErrorRunItem(Item):
-    """A failed run in its group. at: absent where it was run again before it was noted. closed_at: archived alone.
+    """A failed run in its group. at: absent if it was run again before it was noted.
 
-    rerun_at: when it was run again (epoch ms).
+    closed_at: when this run alone was archived. rerun_at: when it was run again (epoch ms).
     """
 
     run_id = UnicodeAttribute()
@@ -53,7 +53,7 @@ class ErrorRunItem(Item):
 
 
 class RedirectItem(Item):
-    """Failed runs of one job are run again as runs of another."""
+    """A redirect: failed runs of one job are run again as runs of another."""
 
     to = UnicodeAttribute()
     actor = UnicodeAttribute(null=True)

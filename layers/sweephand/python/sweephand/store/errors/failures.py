@@ -1,4 +1,4 @@
-"""Groups of failures, the failed runs in them, and where these are run again."""
+"""Groups of failures, the failed runs in them, and redirects of jobs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def read_group(table: Table, tenant: str, group_id: str, *, consistent: bool = T
 
 
 def begin_group(table: Table, group: Group, look_at: datetime, shards: int) -> Written | Refused:
-    """Its first failure [absent]. look_at: when it wakes."""
+    """Creates a group with its first failure, if absent. look_at: when it wakes."""
     signature = group.signature
     item = ErrorGroupItem(
         pk=keys.errors(group.tenant),
@@ -86,13 +86,13 @@ def begin_group(table: Table, group: Group, look_at: datetime, shards: int) -> W
 
 
 def seen_again(table: Table, group: Group, run: Run, now: datetime) -> Written | Refused:
-    """A later failure of it [it is there]."""
+    """Notes a later failure of a group, if the group exists."""
     actions = [assign(ErrorGroupItem.last_at, epoch_ms(now)), assign(ErrorGroupItem.last_run, run.id)]
     return table.update(*_key(group), actions, _THERE)
 
 
 def change_group(table: Table, before: Group, after: Group) -> Written | Refused:
-    """What users write about it [as read]."""
+    """Writes the notes and the archiving of a group, at the revision that was read."""
     notes = [[note.text, note.by, epoch_ms(note.at)] for note in after.notes]
     closed = ms_if_any(after.closed_through)
     actions = [
@@ -106,12 +106,12 @@ def change_group(table: Table, before: Group, after: Group) -> Written | Refused
 
 
 def look_again(table: Table, group: Group, at: datetime) -> Written | Refused:
-    """When it wakes next [it is there]."""
+    """Sets when a group wakes next, if it exists."""
     return table.update(*_key(group), [assign(ErrorGroupItem.next_run_at, epoch_s(at))], _THERE)
 
 
 def forget_group(table: Table, group: Group) -> Written | Refused:
-    """[no later failure, nothing written about it]"""
+    """Deletes a group, unless it has a later failure or a change."""
     as_read = every(ErrorGroupItem.last_at == epoch_ms(group.last_at), ErrorGroupItem.revision == group.revision)
     return table.delete(*_key(group), as_read)
 
@@ -124,13 +124,13 @@ def _key(group: Group) -> tuple[str, str]:
 
 
 def note(table: Table, run: Run, now: datetime) -> Written | Refused:
-    """A failed run [absent: neither noted nor run again]. It goes with its row in the ledger."""
+    """Notes a failed run, unless it is noted or run again already. It expires with its row in the ledger."""
     item = ErrorRunItem(**_of(run), run_id=run.id, at=epoch_ms(now))
     return table.put(item, ErrorRunItem.pk.does_not_exist())
 
 
 def rerun_op(table: Table, run: Run, by: str, at: datetime, actor: str | None, operation: str | None) -> Op:
-    """Somebody has seen to it, whether it is noted or not: by whom, and in which operation."""
+    """Marks a failed run as run again, noted or not: by whom, and in which operation."""
     key = _of(run)
     actions = [
         assign(ErrorRunItem.run_id, run.id),
@@ -144,7 +144,7 @@ def rerun_op(table: Table, run: Run, by: str, at: datetime, actor: str | None, o
 
 
 def not_rerun_op(table: Table, run: Run, noted_at: datetime, by: str) -> Op:
-    """Nobody has seen to it after all [it knows of `by`, and of none that came later]. noted_at: as it shall be."""
+    """Reopens a failed run, unless a run later than `by` repeats it. noted_at: the new instant of its note."""
     key = _of(run)
     actions = [
         assign(ErrorRunItem.at, epoch_ms(noted_at)),
@@ -163,7 +163,7 @@ def _of(run: Run) -> dict[str, Any]:
 
 
 def runs_of(table: Table, tenant: str, group_id: str, after: str | None, page: int) -> Iterator[Failure]:
-    """The failed runs of a group by their planned instants, behind the uuid `after`."""
+    """Yields the failed runs of a group by planned instant, after the uuid `after`."""
     sort = ErrorRunItem.sk.between(keys.run(after or ""), keys.run("g"))
     for row in table.query_all(keys.error_runs(tenant, group_id), sort, limit=page, consistent=True):
         failure = failure_of(ErrorRunItem.from_raw_data(row))
@@ -187,7 +187,7 @@ def failure_of(item: ErrorRunItem) -> Failure:
 
 
 def in_ledger(table: Table, tenant: str, runs: Iterable[str]) -> list[Run]:
-    """Those of these runs that are there, by their whole ids."""
+    """Returns those of these runs (whole ids) that are in the ledger."""
     found = table.batch_get(
         (keys.runs(tenant, owner), keys.run(uuid)) for owner, uuid in (each.split("_") for each in runs)
     )
@@ -200,7 +200,7 @@ def read_run(table: Table, tenant: str, group_id: str, uuid: str) -> Failure | N
 
 
 def archive_run(table: Table, tenant: str, group_id: str, uuid: str, archived: Archived | None) -> Written | Refused:
-    """[it is there: what its retention has taken does not come back as half a row]. None: it is archived no more."""
+    """Archives a failed run, or reopens it (None), if its row exists: an expired row must not come back in part."""
     actions = [
         assign(ErrorRunItem.closed_at, None if archived is None else epoch_ms(archived.at)),
         assign(ErrorRunItem.closed_by, None if archived is None else archived.by),

@@ -1,4 +1,4 @@
-"""The circuits of targets under a flow key: a row for each target that has failed lately."""
+"""The circuits of targets under a flow key: a row for each target that has failed recently."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read_circuit(table: Table, tenant: str, name: str, target: str) -> Circuit:
 
 
 def listed(table: Table, tenant: str, name: str) -> Iterator[tuple[str, Circuit]]:
-    """Of all targets that have failed lately: the hash of each, and its circuit."""
+    """Yields the hash and the circuit of each target that has failed recently."""
     sort = CircuitItem.sk.startswith(keys.circuit(""))
     for row in table.query_all(keys.flow(tenant, name), sort, consistent=True):
         item = CircuitItem.from_raw_data(row)
@@ -50,7 +50,7 @@ def listed(table: Table, tenant: str, name: str) -> Iterator[tuple[str, Circuit]
 
 
 def count_failure(table: Table, tenant: str, name: str, target: str, reason: str, now: datetime) -> int:
-    """One more in a row. Returns how many: a lost answer may count one twice, which opens it a little early."""
+    """Counts a failure; returns how many are in a row. A lost answer may count twice, which opens the circuit early."""
     also = [
         assign(CircuitItem.target, target[:_SHOWN_TARGET]),
         assign(CircuitItem.failed_at, epoch_ms(now)),
@@ -63,7 +63,7 @@ def count_failure(table: Table, tenant: str, name: str, target: str, reason: str
 def open_circuit(
     table: Table, tenant: str, name: str, target: str, now: datetime, probe_at: datetime
 ) -> Written | Refused:
-    """[it is closed, and there: nobody has closed it since]"""
+    """Opens a circuit if it is closed and its row still exists (a success deletes the row)."""
     actions = [assign(CircuitItem.opened_at, epoch_ms(now)), assign(CircuitItem.probe_at, epoch_ms(probe_at))]
     closed = every(CircuitItem.pk.exists(), CircuitItem.opened_at.does_not_exist())
     return table.update(*_circuit_key(tenant, name, target), actions, closed)
@@ -72,14 +72,14 @@ def open_circuit(
 def take_probe(
     table: Table, tenant: str, name: str, target: str, now: datetime, probe_at: datetime
 ) -> Written | Refused:
-    """[it is open, and may be tried]: one call tries it, the next one at `probe_at`."""
+    """Reserves a probe of an open circuit if one is due; the next one is due at `probe_at`."""
     key = _circuit_key(tenant, name, target)
     actions = [assign(CircuitItem.probe_at, epoch_ms(probe_at))]
     return table.update(*key, actions, CircuitItem.probe_at <= epoch_ms(now))
 
 
 def close_circuit(table: Table, tenant: str, name: str, target: str) -> Circuit | None:
-    """Its target answers: it has failed no more. Returns it if it was open; two at once may both be told so."""
+    """Closes a circuit, because its target answers. Returns it if it was open (perhaps to two callers at once)."""
     key = _circuit_key(tenant, name, target)
     met = table.delete(*key, CircuitItem.opened_at.does_not_exist())
     if not isinstance(met, Refused):
@@ -90,6 +90,6 @@ def close_circuit(table: Table, tenant: str, name: str, target: str) -> Circuit 
 
 
 def forget_circuits(table: Table, tenant: str, name: str) -> None:
-    """The key asks for none any more."""
+    """Deletes all circuits of a key that no longer has a circuit rule."""
     for target, _ in list(listed(table, tenant, name)):
         table.delete(keys.flow(tenant, name), keys.circuit(target))

@@ -1,4 +1,4 @@
-"""The models of flow keys. As table.py, of which they are a part."""
+"""The models of flow keys; part of table.py, with the same conventions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sweephand.store.dynamo.table import Item
 
 
 class FlowKeyItem(Item):
-    """A flow key as its owner has it. settings: JSON, see flow_keys.py. users: jobs and collections that name it."""
+    """A flow key as its owner set it. settings: JSON, see flow_keys.py. users: jobs and collections that name it."""
 
     name = UnicodeAttribute()
     description = UnicodeAttribute(null=True)
@@ -23,9 +23,9 @@ class FlowKeyItem(Item):
 
 
 class TurnstileItem(Item):
-    """What every call under a flow key passes. terms: JSON, what holds for it. turn: another one after every move.
+    """The turnstile that every call under a flow key passes. terms: its rules, JSON. turn: replaced by every move.
 
-    places: packed, who holds one until when. next_at, called_to, mark_at: epoch microseconds. shard, sweep and
+    places: packed, which run holds one until when. next_at, called_to, mark_at: epoch microseconds. shard, sweep and
     next_run_at: only while somebody may wait in the line; look_at: epoch ms.
     """
 
@@ -45,9 +45,9 @@ class TurnstileItem(Item):
 
 
 class LineItem(Item):
-    """A run that waits under a flow key, in the order of its key. owner: of its ledger partition.
+    """A run that waits under a flow key; the sort key gives its order. owner: of its ledger partition.
 
-    until, tries_until: epoch ms, until when it waits at all, and for the circuit of its target; None: for ever.
+    until: when it stops waiting; tries_until: when it stops waiting for an open circuit (epoch ms; None: never).
     """
 
     owner = UnicodeAttribute()
@@ -59,7 +59,7 @@ class LineItem(Item):
 
 
 class CircuitItem(Item):
-    """A target under a flow key that has failed. failures: in a row. opened_at, probe_at: only while it is open."""
+    """A target under a flow key that has failed. failures: in a row. opened_at, probe_at: only while open."""
 
     target = UnicodeAttribute()
     failures = Integer(default=0)

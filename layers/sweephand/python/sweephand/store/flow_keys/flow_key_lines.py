@@ -21,7 +21,7 @@ from sweephand.store.runs import ledger, run_rows
 
 @dataclass(frozen=True)
 class Entry:
-    """A run in the line. target: the hash of what it calls. patience: as it was when the run joined."""
+    """A run in the line. target: the hash of its target. patience: as it was when the run joined."""
 
     order: str
     owner: str
@@ -32,7 +32,7 @@ class Entry:
 
 
 def order_of(run: Run) -> str:
-    """Its place in the line, by the instant at which it joined."""
+    """Returns the run's place in the line, by the instant at which it joined."""
     assert run.line_at is not None
     return f"{epoch_ms(run.line_at):013d}#{run.uuid}"
 
@@ -40,9 +40,9 @@ def order_of(run: Run) -> str:
 def join(
     table: Table, run: Run, left: Run | None, target: str, lane: Lane, patience: Patience = ENDLESS
 ) -> Written | Refused:
-    """A claimed run waits in the line of its key [own lease]: one transaction.
+    """Puts a claimed run into the line of its key in one transaction, if it still has its lease.
 
-    run: as its row shall be, with its owner. left: as it stood in the line of another key.
+    run: the new state of its row, with its owner. left: the run as it was in the line of another key.
     """
     assert run.flow_key is not None
     assert run.owner is not None
@@ -81,14 +81,14 @@ def join(
 
 
 def line(table: Table, stile: Turnstile, behind: str, until: str, most: int) -> list[Entry]:
-    """Entries in order, the first ones behind `behind`; until: the last, "" for all."""
+    """Returns the first entries after `behind`, in order; until: the last one, "" for all."""
     sort = LineItem.sk.between(keys.line(behind + " " if behind else ""), keys.line(until or "~"))
     rows = table.query(keys.flow(stile.tenant, stile.name), sort, limit=most, consistent=True)[0]
     return [_entry_of(LineItem.from_raw_data(row)) for row in rows]
 
 
 def entries(table: Table, stile: Turnstile, orders: Sequence[str]) -> list[Entry]:
-    """Those that are there."""
+    """Returns those of the entries that exist."""
     pk = keys.flow(stile.tenant, stile.name)
     found = table.batch_get((pk, keys.line(order)) for order in orders) if orders else {}
     return [_entry_of(LineItem.from_raw_data(row)) for row in found.values()]
@@ -106,20 +106,20 @@ def _entry_of(item: LineItem) -> Entry:
 
 
 def rows_of(table: Table, tenant: str, entries: Sequence[Entry]) -> dict[str, Run]:
-    """The runs' rows, by their entry's order; those that are gone are missing."""
+    """Returns the runs by the order of their entries, without those that no longer exist."""
     wanted = {(keys.runs(tenant, entry.owner), keys.run(entry.uuid)): entry.order for entry in entries}
     found = table.batch_get(wanted)
     return {wanted[key]: run_rows.run_of(RunItem.from_raw_data(row)) for key, row in found.items()}
 
 
 def drop(table: Table, tenant: str, name: str, orders: Iterable[str]) -> None:
-    """Entries of runs that wait no longer."""
+    """Deletes the entries of runs that no longer wait."""
     for order in orders:
         table.delete(keys.flow(tenant, name), keys.line(order))
 
 
 def let_go(table: Table, tenant: str, name: str, entry: Entry, now: datetime) -> None:
-    """A run has nothing to wait for any more. Should it have left meanwhile, its row tells so of this entry too."""
+    """Ends an entry's patience now. If the run has left meanwhile, its row shows that the entry is left over."""
     item = LineItem(
         pk=keys.flow(tenant, name),
         sk=keys.line(entry.order),
@@ -133,16 +133,16 @@ def let_go(table: Table, tenant: str, name: str, entry: Entry, now: datetime) ->
 
 
 def waiting(table: Table, tenant: str, name: str, most: int) -> int:
-    """How many stand in the line, counted up to `most`."""
+    """Returns how many runs are in the line, counted up to `most`."""
     rows = table.query_all(keys.flow(tenant, name), LineItem.sk.startswith(keys.line("")), consistent=True)
     return sum(1 for _, _ in zip(range(most), rows, strict=False))
 
 
 def still_queued(run: Run | None, entry: Entry) -> bool:
-    """The row is the truth: an entry that it does not bear out is left over."""
+    """Returns whether the run's row confirms the entry; if not, the entry is left over."""
     return run is not None and run.in_line and order_of(run) == entry.order
 
 
 def at_work(run: Run | None) -> bool:
-    """It has been called, or is trying: its entry goes when it has passed, or stays."""
+    """Returns whether the run has been called and is trying to pass; it then removes or keeps its entry itself."""
     return run is not None and run.state is State.TRIGGERED

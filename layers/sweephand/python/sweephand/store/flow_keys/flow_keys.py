@@ -1,6 +1,6 @@
-"""Flow keys: their owners' rows, and the turnstile that calls pass.
+"""Flow keys: the row that the owner sets, and the turnstile that calls pass.
 
-The turnstile holds a copy of what the key asks, so that a change of the key and a call cannot miss each other.
+The turnstile has a copy of the key's terms, so a call cannot miss a change of the key.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sweephand.store.flow_keys.flow_items import FlowKeyItem, TurnstileItem
 
 ABSENT: Condition = FlowKeyItem.pk.does_not_exist()
 PART = "flow key "
-"""What the names of a transaction's parts begin with that say who names a key."""
+"""The prefix of a transaction's part that counts a job or collection that names a key."""
 _US = timedelta(microseconds=1)
 
 
@@ -82,7 +82,7 @@ def find(table: Table, tenant: str, name: str) -> FlowKey | None:
 
 
 def create_ops(table: Table, key: FlowKey, turn: str) -> list[Op]:
-    """The owner's row [absent], and its turnstile."""
+    """Creates the owner's row, if absent, and its turnstile."""
     item = FlowKeyItem(
         pk=keys.tenant(key.tenant),
         sk=keys.flow_key(key.name),
@@ -99,7 +99,7 @@ def create_ops(table: Table, key: FlowKey, turn: str) -> list[Op]:
 
 
 def change_ops(table: Table, before: FlowKey, after: FlowKey, turn: str) -> list[Op]:
-    """[revision as read]. Who waits is called anew by the new terms."""
+    """Changes the key at the revision that was read. Waiting runs are called again under the new terms."""
     pause = after.pause
     actions = [
         assign(FlowKeyItem.description, after.description),
@@ -124,7 +124,7 @@ def change_ops(table: Table, before: FlowKey, after: FlowKey, turn: str) -> list
 
 
 def delete_ops(table: Table, key: FlowKey) -> list[Op]:
-    """[revision as read, nobody names it]"""
+    """Deletes the key at the revision that was read, if nothing names it."""
     unused = every(FlowKeyItem.revision == key.revision, FlowKeyItem.users == 0)
     return [
         table.delete_op("key", *_key(key.tenant, key.name), unused),
@@ -133,7 +133,7 @@ def delete_ops(table: Table, key: FlowKey) -> list[Op]:
 
 
 def forget(table: Table, tenant: str, name: str) -> None:
-    """What is left under a key that is about to go: circuits, and entries of runs that ended while they waited."""
+    """Deletes the other rows of a key: circuits, and entries of runs that ended while they waited."""
     pk, sk = _stile_key(tenant, name)
     for row in table.query_all(pk, consistent=True):
         if row["sk"]["S"] != sk:
@@ -141,7 +141,7 @@ def forget(table: Table, tenant: str, name: str) -> None:
 
 
 def use_ops(table: Table, tenant: str, before: str | None, after: str | None) -> list[Op]:
-    """Parts of the transaction of a job or a collection that names another key than before [the new one is there]."""
+    """Returns the parts that count a change of the key that a job or collection names, if the new key exists."""
     if before == after:
         return []
     ops = []
@@ -190,13 +190,13 @@ def read_stile(table: Table, tenant: str, name: str) -> Turnstile | None:
 
 
 def stile_in(refused: Refused) -> Turnstile | None:
-    """The turnstile that a refused move met."""
+    """Returns the turnstile that a refused move met."""
     item = refused.read(TurnstileItem)
     return stile_of(item) if item is not None else None
 
 
 def move(table: Table, before: Turnstile, after: Turnstile, turn: str, *, shards: int) -> Written | Refused:
-    """[the turn as read: nobody has moved it since]"""
+    """Moves the turnstile if nobody has moved it since it was read."""
     actions = [
         assign(TurnstileItem.turn, turn),
         assign(TurnstileItem.next_at, _to_us(after.next_at)),
@@ -213,7 +213,7 @@ def move(table: Table, before: Turnstile, after: Turnstile, turn: str, *, shards
 
 
 def _wake_actions(before: Turnstile, after: Turnstile, shards: int) -> list[Action]:
-    """Only where it changes: the sweep moves the row on beside us, and the index is written with it."""
+    """Returns a change of the wake, if any: the sweep also moves the row, and each write costs one of the index."""
     if before.wake_at == after.wake_at:
         return []
     if after.wake_at is None:
@@ -227,7 +227,7 @@ def _wake_actions(before: Turnstile, after: Turnstile, shards: int) -> list[Acti
 
 
 def call_anew(table: Table, tenant: str, name: str, turn: str) -> None:
-    """All who wait may be called again: a circuit has closed."""
+    """Lets all waiting runs be called again, because a circuit has closed."""
     actions = [assign(TurnstileItem.turn, turn), *_from_the_front()]
     table.update(*_stile_key(tenant, name), actions, TurnstileItem.pk.exists())
 

@@ -1,4 +1,4 @@
-"""The next-run index: what is due, and the batched conditional advance."""
+"""The next-run index: queries for due rows, and the batched conditional advance."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAGE = 500
 
 @dataclass(frozen=True)
 class WaitingRow:
-    """A row of the index. sweep: packed text, unread; next_run_at: as the index has it (it may lag)."""
+    """A row of the index. sweep: packed, not yet read; next_run_at: as the index has it (it may lag)."""
 
     pk: str
     sk: str
@@ -32,7 +32,7 @@ class WaitingRow:
 
     @classmethod
     def of(cls, schedule: Schedule, sweep: str) -> WaitingRow:
-        """A waiting schedule as the sweeper sees it. sweep: its packed text."""
+        """Returns a waiting schedule as the sweeper sees it. sweep: its packed text."""
         assert schedule.next_run_at is not None
         return cls(
             pk=keys.job(schedule.tenant, schedule.job_id),
@@ -49,7 +49,7 @@ class WaitingRow:
 
     @property
     def owner(self) -> str:
-        """The job's id of a schedule's row; the schedule's (or the job's) of a run's row."""
+        """Returns the job's id for a schedule's row; the schedule's (or the job's) id for a run's row."""
         return keys.parts(self.pk)[3]
 
     @property
@@ -60,9 +60,9 @@ class WaitingRow:
 def due(
     table: Table, shard: int, since: datetime | None, until: datetime, start: Mapping[str, Any] | None = None
 ) -> Iterator[list[WaitingRow]]:
-    """Pages of the shard's rows, earliest first, from `since` (None: from the beginning) to `until`, both included.
+    """Yields the shard's rows in pages, earliest first, from `since` (None: the beginning) to `until`, both included.
 
-    start: the key to go on from, which must lie between the two.
+    start: the key to continue after, which must lie between the two.
     """
     while True:
         rows, start = _page(table, shard, since, until, start)
@@ -73,9 +73,9 @@ def due(
 
 
 def fresh_first(table: Table, shard: int, fresh_from: datetime, until: datetime) -> Iterator[list[WaitingRow]]:
-    """Pages of the shard's rows until `until`: those from `fresh_from` on before those that are overdue.
+    """Yields the shard's rows until `until` in pages: first those from `fresh_from` on, then overdue ones.
 
-    One query where all of them fit into a page, as in a shard where nothing is due.
+    Cost: one query if all fit into a page, or if nothing is due.
     """
     fresh_from = fresh_from.replace(microsecond=0)
     rows, more = _page(table, shard, None, until, None)
@@ -103,20 +103,20 @@ def _page(
 
 
 def oldest(table: Table, shard: int) -> datetime | None:
-    """The shard's earliest instant."""
+    """Returns the shard's earliest instant."""
     items, _ = table.query(shard, None, index=NEXT_RUN, partition=WaitingItem.shard, limit=1)
     return from_s(int(items[0]["next_run_at"]["N"])) if items else None
 
 
 def first_catch_up(table: Table, tenant: str, schedule_id: str) -> datetime | None:
-    """The first occurrence of the schedule's earliest catch-up that is under way."""
+    """Returns the first occurrence of the schedule's earliest catch-up under way."""
     sort = WaitingItem.sk.startswith(keys.catch_up(""))
     rows, _ = table.query(keys.runs(tenant, schedule_id), sort, limit=1, consistent=True)
     return from_s(int(keys.parts(rows[0]["sk"]["S"])[1])) if rows else None
 
 
 def catalogue(table: Table, shard: int) -> Iterator[tuple[str, str]]:
-    """The keys of the shard's enabled schedules, whether they wait or not."""
+    """Yields the keys of the shard's enabled schedules, waiting or not."""
     for item in table.query_all(shard, None, index=CATALOGUE, partition=CatalogueItem.shard):
         yield item["pk"]["S"], item["sk"]["S"]
 
@@ -135,10 +135,10 @@ def _row(item: dict[str, Any]) -> WaitingRow:
 
 @dataclass(frozen=True)
 class Advance:
-    """One conditional step of a row: absolute values, so that it may be sent twice.
+    """One conditional step of a row, in absolute values, so that it may be sent twice.
 
-    planned_total, last_at: of a schedule (last_at only with `ending`). ending: the series is over; the row stays
-    as a wake. held_from: the schedule is held, and this is its earliest occurrence not yet sent.
+    planned_total, last_at: of a schedule (last_at only with `ending`). ending: the series is over; the row stays as a
+    wake. held_from: the schedule is held, and this is its earliest occurrence not yet sent.
     """
 
     row: WaitingRow
@@ -151,9 +151,9 @@ class Advance:
 
 @dataclass(frozen=True)
 class Advanced:
-    """done: written now or before (own success read back). left: changed by somebody else.
+    """The results of a batch of steps.
 
-    again: throttled or in conflict.
+    done: written, now or by an earlier try. left: changed by somebody else. again: throttled or in conflict.
     """
 
     done: tuple[Advance, ...] = ()
@@ -162,7 +162,7 @@ class Advanced:
 
 
 def advance(table: Table, steps: Sequence[Advance]) -> Advanced:
-    """Up to 25 steps in one call [next_run_at = old AND generation = g]; each answer is judged by itself.
+    """Does up to 25 steps in one call, each only if next_run_at and generation are as read and judged separately.
 
     Source: the batched update costs 14 times less CPU a row than single updates (docs/benchmarks.md).
     """
@@ -185,7 +185,7 @@ def advance(table: Table, steps: Sequence[Advance]) -> Advanced:
 
 
 def _own_success(step: Advance, old: dict[str, Any] | None) -> bool:
-    """The SDK repeated a request that had been carried out: the row already is where this step brings it."""
+    """Returns whether the row is already where this step moves it, because the SDK repeated a successful request."""
     if not old or "next_run_at" not in old:
         return False
     same_generation = int(old.get("generation", {"N": "0"})["N"]) == step.row.generation

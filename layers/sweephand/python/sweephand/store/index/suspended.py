@@ -1,4 +1,4 @@
-"""The stack's list of what is disabled: one small partition, read once a tick. And the row of a release."""
+"""The stack's list of disabled tenants and collections, a small partition read once a tick; and releases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sweephand.store.dynamo.table import ReleaseItem, SuspensionItem
 
 
 def read(table: Table) -> Suspensions:
-    """Raises Unavailable: then nobody knows what is disabled, and the executor's gate decides."""
+    """Reads the list. Raises Unavailable; all is then sent, and the executor's gate decides."""
     found: dict[Key, Suspension] = {}
     for row in table.query_all(keys.STACK_SUSPENDED, consistent=True):
         item = SuspensionItem.from_raw_data(row)
@@ -28,7 +28,7 @@ def read(table: Table) -> Suspensions:
 
 
 def begin_ops(table: Table, tenant: str, collection: str | None, now: datetime) -> list[Op]:
-    """It is disabled; a release of an earlier time that is still under way has nothing to do any more."""
+    """Disables a tenant or a collection, and ends a release that is still under way."""
     item = SuspensionItem(pk=keys.STACK_SUSPENDED, sk=keys.suspended(tenant, collection), changed_at=epoch_s(now))
     return [
         table.put_op("suspension", item),
@@ -37,7 +37,7 @@ def begin_ops(table: Table, tenant: str, collection: str | None, now: datetime) 
 
 
 def end_ops(table: Table, tenant: str, collection: str | None, now: datetime, shards: int) -> list[Op]:
-    """It is enabled: the list says until when it was not, and a row in the next-run index sees to what was held."""
+    """Enables it: the list notes until when it was disabled, and a row in the next-run index releases what was held."""
     item = ReleaseItem(
         pk=keys.releasing(tenant, collection),
         sk=keys.release(collection),
@@ -53,7 +53,7 @@ def end_ops(table: Table, tenant: str, collection: str | None, now: datetime, sh
 
 
 def forget_ops(table: Table, tenant: str, collection: str | None) -> list[Op]:
-    """The collection, or the whole tenant, is deleted, whatever its state was."""
+    """Deletes the rows of a deleted collection or tenant, whatever its state was."""
     return [
         table.delete_op("suspension", keys.STACK_SUSPENDED, keys.suspended(tenant, collection)),
         table.delete_op("release", keys.releasing(tenant, collection), keys.release(collection)),
@@ -65,7 +65,7 @@ def read_release(table: Table, tenant: str, collection: str | None) -> ReleaseIt
 
 
 def cursor_of(item: ReleaseItem) -> tuple[str | None, str | None]:
-    """Behind which collection's job (by name) a release goes on."""
+    """Returns the collection and the name of the job after which a release continues."""
     if item.cursor is None:
         return None, None
     collection, name = json.loads(item.cursor)
@@ -75,7 +75,7 @@ def cursor_of(item: ReleaseItem) -> tuple[str | None, str | None]:
 def go_on(
     table: Table, item: ReleaseItem, *, number: int, cursor: tuple[str, str] | None, at: datetime
 ) -> Written | Refused:
-    """Where the release stands now [as read]. number: of its round; at: when its row speaks again."""
+    """Writes the progress of a release, if it is as read. number: its round; at: when its row wakes next."""
     text = None if cursor is None else json.dumps(cursor, ensure_ascii=False)
     actions = [
         assign(ReleaseItem.round, number),
@@ -86,7 +86,7 @@ def go_on(
 
 
 def finish(table: Table, tenant: str, collection: str | None, item: ReleaseItem) -> None:
-    """Row and entry in the list go together [as read; not disabled again]."""
+    """Deletes the release and its entry in the list, if the release is as read and it was not disabled again."""
     same: Condition = SuspensionItem.until == item.until
     table.transact(
         [

@@ -1,8 +1,8 @@
-"""Files that long work writes, in a private bucket of their own: S3, as far as they need it.
+"""The files that operations write to a private S3 bucket.
 
-A file comes as pieces, each an object. `join` makes one of them on S3's side, in one call of ours, so that an upload of
-parts never outlives the page that began it: whatever is cut off is begun anew, and the bucket's own rules clear away
-what a crash left.
+A file is written as pieces, each an object. `join` copies them into one object inside S3, within one call, so that a
+multipart upload never outlives the page that began it. If it is cut off, the next try starts again, and the bucket's
+lifecycle rules remove what a crash left.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 from sweephand.errors import NotFound, Unavailable
 
 LEAST_PIECE = 5 * 1_048_576
-"""Bytes; S3 joins no smaller ones, but for the last."""
+"""Bytes; S3 joins no smaller pieces, except the last."""
 MOST_DELETED = 1_000
 _MISSING = frozenset({"NoSuchKey", "404"})
 
 
 class S3(Protocol):
-    """What is used of botocore's client."""
+    """The methods of botocore's client that are used here."""
 
     def put_object(self, **arguments: Any) -> dict[str, Any]: ...
     def get_object(self, **arguments: Any) -> dict[str, Any]: ...
@@ -36,29 +36,29 @@ class S3(Protocol):
 
 
 class Files:
-    """Safe for threads. All methods but `link` raise Unavailable where S3 does not answer, or refuses."""
+    """A bucket of files. Safe for threads. All methods but `link` raise Unavailable if S3 refuses or is silent."""
 
     def __init__(self, s3: S3, bucket: str) -> None:
         self._s3 = s3
         self._bucket = bucket
 
     def put(self, key: str, content: bytes, media_type: str, name: str) -> None:
-        """name: under which a browser stores it."""
+        """Writes an object. name: the file name that a browser stores it under."""
         self._call("put_object", Key=key, Body=content, **_described(media_type, name))
 
     def get(self, key: str) -> bytes:
-        """Raises NotFound."""
+        """Reads an object. Raises NotFound."""
         answer = self._call("get_object", Key=key)
         try:
             content: bytes = answer["Body"].read()
         except (BotoCoreError, OSError) as broken:
-            raise Unavailable("a file could not be read to its end") from broken
+            raise Unavailable("a file could not be read completely") from broken
         return content
 
     def join(self, key: str, pieces: Sequence[str], media_type: str, name: str) -> None:
-        """One file of others, which stay. Every piece but the last has LEAST_PIECE bytes or more. Harmless to repeat.
+        """Joins pieces, which stay, into one file. All but the last have LEAST_PIECE bytes or more. Harmless to repeat.
 
-        Raises NotFound where a piece has gone. Cost: a call a piece, about 0.2 s for 16 MiB.
+        Raises NotFound if a piece is gone. Cost: one call per piece, about 0.2 s for 16 MiB.
         """
         upload = self._call("create_multipart_upload", Key=key, **_described(media_type, name))["UploadId"]
         try:
@@ -75,7 +75,7 @@ class Files:
         return {"PartNumber": number, "ETag": answer["CopyPartResult"]["ETag"]}
 
     def clear(self, prefix: str) -> None:
-        """Deletes all whose keys begin so."""
+        """Deletes all objects with this prefix."""
         while keys := self._keys(prefix):
             wanted = {"Objects": [{"Key": key} for key in keys], "Quiet": True}
             if self._call("delete_objects", Delete=wanted).get("Errors"):
@@ -86,7 +86,7 @@ class Files:
         return [each["Key"] for each in found.get("Contents", ())]
 
     def link(self, key: str, seconds: int) -> str:
-        """An address that gives the file to whoever has it, for so long. Computed here: nobody is asked."""
+        """Returns an address that gives the file to anybody for so many seconds. Computed without a call to S3."""
         place = {"Bucket": self._bucket, "Key": key}
         return self._s3.generate_presigned_url("get_object", Params=place, ExpiresIn=seconds)
 
@@ -95,8 +95,8 @@ class Files:
             answer: dict[str, Any] = getattr(self._s3, operation)(Bucket=self._bucket, **arguments)
         except ClientError as refused:
             if refused.response["Error"]["Code"] in _MISSING:
-                raise NotFound("what was written before is gone") from refused
-            raise Unavailable("the bucket of files refuses") from refused
+                raise NotFound("a file that was written before is gone") from refused
+            raise Unavailable("the bucket of files refused a request") from refused
         except BotoCoreError as silent:
             raise Unavailable("the bucket of files does not answer") from silent
         return answer

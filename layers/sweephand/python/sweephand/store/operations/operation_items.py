@@ -1,4 +1,4 @@
-"""The models of operations. As table.py, of which they are a part."""
+"""The models of operations; part of table.py, with the same conventions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sweephand.store.dynamo.table import Item
 
 
 class OperationItem(Item):
-    """Long work. params, cursor, result: JSON. generation: its step. shard, next_run_at, sweep: only while it runs."""
+    """An operation. params, cursor, result: JSON. generation: its step. shard, next_run_at, sweep: while it runs."""
 
     kind = UnicodeAttribute()
     state = UnicodeAttribute()
@@ -30,6 +30,6 @@ class OperationItem(Item):
 
 
 class OperationPlaceItem(Item):
-    """operation: the id of the one that took this place last; it is free once that one has ended."""
+    """A place for an operation of a kind. operation: the last to take it; the place is free once that one has ended."""
 
     operation = UnicodeAttribute()

@@ -1,4 +1,4 @@
-"""Long work: one row an operation, which is the truth of it. While it runs, the row is in the next-run index too."""
+"""Operations: one row each, which is the source of truth and in the next-run index while the operation runs."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from sweephand.store.dynamo.expressions import Action, Condition, assign, every
 from sweephand.store.operations.operation_items import OperationItem, OperationPlaceItem
 
 PROVIDER = "provider"
-"""In the place of the tenant in a pointer to the provider's own operations; no tenant may have this name."""
+"""The tenant's name in pointers to the provider's own operations; no tenant may have it."""
 WAKE = timedelta(minutes=5)
-"""A message that was lost is sent again so long after its instant: more than a sweep looks ahead."""
+"""A lost message is sent again this long after its instant: longer than the sweep looks ahead."""
 
 
 def operation_of(item: OperationItem) -> Operation:
@@ -59,7 +59,7 @@ def operation_of(item: OperationItem) -> Operation:
 
 
 def begin_op(table: Table, operation: Operation, shards: int) -> Op:
-    """A new operation [absent], with its wake: from now on it is carried out, whatever becomes of its message."""
+    """Creates an operation, if absent, with its wake, which carries it out even if its message is lost."""
     item = OperationItem(
         pk=keys.operations(operation.tenant),
         sk=keys.operation(operation.id),
@@ -86,7 +86,7 @@ def read(table: Table, tenant: str | None, operation_id: str) -> Operation | Non
 
 
 def move_on(table: Table, before: Operation, after: Operation, now: datetime, shards: int) -> Written | Refused:
-    """What a page came to [it runs, and stands where that page began]. after: RUNNING, or however it ended."""
+    """Writes the result of a page, if the operation runs and is at the step at which the page began."""
     actions = [
         assign(OperationItem.cursor, _text(after.cursor)),
         assign(OperationItem.generation, after.step),
@@ -102,18 +102,18 @@ def move_on(table: Table, before: Operation, after: Operation, now: datetime, sh
 
 
 def turn(table: Table, before: Operation, after: Operation, now: datetime, shards: int) -> Written | Refused:
-    """Another state [that of before]: paused, resumed, cancelled or given up. Where it stands stays as it is."""
+    """Writes another state, if the state is still that of `before`; the step and the cursor stay."""
     return _write(table, before, _standing(after, now, shards), _as_it_is(before))
 
 
 def operation_in(refused: Refused) -> Operation | None:
-    """The row that a refused write met."""
+    """Returns the operation that a refused write met."""
     item = refused.read(OperationItem)
     return None if item is None else operation_of(item)
 
 
 def pointer_to(operation: Operation, at: datetime) -> Pointer:
-    """The message of its next page."""
+    """Returns the message of the operation's next page."""
     whose = operation.tenant or PROVIDER
     return Pointer(whose, "", None, operation.id, at, generation=operation.step, subject=Subject.OPERATION)
 
@@ -122,13 +122,13 @@ def by_pointer(table: Table, pointer: Pointer) -> Operation | None:
     return read(table, None if pointer.tenant == PROVIDER else pointer.tenant, pointer.run)
 
 
-# How many of a kind are under way at once: places, which nobody has to give back
+# Limits per kind: places, which nobody has to release
 
 
 def place_op(table: Table, operation: Operation, most: int) -> Op | None:
-    """Takes one of the kind's `most` places for a new operation [as it was read]. None: all are taken.
+    """Takes one of the kind's `most` places for a new operation, if it is still as read. None: all are taken.
 
-    A place is free once the operation that took it last has ended or is gone: so whatever dies leaves none taken.
+    A place is free once the operation that took it last has ended or is gone, so a crash never blocks one.
     """
     pk = keys.operations(operation.tenant)
     for number in range(most):
@@ -158,7 +158,7 @@ def _as_it_is(before: Operation) -> Condition:
 
 
 def _standing(after: Operation, now: datetime, shards: int) -> list[Action]:
-    """The state, and the wake that only an operation has which runs, or which has something to clear away."""
+    """Returns the state, and the wake, which only an operation has that runs or has rows or files to remove."""
     runs = after.state is OperationState.RUNNING or after.leaves
     return [
         assign(OperationItem.state, after.state.value),

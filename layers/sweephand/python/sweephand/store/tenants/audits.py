@@ -1,4 +1,4 @@
-"""What the last audit found, and what it left: one item of the stack, for the next audit and for the health."""
+"""The last audit's findings and unfinished parts: one item, for the next audit and the health check."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sweephand.store.dynamo.table import AuditItem
 
 @dataclass(frozen=True)
 class Rest:
-    """A part of the catalogue that an audit did not get through: what comes behind this schedule of this shard."""
+    """A part of the catalogue that an audit did not finish: all after this schedule of this shard."""
 
     part: int
     shard: int
@@ -25,7 +25,7 @@ class Rest:
 
 @dataclass(frozen=True)
 class LastAudit:
-    """findings: counts by name. everything: it was the whole audit. rests: left for the next hour."""
+    """The last audit. findings: counts by name. everything: it covered all schedules. rests: left for the next."""
 
     at: datetime
     findings: Mapping[str, int]
@@ -42,7 +42,7 @@ def read(table: Table) -> LastAudit | None:
 
 
 def write(table: Table, last: LastAudit) -> None:
-    """Two audits at once: the later one's stays, and what the other left is looked at a day later."""
+    """Writes the last audit. Of two concurrent audits the later one wins; the other's rest follows a day later."""
     table.update(
         keys.STACK_AUDIT,
         keys.LAST,

@@ -11,12 +11,12 @@ from sweephand.store.tenants.key_items import CallbackKeyItem
 
 
 def read(table: Table) -> tuple[str, datetime] | None:
-    """Returns the sealed key and when it was made; None before the first one."""
+    """Returns the sealed key and when it was created; None before the first one."""
     item = table.get(CallbackKeyItem, keys.STACK_KEYS, keys.CALLBACK_KEY)
     return None if item is None else (item.sealed, from_ms(item.created_at))
 
 
 def put_first(table: Table, sealed: str, now: datetime) -> None:
-    """Writes the key [absent]. Where another process was first, its key stays."""
+    """Writes the key, if absent: if another process was first, its key stays."""
     item = CallbackKeyItem(pk=keys.STACK_KEYS, sk=keys.CALLBACK_KEY, sealed=sealed, created_at=epoch_ms(now))
     table.put(item, CallbackKeyItem.pk.does_not_exist())

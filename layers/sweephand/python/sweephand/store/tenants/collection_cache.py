@@ -1,4 +1,4 @@
-"""How a collection and its tenant stand, as the executor asks for each run: remembered for two seconds a process."""
+"""A cache of the settings of collections and tenants, which the executor needs for each run (2 s per process)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ KEPT_S = 2.0
 REMEMBERED = 1_000
 READERS = 64
 WAIT_S = 1.0
-"""Ten threads that wait for one read must not wait for ten, where the table does not answer."""
+"""Limit of waiting for another thread's read: if the table does not answer, ten threads must not wait in sequence."""
 
 
 class Standing:
-    """Safe for threads."""
+    """The cache of terms. Safe for threads."""
 
     def __init__(self, table: Table, clock: Clock) -> None:
         self._table = table
@@ -28,9 +28,9 @@ class Standing:
         self._reading = [Lock() for _ in range(READERS)]
 
     def of(self, tenant: str, collection: str, *, kept_s: float = KEPT_S) -> Terms:
-        """The terms of at most `kept_s` ago, in one read, also for ten that ask at once.
+        """Returns the terms as of at most `kept_s` ago; threads that ask at the same time share one read.
 
-        A collection that is not there any more disables nothing: its jobs went before it.
+        A collection that no longer exists disables nothing, because its jobs were deleted before it.
         """
         key = tenant, collection
         known = self._kept(key, kept_s)
@@ -39,7 +39,7 @@ class Standing:
         reading = self._reading[hash(key) % READERS]
         mine = reading.acquire(timeout=WAIT_S)
         try:
-            # Whoever was first has read it for the others.
+            # Another thread may have read it meanwhile.
             known = self._kept(key, kept_s)
             return known if known is not None else self._read(key)
         finally:

@@ -1,4 +1,4 @@
-"""Credentials: rows to nouns and back. Apart from tenants.py, which the executor's gate loads at each cold start."""
+"""Credentials: rows and records. Separate from tenants.py, which the executor's gate loads at each cold start."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def credential_item(
 
 
 def rotate_op(table: Table, after: Credential, now: datetime, actor: str | None) -> Op:
-    """Another secret [the generation before it]."""
+    """Writes a new secret, if the row has the generation before it."""
     assert after.generation > 1
     actions = [
         assign(CredentialItem.secret_hash, after.secret_hash),

@@ -1,4 +1,4 @@
-"""Requests and runs a minute, counted over all instances of a function; and runs that follow from one run."""
+"""Counts requests and runs per minute over all instances of a function, and the runs that follow from one run."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from sweephand.store.dynamo.table import FamilyItem, RateItem
 
 KEPT_S = 3_600
 FAMILY_KEPT = timedelta(days=8)
-"""Since the last run of a family: a day longer than a run can wait for its result."""
+"""Retention after the last run of a family: a day longer than a run can wait for its result."""
 
 
 def count(table: Table, tenant: str | None, minute: int, more: int, counted: str = "") -> int:
-    """Adds to the count of this minute (epoch minutes) and returns it. tenant None: of all callers. counted: as for
-    keys.rate.
+    """Adds to the count of this minute (epoch minutes) and returns it.
+
+    tenant: None for all callers together. counted: see keys.rate.
     """
     pk = keys.STACK_RATE if tenant is None else keys.tenant(tenant)
     expiry = assign(RateItem.expires_at, minute * 60 + KEPT_S)
@@ -27,7 +28,7 @@ def count(table: Table, tenant: str | None, minute: int, more: int, counted: str
 
 
 def count_descendant(table: Table, tenant: str, root: str, most: int, now: datetime) -> bool:
-    """Counts one more run that follows from `root` [fewer than `most` have]. False: as many have."""
+    """Counts a run that follows from `root`. Returns False if `most` are counted already."""
     if most == 0:
         return False
     owner, uuid = root.split("_")

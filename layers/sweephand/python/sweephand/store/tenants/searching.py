@@ -1,7 +1,7 @@
-"""What a search looks at of a job with an integer id, packed beside its row in the directory.
+"""The members of a job with an integer id that a search reads, packed into its row in the directory.
 
-It is written in the job's transaction with the row, so it says what the job says. Texts that would make the rows of all
-lists long are left out: such a job is read itself. Source: decision 0038.
+The job's own transaction writes them, so they always agree with the job. Long descriptions are left out, to keep the
+rows of lists short; a search then reads the job itself. Source: decision 0038.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from sweephand.domain.job import Job
 from sweephand.domain.schedule import Schedule
 
 MOST_BYTES = 600
-"""A directory's row stays below 1 KB, one write unit; most hold 150 bytes of this."""
+"""Keeps a directory row below 1 KB, one write unit; most rows have 150 bytes of this."""
 
 
 class SearchedSchedule(NamedTuple):
-    """One of a job's, by creation. active: its owner's switch; it may be over. start, end: as its timing has them."""
+    """A schedule of a job. active: the owner's switch; it may be over. start, end: as in its timing."""
 
     description: str
     active: bool
@@ -28,7 +28,7 @@ class SearchedSchedule(NamedTuple):
 
 
 class Searched(NamedTuple):
-    """start_s, end_s: of the job, in epoch seconds."""
+    """The searched members of a job. start_s, end_s: epoch seconds. schedules: by creation."""
 
     description: str
     start_s: int | None
@@ -37,7 +37,7 @@ class Searched(NamedTuple):
 
 
 def pack(job: Job, schedules: Sequence[Schedule]) -> str | None:
-    """None where it would be too long."""
+    """Packs the searched members; None if they are too long."""
     start, end = (None if at is None else epoch_s(at) for at in (job.start_at, job.end_at))
     by_creation = sorted(schedules, key=lambda schedule: schedule.id)
     packed = [job.description or "", start, end, [_of(schedule) for schedule in by_creation]]

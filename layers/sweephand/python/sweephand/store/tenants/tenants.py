@@ -1,4 +1,4 @@
-"""Tenants and their collections: rows to nouns and back."""
+"""Tenants and their collections: rows and records."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ABSENT: Condition = Item.pk.does_not_exist()
 
 
 def tenant_of(item: TenantItem) -> Tenant:
-    """From its own row; from its line in the register, without applications, purge and off_times."""
+    """Reads a tenant from its own row; from the register, without applications, purge and off_times."""
     applications = json.loads(item.applications) if item.applications else {}
     return Tenant(
         name=item.tenant,
@@ -66,18 +66,18 @@ def pace_of(item: TenantItem) -> Pace:
 
 
 def _kept(pace: Pace) -> dict[str, int | None]:
-    """The attributes of its row: only what departs from the default, so that a new default reaches all others."""
+    """Returns the row's attributes: only those that differ from the default, so that a new default reaches others."""
     descendants = None if pace.descendants == Pace.descendants else pace.descendants
     return {"runs_per_minute": pace.runs_per_minute, "descendants": descendants}
 
 
 def _subscription(said: int | list[Any]) -> Subscription:
-    """From the instant alone, as the first version kept it, or from the instant and who it was."""
+    """Reads a subscription from the instant alone, as the first version stored it, or from instant and actor."""
     return Subscription(from_ms(said)) if isinstance(said, int) else Subscription(from_ms(said[0]), said[1])
 
 
 def _applications_text(tenant: Tenant) -> str | None:
-    """By name, so that what was read is written the same."""
+    """Writes applications sorted by name, so that an unchanged value is written the same."""
     found = {
         name: epoch_ms(each.since) if each.by is None else [epoch_ms(each.since), each.by]
         for name, each in sorted(tenant.applications.items())
@@ -95,7 +95,7 @@ def read_tenant(table: Table, name: str) -> Tenant | None:
 
 
 def tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
-    """The tenant's own row [absent], and its line in the stack's register."""
+    """Creates the tenant's own row, if absent, and its line in the stack's register."""
 
     def item(pk: str, sk: str, applications: str | None = None) -> TenantItem:
         return TenantItem(
@@ -119,7 +119,7 @@ def tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
 
 
 def change_tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
-    """All that its provider changes, in its own row [it stays] and in the stack's register."""
+    """Writes what the provider changes to the tenant's row, unless it is being purged, and to the stack's register."""
     pace = _kept(tenant.pace)
     actions = [
         assign(TenantItem.state, tenant.state.value),
@@ -138,20 +138,20 @@ def change_tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
 
 
 def _stays() -> Condition:
-    """It is there, and no purge has begun."""
+    """Requires that the tenant exists and no purge has begun."""
     return every(TenantItem.pk.exists(), TenantItem.purge.does_not_exist())
 
 
 def stays_op(table: Table, name: str) -> Op:
-    """Part of a transaction that gives a tenant something [it stays]: after a purge has begun nothing comes to it.
+    """Guards a transaction that adds to a tenant: fails if the tenant does not exist or is being purged.
 
-    Writes what is there already: no function may check without writing.
+    Writes a value that is there already, because no function has the permission to check without writing.
     """
     return table.update_op("tenant", keys.tenant(name), keys.TENANT, [assign(TenantItem.tenant, name)], _stays())
 
 
 def subscribe_op(table: Table, before: Tenant, after: Tenant) -> Op:
-    """Its applications, and nothing else of it [as read, and it stays]."""
+    """Writes only the applications, if they are as read and the tenant is not being purged."""
     actions = [assign(TenantItem.applications, _applications_text(after))]
     condition = _stays() & _same_applications(before)
     return table.update_op("tenant", keys.tenant(after.name), keys.TENANT, actions, condition)
@@ -163,7 +163,7 @@ def _same_applications(before: Tenant) -> Condition:
 
 
 def purge_ops(table: Table, before: Tenant, operation_id: str) -> list[Op]:
-    """From now on it is being purged by this operation [as read: applications, and the purge before]."""
+    """Marks the tenant as purged by this operation, if its applications and an earlier purge are as read."""
     state = assign(TenantItem.state, TenantState.PURGING.value)
     known = before.purge
     same = TenantItem.purge == known if known else TenantItem.purge.does_not_exist()
@@ -176,7 +176,7 @@ def purge_ops(table: Table, before: Tenant, operation_id: str) -> list[Op]:
 
 
 def forget_tenant_ops(table: Table, name: str, operation_id: str) -> list[Op]:
-    """The purge has deleted all else [it is this purge's]."""
+    """Deletes the tenant itself, as the purge's last step, if it is still this purge."""
     return [
         table.delete_op("tenant", keys.tenant(name), keys.TENANT, TenantItem.purge == operation_id),
         table.delete_op("register", keys.STACK_TENANTS, keys.part(name)),
@@ -218,7 +218,7 @@ def _signing(key_id: str, created_ms: int, sealed: str, by: str | None = None) -
 
 
 def _signing_text(signing: Sequence[SigningKey]) -> str | None:
-    """As it was read: a key whose maker was not kept has three members."""
+    """Writes keys as they were read: a key without a recorded creator has three members."""
     found = [[key.id, epoch_ms(key.created_at), key.sealed, *([key.by] if key.by else [])] for key in signing]
     return json.dumps(found, separators=(",", ":")) if found else None
 
@@ -242,7 +242,7 @@ def collection_item(collection: Collection) -> CollectionItem:
 
 
 def _settings_text(collection: Collection) -> str:
-    """What departs from what holds anyway."""
+    """Writes the settings that differ from the defaults."""
     usual = Collection(collection.tenant, collection.name)
     quota = {
         "maxJobs": collection.quota.max_jobs,
@@ -267,7 +267,7 @@ def _settings_text(collection: Collection) -> str:
 
 
 def read_terms(table: Table, tenant: str, collection: str) -> Terms:
-    """What tenant and collection mean for a run, in one read. What is not there disables nothing."""
+    """Reads the terms of tenant and collection for a run, in one call. A missing row disables nothing."""
     tenant_key, collection_key = (keys.tenant(tenant), keys.TENANT), (keys.tenant(tenant), keys.collection(collection))
     rows = table.batch_get([tenant_key, collection_key])
     active, purging, since, pace, found, withheld = True, False, None, Pace(), None, frozenset[str]()
@@ -304,7 +304,7 @@ def read_collection(table: Table, tenant: str, name: str) -> Collection | None:
 
 
 def read_with_usage(table: Table, tenant: str, name: str) -> tuple[Tenant | None, Collection | None, Usage]:
-    """A tenant, a collection of it, and what it has in all of them."""
+    """Reads a tenant, one of its collections, and its usage in all of them."""
     own, collection_key, usage_key = (
         (keys.tenant(tenant), sk) for sk in (keys.TENANT, keys.collection(name), keys.USAGE)
     )
@@ -322,7 +322,7 @@ def put_collection_op(table: Table, collection: Collection) -> Op:
 
 
 def change_collection_op(table: Table, collection: Collection, revision: int) -> Op:
-    """Everything but the job count, which belongs to the jobs' transactions [revision as read]."""
+    """Writes all but the job count, which the jobs' transactions own, at the revision that was read."""
     assert collection.modified_at is not None
     actions = [
         assign(CollectionItem.state, collection.state.value),
@@ -337,7 +337,7 @@ def change_collection_op(table: Table, collection: Collection, revision: int) ->
 
 
 def change_signing_op(table: Table, before: Collection, signing: Sequence[SigningKey]) -> Op:
-    """The keys that sign its jobs' calls, and nothing else of it [the keys as read]."""
+    """Writes only the keys that sign its jobs' calls, if they are as read."""
     known, wanted = _signing_text(before.signing), _signing_text(signing)
     as_read = CollectionItem.signing == known if known else CollectionItem.signing.does_not_exist()
     key = keys.tenant(before.tenant), keys.collection(before.name)
@@ -346,7 +346,7 @@ def change_signing_op(table: Table, before: Collection, signing: Sequence[Signin
 
 
 def count_job_op(table: Table, collection: Collection, step: int) -> Op:
-    """One job more or less [the collection is there, and below its quota]."""
+    """Counts one job more or less, if the collection exists and, for more, is below its quota."""
     condition: Condition = CollectionItem.pk.exists()
     if step > 0 and collection.quota.max_jobs is not None:
         condition = condition & (CollectionItem.job_count < collection.quota.max_jobs)
@@ -357,6 +357,6 @@ def count_job_op(table: Table, collection: Collection, step: int) -> Op:
 
 
 def delete_collection_op(table: Table, collection: Collection) -> Op:
-    """[no job in it]"""
+    """Deletes a collection, if it has no job."""
     key = keys.tenant(collection.tenant), keys.collection(collection.name)
     return table.delete_op("collection", *key, CollectionItem.job_count == 0)

@@ -1,4 +1,4 @@
-"""What a tenant has: counted in the transactions that make and delete it, so that its quota holds exactly."""
+"""A tenant's usage, counted in the transactions that create and delete resources, so that quotas hold exactly."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sweephand.store.dynamo.expressions import add, assign, every
 from sweephand.store.dynamo.table import UsageItem
 
 PART = "usage"
-"""What the part of a transaction is called that counts."""
+"""The name of the part of a transaction that counts usage."""
 
 
 def usage_of(row: dict[str, Any] | None) -> Usage:
-    """row: in DynamoDB's JSON; None: nothing was counted yet."""
+    """Reads usage from a row in DynamoDB's JSON; None: nothing was counted yet."""
     if row is None:
         return Usage()
     item = UsageItem.from_raw_data(row)
@@ -30,14 +30,14 @@ def read(table: Table, tenant: str) -> Usage:
 
 
 def read_many(table: Table, tenants: Iterable[str], *, consistent: bool = False) -> dict[str, Usage]:
-    """By tenant."""
+    """Returns usage by tenant."""
     wanted = {tenant: (keys.tenant(tenant), keys.USAGE) for tenant in tenants}
     rows = table.batch_get(wanted.values(), consistent=consistent)
     return {tenant: usage_of(rows.get(key)) for tenant, key in wanted.items()}
 
 
 def count_op(table: Table, tenant: str, schedules: int, jobs: int, seen: Usage) -> Op:
-    """So many schedules and jobs more or less. More: [their quotas as they were seen, and not exceeded]."""
+    """Adds to the counts of schedules and jobs; an increase requires the quotas as seen, and room in them."""
     conditions: list[Condition] = []
     if schedules > 0 and seen.most_schedules is None:
         conditions.append(UsageItem.most_schedules.does_not_exist())
@@ -53,7 +53,7 @@ def count_op(table: Table, tenant: str, schedules: int, jobs: int, seen: Usage) 
 
 
 def limit_op(table: Table, tenant: str, allowed: Usage) -> Op:
-    """From now on the tenant may have so much; what it has stays."""
+    """Sets the tenant's quotas; resources above them stay."""
     actions = [
         add(UsageItem.schedules, 0),
         add(UsageItem.jobs, 0),

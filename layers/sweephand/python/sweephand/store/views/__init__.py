@@ -1,1 +1,1 @@
-"""Read-only lists and totals: bounded queries by key, never a scan. All of the store that a facade may use."""
+"""Read-only lists and totals: bounded queries by key, never a scan. Facades may use no other part of the store."""

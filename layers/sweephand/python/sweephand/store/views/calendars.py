@@ -1,4 +1,4 @@
-"""Calendars and their versions as lists."""
+"""Lists of calendars and their versions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sweephand.store.dynamo.conditional import Table
 
 
 def listed(table: Table, tenant: str, after: str | None, page: int) -> Iterator[Calendar]:
-    """Heads by name, behind `after`."""
+    """Yields calendars without content by name, after `after`."""
     first = keys.calendar(after or "")
     sort = CalendarItem.sk.between(first, keys.calendar("\U0010ffff"))
     for row in table.query_all(keys.tenant(tenant), sort, limit=page, consistent=True):
@@ -22,7 +22,7 @@ def listed(table: Table, tenant: str, after: str | None, page: int) -> Iterator[
 
 
 def versions(table: Table, tenant: str, name: str, below: int | None, page: int) -> Iterator[Version]:
-    """The newest first; those below a number."""
+    """Yields the versions below a number, newest first."""
     sort = CalendarVersionItem.sk.between(
         keys.calendar_version(0), keys.calendar_version(99_999_999 if below is None else below - 1)
     )

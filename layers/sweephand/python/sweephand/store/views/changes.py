@@ -1,4 +1,4 @@
-"""The change log of a job, read."""
+"""The list of a job's changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sweephand.store.jobs import jobs
 
 
 def newest_first(table: Table, tenant: str, job_id: str, before: int | None, page: int) -> Iterator[Entry]:
-    """The entries of a job behind revision `before` (None: from the newest). page: items that a query reads."""
+    """Yields a job's changes before revision `before` (None: from the newest). page: items that one query reads."""
     last = keys.revision(before - 1) if before is not None else keys.revision(99_999_999)
     sort = RevisionItem.sk.between(keys.revision(0), last)
     for row in table.query_all(keys.job(tenant, job_id), sort, forward=False, limit=page, consistent=True):

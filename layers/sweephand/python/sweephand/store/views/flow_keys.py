@@ -1,4 +1,4 @@
-"""Flow keys as a list, and how things stand under one."""
+"""The list of flow keys, and the live state of one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_CIRCUITS = 100
 
 
 def listed(table: Table, tenant: str, after: str | None, page: int) -> Iterator[FlowKey]:
-    """By name, behind `after`."""
+    """Yields flow keys by name, after `after`."""
     sort = FlowKeyItem.sk.between(keys.flow_key(after or ""), keys.flow_key("\U0010ffff"))
     for row in table.query_all(keys.tenant(tenant), sort, limit=page, consistent=True):
         key = store.key_of(FlowKeyItem.from_raw_data(row))
@@ -30,7 +30,7 @@ def listed(table: Table, tenant: str, after: str | None, page: int) -> Iterator[
 
 @dataclass(frozen=True)
 class Live:
-    """waiting: counted up to MOST_COUNTED."""
+    """The live state of a flow key. waiting: counted up to MOST_COUNTED."""
 
     stile: Turnstile
     waiting: int

@@ -1,4 +1,4 @@
-"""What holds jobs: disabled tenants and collections, paused flow keys."""
+"""The holders of jobs: disabled tenants and collections, paused flow keys."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Rows = Mapping[tuple[str, str], dict[str, Any]]
 
 
 def of_jobs(table: Table, tenant: str, jobs: Iterable[Job]) -> dict[str, Held]:
-    """Returns by the job's id what holds it, the widest first. Jobs that nothing holds are left out.
+    """Returns, by job id, what holds a job; if several do, the widest. Leaves out jobs that nothing holds.
 
-    One batched read for all, and a second one if a collection names a flow key.
+    Cost: one batched read, and a second one if a collection names a flow key.
     """
     there = list(jobs)
     collections = {job.collection for job in there}

@@ -1,7 +1,7 @@
-"""Jobs as lists: by creation, by name in a collection, under a tag or a resource; filtered, counted, cut into pages.
+"""Lists of jobs: by creation, by name in a collection, under a tag or a resource; filtered, counted, in pages.
 
-What is listed comes from lean rows alone; the jobs of a page are read by their keys. No read grows with the offset in
-the list of all jobs. Source: decision 0019.
+Lists come from small rows only; the jobs of a page are then read by key. The cost of a page of all jobs does not grow
+with its offset. Source: decision 0019.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from sweephand.store.tenants import tenants as store
 from sweephand.store.views import tenants
 
 FILTERED_MOST = 50_000
-"""Lean rows that one request looks at: 7.5 MB, some 1,000 read units."""
+"""Small rows that one request may read: 7.5 MB, some 1,000 read units."""
 CHUNK = 10_000
-"""Rows of a list that are looked up in the directory together, after the first page."""
+"""Rows of a list whose directory entries are read together, after the first page."""
 AT_ONCE = 8
 
 T = TypeVar("T")
@@ -37,12 +37,12 @@ R = TypeVar("R")
 
 
 class TooMany(Exception):
-    """The list that would have to be looked through has more than FILTERED_MOST jobs."""
+    """A list that has to be searched has more than FILTERED_MOST jobs."""
 
 
 @dataclass(frozen=True)
 class Filters:
-    """All must hold. search: a part of the name, in any case. facade: which one made the job."""
+    """The filters of a list; all must match. search: part of the name, ignoring case. facade: the job's creator."""
 
     collection: str | None = None
     state: JobState | None = None
@@ -54,26 +54,26 @@ class Filters:
 
     @property
     def all_of_a_facade(self) -> bool:
-        """Or of all facades: the blocks' counts say where an offset lies."""
+        """Returns whether only the facade (or nothing) is filtered; block counts then locate an offset."""
         return self == Filters(facade=self.facade)
 
     @property
     def by_name(self) -> bool:
-        """The order of the list; else by creation."""
+        """Returns whether the list is ordered by name; else by creation."""
         return self.collection is not None and self.tag is None and self.resource_id is None
 
     @property
     def by_key(self) -> bool:
-        """There is a list that is shorter than the directory."""
+        """Returns whether a list exists that is shorter than the directory."""
         return any(each is not None for each in (self.collection, self.tag, self.resource_id, self.name))
 
     @property
     def one_key(self) -> bool:
-        """A list of its own holds just these jobs."""
+        """Returns whether one list holds exactly these jobs."""
         return self in (Filters(self.collection), Filters(tag=self.tag), Filters(resource_id=self.resource_id))
 
     def hold(self, entry: Entry) -> bool:
-        """As far as the directory knows: not for tag and resource."""
+        """Returns whether an entry of the directory matches; it has no tag and resource to check."""
         return (
             (self.collection is None or entry.collection == self.collection)
             and (self.state is None or entry.state is self.state)
@@ -82,7 +82,7 @@ class Filters:
         )
 
     def hold_now(self, job: Job, schedules: Sequence[Schedule]) -> bool:
-        """For the job as it is: the lean rows were read a moment before it."""
+        """Returns whether the job matches now; its small rows were read a moment before it."""
         state = state_of(active=job.active, paused=job.pause is not None, ended=ended_state(schedules))
         return (
             self.collection in {None, job.collection}
@@ -100,9 +100,9 @@ ALL = Filters()
 
 
 class Row(NamedTuple):
-    """A job of a list. place: where it stands there, to go on behind it: its name, or its number.
+    """A job of a list. place: its name or its number, whichever the list is ordered by; the next page starts after it.
 
-    entry: what the directory knows of it, where that is what was read.
+    entry: its entry of the directory, if that was read.
     """
 
     place: str
@@ -112,9 +112,9 @@ class Row(NamedTuple):
 
 
 def listed(table: Table, tenant: str, filters: Filters, after: str | None, page: int, skip: int = 0) -> Iterator[Row]:
-    """The jobs that the filters let through, behind the place `after`, without the first `skip` of them.
+    """Yields the jobs that match the filters, after the place `after`, without the first `skip` of them.
 
-    page: how many the caller will most likely take. Raises TooMany.
+    page: how many the caller will probably take. Raises TooMany.
     """
     if filters.all_of_a_facade:
         return _directory(table, tenant, filters.facade, int(after or 0), page, skip)
@@ -130,7 +130,7 @@ def listed(table: Table, tenant: str, filters: Filters, after: str | None, page:
 
 
 def count(table: Table, tenant: str, filters: Filters) -> int:
-    """How many jobs the filters let through. Raises TooMany."""
+    """Returns how many jobs match the filters. Raises TooMany."""
     if filters.all_of_a_facade:
         return sum(block.live for block in blocks(table, tenant) if filters.facade in {None, block.facade})
     if filters.one_key and filters.collection is not None:
@@ -143,19 +143,19 @@ def count(table: Table, tenant: str, filters: Filters) -> int:
 
 
 def blocks(table: Table, tenant: str) -> list[Block]:
-    """What each block holds, a line for each facade that has jobs in it, in order.
+    """Returns the job counts of each block, one per facade, in order.
 
-    Read as they are now: behind the directory, an offset into the next block would skip a job of it.
+    Reads consistently: if the counts lagged behind the directory, an offset into the next block would skip a job.
     """
     rows = table.query_all(keys.directory(tenant), BlockItem.sk.startswith("BLOCK#"), consistent=True)
     return [block for row in rows if (block := directory.block_count_of(row)).live > 0]
 
 
 def _directory(table: Table, tenant: str, facade: str | None, after: int, page: int, skip: int) -> Iterator[Row]:
-    """All jobs (of a facade) by creation. The counts of the blocks say in which one an offset lies.
+    """Yields all jobs (of a facade) by creation. The counts of the blocks locate the block of an offset.
 
-    That one is read from its beginning: counted from its end, the page would shift with what is created and deleted
-    behind it after the counts were read.
+    That block is read from its beginning. Counted from its end, the page would shift with every job that is created or
+    deleted after it since the counts were read.
     """
     first = directory.block_of(after + 1)
     for number, grouped in groupby(blocks(table, tenant), key=lambda block: block.number):
@@ -185,7 +185,7 @@ def _row(entry: Entry) -> Row:
 def _block(
     table: Table, tenant: str, block: int, after: int = 0, limit: int | None = None, *, search: bool = False
 ) -> Iterator[Entry]:
-    """The block's jobs with a number behind `after`. search: with what it looks at."""
+    """Yields the block's jobs with a number above `after`. search: includes the members that a search reads."""
     inside = directory.block_of(after + 1) == block
     sort = Item.sk >= keys.job_entry(after + 1) if inside and after else None
     only = (DirectoryItem.sk, DirectoryItem.entry, DirectoryItem.ended, *([DirectoryItem.search] if search else []))
@@ -194,7 +194,7 @@ def _block(
 
 
 def whole(table: Table, tenant: str, facade: str, *, search: bool = False) -> Iterator[Entry]:
-    """All jobs of a facade by creation, many blocks at once. search: with what one looks at. Raises TooMany."""
+    """Yields all jobs of a facade by creation. search: includes the members that a search reads. Raises TooMany."""
     there = [block for block in blocks(table, tenant) if block.facade == facade]
     if sum(block.live for block in there) > FILTERED_MOST:
         raise TooMany
@@ -204,7 +204,7 @@ def whole(table: Table, tenant: str, facade: str, *, search: bool = False) -> It
 
 
 def _searched(table: Table, tenant: str, filters: Filters, after: int) -> Iterator[Row]:
-    """The whole directory behind a number: one block, and if that is not enough, the others some at a time."""
+    """Searches the directory after a number: one block first, then several at a time."""
     there = blocks(table, tenant)
     if sum(block.live for block in there) > FILTERED_MOST:
         raise TooMany
@@ -218,7 +218,7 @@ def _searched(table: Table, tenant: str, filters: Filters, after: int) -> Iterat
 
 
 def _keyed(table: Table, tenant: str, filters: Filters, after: str | None, page: int) -> Iterator[Row]:
-    """The shortest list that the filters name."""
+    """Returns the shortest list that the filters allow."""
     if filters.name is not None:
         return iter(_named(table, tenant, filters, filters.name, after))
     if filters.resource_id is not None:
@@ -237,7 +237,7 @@ def _by_creation(table: Table, pk: str, after: int, page: int) -> Iterator[Row]:
 
 
 def by_name(table: Table, tenant: str, collection: str, after: str | None, page: int) -> Iterator[Row]:
-    """A collection's jobs in the order of their names, behind the name `after`, however many there are."""
+    """Yields all of a collection's jobs by name, after the name `after`."""
     sort = Item.sk >= keys.name(after) if after is not None else None
     for row in table.query_all(keys.names(tenant, collection), sort, limit=page):
         name = keys.parts(row["sk"]["S"])[1]
@@ -246,7 +246,7 @@ def by_name(table: Table, tenant: str, collection: str, after: str | None, page:
 
 
 def _named(table: Table, tenant: str, filters: Filters, name: str, after: str | None) -> list[Row]:
-    """The jobs of one name: at most one in each collection."""
+    """Returns the jobs with this name: at most one in each collection."""
     if filters.collection is not None:
         collections: Iterable[str] = (filters.collection,)
     else:
@@ -266,7 +266,7 @@ def _bounded(rows: Iterator[T]) -> Iterator[T]:
 
 
 def _filtered(table: Table, tenant: str, filters: Filters, rows: Iterator[Row], page: int) -> Iterator[Row]:
-    """Those of the rows that all filters let through: the first page of them alone, then many at a time."""
+    """Yields the rows that match all filters; checks one page first, then many rows at a time."""
     size = page
     while some := list(islice(rows, size)):
         entries = _entries(table, tenant, [row.number for row in some])
@@ -279,13 +279,13 @@ def _filtered(table: Table, tenant: str, filters: Filters, rows: Iterator[Row], 
 
 
 def _partitions(tenant: str, filters: Filters) -> list[str]:
-    """Of the tag and the resource that the jobs must have."""
+    """Returns the partitions of the tag and the resource that the jobs must have."""
     found = [keys.tag(tenant, filters.tag)] if filters.tag is not None else []
     return [*found, keys.resource(tenant, filters.resource_id)] if filters.resource_id is not None else found
 
 
 def _entries(table: Table, tenant: str, numbers: Iterable[int]) -> dict[int, Entry]:
-    """The directory's rows of these numbers: by key, or whole blocks where that is fewer calls."""
+    """Returns the directory's entries of these numbers, read by key, or by whole blocks if that takes fewer calls."""
     by_block = {block: list(some) for block, some in groupby(sorted(numbers), key=directory.block_of)}
     dense = [block for block, some in by_block.items() if len(some) > BATCH_GET_MOST]
     wanted = [
@@ -316,14 +316,14 @@ def _at_once(read: Callable[[T], R], places: Sequence[T]) -> Iterable[R]:
 
 
 def named_jobs(table: Table, tenant: str, ids: Iterable[str]) -> dict[str, Job]:
-    """Returns the jobs that are there, by id: half a read unit each."""
+    """Returns the jobs that exist, by id: half a read unit each."""
     rows = table.batch_get(jobs.job_keys(tenant, list(ids)), consistent=False)
     found = (jobs.job_of(JobItem.from_raw_data(row)) for row in rows.values())
     return {job.id: job for job in found}
 
 
 def jobs_with_schedules(table: Table, tenant: str, ids: Sequence[str]) -> list[tuple[Job, list[Schedule]]]:
-    """Jobs by id, in the given order, with their schedules: two batched reads, and one query for a job of over 40."""
+    """Returns jobs in the given order with their schedules: two batched reads, and one query per large job."""
     found = table.batch_get(jobs.job_keys(tenant, ids), consistent=False)
     listed = [jobs.job_of(JobItem.from_raw_data(row)) for key in jobs.job_keys(tenant, ids) if (row := found.get(key))]
     wanted = [(keys.job(tenant, job.id), keys.schedule(sid)) for job in listed for sid in job.schedule_ids]

@@ -1,4 +1,4 @@
-"""Operations as a list."""
+"""The list of operations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sweephand.store.operations.operation_items import OperationItem
 
 
 def listed(table: Table, tenant: str | None, before: str | None, page: int) -> Iterator[Operation]:
-    """Newest first, behind the id `before`. tenant None: the provider's own."""
+    """Yields operations, newest first, after the id `before`. tenant: None for the provider's own."""
     sort = OperationItem.sk.between(keys.operation(""), keys.operation(before or "~"))
     for row in table.query_all(keys.operations(tenant), sort, limit=page, forward=False, consistent=True):
         operation = store.operation_of(OperationItem.from_raw_data(row))

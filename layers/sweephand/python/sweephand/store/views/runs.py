@@ -1,4 +1,4 @@
-"""Runs by schedule, by job, and those that want attention; the totals of a schedule."""
+"""Lists of runs by schedule, by job, and of those that need attention; totals of a schedule."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ with lazy():
     from sweephand.store.runs import attempts
 
 AFTER_ANY_RUN = keys.run("g")
-"""Run ids are hexadecimal: this sorts behind them all."""
+"""Run ids are hexadecimal, so this sorts after all of them."""
 
 
 @dataclass(frozen=True)
 class Totals:
-    """planned: occurrences that were sent. ended: those with an end.
+    """The totals of a schedule. planned: occurrences that were sent. ended: those that have ended.
 
-    missed: left out by the misfire policy before they were sent; missed_sent: after that, by the executor.
+    missed: skipped by the misfire policy before they were sent; missed_sent: after they were sent, by the executor.
     """
 
     planned: int = 0
@@ -62,7 +62,7 @@ class Totals:
 
 
 def totals_of(table: Table, schedule: Schedule) -> Totals:
-    """Exact at once: the settled part from the statistics, the rest counted in the ledger after settled_to.
+    """Returns exact totals: the settled part from the statistics, the rest counted in the ledger after settled_to.
 
     Cost: one read, and one query over the runs since the audit last moved settled_to.
     """
@@ -72,7 +72,7 @@ def totals_of(table: Table, schedule: Schedule) -> Totals:
         return Totals(planned=max(schedule.planned_total, ended), ended=ended)
     ended = stats.settled_total + ended_after(table, schedule.tenant, schedule.id, stats.settled_to)
     return Totals(
-        # What a creation or change sends at once may have ended before the sweep counts it.
+        # A run that a creation or change sends at once may end before the sweep counts it.
         planned=max(schedule.planned_total, ended),
         ended=ended,
         failed=stats.failed,
@@ -84,7 +84,7 @@ def totals_of(table: Table, schedule: Schedule) -> Totals:
 
 
 def ended_after(table: Table, tenant: str, schedule_id: str, after_ms: int | None) -> int:
-    """Terminal rows of planned occurrences with an instant later than `after_ms` (epoch ms; None: all)."""
+    """Counts ended runs of planned occurrences with an instant later than `after_ms` (epoch ms; None: all)."""
     first = keys.run("") if after_ms is None else keys.run(_first_uuid_after(after_ms))
     rows = table.query_all(keys.runs(tenant, schedule_id), RunItem.sk.between(first, AFTER_ANY_RUN), consistent=True)
     return sum(
@@ -99,7 +99,7 @@ def ended_after(table: Table, tenant: str, schedule_id: str, after_ms: int | Non
 def planned_between(
     table: Table, tenant: str, schedule_id: str, after: datetime, until: datetime, *, consistent: bool = True
 ) -> Iterator[Run]:
-    """The rows of planned occurrences with after < instant <= until, in order."""
+    """Yields the runs of planned occurrences with after < instant <= until, in order."""
     first, last = (keys.run(_first_uuid_after(epoch_ms(bound))) for bound in (after, until))
     rows = table.query_all(keys.runs(tenant, schedule_id), RunItem.sk.between(first, last), consistent=consistent)
     for row in rows:
@@ -108,9 +108,9 @@ def planned_between(
 
 
 def line_over(table: Table, tenant: str, schedule_id: str, instant: datetime, *, back: int | None = None) -> Run | None:
-    """The line for many occurrences that began at or before an instant and reaches it; None if there is none.
+    """Returns the line for many occurrences that covers an instant; None if there is none.
 
-    back: rows that are looked at, by a consistent read; without it few, and not what was written just now.
+    back: rows to read, consistently; by default a few, without the very latest writes.
     """
     last = keys.run(_first_uuid_after(epoch_ms(instant)))
     rows, _ = table.query(
@@ -125,7 +125,7 @@ def line_over(table: Table, tenant: str, schedule_id: str, instant: datetime, *,
 
 
 def between(table: Table, tenant: str, owner: str, since: datetime, until: datetime) -> Iterator[Run]:
-    """All runs of a schedule (or of a job itself), of any kind, with since <= planned instant <= until, in order."""
+    """Yields all runs of a schedule (or of a job itself) with since <= planned instant <= until, in order."""
     first, last = (keys.run(_first_uuid_after(bound)) for bound in (epoch_ms(since) - 1, epoch_ms(until)))
     for row in table.query_all(keys.runs(tenant, owner), RunItem.sk.between(first, last), consistent=True):
         if "state" in row:
@@ -133,11 +133,11 @@ def between(table: Table, tenant: str, owner: str, since: datetime, until: datet
 
 
 LOOKED_BACK = 5
-"""A line has at most a few runs within it: those that were on their way when it began."""
+"""A line covers at most a few runs: those under way when it began."""
 
 
 def _first_uuid_after(instant_ms: int) -> str:
-    """Sorts behind every run of this instant and before every run of the next millisecond."""
+    """Returns an id that sorts after every run of this instant and before every run of the next millisecond."""
     number = f"{instant_ms + 1:012x}"
     return f"{number[:8]}-{number[8:]}"
 
@@ -145,25 +145,25 @@ def _first_uuid_after(instant_ms: int) -> str:
 AT_ONCE = 16
 LEAST_OF_EACH = 2
 RunMark = tuple[str, str]
-"""Where a list of runs stands: (uuid, owner) of the last one shown. Lists run from the latest planned instant back."""
+"""The position in a list of runs: (uuid, owner) of the last one shown. Lists show the latest planned instant first."""
 
 
 @dataclass(frozen=True)
 class Passed:
-    """A place of a list whose run the list leaves out without having read it."""
+    """A position in a list whose run was skipped without reading it."""
 
     mark: RunMark
 
 
 @dataclass(frozen=True)
 class Span:
-    """Planned instants that a list is limited to, both included; None: no limit."""
+    """The limits of the planned instants in a list, both included; None: no limit."""
 
     since: datetime | None = None
     until: datetime | None = None
 
     def holds(self, instant: datetime) -> bool:
-        """Returns whether an instant lies within."""
+        """Returns whether an instant is within the limits."""
         return (self.since is None or self.since <= instant) and (self.until is None or instant <= self.until)
 
 
@@ -199,7 +199,7 @@ def runs_of(
 
 
 def runs_after(table: Table, tenant: str, owner: str, uuid: str, page: int) -> Iterator[Run]:
-    """The runs of a schedule planned after a run, earliest first. page: rows that a query reads."""
+    """Yields the runs of a schedule planned after a run, earliest first. page: rows that one query reads."""
     sort = RunItem.sk.between(f"{keys.run(uuid)}~", AFTER_ANY_RUN)
     for row in table.query_all(keys.runs(tenant, owner), sort, limit=page, consistent=True):
         if "state" in row:
@@ -207,7 +207,7 @@ def runs_after(table: Table, tenant: str, owner: str, uuid: str, page: int) -> I
 
 
 class Brief(NamedTuple):
-    """What a count of runs looks at. many: a line that stands for many occurrences. expires_s: epoch seconds."""
+    """The members of a run that a count needs. many: a line for many occurrences. expires_s: epoch seconds."""
 
     uuid: str
     state: State
@@ -215,21 +215,21 @@ class Brief(NamedTuple):
     expires_s: int | None
 
     def is_gone(self, now: datetime) -> bool:
-        """As Run.is_gone."""
+        """Does the same as Run.is_gone."""
         return self.expires_s is not None and self.expires_s <= epoch_s(now)
 
 
 _RUN = keys.run("")
 LEAST_AGAIN = 100
 SETTLING = timedelta(minutes=5)
-"""Rows of this age have reached every copy of the table: copies are behind by a second, as a rule."""
+"""A row this old has reached every copy of the table; copies usually lag by a second."""
 
 
 def briefs_of(table: Table, tenant: str, owner: str, behind: str | None, wanted: int, now: datetime) -> Iterator[Brief]:
-    """As runs_of: a fraction of the time where thousands are counted, and half the units.
+    """Yields briefs in the order of runs_of, far faster where thousands are counted, and for half the read units.
 
-    Runs planned before the last minutes are read from any copy of the table. behind: a run's uuid; None: from the top.
-    wanted: how many the caller will most likely take.
+    Reads runs planned before the last minutes from any copy of the table. behind: starts after this run's uuid; None:
+    from the top. wanted: how many the caller will probably take.
     """
     newest, bound = AFTER_ANY_RUN, keys.run(_first_uuid_after(epoch_ms(now - SETTLING)))
     if behind is not None:
@@ -242,8 +242,10 @@ def briefs_of(table: Table, tenant: str, owner: str, behind: str | None, wanted:
 def _briefs(
     table: Table, tenant: str, owner: str, places: tuple[str, str], wanted: int, *, consistent: bool
 ) -> Iterator[Brief]:
-    """Between two places, but for a run that is the later one. Rows of attempts lie among them: for what falls
-    short, the next query asks for few, as every row is paid for; but for many where the caller leaves most briefs out.
+    """Yields briefs between two places, without the later place itself.
+
+    Rows of attempts lie among those of runs. If the first query yields too few runs, the next one asks for little more,
+    because every row costs; if the caller drops most briefs, later queries ask for many.
     """
     pk, sort, last = keys.runs(tenant, owner), RunItem.sk.between(*places), places[1]
     only = (RunItem.sk, RunItem.state, RunItem.range_count, RunItem.expires_at)
@@ -278,8 +280,8 @@ def merged_runs(
 ) -> Iterator[Run]:
     """Yields the runs of several schedules as one list.
 
-    The newest of each is read first, many at once: a job may have 1,000 schedules. The more there are, the fewer rows a
-    query takes of each.
+    Reads the newest run of each first, in parallel, because a job may have 1,000 schedules. The more schedules, the
+    fewer rows a query reads of each.
     """
     size = max(LEAST_OF_EACH, 2 * page // max(1, len(owners)))
     lists = [runs_of(table, tenant, owner, mark, min(page, size), span, consistent=consistent) for owner in owners]
@@ -287,7 +289,7 @@ def merged_runs(
 
 
 def _begun(lists: Sequence[Iterator[Run]]) -> list[Iterator[Run]]:
-    """The lists with the first run of each at hand."""
+    """Returns the lists with the first run of each already read."""
     if len(lists) < 2:
         return list(lists)
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only lists of jobs read several at once
@@ -306,11 +308,11 @@ def attention(
     page: int,
     owners: Container[str] | None = None,
 ) -> Iterator[Run | Passed]:
-    """Yields runs of the tenant that did not succeed or that wait, latest planned first, after `mark`: a query a day.
+    """Yields runs of the tenant that did not succeed or that wait, latest planned first, after `mark`.
 
-    The index sorts by the order of the runs' ids, so that it knows no equal places that a page could cut. owners: only
-    the runs of these schedules (or of these jobs themselves). The index's keys tell whose a run is, so the rows of
-    others are not read: their places are passed.
+    Cost: one query per day. The index sorts by the order of the runs' ids, which are distinct, so a page never splits
+    equal positions. owners: only runs of these schedules (or of these jobs themselves). The index's keys name the owner
+    of a run, so rows of others are not read; their positions are yielded as Passed.
     """
     last = order_of(mark[0]) - 1 if mark else first_order_at(epoch_ms(until) + 1) - 1
     day = from_ms(instant_ms_of_order(last)).date()
@@ -330,7 +332,7 @@ def attention(
 def _attention_runs(
     table: Table, entries: Iterator[dict[str, dict[str, str]]], page: int, owners: Container[str] | None
 ) -> Iterator[Run | Passed]:
-    """Yields the rows of the index's entries; one that has succeeded since is left out."""
+    """Yields the runs of the index's entries; leaves out those that have succeeded since."""
     while batch := [(entry["pk"]["S"], entry["sk"]["S"]) for entry in islice(entries, page)]:
         others = set() if owners is None else {key for key in batch if keys.owner_of_runs(key[0]) not in owners}
         found = table.batch_get(key for key in batch if key not in others)
@@ -342,12 +344,12 @@ def _attention_runs(
 
 
 def read(table: Table, tenant: str, owner: str, uuid: str) -> Run | None:
-    """One run. owner: the schedule's id, or the job's for a run without a schedule."""
+    """Reads one run. owner: the schedule's id, or the job's for a run without a schedule."""
     return ledger.read(table, tenant, owner, uuid)
 
 
 def attempts_of(table: Table, run: Run) -> list[Attempt]:
-    """What is known of the attempts before the last, in order."""
+    """Returns the attempts before the last, in order."""
     first = keys.attempt(run.uuid, 0)
     rows = table.query_all(
         keys.runs(run.tenant, run.schedule_id or run.job_id),

@@ -1,4 +1,4 @@
-"""Tenants, collections and credentials as lists; how far behind the sweep is, and what the last audit found."""
+"""Lists of tenants, collections and credentials; the lag of the sweep and the findings of the last audit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ with lazy():
 
 @dataclass(frozen=True)
 class Listed:
-    """A credential without its hashes. created_by, rotated_by: client ids; None: the service, or before it was kept."""
+    """A credential without its hashes. created_by, rotated_by: client ids; None: the service, or not recorded."""
 
     tenant: str | None
     id: str
@@ -41,7 +41,7 @@ class Listed:
 
 
 def tenants(table: Table, after: str | None, page: int) -> Iterator[Tenant]:
-    """All tenants by name, behind `after`: from the stack's register, which provider-level code alone reads."""
+    """Yields all tenants by name, after `after`, from the stack's register, which only provider-level code reads."""
     sort = TenantItem.sk > keys.part(after) if after is not None else None
     for row in table.query_all(keys.STACK_TENANTS, sort, limit=page, consistent=True):
         yield store.tenant_of(TenantItem.from_raw_data(row))
@@ -52,19 +52,19 @@ def usage_of(table: Table, tenant: str) -> Usage:
 
 
 def usage_of_many(table: Table, tenants: Iterable[str]) -> dict[str, Usage]:
-    """By tenant: of one page of a list."""
+    """Returns usage by tenant, for one page of a list."""
     return usage.read_many(table, tenants)
 
 
 def callback_timeouts(table: Table, tenant: str, names: Iterable[str]) -> dict[str, int | None]:
-    """How long runs of these collections wait where their jobs do not say; None: as the stack has it."""
+    """Returns the default callback timeouts of these collections, in seconds; None: the stack's default."""
     found = table.batch_get((keys.tenant(tenant), keys.collection(name)) for name in names)
     there = (store.collection_of(CollectionItem.from_raw_data(row)) for row in found.values())
     return {collection.name: collection.callback_timeout_s for collection in there}
 
 
 def collections(table: Table, tenant: str, after: str | None, page: int) -> Iterator[Collection]:
-    """A tenant's collections by name, behind `after`."""
+    """Yields a tenant's collections by name, after `after`."""
     first = keys.collection(after) if after is not None else "COL#"
     rows = table.query_all(
         keys.tenant(tenant), CollectionItem.sk.between(first, "COL#\U0010ffff"), limit=page, consistent=True
@@ -108,6 +108,6 @@ def last_audit(table: Table) -> LastAudit | None:
 
 
 def oldest_due(table: Table, shards: int) -> datetime | None:
-    """The earliest instant that waits in the next-run index."""
+    """Returns the earliest instant in the next-run index."""
     found = (next_run_index.oldest(table, shard) for shard in range(shards))
     return min((at for at in found if at is not None), default=None)
