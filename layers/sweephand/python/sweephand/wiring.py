@@ -15,6 +15,7 @@ from botocore.loaders import Loader
 
 from sweephand.errors import Unauthenticated, Unavailable
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import RunQueue
 from sweephand.settings import Settings, from_environment
 from sweephand.sources import SystemChance, SystemClock
@@ -36,6 +37,14 @@ if TYPE_CHECKING:
     from sweephand.sources import Chance, Clock
     from sweephand.store.operations.files import Files
     from sweephand.store.tenants.collection_cache import Standing
+
+with lazy():
+    from sweephand import actions
+    from sweephand.flow.tenants import callback_keys
+    from sweephand.messaging import event_bus
+    from sweephand.security import caller, guard, identity, jwks, oidc, target_roles, tasks, tokens
+    from sweephand.store.operations import files
+    from sweephand.store.tenants import collection_cache, tenants
 
 
 def build(settings: Settings | None = None, *, clock: Clock | None = None, chance: Chance | None = None) -> World:
@@ -91,16 +100,12 @@ class Later:
         return getattr(self._made, name)
 
 
-def _standing(table: Table, clock: Clock) -> Standing:
-    from sweephand.store.tenants.collection_cache import Standing  # noqa: PLC0415 - see Later
-
-    return Standing(table, clock)
+def _standing(table: Table, clock: Clock) -> collection_cache.Standing:
+    return collection_cache.Standing(table, clock)
 
 
-def _event_bus(clients: Clients, settings: Settings, clock: Clock, chance: Chance) -> EventBus:
-    from sweephand.messaging.event_bus import EventBus  # noqa: PLC0415 - see Later
-
-    return EventBus(clients.events, settings.event_bus_name, clock, chance)
+def _event_bus(clients: Clients, settings: Settings, clock: Clock, chance: Chance) -> event_bus.EventBus:
+    return event_bus.EventBus(clients.events, settings.event_bus_name, clock, chance)
 
 
 def _secret_box(clients: Clients, settings: Settings, clock: Clock) -> SecretBox:
@@ -109,23 +114,17 @@ def _secret_box(clients: Clients, settings: Settings, clock: Clock) -> SecretBox
     return SecretBox(clients.kms, settings.key_id, clock.monotonic)
 
 
-def _callback_keys(table: Table, secrets: SecretBox, clock: Clock, chance: Chance) -> CallbackKeys:
-    from sweephand.flow.tenants.callback_keys import CallbackKeys  # noqa: PLC0415 - see Later
-
-    return CallbackKeys(table, secrets, clock, chance)
+def _callback_keys(table: Table, secrets: SecretBox, clock: Clock, chance: Chance) -> callback_keys.CallbackKeys:
+    return callback_keys.CallbackKeys(table, secrets, clock, chance)
 
 
-def _files(clients: Clients, settings: Settings) -> Files:
-    from sweephand.store.operations.files import Files  # noqa: PLC0415 - see Later
-
-    return Files(clients.s3, settings.files_bucket)
+def _files(clients: Clients, settings: Settings) -> files.Files:
+    return files.Files(clients.s3, settings.files_bucket)
 
 
-def _outbound(clients: Clients, settings: Settings, clock: Clock) -> Outbound:
-    from sweephand.security.guard import Outbound  # noqa: PLC0415 - see Later
-
+def _outbound(clients: Clients, settings: Settings, clock: Clock) -> guard.Outbound:
     own = Later(lambda: _identity(clients, settings)) if settings.identity_key_id else None
-    return Outbound(
+    return guard.Outbound(
         guard_settings(settings),
         roles=cast("TargetRoles", Later(lambda: _target_roles(clients, clock))),
         identity=cast("Identity | None", own),
@@ -133,28 +132,20 @@ def _outbound(clients: Clients, settings: Settings, clock: Clock) -> Outbound:
     )
 
 
-def _identity(clients: Clients, settings: Settings) -> Identity:
-    from sweephand.security.identity import Identity  # noqa: PLC0415 - see Later
-
-    return Identity(lambda: clients.kms, settings.identity_key_id, settings.public_base_url)
+def _identity(clients: Clients, settings: Settings) -> identity.Identity:
+    return identity.Identity(lambda: clients.kms, settings.identity_key_id, settings.public_base_url)
 
 
-def _target_roles(clients: Clients, clock: Clock) -> TargetRoles:
-    from sweephand.security.target_roles import TargetRoles  # noqa: PLC0415 - see Later
-
-    return TargetRoles(lambda: clients.sts, clients.acting_by, clock)
+def _target_roles(clients: Clients, clock: Clock) -> target_roles.TargetRoles:
+    return target_roles.TargetRoles(lambda: clients.sts, clients.acting_by, clock)
 
 
 def _perform(kind: str, params: Mapping[str, Any], call: Call, outbound: Outbound) -> Outcome:
-    from sweephand.actions import perform  # noqa: PLC0415 - see Later
-
-    return perform(kind, params, call, outbound)
+    return actions.perform(kind, params, call, outbound)
 
 
 def guard_settings(settings: Settings) -> GuardSettings:
     """Returns what jobs may call, by the parameters. Never Lambda's own runtime or an emulator's endpoint."""
-    from sweephand.security import guard  # noqa: PLC0415 - see Later
-
     closed = [url for url in (settings.aws_endpoint_url, settings.runtime_api_url) if url]
     return guard.GuardSettings(
         private=guard.networks(settings.allowed_private_targets),
@@ -175,8 +166,6 @@ def guard_settings(settings: Settings) -> GuardSettings:
 
 
 def _task_settings(settings: Settings) -> TaskSettings:
-    from sweephand.security import tasks  # noqa: PLC0415 - only for stacks with tasks
-
     return tasks.settings(
         cluster=settings.task_cluster,
         definition_arns=settings.task_definition_arns,
@@ -284,9 +273,6 @@ class Clients:
 
 def foreign_tokens(world: World) -> ForeignTokens:
     """Returns the issuers that the parameters Oidc* trust. Raises ValueError for invalid parameters."""
-    from sweephand.security import guard, jwks, oidc  # noqa: PLC0415 - only at the first such token
-    from sweephand.store.tenants import tenants  # noqa: PLC0415
-
     settings = world.settings
     trusted = oidc.trust(
         issuers=settings.oidc_issuers,
@@ -357,15 +343,13 @@ class StackSecret:
         return self._known
 
     def _asked(self) -> tuple[str, StackKeys] | None:
-        from sweephand.security.tokens import derive_keys  # noqa: PLC0415 - API only
-
         current = self._version("AWSCURRENT")
         if current is None:
             return None
         secret, rotated_at = current
         before = self._version("AWSPREVIOUS")
         previous = None if before is None else before[0]
-        return secret, derive_keys(self._settings.stack_name, secret, previous, rotated_at)
+        return secret, tokens.derive_keys(self._settings.stack_name, secret, previous, rotated_at)
 
     def _version(self, stage: str) -> tuple[str, datetime | None] | None:
         """Returns the secret of this stage, and when that version was created."""
@@ -405,13 +389,12 @@ class Doorkeeper:
             self._made = known, self._door(*known)
         return self._made[1]
 
-    def _door(self, secret: str, keys: StackKeys) -> Door:
-        from sweephand.security.caller import Door  # noqa: PLC0415 - API function only
+    def _door(self, secret: str, keys: StackKeys) -> caller.Door:
         from sweephand.store.tenants import credentials  # noqa: PLC0415
 
         foreign = self._by_foreign_token if self._world.settings.oidc_issuers else None
         find = partial(credentials.find_credential, self._world.table)
-        return Door(keys, secret, find, foreign, self._world.callback_keys.current, self.anew)
+        return caller.Door(keys, secret, find, foreign, self._world.callback_keys.current, self.anew)
 
     def _by_foreign_token(self, token: str, now: datetime) -> Caller:
         if self._foreign is None:

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING
 
 from sweephand.domain.instants import text as instant_text
 from sweephand.domain.run import Reason
+from sweephand.lazy import lazy
 
 if TYPE_CHECKING:
     from sweephand.sources import Clock
+
+with lazy():
+    from sweephand.security import guard
 
 
 @dataclass(frozen=True)
@@ -59,9 +63,7 @@ class Call:
     def secret(self, name: str) -> str:
         """Returns a secret of the action by its field. Raises CallFailed where the job has none of this name."""
         if name not in self.secrets:
-            from sweephand.security.guard import CallFailed  # noqa: PLC0415 - few runs lack one
-
-            raise CallFailed(Reason.GUARD, f"the secret {name} of this job is missing")
+            raise guard.CallFailed(Reason.GUARD, f"the secret {name} of this job is missing")
         return self.secrets[name]
 
     @property

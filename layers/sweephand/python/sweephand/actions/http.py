@@ -29,6 +29,7 @@ from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs.retry import is_transient, retry_after_s
 from sweephand.errors import InvalidRequest
 from sweephand.json_schema import ref, text
+from sweephand.lazy import lazy
 from sweephand.security.guard import (
     CREDENTIALS_IN_CLEAR,
     CallFailed,
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
 
     from sweephand.domain.job import Payload
     from sweephand.security.outbound import Answer
+
+with lazy():
+    from sweephand.security import signing
 
 MAX_ANSWER = 16_384
 MAX_TARGET = 16_384
@@ -307,8 +311,6 @@ class Http(Action):
             sealed = name.lower() == "authorization" or (value == MASK and is_secret(name))
             headers.append((name, call.secret(secret_field(name)) if sealed else value))
         if call.signing_secrets:
-            from sweephand.security import signing  # noqa: PLC0415 - of collections that have keys
-
             headers += signing.headers(call.signing_secrets, call.run_id, call.clock.now(), content or b"")
         return headers
 

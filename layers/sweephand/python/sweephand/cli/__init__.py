@@ -5,6 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from sweephand.lazy import lazy
+
+with lazy():
+    from sweephand.cli import import_sap
+
 
 def main(arguments: Sequence[str]) -> int:
     """Returns the exit status: 0 done, 1 something could not be done, 2 wrong usage."""
@@ -12,7 +17,5 @@ def main(arguments: Sequence[str]) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     importing = commands.add_parser("import", help="copy jobs from another service")
     systems = importing.add_subparsers(dest="system", required=True, metavar="SYSTEM")
-    from sweephand.cli import import_sap  # noqa: PLC0415 - each command loads what it needs
-
     import_sap.add_arguments(systems.add_parser("sap", help="from SAP Job Scheduling Service"))
     return import_sap.run(parser.parse_args(arguments))

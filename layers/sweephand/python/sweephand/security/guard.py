@@ -19,12 +19,15 @@ from urllib.parse import quote, urlsplit
 
 from sweephand.domain.run import Reason
 from sweephand.errors import InvalidRequest
+from sweephand.lazy import lazy
 from sweephand.security.token_cache import TokenCache
 
 if TYPE_CHECKING:
     from sweephand.security.identity import Identity
     from sweephand.security.target_roles import TargetRoles
-    from sweephand.threads import Threads
+
+with lazy():
+    from sweephand import threads
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -382,10 +385,8 @@ def _looked_up(target: Target, lookup: Lookup, deadline: Deadline) -> list[Addre
 
 
 @cache
-def _askers() -> Threads:
-    from sweephand.threads import Threads  # noqa: PLC0415 - the API looks nothing up
-
-    return Threads("dns")
+def _askers() -> threads.Threads:
+    return threads.Threads("dns")
 
 
 def _refused(reason: str, position: int | None = None) -> InvalidRequest:
