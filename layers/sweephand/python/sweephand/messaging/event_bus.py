@@ -1,4 +1,4 @@
-"""The bus on which others listen: events go out ten a call, repeated three times, and what fails is said."""
+"""The event bus: sends ten events per call, repeats failures up to three times, and returns what still failed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sweephand.sources import Chance, Clock
 
 BATCH_MOST = 10
 TRIES = 4
-"""One, and three repeats."""
+"""One try and three repeats."""
 
 
 class EventBus:
-    """client: a botocore EventBridge client that repeats nothing by itself; name: of the bus."""
+    """The bus that others subscribe to. client: a botocore EventBridge client without retries; name: the bus's."""
 
     def __init__(self, client: Any, name: str, clock: Clock, chance: Chance) -> None:
         self._client = client
@@ -26,7 +26,7 @@ class EventBus:
         self._chance = chance
 
     def publish(self, events: Sequence[Event]) -> list[Event]:
-        """Sends all; what the bus did not take, up to three times more. Returns what did not go out: not an error."""
+        """Sends all events and repeats failures up to three times. Returns those not sent, without raising an error."""
         unsent = list(events)
         for tries in range(TRIES):
             if not unsent:
@@ -41,7 +41,7 @@ class EventBus:
         return unsent
 
     def _refused(self, batch: Sequence[Event]) -> list[Event]:
-        """Sends one call's worth. Returns the entries that failed: the answer names them by their place."""
+        """Sends one batch. Returns the events that failed; the answer identifies them by position."""
         try:
             answer = self._client.put_events(Entries=[self._entry(event) for event in batch])
         except (ClientError, BotoCoreError):
@@ -58,7 +58,7 @@ class EventBus:
         }
 
     def put(self, source: str, detail_type: str, detail: str) -> str | None:
-        """One event that a job asked for, once. Returns why the bus did not take it, by its code; None if it did."""
+        """Sends an event of a job, without repeats. Returns the error code, or None on success."""
         entry = {
             "EventBusName": self._name,
             "Source": source,

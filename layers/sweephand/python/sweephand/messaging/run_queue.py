@@ -1,4 +1,4 @@
-"""The run queues: pointers that arrive on their second."""
+"""The run queues, which deliver pointers on their second."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Delivery:
 
 @dataclass(frozen=True)
 class Backlog:
-    """What a run queue holds, as SQS estimates it: ready now, delayed to its second, received and not yet finished."""
+    """SQS's estimate of the messages in a run queue: ready, delayed to their second, received but not yet finished."""
 
     ready: int
     delayed: int
@@ -39,7 +39,7 @@ class Backlog:
 
 @dataclass(frozen=True)
 class Letter:
-    """A dead letter as it was received. sent_ms: when its message was sent, in milliseconds of the epoch."""
+    """A dead letter as it was received. sent_ms: when its message was sent (epoch ms)."""
 
     message_id: str
     receipt: str
@@ -67,12 +67,11 @@ _ESTIMATES = (
 
 
 class RunQueue:
-    """Both run queues. client: a botocore SQS client; urls: by lane.
+    """The run queues. client: a botocore SQS client; urls: by lane.
 
-    dead_letter_url: of what they could not deliver; archive_url: where copies of that are kept.
-    Each message says whose it is, by which SQS keeps a tenant's backlog from the others' messages. They are
-    standard queues: unlike in a FIFO queue a group has no order, and any number of its messages is in flight.
-    Source: decision 0054.
+    dead_letter_url: the queue of messages that could not be settled; archive_url: the queue that keeps their copies.
+    Each message has its tenant as its message group, so that SQS keeps a tenant's backlog from delaying others. In a
+    standard queue a group has no order, and any number of its messages may be in flight. Source: decision 0054.
     """
 
     def __init__(
@@ -91,10 +90,10 @@ class RunQueue:
         self._archive_url = archive_url
 
     def send(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """Sends all, ten a call; a call's `Failed` are sent once more. Returns those that did not go out: not an error.
+        """Sends all, ten per call; repeats a call's failures once. Returns those not sent, without raising an error.
 
-        An instant more than 15 minutes ahead goes out with the longest delay that SQS has: the executor waits
-        for the rest.
+        A message for an instant more than 15 minutes ahead gets the longest delay of SQS; the executor then waits for
+        the rest.
         """
         unsent: list[Delivery] = []
         for lane in Lane:
@@ -106,16 +105,16 @@ class RunQueue:
         return unsent
 
     def send_one(self, delivery: Delivery) -> None:
-        """Raises Unavailable if it did not go out."""
+        """Sends one message. Raises Unavailable if that fails."""
         if self.send([delivery]):
             raise Unavailable("the run queue did not take the message")
 
     def postpone(self, lane: Lane, receipts: Mapping[str, float]) -> None:
-        """Sets how many seconds from now each received message stays invisible. Best effort: it only moves a retry."""
+        """Sets for how many seconds each received message stays invisible. Best effort: it only moves a retry."""
         self._postpone(self._urls[lane], receipts)
 
     def postpone_dead(self, receipts: Mapping[str, float]) -> None:
-        """The same, of dead letters."""
+        """Does the same for dead letters."""
         self._postpone(self._dead_letter_url, receipts)
 
     def _postpone(self, url: str, receipts: Mapping[str, float]) -> None:
@@ -130,7 +129,7 @@ class RunQueue:
                 continue
 
     def receive_dead(self) -> list[Letter]:
-        """Returns up to ten dead letters that wait. Short polling may miss some of few; the next minute asks again.
+        """Returns up to ten dead letters. Short polling may miss a few; the next minute asks again.
 
         Raises Unavailable if the queue does not answer.
         """
@@ -145,27 +144,27 @@ class RunQueue:
         return [_letter(message) for message in answer.get("Messages", [])]
 
     def delete_dead(self, receipts: Sequence[str]) -> None:
-        """Deletes up to ten dead letters that are settled. Best effort: what stays is settled once more."""
+        """Deletes up to ten settled dead letters. Best effort: a letter that stays is settled again."""
         entries = [{"Id": str(n), "ReceiptHandle": receipt} for n, receipt in enumerate(receipts)]
         with suppress(ClientError, BotoCoreError):
             self._client.delete_message_batch(QueueUrl=self._dead_letter_url, Entries=entries)
 
     def archive(self, body: str) -> None:
-        """Keeps a copy of a dead letter for 14 days. Raises Unavailable if that did not work."""
+        """Keeps a copy of a dead letter for 14 days. Raises Unavailable if that fails."""
         try:
             self._client.send_message(QueueUrl=self._archive_url, MessageBody=body)
         except (ClientError, BotoCoreError) as refused:
             raise Unavailable("the archive queue did not take the message") from refused
 
     def backlog(self) -> dict[Lane, Backlog]:
-        """Raises Unavailable if a queue does not say."""
+        """Returns the backlog of each queue. Raises Unavailable if a queue does not answer."""
         return {lane: self._backlog(url) for lane, url in self._urls.items()}
 
     def _backlog(self, url: str) -> Backlog:
         try:
             found = self._client.get_queue_attributes(QueueUrl=url, AttributeNames=list(_ESTIMATES))["Attributes"]
         except (ClientError, BotoCoreError) as refused:
-            raise Unavailable("a run queue does not say what it holds") from refused
+            raise Unavailable("a run queue did not report its backlog") from refused
         return Backlog(*(int(found[name]) for name in _ESTIMATES))
 
     def _send_batch(self, lane: Lane, batch: Sequence[Delivery]) -> list[Delivery]:
@@ -186,5 +185,5 @@ class RunQueue:
 
 
 def delay_s(at: datetime, now: datetime) -> int:
-    """Whole seconds, rounded up, so that nothing arrives early: 0 to 900."""
+    """Returns the delay in whole seconds, 0 to 900, rounded up so that nothing arrives early."""
     return max(0, min(DELAY_MOST_S, -((now - at) // timedelta(seconds=1))))

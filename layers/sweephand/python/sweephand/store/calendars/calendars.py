@@ -1,7 +1,7 @@
-"""Calendars: heads, versions and contents, who uses them, and the row that sees to their users after a change.
+"""Calendars: heads, versions, contents and users, and the row that replans the users after a change.
 
-The content of a version never changes, so it is kept once it was read (schedules.calendars.calendars.keep). Who reads
-a schedule's row that names calendars has them read along (`know`), before anything is computed from it.
+The content of a version never changes, so it is remembered once read (schedules.calendars.calendars.keep). Code that
+reads a schedule's row must also read the calendars that it names (`know`), before it computes anything.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from sweephand.store.dynamo.expressions import add, assign, every
 
 ABSENT: Condition = CalendarItem.pk.does_not_exist()
 KEPT_BEHIND = timedelta(days=40)
-"""A deleted calendar's content: longer than the plans that a schedule left behind name it."""
+"""Retention of a deleted calendar's content: longer than that of ended plans that name it."""
 
 
-# Contents for whoever computes
+# Contents for computing
 
 
 def know(table: Table, named: Iterable[tuple[str, str]]) -> None:
-    """named: (tenant, text that holds a packed timing). Reads each content once in the life of the process.
+    """Reads the contents that packed timings name, each once in the life of the process. Raises Unavailable.
 
-    Raises Unavailable.
+    named: (tenant, string with a packed timing).
     """
     wanted = {
         keys.calendar_text(tenant, reference): reference
@@ -74,20 +74,20 @@ def calendar_of(item: CalendarItem) -> Calendar:
 
 
 def read(table: Table, tenant: str, name: str) -> Calendar | None:
-    """Its head."""
+    """Reads the head of a calendar: all but its content."""
     item = table.get(CalendarItem, keys.tenant(tenant), keys.calendar(name))
     return calendar_of(item) if item else None
 
 
 def read_many(table: Table, tenant: str, names: Iterable[str]) -> dict[str, Calendar]:
-    """Those of the heads that are there, by name."""
+    """Returns the heads that exist, by name."""
     found = table.batch_get((keys.tenant(tenant), keys.calendar(name)) for name in names)
     heads = (calendar_of(CalendarItem.from_raw_data(row)) for row in found.values())
     return {head.name: head for head in heads}
 
 
 def read_content(table: Table, tenant: str, reference: str) -> Mapping[str, object] | None:
-    """The caller's members of a version."""
+    """Returns the members of a version as the caller wrote them."""
     item = table.get(CalendarTextItem, keys.calendar_text(tenant, reference), keys.CALENDAR_TEXT)
     if item is None:
         return None
@@ -106,7 +106,7 @@ def version_of(item: CalendarVersionItem) -> Version:
 
 
 def users(table: Table, tenant: str, name: str, after: str | None, page: int) -> Iterator[str]:
-    """The ids of the jobs that name it, behind `after`."""
+    """Yields the ids of the jobs that name a calendar, after `after`."""
     sort = CalendarUseItem.sk.between(keys.calendar_use(after or ""), keys.calendar_use("\U0010ffff"))
     for row in table.query_all(keys.calendar_rows(tenant, name), sort, limit=page, consistent=True):
         job_id = keys.parts(row["sk"]["S"])[1]
@@ -118,7 +118,7 @@ def users(table: Table, tenant: str, name: str, after: str | None, page: int) ->
 
 
 def create_ops(table: Table, calendar: Calendar, actor: str | None) -> list[Op]:
-    """The head [absent] with its first version and content."""
+    """Creates the head, if absent, with its first version and content."""
     item = CalendarItem(
         pk=keys.tenant(calendar.tenant),
         sk=keys.calendar(calendar.name),
@@ -137,7 +137,7 @@ def create_ops(table: Table, calendar: Calendar, actor: str | None) -> list[Op]:
 
 
 def change_ops(table: Table, before: Calendar, after: Calendar, actor: str | None, shards: int) -> list[Op]:
-    """The next version [version as read]; with another content, a row that sees to its users."""
+    """Writes the next version, if the version is as read; with a new content also a row that replans its users."""
     anew = after.reference != before.reference
     actions = [
         assign(CalendarItem.version, after.version),
@@ -187,7 +187,7 @@ def _text_op(table: Table, calendar: Calendar) -> Op:
 
 
 def forget_version(table: Table, calendar: Calendar, version: Version, now: datetime) -> None:
-    """An earlier version of a calendar that is about to go. Its content outlives it a while."""
+    """Deletes an earlier version of a calendar about to be deleted. Its content expires later."""
     table.delete(keys.calendar_rows(calendar.tenant, calendar.name), keys.calendar_version(version.number))
     if version.reference != calendar.reference:
         expires = [assign(CalendarTextItem.expires_at, epoch_s(now + KEPT_BEHIND))]
@@ -196,7 +196,7 @@ def forget_version(table: Table, calendar: Calendar, version: Version, now: date
 
 
 def delete_ops(table: Table, calendar: Calendar, now: datetime) -> list[Op]:
-    """The head [version as read, nobody names it], its last version, and what may still see to users."""
+    """Deletes the head, if the version is as read and nothing names it, its last version, and a replan row."""
     unused = every(CalendarItem.version == calendar.version, CalendarItem.users == 0)
     rows = keys.calendar_rows(calendar.tenant, calendar.name)
     expires = [assign(CalendarTextItem.expires_at, epoch_s(now + KEPT_BEHIND))]
@@ -210,14 +210,14 @@ def delete_ops(table: Table, calendar: Calendar, now: datetime) -> list[Op]:
     ]
 
 
-# Who uses it: parts of a job's transaction
+# Users: parts of a job's transaction
 
 PART = "calendar "
-"""What the names of these parts begin with."""
+"""The prefix of the names of these parts."""
 
 
 def take_ops(table: Table, calendar: Calendar, job_id: str) -> list[Op]:
-    """A job names it from now on [the version that its schedules were planned by]."""
+    """Adds a job to the users, if the calendar is at the version by which its schedules were planned."""
     use = CalendarUseItem(pk=keys.calendar_rows(calendar.tenant, calendar.name), sk=keys.calendar_use(job_id))
     key = keys.tenant(calendar.tenant), keys.calendar(calendar.name)
     one_more = [add(CalendarItem.users, 1)]
@@ -228,9 +228,9 @@ def take_ops(table: Table, calendar: Calendar, job_id: str) -> list[Op]:
 
 
 def keep_op(table: Table, calendar: Calendar) -> Op:
-    """A job that names it already was planned anew [by the version that holds]."""
+    """Requires, for a user that was replanned, that the calendar is still at the version that it was planned by."""
     key = keys.tenant(calendar.tenant), keys.calendar(calendar.name)
-    same = [assign(CalendarItem.reference, calendar.reference)]  # a check alone would need a right of its own
+    same = [assign(CalendarItem.reference, calendar.reference)]  # a mere check would need a permission of its own
     return table.update_op(PART + calendar.name, *key, same, _is_at(calendar))
 
 
@@ -240,7 +240,7 @@ def _is_at(calendar: Calendar) -> Condition:
 
 
 def leave_ops(table: Table, tenant: str, name: str, job_id: str) -> list[Op]:
-    """A job does not name it any more."""
+    """Removes a job from the users."""
     key = keys.tenant(tenant), keys.calendar(name)
     return [
         table.update_op("old calendar", *key, [add(CalendarItem.users, -1)], CalendarItem.pk.exists()),
@@ -248,7 +248,7 @@ def leave_ops(table: Table, tenant: str, name: str, job_id: str) -> list[Op]:
     ]
 
 
-# Seeing to the users of a changed calendar
+# Replanning the users of a changed calendar
 
 
 def read_replan(table: Table, tenant: str, name: str) -> ReplanItem | None:
@@ -256,7 +256,7 @@ def read_replan(table: Table, tenant: str, name: str) -> ReplanItem | None:
 
 
 def go_on(table: Table, item: ReplanItem, *, cursor: str | None, left: bool, at: datetime) -> Written | Refused:
-    """Behind which job it goes on [as read]. left: some before it must be seen to again; at: when the row speaks."""
+    """Writes the progress, if it is as read. left: some jobs need another round; at: when the row wakes next."""
     actions = [
         assign(ReplanItem.cursor, cursor),
         assign(ReplanItem.left, True if left else None),
@@ -266,7 +266,7 @@ def go_on(table: Table, item: ReplanItem, *, cursor: str | None, left: bool, at:
 
 
 def finish(table: Table, tenant: str, name: str, item: ReplanItem) -> None:
-    """All users go by the version [as read]."""
+    """Ends the work, if it is as read: all users follow the version."""
     key = keys.tenant(tenant), keys.calendar(name)
     table.transact(
         [

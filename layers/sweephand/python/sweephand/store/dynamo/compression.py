@@ -1,4 +1,4 @@
-"""Large JSON in one attribute: compressed, as text, so that an item stays well below DynamoDB's 400 KB."""
+"""Large JSON in one attribute, compressed to a string, so that an item stays well below DynamoDB's 400 KB."""
 
 from __future__ import annotations
 

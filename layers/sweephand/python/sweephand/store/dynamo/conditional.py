@@ -1,8 +1,8 @@
-"""Reads and conditional writes on the one table, through PynamoDB's own connection.
+"""Reads and conditional writes of the table, through PynamoDB's own connection.
 
 PynamoDB's models are the schema; its models and connection lack `ReturnValuesOnConditionCheckFailure`, so writes go
 to the connection's client with expressions that PynamoDB serialises. A failed condition is a value (`Refused`, with
-the item that was there), never an exception: the SDK may have met its own success after a lost answer.
+the item that was there), never an exception, because after a lost answer the SDK may have met its own success.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ USER_AGENT = f"Sweephand/{__version__} Botocore/{botocore_version}"
 CONFLICT_TRIES = 5
 TRANSACTION_TRIES = 10
 LONGEST_JITTER_S = 0.8
-"""Twenty transactions on one item at once all come through, the last within some 2 s (decision 0019)."""
+"""Twenty concurrent transactions on one item all succeed, the last within some 2 s (decision 0019)."""
 BATCH_GET_MOST = 100
 TRANSACTION_MOST = 100
 GROWTH, LARGEST_PAGE = 16, 10_000
@@ -38,12 +38,12 @@ I = TypeVar("I", bound=Item)  # noqa: E741 - an Item of one model
 
 @dataclass(frozen=True)
 class Written:
-    """The condition held."""
+    """A write that succeeded."""
 
 
 @dataclass(frozen=True)
 class Refused:
-    """The condition failed. old: the item that was there, in DynamoDB's JSON; None if there was none."""
+    """A write whose condition failed. old: the item that was there, in DynamoDB's JSON; None if there was none."""
 
     old: Mapping[str, Any] | None
 
@@ -53,29 +53,29 @@ class Refused:
 
 @dataclass(frozen=True)
 class Op:
-    """One part of a transaction. `name` says which part a refusal came from."""
+    """One part of a transaction. name: identifies the part in a refusal."""
 
     name: str
     request: Mapping[str, Any]
 
 
 ALONE = {"Put": "put_item", "Update": "update_item", "Delete": "delete_item"}
-"""A part of a transaction as a call of its own. A mere check is none."""
+"""The single call that does the same as a part of a transaction; a check has none."""
 
 
 class _Contended(Unavailable):
-    """A write met a transaction of the same item."""
+    """A write that conflicted with a transaction on the same item."""
 
 
 @dataclass(frozen=True)
 class Cancelled:
-    """A transaction that did not happen. refused: the name of each part whose condition failed -> what was there."""
+    """A cancelled transaction. refused: the name of each part whose condition failed -> the item that was there."""
 
     refused: Mapping[str, Refused] = field(default_factory=dict)
 
 
 class Table:
-    """The one table.
+    """The table.
 
     Timeouts are short (connect 1 s, read 3 s, 3 attempts in all): the worst case stays below API Gateway's 30 s.
     """
@@ -91,11 +91,11 @@ class Table:
             max_retry_attempts=2,
             max_pool_connections=16,
         )
-        # For all clients of the session. Botocore would compose its own string of twenty parts, twice a call.
+        # For all clients of the session. Botocore would build its own string of twenty parts, twice per call.
         self.session.set_default_client_config(Config(user_agent=USER_AGENT))
 
     def open(self) -> None:
-        """Makes the client before threads use it: each of them would make one of its own."""
+        """Creates the client before threads use it; otherwise each of them would create its own."""
         _ = self.client
 
     @property
@@ -104,11 +104,11 @@ class Table:
 
     @property
     def session(self) -> Any:
-        """The botocore session, for clients of other services: a second one would load its data again."""
+        """Returns the botocore session, for clients of other services: a second session would load its data again."""
         return self._connection.session
 
     def call(self, operation: str, **kwargs: Any) -> Any:
-        """One call.
+        """Calls an operation of DynamoDB.
 
         Raises Unavailable for throttling, time-outs and faults of DynamoDB; other ClientErrors as they are.
         """
@@ -133,7 +133,7 @@ class Table:
     def batch_get(
         self, keys: Iterable[tuple[str, str]], *, consistent: bool = True
     ) -> dict[tuple[str, str], dict[str, Any]]:
-        """Those of the items that exist, by (pk, sk), in DynamoDB's JSON. Asks again for what DynamoDB left over."""
+        """Returns the items that exist, by (pk, sk), in DynamoDB's JSON. Repeats unprocessed keys."""
         wanted = [key(pk, sk) for pk, sk in dict.fromkeys(keys)]
         found: dict[tuple[str, str], dict[str, Any]] = {}
         tries = 0
@@ -164,9 +164,9 @@ class Table:
         consistent: bool = False,
         only: Sequence[Attribute[Any]] = (),
     ) -> tuple[list[dict[str, Any]], Mapping[str, Any] | None]:
-        """One page: items in DynamoDB's JSON and the key to go on from. partition: the index's hash attribute.
+        """Returns a page of items in DynamoDB's JSON and the key to continue after. partition: the index's hash key.
 
-        only: the attributes that are wanted, to transfer and parse no others; the units stay those of whole items.
+        only: the attributes to transfer and parse; the cost in units is still that of whole items.
         """
         hash_attribute = partition if partition is not None else Item.pk
         condition = (hash_attribute == pk) if sort is None else (hash_attribute == pk) & sort
@@ -195,10 +195,9 @@ class Table:
     def query_all(
         self, pk: str | int, sort: Condition | None = None, *, limit: int | None = None, **kwargs: Any
     ) -> Iterator[dict[str, Any]]:
-        """All items, page by page as they are taken.
+        """Yields all items, reading pages as they are needed.
 
-        limit: of the first page. Whoever needs more than that wants ever more at once: a filter that lets little
-        through.
+        limit: of the first page. Later pages grow, because a caller that needs them probably filters most items out.
         """
         start = None
         while True:
@@ -223,9 +222,9 @@ class Table:
         return self._single("delete_item", {"TableName": self.name, "Key": key(pk, sk)}, condition)
 
     def increase(self, pk: str, sk: str, attribute: Attribute[int], by: int = 1, also: Sequence[Action] = ()) -> int:
-        """A number that nobody was given before, from 1. A lost answer leaves a gap, so it counts nothing.
+        """Increases a number and returns it, from 1; no other caller gets the same. A lost answer leaves a gap.
 
-        also: what else the item shall have.
+        also: further changes of the item.
         """
         kwargs = {"TableName": self.name, "Key": key(pk, sk), "ReturnValues": "UPDATED_NEW"}
         answer = self.call("update_item", **kwargs, **in_request(None, [add(attribute, by), *also]))
@@ -270,7 +269,7 @@ class Table:
         return Op(name, {verb: request})
 
     def transact(self, ops: Sequence[Op]) -> Written | Cancelled:
-        """All or nothing. A conflict with another transaction is tried again, with jitter (the SDK does not).
+        """Writes all parts or none. Retries a conflict with another transaction, with jitter (the SDK does not).
 
         Raises Unavailable if conflicts or throttling last.
         """
@@ -293,12 +292,12 @@ class Table:
                 self._wait_for_others(tries)
             else:
                 return Written()
-        raise Unavailable("other changes of the same items went on for too long")
+        raise Unavailable("too many concurrent changes of the same items; try again")
 
     def carry_out(self, op: Op) -> Written | Refused:
-        """What would be a transaction of one part: as a plain write it promises the same, for half the units.
+        """Does a transaction of one part as a plain write, which guarantees the same for half the units.
 
-        A conflict with a transaction is tried again as there. Raises Unavailable if conflicts or throttling last.
+        Retries a conflict with a transaction, as `transact` does. Raises Unavailable if conflicts or throttling last.
         """
         ((verb, request),) = op.request.items()
         for tries in range(TRANSACTION_TRIES):
@@ -306,13 +305,13 @@ class Table:
                 return self._single(ALONE[verb], dict(request), None)
             except _Contended:
                 self._wait_for_others(tries)
-        raise Unavailable("other changes of the same item went on for too long")
+        raise Unavailable("too many concurrent changes of the same item; try again")
 
     def _wait_for_others(self, tries: int) -> None:
         self._clock.sleep(self._chance.uniform(0.01, min(LONGEST_JITTER_S, 0.05 * 2**tries)))
 
     def statements(self, statements: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Up to 25 PartiQL updates in one call: the answer of each, in order, with `Error` where it failed."""
+        """Does up to 25 PartiQL updates in one call. Returns their answers in order, with `Error` if one failed."""
         answer = self.call("batch_execute_statement", Statements=list(statements))
         return list(answer["Responses"])
 

@@ -1,4 +1,4 @@
-"""What a write asks for and changes: conditions and actions of PynamoDB, and the members of a request that say so."""
+"""Conditions and actions of writes, by PynamoDB, and the members of a request that express them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Action", "Condition", "add", "assign", "every", "in_request", "names
 
 
 def every(*clauses: Condition) -> Condition:
-    """All clauses must hold."""
+    """Requires all clauses."""
     whole = clauses[0]
     for clause in clauses[1:]:
         whole = whole & clause
@@ -22,12 +22,12 @@ def every(*clauses: Condition) -> Condition:
 
 
 def assign(attribute: Attribute[Any], value: Any) -> Action:
-    """Set the attribute, or remove it where the value is None."""
+    """Sets the attribute, or removes it if the value is None."""
     return _Remove(attribute) if value is None else _Set(attribute, value)
 
 
 class _Set(SetAction):
-    """Without PynamoDB's operands, which know paths and sums: a write sets a dozen attributes."""
+    """A faster SetAction, without PynamoDB's operands for paths and sums: a write sets a dozen attributes."""
 
     def __init__(self, attribute: Attribute[Any], value: Any) -> None:
         self._name = attribute.attr_name
@@ -39,7 +39,7 @@ class _Set(SetAction):
 
 
 class _Remove(RemoveAction):
-    """As _Set."""
+    """A faster RemoveAction, like _Set."""
 
     def __init__(self, attribute: Attribute[Any]) -> None:
         self._name = attribute.attr_name
@@ -58,7 +58,7 @@ def add(attribute: Attribute[Any], amount: int) -> AddAction:
 
 
 def in_request(condition: Condition | None, actions: Sequence[Action]) -> dict[str, Any]:
-    """The members of a write's request."""
+    """Returns the members of a write's request."""
     names: dict[str, str] = {}
     values: dict[str, Any] = {}
     kwargs: dict[str, Any] = {}
@@ -74,5 +74,5 @@ def in_request(condition: Condition | None, actions: Sequence[Action]) -> dict[s
 
 
 def names_of(placeholders: Mapping[str, str]) -> dict[str, str]:
-    """ExpressionAttributeNames, from what serialised conditions and actions have written down."""
+    """Returns ExpressionAttributeNames from the names that serialised conditions and actions have recorded."""
     return {placeholder: name for name, placeholder in placeholders.items()}

@@ -1,8 +1,7 @@
-"""PynamoDB's models and attributes, for items that hold no maps and whose attributes have one name each; and the
-conversions between a record and its row.
+"""Lean versions of PynamoDB's models and attributes, and the conversions between a record and its row.
 
-What PynamoDB does for maps, discriminators and other names in the table takes two thirds of the CPU of making,
-reading and writing an item.
+Items have no maps, and each attribute has one name. PynamoDB's support for maps, discriminators and renamed attributes
+takes two thirds of the CPU of creating, reading and writing an item.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ R = TypeVar("R")
 if TYPE_CHECKING:
 
     class _Flat:
-        """Types are those of PynamoDB's attributes."""
+        """A mixin that leaves types to PynamoDB's attributes."""
 
 else:
 
     class _Flat:
-        """Reads and sets the value by the attribute's one name."""
+        """A mixin that reads and sets the value by the attribute's one name."""
 
         def __get__(self, item: Any, _owner: Any) -> Any:
             return self if item is None else item.attribute_values.get(self.attr_path[0])
@@ -42,15 +41,15 @@ else:
 
 
 class UnicodeAttribute(_Flat, attributes.UnicodeAttribute):
-    """A text."""
+    """A string."""
 
 
 class UnicodeSetAttribute(_Flat, attributes.UnicodeSetAttribute):
-    """Texts without order."""
+    """A set of strings."""
 
 
 class BooleanAttribute(_Flat, attributes.BooleanAttribute):
-    """Yes or no."""
+    """A boolean."""
 
 
 class Integer(_Flat, attributes.Attribute[int]):
@@ -66,10 +65,10 @@ class Integer(_Flat, attributes.Attribute[int]):
 
 
 class FlatModel(Model):
-    """A model of which all attributes are those of this module."""
+    """A model that has only attributes of this module."""
 
     def __init__(self, **values: Any) -> None:
-        """Raises ValueError for what is no attribute."""
+        """Sets the attributes. Raises ValueError for an unknown one."""
         unknown = values.keys() - self.get_attributes().keys()
         if unknown:
             raise ValueError(f"no attribute of {type(self).__name__}: {', '.join(sorted(unknown))}")
@@ -77,7 +76,7 @@ class FlatModel(Model):
 
     @classmethod
     def from_raw_data(cls, data: Mapping[str, Any]) -> Self:
-        """data: in DynamoDB's JSON. Raises AttributeDeserializationError for a value of another type."""
+        """Reads an item from DynamoDB's JSON. Raises AttributeDeserializationError for a value of another type."""
         item = cls.__new__(cls)
         item.attribute_values = values = {**_defaults(cls)}
         known = cls.get_attributes()
@@ -91,7 +90,7 @@ class FlatModel(Model):
         return item
 
     def serialize(self, null_check: bool = True) -> dict[str, dict[str, Any]]:
-        """In DynamoDB's JSON. Raises AttributeNullError where one is missing that must be there."""
+        """Returns the item in DynamoDB's JSON. Raises AttributeNullError for a missing required attribute."""
         values = self.attribute_values
         found = {}
         for name, attribute in self.get_attributes().items():
@@ -114,7 +113,7 @@ def _defaults(model: type[FlatModel]) -> Mapping[str, Any]:
 
 
 class Column(NamedTuple):
-    """An attribute of another type than its field. name: where it is not the field's."""
+    """An attribute whose type or name differs from its field's. name: if it is not the field's."""
 
     read: Callable[[Any], Any] | None
     write: Callable[[Any], Any] | None
@@ -146,16 +145,16 @@ class _Field(NamedTuple):
     read: Callable[[Any], Any] | None
     write: Callable[[Any], Any] | None
     default: Any
-    """MISSING where the row always has the attribute."""
+    """MISSING if the row always has the attribute."""
 
 
 class Codec(Generic[R]):
     """The conversion of one record, derived from its fields: an attribute has the name of its field.
 
-    A field that has its default is left out of the row where the row may lack it, and comes back as its default.
+    A field with its default value is left out of the row if the attribute is optional, and is read as its default.
 
-    special: columns by field. Instants are milliseconds unless it says otherwise. but: fields that are made of several
-    attributes, or of the key; `read` takes them.
+    special: columns by field. Instants are milliseconds unless it says otherwise. but: names of fields that come from
+    several attributes, or from the key; the caller passes them to `read`.
     """
 
     def __init__(self, record: type[R], item: type[FlatModel], special: Mapping[str, Column], but: str) -> None:

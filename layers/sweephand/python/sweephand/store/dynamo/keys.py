@@ -1,4 +1,4 @@
-"""Keys of the one table.
+"""Keys of the table.
 
 Each part is encoded, so that no name can forge a key; every partition begins with the tenant.
 """
@@ -27,7 +27,7 @@ TURN = "TURN"
 
 
 def part(text: str) -> str:
-    """A user's text as part of a key: % and # are percent-encoded."""
+    """Returns a user's string as part of a key: % and # are percent-encoded."""
     return text.replace("%", "%25").replace("#", "%23")
 
 
@@ -44,12 +44,12 @@ def job(tenant_name: str, job_id: str) -> str:
 
 
 def runs(tenant_name: str, owner: str) -> str:
-    """The ledger partition of a schedule, or of a job for runs without a schedule."""
+    """Returns the ledger partition of a schedule, or of a job for runs without a schedule."""
     return f"{tenant(tenant_name)}#SCH#{part(owner)}"
 
 
 def owner_of_runs(pk: str) -> str:
-    """Returns whose runs a partition holds: the schedule's id, or the job's for runs without a schedule."""
+    """Returns the owner of the runs of a partition: the schedule's id, or the job's for runs without a schedule."""
     return parts(pk)[3]
 
 
@@ -66,7 +66,7 @@ def resource(tenant_name: str, text: str) -> str:
 
 
 def directory(tenant_name: str) -> str:
-    """What is known of the directory as a whole: the last number that was given out, and the count of each block."""
+    """Returns the partition of the directory's totals: the last number assigned, and the count of each block."""
     return f"{tenant(tenant_name)}#DIR"
 
 
@@ -79,7 +79,7 @@ def idempotency(tenant_name: str) -> str:
 
 
 def attention_day(tenant_name: str, instant: datetime) -> str:
-    """Partition of the attention index: one tenant's day in UTC."""
+    """Returns the partition of the attention index for a tenant's day in UTC."""
     return f"{tenant(tenant_name)}#{instant.strftime('%Y-%m-%d')}"
 
 
@@ -92,7 +92,7 @@ def calendar(name: str) -> str:
 
 
 def calendar_rows(tenant_name: str, name: str) -> str:
-    """The versions of a calendar, and who uses it."""
+    """Returns the partition of a calendar's versions and users."""
     return f"{tenant(tenant_name)}#CAL#{part(name)}"
 
 
@@ -105,7 +105,7 @@ def calendar_use(job_id: str) -> str:
 
 
 def calendar_text(tenant_name: str, reference: str) -> str:
-    """The content of one version."""
+    """Returns the partition of the content of one version."""
     return f"{tenant(tenant_name)}#CALV#{part(reference)}"
 
 
@@ -118,7 +118,7 @@ def flow_key(name: str) -> str:
 
 
 def flow(tenant_name: str, name: str) -> str:
-    """What happens under a flow key: its turnstile, its line, the circuits of its targets."""
+    """Returns the partition of a flow key's turnstile, line and circuits."""
     return f"{tenant(tenant_name)}#KEY#{part(name)}"
 
 
@@ -127,7 +127,7 @@ def turnstile(name: str) -> str:
 
 
 def line(order: str) -> str:
-    """order "": what all entries begin with."""
+    """Returns the key of an entry in the line; for order "" the prefix of all entries."""
     return f"LINE#{order}"
 
 
@@ -160,7 +160,7 @@ def payload(owner: str, version: int) -> str:
 
 
 def own_hooks(schedule_id: str, version: int) -> str:
-    """The hooks that a schedule brings itself."""
+    """Returns the key of the schedule's own hooks."""
     return f"HOOKS#{part(schedule_id)}#{version}"
 
 
@@ -177,7 +177,7 @@ def name(text: str) -> str:
 
 
 def job_entry(number: int) -> str:
-    """A job's row in the directory, under a tag or under a resource: by its number, so in the order of creation."""
+    """Returns a job's key in the directory, a tag or a resource: by its number, so in the order of creation."""
     return f"JOB#{number:012d}"
 
 
@@ -194,17 +194,17 @@ def ordinal(number: int) -> str:
 
 
 def rate(minute: int, counted: str) -> str:
-    """counted: `` for requests to the SAP facade, `native` for those to the native API, `runs` for runs."""
+    """Returns the key of a minute's count. counted: "" for SAP requests, `native` for native ones, `runs` for runs."""
     return f"RATE#{counted}#{minute}" if counted else f"RATE#{minute}"
 
 
 def family(root_uuid: str) -> str:
-    """The count of runs that have followed from this one, in its ledger partition."""
+    """Returns the key of the count of runs that followed from this one, in its ledger partition."""
     return f"FAMILY#{root_uuid}"
 
 
 def suspended(tenant_name: str, collection_name: str | None) -> str:
-    """In the stack's list. None: the tenant as a whole."""
+    """Returns the key in the stack's list of disabled collections; None: the whole tenant."""
     return part(tenant_name) + ("" if collection_name is None else f"#{part(collection_name)}")
 
 
@@ -217,7 +217,7 @@ def release(collection_name: str | None) -> str:
 
 
 def operations(tenant_name: str | None) -> str:
-    """Of a tenant; None: the provider's own, which outlive any tenant."""
+    """Returns the partition of a tenant's operations; None: the provider's own, which outlive any tenant."""
     return "STACK#provider#OPS#" if tenant_name is None else f"{tenant(tenant_name)}#OPS#"
 
 
@@ -226,17 +226,17 @@ def operation(operation_id: str) -> str:
 
 
 def operation_place(kind: str, number: int) -> str:
-    """Beside the operations: one of the places that bound how many of a kind are under way."""
+    """Returns the key of one of the places that limit how many operations of a kind are open."""
     return f"PLACE#{part(kind)}#{number}"
 
 
 def files(tenant_name: str) -> str:
-    """What all keys of a tenant's files begin with, in the bucket."""
+    """Returns the prefix of a tenant's files in the bucket."""
     return f"{part(tenant_name)}/"
 
 
 def errors(tenant_name: str) -> str:
-    """The groups of what failed, and the redirects."""
+    """Returns the partition of a tenant's error groups and redirects."""
     return f"{tenant(tenant_name)}#ERRORS#"
 
 
@@ -249,7 +249,7 @@ def redirect(job_id: str) -> str:
 
 
 def error_runs(tenant_name: str, group_id: str) -> str:
-    """The failed runs of a group."""
+    """Returns the partition of a group's failed runs."""
     return f"{tenant(tenant_name)}#ERROR#{part(group_id)}"
 
 
@@ -258,7 +258,7 @@ def clean_up(name: str) -> str:
 
 
 def unused(schedule_id: str) -> str:
-    """Beside a one-time schedule that is switched off."""
+    """Returns the key of the wake of a one-time schedule that is switched off."""
     return f"UNUSED#{part(schedule_id)}"
 
 
@@ -271,7 +271,7 @@ def change(revision_number: int) -> str:
 
 
 def change_part(revision_number: int, number: int | str) -> str:
-    """number "": what all parts of the change begin with."""
+    """Returns the key of a part of a change; for number "" the prefix of all its parts."""
     return f"PART#{revision_number:08d}#{number}"
 
 
@@ -280,7 +280,7 @@ def run(uuid: str) -> str:
 
 
 def edit(uuid: str) -> str:
-    """What a run sends in the place of what its job says."""
+    """Returns the key of a run's edits, which replace values of its job."""
     return f"RUN#{uuid}#EDIT"
 
 

@@ -1,8 +1,8 @@
-"""The models: the only schema of the one table. Attribute names, types and (de)serialisation come from here alone.
+"""The models: the only schema of the table, with the names, types and serialisation of all attributes.
 
 Instants: `_at` of runs and jobs are epoch milliseconds, those that an index sorts or the sweep compares (next_run_at,
 last_planned_at, first_at, began_at, through_at, ended_at, missed_from, missed_to, left_out_to, expires_at) epoch
-seconds. User JSON is stored as text. Models of rarer rows, which a function loads with the first one: `*_items.py`.
+seconds. User JSON is stored as a string. Models of rarer rows are in `*_items.py`, which a function loads on first use.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ class Item(FlatModel):
 
 
 class TenantItem(Item):
-    """A tenant, and its line in the stack's register. applications: JSON, name -> since when, or [since when, by whom];
-    purge: an operation; off_times: when it was disabled; these three are in its own row only. runs_per_minute,
-    descendants: where they depart from domain.collection.Pace. withheld: scopes, separated by blanks.
+    """A tenant, and its line in the stack's register.
+
+    Only in its own row: applications: JSON, name -> since when, or [since when, by whom]; purge: an operation's id;
+    off_times: when it was disabled. runs_per_minute, descendants: if they differ from domain.collection.Pace.
+    withheld: scopes, separated by spaces.
     """
 
     tenant = UnicodeAttribute()
@@ -55,7 +57,7 @@ class TenantItem(Item):
 
 
 class UsageItem(Item):
-    """What a tenant has, counted in the transactions that make and delete it; and the most that it may have."""
+    """A tenant's usage, counted in the transactions that create and delete resources, and its quotas."""
 
     schedules = Integer(default=0)
     most_schedules = Integer(null=True)
@@ -79,7 +81,7 @@ class CollectionItem(Item):
 
 
 class CredentialItem(Item):
-    """created_by, rotated_by: client ids. former_hash: of the secret before the last rotation, until `former_until`."""
+    """A credential. created_by, rotated_by: client ids. former_hash: the previous secret's, valid to `former_until`."""
 
     tenant = UnicodeAttribute(null=True)
     credential_id = UnicodeAttribute()
@@ -127,9 +129,9 @@ class JobItem(Item):
 
 
 class ScheduleItem(Item):
-    """shard: always. next_run_at: only while it waits. schedule_id: only while enabled (the catalogue's key).
+    """A schedule. shard: always. next_run_at: while it waits. schedule_id: while it is enabled (the catalogue's key).
 
-    still_due: JSON, epoch seconds. off_times: as domain.occurrences.off_times writes them.
+    still_due: JSON, epoch seconds. off_times: in the format of domain.occurrences.off_times.
     """
 
     shard = Integer()
@@ -161,7 +163,7 @@ class ScheduleItem(Item):
 
 
 class GenerationItem(Item):
-    """What a change left of the plan before it, for the audit: packed timing, and which instants it answers for."""
+    """A plan that a change has ended, for the audit: its packed timing and the instants that it covers."""
 
     packed = UnicodeAttribute()
     began_at = Integer()
@@ -175,24 +177,25 @@ class PayloadItem(Item):
 
 
 class SecretItem(Item):
-    """sealed: JSON of field -> ciphertext (base64)."""
+    """The secrets of a job. sealed: JSON, field -> ciphertext (base64)."""
 
     sealed = UnicodeAttribute()
 
 
 class OwnHooksItem(Item):
-    """The hooks that a schedule brings, by name; it never changes. text: packed JSON, each with its payload and its
-    secrets, field within the action -> ciphertext (base64).
+    """The schedule's own hooks, by name; never changed.
+
+    text: packed JSON, each with its payload and its secrets, field within the action -> ciphertext (base64).
     """
 
     text = UnicodeAttribute()
 
 
 class RevisionItem(Item):
-    """Who made this revision of a job, how, and when.
+    """A revision of a job: who made it, how and when.
 
-    body: packed JSON (store/jobs/history.py): the job's row, and those of the schedules that the caller changed, before
-    and after. Rows hold no secret and no payload, only their versions.
+    body: packed JSON (store/jobs/history.py): the rows of the job and of the schedules that the caller changed, before
+    and after. These rows have no secrets or payloads, only their versions.
     """
 
     body = UnicodeAttribute()
@@ -207,7 +210,7 @@ class IdempotencyItem(Item):
 
 
 class CatchUpItem(Item):
-    """Missed occurrences that are sent paced: everything is in the packed text."""
+    """A catch-up of missed occurrences, sent at a limited rate: all is in the packed `sweep`."""
 
     shard = Integer()
     next_run_at = Integer()
@@ -215,14 +218,14 @@ class CatchUpItem(Item):
 
 
 class SuspensionItem(Item):
-    """A disabled tenant or collection, in the stack's list. until: enabled since then, its held schedules follow."""
+    """A disabled tenant or collection, in the stack's list. until: enabled since then; releasing its schedules."""
 
     changed_at = Integer()
     until = Integer(null=True)
 
 
 class ReleaseItem(Item):
-    """Held schedules that are to go on. until: as in the list. round: 1 or 2. cursor: [collection, job's name]."""
+    """A release of held schedules. until: as in the list. round: 1 or 2. cursor: [collection, job's name]."""
 
     shard = Integer()
     next_run_at = Integer()
@@ -233,11 +236,12 @@ class ReleaseItem(Item):
 
 
 class CleanUpItem(Item):
-    """owners: JSON list of the ledger partitions to clear. whole: the job is gone, not only some of its schedules.
+    """The clean-up after a delete.
 
-    collection: of the job, for the events of runs that end after it. progress: how far an unfinished look came.
-    runs_too: the rows of the ledger go as well. deleted_at: epoch seconds, the last one that counts as before the
-    delete. schedules: packed rows of the deleted schedules whose backlog has no rows in the ledger yet.
+    owners: JSON list of the ledger partitions to clear. whole: the whole job is deleted, not only some schedules.
+    collection: the job's, for events of runs that end after the delete. progress: of an unfinished clean-up. runs_too:
+    deletes the rows of the ledger as well. deleted_at: epoch seconds, the last one that counts as before the delete.
+    schedules: packed rows of the deleted schedules whose backlog has no rows in the ledger yet.
     """
 
     shard = Integer()
@@ -267,23 +271,23 @@ class ChangePartItem(Item):
 
 
 class RateItem(Item):
-    """Requests, or runs, of one minute: of a tenant, or of all callers."""
+    """The requests or runs of one minute: of a tenant, or of all callers."""
 
     requests = Integer(default=0)
 
 
 class FamilyItem(Item):
-    """How many runs have followed from one run. In the ledger partition of that run, and deleted with it."""
+    """The count of runs that followed from one run, in the ledger partition of that run and deleted with it."""
 
     descendants = Integer(default=0)
 
 
 class StatsItem(Item):
-    """Counts of what did not simply succeed, and of terminal runs up to settled_to (epoch ms, planned instant).
+    """The counts of runs that did not simply succeed, and of ended runs up to settled_to (planned instant, epoch ms).
 
-    missed: never sent; missed_sent: sent, and counted as planned, but too late at the executor.
-    settled_planned: occurrences that were sent up to settled_to, some of them perhaps still open. late_ends: runs that
-    ended so late that settled_to may have passed them: it tells the audit that something came between.
+    missed: never sent; missed_sent: sent and counted as planned, but too late at the executor. settled_planned:
+    occurrences sent up to settled_to, some perhaps still open. late_ends: runs that ended so late that settled_to may
+    have passed them; a change of this count makes the audit's write fail.
     """
 
     failed = Integer(default=0)
@@ -298,25 +302,25 @@ class StatsItem(Item):
 
 
 class SlotItem(Item):
-    """Of a schedule whose runs exclude each other, while one is active. active, queued: the runs' uuids."""
+    """The slot of a schedule whose runs exclude each other, while one is active. active, queued: the runs' uuids."""
 
     active = UnicodeAttribute(null=True)
     queued = UnicodeAttribute(null=True)
 
 
 class LastStartItem(Item):
-    """Of a job: its last run that was started because none was active. owner: the run's schedule, or the job."""
+    """The last run of a job that was started because none was active. owner: the run's schedule, or the job."""
 
     uuid = UnicodeAttribute()
     owner = UnicodeAttribute()
 
 
 class RunItem(Item):
-    """shard and next_run_at: only while a wake is set. attention_day and attention_at (the order of its id): unless it
-    simply succeeded. slotted: it has been in its schedule's slot. flow_key: under which it was claimed last.
-    line_at: when it joined the line of that key, if it ever did. task: the ARN of its ECS task. chain: the ids of the
-    jobs before it, where a job ran its job; root: the run that these began with. reported: the message of its target
-    until it has been read over for secrets."""
+    """A run. shard, next_run_at: only while a wake is set. attention_day, attention_at (the order of its id): unless it
+    simply succeeded. slotted: it has been in its schedule's slot. flow_key: the key of its last claim. line_at: when it
+    joined the line of that key, if it did. task: the ARN of its ECS task. chain: if a job started its job, the ids of
+    the jobs before it; root: the run that began the chain. reported: the message of its target, until redacted.
+    """
 
     job_id = UnicodeAttribute()
     schedule = UnicodeAttribute(null=True)
@@ -366,7 +370,7 @@ class RunItem(Item):
 
 
 class EditItem(Item):
-    """What a run sends in the place of what its job says. headers: JSON, name -> value, or null for one that goes."""
+    """The edits of one run, which replace values of its job. headers: JSON, name -> value, or null to remove one."""
 
     payload = UnicodeAttribute(null=True)
     is_json = BooleanAttribute(null=True)
@@ -374,8 +378,9 @@ class EditItem(Item):
 
 
 class AttemptItem(Item):
-    """planned_at, enqueued_at: of a further attempt; those of the first are the run's. ended_as: the state, if the
-    reason leaves it open.
+    """An attempt. planned_at, enqueued_at: absent for the first one, because they are the run's.
+
+    ended_as: the state, if the reason leaves it open.
     """
 
     attempt = Integer()
@@ -391,7 +396,7 @@ class AttemptItem(Item):
 
 
 class AuditItem(Item):
-    """The last audit. findings: JSON, counts by name; rests: JSON, what it did not get through."""
+    """The last audit. findings: JSON, counts by name; rests: JSON, the parts that it did not finish."""
 
     at = Integer()
     findings = UnicodeAttribute()
@@ -400,7 +405,7 @@ class AuditItem(Item):
 
 
 class WaitingItem(Item):
-    """What the next-run index holds of a schedule, a run or another row that waits."""
+    """The attributes that the next-run index has of a schedule, a run or another waiting row."""
 
     shard = Integer()
     next_run_at = Integer()
@@ -420,5 +425,5 @@ class AttentionItem(Item):
 
 
 def raw(item: Item) -> dict[str, Any]:
-    """The item in DynamoDB's JSON."""
+    """Returns the item in DynamoDB's JSON."""
     return item.serialize()
